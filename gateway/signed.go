@@ -46,11 +46,12 @@ type callMark struct {
 // maxMembers bounds the arguments of a call that are known one by one.
 const maxMembers = 64
 
-// signingFormats are those whose vendors sign some answers and not others.
-var signingFormats = map[string]bool{wire.Messages: true, wire.Converse: true, wire.Responses: true, wire.Gemini: true}
-
-// idlessFormats are those whose clients need not send the ids of calls back.
-var idlessFormats = map[string]bool{wire.Gemini: true, wire.Ollama: true}
+// signs reports whether vendors of the signer's format sign thinking, so that some answers are signed and others are not.
+func signs(signer string) bool {
+	codec, _ := wire.For(signer[strings.LastIndexByte(signer, '/')+1:])
+	p := codec.Properties()
+	return p.Signature != "" || len(p.Thinking.Keep) > 0
+}
 
 // numbered reports whether an id is only a number: one that a codec gave to a call that came without one. Such ids are the same in
 // many conversations.
@@ -229,7 +230,7 @@ func (x *exchange) note(n *notes, ev llm.Event) error {
 // keep keeps the answer, if it has calls of the client.
 func (n *notes) keep() error {
 	t, first := turnOf(n.said.Response().Message)
-	if len(t.Calls) == 0 || len(t.Message.Parts) == 0 && !signingFormats[n.signer[strings.LastIndexByte(n.signer, '/')+1:]] {
+	if len(t.Calls) == 0 || len(t.Message.Parts) == 0 && !signs(n.signer) {
 		return nil
 	}
 	before := saidBefore(n.messages)
@@ -243,7 +244,7 @@ func (n *notes) keep() error {
 		return state.Kept{Place: state.Place{Kind: state.Signature, Owner: n.x.owner, Hash: turnKey(n.signer, asked, c)}, Item: n.x.callToken(), Value: value, Until: until}
 	}
 	list := []state.Kept{kept(first)}
-	if idlessFormats[n.x.Codec.Format] {
+	if n.x.Codec.Properties().OptionalCallIDs {
 		first.ID = ""
 		list = append(list, kept(first))
 	}
@@ -253,19 +254,19 @@ func (n *notes) keep() error {
 // turnOf returns what is kept of a message, and its first call.
 func turnOf(said llm.Message) (t signedTurn, first llm.Call) {
 	var text, thought strings.Builder
-	end, signs := 0, false // behind the last call
+	end, holds := 0, false // behind the last call
 	var parts []llm.Part
 	for _, p := range said.Parts {
 		switch p := p.(type) {
 		case llm.Text:
 			text.WriteString(p.Text)
 			parts = append(parts, llm.Text{Text: p.Text, Refusal: p.Refusal, State: p.State})
-			signs = signs || !p.State.IsZero()
+			holds = holds || !p.State.IsZero()
 		case llm.Thinking:
 			thought.WriteString(p.Text)
 			if !p.State.IsZero() {
 				parts = append(parts, p)
-				signs = true
+				holds = true
 			}
 		case llm.Call:
 			if p.Hosted {
@@ -277,12 +278,12 @@ func turnOf(said llm.Message) (t signedTurn, first llm.Call) {
 			}
 			t.Calls = append(t.Calls, markOf(p))
 			parts = append(parts, llm.Call{ID: p.ID, Name: p.Name, State: p.State})
-			end, signs = len(parts), signs || !p.State.IsZero()
+			end, holds = len(parts), holds || !p.State.IsZero()
 		default:
 			t.Partial = true
 		}
 	}
-	if signs { // no answer ends with thinking
+	if holds { // no answer ends with thinking
 		t.Message = llm.Message{Role: llm.RoleAssistant, Parts: append(parts[:end:end], slices.DeleteFunc(parts[end:], isThinking)...)}
 	}
 	t.Text = hashed([]byte(squeezed(text.String())))

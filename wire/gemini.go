@@ -29,7 +29,7 @@ var geminiProperties = Properties{
 	},
 	Models:      ModelList{Path: "models", List: "models", ID: "name"},
 	OutputField: "response_format",
-	UserFirst:   true, LetterFirst: true,
+	UserFirst:   true, LetterFirst: true, OptionalCallIDs: true,
 	Count:     TokenCount{"models/{model}:countTokens", "totalTokens"},
 	AnswerIDs: true,
 	Signature: "thoughtSignature",

@@ -25,8 +25,8 @@ var ollamaProperties = Properties{
 	},
 	Models:      ModelList{Path: "tags", List: "models", ID: "name"},
 	OutputField: "format",
-	EmptyLoads:  true,
-	ErrorForms:  []ErrorForm{{Kind: llm.TooLong, Words: "the input length exceeds the context length"}},
+	EmptyLoads:  true, OptionalCallIDs: true,
+	ErrorForms: []ErrorForm{{Kind: llm.TooLong, Words: "the input length exceeds the context length"}},
 }
 
 func (ollama) properties() *Properties { return &ollamaProperties }

@@ -57,6 +57,8 @@ type Properties struct {
 	// TextArgs says that whole answers, too, hold arguments as text, so that
 	// arguments that were cut off can be seen. Elsewhere they are objects.
 	TextArgs bool
+	// OptionalCallIDs says that clients need not send back the ids of calls.
+	OptionalCallIDs bool
 	// AnswerIDs says that answers have an id, which begins with IDPrefix.
 	AnswerIDs bool
 	IDPrefix  string
