@@ -153,6 +153,9 @@ func codecFeatures(t *testing.T, c wire.Codec) {
 	for _, f := range features {
 		req := conversation()
 		f.ask(req)
+		if f.feature == wire.ReasoningSummary && len(p.Thinking.Summaries) > 0 {
+			req.Reasoning.Summary = p.Thinking.Summaries[0]
+		}
 		got, warnings, err := carried(t, c, req, false)
 		said := newWarnings(t, c, warnings)
 		switch {

@@ -88,18 +88,15 @@ func (gemini) encodeThinkingConfig(e *encoder, r *llm.Reasoning) {
 	if r.Off {
 		e.IntField("thinkingBudget", 0)
 	} else {
-		if r.Summary != hiddenThoughts {
+		if !hidesThinking(r.Summary) {
 			e.BoolField("includeThoughts", true)
-			e.unsupported(r.Summary != "" && r.Summary != "auto", "reasoning.summary")
+			e.unsupported(r.Summary != "" && r.Summary != "auto" && r.Summary != "summarized", "reasoning.summary")
 		}
 		e.optInt("thinkingBudget", r.Budget)
 		e.optString("thinkingLevel", strings.ToUpper(r.Effort))
 	}
 	e.End()
 }
-
-// hiddenThoughts is the summary that asks for none.
-const hiddenThoughts = "none"
 
 func (g gemini) decodeRequest(d *decoder, body []byte, req *llm.Request) bool {
 	calls := &callMatcher{}

@@ -30,6 +30,7 @@ var messagesProperties = Properties{
 	Signature: "signature",
 	Thinking: ThinkingRules{
 		EffortSince: catalog.MakeVersion(4, 6), EffortOnly: catalog.MakeVersion(4, 7), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, BeginTurn: true,
+		Summaries: []string{"summarized", "omitted"},
 	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",

@@ -102,10 +102,10 @@ func (m messages) encodeThinkingConfig(e *encoder, r *llm.Reasoning) {
 	case r.Budget > 0:
 		e.StringField("type", "enabled")
 		e.IntField("budget_tokens", r.Budget)
-		e.optString("display", r.Summary)
+		e.optString("display", e.display(messagesDisplays, r))
 	default:
 		e.StringField("type", "adaptive")
-		e.optString("display", r.Summary)
+		e.optString("display", e.display(messagesDisplays, r))
 	}
 	e.End()
 }

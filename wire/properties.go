@@ -155,6 +155,8 @@ type ThinkingRules struct {
 	// none, which models since UnsignedSince demand in the turn that is under way.
 	Unsigned      string
 	UnsignedSince catalog.Version
+	// Summaries are the words for how thinking is shown, where there is a choice.
+	Summaries []string
 	// Keep are the fields of a request that have the host give its thinking away
 	// in a form that can be handed back. What the caller says of them counts.
 	Keep map[string]json.RawMessage

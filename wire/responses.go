@@ -34,6 +34,7 @@ var responsesProperties = Properties{
 // that goes back without the vendor keeping the answer.
 func responsesThinking() ThinkingRules {
 	rules := openaiThinking
+	rules.Summaries = []string{"auto", "concise", "detailed"}
 	rules.Keep = map[string]json.RawMessage{"include": []byte(`["reasoning.encrypted_content"]`), "store": []byte("false")}
 	rules.KeptBy = []string{"previous_response_id", "conversation"}
 	return rules

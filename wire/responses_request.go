@@ -56,7 +56,7 @@ func (responses) encodeReasoning(e *encoder, req *llm.Request) {
 		e.StringField("effort", "none")
 	} else {
 		e.optString("effort", r.Effort)
-		e.optString("summary", r.Summary)
+		e.optString("summary", e.display(responsesDisplays, r))
 		e.unsupported(r.Budget != 0, "reasoning.budget")
 	}
 	e.rest(start, more)

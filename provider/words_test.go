@@ -1,0 +1,78 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/wire"
+)
+
+// wordCase is a request of a client and what a model is sent of it.
+type wordCase struct {
+	format, id, body string
+	has, lacks       []string // in what is sent
+	warned           []string // "code feature", all that is said about them
+}
+
+// sends checks what is sent for the request of a client.
+func (c wordCase) sends(t *testing.T, features ...string) {
+	t.Helper()
+	codec, _ := wire.For(c.format)
+	req, _, err := codec.DecodeRequest([]byte(c.body))
+	if err != nil {
+		t.Fatalf("%s → %s: %v", c.format, c.id, err)
+	}
+	text, warnings := planned(t, opened(t, &Client{}, c.id), req)
+	for _, s := range c.has {
+		if !strings.Contains(text, s) {
+			t.Errorf("%s → %s: %s lacks %s", c.format, c.id, text, s)
+		}
+	}
+	for _, s := range c.lacks {
+		if strings.Contains(text, s) {
+			t.Errorf("%s → %s: %s has %s", c.format, c.id, text, s)
+		}
+	}
+	var said []string
+	for _, w := range warnings {
+		for _, f := range features {
+			if w.Feature == f {
+				said = append(said, string(w.Code)+" "+f)
+			}
+		}
+	}
+	if strings.Join(said, ",") != strings.Join(c.warned, ",") {
+		t.Errorf("%s → %s: %s: warned of %q, not %q", c.format, c.id, c.body, said, c.warned)
+	}
+}
+
+// Each vendor has words of its own for how thinking is shown, and refuses those of others.
+func TestSummariesOfThinking(t *testing.T) {
+	const responses = `{"model":"m","input":"hi","reasoning":{"effort":"high","summary":"WORD"}}`
+	const messages = `{"model":"m","max_tokens":9000,"messages":[{"role":"user","content":"hi"}],"thinking":{"type":"adaptive","display":"WORD"}}`
+	degraded := []string{"degraded reasoning.summary"}
+	for _, c := range []struct {
+		body, word, id, has, lacks string
+		warned                     []string
+	}{
+		{responses, "auto", "anthropic/claude-opus-4-7", `"display":"summarized"`, "auto", nil},
+		{responses, "detailed", "anthropic/claude-opus-4-7", `"display":"summarized"`, "detailed", degraded},
+		{responses, "concise", "anthropic/claude-sonnet-4-5", `"display":"summarized"`, "concise", degraded},
+		{responses, "auto", "bedrock/anthropic.claude-opus-4-7-v1:0", `"display":"summarized"`, "auto", nil},
+		{responses, "detailed", "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", `"display":"summarized"`, "detailed", degraded},
+		{responses, "auto", "vertex/claude-opus-4-7", `"display":"summarized"`, "auto", nil},
+		{responses, "loud", "anthropic/claude-opus-4-7", `"thinking":{"type":"adaptive"}`, "loud", []string{"ignored reasoning.summary"}},
+		{responses, "detailed", "openai/gpt-5", `"summary":"detailed"`, "display", nil},
+		{messages, "summarized", "anthropic/claude-opus-4-7", `"display":"summarized"`, "auto", nil},
+		{messages, "omitted", "anthropic/claude-opus-4-7", `"display":"omitted"`, "auto", nil},
+		{messages, "summarized", "openai/gpt-5", `"summary":"auto"`, "summarized", nil},
+		{messages, "omitted", "openai/gpt-5", `"reasoning":{`, `"summary"`, nil},
+		{messages, "omitted", "gemini/gemini-3-pro-preview", `"contents"`, "includeThoughts", nil},
+		{messages, "summarized", "gemini/gemini-3-pro-preview", `"includeThoughts":true`, "summarized", nil},
+	} {
+		format := map[string]string{responses: wire.Responses, messages: wire.Messages}[c.body]
+		wordCase{format, c.id, strings.Replace(c.body, "WORD", c.word, 1), []string{c.has}, []string{c.lacks}, c.warned}.sends(t, "reasoning.summary")
+	}
+	const gemini = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"}}}`
+	wordCase{wire.Gemini, "anthropic/claude-opus-4-7", gemini, []string{`"display":"omitted"`}, []string{`"none"`}, nil}.sends(t, "reasoning.summary")
+}
