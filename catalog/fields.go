@@ -50,6 +50,9 @@ var fields = [...]fieldInfo{
 	{key: "tool_search", answer: func(m *Model) *Answer { return &m.ToolSearch }},
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
 	{key: "call_id", limit: func(m *Model) *Limit { return &m.CallID }},
+	{key: "system_turns", answer: func(m *Model) *Answer { return &m.SystemTurns }},
+	{key: "efforts", text: func(m *Model) *string { return &m.Efforts }},
+	{key: "min_thinking_tokens", number: func(m *Model) *int { return &m.MinThinking }},
 	{key: "call_id_form", text: func(m *Model) *string { return &m.CallIDForm }},
 	{key: "price", price: func(m *Model) *Price { return &m.Price }},
 }
@@ -57,7 +60,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 26
+	fieldCount       = 29
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )

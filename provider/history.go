@@ -2,7 +2,9 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -19,6 +21,7 @@ func (m *Model) heal(j *job) {
 		j.warnings = append(j.warnings, warnings...)
 	}
 	m.beginWithUser(j)
+	m.systemTurns(j)
 	if j.route.Kind == Native {
 		m.beginWithThinking(j)
 		m.unsigned(j)
@@ -41,6 +44,31 @@ func (m *Model) beginWithUser(j *job) {
 		return
 	}
 }
+
+// systemTurns has the user say the instructions among the messages where the model takes none there. A model that does
+// takes them after a turn of the user, and before one of its own or last.
+func (m *Model) systemTurns(j *job) {
+	if !m.format().SystemFirst || j.asIs {
+		return
+	}
+	list, takes := j.req.Messages, m.info.SystemTurns.Support == catalog.Yes
+	first := slices.IndexFunc(list, func(msg llm.Message) bool { return !systemRole(msg.Role) })
+	for i := max(first, 0) + 1; first >= 0 && i < len(list); i++ {
+		after := list[i-1].Role == llm.RoleUser || list[i-1].Role == llm.RoleTool
+		before := i+1 == len(list) || list[i+1].Role == llm.RoleAssistant
+		if !systemRole(list[i].Role) || takes && after && before {
+			continue
+		}
+		list[i].Role = llm.RoleUser
+		if takes {
+			j.warn(llm.Degraded, "system", "%s takes instructions after the user only, and before its answer; this one is said by the user", m.model)
+		} else {
+			j.warn(llm.Degraded, "system", "%s takes instructions before all messages only; this one is said by the user", m.model)
+		}
+	}
+}
+
+func systemRole(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
 
 // standIns declares the tools of the history where a request offers none: some
 // formats refuse calls of tools that are not declared.

@@ -123,6 +123,10 @@ func handled(m *Model, name string) (Handling, error) {
 		before, base, _ = sent(m, func(r *llm.Request) { r.Tools = nil })
 	case "tools.strict":
 		before, base, _ = sent(m, func(r *llm.Request) { r.Tools[0].Strict = ptr(false) })
+	case "reasoning.summary": // in a word of the format, where it has some
+		if words := m.format().Thinking.Summaries; len(words) > 0 {
+			change = func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Summary: words[0]} }
+		}
 	case "extra":
 		change = func(r *llm.Request) { r.Extra = llm.Extra{m.wire: {"custom": []byte("1")}} }
 	}

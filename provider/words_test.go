@@ -76,3 +76,35 @@ func TestSummariesOfThinking(t *testing.T) {
 	const gemini = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH"}}}`
 	wordCase{wire.Gemini, "anthropic/claude-opus-4-7", gemini, []string{`"display":"omitted"`}, []string{`"none"`}, nil}.sends(t, "reasoning.summary")
 }
+
+// Instructions among the messages are said by the user where a model takes none there.
+func TestSystemTurns(t *testing.T) {
+	const chat = `{"model":"m","messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"},{"role":"assistant","content":"a"},LIST]}`
+	degraded := []string{"degraded system"}
+	for _, c := range []struct {
+		id, list, has, lacks string
+		warned               []string
+	}{
+		{"anthropic/claude-sonnet-4-5", `{"role":"system","content":"mid"},{"role":"user","content":"u"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"anthropic/claude-opus-4-7", `{"role":"user","content":"u"},{"role":"developer","content":"mid"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"anthropic/claude-opus-4-8", `{"role":"user","content":"u"},{"role":"developer","content":"mid"}`, `{"role":"system","content":"mid"}`, `{"role":"user","content":"mid"}`, nil},
+		{"anthropic/claude-opus-4-8", `{"role":"user","content":"u"},{"role":"system","content":"mid"},{"role":"assistant","content":"b"},{"role":"user","content":"v"}`, `{"role":"system","content":"mid"}`, `{"role":"user","content":"mid"}`, nil},
+		{"anthropic/claude-opus-4-8", `{"role":"system","content":"mid"},{"role":"user","content":"u"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"anthropic/claude-opus-4-8", `{"role":"user","content":"u"},{"role":"system","content":"mid"},{"role":"user","content":"v"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"vertex/claude-opus-4-8", `{"role":"user","content":"u"},{"role":"system","content":"mid"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"bedrock-claude/us.anthropic.claude-opus-4-8-v1:0", `{"role":"user","content":"u"},{"role":"system","content":"mid"}`, `{"role":"user","content":"mid"}`, `"role":"system"`, degraded},
+		{"bedrock/us.anthropic.claude-opus-4-8-v1:0", `{"role":"user","content":"u"},{"role":"system","content":"mid"}`, `{"role":"user","content":[{"text":"u"},{"text":"mid"}]}`, `"role":"system"`, degraded},
+		{"bedrock/amazon.nova-pro-v1:0", `{"role":"developer","content":"mid"},{"role":"user","content":"u"}`, `{"role":"user","content":[{"text":"mid"},{"text":"u"}]}`, `"role":"system"`, degraded},
+		{"openai/gpt-5", `{"role":"system","content":"mid"},{"role":"user","content":"u"}`, `"system"`, `"role":"user","content":"mid"`, nil},
+	} {
+		wordCase{wire.Chat, c.id, strings.Replace(chat, "LIST", c.list, 1), []string{c.has}, []string{c.lacks}, c.warned}.sends(t, "system")
+	}
+}
+
+// Instructions between a call and its result come after the result, and leave the two together.
+func TestSystemTurnBesideResults(t *testing.T) {
+	const chat = `{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"hi"},
+		{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"system","content":"mid"},{"role":"tool","tool_call_id":"c1","content":"r"}]}`
+	wordCase{wire.Chat, "anthropic/claude-sonnet-4-5", chat, []string{`{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"mid"}`}, []string{`"role":"system"`}, []string{"degraded system"}}.sends(t, "system")
+	wordCase{wire.Chat, "anthropic/claude-opus-4-8", chat, []string{`"content":"r"}]},{"role":"system","content":"mid"}`}, nil, nil}.sends(t, "system")
+}

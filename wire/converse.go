@@ -28,7 +28,7 @@ var converseProperties = Properties{
 	},
 	OutputField: "response_format",
 	Count:       TokenCount{"model/{model}/count-tokens", "inputTokens"},
-	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
+	SystemFirst: true, UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
 	Signature: "signature",
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",

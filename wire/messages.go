@@ -24,6 +24,7 @@ var messagesProperties = Properties{
 	Models:      ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
 	NeedsLimit:  true,
+	SystemFirst: true,
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	Count:     TokenCount{"messages/count_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "msg_",

@@ -84,6 +84,8 @@ type Properties struct {
 	// SearchModels says that the vendor searches the web only for models that are made
 	// to, which have the word in their name.
 	SearchModels bool
+	// SystemFirst says that instructions stand before all messages, but for models that take them among these.
+	SystemFirst bool
 	// EmptyLoads says that a request without messages asks for nothing but that the model is
 	// ready.
 	EmptyLoads bool
