@@ -210,6 +210,11 @@ func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
 	for _, w := range warnings {
 		x.warn(w)
 	}
+	if x.labels(m).client == "" { // whose client sends back the pieces of its streams
+		out := *req
+		out.Messages = x.Codec.Spoken(req.Messages)
+		req = &out
+	}
 	return req
 }
 

@@ -277,6 +277,7 @@ func (m messages) encodeTool(e *encoder, t llm.ToolDef) {
 		m.encodeHosted(e, t)
 		return
 	}
+	t = m.asDefined(t)
 	fields := e.ownExtra(t.Extra)
 	start := e.Object()
 	e.StringField("name", t.Name)
@@ -380,11 +381,7 @@ var clientTools = []string{"bash_", "text_editor_", "computer_", "memory_"}
 
 func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
 	typ := d.str(d.get(v, "type"))
-	client := typ == "" || typ == "custom"
-	for _, prefix := range clientTools {
-		client = client || strings.HasPrefix(typ, prefix) && !strings.HasPrefix(typ, "computer_toolset")
-	}
-	if !client {
+	if typ != "" && typ != "custom" && !definesType(typ) {
 		return m.decodeHosted(d, v)
 	}
 	var t llm.ToolDef
@@ -410,6 +407,7 @@ func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
 			d.extra(&t.Extra, key, val)
 		}
 	}
+	m.define(&t)
 	return t
 }
 

@@ -68,6 +68,8 @@ type Properties struct {
 	// from, which the host has kept. Empty means that every request holds its
 	// whole conversation.
 	Previous string
+	// Items says that a turn of the model is a list of items, each with a text of its own.
+	Items bool
 	// Signature is the member of an opaque state that signs thinking. Empty
 	// means that thinking is not signed, or not by one member.
 	Signature string

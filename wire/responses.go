@@ -25,7 +25,7 @@ var responsesProperties = Properties{
 	HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
 	Count:     TokenCount{"responses/input_tokens", "input_tokens"},
-	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id",
+	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id", Items: true,
 	Thinking: responsesThinking(),
 	Errors:   openaiErrors, MoreErrors: openaiCodes,
 }

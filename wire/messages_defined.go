@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// definedTool is what a tool takes that the client runs and the vendor defines: its models
+// know it by its type, all others have to be told.
+type definedTool struct{ description, schema string }
+
+// definedTools are the tools that the vendor documents, by type, in words of our own. They
+// demand little: a call that the vendor's own model makes must fit, too.
+var definedTools = map[string]definedTool{
+	"bash_20241022":        definedShell,
+	"bash_20250124":        definedShell,
+	"text_editor_20241022": definedEditor(`,"undo_edit"`, "new_str"),
+	"text_editor_20250124": definedEditor(`,"undo_edit"`, "new_str"),
+	"text_editor_20250429": definedEditor("", "insert_text"),
+	"text_editor_20250728": definedEditor("", "insert_text"),
+	"computer_20241022":    definedComputer("", ""),
+	"computer_20250124":    definedComputer(moreActions, moreArguments),
+	"computer_20251124":    definedComputer(moreActions+`,"zoom"`, moreArguments+`,"region":{"type":"array","items":{"type":"integer"},"description":"What zoom shows in full detail: x and y of one corner, then x and y of the opposite one."}`),
+	"memory_20250818": {"Keeps files between conversations, all below /memories. Look there before you begin a task, and write down what will matter later. " + editorWords("insert_text") +
+		" delete removes a file or folder; rename moves one from old_path to new_path.",
+		`{"type":"object","properties":{"command":{"type":"string","enum":["view","create","str_replace","insert","delete","rename"]},"path":{"type":"string","description":"The file or folder, beginning with /memories. Needed by all commands but rename."},` +
+			editorArguments + `,"insert_text":{"type":"string","description":"What insert adds."},"old_path":{"type":"string"},"new_path":{"type":"string"}},"required":["command"]}`},
+}
+
+var definedShell = definedTool{"Runs a command in a shell of the user's machine and returns what it writes. The shell stays the same between calls, with its folder and variables; restart it if it no longer answers.",
+	`{"type":"object","properties":{"command":{"type":"string","description":"The command. Needed unless restart is true."},"restart":{"type":"boolean","description":"True to begin with a new shell, without a command."}}}`}
+
+// editorArguments are what the commands take that edit files.
+const editorArguments = `"view_range":{"type":"array","items":{"type":"integer"},"description":"The first and the last line that view shows, from 1; -1 is the end of the file."},` +
+	`"file_text":{"type":"string","description":"What the file has in it that create writes."},` +
+	`"old_str":{"type":"string","description":"The text that str_replace replaces. It must stand in the file exactly once."},` +
+	`"new_str":{"type":"string","description":"The text in its place."},` +
+	`"insert_line":{"type":"integer","description":"The line after which insert adds a text; 0 is the beginning of the file."}`
+
+// editorWords explains them; inserted is the argument of a text that is added.
+func editorWords(inserted string) string {
+	return "The command view shows a file, or what is in a folder; create writes a file; str_replace replaces old_str by new_str; insert adds " + inserted + " after the line insert_line."
+}
+
+func definedEditor(undo, inserted string) definedTool {
+	words, more := "Shows and edits text files of the user's machine. "+editorWords(inserted), ""
+	if undo != "" {
+		words += " undo_edit takes back the last change of a file."
+	}
+	if inserted != "new_str" {
+		more = `,"` + inserted + `":{"type":"string","description":"What insert adds."}`
+	}
+	return definedTool{words, `{"type":"object","properties":{"command":{"type":"string","enum":["view","create","str_replace","insert"` + undo +
+		`]},"path":{"type":"string","description":"The file or folder, from the root."},` + editorArguments + more + `},"required":["command","path"]}`}
+}
+
+// What later versions of the tool for screens have beside those of the first.
+const (
+	moreActions   = `,"left_mouse_down","left_mouse_up","triple_click","scroll","hold_key","wait"`
+	moreArguments = `,"start_coordinate":{"type":"array","items":{"type":"integer"},"description":"Where left_click_drag begins."},` +
+		`"scroll_direction":{"type":"string","enum":["up","down","left","right"]},"scroll_amount":{"type":"integer","description":"How many steps scroll makes."},` +
+		`"duration":{"type":"number","description":"For how many seconds hold_key and wait last."}`
+)
+
+func definedComputer(actions, arguments string) definedTool {
+	return definedTool{"Sees and uses the screen, mouse and keyboard of a computer. Take a screenshot to see where things are before you click, and again to see what an action did.",
+		`{"type":"object","properties":{"action":{"type":"string","enum":["screenshot","mouse_move","left_click","right_click","middle_click","double_click","left_click_drag","cursor_position","key","type"` + actions +
+			`]},"coordinate":{"type":"array","items":{"type":"integer"},"description":"Where the mouse does it: x and y in pixels, from the upper left corner."},` +
+			`"text":{"type":"string","description":"What type writes, or the keys that key presses, like Return or ctrl+s."}` + arguments + `},"required":["action"]}`}
+}
+
+// definition returns what a tool takes that has the members of its own format, and false if
+// the vendor has not said so.
+func (messages) definition(own func(string) []byte) (definedTool, bool) {
+	def, known := definedTools[js.Text(own("type"))]
+	if w, h := own("display_width_px"), own("display_height_px"); known && js.Kind(w) == '0' && js.Kind(h) == '0' {
+		def.description += fmt.Sprintf(" The screen is %.20s pixels wide and %.20s high.", w, h)
+	}
+	return def, known
+}
+
+// define has a tool say what it takes that its type says.
+func (m messages) define(t *llm.ToolDef) {
+	def, known := m.definition(func(key string) []byte { return t.Extra[Messages][key] })
+	if !known || t.Description != "" || len(t.Schema) > 0 {
+		return
+	}
+	t.Description, t.Schema = def.description, []byte(def.schema)
+}
+
+// asDefined returns a tool as the vendor takes it: without what its type says.
+func (m messages) asDefined(t llm.ToolDef) llm.ToolDef {
+	def, known := m.definition(func(key string) []byte { return t.Extra[Messages][key] })
+	if known && t.Description == def.description && string(t.Schema) == def.schema {
+		t.Description, t.Schema = "", nil
+	}
+	return t
+}
+
+// undefined notes a tool of which only another vendor's models know what it takes.
+func (e *encoder) undefined(t llm.ToolDef) {
+	typ := js.Text(t.Extra[Messages]["type"])
+	if e.c.Format != Messages && len(t.Schema) == 0 && definesType(typ) {
+		e.lost(llm.Degraded, typ, "the model is not told what the tool "+t.Name+" takes, which only the vendor of the messages format knows")
+	}
+}
+
+// definesType reports whether a type is that of a tool which the client runs and the vendor defines.
+func definesType(typ string) bool {
+	for _, prefix := range clientTools {
+		if strings.HasPrefix(typ, prefix) && !strings.HasPrefix(typ, "computer_toolset") {
+			return true
+		}
+	}
+	return false
+}
