@@ -31,11 +31,13 @@ var remarks = regexp.MustCompile(`(?m)^: .*\n\n`)
 func turn(text string, inOrder, pieces bool) (events []llm.Event, want []string) {
 	said := func(text string) {
 		want = append(want, "text "+text)
-		for n := len(text); text != ""; text = text[n:] {
-			if n = len(text); pieces {
+		for text != "" {
+			n := len(text)
+			if pieces {
 				_, n = utf8.DecodeRuneInString(text)
 			}
 			events = append(events, llm.TextDelta{Text: text[:n]})
+			text = text[n:]
 		}
 	}
 	call := func(id, args string) {

@@ -30,9 +30,12 @@ type pending struct {
 
 // delta finds the call that a piece belongs to, or begins one. Servers give
 // every parallel call the index 0, leave out the index, repeat the id in every
-// piece or leave it out of all: the id decides first, then index and order.
+// piece, say it late or leave it out of all: the id decides first, then index and order.
 func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 	p := a.find(index, id, name)
+	if p == nil && id != "" {
+		p = a.findLate(index, id, name)
+	}
 	if p == nil {
 		p = a.newCall(index, id, name, kind)
 	}
@@ -68,6 +71,36 @@ func (a *answer) find(index int, id, name string) *pending {
 		last := a.calls[len(a.calls)-1]
 		last.index = index
 		return last
+	}
+	return nil
+}
+
+// findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
+// index of the piece, unless the piece says a new name as well, as the next call of a server does that gives each the same
+// index. Where there is no index, it is the last call of all. A call keeps the id under which its start was sent.
+func (a *answer) findLate(index int, id, name string) *pending {
+	i := len(a.calls) - 1
+	for i >= 0 && index >= 0 && a.calls[i].index != index {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	p := a.calls[i]
+	switch {
+	case p.done:
+		return nil
+	case p.said == "":
+		if name != "" && (p.whole() || p.name != "" && p.name != name) {
+			return nil // the next call
+		}
+		if p.said = id; !p.started {
+			a.ids.Forget(p.id)
+			p.id = a.ids.Take(id)
+		}
+		return p
+	case name == "" && index >= 0 && (p.said == id || !p.whole()):
+		return p
 	}
 	return nil
 }
