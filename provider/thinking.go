@@ -3,13 +3,17 @@ package provider
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // budgets are how many tokens an effort is worth where a vendor counts tokens.
-var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24576}
+var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 49152}
+
+// efforts are the words for how much a model thinks, the least first.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // room is what an answer gets beyond its thinking.
 const room = 4096
@@ -27,12 +31,14 @@ func (m *Model) thinking(j *job) {
 		j.req.Reasoning = nil
 		return
 	}
+	rules := m.format().Thinking
+	m.keepThinkingOn(j)
 	if !thinks(j.req) {
 		return
 	}
-	rules := m.format().Thinking
 	m.countEffort(j, rules.EffortSince)
 	m.nameEffort(j, rules.EffortOnly)
+	m.nearestEffort(j, rules.Efforts)
 	m.thinkingRoom(j, rules.MinBudget)
 	if rules.Families != nil && !slices.Contains(rules.Families, m.settled.family) {
 		return
@@ -99,6 +105,52 @@ func (m *Model) nameEffort(j *job, since catalog.Version) {
 	}
 	j.warn(llm.Degraded, "reasoning.budget", "%s does not count thinking in tokens; its effort is %s", m.model, effort)
 	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = 0, effort })
+}
+
+// nearestEffort replaces a word for how much to think that the format or the model lacks by the nearest that it has.
+func (m *Model) nearestEffort(j *job, words []string) {
+	r := j.req.Reasoning
+	if asked := slices.Index(efforts, r.Effort); asked > 0 {
+		if word := m.effortNear(asked, words); word != r.Effort {
+			j.warn(llm.Degraded, "reasoning.effort", "%s has no effort %q; it is %s", m.model, r.Effort, word)
+			setReasoning(j.req, func(r *llm.Reasoning) { r.Effort = word })
+		}
+	}
+}
+
+// effortNear returns the word nearest to the one in that place of efforts, among those that the format and the model
+// have, the lower one of two. A word that nobody restricts is its own.
+func (m *Model) effortNear(asked int, words []string) string {
+	own, best := strings.Fields(m.info.Efforts), -1
+	for i, word := range efforts[1:] {
+		i++
+		if words != nil && !slices.Contains(words, word) || len(own) > 0 && !slices.Contains(own, word) {
+			continue
+		}
+		if best < 0 || distance(i, asked) < distance(best, asked) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = asked
+	}
+	return efforts[best]
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// keepThinkingOn lets a model think as little as it can where thinking shall be off and cannot be.
+func (m *Model) keepThinkingOn(j *job) {
+	own := strings.Fields(m.info.Efforts)
+	if !j.req.Reasoning.Off || m.info.MinThinking == 0 && (len(own) == 0 || slices.Contains(own, "none")) {
+		return
+	}
+	least := llm.Reasoning{Budget: m.info.MinThinking}
+	if least.Budget == 0 {
+		least.Effort = m.effortNear(0, m.format().Thinking.Efforts)
+	}
+	j.warn(llm.Degraded, "reasoning.off", "%s always thinks; it is told to think as little as it can", m.model)
+	j.req.Reasoning = &least
 }
 
 // keepThinking has the host give away its thinking in a form that can go back,

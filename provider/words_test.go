@@ -108,3 +108,30 @@ func TestSystemTurnBesideResults(t *testing.T) {
 	wordCase{wire.Chat, "anthropic/claude-sonnet-4-5", chat, []string{`{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"mid"}`}, []string{`"role":"system"`}, []string{"degraded system"}}.sends(t, "system")
 	wordCase{wire.Chat, "anthropic/claude-opus-4-8", chat, []string{`"content":"r"}]},{"role":"system","content":"mid"}`}, nil, nil}.sends(t, "system")
 }
+
+// A word for how much to think that a vendor or a model lacks becomes the nearest that it has; what cannot be switched off thinks as little as it can.
+func TestEfforts(t *testing.T) {
+	const responses = `{"model":"m","input":"hi","reasoning":{"effort":"WORD"}}`
+	effort, off := []string{"degraded reasoning.effort"}, []string{"degraded reasoning.off"}
+	for _, c := range []struct {
+		word, id, has string
+		warned        []string
+	}{
+		{"minimal", "anthropic/claude-opus-4-7", `"effort":"low"`, effort},
+		{"xhigh", "anthropic/claude-opus-4-7", `"effort":"xhigh"`, nil},
+		{"xhigh", "anthropic/claude-opus-4-6", `"effort":"high"`, effort},
+		{"minimal", "bedrock/anthropic.claude-opus-4-7-v1:0", `"effort":"low"`, effort},
+		{"max", "gemini/gemini-3-flash-preview", `"thinkingLevel":"HIGH"`, effort},
+		{"minimal", "ollama/qwen3:8b", `"think":"low"`, effort},
+		{"max", "openai/gpt-5", `"effort":"high"`, effort},
+		{"high", "openai/gpt-5", `"effort":"high"`, nil},
+		{"minimal", "openai/gpt-5.1", `"effort":"low"`, effort},
+		{"none", "openai/gpt-5", `"effort":"minimal"`, off},
+		{"none", "openai/gpt-5.1", `"effort":"none"`, nil},
+		{"none", "gemini/gemini-2.5-pro", `"thinkingBudget":128`, off},
+		{"none", "gemini/gemini-2.5-flash", `"thinkingBudget":0`, nil},
+		{"max", "anthropic/claude-sonnet-4-5", `"budget_tokens":49152`, effort},
+	} {
+		wordCase{wire.Responses, c.id, strings.Replace(responses, "WORD", c.word, 1), []string{c.has}, nil, c.warned}.sends(t, "reasoning.effort", "reasoning.off")
+	}
+}

@@ -31,6 +31,7 @@ var messagesProperties = Properties{
 	Signature: "signature",
 	Thinking: ThinkingRules{
 		EffortSince: catalog.MakeVersion(4, 6), EffortOnly: catalog.MakeVersion(4, 7), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, BeginTurn: true,
+		Efforts:   []string{"low", "medium", "high", "xhigh", "max"},
 		Summaries: []string{"summarized", "omitted"},
 	},
 	Errors: map[llm.Kind]string{

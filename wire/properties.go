@@ -159,6 +159,9 @@ type ThinkingRules struct {
 	// none, which models since UnsignedSince demand in the turn that is under way.
 	Unsigned      string
 	UnsignedSince catalog.Version
+	// Efforts are the words for how much to think; nil means that any is passed on. What a model takes of them says the
+	// catalogue.
+	Efforts []string
 	// Summaries are the words for how thinking is shown, where there is a choice.
 	Summaries []string
 	// Keep are the fields of a request that have the host give its thinking away
