@@ -324,6 +324,11 @@ func (a *asking) finish(ev llm.Event) error {
 
 // pass hands an event on.
 func (a *asking) pass(ev llm.Event) error {
+	if w := a.unusual(ev); w != nil {
+		if err := a.each(*w); err != nil {
+			return err
+		}
+	}
 	ev = a.notes.unique(a.foreign(a.labels.out(ev)))
 	if a.notes != nil && a.x.note(a.notes, ev) != nil {
 		if err := a.each(forgotten(state.Signature)); err != nil {
@@ -353,10 +358,10 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 		ev.ID = a.x.answerID()
 		return ev
 	case llm.Finish:
-		ev.ID, ev.Raw = a.x.answerID(), ""
 		if ev.Reason == llm.OtherReason { // for which each vendor has words that mean something else
-			ev.Reason = a.natural()
+			ev.Reason = a.meant(ev.Raw)
 		}
+		ev.ID, ev.Raw = a.x.answerID(), ""
 		return ev
 	}
 	return ev
