@@ -63,11 +63,13 @@ func (h Host) applyGrammar(req *llm.Request, text string) bool {
 // wholeJSON is a reader for answers that are one JSON value because the host
 // holds them to it: it puts text around the value, and says that the answer was
 // cut off if the value is not whole, whatever the server says. Servers do call
-// such an answer complete.
+// such an answer complete. What stands behind the value is in the same text, before
+// its end.
 func wholeJSON(before, after string) Reader {
 	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			var v valueEnd
+			after := after
 			for ev, err := range raw {
 				if err != nil {
 					yield(ev, err)
@@ -78,7 +80,17 @@ func wholeJSON(before, after string) Reader {
 					if !v.began && before != "" && !yield(llm.TextDelta{Text: before}, nil) {
 						return
 					}
-					v.add(e.Text)
+					if v.add(e.Text); e.Part != nil && v.isWhole() { // which is said at the end of a part
+						e.Text, after = e.Text+after, ""
+						ev = e
+					}
+				case llm.PartEnd:
+					if v.isWhole() && after != "" {
+						if !yield(llm.TextDelta{Text: after}, nil) {
+							return
+						}
+						after = ""
+					}
 				case llm.Finish:
 					if !v.ended(yield, &e, after) {
 						return
