@@ -47,6 +47,19 @@ func saidBefore(messages []llm.Message) [sha256.Size]byte {
 	return askedBefore(slices.DeleteFunc(slices.Clone(messages), func(m llm.Message) bool { return m.Role == llm.RoleAssistant }))
 }
 
+// saidUntil returns saidBefore of every beginning of a conversation, by its length.
+func saidUntil(messages []llm.Message) [][sha256.Size]byte {
+	h := sha256.New()
+	out := make([][sha256.Size]byte, 0, len(messages)+1)
+	for _, m := range messages {
+		out = append(out, [sha256.Size]byte(h.Sum(nil)))
+		if m.Role != llm.RoleAssistant {
+			addAsked(h, m)
+		}
+	}
+	return append(out, [sha256.Size]byte(h.Sum(nil)))
+}
+
 // hold keeps what was run for an answer that ends with calls of the client.
 func (s *serving) hold(theirs []llm.Call, results []llm.Result) {
 	messages := s.conv.Messages[s.before:]

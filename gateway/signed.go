@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -305,18 +306,25 @@ func (x *exchange) restore(signer string, req *llm.Request) *llm.Request {
 	}
 	turns := sentTurns(signer, req.Messages)
 	x.recall(turns)
-	out := req
-	for i := len(turns) - 1; i >= 0; i-- { // from the end, so that places stay
+	before := sync.OnceValue(func() [][sha256.Size]byte { return saidUntil(req.Messages) })
+	out, taken := req, 0 // messages that are in out, or in one of its messages
+	var messages []llm.Message
+	for i := range turns {
 		sent := &turns[i]
-		kept := x.findSigned(sent, req.Messages[:sent.from])
+		kept := x.findSigned(sent, before)
 		if kept == nil {
 			continue
 		}
 		if out == req {
 			out = req.Clone()
+			messages = make([]llm.Message, 0, len(out.Messages))
 		}
-		out.Messages[sent.from].Parts = kept.restored(sent)
-		out.Messages = slices.Delete(out.Messages, sent.from+1, sent.to)
+		messages = append(messages, out.Messages[taken:sent.from+1]...)
+		messages[len(messages)-1].Parts = kept.restored(sent)
+		taken = sent.to
+	}
+	if out != req {
+		out.Messages = append(messages, out.Messages[taken:]...)
 	}
 	return out
 }
@@ -382,8 +390,8 @@ func (x *exchange) recall(turns []sentTurn) {
 }
 
 // findSigned returns what is kept for an answer, nil if nothing is or if it cannot be told which of several it is: then the client is
-// warned.
-func (x *exchange) findSigned(sent *sentTurn, before []llm.Message) *signedTurn {
+// warned. What was said before each message is asked for only then.
+func (x *exchange) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
 	held := x.signed[sent.key]
 	if len(held) == 0 {
 		return nil
@@ -395,7 +403,7 @@ func (x *exchange) findSigned(sent *sentTurn, before []llm.Message) *signedTurn 
 	list = preferred(list, false, func(t *signedTurn) bool { return bytes.Equal(t.Text, said.Text) })
 	list = preferred(list, false, func(t *signedTurn) bool { return len(said.Thought) > 0 && bytes.Equal(t.Thought, said.Thought) })
 	if len(list) > 1 {
-		all := saidBefore(before)
+		all := before()[sent.from]
 		list = preferred(list, false, func(t *signedTurn) bool { return bytes.Equal(t.Before, all[:]) })
 	}
 	if len(list) == 0 {

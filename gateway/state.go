@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/sha256"
+	"hash"
 	"strings"
 	"time"
 
@@ -168,13 +169,18 @@ func askedBefore(messages []llm.Message) [sha256.Size]byte {
 	}
 	h := sha256.New()
 	for _, m := range messages[first:] {
-		h.Write([]byte(m.Text()))
-		for _, p := range m.Parts {
-			if r, ok := p.(llm.Result); ok {
-				h.Write([]byte("\x00" + r.CallID + "\x00" + r.Text()))
-			}
-		}
-		h.Write([]byte{0})
+		addAsked(h, m)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// addAsked adds what a message asks to a hash.
+func addAsked(h hash.Hash, m llm.Message) {
+	h.Write([]byte(m.Text()))
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.Result); ok {
+			h.Write([]byte("\x00" + r.CallID + "\x00" + r.Text()))
+		}
+	}
+	h.Write([]byte{0})
 }

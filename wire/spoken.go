@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -38,46 +39,62 @@ func (c Codec) Spoken(messages []llm.Message) []llm.Message {
 
 // spoken returns the parts of a model's turn with the pieces of a text as one.
 func spoken(parts []llm.Part) []llm.Part {
-	for i := 1; i < len(parts); i++ {
-		if joinPieces(parts[i-1], parts[i]) != nil {
-			return spokenFrom(i, parts)
+	var out []llm.Part
+	for i := 0; i < len(parts); {
+		end := i + 1
+		for end < len(parts) && samePiece(parts[end-1], parts[end]) {
+			end++
 		}
+		if out == nil && end > i+1 {
+			out = append(make([]llm.Part, 0, len(parts)), parts[:i]...)
+		}
+		if out != nil {
+			out = append(out, joined(parts[i:end]))
+		}
+		i = end
 	}
-	return parts
-}
-
-// spokenFrom is spoken for parts of which the one at i is the first that is joined.
-func spokenFrom(i int, parts []llm.Part) []llm.Part {
-	out := slices.Clone(parts[:i])
-	for _, p := range parts[i:] {
-		if whole := joinPieces(out[len(out)-1], p); whole != nil {
-			out[len(out)-1] = whole
-		} else {
-			out = append(out, p)
-		}
+	if out == nil {
+		return parts
 	}
 	return out
 }
 
-// joinPieces returns two parts as one, nil if they are not pieces of the same.
-func joinPieces(a, b llm.Part) llm.Part {
+// joined returns the pieces of a text, or of a thought, as one. What the last says of it holds.
+func joined(pieces []llm.Part) llm.Part {
+	if len(pieces) == 1 {
+		return pieces[0]
+	}
+	var all strings.Builder
+	for _, p := range pieces {
+		switch p := p.(type) {
+		case llm.Text:
+			all.WriteString(p.Text)
+		case llm.Thinking:
+			all.WriteString(p.Text)
+		}
+	}
+	switch last := pieces[len(pieces)-1].(type) {
+	case llm.Text:
+		last.Text = all.String()
+		return last
+	case llm.Thinking:
+		last.Text = all.String()
+		return last
+	}
+	return pieces[0]
+}
+
+// samePiece reports whether two parts are pieces of the same.
+func samePiece(a, b llm.Part) bool {
 	switch a := a.(type) {
 	case llm.Text:
 		b, ok := b.(llm.Text)
-		if !ok || !sameText(a, b) {
-			return nil
-		}
-		a.Text, a.State = a.Text+b.Text, b.State
-		return a
+		return ok && sameText(a, b)
 	case llm.Thinking:
 		b, ok := b.(llm.Thinking)
-		if !ok || !a.State.IsZero() || a.Redacted || b.Redacted || len(a.Extra)+len(b.Extra) > 0 {
-			return nil
-		}
-		a.Text, a.State = a.Text+b.Text, b.State
-		return a
+		return ok && a.State.IsZero() && !a.Redacted && !b.Redacted && len(a.Extra)+len(b.Extra) == 0
 	}
-	return nil
+	return false
 }
 
 func sameText(a, b llm.Text) bool {
