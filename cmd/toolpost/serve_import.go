@@ -600,41 +600,6 @@ func (in *importing) variableFor(address, model string) string {
 	return free
 }
 
-// keyForm is what keys of many vendors begin with, whatever comes then.
-var keyForm = regexp.MustCompile(`(?i)(^|[^0-9a-z])sk-[0-9a-z_-]{12,}`)
-
-// holdsKey reports whether a text has a secret of a form that is known.
-func holdsKey(text string) bool {
-	_, found := new(journal.Secrets).Strip(text)
-	return len(found) > 0 || keyForm.MatchString(text)
-}
-
-// keyInName is a word for a key in the name of a model, and what is set to it.
-var keyInName = regexp.MustCompile(`(?i)(^|[^a-z])(api[-_]?key|key|token|secret|password)=[^\s]*`)
-
-// nameHoldsKey reports whether the name of a model holds a key: one of a known form, or what is called so.
-func nameHoldsKey(name string) bool { return holdsKey(name) || keyInName.MatchString(name) }
-
-// In a path of an address: words before a key, and pieces that nobody thought up. Version numbers and names of models have neither.
-var (
-	keyWord    = regexp.MustCompile(`(?i)(^|[^a-z])(api[-_]?key|key|token|secret|password)[=:/]`)
-	drawnPiece = regexp.MustCompile(`[0-9A-Za-z]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
-)
-
-// longWord is how many letters a word may have that somebody thought up.
-const longWord = 23
-
-// mayHoldKey reports whether a path holds what may be a key: something after a word for one, or letters and digits that look drawn at random. It
-// says so too often rather than too seldom: nothing is lost by it but a variable that has to be set.
-func mayHoldKey(path string) bool {
-	if holdsKey(path) || keyWord.MatchString(path) {
-		return true
-	}
-	return slices.ContainsFunc(drawnPiece.FindAllString(path, -1), func(piece string) bool {
-		return len(piece) > longWord || strings.ContainsAny(piece, "0123456789")
-	})
-}
-
 // row returns the name of a row of providers, which is written once.
 func (in *importing) row(row importedRow) string {
 	for _, r := range in.rows {
@@ -797,70 +762,4 @@ func (in *importing) dropBadFallbacks() {
 			return bad
 		})
 	}
-}
-
-// write writes the configuration.
-func (in *importing) write() string {
-	var b strings.Builder
-	if len(in.rows) > 0 {
-		b.WriteString("providers:\n")
-	}
-	for _, row := range in.rows {
-		fmt.Fprintf(&b, "  %s: {", yamlText(row.name))
-		if row.like != "" {
-			fmt.Fprintf(&b, "like: %s", yamlText(row.like))
-		} else {
-			fmt.Fprintf(&b, "base_url: %s, wire: %s", yamlText(row.base), row.wire)
-		}
-		if row.like != "" && row.base != "" {
-			fmt.Fprintf(&b, ", base_url: %s", yamlText(row.base))
-		}
-		if row.keyEnv != "" {
-			fmt.Fprintf(&b, ", key_env: %s", yamlText(row.keyEnv))
-		}
-		b.WriteString("}\n")
-	}
-	b.WriteString("gateway:\n")
-	if in.keys {
-		b.WriteString("  # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'\n")
-	}
-	b.WriteString("  routes:\n")
-	for _, r := range in.routes {
-		fmt.Fprintf(&b, "    - model: %s\n", yamlText(r.model))
-		if r.hidden {
-			b.WriteString("      hidden: true\n")
-		}
-		b.WriteString("      to:\n")
-		for _, u := range r.to {
-			fmt.Fprintf(&b, "        - {model: %s", yamlText(u.id))
-			if u.weight != "" {
-				fmt.Fprintf(&b, ", weight: %s", u.weight)
-			}
-			b.WriteString("}\n")
-		}
-		if len(r.fallback) > 0 {
-			var list []string
-			for _, f := range r.fallback {
-				list = append(list, yamlText(f))
-			}
-			fmt.Fprintf(&b, "      fallback: [%s]\n", strings.Join(list, ", "))
-		}
-		if r.pass != "" {
-			fmt.Fprintf(&b, "      pass: [%s]\n", r.pass)
-		}
-		if r.cache != "" {
-			fmt.Fprintf(&b, "      cache: %s\n", r.cache)
-		}
-	}
-	return b.String()
-}
-
-// yamlText is a text as a value of YAML.
-func yamlText(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./", r))
-	}) < 0 && s[0] >= 'a' && s[0] <= 'z' {
-		return s
-	}
-	return fmt.Sprintf("%q", s)
 }
