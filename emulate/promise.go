@@ -15,23 +15,31 @@ type promise struct {
 	choice llm.ToolChoice
 	one    bool
 	output *llm.OutputFormat
+	answer int // the index of the answer, of several
 }
 
 // Keep returns a Stage that holds an answer to what req demands of it: the
 // tools that may and must be called, one call or several, the schema of the
 // answer. A call that the choice excludes becomes an InvalidCall, so that nobody
 // runs it. An answer that breaks the promise ends in an error of kind
-// BrokenPromise and operation op, in place of its Finish.
+// BrokenPromise and operation op, in place of its Finish. Of several answers
+// each is held to it, and the first that breaks it ends them all.
 func Keep(op string, req *llm.Request) Stage {
 	p := promise{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
 	if req.Choice.Mode == llm.MustCall { // this answer is for calls
 		p.output = nil
 	}
-	return func(out func(llm.Event, error) bool) Taker { return &keeping{promise: p, out: out} }
+	return p.begin
 }
+
+// begin begins to look at an answer.
+func (p promise) begin(out func(llm.Event, error) bool) Taker { return &keeping{promise: p, out: out} }
 
 // Take takes an event.
 func (k *keeping) Take(ev llm.Event, err error) bool {
+	if other, is := ev.(llm.Alternative); is && err == nil {
+		return k.other(other)
+	}
 	if err == nil {
 		ev, err = k.event(ev)
 	}
@@ -44,6 +52,15 @@ func (k *keeping) End() {}
 // Stop has nothing to let go of.
 func (k *keeping) Stop() {}
 
+// other takes an event of an answer after the first. It is not inlined, see judged.
+//
+//go:noinline
+func (k *keeping) other(ev llm.Alternative) bool {
+	own := k.promise
+	own.answer = ev.Index
+	return k.others.take(ev, own.begin, k.out)
+}
+
 // keeping is one answer being checked.
 type keeping struct {
 	promise
@@ -53,6 +70,7 @@ type keeping struct {
 	excluded string // the name of a call that the choice excludes
 	refused  bool
 	text     strings.Builder
+	others   otherAnswers
 }
 
 func (k *keeping) event(ev llm.Event) (llm.Event, error) {
@@ -80,6 +98,9 @@ func (k *keeping) judged(ev llm.Event) (llm.Event, error) {
 		k.invalid++
 	case llm.Finish:
 		if broken := k.broken(ev); broken != nil {
+			if k.answer > 0 {
+				broken = fmt.Errorf("answer %d: %w", k.answer+1, broken)
+			}
 			return nil, &llm.Error{Op: k.op, Kind: llm.BrokenPromise, Err: broken}
 		}
 	}

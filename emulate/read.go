@@ -267,7 +267,10 @@ func (r *reading) other(ev llm.Alternative) bool {
 	begin := func(out func(llm.Event, error) bool) Taker {
 		return &reading{CallReader: r.CallReader, yield: out, holding: r.Whole, first: r}
 	}
-	return r.others.take(ev, begin, func(said llm.Event, _ error) bool {
+	return r.others.take(ev, begin, func(said llm.Event, err error) bool {
+		if err != nil {
+			return r.found(nil, err)
+		}
 		if _, is := said.(llm.TextRead); is {
 			return r.declare()
 		}

@@ -36,7 +36,7 @@ type lockstep struct {
 	over   bool               // they said something else: the answer is a translation
 
 	textPasses bool         // see there
-	calls      int          // that the vendor delivered
+	calls      map[int]int  // that the vendor delivered where one was asked for, by the index of the answer
 	unreadable map[int]bool // answers in which the vendor delivered a call that cannot be read, by index
 }
 
@@ -255,11 +255,15 @@ func (l *lockstep) tooMany(ev llm.Event) *llm.Warning {
 	if !l.job.asked.OneCall {
 		return nil
 	}
+	index, ev := answerOf(ev)
 	c, is := ev.(llm.Call)
 	if !is || c.Hosted {
 		return nil
 	}
-	if l.calls++; l.calls == 1 {
+	if l.calls == nil {
+		l.calls = make(map[int]int)
+	}
+	if l.calls[index]++; l.calls[index] == 1 {
 		return nil
 	}
 	return &llm.Warning{Code: llm.Degraded, Feature: "one_call", Detail: fmt.Sprintf("the model made another call, of %s, although one was asked for", c.Name)}

@@ -127,7 +127,7 @@ func (m *Model) askOutput(j *job, way OutputWay, n schema.Narrowed) error {
 		for _, l := range losses {
 			j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 		}
-		j.reads(read)
+		j.reads(emulate.EachAnswer(read))
 	}
 	return nil
 }

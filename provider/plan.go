@@ -123,7 +123,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 		return nil, err
 	}
 	if output := m.readOutput(j, req); output != nil {
-		j.reads(output)
+		j.reads(emulate.EachAnswer(output))
 	}
 	j.takes(emulate.Keep(m.vendor.Name, j.promised()))
 	return j, nil
@@ -176,10 +176,10 @@ func (m *Model) planReaders(j *job) {
 		j.reads(aliases.Stream)
 	}
 	if len(j.unwrap) > 0 {
-		j.reads(unwrapArgs(j.unwrap))
+		j.reads(emulate.EachAnswer(unwrapArgs(j.unwrap)))
 	}
 	if len(j.nullable) > 0 {
-		j.reads(dropNulls(j.nullable))
+		j.reads(emulate.EachAnswer(dropNulls(j.nullable)))
 	}
 }
 
