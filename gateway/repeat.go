@@ -126,6 +126,9 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 		return false, err
 	}
 	defer settle(nil)
+	if stream {
+		x.askUsage(body)
+	}
 	return true, x.replay(found)
 }
 
@@ -265,7 +268,7 @@ func (x *exchange) notAgain(status int, why string) error {
 func (x *exchange) replay(found *known) error {
 	form := x.repeat.form
 	x.repeat = nil
-	send := func() error { _, err := x.w.Write(found.Body); return err }
+	send := func() error { _, err := x.w.Write(x.asTold(found.Body)); return err }
 	if form != found.Form {
 		said, err := x.said(found)
 		if err != nil {
@@ -287,6 +290,14 @@ func (x *exchange) replay(found *known) error {
 	x.w.WriteHeader(http.StatusOK)
 	_ = send() // a client that is gone needs no answer
 	return nil
+}
+
+// asTold returns the body of an answer without what the client of a stream did not ask for.
+func (x *exchange) asTold(body []byte) []byte {
+	if x.untold {
+		return x.Codec.WithoutUsage(body)
+	}
+	return body
 }
 
 // said is what an answer that was given says.
@@ -322,7 +333,7 @@ func (x *exchange) sayAgain(said *llm.Response, form string) error {
 		return err
 	}
 	w, end := x.AsArray(x.w, x.r)
-	enc := x.Codec.NewStream(w, wire.Head{Model: x.name})
+	enc := x.Codec.NewStream(w, wire.Head{Model: x.name, NoUsage: x.untold})
 	for _, ev := range said.Events() {
 		if err := enc.Write(ev); err != nil {
 			return err
