@@ -130,13 +130,31 @@ func questionBefore(messages []llm.Message) [sha256.Size]byte {
 	return askedBefore(messages)
 }
 
-// turnKey is what an answer is found by: who signed it, what it answers, and its first call. An id that is only a number says nothing, so
-// then name and arguments count.
+// turnKey is what an answer is found by: who signed it, and its first call. An id that nobody gives twice is enough: clients shorten old
+// results, and drop turns. Of other ids, what the answer answers counts, and of those that say nothing, because they are only a number,
+// name and arguments, too.
 func turnKey(signer string, asked [sha256.Size]byte, first llm.Call) state.Hash {
-	if first.ID == "" || numbered(first.ID) {
+	switch {
+	case first.ID == "" || numbered(first.ID):
 		return state.HashOf([]byte("turn"), []byte(signer), asked[:], nil, []byte(first.Name), plainArgs(first.Args))
+	case drawn(first.ID):
+		return state.HashOf([]byte("turn"), []byte(signer), nil, []byte(first.ID))
 	}
 	return state.HashOf([]byte("turn"), []byte(signer), asked[:], []byte(first.ID))
+}
+
+// drawnRun is how many letters and digits in a row an id has at least that was drawn at random: the last group of a UUID.
+const drawnRun = 12
+
+// drawn reports whether an id looks like one that was drawn at random, as vendors and the gateway do it: names of tools, which some servers
+// make ids of, have no digits inside a long run, and are not written in capitals.
+func drawn(id string) bool {
+	for run := range strings.FieldsFuncSeq(id, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(run) >= drawnRun && (strings.ContainsAny(run, "0123456789") || run == strings.ToUpper(run)) {
+			return true
+		}
+	}
+	return false
 }
 
 // notes collects an answer whose signatures have to be kept.
@@ -301,11 +319,14 @@ func isThinking(p llm.Part) bool {
 
 // restore returns a request whose calls have what belongs to them. The request is not changed.
 func (x *exchange) restore(signer string, req *llm.Request) *llm.Request {
-	if len(x.signed) == 0 && x.store.empty(state.Signature) {
+	turns := sentTurns(signer, req.Messages)
+	if len(turns) == 0 {
 		return req
 	}
-	turns := sentTurns(signer, req.Messages)
-	x.recall(turns)
+	if len(x.signed) > 0 || !x.store.empty(state.Signature) {
+		x.recall(turns)
+	}
+	x.warnOfLost(signer, turns, req.Messages)
 	before := sync.OnceValue(func() [][sha256.Size]byte { return saidUntil(req.Messages) })
 	out, taken := req, 0 // messages that are in out, or in one of its messages
 	var messages []llm.Message
@@ -420,6 +441,22 @@ func (x *exchange) findSigned(sent *sentTurn, before func() [][sha256.Size]byte)
 		return nil // nothing was signed
 	}
 	return &list[0]
+}
+
+// warnOfLost tells the client if nothing is known of an answer to its last question, of a vendor that signs: not even that nothing was signed in it.
+// Answers to older questions are complete without.
+func (x *exchange) warnOfLost(signer string, turns []sentTurn, messages []llm.Message) {
+	last := &turns[len(turns)-1]
+	if len(x.signed[last.key]) > 0 || !signs(signer) || slices.ContainsFunc(messages[last.to:], asks) {
+		return
+	}
+	x.warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "the model goes on without what its vendor may have signed with the last calls: the gateway does not know them, " +
+		"because they are another model's, were changed, or are older than a day"})
+}
+
+// asks reports whether a message of the client says more than the results of calls.
+func asks(m llm.Message) bool {
+	return m.Role == llm.RoleUser && slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Result); return !ok })
 }
 
 func sameArgs(a, b callMark) bool { return bytes.Equal(a.Args, b.Args) }
