@@ -72,8 +72,8 @@ var places = []place{
 	{"GET", "/v1/models/", GetModel, "", wire.Quirks{}},
 	{"GET", "/models/", GetModel, "", wire.Quirks{}},
 	{"GET", "/v1beta/models/", GetModel, wire.Gemini, wire.Quirks{}},
-	{"GET", "/v1/responses/", GetAnswer, wire.Responses, wire.Quirks{}},
-	{"DELETE", "/v1/responses/", DeleteAnswer, wire.Responses, wire.Quirks{}},
+	{"GET", answerPath, GetAnswer, wire.Responses, wire.Quirks{}},
+	{"DELETE", answerPath, DeleteAnswer, wire.Responses, wire.Quirks{}},
 }
 
 func (p place) matches(method, path string) bool {

@@ -202,10 +202,17 @@ func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, 
 	return true, a.forgetItems(ctx, owner, k.Answer)
 }
 
-// Serve answers what is asked about an answer that is kept: to have it, or to forget it.
+// answerPath is where answers that are kept are asked for.
+const answerPath = "/v1/responses/"
+
+// Serve answers what is asked about an answer that is kept: to have it, or to forget it. What vendors have below an answer,
+// such as the items of its input, is not there.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
-	id := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	id, _, below := strings.Cut(strings.TrimPrefix(r.URL.Path, answerPath), "/")
 	k, err := a.find(r.Context(), owner, id)
+	if err == nil && k != nil && below {
+		err = NoEndpoint(e.Codec, r)
+	}
 	if err == nil && k != nil && e.Action == DeleteAnswer {
 		var was bool
 		if was, err = a.delete(r.Context(), owner, id, k); err == nil && !was {
