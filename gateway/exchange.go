@@ -62,6 +62,7 @@ type exchange struct {
 	out      *sink  // nil if the answer is in one piece
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
+	torn     bool   // the connection ends with the answer, half of which must not look like a whole one
 	holds    bool   // calls are held until they fit
 	goesOn   bool   // what the request goes on from stands before it
 	untold   bool   // the client did not ask what its stream uses, and is not told

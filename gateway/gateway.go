@@ -155,6 +155,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.keepBodies(err)
 	x.end(err)
 	x.measure()
+	if x.torn {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // serveOther serves what is no question to a model.

@@ -406,7 +406,7 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 		}
 		if err != nil {
 			x.leftPassed(e, sent, err)
-			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+			return x.brokeOff(err)
 		}
 	}
 	if e.costs == allTokens {
@@ -415,6 +415,20 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 		x.countPassed(e, resp.StatusCode, sent)
 	}
 	return nil
+}
+
+// brokeOff returns the error of an answer whose upstream did not send all of it.
+func (x *exchange) brokeOff(err error) error {
+	x.torn = true
+	if x.ctx().Err() != nil {
+		return errGone
+	}
+	kind := llm.KindOf(err)
+	if kind == llm.Unknown {
+		kind = llm.Incomplete
+	}
+	err = &llm.Error{Op: "gateway", Kind: kind, Err: fmt.Errorf("the answer of the upstream broke off: %w", err)}
+	return outside(err, err)
 }
 
 // usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.

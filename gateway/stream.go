@@ -32,7 +32,9 @@ func (x *exchange) stream(ways []way, req *llm.Request) error {
 		out.fail(err)
 	}
 	out.stop()
-	end()
+	if !x.torn {
+		end()
+	}
 	return err
 }
 
@@ -297,7 +299,7 @@ func (s *sink) fail(err error) {
 		known = &llm.Error{Op: "gateway", Kind: llm.KindOf(err), Err: err}
 	}
 	if s.enc.Fail(known) != nil || s.flush.Flush() != nil {
-		panic(http.ErrAbortHandler) // a lost connection is all that is left
+		s.x.torn = true // a lost connection is all that is left
 	}
 }
 
