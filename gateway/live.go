@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -204,19 +203,15 @@ func (l *Live) Metrics() http.Handler {
 		for _, m := range g.meters.all() {
 			m.write(out)
 		}
-		for _, now := range g.gauges() {
+		for _, now := range append(g.gauges(), processGauges()...) {
 			now.write(out)
 		}
 		_ = out.Flush() // whoever asked may be gone
 	})
 }
 
-// processStart is when the program began.
-var processStart = time.Now()
-
 // gauges are what can be said of this moment.
 func (g *Gateway) gauges() []gauge {
-	one := func(v float64) map[marks]float64 { return map[marks]float64{{}: v} }
 	breakers, busy, healthy := map[marks]float64{}, map[marks]float64{}, map[marks]float64{}
 	for _, r := range g.routes {
 		for _, u := range r.upstreams {
@@ -240,12 +235,10 @@ func (g *Gateway) gauges() []gauge {
 		{"toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers},
 		{"toolpost_upstream_busy", "Requests that an upstream is answering.", pair, busy},
 		{"toolpost_upstream_healthy", "Whether an upstream answered when it was last asked how it is.", pair, healthy},
-		{"toolpost_requests_in_flight", "Requests that are being answered.", nil, one(float64(g.inFlight.Load()))},
-		{"toolpost_open_streams", "Streams that are open.", nil, one(float64(g.streams.Load()))},
-		{"toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, one(flag(g.draining.Load()))},
-		{"toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, one(float64(unwritten))},
-		{"go_goroutines", "Goroutines of the program.", nil, one(float64(runtime.NumGoroutine()))},
-		{"process_start_time_seconds", "When the program began, in seconds since 1970.", nil, one(float64(processStart.Unix()))},
+		{"toolpost_requests_in_flight", "Requests that are being answered.", nil, single(float64(g.inFlight.Load()))},
+		{"toolpost_open_streams", "Streams that are open.", nil, single(float64(g.streams.Load()))},
+		{"toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, single(flag(g.draining.Load()))},
+		{"toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, single(float64(unwritten))},
 	}
 }
 

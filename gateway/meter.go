@@ -212,7 +212,7 @@ func (m *meters) all() []*meter {
 		&m.failures, &m.refused, &m.cached, &m.passed, &m.served, &m.estimated, &m.state, &m.reloads}
 }
 
-// gauge is a value as it is now.
+// gauge is a value as it is now. One whose name ends in _total is a counter that somebody else counts.
 type gauge struct {
 	name, help string
 	labels     []string
@@ -220,7 +220,11 @@ type gauge struct {
 }
 
 func (g gauge) write(w *bufio.Writer) {
-	head(w, g.name, g.help, "gauge")
+	kind := "gauge"
+	if strings.HasSuffix(g.name, "_total") {
+		kind = "counter"
+	}
+	head(w, g.name, g.help, kind)
 	for _, of := range slices.SortedFunc(maps.Keys(g.values), func(a, b marks) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
 		sample(w, g.name, g.labels, of[:], "", g.values[of])
 	}
