@@ -2,24 +2,17 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
-// brokenOff are the words of vendors for an answer that is not complete, for which other formats have none of their own.
-var brokenOff = []string{
-	"insufficient_system_resource", // DeepSeek
-	"pause_turn", "compaction",     // Anthropic, that goes on if it is asked again
-}
-
 // meant returns the reason that a client of another format is given, if an upstream stops with such a word: an answer that is
 // not complete is one that was cut off. What nobody knows is taken for the natural end.
 func (a *asking) meant(word string) llm.Reason {
 	responses := strings.HasSuffix(a.labels.upstream, "/"+wire.Responses) // which has words for what is incomplete alone
-	if word != "" && (responses || slices.Contains(brokenOff, word)) {
+	if word != "" && (responses || wire.BrokenOff(word)) {
 		return llm.Length
 	}
 	return a.natural()

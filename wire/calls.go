@@ -23,6 +23,7 @@ type pending struct {
 	open     bool  // args are a JSON string that still lacks its end
 	started  bool  // CallStart was sent
 	closed   bool  // the vendor said that it is whole
+	half     bool  // the vendor said that it is not
 	done     bool  // Call or InvalidCall was sent
 	checked  int   // length of args when they were last found incomplete
 	frame    int64 // start of the frame with its last piece, as far as that is noted
@@ -218,8 +219,8 @@ func (a *answer) addInput(p *pending, v []byte) {
 
 // whole reports whether nothing can be added to the arguments.
 func (p *pending) whole() bool {
-	if p.closed {
-		return true
+	if p.closed || p.half {
+		return p.closed
 	}
 	n := p.args.Len()
 	if n == 0 || n == p.checked || p.kind == llm.FreeTool || p.args.String()[n-1] != '}' {
@@ -249,9 +250,9 @@ func (a *answer) settle() {
 
 // close ends a call. last says that nothing followed it.
 func (a *answer) close(p *pending, last bool) {
-	limited := a.finished && a.finish.Reason == llm.Length
+	early := a.finished && a.stoppedEarly()
 	switch {
-	case limited && last && !p.closed:
+	case p.half, last && !p.closed && (early || a.mayBeHalf(p)):
 		a.bad(p, llm.CutOff)
 		return
 	case p.open:
@@ -266,7 +267,7 @@ func (a *answer) close(p *pending, last bool) {
 		a.bad(p, llm.UnknownTool)
 		return
 	}
-	args, repairs, ok := p.value(!a.verbatim(p) && !limited && a.finish.Reason != llm.ContentFilter)
+	args, repairs, ok := p.value(!a.verbatim(p) && !early)
 	switch {
 	case ok:
 		a.changed = a.changed || len(repairs) > 0
@@ -275,11 +276,21 @@ func (a *answer) close(p *pending, last bool) {
 		}
 		a.sent(p)
 		a.emit(llm.Call{ID: p.id, Name: p.name, Args: args, Kind: p.kind, Provenance: llm.Provenance{Repairs: repairs}, State: p.state, Extra: p.extra})
-	case limited:
+	case early:
 		a.bad(p, llm.CutOff)
 	default:
 		a.bad(p, llm.BadArguments)
 	}
+}
+
+// stoppedEarly reports whether the model was stopped before it had said all.
+func (a *answer) stoppedEarly() bool {
+	return a.finish.Reason == llm.Length || a.finish.Reason == llm.ContentFilter || BrokenOff(a.finish.Raw)
+}
+
+// mayBeHalf reports whether a call of free text, whose end nothing shows, is the last of an answer that ends for a reason that nobody knows.
+func (a *answer) mayBeHalf(p *pending) bool {
+	return a.finished && p.kind == llm.FreeTool && a.finish.Reason == llm.OtherReason
 }
 
 func (a *answer) sent(p *pending) {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -49,7 +50,26 @@ var chatReasons = map[string]llm.Reason{
 	"tool_use":     llm.ToolCalls,
 	"max_tokens":   llm.Length,
 	"model_length": llm.Length,
+	"sensitive":    llm.ContentFilter,
 }
+
+// brokenOff are the words of vendors for an answer that is not complete, for which other formats have none of their own.
+var brokenOff = []string{
+	"insufficient_system_resource", // DeepSeek
+	"error",                        // OpenRouter
+	"abort",                        // vLLM, SGLang
+	"network_error",                // Zhipu
+	"cancelled",                    // several
+	"pause_turn", "compaction",     // Anthropic, that goes on if it is asked again
+	"malformed_model_output", "malformed_tool_use", // Bedrock
+	"OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", // Gemini
+	"MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER",
+	responsesCut,
+}
+
+// BrokenOff reports whether a word of a vendor for the end of an answer ([llm.Finish.Raw]) says that the answer is not complete, although it
+// reached no limit.
+func BrokenOff(word string) bool { return slices.Contains(brokenOff, word) }
 
 var chatFinish = map[llm.Reason]string{
 	llm.Stop: "stop", llm.ToolCalls: "tool_calls", llm.Length: "length", llm.ContentFilter: "content_filter",

@@ -375,13 +375,14 @@ func (s *responsesStream) callDone(ev *responsesEvent) {
 	if p.args.Len() == 0 && c.Kind == llm.FreeTool {
 		s.addArgs(p, c.Args)
 	}
-	p.closed = complete(ev.item)
+	p.ended(ev.item)
 }
 
-// complete reports whether the vendor says that an item is whole.
-func complete(item []byte) bool {
+// ended notes whether the vendor says that the item of a call is whole.
+func (p *pending) ended(item []byte) {
 	status := js.Get(item, "status")
-	return status == nil || js.Is(status, "completed")
+	p.closed = status == nil || js.Is(status, "completed")
+	p.half = js.Is(status, responsesCut)
 }
 
 // item sends an item in one piece.
@@ -437,7 +438,7 @@ func (s *responsesStream) said(t llm.Text) {
 func (s *responsesStream) wholeCall(c llm.Call, item []byte) {
 	s.call(c)
 	if n := len(s.calls); n > 0 && !s.calls[n-1].done {
-		s.calls[n-1].closed = complete(item)
+		s.calls[n-1].ended(item)
 	}
 }
 
