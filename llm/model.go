@@ -117,7 +117,8 @@ func (r *Request) Tool(name string) (ToolDef, bool) {
 
 // Extra holds the fields that only one wire format knows, so that they survive
 // a round trip: format name → field name → JSON. A codec sends the fields of
-// its own format untouched and never those of another. A name that begins with a
+// its own format untouched. Of another it sends those alone that its format has, too, with
+// the same meaning, as its format writes them. A name that begins with a
 // slash is a JSON pointer to a member of an object inside of the value.
 type Extra map[string]map[string]json.RawMessage
 

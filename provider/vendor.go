@@ -97,7 +97,14 @@ const compatible = "openai-compatible"
 
 // local is a server on the user's own machine.
 func local(name, base, env string) Vendor {
-	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true, Fields: topK}
+	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true, Fields: topK}.taking("")
+}
+
+// taking sets the members of requests of other formats that a vendor takes although it only copies the format: those
+// that its documentation names, and how closely an image is looked at, which came with images.
+func (v Vendor) taking(members string) Vendor {
+	v.Quirks.Members = strings.TrimSpace("detail " + members)
+	return v
 }
 
 // typed is a vendor that wants what the assistant said with its type.
@@ -108,7 +115,7 @@ func typed(v Vendor) Vendor {
 
 // like is a vendor that copies OpenAI's chat API.
 func like(name, base, key string, quirks wire.Quirks) Vendor {
-	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
+	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}.taking("")
 }
 
 // apart is a vendor whose own API keeps text and control tokens apart.
@@ -152,23 +159,23 @@ var builtin = []Vendor{
 	{Name: "gemini", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
-	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil),
-	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
+	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil).taking("user verbosity logprobs cache_control"),
+	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user"),
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
-	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil),
-	apart(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
+	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil).taking("user"),
+	apart(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})).taking("logprobs"),
 	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}))).with(map[string]string{"seed": "random_seed"}, nil),
-	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
+	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
 	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),
-	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
+	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user logprobs"),
 	apart(like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older)).with(topK, nil),
 	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
 	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),
 	apart(like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
-	local("vllm", "http://127.0.0.1:8000/v1", ""),
-	local("sglang", "http://127.0.0.1:30000/v1", ""),
-	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")),
+	local("vllm", "http://127.0.0.1:8000/v1", "").taking("user logprobs"),
+	local("sglang", "http://127.0.0.1:30000/v1", "").taking("user logprobs"),
+	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")).taking("logprobs"),
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
 	{Name: "azure", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
@@ -179,9 +186,9 @@ var builtin = []Vendor{
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
 	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
-		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}},
-	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},
+	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
+		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}}.taking(""),
+	Vendor{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true}.taking(""),
 }
 
 // KeyVars returns the variables of the environment that may hold the vendor's

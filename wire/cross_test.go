@@ -182,7 +182,7 @@ var features = []struct {
 		return "false"
 	}, []string{"text parts", "image", "audio", "document"}},
 	{"part fields", func(r *llm.Request) string { return strings.Join(extrasOfParts(r), " ") }, []string{"cache_control", "partMetadata", "prompt_cache_breakpoint", "cachePoint"}},
-	{"request fields", func(r *llm.Request) string { return fmt.Sprint(len(r.Extra)) }, []string{"logit_bias", "n", "prompt_cache_key", "metadata", "container", "previous_response_id", "include", "safetySettings", "cachedContent", "keep_alive", "guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig.a", "outputConfig.a", "additionalModelRequestFields"}},
+	{"request fields", func(r *llm.Request) string { return fmt.Sprint(len(r.Extra)) }, []string{"logit_bias", "n", "prompt_cache_key", "metadata", "metadata.user_id", "container", "previous_response_id", "include", "safetySettings", "cachedContent", "keep_alive", "guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig.a", "outputConfig.a", "additionalModelRequestFields"}},
 	{"tools", func(r *llm.Request) string { return fmt.Sprint(len(r.Tools)) }, []string{"tool_choice", "tool_choice.allowed"}},
 	{"free tools", func(r *llm.Request) string {
 		return countTools(r, func(d llm.ToolDef) bool { return d.Kind == llm.FreeTool })
@@ -240,12 +240,26 @@ func extrasOfParts(r *llm.Request) []string {
 		for _, p := range m.Parts {
 			if t, ok := p.(llm.Text); ok {
 				for _, fields := range t.Extra {
-					keys = append(keys, sortedKeys(fields)...)
+					for _, key := range sortedKeys(fields) {
+						keys = append(keys, sharedName(key))
+					}
 				}
 			}
 		}
 	}
 	return keys
+}
+
+// sharedName is one name for a field that formats call otherwise, where they mean the same by it.
+func sharedName(key string) string {
+	for _, m := range sharedMembers {
+		for _, p := range m.at {
+			if p.path == key {
+				return m.name
+			}
+		}
+	}
+	return key
 }
 
 func checkWarnings(t *testing.T, where string, y *llm.Request, z *carried, skip ...string) {

@@ -208,5 +208,5 @@ func OnVertex() Quirks {
 // InvokeModel: the model stands in the path, the version in the body, and a
 // stream comes in frames.
 func OnBedrock() Quirks {
-	return Quirks{Path: "model/{model}/invoke", StreamPath: "model/{model}/invoke-with-response-stream", Version: "bedrock-2023-05-31", Framed: true}
+	return Quirks{Path: "model/{model}/invoke", StreamPath: "model/{model}/invoke-with-response-stream", Version: "bedrock-2023-05-31", Framed: true, Members: "cache_control citations context anthropic_beta effort"}
 }

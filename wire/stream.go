@@ -131,7 +131,13 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	if !s.carries(ev) {
 		return nil
 	}
-	_, s.done = ev.(llm.Finish)
+	if end, last := ev.(llm.Finish); last {
+		s.done = true
+		if s.e.c.Own == nil {
+			end.Extra = s.e.share(end.Extra, ofFinish)
+			ev = end
+		}
+	}
 	s.s.event(ev)
 	s.foreign(ev)
 	return s.flush()

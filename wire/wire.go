@@ -12,8 +12,9 @@
 // What a format can say and package llm can not is kept: fields that only the
 // format knows in [llm.Extra], and what only the vendor can read (signatures,
 // encrypted thoughts, blocks of an unknown type) in [llm.State]. Both go back
-// where they came from, untouched, and nowhere else. What a target cannot
-// carry is a warning; what would be dangerous to drop is an error.
+// where they came from, untouched. A field that another format has, too, with
+// the same meaning, goes to its place there; everything else stays at home.
+// What a target cannot carry is a warning; what would be dangerous to drop is an error.
 package wire
 
 import (
@@ -101,6 +102,11 @@ type Quirks struct {
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
+	// Members are the members of requests that the host takes from clients of
+	// other formats although package llm does not have them, like user and
+	// cache_control, separated by spaces. Empty means those that the vendor who
+	// made the format takes.
+	Members string
 	// Prompt says that requests of the Ollama format hold one prompt instead of messages, and
 	// answers one text instead of a message.
 	Prompt bool
@@ -202,6 +208,9 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 	if req.N > 1 && !f.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
+	if c.Own == nil {
+		req = e.shared(req)
+	}
 	f.encodeRequest(e, req, stream)
 	if c.Own == nil {
 		e.foreign(req)
@@ -260,7 +269,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	for _, u := range r.Unknown {
 		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
 	}
-	f.encodeResponse(e, c.identified(r))
+	f.encodeResponse(e, e.sharedEnd(c.identified(r)))
 	if c.Own == nil {
 		e.foreignParts(r.Message.Parts)
 		for _, o := range r.Alternatives {

@@ -53,7 +53,7 @@ func TestMedia(t *testing.T) {
 	out, code = output(t, program, dir, env, "openai+"+server.URL+"/v1#sim/native", "red.png", "note.pdf", question)
 	for _, want := range []string{
 		"web_search: local, because the provider does not run it: ",
-		"warning: ignored cache_control: only the messages format has this field\n",
+		"warning: ignored cache_control: only the hosts that are known to take it are told\n",
 		`/v1/chat/completions ["image_url" "image_url" "file" "file" "web_search" "reasoning_effort"]` + "\n",
 		"web_search {\"Query\":\"red squares\"} ok\n", "web_search says: there are no pages about red squares\n",
 	} {
