@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -51,7 +53,11 @@ func (c *Client) resolve(id string) (target, error) {
 	parsed := catalog.ParseID(id)
 	maker, ok := makers[parsed.Root()]
 	if !ok || slash && !slices.Contains([]string{maker, "meta-llama", "mistralai", "openai"}, strings.ToLower(name)) {
-		return target{}, fail(llm.NotFound, "nobody is known to serve %q: put a vendor in front (%s) or an address (http://host/v1#model)", id, c.vendorNames())
+		ask := ": put"
+		if like := c.nearVendor(name); slash && like != "" {
+			ask = fmt.Sprintf("; did you mean %s/%s? Else put", like, model)
+		}
+		return target{}, fail(llm.NotFound, "nobody is known to serve %q%s a vendor in front (%s) or an address (http://host/v1#model)", id, ask, strings.Join(c.vendorNames(), ", "))
 	}
 	v, _ = c.vendor(maker)
 	return c.locate(v, id)
@@ -65,7 +71,11 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	}
 	v, ok := c.vendor(strings.ToLower(name))
 	if !ok {
-		return target{}, fail(llm.NotFound, "no vendor is called %q; there are %s", name, c.vendorNames())
+		ask := "there"
+		if like := c.nearVendor(name); like != "" {
+			ask = "did you mean " + like + "? There"
+		}
+		return target{}, fail(llm.NotFound, "no vendor is called %q; %s are %s", name, ask, strings.Join(c.vendorNames(), ", "))
 	}
 	rest, model, ok := strings.Cut(rest, "#")
 	if !ok || model == "" {
@@ -250,7 +260,8 @@ func parseBase(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *Client) vendorNames() string {
+// vendorNames are the names of the vendors that can be asked by them alone, in order.
+func (c *Client) vendorNames() []string {
 	var names []string
 	for _, v := range builtin {
 		if v.Name != compatible {
@@ -266,5 +277,11 @@ func (c *Client) vendorNames() string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	return slices.Compact(names)
+}
+
+// nearVendor is the vendor that somebody may have meant by a name that nobody has, "" if none is near.
+func (c *Client) nearVendor(name string) string {
+	names := append(c.vendorNames(), slices.Sorted(maps.Keys(aliases))...)
+	return strings.Join(near.Names(name, names, 1), "")
 }
