@@ -343,11 +343,8 @@ func (s *settings) readFile(file string) error {
 	if err := yamlcheck.Check(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	var present map[string]any
-	if err := yaml.Unmarshal(text, &present); err == nil && len(present) == 0 {
-		return nil // comments only; decoding nothing would take the defaults away
-	}
-	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+	present, err := decodeSettings(text, s)
+	if err != nil {
 		return configError(file, err)
 	}
 	for key, v := range present {
@@ -364,6 +361,28 @@ func (s *settings) readFile(file string) error {
 		}
 	}
 	return nil
+}
+
+// decodeSettings reads the text of a configuration into s, and returns what stands in it by key. A key that is not known is an error,
+// and so is one that stands there twice; one that is merged (<<) may stand there again.
+func decodeSettings(text []byte, s *settings) (present map[string]any, err error) {
+	tree, err := yamlcheck.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range tree.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if err := yaml.NodeToValue(doc.Body, &present); err == nil && len(present) == 0 {
+			return nil, nil // comments only; decoding nothing would take the defaults away
+		}
+		if err := yaml.NodeToValue(doc.Body, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+			return nil, err
+		}
+		break
+	}
+	return present, nil
 }
 
 // configError says where in the file the mistake is, in one line.

@@ -258,11 +258,7 @@ func decodeConfig(text []byte) (settings, error) {
 	if err := yamlcheck.Check(text); err != nil {
 		return s, err
 	}
-	var present map[string]any
-	if err := yaml.Unmarshal(text, &present); err == nil && len(present) == 0 {
-		return s, nil
-	}
-	err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict(), yaml.DisallowUnknownField())
+	_, err := decodeSettings(text, &s)
 	var at yaml.Error
 	if err != nil && errors.As(err, &at) && at.GetToken() != nil {
 		return s, fmt.Errorf("line %d: %s", at.GetToken().Position.Line, at.GetMessage())

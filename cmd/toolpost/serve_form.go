@@ -13,7 +13,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
@@ -42,7 +41,7 @@ func (m *mistakes) read(s *settings) error {
 		m.unreadable(text, 0, err.Error())
 		return nil
 	}
-	tree, err := parser.ParseBytes(text, 0)
+	tree, err := yamlcheck.Parse(text)
 	if err != nil {
 		line, problem := configProblem(err)
 		m.unreadable(text, line, problem)

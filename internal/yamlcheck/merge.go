@@ -1,0 +1,122 @@
+package yamlcheck
+
+import (
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Parse parses YAML that [Check] has let through and writes its merge keys (<<) out, as YAML means them: a key of a mapping
+// itself comes before one that it merges, and of several mappings the first that has a key does. A key that a mapping has twice
+// itself is an error. What cannot be merged stays as it is, for the reader to refuse.
+func Parse(text []byte) (*ast.File, error) {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := merger{anchors: make(map[string]ast.Node)}
+	for _, doc := range file.Docs {
+		doc.Body = m.node(doc.Body)
+	}
+	return file, nil
+}
+
+// merger writes the merge keys of a document out.
+type merger struct {
+	anchors map[string]ast.Node // what they name, written out
+}
+
+// node returns a value with its merge keys written out.
+func (m *merger) node(n ast.Node) ast.Node {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		for _, pair := range n.Values {
+			pair.Value = m.node(pair.Value)
+		}
+		n.Values = m.merged(n.Values)
+	case *ast.MappingValueNode:
+		n.Value = m.node(n.Value)
+		if pairs := m.merged([]*ast.MappingValueNode{n}); len(pairs) != 1 || pairs[0] != n {
+			return ast.Mapping(n.GetToken(), false, pairs...)
+		}
+	case *ast.SequenceNode:
+		for i, v := range n.Values {
+			n.Values[i] = m.node(v)
+		}
+	case *ast.TagNode:
+		n.Value = m.node(n.Value)
+	case *ast.AnchorNode:
+		n.Value = m.node(n.Value)
+		m.anchors[n.Name.String()] = n.Value
+	}
+	return n
+}
+
+// merged returns the pairs of a mapping with what it merges.
+func (m *merger) merged(pairs []*ast.MappingValueNode) []*ast.MappingValueNode {
+	has := map[string]bool{}
+	merges := false
+	for _, pair := range pairs {
+		if pair.Key.IsMergeKey() {
+			merges = true
+		} else {
+			has[keyOf(pair)] = true
+		}
+	}
+	if !merges {
+		return pairs
+	}
+	var out []*ast.MappingValueNode
+	for _, pair := range pairs {
+		more, ok := m.mergeable(pair.Value)
+		if !pair.Key.IsMergeKey() || !ok {
+			out = append(out, pair)
+			continue
+		}
+		for _, other := range more {
+			if key := keyOf(other); !has[key] {
+				has[key] = true
+				out = append(out, other)
+			}
+		}
+	}
+	return out
+}
+
+// mergeable returns the pairs that a merge key names, in the order in which they count, and whether it names mappings alone.
+func (m *merger) mergeable(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) {
+	switch n := n.(type) {
+	case *ast.AliasNode:
+		named := m.anchors[n.Value.String()]
+		if _, list := named.(*ast.SequenceNode); list {
+			return nil, false
+		}
+		return m.mergeable(named)
+	case *ast.AnchorNode:
+		return m.mergeable(n.Value)
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			if _, list := v.(*ast.SequenceNode); list {
+				return nil, false
+			}
+			more, ok := m.mergeable(v)
+			if !ok {
+				return nil, false
+			}
+			pairs = append(pairs, more...)
+		}
+		return pairs, true
+	}
+	return nil, false
+}
+
+// keyOf is the key of a pair as its reader has it.
+func keyOf(pair *ast.MappingValueNode) string {
+	if s, ok := pair.Key.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return pair.Key.String()
+}
