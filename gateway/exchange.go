@@ -527,6 +527,11 @@ func (x *exchange) sayBeyond() {
 func (x *exchange) warn(w llm.Warning) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.hint(w)
+}
+
+// hint is warn; it wants x.mu.
+func (x *exchange) hint(w llm.Warning) {
 	text, lines := warningText(w), x.w.Header()[WarningHeader]
 	if slices.Contains(lines, text) { // as each round of a route's tools says it
 		return

@@ -102,11 +102,12 @@ type sink struct {
 	typ      string // of the stream
 	comments bool   // the client passes over comments
 	trailing int    // warnings behind the answer
+	losses   int    // warnings about what the format cannot carry
 }
 
 func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
-	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold})
+	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold, Lost: s.lost})
 	format := x.Codec.Properties()
 	s.typ, s.comments = format.StreamType, format.StreamType == eventStream && !format.NoComments
 	if s.every > 0 && format.KeepAlive != "" {
@@ -258,10 +259,23 @@ func (s *sink) ended(err error) error {
 // remark tells the client of a warning in the middle of an answer: in a comment, over which every
 // reader passes, or behind the answer where the format has none.
 func (s *sink) remark(w llm.Warning) error {
-	s.x.warn(w)
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
-	switch {
+	return s.ended(s.say(w))
+}
+
+// lost tells the client of what its format cannot carry; it wants s.x.mu. What went wrong with the client shows with the bytes that follow.
+func (s *sink) lost(w llm.Warning) {
+	if s.losses++; s.losses > maxWarnings {
+		s.x.hint(w)
+		return
+	}
+	_ = s.say(w)
+}
+
+// say is remark; it wants s.x.mu.
+func (s *sink) say(w llm.Warning) error {
+	switch s.x.hint(w); {
 	case !s.x.begun:
 		return nil
 	case !s.comments:
@@ -271,7 +285,7 @@ func (s *sink) remark(w llm.Warning) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(s.x.w, ": %s\n\n", warningText(w))
-	return s.ended(err)
+	return err
 }
 
 // eventStream is the type of streams in which a line may be a comment.

@@ -92,6 +92,9 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 			if p.LogProbs != nil && !answer {
 				e.lost(llm.Ignored, "logprobs", "a request of the chat format has no place for log probabilities")
 			}
+			if raw, opaque := e.opaque(p); opaque && raw == nil {
+				continue
+			}
 			cites = append(cites, p.Citations...)
 			if p.Refusal && (answer || len(p.Extra[e.c.Format]) == 0) { // else it stays the part that has those
 				refusal.WriteString(p.Text)

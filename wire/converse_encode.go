@@ -204,7 +204,7 @@ func (w *converseWriter) sign(state llm.State) {
 func (w *converseWriter) opaque(kind spanKind, state llm.State) {
 	switch {
 	case w.e.own(state) == nil:
-		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
+		w.e.lost(llm.Ignored, "opaque part", foreignPart(state))
 	case kind == thinkingSpan || kind == redactedSpan:
 		w.end(kind, state)
 	default:

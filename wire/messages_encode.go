@@ -239,7 +239,7 @@ func (w *messagesWriter) end(_ spanKind, state llm.State) {
 func (w *messagesWriter) opaque(kind spanKind, state llm.State) {
 	switch data := w.e.own(state); {
 	case data == nil:
-		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
+		w.e.lost(llm.Ignored, "opaque part", foreignPart(state))
 	case kind == redactedSpan:
 		w.block(llm.Thinking{Redacted: true, State: state, Extra: llm.Extra{w.e.c.Format: w.fields}})
 	case kind == thinkingSpan:

@@ -97,6 +97,9 @@ func (ollama) encodeText(e *encoder, parts []llm.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
+			e.opaque(p)
+			e.unsupported(len(p.Citations) > 0, "citations")
+			e.unsupported(p.Refusal, "refusal")
 			text.WriteString(p.Text)
 		case llm.Thinking:
 			joinThinking(&thought, p)

@@ -406,7 +406,7 @@ func (w *responsesWriter) opaque(kind spanKind, state llm.State) {
 	w.closeMessage(llm.State{})
 	raw, typ := w.e.ownType(state)
 	if typ == "" {
-		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
+		w.e.lost(llm.Ignored, "opaque part", foreignPart(state))
 		return
 	}
 	w.whole(raw)

@@ -22,6 +22,8 @@ type Head struct {
 	// NoUsage leaves out the chunk with the usage that clients of the chat
 	// format get only if they ask for it.
 	NoUsage bool
+	// Lost is told of what the format cannot carry, before the bytes of the event that has it are written.
+	Lost func(llm.Warning)
 
 	usage llm.Usage // before the answer
 	list  bool      // the stream is one JSON array, where the format has that
@@ -87,6 +89,7 @@ type StreamEncoder struct {
 	s      streamEncoder // nil before the first event
 	err    error
 	done   bool
+	told   int // warnings that Lost was told
 }
 
 // streamEncoder turns events into the bytes of one format.
@@ -129,6 +132,7 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 		s.begin(ev)
 	}
 	if !s.carries(ev) {
+		s.tell()
 		return nil
 	}
 	if end, last := ev.(llm.Finish); last {
@@ -266,7 +270,18 @@ func (s *StreamEncoder) retract(r llm.Retract) error {
 // Warnings returns what the format could not carry so far.
 func (s *StreamEncoder) Warnings() []llm.Warning { return s.e.warnings }
 
+// tell tells what was lost since it was last called.
+func (s *StreamEncoder) tell() {
+	if s.head.Lost == nil {
+		return
+	}
+	for ; s.told < len(s.e.warnings); s.told++ {
+		s.head.Lost(s.e.warnings[s.told])
+	}
+}
+
 func (s *StreamEncoder) flush() error {
+	s.tell()
 	if s.e.Err != nil {
 		s.err = s.e.c.fail("Write", llm.Invalid, s.e.Err)
 		return s.err
