@@ -3,6 +3,7 @@ package emulate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -15,7 +16,8 @@ type promise struct {
 	choice llm.ToolChoice
 	one    bool
 	output *llm.OutputFormat
-	answer int // the index of the answer, of several
+	hosted []string // the offered tools that the provider runs, where the answer has to call one
+	answer int      // the index of the answer, of several
 }
 
 // Keep returns a Stage that holds an answer to what req demands of it: the
@@ -28,6 +30,11 @@ func Keep(op string, req *llm.Request) Stage {
 	p := promise{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
 	if req.Choice.Mode == llm.MustCall { // this answer is for calls
 		p.output = nil
+		for _, t := range req.Tools {
+			if t.Kind == llm.HostedTool {
+				p.hosted = append(p.hosted, t.Name)
+			}
+		}
 	}
 	return p.begin
 }
@@ -64,13 +71,14 @@ func (k *keeping) other(ev llm.Alternative) bool {
 // keeping is one answer being checked.
 type keeping struct {
 	promise
-	out      func(llm.Event, error) bool
-	calls    int
-	invalid  int
-	excluded string // the name of a call that the choice excludes
-	refused  bool
-	text     strings.Builder
-	others   otherAnswers
+	out         func(llm.Event, error) bool
+	calls       int
+	invalid     int
+	hostedCalls int    // of those that keep the promise
+	excluded    string // the name of a call that the choice excludes
+	refused     bool
+	text        strings.Builder
+	others      otherAnswers
 }
 
 func (k *keeping) event(ev llm.Event) (llm.Event, error) {
@@ -80,7 +88,7 @@ func (k *keeping) event(ev llm.Event) (llm.Event, error) {
 		if k.output != nil {
 			k.text.WriteString(ev.Text)
 		}
-	case llm.Call, llm.InvalidCall, llm.Finish:
+	case llm.Call, llm.HostedCall, llm.InvalidCall, llm.Finish:
 		return k.judged(ev)
 	}
 	return ev, nil
@@ -94,6 +102,8 @@ func (k *keeping) judged(ev llm.Event) (llm.Event, error) {
 	switch ev := ev.(type) {
 	case llm.Call:
 		return k.call(ev), nil
+	case llm.HostedCall:
+		k.ran(ev.Call)
 	case llm.InvalidCall:
 		k.invalid++
 	case llm.Finish:
@@ -110,6 +120,7 @@ func (k *keeping) judged(ev llm.Event) (llm.Event, error) {
 // call judges a call.
 func (k *keeping) call(c llm.Call) llm.Event {
 	if c.Hosted {
+		k.ran(c)
 		return c
 	}
 	not := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Provenance: c.Provenance}
@@ -127,6 +138,15 @@ func (k *keeping) call(c llm.Call) llm.Event {
 	return c
 }
 
+// ran notes a call that the provider ran itself. Nobody is kept from running it any more, so it is not judged, but it is the
+// call that the answer had to make if it is of a tool that the choice leaves, or has a name of its own, as those of an MCP
+// server or the commands of a sandbox have, and may be of one.
+func (k *keeping) ran(c llm.Call) {
+	if known := slices.Contains(k.hosted, c.Name); known && k.choice.Permits(c.Name) || !known && slices.ContainsFunc(k.hosted, k.choice.Permits) {
+		k.hostedCalls++
+	}
+}
+
 // broken says how an answer breaks the promise. One that was cut off or
 // filtered says so itself.
 func (k *keeping) broken(f llm.Finish) error {
@@ -135,7 +155,7 @@ func (k *keeping) broken(f llm.Finish) error {
 		return fmt.Errorf("the model called %s, which the choice excludes", k.excluded)
 	case f.Reason == llm.Length || f.Reason == llm.ContentFilter || k.refused:
 		return nil
-	case k.choice.Mode == llm.MustCall && k.calls+k.invalid == 0:
+	case k.choice.Mode == llm.MustCall && k.calls+k.invalid+k.hostedCalls == 0:
 		return fmt.Errorf("the model was to call %s and called nothing", cmp.Or(k.choice.Name, "a tool"))
 	case k.output != nil && k.calls+k.invalid == 0:
 		return k.badOutput()

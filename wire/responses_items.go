@@ -625,6 +625,7 @@ var hostedItems = map[string]hostedItem{
 	"code_interpreter_call": {name: "code_execution", args: "code", wrap: true, result: "outputs"},
 	"image_generation_call": {name: "image_generation", args: "revised_prompt", wrap: true, result: "result"},
 	"mcp_call":              {args: "arguments", result: "output"},
+	"mcp_approval_request":  {args: "arguments"}, // a call that the vendor runs once it is approved
 	searchCall:              {name: llm.ToolSearch, args: "arguments"},
 }
 
