@@ -50,7 +50,7 @@ var errTooDeep = errors.New("it goes deeper than can be written out")
 func (b bounds) bound(s json.RawMessage) (json.RawMessage, []schema.Loss, error) {
 	b.root = schema.Normalize(s)
 	if len(strings.TrimSpace(string(b.root))) == 0 {
-		b.root = json.RawMessage(`{"type":"object"}`)
+		b.root = json.RawMessage(`{"type":"object","properties":{}}`) // a tool that says nothing takes nothing
 	}
 	out, err := b.value(b.root, "", 0)
 	if b.steps > maxBoundSteps { // where one alternative fails, others may do
@@ -379,8 +379,17 @@ func (b *bounds) tuple(s object, items []json.RawMessage, path string, depth int
 	return object{{"type", marshal("array")}, {"prefixItems", array(out)}, {"minItems", marshal(len(out))}, {"maxItems", marshal(len(out))}}.raw(), nil
 }
 
+// The schemas of values of which nothing is said.
+const (
+	simpleValue = `{"type":["string","number","boolean"]}`
+	freeList    = `{"type":"array","items":` + simpleValue + `}`
+	freeObject  = `{"type":"object","additionalProperties":{"anyOf":[` + simpleValue + `,` + freeList + `]}}`
+	freeValue   = `{"anyOf":[` + simpleValue + `,{"type":"array","items":{"anyOf":[` + simpleValue + `,` + freeObject + `]}},` + freeObject + `]}`
+)
+
 // object bounds an object: what is required and what is offered beside it, all
-// of it written.
+// of it written. One that declares nothing has free names, unless it is the whole
+// and lists its properties, which are none: so tools say that they take nothing.
 func (b *bounds) object(s object, path string, depth int) (json.RawMessage, error) {
 	required := decode[[]string](s.get("required"))
 	props, _ := readObject(s.get("properties")) // none if absent
@@ -390,7 +399,7 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 		}
 	}
 	extra := s.get("additionalProperties")
-	if len(props) == 0 && string(extra) != "false" && (extra != nil || depth > 0) {
+	if len(props) == 0 && string(extra) != "false" && (extra != nil || depth > 0 || !s.has("properties")) {
 		return b.dictionary(extra, path, depth)
 	}
 	var keep object
@@ -426,10 +435,15 @@ func (b *bounds) property(p field, about object, path string, depth int) (json.R
 	return v, err
 }
 
-// dictionary bounds an object with free names.
+// dictionary bounds an object with free names. Values of which nothing is said
+// are simple ones and, where nothing is known of what they may be, lists and
+// objects of such.
 func (b *bounds) dictionary(values json.RawMessage, path string, depth int) (json.RawMessage, error) {
-	if values == nil || string(values) == "true" {
-		values = json.RawMessage(`{"type":["string","number","boolean"]}`)
+	if values == nil || string(values) == "true" || string(values) == "{}" {
+		values = json.RawMessage(simpleValue)
+		if b.evidence == nil {
+			values = json.RawMessage(freeValue)
+		}
 	}
 	v, err := b.value(values, path+"/additionalProperties", depth+1)
 	if err != nil {

@@ -18,6 +18,9 @@ type Host struct {
 	// Grammar does the same with a grammar in the notation of llama.cpp. It is
 	// preferred where it is set: a grammar can say more than a schema.
 	Grammar func(*llm.Request, string)
+	// AnyObject does the same for an answer that may be any JSON object. Nil
+	// says it with Schema.
+	AnyObject func(*llm.Request)
 }
 
 // OutputHost is a host that holds answers to the schema in Request.Output.
@@ -48,6 +51,23 @@ func (h Host) apply(req *llm.Request, bounded json.RawMessage) error {
 	}
 	h.Schema(req, plainSchema(bounded))
 	return nil
+}
+
+// openObject says that names are free, since servers differ in what they take it
+// for if nothing is said.
+const openObject = `{"type":"object","additionalProperties":true}`
+
+// applyAny has the host hold the answer to be a JSON object, and reports whether
+// it can without bounds.
+func (h Host) applyAny(req *llm.Request) bool {
+	switch {
+	case h.AnyObject != nil:
+		h.AnyObject(req)
+	case h.Schema != nil:
+		req.Output = nil
+		h.Schema(req, json.RawMessage(openObject))
+	}
+	return h.AnyObject != nil || h.Schema != nil
 }
 
 // applyGrammar has the host hold the answer to a grammar and reports whether

@@ -26,6 +26,9 @@ func AnswerByTool(req *llm.Request, force bool) Reader {
 		Description: strings.TrimSpace("Give the final answer. Call this once, when everything else is done, and call nothing beside it. " + req.Output.Description),
 		Schema:      OutputSchema(req.Output),
 	}
+	if schema.AnyObject(def.Schema) { // an empty list of properties would be a tool that takes nothing
+		def.Schema = json.RawMessage(anyObject)
+	}
 	req.Output = nil
 	if req.Choice.Forbids() || len(req.Tools) == 0 {
 		req.Tools = []llm.ToolDef{def}
@@ -56,6 +59,9 @@ func AnswerByPrompt(req *llm.Request) Reader {
 // describes. It changes req, which may have an Output for the host afterwards,
 // and returns the Reader of the answer and what the host does not hold it to.
 func (e Emulation) AnswerBySchema(req *llm.Request) (Reader, []schema.Loss, error) {
+	if schema.AnyObject(OutputSchema(req.Output)) && e.Host.applyAny(req) {
+		return wholeJSON("", ""), nil, nil
+	}
 	bounded, losses, err := e.bounds().bound(OutputSchema(req.Output))
 	if err != nil {
 		return nil, nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
@@ -67,11 +73,14 @@ func (e Emulation) AnswerBySchema(req *llm.Request) (Reader, []schema.Loss, erro
 	return wholeJSON("", ""), losses, nil
 }
 
+// anyObject is the schema of an answer that may be any JSON object.
+const anyObject = `{"type":"object"}`
+
 // OutputSchema returns the schema of an answer; one that may be any JSON object
 // has that as its schema.
 func OutputSchema(out *llm.OutputFormat) json.RawMessage {
 	if len(out.Schema) == 0 {
-		return json.RawMessage(`{"type":"object"}`)
+		return json.RawMessage(anyObject)
 	}
 	return out.Schema
 }

@@ -3,6 +3,7 @@ package emulate
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,7 +59,7 @@ func (e Emulation) small(req *llm.Request, out *EmulatedRequest) error {
 	if len(v.tools) == 1 {
 		before, after, answer = `{"name":`+string(marshal(v.tools[0].Name))+`,"arguments":`, "}", smallAnswer
 	}
-	smallPrompt(out.Request, prompt, answer, e.Context)
+	smallPrompt(out.Request, prompt, answer, e.Context, v.tools[0].Name == FinalTool)
 	if len(out.Request.Stop) > 0 {
 		out.Request.Stop = nil
 		out.warn(llm.Ignored, "stop", "a call is held to a grammar and ends by itself")
@@ -161,12 +162,17 @@ const (
 )
 
 // smallPrompt puts the question last, after the example and the conversation
-// so far.
-func smallPrompt(req *llm.Request, prompt, answer string, context int) {
+// so far. The final answer is made of what the tools returned, so the turn that
+// has their results, which the question otherwise replaces, stays.
+func smallPrompt(req *llm.Request, prompt, answer string, context int, final bool) {
 	smallHistory(req, turn{})
 	req.System = strings.TrimSpace(req.System + "\n\n" + smallTask)
-	messages := req.Messages
+	messages, question := req.Messages, llm.User(prompt)
 	if last := len(messages) - 1; last >= 0 && messages[last].Role == llm.RoleUser {
+		if final {
+			question.Parts = slices.Concat(messages[last].Parts, []llm.Part{llm.Text{Text: "\n\n"}}, question.Parts)
+			question.Extra = messages[last].Extra
+		}
 		messages = messages[:last]
 	}
 	size := len(req.System) + len(prompt)
@@ -177,7 +183,7 @@ func smallPrompt(req *llm.Request, prompt, answer string, context int) {
 	if context == 0 || size/runesPerToken+exampleTokens < context/2 {
 		out = append(out, llm.User(smallExample), llm.Assistant(llm.Text{Text: answer}))
 	}
-	req.Messages = append(append(out, messages...), llm.User(prompt))
+	req.Messages = append(append(out, messages...), question)
 }
 
 // smallHistory leaves calls out and writes results as plain sentences: a small

@@ -20,6 +20,7 @@ const (
 	jsonSchemaField = "json_schema"        // llama.cpp, which also takes a grammar
 	structuredField = "structured_outputs" // vLLM
 	grammarField    = "grammar"
+	formatField     = "format" // Ollama, which has a word for any JSON
 )
 
 // carries reports whether a constraint of this host can travel in this format.
@@ -44,6 +45,10 @@ func (c constraint) host() emulate.Host {
 		return emulate.Host{Schema: func(req *llm.Request, s json.RawMessage) {
 			c.extra(req, structuredField, map[string]json.RawMessage{"json": s})
 		}}
+	case formatField:
+		host := emulate.OutputHost
+		host.AnyObject = func(req *llm.Request) { req.Output = &llm.OutputFormat{Name: "answer"} }
+		return host
 	}
 	return emulate.OutputHost
 }

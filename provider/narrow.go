@@ -127,7 +127,7 @@ func (r *strictRoom) take(s schema.Schema) bool {
 }
 
 func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) *narrowed {
-	want := m.strict() && (t.Strict == nil && !j.asIs || t.Strict != nil && *t.Strict)
+	want := m.strict() && (t.Strict == nil && !j.asIs && !schema.AnyObject(t.Schema) || t.Strict != nil && *t.Strict)
 	if want && !room.take(t.Schema) {
 		want = false
 		j.warn(llm.Degraded, "strict", "%s: %s takes no more strict tools in one request; its arguments are checked when it is called", t.Name, m.vendor.Name)

@@ -36,7 +36,7 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 	if len(req.Output.Schema) == 0 {
 		native, feature = m.info.JSONMode.In(cond), wire.OutputAnyJSON
 	}
-	if !m.has(feature) || m.vendor.Options["output"] == Degraded {
+	if !m.has(feature) || m.vendor.Options["output"] == Degraded || m.mustClose(req.Output.Schema) {
 		native = catalog.No
 	}
 	switch {
@@ -58,6 +58,12 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 	return OutputPrompted, "nothing is known to hold the model to a schema"
 }
 
+// mustClose reports whether the vendor would hold an answer only to a schema whose objects are all
+// closed, which this one cannot be: "additionalProperties must be explicitly set to false".
+func (m *Model) mustClose(s schema.Schema) bool {
+	return len(s) > 0 && m.vendor.schemas() == schema.Anthropic && m.strict() && !m.client.narrowed.get(s, schema.Anthropic, true).Strict
+}
+
 // planOutput asks for an answer that matches the schema of the request.
 func (m *Model) planOutput(j *job) error {
 	out := j.req.Output
@@ -75,7 +81,8 @@ func (m *Model) planOutput(j *job) error {
 	way, why := m.outputWay(j)
 	j.route.Output = way
 	j.route.because("output: %s", why)
-	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), m.strict() || way == OutputConstrained && m.vendor.Strict)
+	strict := len(out.Schema) > 0 && (m.strict() || way == OutputConstrained && m.vendor.Strict)
+	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), strict)
 	if n.err != nil {
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", n.err)}
 	}

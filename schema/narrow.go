@@ -66,8 +66,9 @@ const wrapName = "value"
 // For OpenAI that makes every property required and those that were optional
 // nullable: take the nulls out again with [Compiled.StripNulls] before
 // validating against the original. Where strict cannot be right, for a map
-// with free names, a value of any type, a vendor without strict mode, it is
-// refused and the ordinary rules are used.
+// with free names, an object that declares no properties and does not forbid
+// others (see [AnyObject]), a value of any type, a vendor without strict mode,
+// it is refused and the ordinary rules are used.
 //
 // It fails if the schema cannot be read, refers to something outside itself,
 // or grows too large when written out.
@@ -86,7 +87,12 @@ func Narrow(s Schema, vendor Vendor, strict bool) (Narrowed, error) {
 	case strict && v.strict == nil:
 		refused = []Loss{{"", "strict", string(vendor) + " has no strict mode"}}
 	case strict:
-		w := newNarrower(root, v.strict)
+		strictly := root
+		if len(s) == 0 { // a tool that says nothing takes nothing
+			strictly = root.clone()
+			strictly.set("additionalProperties", boolean(false))
+		}
+		w := newNarrower(strictly, v.strict)
 		out, err := w.run()
 		if err == nil && len(w.refused) == 0 {
 			out.Strict = true
@@ -103,6 +109,32 @@ func Narrow(s Schema, vendor Vendor, strict bool) (Narrowed, error) {
 	}
 	out.Losses = append(refused, out.Losses...)
 	return out, nil
+}
+
+// AnyObject reports whether a schema takes every object: it declares no
+// property, forbids none and demands nothing else. There is nothing that a
+// vendor could hold a model to, and an object that is closed, as strict modes
+// want it, would be {} and nothing else. No schema at all is a tool that takes
+// nothing.
+func AnyObject(s Schema) bool {
+	root, err := parse(s)
+	if len(s) == 0 || err != nil || root.kind != Object {
+		return err == nil && root.is(true)
+	}
+	respell(root)
+	for i, name := range root.names {
+		v := root.list[i]
+		switch {
+		case silent[name], name == "title", name == "description":
+		case name == "type" && ownTypes(typed(v))&Object != 0:
+		case name == "properties" && v.kind == Object && len(v.names) == 0:
+		case name == "required" && v.kind == Array && len(v.list) == 0:
+		case name == "additionalProperties" && (v.is(true) || v.kind == Object && len(v.names) == 0):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Normalize replaces the type words of other languages, like dict, float or

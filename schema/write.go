@@ -312,7 +312,7 @@ func (w *narrower) checkClosed(e *element) {
 		w.refuse(e.at, "additionalProperties", "an object with names of the model's own choice")
 	case e.in.has("patternProperties") && len(e.in.get("patternProperties").names) > 0:
 		w.refuse(e.at, "patternProperties", "an object with names of the model's own choice")
-	case extra == nil && (props == nil || len(props.names) == 0) && e.at != "":
+	case extra == nil && (props == nil || len(props.names) == 0): // closed, it could only be {}
 		w.refuse(e.at, "properties", "an object without declared properties")
 	}
 }
