@@ -95,7 +95,12 @@ func passing(err error) bool {
 
 // passedBy tells the client that an upstream did not answer.
 func (x *exchange) passedBy(id string, err error, next string) {
-	x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(id), llm.KindOf(err), shownID(next))})
+	w := llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(id), llm.KindOf(err), shownID(next))}
+	if x.out == nil {
+		x.warn(w)
+		return
+	}
+	_ = x.out.remark(w) // a client that is gone shows with the next bytes
 }
 
 // failed counts an upstream that did not answer, under the route that was asked for, as the request is.
@@ -277,8 +282,10 @@ func (a *asking) take(ev llm.Event) error {
 		}
 	}
 	a.hear(ev)
-	if _, is := ev.(llm.Start); is && a.others {
-		a.start = ev // until the answer has begun, another may be asked
+	if a.others && !a.begun && !llm.Begins(ev) { // until the answer has begun, another may be asked, so that its name is not said yet
+		if _, is := ev.(llm.Start); is {
+			a.start = ev
+		}
 		return nil
 	}
 	if start := a.start; start != nil && llm.Begins(ev) {
