@@ -136,7 +136,7 @@ func (x *exchange) ending() bool {
 func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
 
 // Ready says why no request should be sent here, nil if there is no reason: the gateway is being
-// drained, is in [Live.Trouble], cannot ask for keys, or the breakers of all upstreams are open.
+// drained, is in [Live.Trouble], cannot ask for keys or book what they use, or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
 	if g.draining.Load() {
@@ -159,7 +159,7 @@ func (l *Live) Ready() error {
 // readyTime is how long the store of keys may take to show that it is there.
 const readyTime = 2 * time.Second
 
-// hasKeys reports whether the store of keys answers, if there is one.
+// hasKeys reports whether the store of keys answers and takes what requests write, if there is one.
 func (g *Gateway) hasKeys() bool {
 	book := g.settings.Access
 	if book == nil {
@@ -167,8 +167,7 @@ func (g *Gateway) hasKeys() bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	_, err := book.Store.Get(ctx, "ready", "") // nothing is there; it is enough to be told so
-	return err == nil
+	return book.Ready(ctx) == nil
 }
 
 // Health answers /healthz and /readyz. It says nothing about the setup, and may be served to

@@ -18,7 +18,8 @@ type Book struct {
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 
-	late late
+	late   late
+	writes writes
 }
 
 func (b *Book) now() time.Time {
@@ -388,7 +389,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		refused.Rooms = before
 		return refused
 	})
-	if err != nil {
+	if b.wrote(err) != nil {
 		return nil, err
 	}
 	return a, nil
@@ -502,7 +503,7 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	k := &a.Rights.Key
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
 	for wait := settleWait; ; wait *= 4 { // a database may be on its way to another machine
-		err := b.Store.Settle(ctx, e, windows(k, a.at))
+		err := b.wrote(b.Store.Settle(ctx, e, windows(k, a.at)))
 		gone := new(StoreError)
 		switch {
 		case err == nil:
