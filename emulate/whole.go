@@ -115,9 +115,21 @@ func (w *wholeCalls) invalid(ev llm.InvalidCall) bool {
 	delete(w.held, ev.ID)
 	text := ev.Raw
 	if ev.Provenance.Source() == llm.NativeSource && ev.Name != "" { // what is written of it are its arguments alone
-		name, _ := json.Marshal(ev.Name) // a string
-		text = `{"name": ` + string(name) + `, "arguments": ` + strings.TrimSpace(ev.Raw)
+		text = asWritten(ev)
 	}
 	warning := llm.Warning{Code: llm.SuspectedCall, Feature: ev.Name, Detail: "a call that cannot be run is shown as text: " + ev.Problem}
 	return w.yield(warning, nil) && w.yield(llm.TextDelta{Text: text}, nil)
+}
+
+// asWritten writes a call that a vendor delivered as a model writes one in text. What was cut off stays open.
+func asWritten(c llm.InvalidCall) string {
+	name, _ := json.Marshal(c.Name) // a string
+	args, end := strings.TrimSpace(c.Raw), "}"
+	switch {
+	case args == "" && c.Reason != llm.CutOff:
+		args = "{}"
+	case !json.Valid([]byte(args)):
+		end = ""
+	}
+	return `{"name": ` + string(name) + `, "arguments": ` + args + end
 }

@@ -76,7 +76,7 @@ type converseWriter struct {
 	e     *encoder
 	begun bool
 	index int
-	free  bool // the open call is of a free-text tool
+	args  objectArgs // of the open call
 	seq   sequence
 	said  map[string]json.RawMessage // the extra fields that the open call began with
 
@@ -219,8 +219,8 @@ func (w *converseWriter) beginCall(ev llm.CallStart) {
 		w.e.StringField("name", ev.Name)
 		w.sayFields(ev.Extra[w.e.c.Format])
 	})
-	if w.free = ev.Kind == llm.FreeTool; w.free {
-		w.callPiece(`{"` + FreeInput + `":`)
+	if open := w.args.begin(ev); open != "" {
+		w.argsPiece(open)
 	}
 }
 
@@ -238,7 +238,9 @@ func (w *converseWriter) sayFields(fields map[string]json.RawMessage) {
 	}
 }
 
-func (w *converseWriter) callPiece(args string) {
+func (w *converseWriter) callPiece(args string) { w.argsPiece(w.args.piece(w.e, args)) }
+
+func (w *converseWriter) argsPiece(args string) {
 	w.delta(func() {
 		w.e.Key("toolUse")
 		w.e.Object()
@@ -248,8 +250,8 @@ func (w *converseWriter) callPiece(args string) {
 }
 
 func (w *converseWriter) endCall(call *llm.Call) {
-	if w.free {
-		w.callPiece("}")
+	if end := w.args.end(call); end != "" {
+		w.argsPiece(end)
 	}
 	if call != nil {
 		w.e.lateFields(call.Extra, w.said)

@@ -15,7 +15,7 @@ func (s *converseStream) mark(at moment) {
 
 func (s *converseStream) resume(at moment, e *encoder, _ Head) streamEncoder {
 	place := s.places[at]
-	w := &converseWriter{e: e, begun: true, index: place.next, signed: place.signed}
+	w := &converseWriter{e: e, args: objectArgs{begun: true}, begun: true, index: place.next, signed: place.signed}
 	b := place.open
 	if b == nil {
 		w.seq.resume(w, s.calls[:place.calls], nil, noSpan)

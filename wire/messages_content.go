@@ -121,10 +121,56 @@ func (e *encoder) argsObject(c llm.Call) json.RawMessage {
 		return args
 	}
 	if c.Kind != llm.FreeTool {
-		e.lost(llm.Degraded, "arguments", "the format takes objects only; the value is under "+FreeInput)
+		e.lost(llm.Degraded, "arguments", objectsOnly)
 	}
-	return append(append([]byte(`{"`+FreeInput+`":`), args...), '}')
+	return append(append([]byte(wrapOpen), args...), '}')
 }
+
+// objectArgs puts the arguments of streamed calls into objects, for formats that take nothing else: what argsObject does for
+// calls in one piece. The first letter of the arguments decides.
+type objectArgs struct {
+	free    bool // the call is of a free-text tool
+	begun   bool // it is decided; a call that a relay began is its vendor's
+	wrapped bool // the value stands in an object
+}
+
+// begin returns what comes before the pieces of a call.
+func (o *objectArgs) begin(start llm.CallStart) string {
+	*o = objectArgs{free: start.Kind == llm.FreeTool}
+	if o.free {
+		o.begun, o.wrapped = true, true
+		return wrapOpen
+	}
+	return ""
+}
+
+// wrapOpen begins the object that a value stands in.
+const wrapOpen = `{"` + FreeInput + `":`
+
+// piece returns a piece as it is written.
+func (o *objectArgs) piece(e *encoder, args string) string {
+	first := strings.TrimLeft(args, " \t\r\n")
+	if o.begun || first == "" {
+		return args
+	}
+	if o.begun = true; first[0] == '{' {
+		return args
+	}
+	o.wrapped = true
+	e.lost(llm.Degraded, "arguments", objectsOnly)
+	return wrapOpen + args
+}
+
+// end returns what comes after the pieces. A call that cannot be run stays open.
+func (o *objectArgs) end(call *llm.Call) string {
+	if o.wrapped && (o.free || call != nil) {
+		return "}"
+	}
+	return ""
+}
+
+// objectsOnly says what becomes of arguments that are no object.
+const objectsOnly = "the format takes objects only; the value is under " + FreeInput
 
 func (m messages) encodeResult(e *encoder, r llm.Result) {
 	if r.Hosted {

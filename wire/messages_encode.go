@@ -76,7 +76,7 @@ type messagesWriter struct {
 	head   Head
 	begun  bool
 	index  int
-	free   bool // the open call is of a free-text tool
+	args   objectArgs // of the open call
 	seq    sequence
 	fields map[string]json.RawMessage // extra ones of the block that is written next
 	said   map[string]json.RawMessage // those that the open call began with
@@ -269,18 +269,20 @@ func (w *messagesWriter) beginCall(ev llm.CallStart) {
 		w.e.RawField("input", []byte("{}"))
 		w.e.endWith(start, w.said)
 	})
-	if w.free = ev.Kind == llm.FreeTool; w.free {
-		w.callPiece(`{"` + FreeInput + `":`)
+	if open := w.args.begin(ev); open != "" {
+		w.argsPiece(open)
 	}
 }
 
-func (w *messagesWriter) callPiece(args string) {
+func (w *messagesWriter) callPiece(args string) { w.argsPiece(w.args.piece(w.e, args)) }
+
+func (w *messagesWriter) argsPiece(args string) {
 	w.delta("input_json_delta", "partial_json", args)
 }
 
 func (w *messagesWriter) endCall(call *llm.Call) {
-	if w.free {
-		w.callPiece("}")
+	if end := w.args.end(call); end != "" {
+		w.argsPiece(end)
 	}
 	if call != nil {
 		w.e.lateFields(call.Extra, w.said)

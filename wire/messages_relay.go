@@ -18,7 +18,7 @@ var messagesSpans = map[string]spanKind{"text": textSpan, "thinking": thinkingSp
 
 func (s *messagesStream) resume(at moment, e *encoder, head Head) streamEncoder {
 	place := s.places[at]
-	w := &messagesWriter{e: e, head: head, begun: true, index: place.next, signed: place.signed}
+	w := &messagesWriter{e: e, head: head, begun: true, args: objectArgs{begun: true}, index: place.next, signed: place.signed}
 	b := place.open
 	if b == nil {
 		w.seq.resume(w, s.calls[:place.calls], nil, noSpan)
