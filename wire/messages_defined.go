@@ -100,12 +100,28 @@ func (m messages) asDefined(t llm.ToolDef) llm.ToolDef {
 	return t
 }
 
-// undefined notes a tool of which only another vendor's models know what it takes.
-func (e *encoder) undefined(t llm.ToolDef) {
+// described returns a tool that the vendor defines and the client runs as models of others are offered it: without its
+// type, and what is said of it says what those models are told.
+func (messages) described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool) {
 	typ := js.Text(t.Extra[Messages]["type"])
-	if e.c.Format != Messages && len(t.Schema) == 0 && definesType(typ) {
-		e.lost(llm.Degraded, typ, "the model is not told what the tool "+t.Name+" takes, which only the vendor of the messages format knows")
+	if !definesType(typ) {
+		return t, said, false
 	}
+	said = llm.Warning{Code: llm.Degraded, Feature: typ, Detail: "the model is not told what the tool " + t.Name + " takes, which only the vendor of the messages format knows"}
+	t.Extra = t.Extra.Clone()
+	own := t.Extra[Messages]
+	delete(own, "type")
+	if len(t.Schema) > 0 {
+		said.Detail = "the tool " + t.Name + " is offered with a description and parameters in words of ours; only models of the vendor of the messages format know it by its type"
+		if w, h := own["display_width_px"], own["display_height_px"]; definedTools[typ].schema != "" && js.Kind(w) == '0' && js.Kind(h) == '0' { // the description says them
+			delete(own, "display_width_px")
+			delete(own, "display_height_px")
+		}
+	}
+	if len(own) == 0 {
+		delete(t.Extra, Messages)
+	}
+	return t, said, true
 }
 
 // definesType reports whether a type is that of a tool which the client runs and the vendor defines.

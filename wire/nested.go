@@ -208,7 +208,6 @@ func (e *encoder) lostField(format, key string, raw []byte, why string) {
 // something else, like the parts of a result its text.
 func (e *encoder) foreign(req *llm.Request) {
 	for _, t := range req.Tools {
-		e.undefined(t)
 		e.foreignExtra(t.Extra)
 	}
 	for _, m := range req.Messages {

@@ -417,14 +417,28 @@ func (e *encoder) shared(req *llm.Request) *llm.Request {
 	out := *req
 	out.Extra = e.share(req.Extra, ofRequest)
 	out.Tools = slices.Clone(req.Tools)
-	for i := range out.Tools {
-		out.Tools[i].Extra = e.share(out.Tools[i].Extra, ofTool)
+	for i, t := range out.Tools {
+		if foreignOnes(t.Extra, e.c.Format) {
+			out.Tools[i] = e.sharedTool(t)
+		}
 	}
 	out.Messages = slices.Clone(req.Messages)
 	for i := range out.Messages {
 		out.Messages[i].Parts = e.sharedParts(out.Messages[i].Parts, 0)
 	}
 	return &out
+}
+
+// sharedTool is shared for a tool, which may be one that the vendor of another format defines.
+func (e *encoder) sharedTool(t llm.ToolDef) llm.ToolDef {
+	if _, own := t.Extra[e.c.Format]; !own {
+		if told, said, is := (messages{}).described(t); is {
+			t = told
+			e.lost(said.Code, said.Feature, said.Detail)
+		}
+	}
+	t.Extra = e.share(t.Extra, ofTool)
+	return t
 }
 
 // sharedParts is shared for parts. Those of a result are inside of it.

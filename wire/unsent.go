@@ -14,14 +14,18 @@ import (
 // citations, and parts that only a vendor knows.
 func Unsent(req, sent *llm.Request) []llm.Warning {
 	there := map[unsent]int{}
-	counting(sent, func(f unsent, _ []byte) { there[f]++ })
 	var e encoder
+	counting(sent, func(f unsent, _ []byte) { there[f]++ }, func(llm.ToolDef, llm.Warning) {})
 	var lost []unsent
 	values := map[unsent][]byte{}
 	counting(req, func(f unsent, raw []byte) {
 		if there[f]--; there[f] < 0 && values[f] == nil {
 			lost = append(lost, f)
 			values[f] = raw
+		}
+	}, func(t llm.ToolDef, w llm.Warning) {
+		if _, offered := sent.Tool(t.Name); !offered {
+			e.lost(w.Code, w.Feature, w.Detail)
 		}
 	})
 	slices.SortFunc(lost, func(x, y unsent) int { return cmp.Or(cmp.Compare(x.format, y.format), cmp.Compare(x.name, y.name)) })
@@ -44,9 +48,14 @@ type unsent struct{ format, name string }
 // counter is told of each field of a request, and of its value.
 type counter func(f unsent, raw []byte)
 
-func counting(req *llm.Request, found counter) {
-	for i := range req.Tools {
-		found.extra(req.Tools[i].Extra)
+// counting tells of tools that a vendor defines what models of others are told of them.
+func counting(req *llm.Request, found counter, say func(llm.ToolDef, llm.Warning)) {
+	for _, t := range req.Tools {
+		t, said, is := (messages{}).described(t)
+		if is {
+			say(t, said)
+		}
+		found.extra(t.Extra)
 	}
 	for i := range req.Messages {
 		found.extra(req.Messages[i].Extra)
