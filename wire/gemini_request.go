@@ -495,22 +495,11 @@ func writeSchema(w *js.Writer, v []byte, schema bool) {
 	switch js.Kind(v) {
 	case '{':
 		nullable := schema && js.Kind(camelGet(v, "nullable")) == 't'
-		w.Object()
-		for key, val := range js.Members(v) {
-			name := string(camel(key))
-			switch {
-			case schema && name == "nullable" && strings.IndexByte("tfn", js.Kind(val)) >= 0:
-			case schema && name == "type" && js.Kind(val) == '"':
-				w.Key("type")
-				writeType(w, strings.ToLower(js.Text(val)), nullable)
-			case schema && (name == "enum" || name == "default" || name == "example" || name == "required" || name == "propertyOrdering"):
-				w.RawField(name, val)
-			default:
-				w.AnyKey(schemaKey(schema, name, key))
-				writeSchema(w, val, !schema || name != "properties" && name != "defs")
-			}
+		if nullable && (camelGet(v, "ref") != nil || camelGet(v, "$ref") != nil) { // which nothing can be added to
+			writeOrNull(w, v)
+			return
 		}
-		w.End()
+		writeMembers(w, v, schema, nullable)
 	case '[':
 		w.Array()
 		for el := range js.Elements(v) {
@@ -520,6 +509,60 @@ func writeSchema(w *js.Writer, v []byte, schema bool) {
 	default:
 		w.Raw(v)
 	}
+}
+
+// writeOrNull writes the choice between a schema and null.
+func writeOrNull(w *js.Writer, v []byte) {
+	w.Object()
+	w.Key("anyOf")
+	w.Array()
+	writeMembers(w, v, true, false)
+	w.Raw([]byte(nullSchema))
+	w.EndArray()
+	w.End()
+}
+
+// nullSchema is the schema of null.
+const nullSchema = `{"type":"null"}`
+
+// writeMembers copies an object of a schema. If null is allowed beside what the members say, each of them allows it.
+func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
+	w.Object()
+	for key, val := range js.Members(v) {
+		name := string(camel(key))
+		switch {
+		case schema && name == "nullable" && strings.IndexByte("tfn", js.Kind(val)) >= 0:
+		case schema && name == "type" && js.Kind(val) == '"':
+			w.Key("type")
+			writeType(w, strings.ToLower(js.Text(val)), nullable)
+		case nullable && name == "enum" && js.Kind(val) == '[':
+			w.Key(name)
+			writeWith(w, val, "null", w.Raw)
+		case nullable && (name == "anyOf" || name == "oneOf") && js.Kind(val) == '[':
+			w.Key(name)
+			writeWith(w, val, nullSchema, func(el []byte) { writeSchema(w, el, true) })
+		case schema && (name == "enum" || name == "default" || name == "example" || name == "required" || name == "propertyOrdering"):
+			w.RawField(name, val)
+		default:
+			w.AnyKey(schemaKey(schema, name, key))
+			writeSchema(w, val, !schema || name != "properties" && name != "defs")
+		}
+	}
+	w.End()
+}
+
+// writeWith copies a list, each element by write, and adds one that it may lack.
+func writeWith(w *js.Writer, list []byte, more string, write func([]byte)) {
+	there := false
+	w.Array()
+	for el := range js.Elements(list) {
+		write(el)
+		there = there || strings.EqualFold(string(el), more)
+	}
+	if !there {
+		w.Raw([]byte(more))
+	}
+	w.EndArray()
 }
 
 func schemaKey(schema bool, name string, key []byte) string {
