@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -117,7 +118,10 @@ func (w *wholeCalls) invalid(ev llm.InvalidCall) bool {
 	if ev.Provenance.Source() == llm.NativeSource && ev.Name != "" { // what is written of it are its arguments alone
 		text = asWritten(ev)
 	}
-	warning := llm.Warning{Code: llm.SuspectedCall, Feature: ev.Name, Detail: "a call that cannot be run is shown as text: " + ev.Problem}
+	warning := llm.Warning{Code: llm.SuspectedCall, Feature: cmp.Or(ev.Name, "call"), Detail: "a call that cannot be run is shown as text: " + ev.Problem}
+	if text == "" {
+		warning.Detail = ev.Problem
+	}
 	return w.yield(warning, nil) && w.yield(llm.TextDelta{Text: text}, nil)
 }
 

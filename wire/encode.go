@@ -310,7 +310,11 @@ func (e *encoder) saidText(t llm.Text, textType string) {
 // invalidAsText notes that a call which cannot be run is shown as what the
 // model wrote: where arguments are objects, half an object cannot be sent.
 func (e *encoder) invalidAsText(c llm.InvalidCall) {
-	e.lost(llm.Degraded, "invalid call", "the call of "+c.Name+" cannot be run and is shown as text")
+	what := "a call"
+	if c.Name != "" {
+		what = "the call of " + c.Name
+	}
+	e.lost(llm.Degraded, "invalid call", what+" cannot be run and is shown as text")
 }
 
 // partOf returns the part that an event stands for in formats that have no

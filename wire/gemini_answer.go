@@ -140,13 +140,16 @@ func (s *geminiStream) content(v []byte) (parts []byte) {
 	return parts
 }
 
+// unreadableCall is what became of a call that the vendor did not pass on.
+const unreadableCall = "The model tried to make a call that the vendor could not read, and nothing was run. Write it again as a tool call."
+
 func (s *geminiStream) ending(reason, message string) {
 	if reason == "" || reason == "FINISH_REASON_UNSPECIFIED" {
 		return
 	}
 	s.stop(reason, geminiReasons)
 	if reason == "MALFORMED_FUNCTION_CALL" { // a call was written, but the vendor could not read it
-		s.emit(llm.InvalidCall{ID: s.ids.Take(""), Raw: message, Reason: llm.BadArguments, Problem: problems[llm.BadArguments]})
+		s.emit(llm.InvalidCall{ID: s.ids.Take(""), Raw: message, Reason: llm.BadArguments, Problem: unreadableCall})
 	}
 	if message != "" {
 		s.extraNamed(&s.finish.Extra, candidatePrefix+"finishMessage", js.AppendQuoted(nil, message))
