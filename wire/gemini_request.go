@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -535,13 +536,10 @@ func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
 		case schema && name == "type" && js.Kind(val) == '"':
 			w.Key("type")
 			writeType(w, strings.ToLower(js.Text(val)), nullable)
-		case nullable && name == "enum" && js.Kind(val) == '[':
+		case nullable && js.Kind(val) == '[' && slices.Contains(choiceWords, name):
 			w.Key(name)
-			writeWith(w, val, "null", w.Raw)
-		case nullable && (name == "anyOf" || name == "oneOf") && js.Kind(val) == '[':
-			w.Key(name)
-			writeWith(w, val, nullSchema, func(el []byte) { writeSchema(w, el, true) })
-		case schema && (name == "enum" || name == "default" || name == "example" || name == "required" || name == "propertyOrdering"):
+			writeChoice(w, name, val)
+		case schema && slices.Contains(valueWords, name):
 			w.RawField(name, val)
 		default:
 			w.AnyKey(schemaKey(schema, name, key))
@@ -549,6 +547,21 @@ func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
 		}
 	}
 	w.End()
+}
+
+// choiceWords are the keywords that list what is allowed, and valueWords those that hold no schemas.
+var (
+	choiceWords = []string{"enum", "anyOf", "oneOf"}
+	valueWords  = []string{"enum", "default", "example", "required", "propertyOrdering"}
+)
+
+// writeChoice copies a list of what is allowed, with null.
+func writeChoice(w *js.Writer, name string, list []byte) {
+	if name == "enum" {
+		writeWith(w, list, "null", w.Raw)
+		return
+	}
+	writeWith(w, list, nullSchema, func(el []byte) { writeSchema(w, el, true) })
 }
 
 // writeWith copies a list, each element by write, and adds one that it may lack.
