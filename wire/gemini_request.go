@@ -2,8 +2,8 @@ package wire
 
 import (
 	"bytes"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
