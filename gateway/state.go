@@ -3,6 +3,7 @@ package gateway
 import (
 	"crypto/sha256"
 	"hash"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,11 +54,11 @@ func (l label) out(ev llm.Event) llm.Event {
 func (l label) signed(ev llm.Event) llm.Event {
 	switch own := ev.(type) {
 	case llm.TextDelta:
-		if own.Part != nil && l.signs(own.Part.State) {
-			part := *own.Part
-			l.sign(&part.State)
-			own.Part = &part
-			return own
+		if own.Part != nil {
+			if part, changed := l.text(*own.Part); changed {
+				own.Part = &part
+				return own
+			}
 		}
 	case llm.ThinkingDelta:
 		if own.Part != nil && l.signs(own.Part.State) {
@@ -67,41 +68,46 @@ func (l label) signed(ev llm.Event) llm.Event {
 			return own
 		}
 	case llm.Call:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own
-		}
+		return relabelled(ev, own, l.sign(&own.State))
+	case llm.Media:
+		return relabelled(ev, own, l.sign(&own.State))
 	case llm.HostedCall:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own
-		}
+		return relabelled(ev, own, l.sign(&own.State))
 	case llm.HostedResult:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own
-		}
+		result, changed := l.result(own.Result)
+		return relabelled(ev, llm.HostedResult{Result: result}, changed)
 	case llm.Finish:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own
-		}
+		return relabelled(ev, own, l.sign(&own.State))
 	case llm.PartEnd:
 		if own.Vendor == l.upstream {
 			own.Vendor = l.client
 			return own
 		}
+	case llm.Alternative:
+		own.Event = l.out(own.Event)
+		return own
 	}
 	return ev
+}
+
+// relabelled returns an event with other labels, or the one that there was if it has none to change: it is not made anew.
+func relabelled[E llm.Event](was llm.Event, own E, changed bool) llm.Event {
+	if changed {
+		return own
+	}
+	return was
 }
 
 // signs reports whether a state is the upstream's.
 func (l label) signs(s llm.State) bool { return s.Vendor == l.upstream }
 
-func (l label) sign(s *llm.State) {
-	if s.Vendor == l.upstream {
-		s.Vendor = l.client
+// sign puts a state of the upstream into the client's words, and reports whether it is one.
+func (l label) sign(s *llm.State) bool {
+	if !l.signs(*s) {
+		return false
 	}
+	s.Vendor = l.client
+	return true
 }
 
 // inTermsOf returns a request with the signatures of the upstream: those that the client carries,
@@ -130,31 +136,63 @@ func (x *exchange) inTermsOf(l label, req *llm.Request) *llm.Request {
 	return out
 }
 
-// part returns a part of a message in the other words, and whether they are others.
+// part returns a part of a message in the other words, with all that stands in it, and whether they are others.
 func (l label) part(p llm.Part) (llm.Part, bool) {
 	switch own := p.(type) {
 	case llm.Text:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own, true
-		}
+		own, changed := l.text(own)
+		return relabelledPart(p, own, changed)
 	case llm.Thinking:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own, true
-		}
+		return relabelledPart(p, own, l.sign(&own.State))
+	case llm.Media:
+		return relabelledPart(p, own, l.sign(&own.State))
 	case llm.Call:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own, true
-		}
+		return relabelledPart(p, own, l.sign(&own.State))
 	case llm.Result:
-		if l.signs(own.State) {
-			l.sign(&own.State)
-			return own, true
-		}
+		own, changed := l.result(own)
+		return relabelledPart(p, own, changed)
 	}
 	return p, false
+}
+
+// relabelledPart is relabelled for a part.
+func relabelledPart[P llm.Part](was llm.Part, own P, changed bool) (llm.Part, bool) {
+	if changed {
+		return own, true
+	}
+	return was, false
+}
+
+// text is part for a text: its citations are a vendor's, too.
+func (l label) text(t llm.Text) (llm.Text, bool) {
+	changed := l.sign(&t.State)
+	if slices.ContainsFunc(t.Citations, func(c llm.Citation) bool { return l.signs(c.Raw) }) {
+		t.Citations, changed = slices.Clone(t.Citations), true
+		for i := range t.Citations {
+			l.sign(&t.Citations[i].Raw)
+		}
+	}
+	return t, changed
+}
+
+// result is part for a result: blocks that only its format knows stand in it as they do in a message.
+func (l label) result(r llm.Result) (llm.Result, bool) {
+	changed := l.sign(&r.State)
+	var parts []llm.Part
+	for i, p := range r.Parts {
+		own, other := l.part(p)
+		if !other {
+			continue
+		}
+		if parts == nil {
+			parts, changed = slices.Clone(r.Parts), true
+		}
+		parts[i] = own
+	}
+	if parts != nil {
+		r.Parts = parts
+	}
+	return r, changed
 }
 
 // stateLife is how long signatures are kept for clients that cannot carry them.
