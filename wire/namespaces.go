@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -64,10 +66,17 @@ func (e *encoder) callName(name string) {
 // namespace, for whoever keeps them: a later request may have other names for the same
 // tools. Flat of its codec turns them round.
 func (c Codec) Spaced(messages []llm.Message) []llm.Message {
-	if c.names == nil {
+	if c.names == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), isSpaced) }) {
 		return messages
 	}
 	return eachCall(messages, func(call *llm.Call) {
+		if isSpaced(*call) {
+			call.Name = nameInSpace(*call)
+			return
+		}
+		if c.names == nil {
+			return
+		}
 		q, ok := c.names.there[call.Name]
 		if !ok {
 			return
@@ -90,8 +99,9 @@ func (c Codec) Spaced(messages []llm.Message) []llm.Message {
 func (c Codec) Flat(messages []llm.Message) []llm.Message {
 	named := make(map[string]string)
 	messages = eachCall(messages, func(call *llm.Call) {
-		if call.Extra[Responses][namespaceField] != nil {
+		if isSpaced(*call) {
 			c.names.flatten(call)
+			nameGone(call)
 			named[call.ID] = call.Name
 		}
 	})
@@ -144,8 +154,61 @@ func (n *namespaces) flatten(c *llm.Call) {
 	}
 }
 
-// flattenNames gives the tools of namespaces names of their own, and the calls of the
-// conversation those of their tools.
+// isSpaced reports whether a call names a namespace.
+func isSpaced(c llm.Call) bool { return c.Extra[Responses][namespaceField] != nil }
+
+// spaceMark stands between a namespace and the name of a tool in it.
+const spaceMark = "__"
+
+// nameGone gives a call that still names a namespace, which is not offered any more, a name with that in it: its own, alone,
+// may be that of a tool of the client's. Written in the Responses format it has its own again.
+func nameGone(c *llm.Call) {
+	if space := js.Text(c.Extra[Responses][namespaceField]); space != "" {
+		c.Name = space + spaceMark + c.Name
+	}
+}
+
+// nameInSpace is the name that a call has in the namespace that it names.
+func nameInSpace(c llm.Call) string {
+	return strings.TrimPrefix(c.Name, js.Text(c.Extra[Responses][namespaceField])+spaceMark)
+}
+
+// itemName writes the name of a call in a conversation. One that names a namespace itself is of none that is offered.
+func (e *encoder) itemName(c llm.Call) {
+	if isSpaced(c) {
+		e.StringField("name", nameInSpace(c))
+		return
+	}
+	e.callName(c.Name)
+}
+
+// flattenChoice gives the tools that a choice names with their namespaces the names that they have here.
+func (n *namespaces) flattenChoice(req *llm.Request) {
+	own := req.Extra[Responses]
+	if n == nil || len(own) == 0 {
+		return
+	}
+	flat := func(at, name string) string {
+		key := at + nestedMark + namespaceField
+		here, ok := n.here[qualified{js.Text(own[key]), name}]
+		if own[key] == nil || !ok {
+			return name
+		}
+		delete(own, key)
+		return here
+	}
+	ch := &req.Choice
+	ch.Name = flat(responsesChoice.at, ch.Name)
+	for i, name := range ch.Allowed {
+		ch.Allowed[i] = flat(strings.Replace(responsesAllowed.at, "*", strconv.Itoa(i), 1), name)
+	}
+	if len(own) == 0 {
+		delete(req.Extra, Responses)
+	}
+}
+
+// flattenNames gives the tools of namespaces names of their own, and the choice and the
+// calls of the conversation those of their tools.
 func (c *Codec) flattenNames(req *llm.Request) {
 	count := make(map[string]int)
 	for _, t := range req.Tools {
@@ -161,7 +224,7 @@ func (c *Codec) flattenNames(req *llm.Request) {
 			continue
 		}
 		space[functionField] = js.AppendQuoted(nil, t.Name)
-		name := js.Text(space["name"]) + "__" + t.Name
+		name := js.Text(space["name"]) + spaceMark + t.Name
 		for count[name] > 0 { // a tool of the client has that name already
 			name += "_"
 		}
@@ -170,10 +233,12 @@ func (c *Codec) flattenNames(req *llm.Request) {
 		req.Tools[i].Extra[Responses][namespaceField], _ = json.Marshal(space)
 	}
 	names := c.Answering(req).names
+	names.flattenChoice(req)
 	for _, m := range req.Messages {
 		for i, p := range m.Parts {
 			if call, ok := p.(llm.Call); ok {
 				names.flatten(&call)
+				nameGone(&call)
 				m.Parts[i] = call
 			}
 		}

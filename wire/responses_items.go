@@ -230,12 +230,12 @@ func (responses) encodeCall(e *encoder, c llm.Call, answer bool) {
 	if c.Kind == llm.FreeTool {
 		e.StringField("type", "custom_tool_call")
 		e.StringField("call_id", c.ID)
-		e.callName(c.Name)
+		e.itemName(c)
 		e.StringField("input", js.Text(c.Args))
 	} else {
 		e.StringField("type", "function_call")
 		e.StringField("call_id", c.ID)
-		e.callName(c.Name)
+		e.itemName(c)
 		e.StringField("arguments", string(objectOf(c.Args)))
 	}
 	e.stateFields(c.State)
