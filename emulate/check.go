@@ -23,17 +23,18 @@ func Check(op string, req *llm.Request) error {
 			return invalid("message %d: %w", i+1, err)
 		}
 	}
-	seen := map[string]bool{}
+	seen, hosted := map[string]bool{}, map[string]bool{}
 	for i := range req.Tools {
 		switch t := &req.Tools[i]; {
 		case t.Name == "":
 			return invalid("a tool has no name")
+		case t.Kind == llm.HostedTool && hosted[t.Name]: // one for each server, say
 		case seen[t.Name]:
 			return invalid("two tools are called %q", t.Name)
 		case t.Name == FinalTool && req.Output != nil:
 			return invalid("a tool is called %s, which is how the answer itself is asked for; give it another name", FinalTool)
 		}
-		seen[req.Tools[i].Name] = true
+		seen[req.Tools[i].Name], hosted[req.Tools[i].Name] = true, req.Tools[i].Kind == llm.HostedTool
 	}
 	ch := req.Choice
 	if ch.Mode == llm.MustCall && ch.Name != "" && !seen[ch.Name] {

@@ -76,7 +76,7 @@ func (m *Model) narrowTools(j *job) error {
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
 		m.describeExamples(j, t)
-		if t.Kind != llm.FunctionTool {
+		if t.Kind != llm.FunctionTool || j.codec.Defines(*t) {
 			continue
 		}
 		own := t.Schema

@@ -113,6 +113,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if err := m.planOutput(j); err != nil {
 		return nil, err
 	}
+	m.defineTools(j)
 	var err error
 	if j.route.Kind == Native {
 		err = m.planNative(j)
@@ -127,6 +128,15 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	}
 	j.takes(emulate.Keep(m.vendor.Name, j.promised()))
 	return j, nil
+}
+
+// defineTools says what the client's tools take that only another vendor's models know by their type.
+func (m *Model) defineTools(j *job) {
+	codec := j.codec
+	if j.route.Kind != Native { // told in words
+		codec = wire.Codec{}
+	}
+	j.req.Tools = codec.DefineTools(j.req.Tools)
 }
 
 // promised is the request whose promises are kept. One call is left to a vendor that is sent the request as it is: its

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -74,8 +75,13 @@ func definedComputer(actions, arguments string) definedTool {
 
 // definition returns what a tool takes that has the members of its own format, and false if
 // the vendor has not said so.
-func (messages) definition(own func(string) []byte) (definedTool, bool) {
-	def, known := definedTools[js.Text(own("type"))]
+func (m messages) definition(own func(string) []byte) (definedTool, bool) {
+	return m.versionOf(js.Text(own("type")), own)
+}
+
+// versionOf is definition for a tool of that type.
+func (messages) versionOf(typ string, own func(string) []byte) (definedTool, bool) {
+	def, known := definedTools[typ]
 	if w, h := own("display_width_px"), own("display_height_px"); known && js.Kind(w) == '0' && js.Kind(h) == '0' {
 		def.description += fmt.Sprintf(" The screen is %.20s pixels wide and %.20s high.", w, h)
 	}
@@ -102,26 +108,77 @@ func (m messages) asDefined(t llm.ToolDef) llm.ToolDef {
 
 // described returns a tool that the vendor defines and the client runs as models of others are offered it: without its
 // type, and what is said of it says what those models are told.
-func (messages) described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool) {
+func (m messages) described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool) {
 	typ := js.Text(t.Extra[Messages]["type"])
 	if !definesType(typ) {
 		return t, said, false
 	}
-	said = llm.Warning{Code: llm.Degraded, Feature: typ, Detail: "the model is not told what the tool " + t.Name + " takes, which only the vendor of the messages format knows"}
+	said = llm.Warning{Code: llm.Degraded, Feature: typ, Detail: "the tool " + t.Name + " is offered with a description and parameters in words of ours; only models of the vendor of the messages format know it by its type"}
+	if known := knownVersion(typ); known != typ {
+		said.Detail = "the model is told what " + known + " takes, the newest version of the tool " + t.Name + " that is known here"
+	}
+	t = m.told(t)
 	t.Extra = t.Extra.Clone()
 	own := t.Extra[Messages]
 	delete(own, "type")
-	if len(t.Schema) > 0 {
-		said.Detail = "the tool " + t.Name + " is offered with a description and parameters in words of ours; only models of the vendor of the messages format know it by its type"
-		if w, h := own["display_width_px"], own["display_height_px"]; definedTools[typ].schema != "" && js.Kind(w) == '0' && js.Kind(h) == '0' { // the description says them
-			delete(own, "display_width_px")
-			delete(own, "display_height_px")
-		}
+	if w, h := own["display_width_px"], own["display_height_px"]; js.Kind(w) == '0' && js.Kind(h) == '0' && strings.Contains(t.Description, "pixels wide") {
+		delete(own, "display_width_px")
+		delete(own, "display_height_px")
 	}
 	if len(own) == 0 {
 		delete(t.Extra, Messages)
 	}
 	return t, said, true
+}
+
+// told returns a tool of a type that the vendor defines with what it takes: what the newest
+// version takes that is known, if its own is not.
+func (m messages) told(t llm.ToolDef) llm.ToolDef {
+	if len(t.Schema) > 0 {
+		return t
+	}
+	own := t.Extra[Messages]
+	def, _ := m.versionOf(knownVersion(js.Text(own["type"])), func(key string) []byte { return own[key] })
+	t.Description, t.Schema = or(t.Description, def.description), []byte(def.schema)
+	return t
+}
+
+// knownVersion is the type itself if it is known, and else the newest of the same family that is.
+func knownVersion(typ string) string {
+	if _, ok := definedTools[typ]; ok {
+		return typ
+	}
+	newest := ""
+	for known := range definedTools {
+		family := known[:strings.LastIndexByte(known, '_')+1]
+		if strings.HasPrefix(typ, family) && known > newest {
+			newest = known
+		}
+	}
+	return newest
+}
+
+// Defines reports whether a tool that the client runs is one that the vendor of the format
+// knows by its type: there is nothing to tell about it, and it is sent as it is.
+func (c Codec) Defines(t llm.ToolDef) bool {
+	return c.Format == Messages && t.Kind == llm.FunctionTool && definesType(js.Text(t.Extra[Messages]["type"]))
+}
+
+// DefineTools returns tools with what they take, for models of another vendor than the one that
+// knows it by their type: before they are narrowed, or taught in words. The warnings about it are
+// those of [Codec.EncodeRequest] and [Unsent]. The tools are not changed.
+func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
+	out := tools
+	for i, t := range tools {
+		if t.Kind != llm.FunctionTool || len(t.Schema) > 0 || !definesType(js.Text(t.Extra[Messages]["type"])) || c.Defines(t) {
+			continue
+		}
+		if &out[0] == &tools[0] {
+			out = slices.Clone(tools)
+		}
+		out[i] = messages{}.told(t)
+	}
+	return out
 }
 
 // definesType reports whether a type is that of a tool which the client runs and the vendor defines.

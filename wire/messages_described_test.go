@@ -35,7 +35,7 @@ func TestDescribedTools(t *testing.T) {
 		}
 		for feature, want := range map[string]string{
 			"bash_20250124": "degraded the tool bash is offered with a description", "computer_20250124": "degraded the tool computer is offered with a description",
-			"memory_20990101": "degraded the model is not told what the tool memory takes", "display_number": "ignored only the messages format",
+			"memory_20990101": "degraded the model is told what memory_20250818 takes, the newest version of the tool memory", "display_number": "ignored only the messages format",
 			"type": "", "display_width_px": "",
 		} {
 			if !strings.HasPrefix(said[feature], want) || want == "" && said[feature] != "" {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -320,6 +321,9 @@ var messagesHosted = map[string]string{
 	llm.ToolSearch: messagesSearch + "bm25_20251119", llm.WebSearch: "web_search_20250305", "web_fetch": "web_fetch_20250910", "code_execution": "code_execution_20250825",
 }
 
+// messagesNameless is what tools are called that have no name in this format: as in others.
+var messagesNameless = map[string]string{"mcp_toolset": "mcp"}
+
 // messagesSearch begins the names of the vendor's tools that find tools.
 const messagesSearch = "tool_search_tool_"
 
@@ -337,6 +341,10 @@ func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
+	if own := t.Extra[Messages]; own["type"] != nil { // as the client of this format said it
+		m.encodeOwn(e, own, h)
+		return
+	}
 	typ := h.Type
 	if !dated(typ) {
 		if typ != "" && len(h.Options) > 0 {
@@ -350,6 +358,23 @@ func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	start := e.Object()
 	e.StringField("type", typ)
 	e.StringField("name", m.hostedName(t.Name, typ))
+	m.hostedLimits(e, h)
+	e.endWith(start, h.Options)
+}
+
+// encodeOwn writes a tool of a type without a date: its type, and its name if it has one.
+func (m messages) encodeOwn(e *encoder, own map[string]json.RawMessage, h *llm.HostedConfig) {
+	start := e.Object()
+	e.RawField("type", own["type"])
+	if own["name"] != nil {
+		e.RawField("name", own["name"])
+	}
+	m.hostedLimits(e, h)
+	e.endWith(start, h.Options)
+}
+
+// hostedLimits writes what guards a hosted tool.
+func (messages) hostedLimits(e *encoder, h *llm.HostedConfig) {
 	e.optInt("max_uses", h.MaxUses)
 	e.optStrings("allowed_domains", h.AllowedDomains)
 	e.optStrings("blocked_domains", h.BlockedDomains)
@@ -360,7 +385,6 @@ func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 		e.location(h.Location)
 		e.End()
 	}
-	e.endWith(start, h.Options)
 }
 
 // dated reports whether a type ends with a date, as the tools of this vendor
@@ -434,9 +458,16 @@ func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 			d.option(h, key, val)
 		}
 	}
-	if strings.HasPrefix(h.Type, messagesSearch) {
+	switch {
+	case strings.HasPrefix(h.Type, messagesSearch):
 		t.Name = llm.ToolSearch
+	case !dated(h.Type):
+		d.extraNamed(&t.Extra, "type", d.get(v, "type"))
+		if t.Name != "" {
+			d.extraNamed(&t.Extra, "name", d.get(v, "name"))
+		}
 	}
+	t.Name = or(t.Name, or(messagesNameless[h.Type], h.Type))
 	return t
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -29,7 +30,7 @@ func WithoutHosted(req *llm.Request, refused func(llm.ToolDef) error) (*llm.Requ
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool {
 			if err := refused(t); err != nil {
-				warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: t.Name, Detail: "the tool is not offered: " + cause(err)})
+				warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: t.Name, Detail: notOffered(t, cause(err))})
 				continue
 			}
 		}
@@ -44,6 +45,14 @@ func WithoutHosted(req *llm.Request, refused func(llm.ToolDef) error) (*llm.Requ
 		return !slices.ContainsFunc(kept, func(t llm.ToolDef) bool { return t.Name == name })
 	})
 	return out, warnings
+}
+
+// notOffered says which tool is left out, by its type too if nothing else does, and why.
+func notOffered(t llm.ToolDef, why string) string {
+	if t.Hosted == nil || len(t.Extra) == 0 || strings.Contains(t.Name, t.Hosted.Type) || strings.Contains(why, t.Hosted.Type) {
+		return "the tool is not offered: " + why
+	}
+	return "the tool is not offered: " + t.Hosted.Type + ": " + why
 }
 
 // cause is an error of an encoder without where it was found.
