@@ -34,8 +34,12 @@ type pending struct {
 // piece, say it late or leave it out of all: the id decides first, then index and order.
 func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 	p := a.find(index, id, name)
+	repeats := p != nil && id != ""
 	if p == nil && id != "" {
 		p = a.findLate(index, id, name)
+	}
+	if p != nil && (repeats || p.name != "" && name != "") {
+		a.again()
 	}
 	if p == nil {
 		p = a.newCall(index, id, name, kind)
@@ -45,6 +49,15 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 		a.start(p)
 	}
 	return p
+}
+
+// again notes that a piece of a call says once more what the call is called or known by. Clients of a relay add up the pieces of
+// each member, and would have the name twice, so it is written anew. A piece that says nothing else is no event of its own.
+func (a *answer) again() {
+	if a.indexed && !a.entire && !a.changed {
+		a.changed = true
+		a.keepAlive()
+	}
 }
 
 func (a *answer) find(index int, id, name string) *pending {

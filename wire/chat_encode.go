@@ -272,7 +272,7 @@ func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
 		return
 	}
 	w.delta(func() {
-		w.encodeThinkingState(w.e, t)
+		w.encodeThinkingStates(w.e, w.e.thinkingState(t))
 		w.encodeThinking(w.e, ev.Text, true, false, true)
 	})
 }

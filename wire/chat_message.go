@@ -85,6 +85,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 	var calls []llm.Call
 	var cites []llm.Citation
 	var media []llm.Media
+	var states [][]byte
 	sawThinking := false
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -107,7 +108,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 			}
 		case llm.Thinking:
 			sawThinking = true
-			c.encodeThinkingState(e, p)
+			states = append(states, e.thinkingState(p))
 			joinThinking(&thought, p)
 		case llm.Media:
 			media = append(media, p)
@@ -121,6 +122,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 			e.lost(llm.Ignored, "hosted result", "the chat format has no place for results the provider made")
 		}
 	}
+	c.encodeThinkingStates(e, states...)
 	c.encodeSaid(e, said, answer, len(calls) > 0 || refusal.Len() > 0)
 	e.optString("refusal", refusal.String())
 	c.encodeThinking(e, thought.String(), sawThinking, len(calls) > 0, answer)
@@ -150,17 +152,50 @@ func joinThinking(b *strings.Builder, t llm.Thinking) {
 	b.WriteString(t.Text)
 }
 
-// encodeThinkingState writes what only the vendor can read: its members, as
-// they came.
-func (chat) encodeThinkingState(e *encoder, t llm.Thinking) {
+// thinkingState returns what only the vendor can read of thinking, and notes that of others.
+func (e *encoder) thinkingState(t llm.Thinking) []byte {
 	data := e.own(t.State)
-	for key, v := range js.Members(data) {
-		e.AnyKey(string(key))
-		e.Raw(v)
-	}
 	if data == nil && !t.State.IsZero() {
 		e.lost(llm.Ignored, "signature", "the state of thinking can be read by "+t.State.Vendor+" only")
 	}
+	return data
+}
+
+// encodeThinkingStates writes the members of the states of what was thought, as they came. A message has each member once:
+// lists of several thoughts become one, and of other members the last counts.
+func (chat) encodeThinkingStates(e *encoder, states ...[]byte) {
+	var names []string
+	values := map[string][]byte{}
+	for _, data := range states {
+		for key, v := range js.Members(data) {
+			name := string(key)
+			old, there := values[name]
+			if !there {
+				names = append(names, name)
+			}
+			if js.Kind(old) == '[' && js.Kind(v) == '[' {
+				v = joinLists(old, v)
+			}
+			values[name] = v
+		}
+	}
+	for _, name := range names {
+		e.AnyKey(name)
+		e.Raw(values[name])
+	}
+}
+
+// joinLists returns a list of the elements of two.
+func joinLists(a, b []byte) []byte {
+	var w js.Writer
+	w.Array()
+	for _, list := range [][]byte{a, b} {
+		for el := range js.Elements(list) {
+			w.Raw(el)
+		}
+	}
+	w.EndArray()
+	return w.Buf
 }
 
 func (c chat) encodeThinking(e *encoder, thought string, saw, calls, answer bool) {
