@@ -78,7 +78,8 @@ func TestDocumentsAreMended(t *testing.T) {
 		{"cut in a string", calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), 502, nil},
 		{"cut in the second answer", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + strings.Replace(calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), `"index":0`, `"index":1`, 1), 502, nil},
 		{"a call of nothing", calls(`{"id":"c1","type":"function","function":{"name":"","arguments":"{}"}}`), 502, nil},
-		{"no reason to end", choice(`"index":0,`, `"content":"a"`, "null"), 502, nil},
+		{"an empty reason to end", choice(`"index":0,`, `"content":"a"`, `null`), 200, []string{`"finish_reason":"stop"`}},
+		{"no reason to end", `{"index":0,"message":{"role":"assistant","content":"a"}}`, 502, nil},
 		{"no choice", "", 502, nil},
 	}
 	for _, model := range []string{"gpt-4o", "qwen3-32b"} {

@@ -97,6 +97,7 @@ type answer struct {
 
 	finish   llm.Finish
 	finished bool // the vendor said why the model stopped
+	blank    bool // the vendor's word for that is there, in a document, and empty
 	doneEnds bool // [DONE] is the format's own word for the end of a stream
 	// plainStop says that the vendor's word for an ordinary end also ends an
 	// answer with calls.
@@ -212,6 +213,22 @@ func (a *answer) over() bool {
 		}
 	}
 	return a.finished
+}
+
+// wordless notes the word of a document for why the model stopped, if it is null or empty: some servers write none. The document is
+// whole, as a stream is that ends without one.
+func (a *answer) wordless(word []byte) {
+	a.blank = a.entire && (js.Kind(word) == 'n' || js.Is(word, ""))
+}
+
+// blankEnds reports whether each answer of a document has a word for why the model stopped, of which some are empty.
+func (a *answer) blankEnds() bool {
+	for _, o := range a.others {
+		if !o.finished && !o.blank {
+			return false
+		}
+	}
+	return a.finished || a.blank
 }
 
 // enter prepares for a piece of text of one kind.
@@ -468,6 +485,8 @@ func (a *answer) whole(f format, body []byte) error {
 	switch {
 	case a.err != nil:
 		return a.decodeFailure()
+	case !a.over() && a.blankEnds():
+		_ = a.done()
 	case !a.over():
 		return a.c.fail("Decode", llm.Malformed, errors.New("the answer does not say why it ended"))
 	}
@@ -657,7 +676,11 @@ func (a *answer) done() error {
 		a.finish.Reason = llm.ToolCalls
 	}
 	a.end()
-	a.correct("finish reason", "the stream ended without a finish reason; %s is given", a.finish.Reason)
+	what := "stream"
+	if a.entire {
+		what = "answer"
+	}
+	a.correct("finish reason", "the %s ended without a finish reason; %s is given", what, a.finish.Reason)
 	return nil
 }
 

@@ -214,6 +214,9 @@ func (s *chatStream) choice(c *chatChoice) {
 	if len(c.reason) > 2 && js.Kind(c.reason) == '"' {
 		s.flush()
 		s.stop(s.str(c.reason), chatReasons)
+	} else if s.entire && !s.finished {
+		s.flush()
+		s.wordless(c.reason)
 	}
 }
 

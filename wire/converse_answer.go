@@ -27,6 +27,7 @@ func (c converse) decodeResponse(_ *decoder, body []byte, a *answer) {
 	s.strays("", "/output", js.Get(body, "output"), "message")
 	s.message(js.Get(js.Get(body, "output"), "message"))
 	s.ending(s.str(js.Get(body, "stopReason")))
+	s.wordless(js.Get(body, "stopReason"))
 }
 
 // converseStream reads the frames of a stream.

@@ -146,6 +146,7 @@ func (s *messagesStream) message(v []byte) {
 func (s *messagesStream) ending(v []byte) {
 	s.finish.StopSequence = s.str(js.Get(v, "stop_sequence"))
 	s.stop(s.str(js.Get(v, "stop_reason")), messagesReasons)
+	s.wordless(js.Get(v, "stop_reason"))
 }
 
 // eventPrefix marks what the event that ends an answer says beside its delta, and stopPrefix what the last event says.
