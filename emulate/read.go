@@ -99,9 +99,7 @@ func (e Emulation) reader(req *llm.Request, tools []llm.ToolDef, dialect string)
 	if req.Choice.Forbids() {
 		c.Promotion, c.Why = llm.PromoteOff, "the request forbids calls"
 	}
-	for _, m := range req.Messages {
-		c.IDs.After += len(m.Calls())
-	}
+	c.IDs.After = llm.CallsBefore(req.Messages)
 	return c.Read
 }
 

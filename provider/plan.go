@@ -109,7 +109,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 		return nil, err
 	}
 	m.heal(j)
-	j.codec.Calls = countCalls(j.req)
+	j.codec.Calls = llm.CallsBefore(j.req.Messages)
 	if err := m.planOutput(j); err != nil {
 		return nil, err
 	}

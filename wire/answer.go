@@ -68,6 +68,7 @@ type answer struct {
 	held    int  // calls not yet sent
 	asSent  bool // arguments of calls leave as they come and are not repaired
 	indexed bool // calls have an index and an id
+	ofOld   bool // calls have no id, by the rules of their format
 	hosted  hostedIDs
 	ids     llm.CallIDs
 	size    int

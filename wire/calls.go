@@ -91,7 +91,7 @@ func (a *answer) find(index int, id, name string) *pending {
 
 // findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
 // index of the piece, unless the piece says a new name as well, as the next call of a server does that gives each the same
-// index. Where there is no index, it is the last call of all. A call keeps the id under which its start was sent.
+// index. Where there is no index, it is the last call of all. It may have been sent already. A call keeps the id under which its start was sent.
 func (a *answer) findLate(index int, id, name string) *pending {
 	i := len(a.calls) - 1
 	for i >= 0 && index >= 0 && a.calls[i].index != index {
@@ -103,6 +103,10 @@ func (a *answer) findLate(index int, id, name string) *pending {
 	p := a.calls[i]
 	switch {
 	case p.done:
+		if name == "" && (p.said == "" || p.said == id) { // its id, behind all of it and the beginning of the next
+			p.said = id
+			return p
+		}
 		return nil
 	case p.said == "":
 		if name != "" && (p.whole() || p.name != "" && p.name != name) {
@@ -129,7 +133,7 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 	if id != "" && a.ids.Taken(id) {
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
-	a.changed = a.changed || a.indexed && a.oddCall(index, id)
+	a.changed = a.changed || a.idless(id) || a.indexed && a.oddCall(index, id)
 	p := &pending{id: a.ids.Take(id), said: id, name: name, index: index, kind: kind, frame: a.frame.start, extra: a.opening}
 	a.opening = nil
 	a.calls = append(a.calls, p)
@@ -138,6 +142,16 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.start(p)
 	}
 	return p
+}
+
+// idless reports whether a call of an answer lacks the id by which clients of its format give its result, so that a relay has to
+// write it anew. A function_call of the chat format of old has none.
+func (a *answer) idless(id string) bool {
+	if id != "" || a.ofOld {
+		return false
+	}
+	f, err := a.c.lookup("Decode")
+	return err == nil && !f.properties().OptionalCallIDs
 }
 
 // oddCall reports whether a call begins without what clients of its format know it by, so that a relay has to write it

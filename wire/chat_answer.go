@@ -341,7 +341,9 @@ func (s *chatStream) toolCalls(d *chatDelta) {
 		s.toolCall(el)
 	}
 	if s.oneOf(d.functionCall, "{", "an object") {
+		s.ofOld = true
 		s.function(0, "", d.functionCall)
+		s.ofOld = false
 	}
 }
 

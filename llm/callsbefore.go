@@ -1,0 +1,45 @@
+package llm
+
+import (
+	"strconv"
+	"strings"
+)
+
+// CallsBefore returns [CallIDs.After] for an answer to messages: how many calls they hold, or the highest number in an id that
+// CallIDs gave, if that is more. Clients leave out the beginning of long conversations, and the ids in the rest stay as they are. It is
+// not inlined: plans are made deep in the stack of a request, and a stack that had to grow once is held as long as an answer takes.
+//
+//go:noinline
+func CallsBefore(messages []Message) int {
+	calls, last := 0, 0
+	for _, msg := range messages {
+		for _, p := range msg.Parts {
+			switch p := p.(type) {
+			case Call:
+				if !p.Hosted {
+					calls++
+				}
+				last = max(last, numbered(p.ID))
+			case Result:
+				last = max(last, numbered(p.CallID))
+			}
+		}
+	}
+	return max(calls, last)
+}
+
+// maxNumbered bounds the digits of a number in an id that counts: longer ones are a vendor's own.
+const maxNumbered = 9
+
+// numbered returns the number in an id that was numbered, also of a call that was read from text, and 0 if it was not.
+func numbered(id string) int {
+	digits, ok := strings.CutPrefix(id, "call_")
+	if digits = strings.TrimPrefix(digits, "text_"); !ok || len(digits) > maxNumbered {
+		return 0
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
