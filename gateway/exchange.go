@@ -287,7 +287,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	if body, err = x.body(); err != nil {
 		return nil, nil, false, err
 	}
-	if body, err = x.answers.Refer(x.ctx(), x.owner, x.Codec, body, x.settings.MaxBody); err != nil {
+	if body, err = x.answers.Refer(x.ctx(), x.owner, x.keyID(), x.Codec, body, x.settings.MaxBody); err != nil {
 		return nil, nil, false, err
 	}
 	if req, x.streamed, err = x.Request(x.r.URL.Path, body); err != nil {
@@ -450,16 +450,20 @@ func (x *exchange) body() ([]byte, error) {
 	return body, nil
 }
 
+// keyID is the id of the client's key, "" if everybody may ask.
+func (x *exchange) keyID() string {
+	if x.rights == nil {
+		return ""
+	}
+	return x.rights.Key.ID
+}
+
 // keep remembers what later requests of the client may go on from, before it has the end of the answer.
 func (x *exchange) keep(req *llm.Request, resp *llm.Response) {
 	if resp.Start.ID == "" {
 		resp.Start.ID = resp.Finish.ID
 	}
-	by := ""
-	if x.rights != nil {
-		by = x.rights.Key.ID
-	}
-	switch err := x.answers.Keep(x.ctx(), x.owner, by, x.Codec, req, resp); {
+	switch err := x.answers.Keep(x.ctx(), x.owner, x.keyID(), x.Codec, req, resp); {
 	case errors.Is(err, vendorapi.ErrIDTaken):
 		x.tell(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: fmt.Sprintf("the upstream gave the id %.100s to an answer of another key, which stays kept under it; this one is not kept", resp.Start.ID)})
 	case err != nil:
@@ -588,7 +592,7 @@ func (x *exchange) count() (err error) {
 	if err != nil {
 		return err
 	}
-	if body, err = x.answers.Refer(x.ctx(), x.owner, x.Codec, body, x.settings.MaxBody); err != nil {
+	if body, err = x.answers.Refer(x.ctx(), x.owner, x.keyID(), x.Codec, body, x.settings.MaxBody); err != nil {
 		return err
 	}
 	req, err := x.CountRequest(x.r.URL.Path, body)

@@ -186,7 +186,7 @@ func newMeters() *meters {
 		{&m.total, "toolpost_request_seconds", "How long questions to models took from the first byte of the request to the last of the answer.", seconds, []string{"route", "format"}},
 		{&m.first, "toolpost_first_byte_seconds", "How long it took from the request to the first byte of the answer.", seconds, []string{"route", "format"}},
 		{&m.added, "toolpost_added_seconds", "What the gateway added before the first byte: from the last byte of the request until the upstream was asked, and from the first event of its answer until that was sent.", small, []string{"route", "format"}},
-		{&m.tokens, "toolpost_tokens_total", "Tokens, as upstreams counted them; with keys, what is booked, also if it was estimated.", nil, []string{"route", "upstream", "kind"}},
+		{&m.tokens, "toolpost_tokens_total", "Tokens, as upstreams counted them; with keys, what is booked, also if it was estimated. Without keys, what an upstream does not say is not counted.", nil, []string{"route", "upstream", "kind"}},
 		{&m.calls, "toolpost_calls_total", "Tool calls of models, by the dialect that they were written in; native ones came as calls.", nil, []string{"route", "dialect"}},
 		{&m.repairs, "toolpost_repairs_total", "Repairs of tool calls, by class.", nil, []string{"route", "class"}},
 		{&m.unpromoted, "toolpost_unpromoted_calls_total", "Text that looks like a call and was left as text.", nil, []string{"route", "code"}},

@@ -75,7 +75,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return err
 	}
-	if body, err = s.answers.Refer(r.Context(), "", e.Codec, body, maxBody); err != nil {
+	if body, err = s.answers.Refer(r.Context(), "", "", e.Codec, body, maxBody); err != nil {
 		return err
 	}
 	req, stream, err := e.Request(r.URL.Path, body)

@@ -133,7 +133,11 @@ func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, 
 		life = AnswerLife
 	}
 	until := time.Now().Add(life)
-	return a.put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}, by, itemsOf(owner, body, until))
+	items, err := a.itemsOf(ctx, owner, by, body, until)
+	if err != nil {
+		return err
+	}
+	return a.put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}, by, items)
 }
 
 // put keeps an answer and its items.
@@ -173,12 +177,23 @@ func whole(messages []llm.Message) []llm.Message {
 	return messages
 }
 
-// forgetItems drops the items of an answer.
-func (a *Answers) forgetItems(ctx context.Context, owner string, answer []byte) error {
+// forgetItems drops the items of an answer, and none that somebody else's has the id of.
+func (a *Answers) forgetItems(ctx context.Context, owner, by string, answer []byte) error {
 	var errs []error
 	for _, id := range itemIDs(answer) {
-		_, err := a.store().Delete(ctx, itemKey(owner, id), nil)
+		shared := itemKey(owner, id)
+		found, err := a.store().Get(ctx, shared.Kind, shared.Owner, shared.Hash)
 		errs = append(errs, err)
+		if values := found[shared.Hash]; len(values) > 0 {
+			if _, whose := readItem(values[0]); whose == by || whose == "" {
+				_, err = a.store().Delete(ctx, shared, values[0])
+				errs = append(errs, err)
+			}
+		}
+		if by != "" {
+			_, err = a.store().Delete(ctx, ownItemKey(owner, by, id), nil)
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -199,7 +214,7 @@ func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, 
 	if err != nil || !was {
 		return was, err
 	}
-	return true, a.forgetItems(ctx, owner, k.Answer)
+	return true, a.forgetItems(ctx, owner, k.By, k.Answer)
 }
 
 // answerPath is where answers that are kept are asked for.
