@@ -286,6 +286,17 @@ func scalar(n ast.Node) string {
 	return ""
 }
 
+// truth reads a setting that is on or off as LiteLLM does, whose YAML is version 1.1: True, yes and on are words for true. known is false if it is neither.
+func truth(n ast.Node) (on, known bool) {
+	switch strings.ToLower(scalar(n)) {
+	case "true", "yes", "on", "y":
+		return true, true
+	case "false", "no", "off", "n":
+		return false, true
+	}
+	return false, false
+}
+
 func items(n ast.Node) []ast.Node {
 	if s, ok := n.(*ast.SequenceNode); ok {
 		return s.Values
@@ -628,7 +639,7 @@ func (in *importing) alias(key, of ast.Node) {
 		case "model":
 			target = scalar(v)
 		case "hidden":
-			hidden = strings.EqualFold(scalar(v), "true")
+			hidden, _ = truth(v)
 		default:
 			in.leave(k, "%s of the alias %s is not taken over", keyName(k), name)
 		}
@@ -700,7 +711,10 @@ func (in *importing) setting(section string, k, v ast.Node) {
 			in.alias(name, of)
 		}
 	case "cache":
-		if scalar(v) == "true" {
+		switch on, known := truth(v); {
+		case !known:
+			in.leave(k, "cache is not taken over: it is neither true nor false")
+		case on:
 			for _, r := range in.routes {
 				r.cache = "10m"
 			}
@@ -712,7 +726,7 @@ func (in *importing) setting(section string, k, v ast.Node) {
 	case "num_retries", "allowed_fails", "cooldown_time", "routing_strategy", "enable_pre_call_checks":
 		in.leave(k, "%s is not taken over: an upstream is asked again, and the next one when it fails, by rules of the gateway (docs/gateway/operations.md)", name)
 	case "drop_params":
-		if scalar(v) != "true" {
+		if on, _ := truth(v); !on {
 			in.leave(k, "drop_params: what an upstream cannot do is always left out with a warning in a header")
 		}
 	case "request_timeout", "timeout":
@@ -728,6 +742,10 @@ func (in *importing) setting(section string, k, v ast.Node) {
 func (in *importing) fallbacks(from, to ast.Node) {
 	name := keyName(from)
 	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
+	if i < 0 && name == "*" {
+		in.leave(from, "fallbacks of * are not taken over: give each route that needs one a fallback of its own")
+		return
+	}
 	if i < 0 {
 		in.leave(from, "fallbacks of %s: there is no such model", name)
 		return
