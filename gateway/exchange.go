@@ -58,6 +58,7 @@ type exchange struct {
 	unsaid   int           // warnings that came too late for it
 
 	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
+	asked    []byte // the request as it came, in a format whose answers repeat what was asked for; else nil
 	streamed bool   // the answer is wanted as a stream
 	out      *sink  // nil if the answer is in one piece
 	relaying bool   // the bytes of the answer are the upstream's
@@ -272,6 +273,9 @@ func (x *exchange) prepare(way []way, body []byte, req *llm.Request, recalled bo
 	}
 	if !changed && !recalled && x.serving == nil && !x.reasks(way, req) && x.plain() {
 		x.raw = body
+	}
+	if x.Codec.Properties().Previous != "" {
+		x.asked = body
 	}
 	if x.streamed {
 		x.askUsage(body)
@@ -497,7 +501,7 @@ func (x *exchange) seen(ev llm.Event) llm.Event {
 		if x.repeat != nil && x.serving == nil {
 			x.repeat.answered = true
 		}
-		return ev
+		return x.echoing(ev)
 	}
 	return ev
 }
@@ -536,6 +540,9 @@ func (x *exchange) warn(w llm.Warning) {
 
 // hint is warn; it wants x.mu.
 func (x *exchange) hint(w llm.Warning) {
+	if x.doneHere(w) {
+		return
+	}
 	text, lines := warningText(w), x.w.Header()[WarningHeader]
 	if slices.Contains(lines, text) { // as each round of a route's tools says it
 		return

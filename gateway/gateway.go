@@ -169,7 +169,7 @@ func (x *exchange) serveOther(w http.ResponseWriter, r *http.Request) error {
 		x.WriteModels(w, x.models())
 	case vendorapi.GetModel, vendorapi.ShowModel:
 		return x.getModel()
-	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:
+	case vendorapi.GetAnswer, vendorapi.DeleteAnswer, vendorapi.CancelAnswer:
 		x.answers.Serve(x.owner, x.Endpoint, w, r)
 	case vendorapi.Version:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})

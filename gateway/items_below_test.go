@@ -14,7 +14,7 @@ func TestBelowKeptAnswers(t *testing.T) {
 	_, body := g.respond(t, "POST", "/v1/responses", key, `{"model":"chat","input":"hi"}`)
 	id := outputOf(t, body).ID
 	for _, c := range []struct{ method, path, key, says string }{
-		{"GET", "/v1/responses/" + id + "/input_items", key, "no such endpoint: GET /v1/responses/" + id + "/input_items"},
+		{"GET", "/v1/responses/" + id + "/output_items", key, "no such endpoint: GET /v1/responses/" + id + "/output_items"},
 		{"GET", "/v1/responses/" + id + "/", key, "no such endpoint: GET /v1/responses/" + id + "/; leave out the / at the end"},
 		{"DELETE", "/v1/responses/" + id + "/input_items", key, "no such endpoint: DELETE"},
 		{"GET", "/v1/responses/" + id + "/input_items", theirs, "Response with id '" + id + "' not found."},

@@ -107,7 +107,7 @@ type sink struct {
 
 func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
-	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold, Lost: s.lost})
+	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold, Lost: s.lost, Echo: x.firstEcho})
 	format := x.Codec.Properties()
 	s.typ, s.comments = format.StreamType, format.StreamType == eventStream && !format.NoComments
 	if s.every > 0 && format.KeepAlive != "" {
@@ -276,7 +276,7 @@ func (s *sink) lost(w llm.Warning) {
 // say is remark; it wants s.x.mu.
 func (s *sink) say(w llm.Warning) error {
 	switch s.x.hint(w); {
-	case !s.x.begun:
+	case !s.x.begun, s.x.doneHere(w):
 		return nil
 	case !s.comments:
 		if s.trailing++; s.trailing <= maxWarnings {

@@ -168,15 +168,19 @@ func sameID(item json.RawMessage, id string) json.RawMessage {
 func (w *responsesWriter) event(ev llm.Event) {
 	if !w.begun {
 		w.begun = true
+		var echo map[string]json.RawMessage
+		if w.head.Echo != nil {
+			echo = w.head.Echo()
+		}
 		for _, name := range []string{"response.created", "response.in_progress"} {
 			w.frame(name, func() {
 				w.e.Key("response")
-				w.e.Object()
+				start := w.e.Object()
 				w.encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, nil)
 				w.e.StringField("status", "in_progress")
 				w.e.RawField("output", []byte("[]"))
-				w.encodeDefaults(w.e, nil)
-				w.e.End()
+				w.encodeDefaults(w.e, echo)
+				w.e.endWith(start, echo)
 			})
 		}
 	}

@@ -22,6 +22,8 @@ type Head struct {
 	// NoUsage leaves out the chunk with the usage that clients of the chat
 	// format get only if they ask for it.
 	NoUsage bool
+	// Echo returns the members of the request that the first events of the responses format repeat. It may be nil.
+	Echo func() map[string]json.RawMessage
 	// Lost is told of what the format cannot carry, before the bytes of the event that has it are written.
 	Lost func(llm.Warning)
 

@@ -22,6 +22,7 @@ const (
 	Version             // of the server, which Ollama's clients ask for
 	GetAnswer           // an answer that is kept
 	DeleteAnswer        // to forget one
+	CancelAnswer        // to end one that runs in the background, which none does
 )
 
 // Endpoint is a question of a vendor's API.
@@ -73,6 +74,7 @@ var places = []place{
 	{"GET", "/models/", GetModel, "", wire.Quirks{}},
 	{"GET", "/v1beta/models/", GetModel, wire.Gemini, wire.Quirks{}},
 	{"GET", answerPath, GetAnswer, wire.Responses, wire.Quirks{}},
+	{"POST", answerPath + "*/" + cancelAnswer, CancelAnswer, wire.Responses, wire.Quirks{}},
 	{"DELETE", answerPath, DeleteAnswer, wire.Responses, wire.Quirks{}},
 }
 

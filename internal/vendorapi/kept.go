@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -110,10 +111,15 @@ func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, 
 		return nil
 	}
 	if before := own[member]; before != nil {
-		if r.Finish.Extra == nil {
+		said := maps.Clone(r.Finish.Extra[codec.Format])
+		if said == nil {
+			said = make(map[string]json.RawMessage, 1)
+		}
+		said[member] = before
+		if r.Finish.Extra = maps.Clone(r.Finish.Extra); r.Finish.Extra == nil {
 			r.Finish.Extra = llm.Extra{}
 		}
-		r.Finish.Extra[codec.Format] = map[string]json.RawMessage{member: before}
+		r.Finish.Extra[codec.Format] = said
 	}
 	if string(own["store"]) == "false" {
 		return nil
@@ -220,13 +226,17 @@ func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, 
 // answerPath is where answers that are kept are asked for.
 const answerPath = "/v1/responses/"
 
-// Serve answers what is asked about an answer that is kept: to have it, or to forget it. What vendors have below an answer,
-// such as the items of its input, is not there.
+// Serve answers what is asked about an answer that is kept: to have it or the items of its input, or to forget it.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
-	id, _, below := strings.Cut(strings.TrimPrefix(r.URL.Path, answerPath), "/")
+	id, part, below := strings.Cut(strings.TrimPrefix(r.URL.Path, answerPath), "/")
 	k, err := a.find(r.Context(), owner, id)
 	if err == nil && k != nil && below {
-		err = NoEndpoint(e.Codec, r)
+		if err = k.under(e, w, r, id, part); err == nil {
+			return
+		}
+	}
+	if err == nil && k != nil && e.Action == GetAnswer && r.URL.Query().Get("stream") == "true" {
+		err = errReplay
 	}
 	if err == nil && k != nil && e.Action == DeleteAnswer {
 		var was bool

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// An answer of the responses format repeats what was asked for. Of an answer in another format only the request knows that; a relayed one
+// says it itself.
+
+// echoed are the members of a request that its answer repeats. What only the vendor can say, such as the service tier, is not among them.
+var echoed = []string{
+	"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",
+	"safety_identifier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+}
+
+// maxFirstEcho bounds a member that the first two events of a stream repeat: the tools of an agent have tens of kilobytes, and the last event
+// has them all.
+const maxFirstEcho = 4 << 10
+
+// echo returns the members of the request that the answer repeats, those of at most so many bytes.
+func (x *exchange) echo(most int) map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	for key, v := range js.Members(js.Trim(x.asked)) {
+		if len(v) > most || js.Kind(v) == 'n' || !slices.Contains(echoed, string(key)) {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]json.RawMessage)
+		}
+		out[string(key)] = v
+	}
+	return out
+}
+
+// firstEcho returns those that the first events of a stream repeat.
+func (x *exchange) firstEcho() map[string]json.RawMessage { return x.echo(maxFirstEcho) }
+
+// echoing adds what the client asked for to the end of an answer. What the upstream says of that is about the request that it got.
+func (x *exchange) echoing(f llm.Finish) llm.Finish {
+	if x.asked == nil || x.relaying {
+		return f
+	}
+	own := maps.Clone(f.Extra[x.Codec.Format])
+	if own == nil {
+		own = make(map[string]json.RawMessage)
+	}
+	maps.Copy(own, x.echo(len(x.asked)))
+	if len(own) > 0 {
+		f.Extra = maps.Clone(f.Extra)
+		if f.Extra == nil {
+			f.Extra = llm.Extra{}
+		}
+		f.Extra[x.Codec.Format] = own
+	}
+	return f
+}
+
+// doneHere reports whether a warning says that the upstream ignores what the gateway does in its place: it keeps the answer, with its metadata.
+func (x *exchange) doneHere(w llm.Warning) bool {
+	return x.asked != nil && w.Code == llm.Ignored && (w.Feature == "store" || w.Feature == "metadata") && js.Kind(js.Get(x.asked, "store")) != 'f'
+}

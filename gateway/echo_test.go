@@ -1,0 +1,176 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// echoes are members of a request whose answer has to say the same.
+const echoes = `"metadata":{"a":"b"},"tool_choice":"none","parallel_tool_calls":false,"store":true,"temperature":0.5,"top_p":0.9,"max_output_tokens":500,"instructions":"Be brief.",` +
+	`"user":"u1","truncation":"auto","text":{"format":{"type":"text"}},"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
+
+// TestResponsesSayWhatWasAskedFor: an answer over any format repeats what the client asked for, in one piece, in the first and last events of a
+// stream and when it is fetched; no warning says that the gateway's own work is not done.
+func TestResponsesSayWhatWasAskedFor(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	var want map[string]any
+	if err := json.Unmarshal([]byte("{"+echoes+"}"), &want); err != nil {
+		t.Fatal(err)
+	}
+	check := func(where string, response any) (id string) {
+		t.Helper()
+		got, _ := response.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if fmt.Sprint(got[name]) != fmt.Sprint(want[name]) {
+				t.Errorf("%s: %s is %v, want %v", where, name, got[name], want[name])
+			}
+		}
+		return fmt.Sprint(got["id"])
+	}
+	decoded := func(body string) (v map[string]any) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		return v
+	}
+	for format := range roots {
+		for _, stream := range []bool{false, true} {
+			where := fmt.Sprintf("over %s, stream=%t", format, stream)
+			q := query{method: "POST", path: "/v1/responses", body: fmt.Sprintf(`{"model":%q,"input":"hi","stream":%t,`+"\n"+`%s}`, format, stream, echoes)}
+			h, err := q.send(t.Context(), g.url, "", key, nil)
+			if err != nil || h.status != 200 {
+				t.Fatalf("%s: %v %d %s", where, err, h.status, h.body)
+			}
+			if format == "responses" {
+				continue // the upstream says itself what it was asked for
+			}
+			for _, w := range h.header.Values(gateway.WarningHeader) {
+				if strings.Contains(w, "; store") || strings.Contains(w, "; metadata") {
+					t.Errorf("%s: %s", where, w)
+				}
+			}
+			var id string
+			if !stream {
+				id = check(where, decoded(h.body))
+			} else {
+				for _, name := range []string{"response.created", "response.in_progress", "response.completed"} {
+					_, rest, _ := strings.Cut(h.body, "event: "+name+"\ndata: ")
+					data, _, _ := strings.Cut(rest, "\n")
+					id = check(where+": "+name, decoded(data)["response"])
+				}
+			}
+			_, body := g.respond(t, "GET", "/v1/responses/"+id, key, "")
+			check(where+", fetched", decoded(body))
+		}
+	}
+}
+
+// TestLongToolsAreSaidOnce: tools of tens of kilobytes stand in the last event of a stream only.
+func TestLongToolsAreSaidOnce(t *testing.T) {
+	g := guard(t, nil)
+	long := strings.Repeat("long ", 4000)
+	_, body := g.respond(t, "POST", "/v1/responses", g.key(t, access.Key{}), `{"model":"chat","input":"hi","stream":true,"metadata":{"a":"b"},"tools":[{"type":"function","name":"f","description":"`+long+`","parameters":{"type":"object"}}]}`)
+	if n := strings.Count(body, long); n != 1 {
+		t.Errorf("they are said %d times", n)
+	}
+	if n := strings.Count(body, `"metadata":{"a":"b"}`); n != 3 {
+		t.Errorf("metadata is said %d times", n)
+	}
+}
+
+// listedItems is a page of items.
+type listedItems struct {
+	Object  string
+	HasMore bool   `json:"has_more"`
+	First   string `json:"first_id"`
+	Last    string `json:"last_id"`
+	Data    []struct {
+		ID, Type, Role, Status string
+		Content                []struct{ Type, Text string }
+	}
+}
+
+// texts returns what the items say; each has to be a whole message.
+func (l listedItems) texts(t *testing.T) (all string) {
+	t.Helper()
+	for _, it := range l.Data {
+		if it.Type != "message" || it.ID == "" || it.Status != "completed" {
+			t.Errorf("%+v", it)
+		}
+		for _, c := range it.Content {
+			all += it.Role + ":" + c.Type + ":" + c.Text + " "
+		}
+	}
+	return all
+}
+
+// itemsAt lists items.
+func (g *guarded) itemsAt(t *testing.T, path, key string) (l listedItems) {
+	t.Helper()
+	status, body := g.respond(t, "GET", path, key, "")
+	if err := json.Unmarshal([]byte(body), &l); err != nil || status != 200 || l.Object != "list" {
+		t.Fatalf("%d %s", status, body)
+	}
+	return l
+}
+
+// TestInputItems: what a kept answer was the answer to can be listed, in pages, by its owner only.
+func TestInputItems(t *testing.T) {
+	g := guard(t, nil)
+	key, theirs := g.key(t, access.Key{}), g.key(t, access.Key{Team: "blue"})
+	for format := range roots {
+		_, body := g.respond(t, "POST", "/v1/responses", key, fmt.Sprintf(`{"model":%q,"instructions":"Be brief.","input":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":[{"type":"input_text","text":"three"}]}]}`, format))
+		path := "/v1/responses/" + outputOf(t, body).ID + "/input_items"
+		const whole = "user:input_text:one assistant:output_text:two user:input_text:three "
+		l := g.itemsAt(t, path+"?order=asc", key)
+		if got := l.texts(t); got != whole || l.HasMore || l.First != l.Data[0].ID || l.Last != l.Data[2].ID {
+			t.Errorf("over %s: %s %+v", format, got, l)
+		}
+		if got := g.itemsAt(t, path, key).texts(t); !strings.HasPrefix(got, "user:input_text:three ") {
+			t.Errorf("over %s, the last first: %s", format, got)
+		}
+		first := g.itemsAt(t, path+"?order=asc&limit=2", key)
+		if rest := g.itemsAt(t, path+"?order=asc&after="+first.Last, key); !first.HasMore || first.texts(t)+rest.texts(t) != whole {
+			t.Errorf("over %s, in pages: %+v %+v", format, first, rest)
+		}
+		for query, want := range map[string]string{"?limit=0": "limit has to be", "?limit=x": "limit has to be", "?order=up": "order has to be", "?after=no": "after names no item"} {
+			if status, body := g.respond(t, "GET", path+query, key, ""); status != 400 || !strings.Contains(body, want) {
+				t.Errorf("%s: %d %s", query, status, body)
+			}
+		}
+		if status, body := g.respond(t, "GET", path, theirs, ""); status != 404 || !strings.Contains(body, "not found") {
+			t.Errorf("others see it: %d %s", status, body)
+		}
+	}
+}
+
+// TestKeptAnswersAreNotStreamed: what is not served of kept answers is refused in words that say so.
+func TestKeptAnswersAreNotStreamed(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	_, body := g.respond(t, "POST", "/v1/responses", key, `{"model":"chat","input":"hi"}`)
+	path := "/v1/responses/" + outputOf(t, body).ID
+	for _, c := range []struct {
+		method, path string
+		status       int
+		says         string
+	}{
+		{"GET", path + "?stream=true", 400, "in one piece"},
+		{"GET", path + "?stream=false", 200, `"object":"response"`},
+		{"POST", path + "/cancel", 400, "only an answer in the background can be cancelled"},
+		{"POST", "/v1/responses/resp_none/cancel", 404, "Response with id 'resp_none' not found."},
+	} {
+		if status, body := g.respond(t, c.method, c.path, key, ""); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+}
