@@ -84,12 +84,13 @@ type admin struct {
 type adminError struct {
 	status int
 	err    error
+	allow  string // the methods that there are instead, for the header
 }
 
 func (e *adminError) Error() string { return e.err.Error() }
 
 func bad(format string, args ...any) error {
-	return &adminError{http.StatusBadRequest, fmt.Errorf(format, args...)}
+	return &adminError{status: http.StatusBadRequest, err: fmt.Errorf(format, args...)}
 }
 
 // ServeHTTP answers one request.
@@ -134,14 +135,18 @@ func (a *admin) picked(r *http.Request) (access.Filter, error) {
 func (a *admin) understand(r *http.Request) error {
 	_, pattern := a.mux.Handler(r)
 	if pattern == "" {
+		var takes []string
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, there := a.mux.Handler(other); there != "" {
-				return &adminError{http.StatusMethodNotAllowed, fmt.Errorf("%.100q takes %s, not %.20s", r.URL.Path, method, r.Method)}
+				takes = append(takes, method)
 			}
 		}
-		return &adminError{http.StatusNotFound, fmt.Errorf("there is nothing at %.100q", r.URL.Path)}
+		if len(takes) > 0 {
+			return &adminError{status: http.StatusMethodNotAllowed, allow: strings.Join(takes, ", "), err: fmt.Errorf("%.100q takes %s, not %.20s", r.URL.Path, strings.Join(takes, " and "), r.Method)}
+		}
+		return &adminError{status: http.StatusNotFound, err: fmt.Errorf("there is nothing at %.100q", r.URL.Path)}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery) // URL.Query leaves out what it cannot read: a filter that is lost shows everything
 	if err != nil {
@@ -171,10 +176,10 @@ func (a *admin) admit(r *http.Request) error {
 	scheme, key, _ := strings.Cut(strings.Join(values, "\x00"), " ")
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
 	if subtle.ConstantTimeCompare(sum[:], a.key[:]) != 1 || !strings.EqualFold(scheme, bearer) || len(values) != 1 {
-		return &adminError{http.StatusUnauthorized, errors.New("the key of administrators is missing or wrong")}
+		return &adminError{status: http.StatusUnauthorized, err: errors.New("the key of administrators is missing or wrong")}
 	}
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodGet && r.ContentLength != 0 && media != "application/json" {
-		return &adminError{http.StatusUnsupportedMediaType, errors.New("the body has to be application/json")}
+		return &adminError{status: http.StatusUnsupportedMediaType, err: errors.New("the body has to be application/json")}
 	}
 	return nil
 }
@@ -183,7 +188,9 @@ func (a *admin) fail(w http.ResponseWriter, err error) {
 	status := http.StatusBadRequest // what package access refuses
 	var known *adminError
 	if errors.As(err, &known) {
-		status = known.status
+		if status = known.status; known.allow != "" {
+			w.Header().Set("Allow", known.allow)
+		}
 	} else if errors.Is(err, access.ErrNotThere) {
 		status = http.StatusNotFound
 	} else if store := new(access.StoreError); errors.As(err, &store) {
@@ -202,7 +209,7 @@ func (a *admin) fail(w http.ResponseWriter, err error) {
 func read(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
-		return &adminError{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", large.Limit)}
+		return &adminError{status: http.StatusRequestEntityTooLarge, err: fmt.Errorf("the body has more than %d bytes", large.Limit)}
 	}
 	if err != nil {
 		return bad("the body cannot be read: %v", err)
@@ -279,6 +286,9 @@ func (a *admin) change(r *http.Request) (any, error) {
 	}
 	if err := read(r, &n); err != nil {
 		return nil, err
+	}
+	if n.Name == nil && n.Models == nil && n.Tools == nil && n.Routes == nil && n.Limits == nil && n.Expires == nil {
+		return nil, bad("nothing says what to change: give name, models, tools, routes, limits or expires")
 	}
 	var expires time.Time
 	if n.Expires != nil && *n.Expires != "never" {

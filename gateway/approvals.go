@@ -49,7 +49,7 @@ func waitingID(p *pendingCall) string {
 func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	kept, err := g.store.Held(ctx, state.Waiting, maxWaiting)
 	if err != nil {
-		return nil, &adminError{http.StatusServiceUnavailable, errors.New("it cannot be found out now which calls wait")}
+		return nil, &adminError{status: http.StatusServiceUnavailable, err: errors.New("it cannot be found out now which calls wait")}
 	}
 	open := make(map[string][]invoke.Question)
 	var list []WaitingCall
@@ -102,7 +102,7 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	}
 	set, err := c.tools.Tools(ctx)
 	if err != nil {
-		return &adminError{http.StatusServiceUnavailable, errors.New("the tools of the route are not there now, so args cannot be checked; decide again later")}
+		return &adminError{status: http.StatusServiceUnavailable, err: errors.New("the tools of the route are not there now, so args cannot be checked; decide again later")}
 	}
 	compiled := set.Schema(c.Tool)
 	if compiled == nil {
@@ -177,14 +177,14 @@ func (a *admin) decide(r *http.Request) (any, error) {
 	i := slices.IndexFunc(list, func(c WaitingCall) bool { return c.ID == r.PathValue("id") })
 	switch {
 	case i < 0 && g.wasWaiting(r.Context(), r.PathValue("id")):
-		return nil, &adminError{http.StatusConflict, errors.New("the call does not wait any more: it was decided, or its time is over")}
+		return nil, &adminError{status: http.StatusConflict, err: errors.New("the call does not wait any more: it was decided, or its time is over")}
 	case i < 0:
-		return nil, &adminError{http.StatusNotFound, errors.New("no such call waits: it is over, or it never was")}
+		return nil, &adminError{status: http.StatusNotFound, err: errors.New("no such call waits: it is over, or it never was")}
 	}
 	c := list[i]
 	approved := d.Decision == approveWord
 	if approved && c.Hidden && !d.Unseen && len(d.Args) == 0 {
-		return nil, &adminError{http.StatusConflict, errors.New("the arguments are not shown whole: [stripped:…] stands for what looks like a secret, and may be anything; args gives them anew, \"unseen\": true approves them as they are")}
+		return nil, &adminError{status: http.StatusConflict, err: errors.New("the arguments are not shown whole: [stripped:…] stands for what looks like a secret, and may be anything; args gives them anew, \"unseen\": true approves them as they are")}
 	}
 	if err := c.misfit(r.Context(), d.Args); approved && err != nil {
 		return nil, err
@@ -193,9 +193,9 @@ func (a *admin) decide(r *http.Request) (any, error) {
 	var held *journal.HeldError
 	switch {
 	case errors.As(err, &held):
-		return nil, &adminError{http.StatusConflict, errors.New("the record of the call is being written; decide again in a moment")}
+		return nil, &adminError{status: http.StatusConflict, err: errors.New("the record of the call is being written; decide again in a moment")}
 	case errors.Is(err, agent.ErrNotWaiting), errors.Is(err, agent.ErrTooLate):
-		return nil, &adminError{http.StatusConflict, errors.New(strings.TrimPrefix(err.Error(), "agent: "))}
+		return nil, &adminError{status: http.StatusConflict, err: errors.New(strings.TrimPrefix(err.Error(), "agent: "))}
 	case err != nil:
 		return nil, bad("%s", strings.TrimPrefix(err.Error(), "agent: "))
 	}

@@ -194,8 +194,11 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	}
 	s := &x.spent
 	s.models = make(map[string]catalog.Model, len(ways))
-	unpriced := false
+	unpriced, asked := false, ""
 	if x.rights.BoundsMoney() {
+		if len(ways) > 0 {
+			asked = ways[0].id
+		}
 		ways = slices.DeleteFunc(ways, func(w way) bool { return !priced(w, hosted) })
 		unpriced = len(ways) == 0
 	}
@@ -203,7 +206,7 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 		s.models[w.id] = infoOf(w)
 	}
 	claim := x.most(ways, req)
-	claim.ID, claim.Model, claim.Unpriced = x.id, x.name, unpriced
+	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = x.id, x.name, unpriced, asked
 	var err error
 	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
 		return nil, nil, x.refused(err)

@@ -72,11 +72,11 @@ var browserHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec
 // known accepts nor in hosts, and one with a header of browsers.
 func noPage(r *http.Request, known func(host string) bool, hosts []string) *adminError {
 	if !known(r.Host) && !slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
-		return &adminError{http.StatusMisdirectedRequest, errors.New("this server is not the host that the request names")}
+		return &adminError{status: http.StatusMisdirectedRequest, err: errors.New("this server is not the host that the request names")}
 	}
 	for _, name := range browserHeaders {
 		if r.Header.Values(name) != nil {
-			return &adminError{http.StatusForbidden, errors.New("this server does not answer browsers")}
+			return &adminError{status: http.StatusForbidden, err: errors.New("this server does not answer browsers")}
 		}
 	}
 	return nil

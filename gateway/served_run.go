@@ -28,7 +28,7 @@ type ToolProgress struct {
 	// Message is what the tool says of its progress, or why the call was refused or waits.
 	Message string         `json:"message,omitempty"`
 	Status  journal.Status `json:"status,omitempty"`  // when it has ended
-	TookMS  int64          `json:"took_ms,omitempty"` // when it has ended
+	TookMS  *int64         `json:"took_ms,omitempty"` // when it has ended; nil before
 	Run     string         `json:"run,omitempty"`     // the record: that of the request, or of the one in which a call began to wait
 }
 
@@ -251,7 +251,8 @@ func (s *serving) tell(ev llm.Event) error {
 		}
 		p.Type, p.CallID, p.Tool, p.Message = "refused", ev.CallID, ev.Tool, ev.Reason
 	case invoke.Ended:
-		p.Type, p.CallID, p.Tool, p.Status, p.TookMS = "ended", ev.CallID, ev.Tool, ev.Status, ev.Took.Milliseconds()
+		took := ev.Took.Milliseconds()
+		p.Type, p.CallID, p.Tool, p.Status, p.TookMS = "ended", ev.CallID, ev.Tool, ev.Status, &took
 	default:
 		return nil
 	}

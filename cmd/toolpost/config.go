@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -333,6 +334,9 @@ func (e settingError) Unwrap() error { return e.err }
 // maxConfig bounds the configuration file.
 const maxConfig = 1 << 20
 
+// withoutMark returns a text without the mark of its encoding, which editors on Windows put before it.
+func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
+
 // readFile reads a configuration file. An unknown key is an error that names its
 // line; otherwise a misspelt setting would be ignored silently.
 func (s *settings) readFile(file string) error {
@@ -340,6 +344,7 @@ func (s *settings) readFile(file string) error {
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
+	text = withoutMark(text)
 	if err := yamlcheck.Check(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}

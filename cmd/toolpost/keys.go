@@ -257,7 +257,7 @@ func newKeysList() *cobra.Command {
 						expires = k.Expires.UTC().Format(time.RFC3339)
 					}
 					state := k.State(time.Now())
-					if n := len(k.EarlierUntil); n > 0 {
+					if n := len(k.EarlierUntil); n > 0 && k.Revoked.IsZero() {
 						state += fmt.Sprintf(" (%d earlier until %s)", n, slices.MaxFunc(k.EarlierUntil, time.Time.Compare).UTC().Format(time.RFC3339))
 					}
 					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), state, expires,

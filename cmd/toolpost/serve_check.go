@@ -51,9 +51,13 @@ func (c gatewayConfig) problems(addr string, flag bool) error {
 	for _, row := range []struct {
 		key   string
 		value int64
-	}{{"max_body", c.MaxBody}, {"max_requests", int64(c.Ops.MaxRequests)}, {"max_header", int64(c.Ops.MaxHeader)}} {
-		if row.value < 0 {
+		least int64 // below which no request of any client fits
+	}{{"max_body", c.MaxBody, 1 << 10}, {"max_requests", int64(c.Ops.MaxRequests), 1}, {"max_header", int64(c.Ops.MaxHeader), 512}} {
+		switch {
+		case row.value < 0:
 			wrong(row.key, "%d is less than 0", row.value)
+		case row.value > 0 && row.value < row.least:
+			wrong(row.key, "%d bytes are too few for any request; give at least %d", row.value, row.least)
 		}
 	}
 	if err := c.Keys.problem(); err != nil {

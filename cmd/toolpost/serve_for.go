@@ -139,7 +139,12 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 	if err != nil {
 		return err
 	}
-	addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr)
+	flag := addr != ""
+	if addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr); flag {
+		if err := listenable(addr); err != nil {
+			return usagef(cmd, "--addr: %v", err)
+		}
+	}
 	scheme := "http"
 	if s.Gateway.Ops.TLS.Cert != "" {
 		scheme = "https"
@@ -217,6 +222,11 @@ func withPrograms(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *name == "" {
 			return serve(cmd, args)
+		}
+		for _, other := range []string{"check", "json"} {
+			if f := cmd.Flags().Lookup(other); f != nil && f.Changed {
+				return usagef(cmd, "--for only prints lines for a program: leave out --%s", other)
+			}
 		}
 		addr, _ := cmd.Flags().GetString("addr")
 		return serveFor(cmd, *name, addr)

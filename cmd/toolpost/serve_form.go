@@ -24,7 +24,8 @@ func readConfig(file string) ([]byte, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file, which it has to be because it is read more than once", file)
 	}
-	return readFile(file, maxConfig)
+	text, err := readFile(file, maxConfig)
+	return withoutMark(text), err
 }
 
 // read looks at the form of a file: keys that are not known and values that are none. What can be read goes into s.

@@ -190,6 +190,7 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 
 // importLiteLLM reads a configuration of LiteLLM's proxy.
 func importLiteLLM(text []byte) (*importing, error) {
+	text = withoutMark(text)
 	if err := yamlcheck.Check(text); err != nil {
 		return nil, err
 	}

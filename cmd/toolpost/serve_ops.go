@@ -340,7 +340,11 @@ func listenOn(addr string) (net.Listener, error) {
 	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is4() {
 		network = "tcp4"
 	}
-	return net.Listen(network, addr)
+	l, err := net.Listen(network, addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w; another program listens there: stop it, or choose another address with --addr (for example --addr 127.0.0.1:0)", err)
+	}
+	return l, err
 }
 
 // server returns a server with the limits of the configuration.

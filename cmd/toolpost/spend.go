@@ -222,8 +222,14 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, cmp.Or(printable(l.Route), "-"), printable(l.Model), cmp.Or(printable(l.Upstream), "-"), status,
 			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
-	return printFitted(cmd, rows, []string{"REQUEST"}, "TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT")
+	return printFitted(cmd, rows, logWhole, logLeast...)
 }
+
+// The columns of the log that are never cut, by which requests are told apart, and those that a narrow terminal lacks first.
+var (
+	logWhole = []string{"AT", "REQUEST"}
+	logLeast = []string{"TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT", "TEAM", "USD"}
+)
 
 // printBodies prints what a request asked and was answered.
 func printBodies(cmd *cobra.Command, b *access.Book, id string, asJSON bool) error {

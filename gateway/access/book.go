@@ -325,8 +325,9 @@ type Claim struct {
 	Money  catalog.Money
 	// Usual is what limits per minute count it as until it is over, if that is less; zero means the same.
 	Usual Count
-	// Unpriced says that what it costs is not known.
+	// Unpriced says that what it costs is not known, and Upstream of which model that is.
 	Unpriced bool
+	Upstream string
 	// Free says that it uses neither tokens nor money, so that only limits of requests hold for it.
 	Free bool
 }
@@ -348,6 +349,22 @@ type Admission struct {
 	at     time.Time
 }
 
+// noPrice says of which model nobody knows the price, and whose money is bounded.
+func (g *Rights) noPrice(r Claim) error {
+	whose := "the team " + g.Key.Team
+	g.limits(func(scope string, l Quota) bool {
+		if l.Unit == Money && scope == scopes(&g.Key)[0] {
+			whose = "the key " + g.Key.ID
+		}
+		return true
+	})
+	model := fmt.Sprintf("the model %q", r.Model)
+	if r.Upstream != "" && r.Upstream != r.Model {
+		model += fmt.Sprintf(" (%s)", r.Upstream)
+	}
+	return refuse(NoPrice, "the price of %s is not known, and what %s may spend is bounded in money", model, whose)
+}
+
 // holdTime is how long what is reserved stays so if the gateway dies. No request takes longer.
 const holdTime = time.Hour
 
@@ -358,7 +375,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		return nil, err
 	}
 	if r.Unpriced && g.BoundsMoney() {
-		return nil, refuse(NoPrice, "the price of the model %q is not known, and what the key %s may spend is bounded in money", r.Model, g.Key.ID)
+		return nil, g.noPrice(r)
 	}
 	now := b.now()
 	a := &Admission{Rights: g, id: r.ID, model: clip(r.Model), at: now}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -21,6 +22,8 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, &llm.Error{Op: "request", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("the body has more than %d bytes", most)}
+	case errors.Is(err, os.ErrDeadlineExceeded): // whose text names the addresses of both ends
+		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusRequestTimeout, Err: errors.New("the body did not come in time")}
 	case err != nil:
 		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf("the body could not be read: %w", err)}
 	}

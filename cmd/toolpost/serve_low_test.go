@@ -1,0 +1,60 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestServeRefusesWhatCannotBe: what would be ignored, or would refuse every request, is said.
+func TestServeRefusesWhatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	for _, row := range []struct {
+		config string
+		args   []string
+		says   string
+	}{
+		{"gateway:\n  max_body: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_body: 1 bytes are too few"},
+		{"gateway:\n  max_header: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_header: 1 bytes are too few"},
+		{"gateway:\n" + goodRoute, []string{"--for", "codex", "--addr", "foo"}, "--addr: "},
+		{"gateway:\n" + goodRoute, []string{"--for", "codex", "--check"}, "leave out --check"},
+	} {
+		writeFile(t, file, row.config)
+		if got := toolpost(t, "", append([]string{"serve", "--config", file}, row.args...)...); got.code == 0 || !strings.Contains(got.errOut, row.says) {
+			t.Errorf("%v: %d %s%s, want %s", row.args, got.code, got.out, got.errOut, row.says)
+		}
+	}
+	writeFile(t, file, "\ufeffgateway:\n"+goodRoute)
+	must(t, toolpost(t, "", "serve", "--check", "--config", file), 0, "the routes are in order")
+	writeFile(t, file, "\ufeffmodel_list:\n"+liteEntry("a", "model: openai/gpt-4o"))
+	if got := toolpost(t, "", "serve", "import", file); got.code != 0 || !strings.Contains(got.errOut, "1 of 1 models") {
+		t.Errorf("a file with a mark is not imported: %s%s", got.out, got.errOut)
+	}
+}
+
+// TestAddressInUse: who starts a second gateway is told how both can run.
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := listenOn(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another address with --addr") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLogFitsTerminals: requests are told apart by their time and id, which are whole on any terminal.
+func TestLogFitsTerminals(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		rows := [][]string{
+			{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"},
+			{"2026-11-18 01:02:03", "req_AZVA5TA74XCZXVS2RXW4QTJSFT", "research", "tp-px57t57ip4", "claude-*", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5", "ok (cached)", "12345", "678", "0.001234", "1.234s"},
+		}
+		got, _ := fitted(rows, width, logWhole, logLeast)
+		if got[1][0] != rows[1][0] || got[1][1] != rows[1][1] || tableWidth(got) > width {
+			t.Errorf("%d columns: %q", width, got)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package access_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// TestNoPriceNamesTheLimit: who may not ask a model without a price is told whose money is bounded, and by which name the price is looked for.
+func TestNoPriceNamesTheLimit(t *testing.T) {
+	b := &access.Book{Store: new(access.Memory)}
+	if err := b.SetTeam(t.Context(), access.Team{Name: "blue", Limits: limit(t, "money/month=5")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		key  access.Key
+		says string
+	}{
+		{access.Key{Team: "blue"}, "what the team blue may spend"},
+		{access.Key{Team: "red", Limits: limit(t, "money/month=5")}, "what the key tp-"},
+	} {
+		g, _ := create(t, b, row.key)
+		_, err := b.Admit(t.Context(), g, access.Claim{ID: "r", Model: "fast", Upstream: "acme/m-1", Unpriced: true})
+		if err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), `"fast" (acme/m-1)`) {
+			t.Errorf("%v", err)
+		}
+	}
+}
