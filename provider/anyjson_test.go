@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,17 @@ func TestAnyJSONOfOllama(t *testing.T) {
 		body, _ := planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Output: &llm.OutputFormat{}, Reasoning: thinking})
 		if !strings.Contains(body, `"format":"json"`) {
 			t.Errorf("thinking %v: %s", thinking, body)
+		}
+	}
+}
+
+// A schema that takes every object loses nothing where it is not strict: to ask for it strictly is no error.
+func TestStrictAnswersOfAnyObject(t *testing.T) {
+	for _, id := range []string{"openai/gpt-5", "openai/gpt-4.1", "anthropic/claude-sonnet-4-5"} {
+		out := &llm.OutputFormat{Name: "x", Strict: true, Schema: json.RawMessage(`{"type":"object"}`)}
+		body, warnings := planned(t, opened(t, new(Client), id), &llm.Request{Messages: []llm.Message{llm.User("hi")}, Output: out, MaxTokens: 99})
+		if strings.Contains(body, `"strict":true`) || slices.ContainsFunc(warnings, func(w llm.Warning) bool { return w.Code == llm.Degraded }) {
+			t.Errorf("%s: %s, %v", id, body, warnings)
 		}
 	}
 }

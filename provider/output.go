@@ -81,7 +81,7 @@ func (m *Model) planOutput(j *job) error {
 	way, why := m.outputWay(j)
 	j.route.Output = way
 	j.route.because("output: %s", why)
-	strict := len(out.Schema) > 0 && (m.strict() || way == OutputConstrained && m.vendor.Strict)
+	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (m.strict() || way == OutputConstrained && m.vendor.Strict) // else nothing is weakened
 	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), strict)
 	if n.err != nil {
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", n.err)}
@@ -108,7 +108,7 @@ func (m *Model) maybeHeld(j *job) bool {
 	if support.In(m.conditions(j.req)) == catalog.No || !m.has(feature) || m.vendor.Options["output"] == Degraded {
 		return false
 	}
-	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict)
+	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict && !schema.AnyObject(out.Schema))
 	return n.err == nil && len(n.Losses) == 0 && n.Wrapped == ""
 }
 
