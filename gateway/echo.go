@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -32,9 +33,51 @@ func (x *exchange) echo(most int) map[string]json.RawMessage {
 		if out == nil {
 			out = make(map[string]json.RawMessage)
 		}
+		if string(key) == "tools" {
+			v = withoutSecrets(v)
+		}
 		out[string(key)] = v
 	}
 	return out
+}
+
+// withoutSecrets returns tools without what lets the vendor in at MCP servers: answers are kept, and shown to every key of the team. An
+// address may have a secret in its path, so that only the host is left.
+func withoutSecrets(tools []byte) []byte {
+	if js.Kind(tools) != '[' {
+		return tools
+	}
+	var w js.Writer
+	w.Array()
+	for tool := range js.Elements(tools) {
+		if !js.Is(js.Get(tool, "type"), "mcp") {
+			w.Raw(tool)
+			continue
+		}
+		w.Object()
+		for key, v := range js.Members(tool) {
+			switch string(key) {
+			case "authorization", "headers":
+				continue
+			case "server_url":
+				v = hostOf(js.Text(v))
+			}
+			w.AnyKey(string(key))
+			w.Raw(v)
+		}
+		w.End()
+	}
+	w.EndArray()
+	return w.Buf
+}
+
+// hostOf returns the host of an address as a value of JSON.
+func hostOf(address string) []byte {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return []byte("null")
+	}
+	return js.AppendQuoted(nil, u.Scheme+"://"+u.Host)
 }
 
 // firstEcho returns those that the first events of a stream repeat.

@@ -197,7 +197,7 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	unpriced, asked := false, ""
 	if x.rights.BoundsMoney() {
 		if len(ways) > 0 {
-			asked = ways[0].id
+			asked = shownID(ways[0].id)
 		}
 		ways = slices.DeleteFunc(ways, func(w way) bool { return !priced(w, hosted) })
 		unpriced = len(ways) == 0

@@ -29,7 +29,7 @@ func CallsBefore(messages []Message) int {
 }
 
 // maxNumbered bounds the digits of a number in an id that counts: longer ones are a vendor's own.
-const maxNumbered = 9
+const maxNumbered = 15
 
 // numbered returns the number in an id that was numbered, also of a call that was read from text, and 0 if it was not.
 func numbered(id string) int {

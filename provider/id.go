@@ -88,6 +88,9 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	v = c.serving(v, model)
 	if base.String() != v.BaseURL {
 		v.BaseURL, v.KeyEnv, v.Promotion, v.moved = base.String(), "", "", true
+		if v.Quirks.Members == "" {
+			v = v.taking("") // it is not the maker's own server
+		}
 	}
 	if err := v.serves(model); err != nil {
 		return target{}, err

@@ -301,9 +301,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 		}
 		maps.Copy(out.Headers, v.Headers)
 	}
-	if v.Quirks != (wire.Quirks{}) {
-		out.Quirks = v.Quirks
-	}
+	out.Quirks = v.quirks(base)
 	out.Families = orMap(v.Families, base.Families)
 	out.Schemas = cmp.Or(v.Schemas, base.Schemas)
 	out.Strict = out.Strict || v.Strict
@@ -320,6 +318,19 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Signers = orMap(v.Signers, base.Signers)
 	if out.Wires == nil {
 		out.Wires = []string{wire.Chat}
+	}
+	return out
+}
+
+// quirks returns those of a row, or of the one that it is like. A server of somebody else may refuse members that it does not know.
+func (v Vendor) quirks(base Vendor) wire.Quirks {
+	own := v.Quirks != (wire.Quirks{})
+	out := base.Quirks
+	if own {
+		out = v.Quirks
+	}
+	if out.Members == "" && (own || v.BaseURL != "" && v.BaseURL != base.BaseURL) {
+		return Vendor{Quirks: out}.taking("").Quirks
 	}
 	return out
 }

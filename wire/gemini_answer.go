@@ -148,6 +148,12 @@ func (s *geminiStream) ending(reason, message string) {
 		return
 	}
 	s.stop(reason, geminiReasons)
+	if s.finish.Reason == llm.OtherReason { // which says nothing about the calls before: each comes in one piece
+		for _, p := range s.calls {
+			p.closed = true
+		}
+		s.settle()
+	}
 	if reason == "MALFORMED_FUNCTION_CALL" { // a call was written, but the vendor could not read it
 		s.emit(llm.InvalidCall{ID: s.ids.Take(""), Raw: message, Reason: llm.BadArguments, Problem: unreadableCall})
 	}

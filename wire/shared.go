@@ -50,6 +50,8 @@ type place struct {
 	byHost bool
 	// makers are those whose models take it in the converse format; nil means all.
 	makers []string
+	// needs is the member that has to be true beside it.
+	needs string
 	// most bounds the bytes of a text, since the vendor refuses more.
 	most int
 	// toCommon and fromCommon change the value into the one that stands between the formats and back, where the format
@@ -112,8 +114,10 @@ var sharedMembers = []member{
 	{name: "logprobs", of: ofRequest, kind: 'b', at: []place{
 		{format: Chat, path: "logprobs"}, {format: Responses, path: "include", element: "message.output_text.logprobs"},
 	}},
-	{name: "logprobs", of: ofRequest, kind: '0', at: both("top_logprobs")},
-	{name: "detail", of: ofImage, kind: '"', at: []place{{format: Chat, path: innerPrefix + "detail"}, {format: Responses, path: "detail"}}},
+	{name: "logprobs", of: ofRequest, kind: '0', at: []place{{format: Chat, path: "top_logprobs", needs: "logprobs"}, {format: Responses, path: "top_logprobs"}}},
+	{name: "detail", of: ofImage, kind: '"', at: []place{
+		{format: Chat, path: innerPrefix + "detail", fromCommon: chatDetail, unsaid: "the chat format knows auto, low and high"}, {format: Responses, path: "detail"},
+	}},
 	{name: "cache_control", of: ofBlock | ofThinking, kind: '{', at: []place{
 		{format: Messages, path: "cache_control", of: ofBlock},
 		{format: Chat, path: "cache_control", byHost: true, of: ofText},
@@ -127,7 +131,7 @@ var sharedMembers = []member{
 	{name: "citations", of: ofDocument, kind: '{', at: []place{{format: Messages, path: "citations"}, {format: Converse, path: innerPrefix + "citations", makers: []string{AnthropicFields}}}},
 	{name: "context", of: ofDocument, kind: '"', at: []place{{format: Messages, path: "context"}, {format: Converse, path: innerPrefix + "context", makers: []string{AnthropicFields}}}},
 	{name: "anthropic_beta", of: ofRequest, kind: '[', at: []place{
-		{format: Messages, path: "anthropic_beta"}, {format: Converse, path: "additionalModelRequestFields.anthropic_beta", makers: []string{AnthropicFields}},
+		{format: Messages, path: "anthropic_beta", byHost: true}, {format: Converse, path: "additionalModelRequestFields.anthropic_beta", makers: []string{AnthropicFields}},
 	}},
 	{name: "effort", of: ofRequest, kind: '"', at: []place{
 		{format: Messages, path: "output_config.effort"}, {format: Converse, path: "outputConfig.effort", makers: []string{AnthropicFields}},
@@ -147,6 +151,14 @@ func texts(_ *encoder, v json.RawMessage) json.RawMessage {
 // onlyFalse: that an answer is not kept means the same everywhere, that it is kept does not.
 func onlyFalse(_ *encoder, v json.RawMessage) json.RawMessage {
 	if js.Kind(v) == 'f' {
+		return v
+	}
+	return nil
+}
+
+// chatDetail: how closely an image is looked at has a word more in the responses format.
+func chatDetail(_ *encoder, v json.RawMessage) json.RawMessage {
+	if js.Is(v, "auto") || js.Is(v, "low") || js.Is(v, "high") {
 		return v
 	}
 	return nil
@@ -410,12 +422,16 @@ func (p place) write(fields map[string]json.RawMessage, v json.RawMessage) {
 }
 
 // shared returns req with the members that the target has, too, at its places. The request is not changed.
-func (e *encoder) shared(req *llm.Request) *llm.Request {
+func (e *encoder) shared(req *llm.Request, stream bool) *llm.Request {
 	if !foreignFields(req, e.c.Format) {
 		return req
 	}
 	out := *req
 	out.Extra = e.share(req.Extra, ofRequest)
+	e.alone(req.Extra[e.c.Format], out.Extra[e.c.Format])
+	if own := out.Extra[e.c.Format]; !stream && req.Extra[e.c.Format]["stream_options"] == nil {
+		delete(own, "stream_options") // of a copy; without a stream it means nothing, and is refused
+	}
 	out.Tools = slices.Clone(req.Tools)
 	for i, t := range out.Tools {
 		if foreignOnes(t.Extra, e.c.Format) {
@@ -427,6 +443,17 @@ func (e *encoder) shared(req *llm.Request) *llm.Request {
 		out.Messages[i].Parts = e.sharedParts(out.Messages[i].Parts, 0)
 	}
 	return &out
+}
+
+// alone takes members back that moved, and that the format takes only beside another, which is not there. What moved stands in a copy.
+func (e *encoder) alone(before, now map[string]json.RawMessage) {
+	for i := range sharedMembers {
+		p, ok := sharedMembers[i].in(e.c.Format)
+		if ok && p.needs != "" && before[p.path] == nil && now[p.path] != nil && js.Kind(now[p.needs]) != 't' {
+			delete(now, p.path)
+			e.lost(llm.Ignored, p.path, "the "+e.c.Format+" format takes it only with "+p.needs)
+		}
+	}
 }
 
 // sharedTool is shared for a tool, which may be one that the vendor of another format defines.

@@ -58,6 +58,8 @@ func TestSharedMembers(t *testing.T) {
 		"cache_control converse → chat":              "only the hosts",
 		"cache_control of tools messages → chat":     "only the hosts",
 		"cache_control of tools converse → chat":     "only the hosts",
+		"anthropic_beta converse → messages":         "only the hosts",
+		"top_logprobs responses → chat":              "only with logprobs",
 		"service_tier chat → messages":               "not the same",
 		"service_tier responses → messages":          "not the same",
 		"metadata chat → messages":                   "mean different things",
@@ -209,7 +211,7 @@ func TestSharedEnds(t *testing.T) {
 func translated(t *testing.T, from, to, path, value, maker string) ([]byte, []llm.Warning) {
 	t.Helper()
 	c := Codec{Format: to, Quirks: Quirks{ModelFields: maker}}
-	out, warnings, err := c.EncodeRequest(sampled(t, from, path, value), false)
+	out, warnings, err := c.EncodeRequest(sampled(t, from, path, value), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,7 +209,7 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	if c.Own == nil {
-		req = e.shared(req)
+		req = e.shared(req, stream)
 	}
 	f.encodeRequest(e, req, stream)
 	if c.Own == nil {

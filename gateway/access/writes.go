@@ -1,8 +1,9 @@
 package access
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ const (
 
 // writes is how the last write of a book ended.
 type writes struct {
+	one  sync.Mutex // of the one who finds out how the store is
 	mu   sync.Mutex
 	at   time.Time // zero means that nobody knows how the store is
 	last error
@@ -32,7 +34,8 @@ func (b *Book) wrote(err error) error {
 	if err == nil {
 		b.writes.set(time.Now(), nil)
 	} else {
-		b.writes.set(time.Time{}, nil)
+		_, last := b.writes.get()
+		b.writes.set(time.Time{}, last)
 	}
 	return err
 }
@@ -49,16 +52,30 @@ func (w *writes) get() (time.Time, error) {
 	return w.at, w.last
 }
 
-// Ready says why no request can be let in, nil if the store works: it can be read and written to.
+// noise returns so many letters that no database can store in less.
+func noise(n int) string {
+	b := make([]byte, n/2)
+	_, _ = rand.Read(b) // which never fails
+	return hex.EncodeToString(b)
+}
+
+// Ready says why no request can be let in, nil if the store works: it can be read and written to. While somebody finds that out, others are
+// told what was known last.
 func (b *Book) Ready(ctx context.Context) error {
+	if !b.writes.one.TryLock() {
+		_, last := b.writes.get()
+		return last
+	}
+	defer b.writes.one.Unlock()
 	r, err := b.Store.Get(ctx, readyRecord, "")
 	if err != nil {
+		b.writes.set(time.Time{}, err)
 		return err
 	}
 	if at, last := b.writes.get(); time.Since(at) < writeFresh {
 		return last
 	}
-	r.Kind, r.ID, r.Doc = readyRecord, "", bytes.Repeat([]byte{' '}, readyBytes)
+	r.Kind, r.ID, r.Doc = readyRecord, "", []byte(noise(readyBytes))
 	if err = b.Store.Put(ctx, r); errors.Is(err, ErrConflict) { // another gateway of the same store has just written it
 		err = nil
 	}

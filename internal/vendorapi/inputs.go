@@ -47,15 +47,17 @@ func inputOf(codec wire.Codec, id string, k *kept) ([]listedItem, error) {
 		return nil, err
 	}
 	var list []listedItem
+	seen := map[string]bool{} // pages go on after an id, so that each is there once
 	input := js.Get(body, inputMember)
 	if js.Kind(input) == '"' {
 		input = fmt.Appendf(nil, `[{"role":"user","content":%s}]`, input)
 	}
 	for item := range js.Elements(input) {
 		own := js.Text(js.Get(item, "id"))
-		if own == "" {
+		if own == "" || seen[own] {
 			own = fmt.Sprintf("msg_%s_%d", strings.TrimPrefix(id, codec.Properties().IDPrefix), len(list))
 		}
+		seen[own] = true
 		list = append(list, listedItem{own, asListed(item, own)})
 	}
 	return list, nil

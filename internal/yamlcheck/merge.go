@@ -46,7 +46,11 @@ func (m *merger) node(n ast.Node) ast.Node {
 		n.Value = m.node(n.Value)
 	case *ast.AnchorNode:
 		n.Value = m.node(n.Value)
-		m.anchors[n.Name.String()] = n.Value
+		named := n.Value
+		if alias, is := named.(*ast.AliasNode); is { // of one before it, or of itself, which is nothing
+			named = m.anchors[alias.Value.String()]
+		}
+		m.anchors[n.Name.String()] = named
 	}
 	return n
 }
@@ -87,7 +91,8 @@ func (m *merger) mergeable(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) 
 	switch n := n.(type) {
 	case *ast.AliasNode:
 		named := m.anchors[n.Value.String()]
-		if _, list := named.(*ast.SequenceNode); list {
+		switch named.(type) {
+		case *ast.SequenceNode, *ast.AliasNode:
 			return nil, false
 		}
 		return m.mergeable(named)

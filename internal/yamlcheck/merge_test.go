@@ -70,6 +70,8 @@ func TestParseRefuses(t *testing.T) {
 		"a list of texts":    "base: &base [x]\nit:\n  <<: *base\n  a: 1\n",
 		"nobody's name":      "it:\n  <<: *nobody\n  a: 1\n",
 		"itself":             "it: &it\n  <<: *it\n  a: 1\n",
+		"its own name":       "base: &base\n  *base\nit: {<<: *base}\n",
+		"names in a circle":  "base: &base *other\na: &other *base\nit: {<<: *base}\n",
 	} {
 		file, err := yamlcheck.Parse([]byte(text))
 		if err == nil {

@@ -1,0 +1,43 @@
+package access_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// slow is a store that takes its time to write.
+type slow struct {
+	access.Memory
+	mu   sync.Mutex
+	puts int
+}
+
+func (s *slow) Put(ctx context.Context, r access.Row) error {
+	s.mu.Lock()
+	s.puts++
+	s.mu.Unlock()
+	time.Sleep(50 * time.Millisecond)
+	return s.Memory.Put(ctx, r)
+}
+
+// TestReadyWritesOnce: however many ask at the same time, one of them writes, and nobody waits for a store that does not answer.
+func TestReadyWritesOnce(t *testing.T) {
+	store := new(slow)
+	book := &access.Book{Store: store}
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			if err := book.Ready(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if store.puts > 3 { // one, and more only if this machine took seconds for it
+		t.Errorf("%d writes", store.puts)
+	}
+}
