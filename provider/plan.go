@@ -141,6 +141,8 @@ func (m *Model) defineTools(j *job) {
 
 // promised is the request whose promises are kept. One call is left to a vendor that is sent the request as it is: its
 // second call reaches a client who speaks its format, with a warning (see lockstep), and is not taken away.
+//
+//go:noinline
 func (j *job) promised() *llm.Request {
 	if !j.asIs || !j.asked.OneCall {
 		return j.asked

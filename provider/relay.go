@@ -135,9 +135,16 @@ func (m *Model) planRelay(r *ClientRequest) *job {
 	if !sameRequest(j.req, r.Says) {
 		return nil
 	}
-	j.whole, j.codec = !r.Stream, j.codec.Answering(j.req)
+	j.whole = !r.Stream
+	j.nameBack()
 	return j
 }
+
+// nameBack has the codec know how the client named its tools. The codecs that it copies stay out
+// of the frame of its caller, in which the deepest steps of the plan are taken.
+//
+//go:noinline
+func (j *job) nameBack() { j.codec = j.codec.Answering(j.req) }
 
 // ownName returns the body of a request with the vendor's own name for the model, and nil if the
 // body names more than one: the vendor might read another than we did.

@@ -20,8 +20,7 @@ import (
 // The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
 // given are not changed.
 func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) {
-	h := healing{vendor: vendor, results: map[string][]healedResult{}}
-	h.notes.c.Vendor = vendor
+	h := newHealing(vendor)
 	h.collect(messages)
 	for _, msg := range messages {
 		h.message(msg)
@@ -46,6 +45,16 @@ type healing struct {
 	notes   encoder // of fields that stay behind; it writes nothing
 
 	missing, twice, foreign, broken, silent int
+}
+
+// newHealing returns a history with nothing healed. It is not inlined, so that its encoder is not part of the stack of
+// whoever heals: that of an open stream never becomes smaller again.
+//
+//go:noinline
+func newHealing(vendor string) *healing {
+	h := &healing{vendor: vendor, results: map[string][]healedResult{}}
+	h.notes.c.Vendor = vendor
+	return h
 }
 
 // healedResult is a result and the extra fields of its message, which go where it goes if nothing else was in that message.

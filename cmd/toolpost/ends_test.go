@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 		if d, err := time.ParseDuration(os.Getenv("TOOLPOST_TEST_SETTLE")); err == nil {
 			settle = d
 		}
+		if os.Getenv("TOOLPOST_TEST_LIMIT_STACK") != "" {
+			go limitStack()
+		}
 		main()
 	}
 	state, err := os.MkdirTemp("", "toolpost-state")

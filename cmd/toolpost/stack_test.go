@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// limitStack ends the program with the first stack that outgrows what a stream may hold (see
+// docs/adr/0196), from when its standard input ends.
+func limitStack() {
+	io.Copy(io.Discard, os.Stdin)
+	debug.SetMaxStack(8 << 10)
+	fmt.Fprintln(os.Stderr, "stacks are limited")
+}
+
+// TestStackOfAStream checks that a stream of text is answered on a stack of 8 kB: a stack that
+// was larger once stays so as long as the stream is open, and there are thousands of them.
+func TestStackOfAStream(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes frames larger")
+	}
+	url, log, limit := serveLimited(t)
+	if !beginsStream(t, url) { // what is done once is done
+		t.Fatal("no stream")
+	}
+	limit()
+	if !beginsStream(t, url) {
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		t.Errorf("a stack became larger:\n%.8000s", log.text.String())
+	}
+}
+
+// serveLimited starts a gateway whose stacks are limited from when limit is called.
+func serveLimited(t *testing.T) (url string, log *lines, limit func()) {
+	t.Helper()
+	upstream := httptest.NewServer(http.HandlerFunc(talk))
+	t.Cleanup(upstream.Close)
+	config := filepath.Join(t.TempDir(), "gateway.yaml")
+	writeFile(t, config, "providers:\n  up: {base_url: '"+upstream.URL+"/v1', wire: chat}\ngateway:\n  routes:\n    - {model: m, to: [{model: up/m, tools: native}]}\n")
+	cmd := program(t, "serve", "--addr", "127.0.0.1:0", "--config", config)
+	cmd.Env = append(cmd.Env, "TOOLPOST_TEST_LIMIT_STACK=1", "TOOLPOST_CONFIG=", "XDG_CONFIG_HOME="+t.TempDir())
+	log = newLines()
+	cmd.Stderr = log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
+	return url, log, func() { in.Close(); log.until(t, "stacks are limited") }
+}
+
+// talk says three words, and never ends.
+func talk(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		http.NotFound(w, r)
+		return
+	}
+	io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, word := range []string{"One", " two", " three"} {
+		fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":null}]}`+"\n\n", word)
+		w.(http.Flusher).Flush()
+	}
+	<-r.Context().Done()
+}
+
+// beginsStream reports whether a stream is answered up to its last word. It stays open: only its end may need more.
+func beginsStream(t *testing.T, url string) bool {
+	t.Helper()
+	const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Talk."}]}`
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		return false
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		if strings.Contains(s.Text(), "three") {
+			return true
+		}
+	}
+	return false
+}
