@@ -83,9 +83,11 @@ type answer struct {
 	gap      string  // between frames, where the stream leaves it out at its end
 	late     bool    // what is sent was said by the frames since from
 	from     int64
-	reported bool // the vendor sent an error
-	changed  bool // its events are no longer what the vendor's bytes say
-	list     bool // the stream is one JSON array
+	reported bool   // the vendor sent an error
+	unnamed  int    // calls of all answers whose start waits for the rest of their name
+	await    func() // has a relay keep the present frame until none does; nil without one
+	changed  bool   // its events are no longer what the vendor's bytes say
+	list     bool   // the stream is one JSON array
 
 	// others are the answers after the first; first is the first of an other.
 	others []*answer

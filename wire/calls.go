@@ -22,6 +22,8 @@ type pending struct {
 	extra    llm.Extra
 	open     bool  // args are a JSON string that still lacks its end
 	started  bool  // CallStart was sent
+	naming   bool  // CallStart waits for the rest of the name
+	named    int64 // start of the frame with the first piece of a name that comes in pieces
 	closed   bool  // the vendor said that it is whole
 	half     bool  // the vendor said that it is not
 	done     bool  // Call or InvalidCall was sent
@@ -38,15 +40,18 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 	if p == nil && id != "" {
 		p = a.findLate(index, id, name)
 	}
-	if p != nil && (repeats || p.name != "" && name != "") {
+	if p == nil {
+		return a.newCall(index, id, name, kind)
+	}
+	if repeats || p.name != "" && name != "" {
 		a.again()
 	}
-	if p == nil {
-		p = a.newCall(index, id, name, kind)
-	}
-	if p != nil && p.name == "" && name != "" {
-		p.name = name
-		a.start(p)
+	switch {
+	case name == "":
+	case p.name == "":
+		a.name(p, name)
+	default:
+		a.rename(p, name)
 	}
 	return p
 }
@@ -75,7 +80,7 @@ func (a *answer) find(index int, id, name string) *pending {
 		if index >= 0 && p.index != index {
 			continue
 		}
-		if name != "" && (p.done || p.whole() || p.name != "" && p.name != name) {
+		if name != "" && (p.done || p.whole() || p.name != "" && !a.sameCall(p, index, name)) {
 			return nil // the next call of a server that sends neither id nor index
 		}
 		return p
@@ -87,6 +92,15 @@ func (a *answer) find(index int, id, name string) *pending {
 		return last
 	}
 	return nil
+}
+
+// sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name.
+func (a *answer) sameCall(p *pending, index int, name string) bool {
+	if p.name == name || !p.naming || index < 0 {
+		return p.name == name
+	}
+	_, same := a.moreName(p, name)
+	return same
 }
 
 // findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
@@ -134,12 +148,12 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
 	a.changed = a.changed || a.idless(id) || a.indexed && a.oddCall(index, id)
-	p := &pending{id: a.ids.Take(id), said: id, name: name, index: index, kind: kind, frame: a.frame.start, extra: a.opening}
+	p := &pending{id: a.ids.Take(id), said: id, index: index, kind: kind, frame: a.frame.start, extra: a.opening}
 	a.opening = nil
 	a.calls = append(a.calls, p)
 	a.held++
 	if name != "" {
-		a.start(p)
+		a.name(p, name)
 	}
 	return p
 }
@@ -207,6 +221,7 @@ func (a *answer) addArgs(p *pending, s []byte) {
 		a.refuse(fmt.Errorf("more than %d bytes of arguments in one answer", maxArgs))
 		return
 	}
+	a.startNamed(p)
 	n := p.args.Len()
 	p.args.Write(s)
 	if !a.verbatim(p) {
@@ -268,6 +283,7 @@ func (a *answer) settle() {
 		return
 	}
 	for _, p := range a.calls[len(a.calls)-a.held:] {
+		a.startNamed(p)
 		if !p.whole() || p.name == "" {
 			return
 		}
@@ -277,6 +293,7 @@ func (a *answer) settle() {
 
 // close ends a call. last says that nothing followed it.
 func (a *answer) close(p *pending, last bool) {
+	a.startNamed(p)
 	early := a.finished && a.stoppedEarly()
 	switch {
 	case p.half, last && !p.closed && (early || a.mayBeHalf(p)):
@@ -334,6 +351,7 @@ var problems = map[llm.InvalidReason]string{
 
 // bad ends a call that must not be run.
 func (a *answer) bad(p *pending, why llm.InvalidReason) {
+	a.startNamed(p)
 	a.sent(p)
 	a.lostCall(p)
 	a.emit(llm.InvalidCall{

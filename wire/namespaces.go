@@ -32,7 +32,7 @@ type namespaces struct {
 // Responses format have names of their own in req; answers in that format name both
 // again, and those that are read are given the names of req.
 func (c Codec) Answering(req *llm.Request) Codec {
-	c.names = nil
+	c.names, c.asked = nil, req
 	for _, t := range req.Tools {
 		raw := t.Extra[Responses][namespaceField]
 		if raw == nil {

@@ -91,7 +91,7 @@ func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Rela
 	}
 	r := &relay{c: *c, format: f, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(&r.c, r.event)
-	r.a.relaying, r.a.asSent = !c.Quirks.Framed, true
+	r.a.relaying, r.a.asSent, r.a.await = !c.Quirks.Framed, true, r.await
 	return r.run()
 }
 
@@ -324,7 +324,7 @@ func (r *relay) judge(ev llm.Event, passed bool) {
 		r.begunAt = frame
 	}
 	if passed && r.holding {
-		r.holding = false
+		r.holding = r.a.unnamed > 0
 		for i := range r.queue {
 			r.queue[i].passed = true
 		}
@@ -338,6 +338,15 @@ func (r *relay) judge(ev llm.Event, passed bool) {
 		from = r.a.from
 	}
 	r.queue = append(r.queue, judged{ev, frame, from, passed})
+}
+
+// await keeps back the present frame, since the call that begins in it is not told yet: an event that is passed when it was
+// lets the frame go.
+func (r *relay) await() {
+	if r.enc == nil && !r.holding && r.a.place != nil {
+		r.holding, r.heldAt = true, r.a.frame.start
+		r.a.place.mark(holdStart)
+	}
 }
 
 // forget drops the events of frames before an offset, about which there are

@@ -55,7 +55,8 @@ type Codec struct {
 	// Quirks are where a host differs from the vendor who made the format.
 	Quirks Quirks
 
-	names *namespaces // of the request that is answered
+	names *namespaces  // of the request that is answered
+	asked *llm.Request // that is answered, if it is known
 }
 
 // Quirks are the differences between hosts of one format.
