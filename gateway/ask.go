@@ -42,16 +42,23 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 			return r.end()
 		}
 	}
+	r.lastResort()
+	return r.end()
+}
+
+// lastResort asks those that were left alone, and then once more who failed last of the others.
+//
+//go:noinline
+func (r *round) lastResort() {
 	before, why := r.failed, r.err
 	for i, to := range r.alone {
 		if r.turn(to, to.breaker.Anyway(), before != nil || i < len(r.alone)-1) {
-			return r.end()
+			return
 		}
 	}
 	if before != nil && len(r.alone) > 0 && passing(why) {
 		r.turn(before, before.breaker.Anyway(), false)
 	}
-	return r.end()
 }
 
 // round is one question to several upstreams, each in its turn.
@@ -85,6 +92,8 @@ func (r *round) turn(to *way, pass breaker.Pass, others bool) bool {
 }
 
 // end is how the question ended.
+//
+//go:noinline
 func (r *round) end() error { return outside(joined(r.failures, r.err), r.err, r.ways...) }
 
 // passing reports whether a failure may pass in a moment, and nobody said when.
@@ -393,8 +402,8 @@ func (a *asking) relay(ctx context.Context, to *way, req *llm.Request) (bool, er
 // asItCame is the client's request for a relay. For why it is not inlined see newAsking.
 //
 //go:noinline
-func (x *exchange) asItCame(req *llm.Request) provider.ClientRequest {
-	return provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.out != nil, Says: req, Header: provider.Betas(x.r.Header)}
+func (x *exchange) asItCame(req *llm.Request) *provider.ClientRequest {
+	return &provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.out != nil, Says: req, Header: provider.Betas(x.r.Header)}
 }
 
 // verdict is what an answer says about its upstream.

@@ -42,7 +42,7 @@ func (l label) out(ev llm.Event) llm.Event {
 		if own.Part == nil {
 			return ev
 		}
-	case llm.Start, llm.CallStart, llm.CallDelta:
+	case llm.Start, llm.CallStart, llm.CallDelta, llm.TextRead, llm.Warning, llm.KeepAlive:
 		return ev
 	}
 	return l.signed(ev)

@@ -38,8 +38,8 @@ type ClientRequest struct {
 //
 // Nothing is written before the answer has begun. An error after that has been told to the client
 // in the words of its format.
-func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
-	m, j, body := m.relayable(ctx, &r)
+func (m *Model) Relay(ctx context.Context, r *ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
+	m, j, body := m.relayable(ctx, r)
 	if j == nil {
 		return false, nil
 	}

@@ -21,21 +21,29 @@ func limitStack() {
 	fmt.Fprintln(os.Stderr, "stacks are limited")
 }
 
-// TestStackOfAStream checks that a stream of text is answered on a stack of 8 kB: a stack that
+// TestStackOfAStream checks that a stream of text, also of a model that has tools, is answered on a stack of 8 kB: a stack that
 // was larger once stays so as long as the stream is open, and there are thousands of them.
 func TestStackOfAStream(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes frames larger")
 	}
-	url, log, limit := serveLimited(t)
-	if !beginsStream(t, url) { // what is done once is done
-		t.Fatal("no stream")
-	}
-	limit()
-	if !beginsStream(t, url) {
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		t.Errorf("a stack became larger:\n%.8000s", log.text.String())
+	for what, tools := range map[string]string{
+		"no tools": "",
+		"tools":    `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"Talk."}]` + tools + `}`
+			url, log, limit := serveLimited(t)
+			if !beginsStream(t, url, body) { // what is done once is done
+				t.Fatal("no stream")
+			}
+			limit()
+			if !beginsStream(t, url, body) {
+				log.mu.Lock()
+				defer log.mu.Unlock()
+				t.Errorf("a stack became larger:\n%.16000s", log.text.String())
+			}
+		})
 	}
 }
 
@@ -86,9 +94,8 @@ func talk(w http.ResponseWriter, r *http.Request) {
 }
 
 // beginsStream reports whether a stream is answered up to its last word. It stays open: only its end may need more.
-func beginsStream(t *testing.T, url string) bool {
+func beginsStream(t *testing.T, url, body string) bool {
 	t.Helper()
-	const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Talk."}]}`
 	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		return false
