@@ -105,7 +105,8 @@ type chatWriter struct {
 	others chatWriters
 	probs  *llm.Text // whose log probabilities are those of the next chunk
 	// details: the client has the vendor's own form of the thinking.
-	details bool
+	details  bool
+	thoughts thoughts
 	// What the client of a relay was told before the translation began: why the model stopped, and the tokens of input and
 	// output.
 	ended string
@@ -158,7 +159,7 @@ func (w *chatWriter) event(ev llm.Event) {
 			w.e.StringField("content", "")
 		})
 	}
-	switch ev := ev.(type) {
+	switch ev := w.thoughts.joined(ev).(type) {
 	case llm.TextDelta:
 		w.text(ev)
 	case llm.ThinkingDelta:

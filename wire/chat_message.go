@@ -145,13 +145,6 @@ func (c chat) encodeSaid(e *encoder, said []llm.Part, answer, more bool) {
 	}
 }
 
-func joinThinking(b *strings.Builder, t llm.Thinking) {
-	if b.Len() > 0 && t.Text != "" {
-		b.WriteString("\n\n")
-	}
-	b.WriteString(t.Text)
-}
-
 // thinkingState returns what only the vendor can read of thinking, and notes that of others.
 func (e *encoder) thinkingState(t llm.Thinking) []byte {
 	data := e.own(t.State)

@@ -248,16 +248,17 @@ func (ollama) encodeEnd(e *encoder, f llm.Finish) {
 // ollamaWriter writes a stream of lines.
 type ollamaWriter struct {
 	ollama
-	e       *encoder
-	head    Head
-	opening []byte // what the head says in each line, once it was written
-	relayed relayedCalls
+	e        *encoder
+	head     Head
+	opening  []byte // what the head says in each line, once it was written
+	relayed  relayedCalls
+	thoughts thoughts
 }
 
 func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
 
 func (w *ollamaWriter) event(ev llm.Event) {
-	switch ev := ev.(type) {
+	switch ev := w.thoughts.joined(ev).(type) {
 	case llm.Finish:
 		w.finish(ev)
 	case llm.UnknownEvent:
