@@ -32,8 +32,9 @@ func (k awsKey) text() string {
 	return k.id + ":" + k.secret + ":" + k.session
 }
 
-// The variables of an access key.
+// The variables of a token, and of an access key.
 const (
+	awsBearer  = "AWS_BEARER_TOKEN_BEDROCK"
 	awsID      = "AWS_ACCESS_KEY_ID"
 	awsSecret  = "AWS_SECRET_ACCESS_KEY"
 	awsSession = "AWS_SESSION_TOKEN"

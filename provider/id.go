@@ -147,7 +147,7 @@ func ofAddress(vendor string, err error) error {
 // Root returns where the vendor's API is reached, with what the environment
 // says of it.
 func (v Vendor) Root() (string, error) {
-	text, err := expand(v.BaseURL)
+	text, err := expand(v.BaseURL, v.Vars)
 	if err != nil {
 		return "", fail(llm.Invalid, "%s: %w", v.Name, err)
 	}
@@ -179,12 +179,19 @@ func (e *UnsetError) Error() string {
 	return fmt.Sprintf("its address needs %s to be set", strings.Join(e.Names, ", "))
 }
 
-// expand puts variables of the environment into an address.
-func expand(base string) (string, error) {
+// expand puts variables into an address: those of a row, and for the others those of the environment.
+func expand(base string, vars map[string]string) (string, error) {
 	var missing, odd []string
 	text := variable.ReplaceAllStringFunc(base, func(ref string) string {
 		name := ref[2 : len(ref)-1]
-		value := strings.TrimRight(strings.TrimSpace(os.Getenv(name)), "/")
+		own, set := vars[name]
+		if other := variable.FindString(own); other != "" && other == own {
+			name, set = own[2:len(own)-1], false
+		}
+		if !set {
+			own = os.Getenv(name)
+		}
+		value := strings.TrimRight(strings.TrimSpace(own), "/")
 		if value == "" {
 			missing = append(missing, name)
 		}

@@ -65,8 +65,11 @@ func (c *Client) lookupKey(t target) (string, error) {
 	if key := os.Getenv(v.KeyEnv); key != "" || v.KeyOptional {
 		return key, nil
 	}
-	if v.Sign != "" {
+	switch {
+	case v.KeyEnv == awsBearer:
 		return awsEnvironment(v.KeyEnv)
+	case v.Sign != "": // of an account of its own: another's is not used in its place
+		return "", fmt.Errorf("set %s to a token, or to an access key as ID:SECRET", v.KeyEnv)
 	}
 	return "", fmt.Errorf("set %s", v.KeyEnv)
 }

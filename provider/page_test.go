@@ -119,6 +119,8 @@ Clouds serve the formats of others:
   The token comes from ` + "`gcloud auth print-access-token`" + ` and expires after an hour; a program gives fresh ones with ` + "`Client.Key`" + `.
 - ` + "`bedrock/`" + ` asks every model with Converse, ` + "`bedrock-claude/`" + ` asks Claude with InvokeModel in Anthropic's own format, which
   carries more of it.
+- Another region, project or endpoint than the environment's is a row of [` + "`providers`" + `](gateway/configuration.md#servers-accounts-regions-and-endpoints)
+  (` + "`{like: bedrock, region: eu-west-1}`" + `), or of ` + "`Client.Vendors`" + ` with ` + "`Like`" + ` and ` + "`Vars`" + `.
 - On Azure the name of the model is the name of the deployment. A resource that wants an ` + "`api-version`" + ` takes a row of your own
   with ` + "`Quirks{Path: \"responses?api-version=preview\"}`" + `.
 `

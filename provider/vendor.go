@@ -84,6 +84,11 @@ type Vendor struct {
 	// Like names the row of the table that it is another account of: all is as
 	// there but the key, and what else it says itself.
 	Like string
+	// Vars stand in the place of variables of the environment in the BaseURL of
+	// the row that it is like, or changes: AWS_REGION for another region. A value
+	// may be ${NAME}, which the environment has. Whose value names the host loses
+	// the vendor's key unless the row also names one.
+	Vars map[string]string
 
 	// server is the row whose server stands at the address of a user's row,
 	// where the row's own name says nothing about it.
@@ -182,11 +187,11 @@ var builtin = []Vendor{
 		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
 	{Name: "vertex-claude", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
+	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: awsBearer, Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
-	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
+	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: awsBearer, Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
+	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: awsBearer, Sign: "bedrock", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}}.taking(""),
 	Vendor{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true}.taking(""),
 }
@@ -286,6 +291,10 @@ func (v Vendor) whole(base Vendor) Vendor {
 			out.server = Vendor{Wires: wires}.unnamed().server
 		}
 	}
+	out.Vars = orMap(v.Vars, base.Vars)
+	if v.BaseURL == "" && v.namesHost(base) {
+		out.KeyEnv, out.moved = "", v.KeyEnv == ""
+	}
 	out.BaseEnv = cmp.Or(v.BaseEnv, out.BaseEnv)
 	if v.KeyEnv != "" {
 		out.KeyEnv, out.KeyOptional = v.KeyEnv, v.KeyOptional
@@ -320,6 +329,16 @@ func (v Vendor) whole(base Vendor) Vendor {
 		out.Wires = []string{wire.Chat}
 	}
 	return out
+}
+
+// namesHost reports whether the variables of a row say on which host the API of base is reached.
+func (v Vendor) namesHost(base Vendor) bool {
+	for name := range v.Vars {
+		if strings.HasPrefix(base.BaseURL, "${"+name+"}") {
+			return true
+		}
+	}
+	return false
 }
 
 // quirks returns those of a row, or of the one that it is like. A server of somebody else may refuse members that it does not know.

@@ -95,7 +95,7 @@ func (s *settings) client() (*provider.Client, error) {
 	}
 	own := make(map[string]provider.Vendor)
 	for name, p := range s.Providers {
-		v := provider.Vendor{Name: name, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, Headers: p.Headers, Like: p.Like}
+		v := provider.Vendor{Name: name, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, Headers: p.Headers, Like: p.Like, Vars: p.vars(name)}
 		if p.Wire != "" {
 			v.Wires = []string{p.Wire}
 		}

@@ -69,11 +69,14 @@ type settings struct {
 // providerConfig is a server of the user's own, or another address for a known
 // one.
 type providerConfig struct {
-	BaseURL string            `yaml:"base_url"`
-	Wire    string            `yaml:"wire"`
-	KeyEnv  string            `yaml:"key_env"`
-	Like    string            `yaml:"like"` // the vendor that it is another account of
-	Headers map[string]string `yaml:"headers"`
+	BaseURL  string            `yaml:"base_url" help:"the root of the API of a server, like http://gpu.example.org:8000/v1; ${NAME} in it is a variable of the environment"`
+	Wire     string            `yaml:"wire" help:"the format that the server speaks: chat, responses, messages, gemini, ollama, converse" default:"chat"`
+	KeyEnv   string            `yaml:"key_env" help:"the variable of the environment that holds the key; on Bedrock a token, or an access key as ID:SECRET" default:"the vendor's"`
+	Like     string            `yaml:"like" help:"the vendor that it is another account, region or endpoint of: all that is not said here is as there"`
+	Region   string            `yaml:"region" help:"the region of a row that is like bedrock, bedrock-claude, bedrock-openai or vertex-claude" default:"AWS_REGION, GOOGLE_CLOUD_LOCATION"`
+	Project  string            `yaml:"project" help:"the project of a row that is like vertex-claude" default:"GOOGLE_CLOUD_PROJECT"`
+	Endpoint string            `yaml:"endpoint" help:"the endpoint of a row that is like azure, like https://NAME.openai.azure.com; it needs key_env" default:"AZURE_OPENAI_ENDPOINT"`
+	Headers  map[string]string `yaml:"headers" help:"headers that go with every request"`
 }
 
 // limitsConfig are the limits beyond which an answer is stopped; see llm.Limits.
@@ -577,7 +580,7 @@ func (s *settings) problems() (list []error) {
 		wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
 	}
 	for _, name := range slices.Sorted(keys(s.Providers)) {
-		s.Providers[name].problems(func(setting, format string, args ...any) {
+		s.Providers[name].problems(name, func(setting, format string, args ...any) {
 			wrong("providers."+name+setting, "providers: "+format, append([]any{name}, args...)...)
 		})
 	}
@@ -585,8 +588,9 @@ func (s *settings) problems() (list []error) {
 }
 
 // problems says what is wrong with a server of the user's own.
-func (p providerConfig) problems(wrong func(setting, format string, args ...any)) {
-	if p.BaseURL == "" && p.Like == "" {
+func (p providerConfig) problems(name string, wrong func(setting, format string, args ...any)) {
+	p.partProblems(name, wrong)
+	if p.BaseURL == "" && p.Like == "" && p.vars(name) == nil {
 		wrong("", "%s has no base_url, and no like, which names a vendor that it is another account of")
 	}
 	var vendors []string

@@ -125,7 +125,12 @@ func (s *settings) public(row setting) any {
 }
 
 func publicProvider(p providerConfig) yaml.MapSlice {
-	out := yaml.MapSlice{{Key: "base_url", Value: redactAddress(p.BaseURL)}}
+	out := yaml.MapSlice{}
+	for _, row := range []struct{ key, value string }{{"base_url", redactAddress(p.BaseURL)}, {"like", p.Like}, {"region", p.Region}, {"project", p.Project}, {"endpoint", redactAddress(p.Endpoint)}} {
+		if row.value != "" {
+			out = append(out, yaml.MapItem{Key: row.key, Value: row.value})
+		}
+	}
 	if p.Wire != "" {
 		out = append(out, yaml.MapItem{Key: "wire", Value: p.Wire})
 	}

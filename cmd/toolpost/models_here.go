@@ -126,7 +126,7 @@ func (s *settings) keyedModels() []found {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
 		if !slices.Contains(locals, name) {
-			out = append(out, found{name + "/…", "one of your providers, at " + redactAddress(s.Providers[name].BaseURL)})
+			out = append(out, found{name + "/…", "one of your providers, " + s.Providers[name].where()})
 		}
 	}
 	return out

@@ -143,11 +143,17 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 func (s *settings) placed(err error) error {
 	var address *provider.AddressError
 	var known *llm.Error
-	if !errors.As(err, &known) || !errors.As(err, &address) || s.Providers[address.Vendor].BaseURL == "" {
+	if !errors.As(err, &known) || !errors.As(err, &address) {
 		return err
 	}
+	row, setting := s.Providers[address.Vendor], "base_url"
+	if row.BaseURL == "" {
+		if setting = row.partSaid(); setting == "" {
+			return err
+		}
+	}
 	out := *known
-	out.Err = fmt.Errorf("%w; see base_url of %s in providers", known.Err, address.Vendor)
+	out.Err = fmt.Errorf("%w; see %s of %s in providers", known.Err, setting, address.Vendor)
 	return &out
 }
 

@@ -97,7 +97,11 @@ var liteModes = map[string]string{
 var liteHints = map[string]string{
 	"max_budget":      moneyHint,
 	"budget_duration": moneyHint,
+
+	"aws_access_key_id": awsHint, "aws_secret_access_key": awsHint, "aws_session_token": awsHint,
 }
+
+const awsHint = ": put the access key into a variable as ID:SECRET, and name it in key_env of a row under providers, {like: bedrock, key_env: NAME}"
 
 const moneyHint = ": 'toolpost keys create --limit money/month=50', or 'keys team', bounds what is spent"
 
@@ -131,9 +135,8 @@ type importing struct {
 	routes   []*importedRoute
 	settings map[string]string
 	left     []leftover
-	azure    string            // the endpoint of models on Azure
 	env      map[string]string // what variables of liteEnv have to be
-	bases    map[string]string // addresses that are not copied, and the variables that have them
+	unsaid   map[string]string // addresses and keys that are not copied, and the variables that have them
 
 	models, lost int  // entries of model_list, and those that are left out
 	includes     bool // other files, which are not read
@@ -142,7 +145,7 @@ type importing struct {
 }
 
 // importedRow is a row of providers.
-type importedRow struct{ name, like, base, wire, keyEnv string }
+type importedRow struct{ name, like, base, wire, keyEnv, region, project, endpoint string }
 
 type importedRoute struct {
 	model    string
@@ -166,6 +169,7 @@ type liteParams struct {
 	name                     string // model_name
 	pass                     string // endpoints that are passed on
 	model, base, key, vendor ast.Node
+	places                   map[string]ast.Node // of liteEnv
 }
 
 // of returns LiteLLM's word for the vendor, and the name of the model there.
@@ -198,7 +202,7 @@ func importLiteLLM(text []byte) (*importing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
 	}
-	in := &importing{settings: map[string]string{}, env: map[string]string{}, bases: map[string]string{}}
+	in := &importing{settings: map[string]string{}, env: map[string]string{}, unsaid: map[string]string{}}
 	found, anchors := false, map[string]ast.Node{}
 	for _, doc := range file.Docs {
 		doc.Body = withoutAliases(doc.Body, anchors)
@@ -388,7 +392,7 @@ func (in *importing) mode(key, info ast.Node) (pass string) {
 
 // params takes litellm_params over.
 func (in *importing) params(n ast.Node, called, pass string) (id, weight string) {
-	p := &liteParams{name: called, pass: pass}
+	p := &liteParams{name: called, pass: pass, places: map[string]ast.Node{}}
 	for k, v := range members(n) {
 		switch name := keyName(k); name {
 		case "model":
@@ -405,7 +409,7 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 		case "custom_llm_provider":
 			p.vendor = v
 		case "aws_region_name", "vertex_project", "vertex_location":
-			in.fromEnv(k, name, scalar(v))
+			p.places[name] = v
 		case "rpm", "tpm", "max_parallel_requests":
 			in.leave(k, "%s is not taken over: it is a limit of the vendor's. max_requests of the route bounds requests at the same time, and limits of keys (requests/minute, tokens/minute) what each may use", name)
 		default:
@@ -443,7 +447,7 @@ func (in *importing) fromEnv(n ast.Node, setting, value string) {
 	variable := liteEnv[setting]
 	switch was := in.env[variable]; {
 	case value == "" || strings.HasPrefix(value, "os.environ/"):
-		in.leave(n, "%s: set %s where the gateway is started", setting, variable)
+		in.leaveUnset(n, setting)
 	case was == "":
 		in.env[variable] = value
 		in.leave(n, "%s: set %s to %s where the gateway is started", setting, variable, value)
@@ -464,8 +468,11 @@ func (in *importing) id(p *liteParams) string {
 	if !ok {
 		return ""
 	}
-	name = in.bareName(p, word, name)
 	row := importedRow{base: base, keyEnv: in.keyOf(p, ours.name, ours.key, base != "")}
+	name, region := in.bareName(p, word, name)
+	if in.place(p, &row, ours.name, name, region); row.region+row.project+row.endpoint != "" {
+		return in.row(row) + "/" + name
+	}
 	if base == "" && ours.name == "cohere" && p.pass == "rerank" { // its other endpoints are elsewhere
 		row.base, row.keyEnv = "https://api.cohere.com/v2", cmp.Or(row.keyEnv, ours.key)
 	}
@@ -500,39 +507,47 @@ func addressed(vendor, base string) string {
 	return vendor + "+" + base
 }
 
-// bareName is the name of a model without the words before it that are about something else, which are said.
-func (in *importing) bareName(p *liteParams, vendor, name string) string {
+// bareName is the name of a model without the words before it that are about something else: by which API it is asked, and the region.
+func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region string) {
 	for _, way := range liteWays[vendor] {
 		name = strings.TrimPrefix(name, way)
 	}
 	switch region := liteRegion.FindString(name); {
 	case vendor == "bedrock" && region != "":
-		in.fromEnv(p.model, "aws_region_name", strings.TrimSuffix(region, "/"))
-		return strings.TrimPrefix(name, region)
+		return strings.TrimPrefix(name, region), strings.TrimSuffix(region, "/")
 	case strings.HasPrefix(vendor, "vertex_ai"):
 		in.leave(p.model, "%s on Vertex AI is asked with a key in VERTEX_API_KEY, or Claude with a token in GOOGLE_OAUTH_ACCESS_TOKEN; LiteLLM uses a Google account", name)
 	case vendor == "gemini" && p.base == nil && !strings.Contains(scalar(p.model), "/"):
 		in.leave(p.model, "%s is asked at Gemini's own API, with GEMINI_API_KEY; LiteLLM asks Vertex AI for a name without a vendor", name)
 	}
-	return name
+	return name, ""
 }
+
+// liteAzureKey is where LiteLLM reads the key of models on Azure that have none of their own.
+const liteAzureKey = "AZURE_API_KEY"
 
 // keyOf is the variable that holds the key of a model, "" if that is the vendor's own, or there is none.
 func (in *importing) keyOf(p *liteParams, vendor, own string, elsewhere bool) string {
 	variable, isVariable := strings.CutPrefix(scalar(p.key), "os.environ/")
 	switch {
+	case p.key == nil && vendor == "azure" && elsewhere:
+		return liteAzureKey
 	case p.key == nil:
 		return ""
 	case isVariable && (variable == "" || !variableName(variable) || holdsKey(variable)):
 		in.leave(p.key, "api_key is not copied: what stands behind os.environ/ is no name of a variable")
 		return ""
+	case !isVariable && vendor == "azure" && elsewhere: // each endpoint has keys of its own
+		variable = in.variableFor(scalar(p.key), p.name, "_API_KEY")
+		in.leave(p.key, "api_key is not copied: put the key into %s where the gateway is started", variable)
+		return variable
 	case !isVariable && (elsewhere || own == ""):
 		in.leave(p.key, "api_key is not copied: this server is asked without a key; put the key into a variable, and add a row under providers with base_url and key_env")
 		return ""
 	case !isVariable:
 		in.leave(p.key, "api_key is not copied: put the key into %s where the gateway is started", own)
 		return ""
-	case vendor == "azure", vendor == "bedrock", vendor == "vertex":
+	case vendor == "vertex":
 		if variable != own {
 			in.leave(p.key, "api_key: the gateway reads this vendor's key from %s, not from %s", own, variable)
 		}
@@ -547,19 +562,20 @@ func (in *importing) keyOf(p *liteParams, vendor, own string, elsewhere bool) st
 // a key, or that comes from a variable, is that of a variable.
 func (in *importing) address(p *liteParams, vendor string) (base string, ok bool) {
 	at := strings.TrimSuffix(scalar(p.base), "/")
-	if variable, is := strings.CutPrefix(at, "os.environ/"); is && vendor != "azure" {
+	if variable, is := strings.CutPrefix(at, "os.environ/"); is {
 		if !variableName(variable) || variable == "" || holdsKey(variable) {
 			in.leave(p.base, "a model is left out: its api_base is to come from a variable, and what stands there is no name of one")
 			return "", false
 		}
 		return served("${"+variable+"}", vendor), true
-	} else if is {
-		return "", in.onAzure(p.base, "the value of "+variable)
 	}
 	if p.base == nil || at == "" {
 		return "", true
 	}
-	scheme, rest, isURL := strings.Cut(at, "://")
+	if vendor == "azure" { // LiteLLM takes the address of a deployment, too
+		at = strings.TrimSuffix(beforeOpenAI.ReplaceAllString(at, "$1"), "/")
+	}
+	_, rest, isURL := strings.Cut(at, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	switch {
 	case !isURL || strings.ContainsFunc(at, func(r rune) bool { return r <= ' ' || r == '$' || r == 0x7f }):
@@ -571,10 +587,8 @@ func (in *importing) address(p *liteParams, vendor string) (base string, ok bool
 	case strings.ContainsAny(rest, "?#"):
 		in.leave(p.base, "a model is left out: its api_base has a query or a fragment, which are not copied: a key in it belongs into a variable; add a row under providers with base_url and key_env")
 		return "", false
-	case vendor == "azure":
-		return "", in.onAzure(p.base, scheme+"://"+host)
 	case holdsKey(at) || mayHoldKey(path):
-		variable := in.variableFor(at, p.name)
+		variable := in.variableFor(at, p.name, "_BASE_URL")
 		in.leave(p.base, "api_base is not copied: its path holds what may be a key; set %s to it where the gateway is started", variable)
 		return served("${"+variable+"}", vendor), true
 	}
@@ -590,9 +604,9 @@ func served(base, vendor string) string {
 	return base + below
 }
 
-// variableFor returns the variable for an address, which is named after the model.
-func (in *importing) variableFor(address, model string) string {
-	if known := in.bases[address]; known != "" {
+// variableFor returns the variable for an address or a key that is not copied, which is named after the model.
+func (in *importing) variableFor(text, model, end string) string {
+	if known := in.unsaid[text]; known != "" {
 		return known
 	}
 	name := strings.Trim(strings.Map(func(r rune) rune {
@@ -600,15 +614,15 @@ func (in *importing) variableFor(address, model string) string {
 			return unicode.ToUpper(r)
 		}
 		return '_'
-	}, model), "_") + "_BASE_URL"
+	}, model), "_") + end
 	if holdsKey(model) || name[0] >= '0' && name[0] <= '9' || name[0] == '_' {
-		name = "MODEL_BASE_URL"
+		name = "MODEL" + end
 	}
 	free := name
-	for n := 2; slices.Contains(slices.Collect(maps.Values(in.bases)), free); n++ {
+	for n := 2; slices.Contains(slices.Collect(maps.Values(in.unsaid)), free); n++ {
 		free = fmt.Sprintf("%s_%d", name, n)
 	}
-	in.bases[address] = free
+	in.unsaid[text] = free
 	return free
 }
 
@@ -620,7 +634,14 @@ func (in *importing) row(row importedRow) string {
 		}
 	}
 	called := cmp.Or(row.keyEnv, strings.Trim(strings.SplitN(row.base, "}", 2)[0], "${"))
-	called = cmp.Or(strings.Trim(strings.ReplaceAll(strings.ToLower(called), "_", "-"), "-"), "row")
+	if row.region+row.project+row.endpoint != "" {
+		_, host, _ := strings.Cut(row.endpoint, "://")
+		called = row.like + "-" + strings.Trim(cmp.Or(row.region, strings.SplitN(host, ".", 2)[0], row.endpoint, row.project), "${}")
+	}
+	called = cmp.Or(strings.Trim(rowName.ReplaceAllString(strings.ToLower(called), "-"), "-"), "row")
+	if rest := strings.TrimPrefix(called, row.like+"-"); row.like != "" && strings.HasPrefix(rest, row.like+"-") {
+		called = rest
+	}
 	taken := func(name string) bool {
 		return slices.ContainsFunc(in.rows, func(r importedRow) bool { return r.name == name }) || slices.ContainsFunc(provider.Vendors(), func(v provider.Vendor) bool { return v.Name == name })
 	}
@@ -675,19 +696,6 @@ func vendorOf(model ast.Node) string {
 		}
 	}
 	return "openai"
-}
-
-// onAzure notes the endpoint of models on Azure. It comes from the environment, so there is one.
-func (in *importing) onAzure(base ast.Node, endpoint string) bool {
-	if in.azure != "" && in.azure != endpoint {
-		in.leave(base, "a model is left out: a second endpoint on Azure is not taken over: the gateway has one, in AZURE_OPENAI_ENDPOINT")
-		return false
-	}
-	if in.azure == "" {
-		in.leave(base, "api_base: set AZURE_OPENAI_ENDPOINT to %s where the gateway is started", endpoint)
-	}
-	in.azure = endpoint
-	return true
 }
 
 // setting takes one setting over, or says why not.

@@ -53,14 +53,16 @@ general_settings:
 `
 
 const liteResult = `providers:
+  azure-example: {like: azure, endpoint: "https://example.openai.azure.com", key_env: "GPT_API_KEY"}
   team-key: {like: anthropic, key_env: "TEAM_KEY"}
+  azure-second: {like: azure, endpoint: "https://second.openai.azure.com", key_env: "AZURE_API_KEY"}
 gateway:
   # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'
   routes:
     - model: gpt
       to:
         - {model: openai/gpt-5}
-        - {model: azure/my-deployment}
+        - {model: azure-example/my-deployment}
       fallback: [local]
     - model: claude
       to:
@@ -74,10 +76,13 @@ gateway:
       to:
         - {model: openai/text-embedding-3-small}
       pass: [embeddings]
+    - model: other-azure
+      to:
+        - {model: azure-second/x}
     - model: gpt-4
       to:
         - {model: openai/gpt-5}
-        - {model: azure/my-deployment}
+        - {model: azure-example/my-deployment}
       fallback: [local]
 `
 
@@ -92,16 +97,16 @@ func TestServeImport(t *testing.T) {
 		t.Errorf("exit %d:\n%s", got.code, got.out)
 	}
 	for _, line := range []string{
-		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over: it is a limit of the vendor's", ":14: api_base: set AZURE_OPENAI_ENDPOINT to https://example.openai.azure.com",
-		":15: api_key is not copied", ":16: api_version is not taken over",
-		":34: a model is left out: its api_base has a user or a password in it", ":37: a model is left out: a second endpoint on Azure", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
-		"6 of 8 models are taken over, in 5 routes; 2 models are left out",
+		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over: it is a limit of the vendor's",
+		":15: api_key is not copied: put the key into GPT_API_KEY", ":16: api_version is not taken over",
+		":34: a model is left out: its api_base has a user or a password in it", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
+		"7 of 8 models are taken over, in 6 routes; 1 models are left out",
 	} {
 		if !strings.Contains(got.errOut, line) {
 			t.Errorf("it does not say %q:\n%s", line, got.errOut)
 		}
 	}
-	for line := range strings.Lines(got.errOut[:strings.Index(got.errOut, "6 of 8")]) {
+	for line := range strings.Lines(got.errOut[:strings.Index(got.errOut, "7 of 8")]) {
 		if !strings.HasPrefix(line, file+":") || strings.HasPrefix(line, file+":0:") {
 			t.Errorf("a line without its place: %s", line)
 		}
@@ -110,9 +115,8 @@ func TestServeImport(t *testing.T) {
 		t.Error("a key was copied")
 	}
 	ours := filepath.Join(dir, "gateway.yaml")
-	t.Setenv("AZURE_OPENAI_ENDPOINT", "https://example.openai.azure.com")
 	writeFile(t, ours, got.out)
-	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, vectors, gpt-4")
+	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, vectors, other-azure, gpt-4")
 	writeFile(t, file, "model: x\n")
 	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
 }
@@ -137,7 +141,7 @@ func TestServeImportOf(t *testing.T) {
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: os.environ/GPU_KEY", ""), "gpu-key: {base_url: \"http://gpu2:8000/v1\", wire: chat, key_env: \"GPU_KEY\"}", ""},
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: sk-abcdefghijklmnopqrst", ""), "{model: \"http://gpu2:8000/v1#m\"}", "this server is asked without a key"},
 		{entry("x", "model: gpt-4o", "") + entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1?api_key=sk-abcdefghijklmnopqrst'", ""), "openai/gpt-4o", "its api_base has a query or a fragment"},
-		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "bedrock/", "aws_region_name: set AWS_REGION to eu-central-1"},
+		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "  bedrock-eu-central-1: {like: bedrock, region: eu-central-1}", "1 of 1 models are taken over, in 1 routes. Next"},
 		{entry("w", "model: sim, weight: 0", "") + entry("w", "model: gpt-4o", ""), "{model: openai/sim, weight: 0}", ""},
 		{entry("x", "model: gpt-4o", "") + "litellm_settings: {cache: true}\nrouter_settings: {model_group_alias: {y: x}}\n", "    - model: y\n      to:\n        - {model: openai/gpt-4o}\n      cache: 10m\n", ""},
 		{entry("x", "model: gpt-4o", "") + entry("z", "model: watsonx/q", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "1 of 2 models are taken over, in 1 routes; 1 models are left out"},

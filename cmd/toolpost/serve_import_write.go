@@ -21,8 +21,10 @@ func (in *importing) write() string {
 		if row.like != "" && row.base != "" {
 			fmt.Fprintf(&b, ", base_url: %s", yamlText(row.base))
 		}
-		if row.keyEnv != "" {
-			fmt.Fprintf(&b, ", key_env: %s", yamlText(row.keyEnv))
+		for _, part := range []struct{ key, value string }{{"region", row.region}, {"project", row.project}, {"endpoint", row.endpoint}, {"key_env", row.keyEnv}} {
+			if part.value != "" {
+				fmt.Fprintf(&b, ", %s: %s", part.key, yamlText(part.value))
+			}
 		}
 		b.WriteString("}\n")
 	}

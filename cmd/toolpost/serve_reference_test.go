@@ -111,6 +111,33 @@ A file has up to 1 MiB. Texts are not empty: a setting that is not meant is left
 a duration of 0 means the default, but for ` + "`routes.to.weight`" + ` and ` + "`routes.rounds`" + `; where that is not nothing, ` + "`--check`" + ` says so. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
 being there at all, and the limits of connections need a restart, and the log says so; the first built-in tools of any route, and MCP servers that no route had, are refused until then; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
 every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
+
+## Servers, accounts, regions and endpoints
+
+Beside ` + "`gateway:`" + `, at the top of the file, ` + "`providers:`" + ` has servers of your own, and further accounts, regions and endpoints of [vendors](../providers.md). The name of a row
+stands before that of a model, in the place of the vendor's, in as many routes as you like:
+
+` + "```yaml" + `
+providers:
+  bedrock-eu: {like: bedrock, region: eu-west-1}
+  azure-east: {like: azure, endpoint: "https://east.openai.azure.com", key_env: AZURE_EAST_KEY}
+  azure-west: {like: azure, endpoint: "https://west.openai.azure.com", key_env: AZURE_WEST_KEY}
+  openai-2: {like: openai, key_env: OPENAI_KEY_2}
+  gpu: {base_url: "http://gpu.example.org:8000/v1", key_env: GPU_KEY}
+gateway:
+  routes:
+    - model: nova
+      to: [{model: bedrock-eu/amazon.nova-lite-v1:0}]
+    - model: gpt-4o                       # the deployment has that name at both
+      to: [{model: azure-east/gpt-4o}, {model: azure-west/gpt-4o}]
+` + "```" + `
+
+| setting of a row | kind | default | meaning |
+|---|---|---|---|
+` + strings.Join(referenceRows(t, reflect.TypeFor[providerConfig](), ""), "\n") + `
+
+` + "`region`, `project` and `endpoint`" + ` may be ` + "`${NAME}`" + `, a variable of the environment. A row without ` + "`key_env`" + ` has the key of its vendor, which is good in all regions; the key
+of one endpoint, or of a vendor, is never sent to another address.
 `
 	heldPage(t, "../../docs/gateway/configuration.md", page)
 }

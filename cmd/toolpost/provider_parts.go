@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/toolpost/toolpost/provider"
+)
+
+// addressPart is a setting of a row of providers that says a part of its vendor's address, in the place of variables of the environment.
+type addressPart struct {
+	setting string
+	vars    []string // a vendor has one of them, or none
+	value   func(providerConfig) string
+}
+
+var addressParts = []addressPart{
+	{"region", []string{"AWS_REGION", "GOOGLE_CLOUD_LOCATION"}, func(p providerConfig) string { return p.Region }},
+	{"project", []string{"GOOGLE_CLOUD_PROJECT"}, func(p providerConfig) string { return p.Project }},
+	{"endpoint", []string{"AZURE_OPENAI_ENDPOINT"}, func(p providerConfig) string { return p.Endpoint }},
+}
+
+// in returns the variable of a vendor's address that the setting stands for, "" if there is none.
+func (a addressPart) in(v provider.Vendor) string {
+	for _, name := range a.vars {
+		if strings.Contains(v.BaseURL, "${"+name+"}") {
+			return name
+		}
+	}
+	return ""
+}
+
+// vendorOfRow returns the vendor that a row of providers is like, or changes. It has no address if there is none.
+func (p providerConfig) vendorOfRow(name string) provider.Vendor {
+	return vendors()[cmp.Or(p.Like, name)]
+}
+
+// vars returns what a row says in the place of variables in its vendor's address.
+func (p providerConfig) vars(name string) map[string]string {
+	var out map[string]string
+	for _, part := range addressParts {
+		if variable, value := part.in(p.vendorOfRow(name)), part.value(p); variable != "" && value != "" {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[variable] = value
+		}
+	}
+	return out
+}
+
+// pieceOfAddress is a part of an address that cannot make another address of it.
+var pieceOfAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+
+// partProblems says what is wrong with the parts of the address of a row.
+func (p providerConfig) partProblems(name string, wrong func(setting, format string, args ...any)) {
+	v := p.vendorOfRow(name)
+	for _, part := range addressParts {
+		value := part.value(p)
+		at, variable := "."+part.setting, value != "" && variableIn.FindString(value) == value
+		switch {
+		case value == "":
+		case p.BaseURL != "":
+			wrong(at, "%s has a base_url, so %s says nothing; leave one of them out", part.setting)
+		case part.in(v) == "":
+			wrong(at, "%s has a %s, and the address of %s has none; it is for rows that are like %s", part.setting, cmp.Or(v.Name, "a server of your own"), strings.Join(part.vendors(), ", "))
+		case variable:
+		case part.setting != "endpoint" && !pieceOfAddress.MatchString(value):
+			wrong(at, "%s has a %s that is no plain word, like eu-west-1, and no ${VARIABLE}", part.setting)
+		case part.setting == "endpoint":
+			if problem := endpointProblem(value); problem != "" {
+				wrong(at, "the endpoint of %s %s", problem)
+			}
+		}
+	}
+	if p.Endpoint != "" && p.KeyEnv == "" && p.BaseURL == "" && v.KeyEnv != "" {
+		wrong(".endpoint", "%s has an endpoint of its own and no key_env, which names the variable of its key: the one in %s is not sent to another endpoint, unless key_env names it", v.KeyEnv)
+	}
+}
+
+// endpointProblem says why a text is no endpoint of Azure's, "" if it is one. It does not repeat it: it may hold a password.
+func endpointProblem(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return "is no address; write one like https://NAME.openai.azure.com, or ${VARIABLE}"
+	case strings.Contains(u.Path+"/", "/openai/"):
+		return "ends before /openai, which is put behind it"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "has a password, a query or a fragment, which are not sent"
+	}
+	return ""
+}
+
+// vendors are the vendors whose address has the part.
+func (a addressPart) vendors() (names []string) {
+	for _, v := range provider.Vendors() {
+		if a.in(v) != "" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// where says for people where a row is asked, without anything secret.
+func (p providerConfig) where() string {
+	if p.BaseURL != "" {
+		return "at " + redactAddress(p.BaseURL)
+	}
+	var parts []string
+	if p.Like != "" {
+		parts = append(parts, "like "+p.Like)
+	}
+	for _, part := range addressParts {
+		if value := part.value(p); value != "" {
+			parts = append(parts, fmt.Sprintf("%s %s", part.setting, redactAddress(value)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// partSaid returns the first setting of a row that says a part of its address, "" if none does.
+func (p providerConfig) partSaid() string {
+	for _, part := range addressParts {
+		if part.value(p) != "" {
+			return part.setting
+		}
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// beforeOpenAI is an address on Azure up to the path of its API, and what comes then.
+var beforeOpenAI = regexp.MustCompile(`^([^?#]*?)/openai(/.*)?$`)
+
+// rowName is what the name of a row of providers does not have.
+var rowName = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// place takes over where a model is served: the endpoint on Azure, the region on Bedrock, the region and the project of Claude on Vertex AI. What a
+// row cannot say is said.
+func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region string) {
+	switch {
+	case vendor == "azure":
+		row.endpoint, row.base = row.base, ""
+		row.like = "azure"
+	case vendor == "bedrock" && row.base == "":
+		if row.region = in.placeOf(p, "aws_region_name"); row.region == "" {
+			row.region = region
+		}
+		row.like = "bedrock"
+	case vendor == "vertex" && row.base == "" && strings.HasPrefix(name, "claude"):
+		row.region, row.project = in.placeOf(p, "vertex_location"), in.placeOf(p, "vertex_project")
+		row.like = "vertex-claude"
+	default:
+		if region != "" {
+			in.fromEnv(p.model, "aws_region_name", region)
+		}
+		for _, setting := range []string{"aws_region_name", "vertex_project", "vertex_location"} {
+			if n := p.places[setting]; n != nil {
+				in.fromEnv(n, setting, scalar(n))
+			}
+		}
+	}
+	if row.region+row.project+row.endpoint == "" {
+		row.like = ""
+	}
+}
+
+// placeOf is a setting of a model as it stands in a row, "" if the environment has it in any case.
+func (in *importing) placeOf(p *liteParams, setting string) string {
+	n := p.places[setting]
+	value := scalar(n)
+	variable, isVariable := strings.CutPrefix(value, "os.environ/")
+	switch {
+	case n == nil || variable == liteEnv[setting]:
+		return ""
+	case isVariable && variable != "" && variableName(variable) && !holdsKey(variable):
+		return "${" + variable + "}"
+	case isVariable || !pieceOfAddress.MatchString(value) || holdsKey(value):
+		in.leaveUnset(n, setting)
+		return ""
+	}
+	return value
+}
+
+// leaveUnset says that a setting has to be in the environment.
+func (in *importing) leaveUnset(n ast.Node, setting string) {
+	in.leave(n, "%s: set %s where the gateway is started", setting, liteEnv[setting])
+}
