@@ -120,6 +120,7 @@ type chatCall struct {
 	// was written of its input is sent.
 	relayed bool
 	sent    string
+	bare    bool // nothing of its arguments is written
 }
 
 func (chat) newStream(e *encoder, head Head) streamEncoder {
@@ -170,6 +171,7 @@ func (w *chatWriter) event(ev llm.Event) {
 		w.start(ev.ID, ev.Name, ev.Kind)
 	case llm.CallDelta:
 		if c := w.calls[ev.ID]; c != nil && !c.free {
+			c.bare = false
 			w.args(c.index, ev.Args)
 		}
 	case llm.Call:
@@ -279,7 +281,7 @@ func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
 }
 
 func (w *chatWriter) start(id, name string, kind llm.ToolKind) *chatCall {
-	c := &chatCall{index: w.nextIndex(), free: kind == llm.FreeTool}
+	c := &chatCall{index: w.nextIndex(), free: kind == llm.FreeTool, bare: true}
 	w.calls[id] = c
 	if !c.free {
 		w.toolCall(c.index, func() {
@@ -321,9 +323,10 @@ func (w *chatWriter) call(call llm.Call) {
 	c := w.calls[call.ID]
 	if c == nil {
 		c = w.start(call.ID, call.Name, call.Kind)
-		if !c.free {
-			w.args(c.index, string(objectOf(call.Args)))
-		}
+	}
+	if c.bare && !c.free {
+		c.bare = false
+		w.args(c.index, string(objectOf(call.Args)))
 	}
 	if c.relayed && !c.free {
 		return // what else there is to say about it may be there already

@@ -31,6 +31,7 @@ type sequence struct {
 	span    spanKind
 	call    string // id of the open call
 	open    bool   // a call is open
+	bare    bool   // it began here, and no piece of it has come
 	begun   map[string]bool
 	waiting []llm.Event
 }
@@ -54,6 +55,7 @@ func (s *sequence) event(ev llm.Event) {
 		s.start(ev)
 	case llm.CallDelta:
 		if s.open {
+			s.bare = false
 			s.w.callPiece(ev.Args)
 		}
 	case llm.Call:
@@ -64,6 +66,8 @@ func (s *sequence) event(ev llm.Event) {
 			s.close(llm.State{})
 			s.known(ev.State)
 			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind, Extra: ev.Extra})
+		}
+		if s.bare {
 			s.w.callPiece(string(objectOf(ev.Args)))
 		}
 		s.endCall(&ev)
@@ -244,7 +248,7 @@ func (s *sequence) sign(kind spanKind, state llm.State) {
 
 func (s *sequence) start(ev llm.CallStart) {
 	s.close(llm.State{})
-	s.call, s.open = ev.ID, true
+	s.call, s.open, s.bare = ev.ID, true, true
 	if s.begun == nil {
 		s.begun = make(map[string]bool)
 	}
