@@ -11,7 +11,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
@@ -72,7 +71,7 @@ func ReadServers(text []byte) ([]ImportedServer, error) {
 	if err := yamlcheck.Check(text); err != nil {
 		return nil, err
 	}
-	file, err := parser.ParseBytes(text, 0)
+	file, err := yamlcheck.ParsePlain(text)
 	if err != nil {
 		return nil, lineOf(err)
 	}

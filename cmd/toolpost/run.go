@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
@@ -262,16 +261,13 @@ func readOutputSchema(file string) (*llm.OutputFormat, error) {
 // workflowOutput returns the schema of what an agent of a Conductor workflow
 // answers.
 func workflowOutput(text, agent string) (string, error) {
-	if err := yamlcheck.Check([]byte(text)); err != nil {
-		return "", err
-	}
 	var workflow struct {
 		Agents []struct {
 			Name   string         `yaml:"name"`
 			Output map[string]any `yaml:"output"`
 		} `yaml:"agents"`
 	}
-	if err := yaml.Unmarshal([]byte(text), &workflow); err != nil {
+	if err := yamlcheck.Decode([]byte(text), &workflow); err != nil {
 		return "", err
 	}
 	var names []string

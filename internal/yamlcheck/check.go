@@ -1,5 +1,5 @@
 // Package yamlcheck refuses YAML that is more than it looks: aliases that write
-// a few bytes out into gigabytes, and nesting that takes the parser the square
+// a few bytes out into gigabytes, or name what they are a part of, nesting that takes the parser the square
 // of its depth, and documents after the first, which readers pass over. Whoever reads YAML from outside asks it first.
 package yamlcheck
 
@@ -37,10 +37,13 @@ func Check(text []byte) error {
 	if line := secondDocument(file); line > 0 {
 		return &LineError{Line: line, Problem: "a second document begins here, and only the first would be read"}
 	}
-	w := writer{anchors: make(map[string]int)}
+	w := writer{anchors: make(map[string]int), open: make(map[string]int)}
 	total := 0
 	for _, doc := range file.Docs {
 		total += w.size(doc.Body)
+	}
+	if w.circle != nil {
+		return w.circle
 	}
 	if total > maxNodes {
 		return fmt.Errorf("its aliases write it out to more than %d values", maxNodes)
@@ -101,6 +104,8 @@ func tooDeep(text []byte) int {
 // writer counts the values of a document with its aliases written out.
 type writer struct {
 	anchors map[string]int // the sizes of what they name
+	open    map[string]int // those whose values are being counted, and how many of a name
+	circle  error          // an alias of what it is a part of, which readers would take for nothing
 }
 
 // size counts n, up to a bit over maxNodes for each of its parts.
@@ -127,10 +132,17 @@ func (w *writer) size(n ast.Node) int {
 	case *ast.TagNode:
 		add(n.Value)
 	case *ast.AnchorNode:
+		name := n.Name.String()
+		w.open[name]++
 		add(n.Value)
-		w.anchors[n.Name.String()] = total
+		w.open[name]--
+		w.anchors[name] = total
 	case *ast.AliasNode:
-		total = max(1, w.anchors[n.Value.String()])
+		name := n.Value.String()
+		if w.open[name] > 0 && w.circle == nil {
+			w.circle = &LineError{Line: n.GetToken().Position.Line, Problem: fmt.Sprintf("*%.64s names what it is a part of", name)}
+		}
+		total = max(1, w.anchors[name])
 	}
 	return total
 }

@@ -1,6 +1,7 @@
 package yamlcheck
 
 import (
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
@@ -8,12 +9,35 @@ import (
 // Parse parses YAML that [Check] has let through and writes its merge keys (<<) out, as YAML means them: a key of a mapping
 // itself comes before one that it merges, and of several mappings the first that has a key does. A key that a mapping has twice
 // itself is an error. What cannot be merged stays as it is, for the reader to refuse.
-func Parse(text []byte) (*ast.File, error) {
+func Parse(text []byte) (*ast.File, error) { return parse(text, false) }
+
+// ParsePlain is Parse for readers that look at values one by one: what an anchor names stands in the place of the anchor, and of its
+// aliases. An alias of nothing stays.
+func ParsePlain(text []byte) (*ast.File, error) { return parse(text, true) }
+
+// Decode checks YAML and reads its document into a value, with merge keys written out. A file without one leaves the value as it is.
+func Decode(text []byte, into any) error {
+	if err := Check(text); err != nil {
+		return err
+	}
+	file, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			return yaml.NodeToValue(doc.Body, into)
+		}
+	}
+	return nil
+}
+
+func parse(text []byte, plain bool) (*ast.File, error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, err
 	}
-	m := merger{anchors: make(map[string]ast.Node)}
+	m := merger{anchors: make(map[string]ast.Node), plain: plain}
 	for _, doc := range file.Docs {
 		doc.Body = m.node(doc.Body)
 	}
@@ -23,6 +47,7 @@ func Parse(text []byte) (*ast.File, error) {
 // merger writes the merge keys of a document out.
 type merger struct {
 	anchors map[string]ast.Node // what they name, written out
+	plain   bool                // see ParsePlain
 }
 
 // node returns a value with its merge keys written out.
@@ -51,6 +76,13 @@ func (m *merger) node(n ast.Node) ast.Node {
 			named = m.anchors[alias.Value.String()]
 		}
 		m.anchors[n.Name.String()] = named
+		if m.plain && named != nil {
+			return named
+		}
+	case *ast.AliasNode:
+		if named := m.anchors[n.Value.String()]; m.plain && named != nil {
+			return named
+		}
 	}
 	return n
 }

@@ -125,11 +125,14 @@ func asJSON(text []byte) ([]byte, error) {
 		return text, nil
 	}
 	if err := yamlcheck.Check(text); err != nil {
+		if _, placed := errors.AsType[*yamlcheck.LineError](err); placed {
+			return nil, fmt.Errorf("openapi: %w", err)
+		}
 		return nil, fmt.Errorf("openapi: %w; in JSON it may be longer", err)
 	}
 	// The parser's own way to JSON breaks some strings and makes strings of some numbers.
 	var tree any
-	err := yaml.Unmarshal(text, &tree)
+	err := yamlcheck.Decode(text, &tree)
 	var out []byte
 	if err == nil {
 		out, err = json.Marshal(tree)
