@@ -696,7 +696,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 		}
 		star := strings.TrimPrefix(name, r.prefix)
 		for _, u := range r.inOrder() {
-			m, err := u.open(x.settings.Open, star)
+			m, err := u.open(&x.settings, star)
 			if err != nil {
 				problem = outside(err, err)
 				continue

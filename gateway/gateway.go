@@ -22,6 +22,9 @@ type Setup struct {
 	// Open opens an upstream by its id, as a provider.Client does that asks in this way. It
 	// asks nobody.
 	Open func(id string, way Way) (llm.Model, error)
+	// Inside is how ids begin that open something of this machine, like a file or a program. A name that a client writes in the
+	// place of a * opens such a one only if its route begins so.
+	Inside []string
 	// Forward opens what passes other endpoints of an upstream on; nil passes none on.
 	Forward func(id string) (*provider.Forwarder, error)
 	// Routes lead from the names of models to upstreams. One is needed.

@@ -38,7 +38,7 @@ func (u *upstream) probed(g *Gateway) (checker, error) {
 	if u.Health <= 0 {
 		return nil, nil
 	}
-	m, err := u.open(g.settings.Open, "")
+	m, err := u.open(&g.settings, "")
 	c, ok := m.(checker)
 	if !ok {
 		return nil, err

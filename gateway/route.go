@@ -290,7 +290,7 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 		}
 		return up
 	}
-	m, err := up.open(g.settings.Open, "")
+	m, err := up.open(&g.settings, "")
 	if err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
 		add("model", err) // one that is no chat model may still serve other endpoints
 		return up
@@ -326,10 +326,10 @@ func (r *route) isFor(format string) bool { return r.From == nil || slices.Conta
 const maxOpened = 256
 
 // open opens the upstream for what the * of its route stands for.
-func (u *upstream) open(open func(string, Way) (llm.Model, error), star string) (llm.Model, error) {
+func (u *upstream) open(s *Setup, star string) (llm.Model, error) {
 	id := u.Model
 	if u.star {
-		if !plainName(star) {
+		if !plainName(star) || !u.mayName(star, s.Inside) {
 			return nil, &llm.Error{Op: "gateway", Kind: llm.NotFound, Err: fmt.Errorf("%q is no name of a model", star)}
 		}
 		id = strings.Replace(id, "*", star, 1)
@@ -339,7 +339,7 @@ func (u *upstream) open(open func(string, Way) (llm.Model, error), star string) 
 	if m, ok := u.opened[id]; ok {
 		return m, nil
 	}
-	m, err := open(id, u.Way)
+	m, err := s.Open(id, u.Way)
 	if p, ok := m.(*provider.Model); ok && err == nil {
 		m = p.ForMany()
 	}
@@ -347,6 +347,13 @@ func (u *upstream) open(open func(string, Way) (llm.Model, error), star string) 
 		u.opened[id] = m
 	}
 	return m, err
+}
+
+// mayName reports whether a client's name may stand for the *: it does not reach inside if the route does not.
+func (u *upstream) mayName(star string, inside []string) bool {
+	head, tail, _ := strings.Cut(u.Model, "*")
+	id := head + star + tail
+	return !slices.ContainsFunc(inside, func(p string) bool { return strings.HasPrefix(id, p) && !strings.HasPrefix(head, p) })
 }
 
 // plainName reports whether a name of a client's may become part of an id. It must not
@@ -430,7 +437,7 @@ func (x *exchange) models() []vendorapi.Model {
 // describe says what is known of a model.
 func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
-	m, err := r.upstreams[0].open(g.settings.Open, strings.TrimPrefix(name, r.prefix))
+	m, err := r.upstreams[0].open(&g.settings, strings.TrimPrefix(name, r.prefix))
 	if known, ok := m.(*provider.Model); ok && err == nil {
 		info := known.Info()
 		out.Context, out.Output, out.Thinks = info.ContextWindow, info.MaxOutput, info.Reasoning.Support == catalog.Yes

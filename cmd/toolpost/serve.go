@@ -214,7 +214,7 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 		return gateway.Setup{}, err
 	}
 	return gateway.Setup{
-		Open: open, Forward: other.Forwarder, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
+		Open: open, Inside: []string{"sim/", "sim/" + scriptPrefix, "agent/"}, Forward: other.Forwarder, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
 		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log,
 		Secrets: s.gatewaySecrets(), MaxKeptBody: c.Keys.BodySize,
 	}, nil

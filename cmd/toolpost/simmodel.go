@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -16,6 +17,16 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
+// scriptPrefix stands before the file of a script in the name of a simulated model.
+const scriptPrefix = "script:"
+
+// simServer is the simulator of this process. It ends with it.
+var simServer = sync.OnceValue(func() inProcess {
+	inside := make(inProcess)
+	go http.Serve(inside, new(sim.Server))
+	return inside
+})
+
 // openSim opens a simulated model: the offline model, a script, or one of the
 // models of the simulator, with its dialects and faults, over real HTTP that
 // stays inside this process.
@@ -23,7 +34,7 @@ func openSim(rest string) (llm.Model, error) {
 	if rest == "offline" {
 		return sim.Offline{}, nil
 	}
-	if file, ok := strings.CutPrefix(rest, "script:"); ok {
+	if file, ok := strings.CutPrefix(rest, scriptPrefix); ok {
 		text, err := readBounded(file)
 		if err != nil {
 			return nil, err
@@ -42,9 +53,7 @@ func openSim(rest string) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	inside := make(inProcess)
-	go http.Serve(inside, new(sim.Server)) // it ends with the process
-	client := &provider.Client{Catalog: known, HTTP: outbound.New(outbound.Rules{Dial: inside.dial, NoProxy: true})}
+	client := &provider.Client{Catalog: known, HTTP: outbound.New(outbound.Rules{Dial: simServer().dial, NoProxy: true})}
 	return client.Open(id)
 }
 
