@@ -297,7 +297,8 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	if req, x.streamed, err = x.Request(x.r.URL.Path, body); err != nil {
 		return nil, nil, false, err
 	}
-	x.name, x.Codec = req.Model, x.Codec.Answering(req)
+	x.name = req.Model
+	x.answering(req)
 	if err = cmp.Or(ambiguous(body), x.readMembers(body, weighed), x.readStore(req)); err != nil {
 		return nil, nil, false, err
 	}
@@ -496,14 +497,26 @@ func (x *exchange) seen(ev llm.Event) llm.Event {
 		ev.Model = x.name
 		return ev
 	case llm.Finish:
-		ev.Model = x.name
-		x.usage, x.spent.finished = ev.Usage, true
-		if x.repeat != nil && x.serving == nil {
-			x.repeat.answered = true
-		}
-		return x.echoing(ev)
+		return x.seenEnd(ev)
 	}
 	return ev
+}
+
+// answering has the codec know the tools of the request. For why it is not inlined see newAsking.
+//
+//go:noinline
+func (x *exchange) answering(req *llm.Request) { x.Codec = x.Codec.Answering(req) }
+
+// seenEnd is seen for the end of an answer. It is not inlined, see newAsking.
+//
+//go:noinline
+func (x *exchange) seenEnd(ev llm.Finish) llm.Event {
+	ev.Model = x.name
+	x.usage, x.spent.finished = ev.Usage, true
+	if x.repeat != nil && x.serving == nil {
+		x.repeat.answered = true
+	}
+	return x.echoing(ev)
 }
 
 // Bounds of the header of warnings: many proxies and clients take no more than 8 KiB of headers. The log takes more.

@@ -313,16 +313,22 @@ const (
 // their stream or connection end, lose the answer.
 func (x *exchange) refuse(reason string, err error) {
 	x.meters.refused.add(1, reason)
-	c := http.NewResponseController(x.w)
-	_ = c.SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
-	_, _ = io.CopyN(io.Discard, x.r.Body, refusedBody) // what is wrong with it does not matter any more
-	_ = c.SetReadDeadline(time.Time{})
+	x.readOff()
 	if x.draining.Load() {
 		x.hangUp()
 	}
 	x.fail(err)
 	x.end(err)
 	x.measure()
+}
+
+// readOff reads the body of a request that is refused whatever it says. One that is too long, or takes too long, ends the
+// connection: its deadline stays, so package http does not wait for the rest either.
+func (x *exchange) readOff() {
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
+	if n, err := io.CopyN(io.Discard, x.r.Body, refusedBody); n == refusedBody || err != io.EOF {
+		x.hangUp()
+	}
 }
 
 // hangUp ends the connection after the answer. One of HTTP/2 is shared with other answers, and ends with the server.

@@ -351,7 +351,7 @@ func listenOn(addr string) (net.Listener, error) {
 func (v *serving) server(handler http.Handler) *http.Server {
 	c := v.with.Gateway.Ops
 	s := &http.Server{
-		Handler:           handler,
+		Handler:           bodiesWithin(cmp.Or(c.BodyTimeout, time.Minute), handler),
 		ReadHeaderTimeout: cmp.Or(c.HeaderTimeout, 10*time.Second),
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    cmp.Or(c.MaxHeader, defaultHeader),
@@ -362,6 +362,17 @@ func (v *serving) server(handler http.Handler) *http.Server {
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
 	return s
+}
+
+// bodiesWithin bounds how long a client may send the body of a request, also of one whose body nobody reads: package http waits
+// for that before it sends the answer. Whoever reads a body to its end, and then answers for longer, takes the bound away.
+func bodiesWithin(limit time.Duration, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit))
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // metrics are what the gateway counts, and the spans that were lost.
