@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -53,14 +54,24 @@ func encodeAnthropicFields(e *encoder, req *llm.Request) {
 func decodeAnthropicFields(d *decoder, key string, v []byte, req *llm.Request) bool {
 	typ := js.Text(js.Get(v, "type"))
 	switch {
-	case key == "top_k" && js.Kind(v) == '0':
-		n := d.integer(v)
-		req.TopK = &n
-	case key == "thinking" && strings.Contains(" enabled adaptive disabled ", " "+typ+" "):
+	case key == "top_k":
+		return d.topK(v, req)
+	case (key == "thinking" || key == "reasoning_config") && strings.Contains(" enabled adaptive disabled ", " "+typ+" "):
 		messages{}.decodeThinkingConfig(d, v, req)
 	default:
 		return false
 	}
+	return true
+}
+
+// topK reports whether a value is a number of tokens to choose from.
+func (d *decoder) topK(v []byte, req *llm.Request) bool {
+	n, ok := js.Int(v)
+	if !ok || int64(int(n)) != n {
+		return false
+	}
+	k := int(n)
+	req.TopK = &k
 	return true
 }
 
@@ -96,9 +107,8 @@ func decodeAmazonFields(d *decoder, key string, v []byte, req *llm.Request) bool
 		req.Reasoning = &llm.Reasoning{Off: true}
 	case key == "reasoningConfig" && js.Is(js.Get(v, "type"), "enabled"):
 		req.Reasoning = &llm.Reasoning{Effort: d.str(js.Get(v, "maxReasoningEffort"))}
-	case key == "inferenceConfig" && js.Kind(topK) == '0' && onlyKey(v, "topK"):
-		n := d.integer(topK)
-		req.TopK = &n
+	case key == "inferenceConfig" && onlyKey(v, "topK"):
+		return d.topK(topK, req)
 	default:
 		return false
 	}
@@ -130,13 +140,7 @@ func (converse) encodeModelFields(e *encoder, req *llm.Request) {
 	if maker, ok := converseMakers[e.c.Quirks.ModelFields]; ok {
 		maker.encode(e, req)
 	} else {
-		e.unsupported(req.TopK != nil, "top_k")
-		if r := req.Reasoning; r != nil {
-			e.unsupported(r.Off, "reasoning.off")
-			e.unsupported(r.Budget > 0, "reasoning.budget")
-			e.unsupported(r.Summary != "", "reasoning.summary")
-			e.unsupported(*r == llm.Reasoning{}, "reasoning")
-		}
+		encodeRestated(e, req)
 	}
 	e.endMember(mark, start, req.Extra[e.c.Format]["additionalModelRequestFields"])
 }
@@ -145,12 +149,102 @@ func (converse) decodeModelFields(d *decoder, v []byte, req *llm.Request) {
 	if !d.object(v) {
 		return
 	}
-	maker := converseMakers[d.c.Quirks.ModelFields]
-	var rest fields
+	maker, known := converseMakers[d.c.Quirks.ModelFields]
+	var again, rest fields
 	for key, val := range d.members(v) {
-		if maker.decode == nil || !maker.decode(d, string(key), val, req) {
+		switch {
+		case known && maker.decode(d, string(key), val, req):
+		case !known && decodeAnyMaker(d, string(key), val, req):
+			again.add(key, val)
+		default:
 			rest.add(key, val)
 		}
 	}
+	d.keep(req, restatedFields, again)
 	d.keep(req, "additionalModelRequestFields", rest)
+}
+
+// restatedFields are fields of a maker that the request names only by its model. What they mean stands in the request itself, for
+// models elsewhere; a model of the converse format whose maker is not known gets them as they came.
+const restatedFields = restated + "additionalModelRequestFields"
+
+// decodeAnyMaker reads a field that some maker has; no two makers have the same.
+func decodeAnyMaker(d *decoder, key string, v []byte, req *llm.Request) bool {
+	if hasOthers(v, "type", "budget_tokens", "display", "maxReasoningEffort", "topK") && js.Kind(v) == '{' {
+		return false
+	}
+	for _, name := range sortedKeys(converseMakers) {
+		if converseMakers[name].decode(d, key, v, req) {
+			return true
+		}
+	}
+	return false
+}
+
+// encodeRestated writes such fields, if they still say what the request does, and notes what else a model of an unknown maker is
+// not told.
+func encodeRestated(e *encoder, req *llm.Request) {
+	topK, reasoning := false, false
+	for key, one := range restatedOnes(req) {
+		if !one.stillIn(req) {
+			continue
+		}
+		e.AnyKey(key)
+		e.Raw(one.raw)
+		topK, reasoning = topK || one.TopK != nil, reasoning || one.Reasoning != nil
+	}
+	e.unsupported(req.TopK != nil && !topK, "top_k")
+	if r := req.Reasoning; r != nil && !reasoning {
+		e.unsupported(r.Off, "reasoning.off")
+		e.unsupported(r.Budget > 0, "reasoning.budget")
+		e.unsupported(r.Summary != "", "reasoning.summary")
+		e.unsupported(*r == llm.Reasoning{}, "reasoning")
+	}
+}
+
+// restatedOne is a field of a maker and what it says.
+type restatedOne struct {
+	llm.Request
+	raw []byte
+}
+
+func restatedOnes(req *llm.Request) iter.Seq2[string, restatedOne] {
+	return func(yield func(string, restatedOne) bool) {
+		d := &decoder{c: Codec{Format: Converse}}
+		for key, v := range js.Members(req.Extra[Converse][restatedFields]) {
+			one := restatedOne{raw: v}
+			if decodeAnyMaker(d, string(key), v, &one.Request) && !yield(string(key), one) {
+				return
+			}
+		}
+	}
+}
+
+// stillIn reports whether a request says what the field does. An effort may stand elsewhere.
+func (o *restatedOne) stillIn(req *llm.Request) bool {
+	if o.TopK != nil && (req.TopK == nil || *o.TopK != *req.TopK) || o.Reasoning != nil && req.Reasoning == nil {
+		return false
+	}
+	if o.Reasoning == nil {
+		return true
+	}
+	r := *req.Reasoning
+	if o.Reasoning.Effort == "" {
+		r.Effort = ""
+	}
+	return r == *o.Reasoning
+}
+
+// ownEffort reports whether the effort is told in a field of the maker.
+func ownEffort(e *encoder, req *llm.Request) bool {
+	maker, known := converseMakers[e.c.Quirks.ModelFields]
+	if known {
+		return maker.effort
+	}
+	for _, one := range restatedOnes(req) {
+		if one.Reasoning != nil && one.Reasoning.Effort != "" && one.stillIn(req) {
+			return true
+		}
+	}
+	return false
 }

@@ -25,7 +25,7 @@ func (c converse) encodeRequest(e *encoder, req *llm.Request, _ bool) {
 	e.unsupported(req.PresencePenalty != nil, "presence_penalty")
 	e.unsupported(req.Seed != nil, "seed")
 	fields := e.ownExtra(req.Extra)
-	for _, written := range []string{"inferenceConfig", "toolConfig", "outputConfig", "additionalModelRequestFields"} {
+	for _, written := range []string{"inferenceConfig", "toolConfig", "outputConfig", "additionalModelRequestFields", restatedFields} {
 		fields = without(fields, written)
 	}
 	e.endWith(start, fields)
@@ -78,7 +78,7 @@ func (converse) encodeInference(e *encoder, req *llm.Request) {
 
 func (converse) encodeOutputConfig(e *encoder, req *llm.Request) {
 	mark, start := e.member("outputConfig")
-	if r := req.Reasoning; r != nil && !r.Off && !converseMakers[e.c.Quirks.ModelFields].effort {
+	if r := req.Reasoning; r != nil && !r.Off && !ownEffort(e, req) {
 		e.optString("effort", r.Effort)
 	}
 	switch {
@@ -291,7 +291,7 @@ func (d *decoder) keep(req *llm.Request, key string, rest fields) {
 // decodeOutputConfig reads the schema and the effort. Where thinking is asked
 // for apart, an effort alone asks for none and stays a field of this format.
 func (c converse) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
-	if _, apart := converseMakers[d.c.Quirks.ModelFields]; !apart && says(d.get(v, "effort")) {
+	if _, apart := converseMakers[d.c.Quirks.ModelFields]; !apart && req.Reasoning == nil && says(d.get(v, "effort")) {
 		req.Reasoning = new(llm.Reasoning)
 	}
 	var rest fields
