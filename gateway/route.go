@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/breaker"
@@ -187,7 +189,11 @@ func (e *RouteError) Error() string {
 	if e.Model == "" {
 		return fmt.Sprintf("route %d: %v", e.Route+1, e.Err)
 	}
-	return fmt.Sprintf("route %d (%s): %v", e.Route+1, e.Model, e.Err)
+	name := e.Model
+	if strings.ContainsFunc(name, unicode.IsControl) { // it is for a terminal
+		name = strconv.Quote(name)
+	}
+	return fmt.Sprintf("route %d (%s): %v", e.Route+1, name, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -441,6 +441,7 @@ var goTypes = []struct{ end, is string }{
 // yamlWords are what the reader of YAML says of mistakes that people make often, in words that help.
 var yamlWords = []struct{ says, means string }{
 	{"found character '\t'", "a tab stands here; YAML is indented with spaces alone"},
+	{"tab character cannot use", "a tab stands here; YAML is indented with spaces alone"},
 	{"found a tab character", "a tab stands here; YAML is indented with spaces alone"},
 	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
 	{"could not find flow mapping end token '}'", "the settings in braces that begin here do not end; a } is missing"},
@@ -580,6 +581,9 @@ func (s *settings) problems() (list []error) {
 		wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
 	}
 	for _, name := range slices.Sorted(keys(s.Providers)) {
+		if problem := nameProblem(name); problem != "" {
+			wrong("providers", "providers: %s", problem)
+		}
 		s.Providers[name].problems(name, func(setting, format string, args ...any) {
 			wrong("providers."+name+setting, "providers: "+format, append([]any{name}, args...)...)
 		})

@@ -236,6 +236,7 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 			}
 		}
 	}
+	s.Limits.noLimits(m)
 	c.bodyWarnings(m)
 	s.routeWarnings(m)
 	c.idleTeams(m, name == "" && err == nil)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
@@ -200,7 +199,8 @@ func importLiteLLM(text []byte) (*importing, error) {
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
+		line, problem := configProblem(err)
+		return nil, fmt.Errorf("line %d: it is no YAML: %s", max(line, 1), problem)
 	}
 	in := &importing{settings: map[string]string{}, env: map[string]string{}, unsaid: map[string]string{}}
 	found, anchors := false, map[string]ast.Node{}
@@ -238,20 +238,26 @@ func (in *importing) empty() error {
 	for _, l := range in.left {
 		why = append(why, fmt.Sprintf("line %d: %s", l.line, l.text))
 	}
-	return fmt.Errorf("none of its %d models can be taken over: %s", in.models, strings.Join(why, "; "))
+	none := fmt.Sprintf("none of its %d models can", in.models)
+	if in.models == 1 {
+		none = "its one model cannot"
+	}
+	return fmt.Errorf("%s be taken over: %s", none, strings.Join(why, "; "))
 }
 
 // summary says in one line what became of the file.
 func (in *importing) summary() string {
-	text := fmt.Sprintf("%d of %d models are taken over, in %d routes", in.models-in.lost, in.models, len(in.routes))
+	be := func(n int) string { return map[bool]string{true: "is", false: "are"}[n == 1] }
+	taken := in.models - in.lost
+	text := fmt.Sprintf("%d of %s %s taken over, in %s", taken, counted(in.models, "model"), be(taken), counted(len(in.routes), "route"))
 	if in.lost > 0 {
-		text += fmt.Sprintf("; %d models are left out", in.lost)
+		text += fmt.Sprintf("; %s %s left out", counted(in.lost, "model"), be(in.lost))
 	}
 	if in.includes {
 		text += "; models of the files in include are not among them"
 	}
 	if len(in.left) > 0 {
-		text += fmt.Sprintf("; %d lines above say what is not as it was", len(in.left))
+		text += "; " + counted2(len(in.left), "line above says", "lines above say") + " what is not as it was"
 	}
 	if in.keys {
 		text += "; nobody needs a key until you set keys"
@@ -432,7 +438,7 @@ func (in *importing) named(p *liteParams, at ast.Node) (id string) {
 	case strings.ContainsAny(model, "?#"):
 		in.leave(p.model, "a model is left out: its name has a query or a fragment, which are not copied")
 	case model == "*" && called == "*" && p.base == nil && p.vendor == nil && p.key == nil:
-		in.leave(p.model, "* is asked for the model that the client names, as VENDOR/MODEL (openai/gpt-4o) in the words of this gateway; for names without a vendor, which LiteLLM knows by itself, add a route, like gpt-* to openai/gpt-*")
+		in.leave(p.model, "* is asked for the model that the client names, as VENDOR/MODEL (openai/gpt-4o) in the words of this gateway, or by the name alone where its maker is known (gpt-4o, claude-sonnet-4-5); for other names without a vendor add a route, like llama-* to groq/llama-*")
 		id = "*"
 	case model == "*" && p.vendor == nil:
 		in.leave(p.model, "a model is left out: * is every model of every vendor, and one address, key or name is not good for all; write VENDOR/*")

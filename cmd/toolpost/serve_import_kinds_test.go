@@ -69,12 +69,12 @@ var importKinds = map[string][]importRow{
 		{liteEntry("4", "model: openai/m"), `"4"`, ""},
 		{liteEntry("x", "model: openai/m, weight: 99999999"), "{model: openai/m}", "the weight of x is left out"},
 		{liteEntry("x", "model: openai/m, weight: 0.5"), "{model: openai/m, weight: 1}", ""},
-		{liteEntry("x", "model: openai/m") + liteEntry("x", "model: 'openai/*'"), "{model: openai/m}", "2 of 3 models are taken over, in 2 routes; 1 models are left out"},
+		{liteEntry("x", "model: openai/m") + liteEntry("x", "model: 'openai/*'"), "{model: openai/m}", "2 of 3 models are taken over, in 2 routes; 1 model is left out"},
 		{liteEntry("'a*b'", "model: openai/m") + "router_settings: {fallbacks: [{sure: ['a*b']}], model_group_alias: {other: 'a*b'}}\n", "model: sure", "the fallback a*b of sure leads to no other model"},
 	},
 	"aliases": {
-		{"router_settings: {model_group_alias: {one: {model: sure, hidden: true}}}\n", "    - model: one\n      hidden: true\n      to:\n        - {model: openai/gpt-4o}\n", "1 of 1 models are taken over, in 2 routes. Next"},
-		{"router_settings: {model_group_alias: {one: {model: sure, hidden: false}}}\n", "    - model: one\n      to:\n", "1 of 1 models are taken over, in 2 routes. Next"},
+		{"router_settings: {model_group_alias: {one: {model: sure, hidden: true}}}\n", "    - model: one\n      hidden: true\n      to:\n        - {model: openai/gpt-4o}\n", "1 of 1 model is taken over, in 2 routes. Next"},
+		{"router_settings: {model_group_alias: {one: {model: sure, hidden: false}}}\n", "    - model: one\n      to:\n", "1 of 1 model is taken over, in 2 routes. Next"},
 		{"router_settings: {model_group_alias: {one: {model: sure, odd: 1}}}\n", "model: one", "odd of the alias one is not taken over"},
 		{"router_settings: {model_group_alias: {\"one\": sure, two: one}}\n", "model: two", ""},
 		{"router_settings: {model_group_alias: {one: {hidden: true}}}\n", "model: sure", "the alias one is left out: it names no model"},
@@ -112,5 +112,5 @@ func TestImportsPassTheCheck(t *testing.T) {
 		}
 	}
 	writeFile(t, file, "model_list:\n"+liteEntry("'a*b'", "model: openai/m"))
-	must(t, toolpost(t, "", "serve", "import", file), 1, "none of its 1 models can be taken over: line 2: a model is left out (a*b): a * may only")
+	must(t, toolpost(t, "", "serve", "import", file), 1, "its one model cannot be taken over: line 2: a model is left out (a*b): a * may only")
 }

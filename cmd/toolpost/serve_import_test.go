@@ -100,7 +100,7 @@ func TestServeImport(t *testing.T) {
 		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over: it is a limit of the vendor's",
 		":15: api_key is not copied: put the key into GPT_API_KEY", ":16: api_version is not taken over",
 		":34: a model is left out: its api_base has a user or a password in it", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
-		"7 of 8 models are taken over, in 6 routes; 1 models are left out",
+		"7 of 8 models are taken over, in 6 routes; 1 model is left out",
 	} {
 		if !strings.Contains(got.errOut, line) {
 			t.Errorf("it does not say %q:\n%s", line, got.errOut)
@@ -130,7 +130,7 @@ func TestServeImportOf(t *testing.T) {
 		return "  - {model_name: " + name + ", litellm_params: {" + params + "}" + more + "}\n"
 	}
 	for _, test := range []struct{ config, writes, says string }{
-		{entry("c", "model: claude-3-5-sonnet-20240620", ""), "{model: anthropic/claude-3-5-sonnet-20240620}", "1 of 1 models are taken over"},
+		{entry("c", "model: claude-3-5-sonnet-20240620", ""), "{model: anthropic/claude-3-5-sonnet-20240620}", "1 of 1 model is taken over"},
 		{entry("g", "model: gemini-2.5-pro", ""), "{model: gemini/gemini-2.5-pro}", "LiteLLM asks Vertex AI"},
 		{entry("k", "model: command-r-plus", ""), "{model: cohere/command-r-plus}", ""},
 		{entry("o", "model: gpt-4o-mini", ""), "{model: openai/gpt-4o-mini}", ""},
@@ -141,10 +141,10 @@ func TestServeImportOf(t *testing.T) {
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: os.environ/GPU_KEY", ""), "gpu-key: {base_url: \"http://gpu2:8000/v1\", wire: chat, key_env: \"GPU_KEY\"}", ""},
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: sk-abcdefghijklmnopqrst", ""), "{model: \"http://gpu2:8000/v1#m\"}", "this server is asked without a key"},
 		{entry("x", "model: gpt-4o", "") + entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1?api_key=sk-abcdefghijklmnopqrst'", ""), "openai/gpt-4o", "its api_base has a query or a fragment"},
-		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "  bedrock-eu-central-1: {like: bedrock, region: eu-central-1}", "1 of 1 models are taken over, in 1 routes. Next"},
+		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "  bedrock-eu-central-1: {like: bedrock, region: eu-central-1}", "1 of 1 model is taken over, in 1 route. Next"},
 		{entry("w", "model: sim, weight: 0", "") + entry("w", "model: gpt-4o", ""), "{model: openai/sim, weight: 0}", ""},
 		{entry("x", "model: gpt-4o", "") + "litellm_settings: {cache: true}\nrouter_settings: {model_group_alias: {y: x}}\n", "    - model: y\n      to:\n        - {model: openai/gpt-4o}\n      cache: 10m\n", ""},
-		{entry("x", "model: gpt-4o", "") + entry("z", "model: watsonx/q", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "1 of 2 models are taken over, in 1 routes; 1 models are left out"},
+		{entry("x", "model: gpt-4o", "") + entry("z", "model: watsonx/q", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "1 of 2 models is taken over, in 1 route; 1 model is left out"},
 		{entry("x", "model: gpt-4o", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "limits: {time: 10m"},
 	} {
 		writeFile(t, file, "model_list:\n"+test.config)
@@ -157,7 +157,7 @@ func TestServeImportOf(t *testing.T) {
 	}
 	for config, says := range map[string]string{
 		"model_list: hello\n":                    "its model_list is no list of models",
-		"model_list:\n  - {model_name: x}\n":     "none of its 1 models can be taken over: line 2: a model is left out: it has no litellm_params",
+		"model_list:\n  - {model_name: x}\n":     "its one model cannot be taken over: line 2: a model is left out: it has no litellm_params",
 		"model_list:\n" + entry("z", "a: b", ""): "its litellm_params have no model",
 	} {
 		writeFile(t, file, config)

@@ -28,7 +28,7 @@ func TestServeRefusesWhatCannotBe(t *testing.T) {
 	writeFile(t, file, "\ufeffgateway:\n"+goodRoute)
 	must(t, toolpost(t, "", "serve", "--check", "--config", file), 0, "the routes are in order")
 	writeFile(t, file, "\ufeffmodel_list:\n"+liteEntry("a", "model: openai/gpt-4o"))
-	if got := toolpost(t, "", "serve", "import", file); got.code != 0 || !strings.Contains(got.errOut, "1 of 1 models") {
+	if got := toolpost(t, "", "serve", "import", file); got.code != 0 || !strings.Contains(got.errOut, "1 of 1 model") {
 		t.Errorf("a file with a mark is not imported: %s%s", got.out, got.errOut)
 	}
 }

@@ -168,7 +168,10 @@ func (m *mistakes) line(path string) int {
 func (m *mistakes) split(check bool) (wrong, said []mistake) {
 	slices.SortStableFunc(m.list, func(a, b mistake) int { return a.Line - b.Line })
 	for i := range m.list {
-		m.list[i].Warning = m.list[i].Warning || check && m.list[i].missing
+		if x := &m.list[i]; check && x.missing && !x.Warning {
+			x.Warning = true
+			x.Problem += "; serve does not start without it"
+		}
 		if x := m.list[i]; x.Warning {
 			said = append(said, x)
 		} else {

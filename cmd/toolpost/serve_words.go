@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolpost/toolpost/gateway"
 )
@@ -12,22 +13,40 @@ import (
 // liteSections are what a configuration of LiteLLM's proxy has at its top.
 var liteSections = []string{"model_list", "litellm_settings", "general_settings", "router_settings"}
 
-// wordProblems refuses names with spaces at their ends, which no client asks for, and numbers where a word is expected.
+// nameProblem says why no client asks for a name as it stands in the file, and no vendor knows it, "" if one may.
+func nameProblem(name string) string {
+	ref := variableIn.FindString(name)
+	switch {
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Sprintf("%q has characters that cannot be seen; take them away", name)
+	case strings.TrimSpace(name) != name:
+		return fmt.Sprintf("%q has spaces at its ends, and no model is called so; take them away", name)
+	case ref != "":
+		return fmt.Sprintf("variables are not replaced here, and %s would be part of the name; write the name itself", ref)
+	}
+	return ""
+}
+
+// wordProblems refuses names that nobody can mean, and numbers where a word is expected.
 func (c gatewayConfig) wordProblems() error {
 	var list []error
 	for i, r := range c.Routes {
 		wrong := func(setting, format string, args ...any) {
 			list = append(list, &gateway.RouteError{Route: i, Model: r.Model, Setting: setting, Err: fmt.Errorf(format, args...)})
 		}
-		spaced := func(setting, name string) {
-			if strings.TrimSpace(name) != name {
-				wrong(setting, "%q has spaces at its ends, and no model is called so; take them away", name)
+		named := func(setting, name string) {
+			if problem := nameProblem(name); problem != "" {
+				wrong(setting, "%s", problem)
 			}
 		}
-		spaced("model", r.Model)
+		named("model", r.Model)
 		for k, u := range r.To {
-			spaced(fmt.Sprintf("to[%d].model", k), u.Model)
+			named(fmt.Sprintf("to[%d].model", k), u.Model)
 		}
+		for k, name := range r.Fallback {
+			named(fmt.Sprintf("fallback[%d]", k), name)
+		}
+		named("pass_team", r.PassTeam)
 		if r.Thinking != "" && strings.Trim(r.Thinking, "0123456789.-") == "" {
 			wrong("thinking", "%q is no word for how much to think, like off, low, medium or high", r.Thinking)
 		}
@@ -76,4 +95,16 @@ func circle(next map[string]routeConfig, first string, way []string, seen map[st
 		}
 	}
 	return nil
+}
+
+// noLimits warns of limits that are switched off: one who writes less than 0 may have meant something else.
+func (l limitsConfig) noLimits(m *mistakes) {
+	for _, row := range []struct {
+		name  string
+		value int64
+	}{{"bytes", l.Bytes}, {"text", l.Text}, {"thinking", l.Thinking}, {"events", l.Events}, {"time", int64(l.Time)}, {"idle", int64(l.Idle)}} {
+		if row.value < 0 {
+			m.warn("limits."+row.name, "less than 0 means no limit: an answer that does not end is not given up for it; leave it out for the default")
+		}
+	}
 }

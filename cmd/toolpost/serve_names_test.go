@@ -1,0 +1,77 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheckOfNames: names that no client asks for and no vendor knows are refused: with a variable, which is not replaced, or with characters
+// that cannot be seen. These reach no terminal.
+func TestCheckOfNames(t *testing.T) {
+	bare(t, nil)
+	const to = "to: [{model: sim/offline}]"
+	for _, c := range []struct{ config, says string }{
+		{"gateway:\n  routes:\n    - {model: '${NAME}', " + to + "}\n", ":3: gateway.routes[0].model: route 1 (${NAME}): variables are not replaced here, and ${NAME} would be part of the name"},
+		{"gateway:\n  routes:\n    - {model: a, to: [{model: 'openai/${NAME}'}]}\n", ":3: gateway.routes[0].to[0].model: route 1 (a): variables are not replaced here"},
+		{"gateway:\n  routes:\n    - {model: a, " + to + ", fallback: ['${NAME}']}\n", "gateway.routes[0].fallback[0]: route 1 (a): variables are not replaced here"},
+		{"gateway:\n  keys: sqlite:k.db\n  routes:\n    - {model: a, " + to + ", pass: [files], pass_team: '${TEAM}'}\n", "gateway.routes[0].pass_team: route 1 (a): variables are not replaced here"},
+		{"gateway:\n  routes:\n    - {model: \"a\\eb\", " + to + "}\n", `route 1 ("a\x1bb"): "a\x1bb" has characters that cannot be seen`},
+		{"gateway:\n  routes:\n    - {model: a, to: [{model: \"sim/off\\0line\"}]}\n", `"sim/off\x00line" has characters that cannot be seen`},
+		{"providers: {'${GPU}': {base_url: 'http://g.example.org/v1'}}\ngateway:\n  routes:\n    - {model: a, " + to + "}\n", ":1: providers: providers: variables are not replaced here, and ${GPU}"},
+	} {
+		said, err := checked(t, c.config)
+		if err == nil || !strings.Contains(said, c.says) || strings.ContainsAny(said, "\x1b\x00") {
+			t.Errorf("%s: %v\n%s", c.config, err, said)
+		}
+	}
+}
+
+// TestCheckOfLimits: a limit that is less than 0 is none, which is said.
+func TestCheckOfLimits(t *testing.T) {
+	bare(t, nil)
+	const routes = "gateway: {routes: [{model: a, to: [{model: sim/offline}]}]}\n"
+	said, err := checked(t, "limits:\n  idle: -5m\n  text: -1\n"+routes)
+	if err != nil || !strings.Contains(said, ":2: warning: limits.idle: less than 0 means no limit") || !strings.Contains(said, ":3: warning: limits.text: less than 0 means no limit") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if said, err := checked(t, "limits: {idle: 5m, time: 1h}\n"+routes); err != nil || strings.Contains(said, "limits") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestCheckSaysThatServeDoesNotStart: a check runs where variables are not, so it warns of one that is missing; that serve refuses to start
+// without it is part of the warning.
+func TestCheckSaysThatServeDoesNotStart(t *testing.T) {
+	bare(t, nil)
+	for _, name := range []string{"AZURE_OPENAI_ENDPOINT", "AWS_REGION", "TOOLPOST_ADMIN_KEY"} {
+		t.Setenv(name, "")
+	}
+	for model, variable := range map[string]string{"azure/gpt-4o": "AZURE_OPENAI_ENDPOINT", "bedrock/amazon.nova-lite-v1:0": "AWS_REGION"} {
+		config := "gateway:\n  routes:\n    - {model: a, to: [{model: '" + model + "'}]}\n"
+		said, err := checked(t, config)
+		if want := "its address needs " + variable + " to be set; serve does not start without it"; err != nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %v\n%s", model, err, said)
+		}
+		file := filepath.Join(t.TempDir(), "c.yaml")
+		writeFile(t, file, config)
+		if got := toolpost(t, "", "serve", "--addr", "127.0.0.1:0", "--config", file); got.code != 1 || !strings.Contains(got.errOut, variable) || strings.Contains(got.errOut, "does not start") {
+			t.Errorf("%s: exit %d: %s", model, got.code, got.errOut)
+		}
+	}
+	if said, err := checked(t, "gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:8232\n  routes:\n    - {model: a, to: [{model: sim/offline}]}\n"); err != nil || !strings.Contains(said, "TOOLPOST_ADMIN_KEY; serve does not start without it") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestImportOfTabs: a tab in a file of LiteLLM's is named with its line, as it is in ours.
+func TestImportOfTabs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	for text, line := range map[string]string{
+		"model_list:\n\t- model_name: a\n": "line 2", "model_list:\n  - model_name: a\n    litellm_params:\n    \tmodel: openai/m\n": "line 4",
+		"model_list:\n  -\tmodel_name: a\n    litellm_params: {model: openai/m}\n": "line 2",
+	} {
+		writeFile(t, file, text)
+		must(t, toolpost(t, "", "serve", "import", file), 1, line+": it is no YAML: a tab stands here; YAML is indented with spaces alone")
+	}
+}
