@@ -156,6 +156,7 @@ func (m *Model) options(j *job) error {
 	m.limit(j)
 	m.sampling(j)
 	m.thinking(j)
+	m.bound(j)
 	if !j.asIs {
 		m.keepThinking(j)
 	}

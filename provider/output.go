@@ -61,7 +61,13 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 // mustClose reports whether the vendor would hold an answer only to a schema whose objects are all
 // closed, which this one cannot be: "additionalProperties must be explicitly set to false".
 func (m *Model) mustClose(s schema.Schema) bool {
-	return len(s) > 0 && m.vendor.schemas() == schema.Anthropic && m.strict() && !m.client.narrowed.get(s, schema.Anthropic, true).Strict
+	return len(s) > 0 && m.vendor.schemas() == schema.Anthropic && m.closesOutput() && !m.client.narrowed.get(s, schema.Anthropic, true).Strict
+}
+
+// closesOutput reports whether answers are held to schemas of the vendor's strict mode: where it has one, and where it takes
+// no others.
+func (m *Model) closesOutput() bool {
+	return m.strict() || m.bounds().ClosedOutput && m.vendor.schemas() == schema.Anthropic && m.info.JSONSchema.Support == catalog.Yes
 }
 
 // planOutput asks for an answer that matches the schema of the request.
@@ -81,7 +87,7 @@ func (m *Model) planOutput(j *job) error {
 	way, why := m.outputWay(j)
 	j.route.Output = way
 	j.route.because("output: %s", why)
-	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (m.strict() || way == OutputConstrained && m.vendor.Strict) // else nothing is weakened
+	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (m.closesOutput() || way == OutputConstrained && m.vendor.Strict) // else nothing is weakened
 	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), strict)
 	if n.err != nil {
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", n.err)}

@@ -123,6 +123,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.boundTexts(j)
 	if output := m.readOutput(j, req); output != nil {
 		j.reads(emulate.EachAnswer(output))
 	}

@@ -30,6 +30,10 @@ var converseProperties = Properties{
 	Count:       TokenCount{"model/{model}/count-tokens", "inputTokens"},
 	SystemFirst: true, UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
 	Signature: "signature",
+	Bounds: map[string]RequestBounds{
+		"":       {SeenText: true, DescribedDocuments: true, ClosedOutput: true},
+		"claude": {SeenText: true, DescribedDocuments: true, ClosedOutput: true, MaxTemperature: 1, SeenStops: true, TrimmedEnd: true},
+	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",
 		llm.NotFound: "ResourceNotFoundException", llm.TooLong: "ValidationException", llm.Unsupported: "ValidationException",

@@ -75,6 +75,9 @@ type Properties struct {
 	Signature string
 	// Thinking are the demands on a request whose model thinks.
 	Thinking ThinkingRules
+	// Bounds are what the maker of the format refuses requests for, by family of models: those of "" are of all families
+	// that have none of their own. Who only copies the format may take more.
+	Bounds map[string]RequestBounds
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
 	// ErrorForms are errors that the vendor sends otherwise than with that code and the usual
