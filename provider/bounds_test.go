@@ -38,7 +38,9 @@ func turnsOf(turns ...string) []llm.Message {
 }
 
 func boundedRequests() []bounded {
-	hot := func(f float64) llm.Request { return llm.Request{Messages: turnsOf("hi"), Temperature: &f, MaxTokens: 100} }
+	hot := func(f float64) llm.Request {
+		return llm.Request{Messages: turnsOf("hi"), Temperature: &f, MaxTokens: 100}
+	}
 	stops := func(s ...string) llm.Request { return llm.Request{Messages: turnsOf("hi"), Stop: s, MaxTokens: 100} }
 	talk := func(turns ...string) llm.Request { return llm.Request{Messages: turnsOf(turns...), MaxTokens: 100} }
 	short := llm.Request{Messages: turnsOf("hi"), MaxTokens: 5}

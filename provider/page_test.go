@@ -166,7 +166,7 @@ address of his (Claude's also to Vertex and Bedrock), and to nobody else. What a
 - Anthropic demands a limit for each answer. Without one in the request it is all that the model gives, or what its window leaves; that is
   said once.
 
-` + pageLimits + `## What a server really does
+` + pageBounds + pageLimits + `## What a server really does
 
 The catalogue knows models, not servers: the same weights take tools on one host and ignore them on another. A probe asks
 at most 20 cheap questions, writes what it finds into your models.yaml with the date, and from then on that decides how the
@@ -189,6 +189,27 @@ $ toolpost models show ollama/qwen3:8b
 …
 ` + "```" + `
 `
+
+// pageBounds is written with ~ for `.
+var pageBounds = strings.ReplaceAll(`## Requests that vendors refuse
+
+What a vendor refuses although its format can say it is changed in requests that are written for it (~wire.RequestBounds~); a client who speaks the vendor's own format, and
+whose request passes as it is, gets the vendor's own answer. Each change but that of blank instructions is a warning:
+
+| vendor | refuses | is sent |
+|---|---|---|
+| Claude, also on Bedrock and Vertex | a temperature above 1 | 1 |
+| | a stop sequence that is only white space | the others |
+| | a last turn of the model's own that ends in white space | the turn without it |
+| OpenAI, Azure | more than 4 stop sequences (chat) | the first 4 |
+| | a limit below 16 tokens (Responses) | 16 |
+| | any JSON (~json_object~) where no message has the word; ~instructions~ are none in Responses | "Answer in JSON." before all messages |
+| Gemini | more than 5 stop sequences | the first 5 |
+| Messages, Converse | blank instructions, a blank turn of the user | nothing; "(This message is empty.)" where the turns before and after it are the model's |
+| Converse | a document without text | "See the document." beside it |
+| | a schema of the answer with open objects | the schema closed, as for Anthropic; one that has to stay open is the arguments of a tool |
+
+`, "~", "`")
 
 // pageLimits is written with ' for `.
 var pageLimits = strings.ReplaceAll(`## Answers without end
