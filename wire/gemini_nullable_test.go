@@ -16,7 +16,7 @@ func TestNullable(t *testing.T) {
 		`{"nullable":true,"anyOf":[{"type":"STRING"},{"type":"INTEGER"}]}`:              `{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`,
 		`{"any_of":[{"type":"STRING","nullable":true},{"type":"NULL"}]}`:                `{"anyOf":[{"type":["string","null"]},{"type":"null"}]}`,
 		`{"anyOf":[{"type":"STRING"},{"type":"NULL"}],"nullable":true}`:                 `{"anyOf":[{"type":"string"},{"type":"null"}]}`,
-		`{"ref":"#/defs/A","nullable":true}`:                                            `{"anyOf":[{"ref":"#/defs/A"},{"type":"null"}]}`,
+		`{"ref":"#/defs/A","nullable":true}`:                                            `{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]}`,
 		`{"nullable":true}`:                                                             `{}`,
 		`{"type":"OBJECT","nullable":true,"properties":{"nullable":{"type":"STRING"}}}`: `{"type":["object","null"],"properties":{"nullable":{"type":"string"}}}`,
 		`{"type":"ARRAY","items":{"type":"INTEGER","nullable":true}}`:                   `{"type":"array","items":{"type":["integer","null"]}}`,

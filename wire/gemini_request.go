@@ -483,7 +483,7 @@ func (gemini) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
 }
 
 // openAPISchema turns the vendor's own kind of schema into JSON Schema: the
-// names of types in lower case, and null as a type.
+// names of types in lower case, null as a type, and references as JSON Schema writes them.
 func openAPISchema(v []byte) []byte {
 	var w js.Writer
 	writeSchema(&w, v, true)
@@ -541,19 +541,37 @@ func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
 			writeChoice(w, name, val)
 		case schema && slices.Contains(valueWords, name):
 			w.RawField(name, val)
+		case schema && referWords[name] != "" && camelGet(v, referWords[name]) == nil:
+			writeReference(w, referWords[name], val)
 		default:
 			w.AnyKey(schemaKey(schema, name, key))
-			writeSchema(w, val, !schema || name != "properties" && name != "defs")
+			writeSchema(w, val, !schema || !slices.Contains(namingWords, name))
 		}
 	}
 	w.End()
 }
 
-// choiceWords are the keywords that list what is allowed, and valueWords those that hold no schemas.
+// choiceWords are the keywords that list what is allowed, valueWords those that hold no schemas, and namingWords those whose
+// members are names. referWords are the words of JSON Schema for the vendor's own.
 var (
 	choiceWords = []string{"enum", "anyOf", "oneOf"}
 	valueWords  = []string{"enum", "default", "example", "required", "propertyOrdering"}
+	namingWords = []string{"properties", "defs", "$defs", "definitions"}
+	referWords  = map[string]string{"ref": "$ref", "defs": "$defs"}
 )
+
+// writeReference writes a reference, or the definitions that references name.
+func writeReference(w *js.Writer, word string, v []byte) {
+	w.AnyKey(word)
+	switch to, defined := strings.CutPrefix(js.Text(v), "#/defs/"); {
+	case word == "$defs":
+		writeSchema(w, v, false)
+	case js.Kind(v) == '"' && defined:
+		w.Text("#/$defs/" + to)
+	default:
+		w.Raw(v)
+	}
+}
 
 // writeChoice copies a list of what is allowed, with null.
 func writeChoice(w *js.Writer, name string, list []byte) {
