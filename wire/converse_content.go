@@ -415,7 +415,7 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 			r.CallID = d.str(val)
 		case "content":
 			for el := range d.objects(val) {
-				r.Parts = append(r.Parts, c.decodeBlock(d, el))
+				r.Parts = append(r.Parts, c.decodeResultPart(d, el))
 			}
 		case "status":
 			r.Failed = d.text(val) == "error"
@@ -438,6 +438,15 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 		}
 	}
 	return r
+}
+
+// decodeResultPart reads a block of a result. Blocks that only messages hold are kept as they are.
+func (c converse) decodeResultPart(d *decoder, v []byte) llm.Part {
+	switch p := c.decodeBlock(d, v).(type) {
+	case llm.Text, llm.Media:
+		return p
+	}
+	return d.opaque(v)
 }
 
 // hostedResultName is the tool whose result has a type, like

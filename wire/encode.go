@@ -243,6 +243,24 @@ func (e *encoder) opaque(t llm.Text) (json.RawMessage, bool) {
 	return raw, true
 }
 
+// resultParts returns the text and media of a result, for formats whose results hold nothing else, and names what it leaves out.
+func (e *encoder) resultParts(parts []llm.Part) []llm.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		switch p := p.(type) {
+		case llm.Text:
+			raw, opaque := e.opaque(p)
+			if raw != nil {
+				e.lost(llm.Ignored, "opaque part", "results of the "+e.c.Format+" format hold text and media")
+			}
+			return opaque
+		case llm.Media:
+			return false
+		}
+		e.lost(llm.Ignored, "part", "results of the "+e.c.Format+" format hold text and media")
+		return true
+	})
+}
+
 // foreignPart says what a part is that another format decoded without understanding it.
 func foreignPart(s llm.State) string {
 	what := "a part"
