@@ -61,13 +61,21 @@ func (d *decoder) document(body []byte) ([]byte, bool) {
 	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
 	case d.asking && !utf8.Valid(v):
-		d.err = errors.New("the body is not UTF-8")
+		d.err = errors.New(d.whole() + " is not UTF-8")
 	case !d.valid(v):
-		d.err = errors.New(syntaxProblem(v))
+		d.err = errors.New(d.whole() + " " + syntaxProblem(v))
 	case js.Kind(v) != '{':
-		d.err = errors.New("the body is not a JSON object")
+		d.err = errors.New(d.whole() + " is not a JSON object")
 	}
 	return v, d.err == nil
+}
+
+// whole is what a body is for people: whose it is decides who has to mend it.
+func (d *decoder) whole() string {
+	if d.asking {
+		return "the body of the request"
+	}
+	return "the body of the answer"
 }
 
 // syntaxProblem says where a text stops being JSON.
@@ -77,11 +85,11 @@ func syntaxProblem(v []byte) string {
 	var syntax *json.SyntaxError
 	switch {
 	case len(v) == 0:
-		return "the body is empty"
+		return "is empty"
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("the body is not JSON: %v at byte %d", err, syntax.Offset)
+		return fmt.Sprintf("is not JSON: %v at byte %d", err, syntax.Offset)
 	}
-	return fmt.Sprintf("the body is not JSON: %v", err)
+	return fmt.Sprintf("is not JSON: %v", err)
 }
 
 // want notes that v is not what it should be.
@@ -91,7 +99,7 @@ func (d *decoder) want(v []byte, what string) {
 	}
 	path := js.Path(d.body, cap(d.body)-cap(v))
 	if path == "" {
-		path = "the body"
+		path = d.whole()
 	}
 	d.err = fmt.Errorf("%s must be %s", path, what)
 }
