@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -197,16 +198,26 @@ func say(w http.ResponseWriter, status int, text string) {
 func (l *Live) Metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		out := bufio.NewWriter(w)
-		g := l.now.Load()
-		for _, m := range g.meters.all() {
-			m.write(out)
-		}
-		for _, now := range append(g.gauges(), processGauges()...) {
-			now.write(out)
-		}
-		_ = out.Flush() // whoever asked may be gone
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(opsTime)) // a server without deadlines has its own bounds
+		_, _ = w.Write(l.now.Load().metrics())                                      // whoever asked may be gone
 	})
+}
+
+// opsTime is how long whoever asks for metrics may take to read them.
+const opsTime = 30 * time.Second
+
+// metrics are written before they are sent: what counts is locked meanwhile, and a client may read as slowly as it likes.
+func (g *Gateway) metrics() []byte {
+	var text bytes.Buffer
+	out := bufio.NewWriter(&text)
+	for _, m := range g.meters.all() {
+		m.write(out)
+	}
+	for _, now := range append(g.gauges(), processGauges()...) {
+		now.write(out)
+	}
+	_ = out.Flush()
+	return text.Bytes()
 }
 
 // gauges are what can be said of this moment.
