@@ -141,11 +141,11 @@ func (x *exchange) used() llm.Usage {
 func (x *exchange) end(err error) {
 	x.observed(err)
 	attrs := make([]slog.Attr, 0, 20)
-	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.withoutKeys(x.r.URL.Path)), slog.Duration("took", time.Since(x.start)))
+	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.logged(x.r.URL.Path)), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
 		used := x.used()
-		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.withoutKeys(x.name)), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
+		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.logged(x.name)), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
 			slog.Int("input_tokens", used.Input), slog.Int("output_tokens", used.Output),
 			slog.Int("warnings", len(x.told)+x.unsaid), slog.Int("invalid_calls", x.invalid))
 	}
@@ -153,11 +153,14 @@ func (x *exchange) end(err error) {
 		err = fmt.Errorf("%w (%w)", errEnding, err)
 	}
 	if err != nil {
-		x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", x.withoutKeys(err.Error())))...)
+		x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", x.logged(err.Error())))...)
 		return
 	}
 	x.settings.Log.LogAttrs(x.ctx(), slog.LevelInfo, "request", attrs...)
 }
+
+// logged returns a text as it may stand in the log: clients write parts of it, and choose how long they are.
+func (x *exchange) logged(text string) string { return x.withoutKeys(vendorapi.Brief(text)) }
 
 // withoutKeys returns a text for the log without the keys that a client wrote where none belong.
 func (x *exchange) withoutKeys(text string) string {
@@ -698,15 +701,14 @@ func (x *exchange) ways(name string) ([]way, error) {
 		return nil, x.noModel(name)
 	}
 	x.tally.route = first.Model
+	if err := x.mayTake(first); err != nil {
+		return nil, err
+	}
 	var list []way
 	var problem error
 	seen := map[*route]bool{}
 	add := func(r *route, name string) {
 		seen[r] = true
-		if err := x.mayTake(r); err != nil {
-			problem = err
-			return
-		}
 		star := strings.TrimPrefix(name, r.prefix)
 		for _, u := range r.inOrder() {
 			m, err := u.open(&x.settings, star)
@@ -719,7 +721,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 	}
 	add(first, name)
 	for _, other := range first.Fallback {
-		if r := x.find(other, x.Codec.Format); r != nil && !seen[r] && len(seen) <= maxFallbacks {
+		if r := x.find(other, x.Codec.Format); r != nil && !seen[r] && len(seen) <= maxFallbacks && x.mayTake(r) == nil {
 			add(r, other)
 		}
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -44,7 +43,7 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 		case strings.HasPrefix(scheme, signed4):
 			err = errSigned
 		case scheme != "":
-			err = fmt.Errorf("the key stands in Authorization as %.20q, not as Bearer", scheme)
+			err = errors.New("the key stands in Authorization without the word Bearer before it") // it may be the key, so it is not told
 		}
 	}
 	r.Header.Del("Authorization")

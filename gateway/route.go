@@ -283,6 +283,9 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 		add("health", fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health))
 	}
 	switch {
+	case strings.Contains(u.Model, "?") && !strings.Contains(u.Model, "://"):
+		add("model", errors.New("a name of a model has no ? in it; keys stand in variables, because the names of upstreams are told in metrics, warnings and the log"))
+		return up
 	case u.Model == "":
 		add("model", errors.New("it names no model; say who answers, like ollama/qwen3:8b"))
 		return up

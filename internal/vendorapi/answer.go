@@ -20,11 +20,30 @@ func WriteJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
 }
 
+// maxTold bounds what is said of an error: parts of it are what a client or an upstream wrote.
+const maxTold = 4 << 10
+
+// Brief returns a text without its middle if it is too long to be told.
+func Brief(text string) string {
+	if len(text) <= maxTold {
+		return text
+	}
+	const end = maxTold / 8
+	return strings.ToValidUTF8(text[:maxTold-end], "") + fmt.Sprintf(" … (%d bytes are left out) … ", len(text)-maxTold) + strings.ToValidUTF8(text[len(text)-end:], "")
+}
+
 // Fail answers with an error in the words of the client's format.
 func Fail(w http.ResponseWriter, codec wire.Codec, err error) {
 	var known *llm.Error
 	if !errors.As(err, &known) {
 		known = &llm.Error{Op: "server", Kind: llm.KindOf(err), Err: err}
+	}
+	if known.Err != nil {
+		if text := known.Err.Error(); Brief(text) != text {
+			short := *known
+			short.Err = errors.New(Brief(text))
+			known = &short
+		}
 	}
 	status, body := codec.EncodeError(known)
 	header := w.Header()

@@ -1,0 +1,59 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// TestLongNamesAreToldInBrief checks that a name as long as a body may be does not come back, and does not fill the log.
+func TestLongNamesAreToldInBrief(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	for format := range roots {
+		resp, body := g.send(t, format, question(strings.Repeat("m", 50_000)), false, bearerOf(key))
+		if resp.StatusCode < 400 || len(body) > 10_000 {
+			t.Errorf("%s: %d, %d bytes", format, resp.StatusCode, len(body))
+		}
+	}
+	if n := len(g.told()); n > 100_000 {
+		t.Errorf("the log has %d bytes", n)
+	}
+}
+
+// TestKeysWithoutBearer checks that a key without the word before it is neither told nor logged.
+func TestKeysWithoutBearer(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	resp, body := g.send(t, wire.Chat, question("chat"), false, func(r *http.Request) { r.Header.Set("Authorization", key) })
+	if resp.StatusCode != 401 || !strings.Contains(body, "without the word Bearer") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if secret := key[len(key)-26:][:4]; strings.Contains(body+g.told(), secret) {
+		t.Errorf("a part of the key is told: %s %s", body, g.told())
+	}
+}
+
+// TestRoutesThatAKeyMayNotUse checks that such a route is refused, also if it falls back to one that the key may use.
+func TestRoutesThatAKeyMayNotUse(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{Routes: []string{"chat"}})
+	if resp, body := g.send(t, wire.Chat, question("falls"), false, bearerOf(key)); resp.StatusCode != 403 {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if resp, body := g.send(t, wire.Chat, question("chat"), false, bearerOf(key)); resp.StatusCode != 200 {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+// TestNamesWithQueries checks that a route leads to no name with a query, which may hold a key.
+func TestNamesWithQueries(t *testing.T) {
+	_, err := gateway.New(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/x?key=sk-1")}})
+	if err == nil || !strings.Contains(err.Error(), "no ?") || strings.Contains(err.Error(), "sk-1") {
+		t.Error(err)
+	}
+}
