@@ -418,6 +418,10 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
 			a.fail(w, bad("since: %v", err))
 			return
 		}
+		if access.PartOfDay(query.Get("since")) {
+			a.fail(w, bad("since: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; /admin/requests lists single requests with their time", time.Now().UTC().Format(time.DateOnly)))
+			return
+		}
 	}
 	only, err := a.picked(r)
 	if err != nil {

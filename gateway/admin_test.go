@@ -81,6 +81,7 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?team=ops", "", 404, "it is not there")
 	do("GET", "/admin/requests?by=team", "", 400, "by")
 	do("GET", "/admin/usage?since=30d", "", 200)
+	do("GET", "/admin/usage?since=5h", "", 400, "kept by day")
 	id, first = made(do("POST", "/admin/keys", `{"team":"grey","models":["chat"]}`, 200))
 	do("PATCH", "/admin/keys/"+id, `{"models":["other"],"limits":["requests/day=10"],"expires":"30d"}`, 200, `"models":["other"]`, `"limits":["requests/day=10"]`, `"expires":`)
 	asks(first, 403)

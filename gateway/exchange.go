@@ -543,7 +543,7 @@ func (x *exchange) sayBeyond() {
 		all = append(all, warningText(w))
 	}
 	x.w.Header().Add(WarningHeader, warningText(llm.Warning{Code: llm.Degraded, Feature: "warnings",
-		Detail: fmt.Sprintf("%d more are in the log, about %s", x.unsaid, strings.Join(features, ", "))}))
+		Detail: fmt.Sprintf("%d more, of which the log has %d, about %s", x.unsaid, len(all), strings.Join(features, ", "))}))
 	x.settings.Log.Warn("more warnings than the header has room for", "id", x.id, "warnings", all)
 }
 

@@ -264,6 +264,19 @@ func (r ModelRoute) check(add func(string, error)) {
 // maxWeight bounds the weight of an upstream.
 const maxWeight = 1_000_000
 
+// misnamed says what is wrong with the name of an upstream, whoever has models of that name.
+func (r *route) misnamed(model string) error {
+	switch {
+	case model == "":
+		return errors.New("it names no model; say who answers, like ollama/qwen3:8b")
+	case strings.Contains(model, "?") && !strings.Contains(model, "://"):
+		return errors.New("a name of a model has no ? in it; keys stand in variables, because the names of upstreams are told in metrics, warnings and the log")
+	case strings.Contains(model, "*") && !r.star:
+		return fmt.Errorf("the * of %s stands for nothing: the name of the route has none", model)
+	}
+	return nil
+}
+
 // newUpstream makes an upstream of a route ready for use.
 func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err error)) *upstream {
 	up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
@@ -282,17 +295,11 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 	if u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second) {
 		add("health", fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health))
 	}
-	switch {
-	case strings.Contains(u.Model, "?") && !strings.Contains(u.Model, "://"):
-		add("model", errors.New("a name of a model has no ? in it; keys stand in variables, because the names of upstreams are told in metrics, warnings and the log"))
+	if err := r.misnamed(u.Model); err != nil {
+		add("model", err)
 		return up
-	case u.Model == "":
-		add("model", errors.New("it names no model; say who answers, like ollama/qwen3:8b"))
-		return up
-	case up.star && !r.star:
-		add("model", fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model))
-		return up
-	case up.star:
+	}
+	if up.star {
 		var wrong *provider.AddressError
 		if _, err := g.settings.Open(strings.Replace(u.Model, "*", "x", 1), up.Way); errors.As(err, &wrong) {
 			add("model", err) // whatever the * stands for

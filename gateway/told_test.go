@@ -57,3 +57,16 @@ func TestNamesWithQueries(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEncodedBodies checks that a compressed body is refused by its name.
+func TestEncodedBodies(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	resp, body := g.send(t, wire.Chat, question("chat"), false, func(r *http.Request) {
+		bearerOf(key)(r)
+		r.Header.Set("Content-Encoding", "gzip")
+	})
+	if resp.StatusCode != 415 || !strings.Contains(body, "Content-Encoding: gzip") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}

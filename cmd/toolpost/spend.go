@@ -103,9 +103,7 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 // sinceFlag reads --since, and refuses one that sums cannot be told by: they are kept for each day of UTC.
 func sinceFlag(cmd *cobra.Command) (time.Time, error) {
 	since := cmd.Flag("since").Value.String()
-	d, err := access.ParseDuration(since)
-	at, notTime := time.Parse(time.RFC3339, since)
-	if err == nil && d < 24*time.Hour || notTime == nil && !at.Equal(at.Truncate(24*time.Hour)) {
+	if access.PartOfDay(since) {
 		return time.Time{}, usagef(cmd, "--since %s: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; --by request lists single requests with their time", since, time.Now().UTC().Format(time.DateOnly))
 	}
 	return timeFlag(cmd, "since", true)

@@ -166,6 +166,13 @@ func ParseTime(s string, now time.Time, back bool) (time.Time, error) {
 	return now.Add(d).UTC().Truncate(time.Second), nil
 }
 
+// PartOfDay reports whether a time that ParseTime reads is within a day, or less than a day ago: what is summed by days cannot be told by it.
+func PartOfDay(s string) bool {
+	d, err := ParseDuration(s)
+	at, notTime := time.Parse(time.RFC3339, s)
+	return err == nil && d < 24*time.Hour || notTime == nil && !at.Equal(at.Truncate(24*time.Hour))
+}
+
 // ParseDuration reads a duration as people write it: like 90s, 720h or 30d.
 func ParseDuration(s string) (time.Duration, error) {
 	text, unit := s, time.Duration(1)

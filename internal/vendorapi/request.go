@@ -17,6 +17,9 @@ import (
 
 // Body reads the body of a request, of at most so many bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusUnsupportedMediaType, Err: fmt.Errorf("the body is encoded (Content-Encoding: %.40s); send it as it is", coding)}
+	}
 	body, err := readAll(http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most))
 	var large *http.MaxBytesError
 	switch {
