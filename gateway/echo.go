@@ -23,15 +23,17 @@ var echoed = []string{
 // has them all.
 const maxFirstEcho = 4 << 10
 
-// echo returns the members of the request that the answer repeats, those of at most so many bytes.
+// echo returns the members of the request that the answer repeats, those of at most so many bytes, and the answer that it goes on from, null
+// if there is none: clients look for it in every answer.
 func (x *exchange) echo(most int) map[string]json.RawMessage {
-	var out map[string]json.RawMessage
+	if x.asked == nil {
+		return nil
+	}
+	before := x.Codec.Properties().Previous
+	out := map[string]json.RawMessage{before: json.RawMessage("null")}
 	for key, v := range js.Members(js.Trim(x.asked)) {
-		if len(v) > most || js.Kind(v) == 'n' || !slices.Contains(echoed, string(key)) {
+		if len(v) > most || js.Kind(v) == 'n' || string(key) != before && !slices.Contains(echoed, string(key)) {
 			continue
-		}
-		if out == nil {
-			out = make(map[string]json.RawMessage)
 		}
 		if string(key) == "tools" {
 			v = withoutSecrets(v)

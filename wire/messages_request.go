@@ -173,6 +173,11 @@ func (m messages) decodeRequest(d *decoder, body []byte, req *llm.Request) (stre
 		}
 	}
 	m.decodeOutputConfig(d, config, req)
+	if ch := &req.Choice; strings.HasPrefix(ch.Name, messagesSearch) {
+		if _, own := req.Tool(ch.Name); !own { // the vendor's search, which has one name here
+			ch.Name = llm.ToolSearch
+		}
+	}
 	return stream
 }
 
@@ -336,6 +341,18 @@ func (messages) hostedName(name, typ string) string {
 	return messagesSearch + how
 }
 
+// calledHere is what the vendor calls a tool of the request.
+func (m messages) calledHere(name string, t llm.ToolDef) string {
+	typ := messagesHosted[name]
+	if t.Hosted != nil && dated(t.Hosted.Type) {
+		typ = t.Hosted.Type
+	}
+	if t.Kind != llm.HostedTool {
+		return name
+	}
+	return m.hostedName(name, typ)
+}
+
 func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
@@ -471,7 +488,7 @@ func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 	return t
 }
 
-func (messages) encodeChoice(e *encoder, req *llm.Request) {
+func (m messages) encodeChoice(e *encoder, req *llm.Request) {
 	if len(req.Tools) == 0 {
 		return
 	}
@@ -492,7 +509,8 @@ func (messages) encodeChoice(e *encoder, req *llm.Request) {
 	e.Object()
 	e.StringField("type", kind)
 	if kind == "tool" {
-		e.StringField("name", ch.Name)
+		t, _ := req.Tool(ch.Name)
+		e.StringField("name", m.calledHere(ch.Name, t))
 	}
 	if req.OneCall {
 		e.flag(!e.c.Quirks.NoParallel, "disable_parallel_tool_use", true)

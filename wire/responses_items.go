@@ -513,23 +513,10 @@ func (r responses) decodeOutput(d *decoder, v []byte) []llm.Part {
 	case "function_call", "custom_tool_call":
 		return []llm.Part{r.decodeCall(d, v)}
 	}
-	if args, ok := clientCalls[kind]; ok && (kind != searchCall || d.text(d.get(v, "call_id")) != "") {
-		return []llm.Part{llm.Call{
-			ID: d.str(d.get(v, "call_id")), Name: strings.TrimSuffix(kind, "_call"),
-			Args: objectOf(d.raw(d.get(v, args))), State: d.state(v),
-		}}
-	}
-	if h, ok := hostedItems[kind]; ok {
-		return h.parts(d, v)
+	if c, ok := vendorCalls[kind]; ok {
+		return c.parts(d, v, kind)
 	}
 	return []llm.Part{d.opaque(v)}
-}
-
-// clientCalls are the calls of tools that the vendor defines and the client
-// runs, with the member that holds what to do.
-var clientCalls = map[string]string{
-	"computer_call": "action", "local_shell_call": "action", "shell_call": "action", "apply_patch_call": "operation",
-	searchCall: "arguments",
 }
 
 func (r responses) decodeSaid(d *decoder, v []byte) []llm.Part {
@@ -610,27 +597,15 @@ func (responses) decodeCall(d *decoder, v []byte) llm.Call {
 	return c
 }
 
-// hostedItem says where an item of a tool that the vendor ran has its name,
-// arguments and results.
-type hostedItem struct {
-	name   string // of the tool; empty if the item names it
-	args   string // the member that is the arguments
-	wrap   bool   // the arguments are an object with that member
-	result string // the member that is the result
-}
-
-var hostedItems = map[string]hostedItem{
-	"web_search_call":       {name: llm.WebSearch, args: "action"},
-	"file_search_call":      {name: "file_search", args: "queries", wrap: true, result: "results"},
-	"code_interpreter_call": {name: "code_execution", args: "code", wrap: true, result: "outputs"},
-	"image_generation_call": {name: "image_generation", args: "revised_prompt", wrap: true, result: "result"},
-	"mcp_call":              {args: "arguments", result: "output"},
-	"mcp_approval_request":  {args: "arguments"}, // a call that the vendor runs once it is approved
-	searchCall:              {name: llm.ToolSearch, args: "arguments"},
-}
-
-func (h hostedItem) parts(d *decoder, v []byte) []llm.Part {
-	c := llm.Call{ID: d.str(d.get(v, "id")), Name: or(h.name, d.text(d.get(v, "name"))), Hosted: true, State: d.state(v)}
+// parts returns what the item of a call stands for.
+func (h vendorCall) parts(d *decoder, v []byte, item string) []llm.Part {
+	if h.client && (item != searchCall || d.text(d.get(v, "call_id")) != "") { // a search without it the vendor ran
+		return []llm.Part{llm.Call{ID: d.str(d.get(v, "call_id")), Name: h.tool, Args: objectOf(d.raw(d.get(v, h.args))), State: d.state(v)}}
+	}
+	c := llm.Call{ID: d.str(d.get(v, "id")), Name: h.tool, Hosted: true, State: d.state(v)}
+	if h.named {
+		c.Name = d.text(d.get(v, "name"))
+	}
 	args := d.get(v, h.args)
 	switch {
 	case h.wrap && says(args):

@@ -217,20 +217,6 @@ func (responses) encodeTool(e *encoder, t llm.ToolDef) {
 	e.end(start, t.Extra)
 }
 
-// responsesHosted is what the vendor calls the hosted tools that have a common
-// name.
-var responsesHosted = map[string]string{llm.WebSearch: "web_search", "code_execution": "code_interpreter"}
-
-// hostedTypes are the types of tools that the vendor runs.
-var hostedTypes = map[string]string{
-	"web_search": llm.WebSearch, "web_search_2025_08_26": llm.WebSearch,
-	"web_search_preview": llm.WebSearch, "web_search_preview_2025_03_11": llm.WebSearch,
-	"code_interpreter": "code_execution", "file_search": "file_search", "image_generation": "image_generation",
-	"mcp": "mcp", "tool_search": "tool_search", "computer": "computer", "computer_use_preview": "computer_use_preview",
-	"local_shell": "local_shell", "shell": "shell", "apply_patch": "apply_patch", "namespace": "namespace",
-	"programmatic_tool_calling": "programmatic_tool_calling",
-}
-
 func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
@@ -408,15 +394,24 @@ func (responses) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	}
 	name := func(ref []byte) string {
 		kind := d.str(d.get(ref, "type"))
+		if here := hostedTypes[kind]; here != "" { // a name beside it is of something inside, as of a tool of an MCP server
+			return here
+		}
 		if n := d.get(ref, "name"); n != nil {
 			return d.str(n)
 		}
 		if kind == "" {
 			d.want(ref, "a choice that names a tool")
 		}
-		return or(hostedTypes[kind], kind)
+		return kind
 	}
-	d.unread(&req.Extra, v, responsesChoice)
+	unread := func(ref []byte, o *object, stars ...string) {
+		if hostedTypes[d.text(d.get(ref, "type"))] != "" {
+			o = &object{at: o.at, known: []string{"type"}}
+		}
+		d.unread(&req.Extra, ref, o, stars...)
+	}
+	unread(v, responsesChoice)
 	if !js.Is(d.get(v, "type"), "allowed_tools") {
 		ch.Mode, ch.Name = llm.MustCall, name(v)
 		return
@@ -424,7 +419,7 @@ func (responses) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	d.mode(d.get(v, "mode"), ch)
 	ch.Allowed = []string{}
 	for el := range d.elements(d.get(v, "tools")) {
-		d.unread(&req.Extra, el, responsesAllowed, strconv.Itoa(len(ch.Allowed)))
+		unread(el, responsesAllowed, strconv.Itoa(len(ch.Allowed)))
 		ch.Allowed = append(ch.Allowed, name(el))
 	}
 }
