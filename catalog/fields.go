@@ -44,7 +44,7 @@ var fields = [...]fieldInfo{
 	{key: "text_calls", text: func(m *Model) *string { return &m.Promotion }, values: []string{"off", "marked", "all"}},
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
 	{key: "thinking_open", answer: func(m *Model) *Answer { return &m.ThinkingOpen }, need: true},
-	{key: "sampling", text: func(m *Model) *string { return &m.Sampling }, values: []string{"any", "one", "none"}},
+	{key: "sampling", text: func(m *Model) *string { return &m.Sampling }, values: []string{"any", "one", "none", "any unless thinking"}},
 	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
 	{key: "constrained_output", text: func(m *Model) *string { return &m.Constrain }, values: []string{"format", "json_schema", "structured_outputs", "response_format"}},
 	{key: "tool_search", answer: func(m *Model) *Answer { return &m.ToolSearch }},
@@ -53,6 +53,9 @@ var fields = [...]fieldInfo{
 	{key: "system_turns", answer: func(m *Model) *Answer { return &m.SystemTurns }},
 	{key: "efforts", text: func(m *Model) *string { return &m.Efforts }},
 	{key: "min_thinking_tokens", number: func(m *Model) *int { return &m.MinThinking }},
+	{key: "max_thinking_tokens", number: func(m *Model) *int { return &m.MaxThinking }},
+	{key: "stop_sequences", answer: func(m *Model) *Answer { return &m.StopSequences }},
+	{key: "hosted_beside_functions", answer: func(m *Model) *Answer { return &m.HostedBeside }},
 	{key: "call_id_form", text: func(m *Model) *string { return &m.CallIDForm }},
 	{key: "price", price: func(m *Model) *Price { return &m.Price }},
 }
@@ -60,7 +63,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 29
+	fieldCount       = 32
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )

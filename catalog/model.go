@@ -22,12 +22,15 @@ type Model struct {
 	Reasoning          Answer // it can think before it answers
 	StrictSchema       Answer // its tool schemas must close every object (additionalProperties: false)
 	ResultInUser       Answer // tool results travel in a user message
+	StopSequences      Answer // texts at which it stops can be given
+	HostedBeside       Answer // tools that the vendor runs may stand beside functions
 	SystemTurns        Answer // instructions may stand among the messages, and not only before them
 	ThinkingOpen       Answer // when it thinks, its text starts inside the thinking: the opening tag is in the prompt
 
 	ContextWindow int // tokens, 0 if unknown
 	MaxOutput     int // tokens, 0 if unknown
-	MinThinking   int // tokens that it thinks at least, which says that thinking cannot be switched off; 0 if it can or that is unknown
+	MinThinking   int // tokens that it thinks at least, which says that thinking cannot be switched off, unless Efforts has "none"; 0 if it can or that is unknown
+	MaxThinking   int // the most tokens that it may be told to think, 0 if unknown
 
 	Wire string // the codec: chat, responses, messages, gemini, ollama
 	// ThinkingWire is the codec in which its thinking can be handed back, where
@@ -37,7 +40,7 @@ type Model struct {
 	Promotion    string // which text may become a call: off, marked, all; empty leaves it to the route
 	Thinking     string // how it writes thinking in text; "api" if only the host separates it
 	Efforts      string // the words it takes for how much it thinks, with spaces between; "none" switches it off; empty if unknown
-	Sampling     string // what it takes of temperature and top_p: any, one of them, or none; empty is any
+	Sampling     string // what it takes of temperature, top_p and penalties: any, one of the first two, none, or any unless it thinks; empty is any
 	Emulation    string // how to ask for calls in a prompt: json, xml, markdown
 	Constrain    string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 

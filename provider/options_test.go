@@ -84,7 +84,7 @@ func capable(t *testing.T, vendor, format string, row ...Vendor) *Model {
 	yes := catalog.Answer{Support: catalog.Yes}
 	id := vendor + "/capable"
 	c := &Client{Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Kind: "chat", Wire: format, NativeTools: yes, ParallelTools: yes,
-		ToolChoiceRequired: yes, JSONMode: yes, JSONSchema: yes, Reasoning: yes})}
+		ToolChoiceRequired: yes, JSONMode: yes, JSONSchema: yes, Reasoning: yes, Efforts: strings.Join(efforts, " ")})}
 	if len(row) > 0 {
 		c.Vendors = map[string]Vendor{vendor: row[0]}
 	}

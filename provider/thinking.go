@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // budgets are how many tokens an effort is worth where a vendor counts tokens.
@@ -36,8 +37,11 @@ func (m *Model) thinking(j *job) {
 	if !thinks(j.req) {
 		return
 	}
+	m.oneMeasure(j, rules)
 	m.countEffort(j, rules.EffortSince)
+	m.boundBudget(j)
 	m.nameEffort(j, rules.EffortOnly)
+	m.withoutDegree(j, rules.EffortsKnown)
 	m.nearestEffort(j, rules.Efforts)
 	m.thinkingRoom(j, rules.MinBudget)
 	if rules.Families != nil && !slices.Contains(rules.Families, m.settled.family) {
@@ -61,17 +65,72 @@ func (m *Model) sampling(j *job) {
 			r.TopP = nil
 		}
 	case "none":
-		for _, o := range options {
-			if slices.Contains(samplers, o.Name) && o.asked(r) {
-				j.warn(llm.Ignored, o.Name, "%s allows only the default", m.model)
-				o.clear(r)
-			}
+		j.drop(samplers, m.model+" allows only the default")
+	case "any unless thinking":
+		if thinks(r) {
+			j.drop(samplers, m.model+" allows only the default while it thinks")
+		}
+	}
+	if m.info.StopSequences.In(m.conditions(r)) == catalog.No {
+		j.drop([]string{"stop"}, m.model+" cannot be told where to stop; it goes on")
+	}
+}
+
+// drop leaves out those of the named options that are asked for, each with a warning that says why.
+func (j *job) drop(names []string, why string) {
+	for _, o := range options {
+		if slices.Contains(names, o.Name) && o.asked(j.req) {
+			j.warn(llm.Ignored, o.Name, "%s", why)
+			o.clear(j.req)
 		}
 	}
 }
 
 // samplers are the options that choose among the tokens of a model.
 var samplers = []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"}
+
+// oneMeasure keeps one of a number of tokens and an effort where a format refuses both: the number for models that came
+// before the version that knows efforts.
+func (m *Model) oneMeasure(j *job, rules wire.ThinkingRules) {
+	r := j.req.Reasoning
+	if !rules.OneMeasure || r.Budget == 0 || r.Effort == "" {
+		return
+	}
+	if v := m.info.ID.Version; !v.IsZero() && v.Compare(rules.EffortSince) < 0 {
+		j.warn(llm.Ignored, "reasoning.effort", "%s takes a number of tokens to think, and not an effort beside it", m.model)
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Effort = "" })
+		return
+	}
+	j.warn(llm.Ignored, "reasoning.budget", "%s takes an effort, and not a number of tokens beside it", m.model)
+	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = 0 })
+}
+
+// withoutDegree only asks for thinking, and not for how much, where the format has words for that but few models take
+// them: those of which the catalogue knows the words. A client of the format itself knows its server best.
+func (m *Model) withoutDegree(j *job, known bool) {
+	if !known || j.asIs || m.info.Efforts != "" || j.req.Reasoning.Effort == "" {
+		return
+	}
+	j.warn(llm.Degraded, "reasoning.effort", "%s is told to think, and not how much: it is not known to take an effort", m.model)
+	setReasoning(j.req, func(r *llm.Reasoning) { r.Effort = "" })
+}
+
+// bounded returns the number of tokens to think that is nearest to n of those that the model takes.
+func (m *Model) bounded(n int) int {
+	if most := m.info.MaxThinking; most > 0 {
+		n = min(n, most)
+	}
+	return max(n, m.info.MinThinking)
+}
+
+// boundBudget replaces a number of tokens to think by the nearest that the model takes.
+func (m *Model) boundBudget(j *job) {
+	asked := j.req.Reasoning.Budget
+	if n := m.bounded(asked); asked > 0 && n != asked {
+		j.warn(llm.Degraded, "reasoning.budget", "%s cannot be told to think %d tokens; it is %d", m.model, asked, n)
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = n })
+	}
+}
 
 // countEffort turns an effort into tokens for models that came before the
 // version that knows efforts.
@@ -84,6 +143,7 @@ func (m *Model) countEffort(j *job, since catalog.Version) {
 	if !ok {
 		n = budgets["medium"]
 	}
+	n = m.bounded(n)
 	j.warn(llm.Degraded, "reasoning.effort", "%s counts thinking in tokens: %d", m.model, n)
 	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
 }
@@ -142,7 +202,7 @@ func distance(a, b int) int { return max(a-b, b-a) }
 // keepThinkingOn lets a model think as little as it can where thinking shall be off and cannot be.
 func (m *Model) keepThinkingOn(j *job) {
 	own := strings.Fields(m.info.Efforts)
-	if !j.req.Reasoning.Off || m.info.MinThinking == 0 && (len(own) == 0 || slices.Contains(own, "none")) {
+	if !j.req.Reasoning.Off || slices.Contains(own, "none") || m.info.MinThinking == 0 && len(own) == 0 {
 		return
 	}
 	least := llm.Reasoning{Budget: m.info.MinThinking}

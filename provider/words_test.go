@@ -122,7 +122,7 @@ func TestEfforts(t *testing.T) {
 		{"xhigh", "anthropic/claude-opus-4-6", `"effort":"high"`, effort},
 		{"minimal", "bedrock/anthropic.claude-opus-4-7-v1:0", `"effort":"low"`, effort},
 		{"max", "gemini/gemini-3-flash-preview", `"thinkingLevel":"HIGH"`, effort},
-		{"minimal", "ollama/qwen3:8b", `"think":"low"`, effort},
+		{"minimal", "ollama/gpt-oss:20b", `"think":"low"`, effort},
 		{"max", "openai/gpt-5", `"effort":"high"`, effort},
 		{"high", "openai/gpt-5", `"effort":"high"`, nil},
 		{"minimal", "openai/gpt-5.1", `"effort":"low"`, effort},

@@ -25,7 +25,7 @@ var ollamaProperties = Properties{
 	},
 	Models:      ModelList{Path: "tags", List: "models", ID: "name"},
 	OutputField: "format",
-	Thinking:    ThinkingRules{Efforts: []string{"low", "medium", "high"}},
+	Thinking:    ThinkingRules{Efforts: []string{"low", "medium", "high"}, EffortsKnown: true},
 	EmptyLoads:  true, OptionalCallIDs: true,
 	ErrorForms: []ErrorForm{{Kind: llm.TooLong, Words: "the input length exceeds the context length"}},
 }

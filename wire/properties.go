@@ -155,6 +155,12 @@ type ThinkingRules struct {
 	// EffortOnly is the version since which the models of the format's maker
 	// refuse a number of tokens. Zero means that none does.
 	EffortOnly catalog.Version
+	// OneMeasure says that a request may have a number of tokens or an effort,
+	// and not both.
+	OneMeasure bool
+	// EffortsKnown says that only models of which the catalogue knows the words
+	// take an effort; the others are told to think or not to.
+	EffortsKnown bool
 	// BeginTurn says that with a number of tokens to think a turn that holds
 	// calls has to begin with thinking of the maker's own.
 	BeginTurn bool
