@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -45,17 +47,42 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 
 // Portable returns req without the hosted tools that nobody would run, with a warning for each:
 // those that the vendor is not known to run, or that its format has no words for, and all where
-// tools are taught in a prompt. It is for servers that pass on what clients of another vendor
+// tools are taught in a prompt, or where the model takes them only alone and the client has
+// functions, or a form of the answer that would be asked for as one. It is for servers that pass on what clients of another vendor
 // offer. The request is not changed.
 func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	m = m.informed()
 	var r Route
 	m.choose(req, &r)
-	native := r.Kind == Native
+	native, crowded := r.Kind == Native, m.crowded(req)
 	return wire.WithoutHosted(req, func(def llm.ToolDef) error {
 		if !native {
 			return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
 		}
-		return m.RunsHosted(def)
+		if err := m.RunsHosted(def); err != nil || !crowded {
+			return err
+		}
+		return fmt.Errorf("%s takes it neither beside functions nor beside a form of the answer", m.model)
 	})
+}
+
+// crowded reports whether a request asks for what the model does not take beside hosted tools.
+func (m *Model) crowded(req *llm.Request) bool {
+	return m.info.HostedBeside.In(m.conditions(req)) == catalog.No && (req.Output != nil || offersFunctions(req))
+}
+
+// offersFunctions reports whether a request has tools that the client runs.
+func offersFunctions(req *llm.Request) bool {
+	return slices.ContainsFunc(req.Tools, func(t llm.ToolDef) bool { return t.Kind != llm.HostedTool })
+}
+
+// besideFunctions adds the fields with which the vendor takes hosted tools beside functions.
+func (m *Model) besideFunctions(j *job) {
+	if j.asIs || len(m.vendor.beside) == 0 || !offersFunctions(j.req) || m.info.HostedBeside.Support == catalog.No ||
+		!slices.ContainsFunc(j.req.Tools, func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }) {
+		return
+	}
+	for field, value := range m.vendor.beside {
+		setExtra(j.req, m.wire, field, json.RawMessage(value))
+	}
 }

@@ -164,6 +164,7 @@ func (m *Model) planNative(j *job) error {
 	}
 	m.planChoice(j)
 	m.standIns(j)
+	m.besideFunctions(j)
 	if err := m.narrowTools(j); err != nil {
 		return err
 	}

@@ -67,6 +67,9 @@ type Vendor struct {
 	// models, so that no text can be one. A server that puts text into a chat
 	// template does not: what it is sent is made safe before.
 	Apart bool
+	// beside are the fields, in JSON, with which it takes tools that it runs
+	// beside functions.
+	beside map[string]string
 	// Fields are its own names for options that its format lacks or calls
 	// otherwise: "seed" and "top_k" of Options. Options are those it handles
 	// in another way than its format.
@@ -161,7 +164,8 @@ var builtin = []Vendor{
 	{Name: "openai", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
 	{Name: "anthropic", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
 		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, MaxStrict: 20, MaxOptional: 24, Both: true},
-	{Name: "gemini", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
+	{Name: "gemini", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
+		beside: map[string]string{"toolConfig": `{"includeServerSideToolInvocations":true}`}},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil).taking("user verbosity logprobs cache_control"),
