@@ -116,7 +116,8 @@ func (m *Model) differs(r *ClientRequest) bool {
 		q.OpenAPISchema && len(req.Tools) > 0:
 		return true
 	}
-	q.MaxTokens, q.SystemRole, q.Thinking, q.Members = "", "", "", "" // members are for requests of other formats
+	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
+	q.Members, q.ModelFields = "", "" // which are for requests of other formats
 	q.ThinkingForCalls, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false
 	return q != wire.Quirks{}
 }
