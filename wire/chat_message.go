@@ -318,7 +318,7 @@ func (c chat) encodeResults(e *encoder, m llm.Message) {
 			continue
 		}
 		var said []llm.Part
-		for _, p := range r.Parts {
+		for _, p := range e.shown(r.Parts) {
 			if _, ok := p.(llm.Media); ok {
 				moved = append(moved, llm.Text{Text: "From the result of " + or(r.Name, "call") + " " + r.CallID + ":"}, p)
 			} else {

@@ -54,7 +54,7 @@ func (converse) endOuter(e *encoder, start int, fields map[string]json.RawMessag
 }
 
 func (c converse) encodeText(e *encoder, t llm.Text) {
-	if raw, ok := e.opaque(t); ok {
+	if raw, ok := e.block(t); ok {
 		if raw != nil {
 			e.Raw(raw)
 			c.cachePointOf(e, t.Extra)
@@ -191,8 +191,12 @@ func (c converse) encodeResult(e *encoder, r llm.Result) {
 	for _, p := range r.Parts {
 		c.encodeResultPart(e, p)
 	}
-	if r.Failed && len(e.Buf) == mark {
+	switch {
+	case len(e.Buf) > mark:
+	case r.Failed:
 		c.encodeText(e, llm.Text{Text: noOutput})
+	case len(r.Parts) > 0:
+		c.encodeText(e, llm.Text{Text: notShown})
 	}
 	e.EndArray()
 	if r.Failed {
@@ -234,7 +238,7 @@ func (c converse) decodeBlocks(d *decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	for el := range d.objects(v) {
 		point := d.get(el, cachePoint)
-		if n := len(parts); n > 0 && point != nil && onlyKey(el, cachePoint) {
+		if n := len(parts); d.oneOf(point, "{", "an object") && n > 0 && onlyKey(el, cachePoint) {
 			if p, ok := c.withCachePoint(d, parts[n-1], point); ok {
 				parts[n-1] = p
 				continue
@@ -303,6 +307,7 @@ func (c converse) decodeBlock(d *decoder, v []byte) llm.Part {
 		if m, ok := c.decodeMedia(d, llm.MediaKind(kind), body, extra); ok {
 			return m
 		}
+		return d.reading(v, d.get(d.get(body, "source"), "content"), d.get(body, "name"))
 	case "toolUse":
 		return c.decodeCall(d, v, body, extra)
 	case "toolResult":
@@ -310,6 +315,9 @@ func (c converse) decodeBlock(d *decoder, v []byte) llm.Part {
 	case "json":
 		d.extraNamed(&extra, asJSON, []byte("true"))
 		return llm.Text{Text: string(body), Extra: extra}
+	}
+	if found := d.get(v, "searchResult"); found != nil {
+		return d.reading(v, d.get(found, "content"), d.get(found, "title"), d.get(found, "source"))
 	}
 	return d.opaque(v)
 }

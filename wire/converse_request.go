@@ -377,6 +377,7 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 			}
 		}
 	case cachePoint:
+		d.oneOf(body, "{", "an object")
 		for key, val := range d.members(v) {
 			if string(key) != cachePoint {
 				d.want(val, "absent: a cache point stands alone")

@@ -146,7 +146,7 @@ func (g gemini) encodeResult(e *encoder, r llm.Result, calls map[string]llm.Call
 	start := e.Object()
 	e.Key("functionResponse")
 	inner := e.Object()
-	r.Parts = e.resultParts(r.Parts)
+	r.Parts = e.resultParts(e.shown(r.Parts))
 	if !e.c.Quirks.NoCallIDs {
 		e.optString("id", r.CallID)
 	}

@@ -189,7 +189,7 @@ func (h *healing) part(p llm.Part) []llm.Part {
 			h.notes.lost(llm.Ignored, "opaque part", foreignPart(p.State))
 			return nil
 		}
-		h.notes.foreignState("", p.State)
+		h.notes.foreignBlock(p.State)
 		p.State = h.own(p.State)
 		return []llm.Part{p}
 	case llm.Thinking:

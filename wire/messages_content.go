@@ -41,7 +41,7 @@ func (m messages) encodeContent(e *encoder, parts []llm.Part) {
 }
 
 func (m messages) encodeText(e *encoder, t llm.Text) {
-	if raw, ok := e.opaque(t); ok {
+	if raw, ok := e.block(t); ok {
 		if raw != nil {
 			e.Raw(raw)
 		}
@@ -49,10 +49,6 @@ func (m messages) encodeText(e *encoder, t llm.Text) {
 	}
 	if t.Text == "" {
 		return // the vendor refuses empty text
-	}
-	if raw, typ := e.ownType(t.State); typ == toolReference {
-		e.Raw(raw)
-		return
 	}
 	start := e.Object()
 	e.StringField("type", "text")
@@ -274,6 +270,8 @@ func (m messages) decodeBlock(d *decoder, v []byte) llm.Part {
 		return m.decodeHostedCall(d, v)
 	case toolReference:
 		return llm.Text{Text: toolFound(d.text(d.get(v, "tool_name"))), State: d.state(v)}
+	case "search_result":
+		return d.reading(v, d.get(v, "content"), d.get(v, "title"), d.get(v, "source"))
 	}
 	if strings.HasSuffix(kind, "_tool_result") && d.get(v, "tool_use_id") != nil {
 		return m.decodeHostedResult(d, v, kind)
@@ -352,7 +350,7 @@ func (m messages) decodeMedia(d *decoder, v []byte) llm.Part {
 			md.Name = d.str(val)
 		case "source":
 			if !m.decodeSource(d, val, &md) {
-				return d.opaque(v)
+				return d.reading(v, d.get(val, "content"), d.get(v, "title"))
 			}
 		default:
 			d.extra(&md.Extra, key, val)

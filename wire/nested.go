@@ -240,7 +240,7 @@ func (e *encoder) foreignParts(parts []llm.Part) {
 			e.foreignExtra(p.Extra)
 			e.ownProbs(p.LogProbs)
 			if p.Text != "" {
-				e.foreignState("", p.State)
+				e.foreignBlock(p.State)
 			}
 			for _, c := range p.Citations {
 				e.foreignState("citations.", c.Raw)

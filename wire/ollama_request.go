@@ -230,7 +230,7 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 			moved = append(moved, p)
 			continue
 		}
-		r.Parts = e.resultParts(r.Parts)
+		r.Parts = e.resultParts(e.shown(r.Parts))
 		for _, p := range r.Parts {
 			if _, ok := p.(llm.Media); ok {
 				moved = append(moved, p)

@@ -267,7 +267,7 @@ func (r responses) encodeResult(e *encoder, res llm.Result, call llm.Call) {
 	e.StringField("call_id", res.CallID)
 	if !hasKey(e.Buf[start:], "output") {
 		e.Key("output")
-		r.encodeContent(e, res.Parts)
+		r.encodeContent(e, e.shown(res.Parts))
 	}
 	if res.Failed {
 		e.lost(llm.Degraded, "failed", "the responses format cannot mark a result as failed; its text has to say so")
