@@ -16,7 +16,7 @@ type chat struct{}
 // chatProperties are what the format can do.
 var chatProperties = Properties{
 	Name: Chat, Path: "chat/completions", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive, LogProbs: "openai",
+	KeepAlive: sseKeepAlive, LogProbs: "openai", Files: "openai",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, FrequencyPenalty, PresencePenalty, Seed,

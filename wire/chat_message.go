@@ -2,7 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -39,10 +41,30 @@ func plainText(parts []llm.Part) (string, bool) {
 }
 
 func (c chat) encodeContent(e *encoder, parts []llm.Part) {
-	e.said(parts, "text", c.encodeMedia)
+	e.said(parts, "text", c.encodeSaidMedia)
+}
+
+// encodeSaidMedia writes a medium that the user says. Files are PDF, with their bytes: a text is said as text, and of an address
+// the model is told. What a client of this format wrote otherwise stays, since servers differ.
+func (c chat) encodeSaidMedia(e *encoder, m llm.Media) {
+	ours := m.Kind != llm.Document || m.ID != "" || e.own(m.State) != nil
+	plain, _, _ := strings.Cut(m.MIME, ";")
+	switch {
+	case !ours && m.URL != "":
+		e.lost(llm.Degraded, "document", "the chat format has no files by address; the model is told the address")
+		e.saidText(llm.Text{Text: strings.TrimSpace(m.Name + "\n" + m.URL), Extra: m.Extra}, "text")
+	case !ours && plain == "text/plain" && utf8.Valid(m.Data):
+		e.lost(llm.Degraded, "document", "the chat format takes PDF files only; the text of the document is said as text")
+		e.saidText(llm.Text{Text: strings.TrimLeft(m.Name+"\n"+string(m.Data), "\n"), Extra: m.Extra}, "text")
+	default:
+		c.encodeMedia(e, m)
+	}
 }
 
 func (c chat) encodeMedia(e *encoder, m llm.Media) {
+	if e.foreignFile(m) {
+		return
+	}
 	start := e.Object()
 	inner := 0
 	switch {
@@ -58,7 +80,7 @@ func (c chat) encodeMedia(e *encoder, m llm.Media) {
 		e.StringField("format", audioFormat(m.MIME))
 	default:
 		inner = c.openMedia(e, "file")
-		e.optString("filename", m.Name)
+		e.optString("filename", e.fileName(m))
 		if m.ID != "" {
 			e.StringField("file_id", m.ID)
 		} else {
@@ -282,6 +304,9 @@ func (e *encoder) urlCitation(c llm.Citation) {
 	e.StringField("url", c.URL)
 	e.StringField("title", c.Title)
 	e.unsupported(c.Quote != "", "citation.quote")
+	for _, where := range []string{"file_id", "container_id"} { // a file that only its vendor holds
+		e.unsupported(js.Text(js.Get(c.Raw.Data, where)) != "", "citations."+where)
+	}
 }
 
 func (c chat) encodeAssistantMedia(e *encoder, media []llm.Media) {
@@ -485,6 +510,9 @@ func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 				d.extraNamed(&m.Extra, innerPrefix+string(key), val)
 			}
 		}
+	}
+	if kind == "file" && (!pdfBytes(m) || path.Ext(m.Name) == "") {
+		m.State = d.state([]byte(ownFile))
 	}
 	return m
 }

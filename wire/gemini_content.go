@@ -99,7 +99,16 @@ func (gemini) encodeThinking(e *encoder, t llm.Thinking, answer bool) {
 	e.end(start, t.Extra)
 }
 
+// encodeMedia writes a medium. Only what a client of this format wrote has a name: the Gemini API refuses one, Vertex does not.
 func (gemini) encodeMedia(e *encoder, m llm.Media) {
+	if e.foreignFile(m) {
+		return
+	}
+	fields := e.ownExtra(m.Extra)
+	name := fields[mediaName]
+	if m.Name != "" && name == nil {
+		e.lost(llm.Ignored, string(m.Kind)+" name", "the gemini format has no names of media")
+	}
 	start := e.Object()
 	if len(m.Data) > 0 {
 		e.Key("inlineData")
@@ -112,11 +121,14 @@ func (gemini) encodeMedia(e *encoder, m llm.Media) {
 		e.optString("mimeType", m.MIME)
 		e.StringField("fileUri", or(m.URL, m.ID))
 	}
-	e.optString("displayName", m.Name)
+	e.optRaw("displayName", name)
 	e.End()
 	e.stateFields(m.State)
-	e.end(start, m.Extra)
+	e.endWith(start, without(fields, mediaName))
 }
+
+// mediaName keeps that a client of this format named a medium.
+const mediaName = restated + "displayName"
 
 func (gemini) encodeCall(e *encoder, c llm.Call) {
 	start := e.Object()
@@ -278,7 +290,10 @@ func (g gemini) decodePart(d *decoder, v []byte) llm.Part {
 		return llm.Text{Text: d.str(body), State: state, Extra: extra}
 	case "inlineData", "fileData":
 		m := g.decodeMedia(d, body)
-		m.State, m.Extra = state, extra
+		m.State = state
+		for key, val := range extra[d.c.Format] {
+			d.extraNamed(&m.Extra, key, val)
+		}
 		d.unread(&m.Extra, body, geminiMedia, kind)
 		return m
 	case "functionCall":
@@ -307,7 +322,9 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 		case "fileUri":
 			m.URL = d.str(val)
 		case "displayName":
-			m.Name = d.str(val)
+			if m.Name = d.str(val); m.Name != "" {
+				d.extraNamed(&m.Extra, mediaName, val)
+			}
 		}
 	}
 	m.Kind = mediaKind(or(m.MIME, urlTypes[path.Ext(m.URL)]))

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -31,7 +30,7 @@ type traits struct {
 	failed       bool // results can be marked as failed
 	richResult   bool // results hold images and several parts
 	document     bool
-	docName      string // a name that the format takes as it is
+	docName      string // a name that the format takes as it is; empty if it has none
 	mediaURL     bool
 	audio        bool
 	free         bool // free-text tools
@@ -203,7 +202,7 @@ func (g *gen) mediaPart() llm.Part {
 		kinds = append(kinds, llm.Media{Kind: llm.Image, URL: "https://example.org/a.png"})
 	}
 	if g.document {
-		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: cmp.Or(g.docName, "a.pdf"), Data: []byte("%PDF")})
+		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: g.docName, Data: []byte("%PDF")})
 	}
 	if g.audio {
 		kinds = append(kinds, llm.Media{Kind: llm.Audio, MIME: "audio/wav", Data: []byte("RIFF")})

@@ -205,6 +205,10 @@ func (h *healing) part(p llm.Part) []llm.Part {
 		p.State = h.own(p.State)
 		return []llm.Part{p}
 	case llm.Media:
+		if h.notes.foreignFile(p) {
+			h.left(p.Extra)
+			return nil
+		}
 		h.notes.foreignState("", p.State)
 		p.State = h.own(p.State)
 		return []llm.Part{p}

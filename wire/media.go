@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/base64"
+	"path"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -73,4 +74,50 @@ func mediaKind(mime string) llm.MediaKind {
 var urlTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+}
+
+// ownFile is the state of a file that a client wrote in another way than the vendor of the format wants it: it stays as it is
+// where the format does.
+const ownFile = `{"type":"file"}`
+
+// pdfBytes reports whether a file is what all hosts of the chat format take.
+func pdfBytes(m llm.Media) bool { return m.MIME == "application/pdf" && len(m.Data) > 0 && m.ID == "" }
+
+// fileTypes are the ends of names by the type of a file.
+var fileTypes = map[string]string{"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html"}
+
+// fileName returns the name of a file. OpenAI wants one where the bytes are sent, and knows the type by it.
+func (e *encoder) fileName(m llm.Media) string {
+	end := fileTypes[m.MIME]
+	if m.Kind != llm.Document || len(m.Data) == 0 || end == "" || e.own(m.State) != nil || path.Ext(m.Name) != "" {
+		return m.Name
+	}
+	return or(m.Name, "document") + end
+}
+
+// foreignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that
+// a program gives itself has no label, and is the vendor's.
+func (e *encoder) foreignFile(m llm.Media) bool {
+	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, e.c.vendor()) {
+		return false
+	}
+	e.lost(llm.Ignored, "file_id", "the file is one that only "+m.State.Vendor+" holds")
+	return true
+}
+
+// sameFiles reports whether two labels are of one vendor's files. A label without an owner is that of a client.
+func sameFiles(a, b string) bool {
+	ownerA, filesA := filesOf(a)
+	ownerB, filesB := filesOf(b)
+	return filesA == filesB && (ownerA == ownerB || ownerA == "" || ownerB == "")
+}
+
+// filesOf returns whose files the ids are that have a label; see [Properties.Files].
+func filesOf(label string) (owner, files string) {
+	i := strings.LastIndexByte(label, '/')
+	owner, files = label[:max(i, 0)], label[i+1:]
+	if c, ok := For(files); ok {
+		files = or(c.Properties().Files, files)
+	}
+	return owner, files
 }

@@ -196,6 +196,9 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 		e.lost(llm.Ignored, kind, "the messages format takes images and documents only")
 		return
 	}
+	if e.foreignFile(md) {
+		return
+	}
 	start := e.Object()
 	e.StringField("type", kind)
 	e.Key("source")
@@ -372,6 +375,7 @@ func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
 		md.URL = d.str(d.get(v, "url"))
 	case "file":
 		md.ID = d.str(d.get(v, "file_id"))
+		md.State = d.state([]byte(ownFile))
 	default:
 		return false
 	}

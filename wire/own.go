@@ -256,6 +256,12 @@ func (e *encoder) ownParts(parts []llm.Part) []llm.Part {
 				out = append(out, p)
 			}
 		case llm.Media:
+			if e.foreignFile(p) {
+				continue
+			}
+			if string(p.State.Data) == ownFile && e.own(p.State) == nil {
+				p.State = llm.State{}
+			}
 			p.State = e.ownState(p.State)
 			out = append(out, p)
 		case llm.Call:

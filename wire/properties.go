@@ -70,6 +70,8 @@ type Properties struct {
 	Previous string
 	// Items says that a turn of the model is a list of items, each with a text of its own.
 	Items bool
+	// Files is whose files the ids in a request are: formats with the same name have the same. Empty means those of the format alone.
+	Files string
 	// Signature is the member of an opaque state that signs thinking. Empty
 	// means that thinking is not signed, or not by one member.
 	Signature string

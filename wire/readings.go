@@ -50,11 +50,14 @@ const notShown = "The result holds nothing that can be shown here."
 
 // shown returns the parts of a result without the state of other vendors, and names those of which nothing can be read.
 func (e *encoder) shown(parts []llm.Part) []llm.Part {
-	if !slices.ContainsFunc(parts, e.foreignText) {
+	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return e.foreignText(p) || isMedia(p) }) {
 		return parts
 	}
 	out := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
+		if m, is := p.(llm.Media); is && e.foreignFile(m) {
+			continue
+		}
 		if t, is := p.(llm.Text); is && e.foreignText(p) {
 			if _, opaque := e.opaque(t); opaque {
 				continue

@@ -16,7 +16,7 @@ type responses struct{}
 // responsesProperties are what the format can do.
 var responsesProperties = Properties{
 	Name: Responses, Path: "responses", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive, LogProbs: "openai",
+	KeepAlive: sseKeepAlive, LogProbs: "openai", Files: "openai",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, ReasoningOff, ReasoningEffort, ReasoningSummary,

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,9 @@ func (r responses) encodeContent(e *encoder, parts []llm.Part) {
 }
 
 func (responses) encodeMedia(e *encoder, m llm.Media) {
+	if e.foreignFile(m) {
+		return
+	}
 	start := e.Object()
 	switch {
 	case m.Kind == llm.Image:
@@ -53,7 +57,7 @@ func (responses) encodeMedia(e *encoder, m llm.Media) {
 		e.End()
 	default:
 		e.StringField("type", "input_file")
-		e.optString("filename", m.Name)
+		e.optString("filename", e.fileName(m))
 		switch {
 		case m.ID != "":
 			e.StringField("file_id", m.ID)
@@ -419,6 +423,9 @@ func (responses) decodeMedia(d *decoder, v []byte, kind llm.MediaKind) llm.Media
 		default:
 			d.extra(&m.Extra, key, val)
 		}
+	}
+	if m.ID != "" || kind == llm.Document && path.Ext(m.Name) == "" && len(m.Data) > 0 {
+		m.State = d.state([]byte(ownFile))
 	}
 	return m
 }

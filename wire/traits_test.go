@@ -18,7 +18,7 @@ func state(format, data string) llm.State {
 // formatTraits is what each format carries.
 var formatTraits = map[string]traits{
 	Chat: {
-		texts: true, oneText: true, developer: true, systemMid: true, document: true, mediaURL: true, audio: true,
+		texts: true, oneText: true, developer: true, systemMid: true, document: true, docName: "a.pdf", mediaURL: true, audio: true,
 		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, penalties: true, seed: true,
 		outputName: true, plainJSON: true, noThinking: true, cutCalls: true,
 		search:    &llm.HostedConfig{ContextSize: "low", Location: &llm.Location{City: "Paris", Country: "FR"}},
@@ -32,7 +32,7 @@ var formatTraits = map[string]traits{
 		},
 	},
 	Responses: {
-		interleave: true, signedText: true, developer: true, systemMid: true, richResult: true, document: true, mediaURL: true,
+		interleave: true, signedText: true, developer: true, systemMid: true, richResult: true, document: true, docName: "a.pdf", mediaURL: true,
 		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, schema: true, strictAlways: true,
 		outputName: true, plainJSON: true, cutCalls: true, noStop: true,
 		search: &llm.HostedConfig{
@@ -65,7 +65,7 @@ var formatTraits = map[string]traits{
 		},
 	},
 	Messages: {
-		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, mediaURL: true,
+		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, docName: "a.pdf", mediaURL: true,
 		strict: true, examples: true, choice: true, oneCall: true, topK: true, maxTokens: true, schema: true,
 		search: &llm.HostedConfig{
 			Type: "web_search_20250305", MaxUses: 3, AllowedDomains: []string{"a.b"}, BlockedDomains: []string{"c.d"},
