@@ -283,13 +283,12 @@ func (r *relay) event(ev llm.Event) bool {
 	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.mended()) {
 		r.translate()
 	}
-	switch {
-	case r.enc != nil:
-		r.translated(ev, v)
-	case v.action == replaceBy:
+	if r.enc == nil && v.action == replaceBy {
 		r.translate()
-		r.encode(v.events...)
-	default:
+	}
+	if r.enc != nil {
+		r.translated(ev, v)
+	} else {
 		r.judge(ev, v.action == passOn)
 	}
 	return r.err == nil
@@ -361,7 +360,7 @@ func (r *relay) forget(before int64) {
 }
 
 // translate makes the rest of the stream a translation: from the first frame
-// that is not decided, everything comes from events.
+// that is not decided, everything comes from events. Those that an observer holds stay held.
 func (r *relay) translate() {
 	cut, at := r.a.frame.start, frameStart
 	if r.a.over() && r.a.ending <= cut {
@@ -386,6 +385,8 @@ func (r *relay) translate() {
 			r.noteCall(q.ev)
 		case q.passed:
 			r.encode(q.ev)
+		default: // the verdict about what follows decides
+			r.held = append(r.held, q.ev)
 		}
 	}
 	r.queue, r.holding = nil, false
