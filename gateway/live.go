@@ -336,6 +336,10 @@ func (x *exchange) refuse(reason string, err error) {
 // readOff reads the body of a request that is refused whatever it says. One that is too long, or takes too long, ends the
 // connection: its deadline stays, so package http does not wait for the rest either.
 func (x *exchange) readOff() {
+	if x.r.Header.Get("Expect") != "" { // the client waits to be told that it may send the body
+		x.hangUp()
+		return
+	}
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
 	if n, err := io.CopyN(io.Discard, x.r.Body, refusedBody); n == refusedBody || err != io.EOF {
 		x.hangUp()

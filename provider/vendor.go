@@ -296,7 +296,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 		}
 	}
 	out.Vars = orMap(v.Vars, base.Vars)
-	if v.BaseURL == "" && v.namesHost(base) {
+	if v.namesHost(base) {
 		out.KeyEnv, out.moved = "", v.KeyEnv == ""
 	}
 	out.BaseEnv = cmp.Or(v.BaseEnv, out.BaseEnv)

@@ -168,17 +168,37 @@ func (converse) decodeModelFields(d *decoder, v []byte, req *llm.Request) {
 // models elsewhere; a model of the converse format whose maker is not known gets them as they came.
 const restatedFields = restated + "additionalModelRequestFields"
 
-// decodeAnyMaker reads a field that some maker has; no two makers have the same.
+// decodeAnyMaker reads a field that some maker has; no two makers have the same. One that is not as its maker wants it, or says again what
+// another has said, is not understood, and stays as it is.
 func decodeAnyMaker(d *decoder, key string, v []byte, req *llm.Request) bool {
 	if hasOthers(v, "type", "budget_tokens", "display", "maxReasoningEffort", "topK") && js.Kind(v) == '{' {
 		return false
 	}
 	for _, name := range sortedKeys(converseMakers) {
-		if converseMakers[name].decode(d, key, v, req) {
-			return true
+		alone, one := &decoder{c: d.c, asking: d.asking, surrogates: d.surrogates}, new(llm.Request)
+		if converseMakers[name].decode(alone, key, v, one) {
+			return alone.err == nil && addFields(req, one)
 		}
 	}
 	return false
+}
+
+// addFields adds what a field of a maker says to a request, and reports whether that had not been said before. An effort may stand elsewhere.
+func addFields(req, one *llm.Request) bool {
+	had, says := req.Reasoning, one.Reasoning
+	if req.TopK != nil && one.TopK != nil || had != nil && says != nil && (says.Effort != "" || *had != llm.Reasoning{Effort: had.Effort}) {
+		return false
+	}
+	if one.TopK != nil {
+		req.TopK = one.TopK
+	}
+	if says != nil {
+		if had != nil {
+			says.Effort = had.Effort
+		}
+		req.Reasoning = says
+	}
+	return true
 }
 
 // encodeRestated writes such fields, if they still say what the request does, and notes what else a model of an unknown maker is
@@ -228,10 +248,11 @@ func (o *restatedOne) stillIn(req *llm.Request) bool {
 	if o.Reasoning == nil {
 		return true
 	}
-	r := *req.Reasoning
-	if o.Reasoning.Effort == "" {
-		r.Effort = ""
+	if o.Reasoning.Effort != "" { // which is all that such a field says
+		return req.Reasoning.Effort == o.Reasoning.Effort
 	}
+	r := *req.Reasoning
+	r.Effort = ""
 	return r == *o.Reasoning
 }
 
