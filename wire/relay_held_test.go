@@ -26,7 +26,7 @@ func TestHeldUntilWrittenAnew(t *testing.T) {
 				switch ev.(type) {
 				case llm.TextDelta, llm.CallStart, llm.KeepAlive:
 					return Hold
-				case llm.CallDelta:
+				case llm.CallDelta, llm.Call: // the whole call would bring back what was dropped
 					return after
 				}
 				return Pass
