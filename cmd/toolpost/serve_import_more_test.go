@@ -2,8 +2,11 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/sim"
 )
 
 // TestImportKeepsWhatIsMeant: names that stand for all, weights with fractions and settings that have another place here are taken over as
@@ -42,9 +45,11 @@ func TestImportedStar(t *testing.T) {
 	place(t, "lite.yaml", "model_list:\n"+liteEntry("'*'", "model: '*'"))
 	r := toolpost(t, "", "serve", "import", "lite.yaml")
 	must(t, r, 0)
-	place(t, "gateway.yaml", r.out)
+	upstream := httptest.NewServer(new(sim.Server))
+	defer upstream.Close()
+	place(t, "gateway.yaml", r.out+"providers:\n  up: {base_url: '"+upstream.URL+"/v1', wire: chat}\n")
 	url := startServe(t, "--addr", "127.0.0.1:0", "--config", "gateway.yaml")
-	for name, status := range map[string]int{"sim/offline": 200, "nobody/x": 404, "openai+http://127.0.0.1:9/v1#x": 404} {
+	for name, status := range map[string]int{"up/sim/native": 200, "sim/offline": 404, "nobody/x": 404, "openai+http://127.0.0.1:9/v1#x": 404} {
 		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"`+name+`","messages":[{"role":"user","content":"Hello"}]}`))
 		if err != nil {
 			t.Fatal(err)
