@@ -37,6 +37,7 @@ func (c *Codec) longer(s string) bool {
 func (a *answer) name(p *pending, name string) {
 	p.name = name
 	if !a.indexed || a.entire || a.wholeName(name) {
+		a.startEarlier(p)
 		a.start(p)
 		return
 	}
@@ -64,14 +65,63 @@ func (a *answer) startNamed(p *pending) {
 	if !p.naming {
 		return
 	}
+	a.startEarlier(p)
 	p.naming = false
 	cmp.Or(a.first, a).unnamed--
 	a.since(p.named, func() { a.start(p) })
 }
 
-// moreName returns the name of a call that waits for the rest of it, after a piece that says name. It reports false if that is
-// the name of another call, as of a server that gives each the same index and no id: those two are offered, and the name
-// that they make is not.
+// startEarlier starts the calls before p that wait: calls are told in the order in which they began.
+func (a *answer) startEarlier(p *pending) {
+	if cmp.Or(a.first, a).unnamed == 0 {
+		return
+	}
+	for _, q := range a.calls {
+		if q == p {
+			return
+		}
+		a.startNamed(q)
+	}
+}
+
+// startNames starts the calls that wait, now that another goes on. From the first on whose name is only the beginning of a
+// tool's they wait longer, unless all is set: servers that write calls side by side still say the rest of it.
+func (a *answer) startNames(all bool) {
+	if cmp.Or(a.first, a).unnamed == 0 {
+		return
+	}
+	for _, p := range a.calls {
+		if p.naming && !all && !a.c.offered(p.name) && a.c.longer(p.name) {
+			return
+		}
+		a.startNamed(p)
+	}
+}
+
+// sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name. It is the next call of
+// a server that gives each the same index where both names are offered, or one is and does not go on. If the tools are not known,
+// only the id of a call tells that: a server that gives one gives it to the next call too.
+func (a *answer) sameCall(p *pending, index int, name string) bool {
+	_, asked := a.c.offers(func(string) bool { return false })
+	switch {
+	case p.name == name || !p.naming || index < 0:
+		return p.name == name
+	case !asked:
+		return p.said != ""
+	case a.c.offered(p.name) && a.c.offered(name):
+		return false
+	case a.c.longer(p.name + name), strings.HasPrefix(name, p.name) && a.c.longer(name):
+		return true
+	case a.c.offered(p.name):
+		return p.said != "" && !a.c.longer(name)
+	case a.c.offered(name):
+		return p.said != ""
+	}
+	return true
+}
+
+// moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
+// false if that is no part of it: the name so far is offered, and the other begins one that is.
 func (a *answer) moreName(p *pending, name string) (string, bool) {
 	joined := p.name + name
 	_, asked := a.c.offers(func(string) bool { return false })

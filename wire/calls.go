@@ -94,15 +94,6 @@ func (a *answer) find(index int, id, name string) *pending {
 	return nil
 }
 
-// sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name.
-func (a *answer) sameCall(p *pending, index int, name string) bool {
-	if p.name == name || !p.naming || index < 0 {
-		return p.name == name
-	}
-	_, same := a.moreName(p, name)
-	return same
-}
-
 // findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
 // index of the piece, unless the piece says a new name as well, as the next call of a server does that gives each the same
 // index. Where there is no index, it is the last call of all. It may have been sent already. A call keeps the id under which its start was sent.
@@ -143,7 +134,8 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.refuse(fmt.Errorf("more than %d calls in one answer", maxCalls))
 		return nil
 	}
-	a.settle()
+	a.startNames(false)
+	a.closeWhole()
 	if id != "" && a.ids.Taken(id) {
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
@@ -222,6 +214,7 @@ func (a *answer) addArgs(p *pending, s []byte) {
 		return
 	}
 	a.startNamed(p)
+	a.startNames(false)
 	n := p.args.Len()
 	p.args.Write(s)
 	if !a.verbatim(p) {
@@ -279,11 +272,14 @@ func (p *pending) whole() bool {
 // last call of an answer is held until the vendor says why the model stopped:
 // had it reached its limit, even arguments that parse may be cut.
 func (a *answer) settle() {
-	if a.held == 0 {
-		return
+	if a.held > 0 {
+		a.startNames(true)
+		a.closeWhole()
 	}
+}
+
+func (a *answer) closeWhole() {
 	for _, p := range a.calls[len(a.calls)-a.held:] {
-		a.startNamed(p)
 		if !p.whole() || p.name == "" {
 			return
 		}
