@@ -203,7 +203,7 @@ func (a *answer) other(index int) *answer {
 		a.emit(llm.Alternative{Index: index, Event: ev})
 		return !a.stopped
 	})
-	o.first, o.begun, o.plainStop, o.entire = a, true, a.plainStop, a.entire
+	o.first, o.begun, o.plainStop, o.entire, o.asSent = a, true, a.plainStop, a.entire, a.asSent
 	a.others = append(a.others, o)
 	return o
 }
