@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,6 +151,7 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 		return
 	}
 	var rest fields
+	words := asksForWord(d, v)
 	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "temperature":
@@ -179,10 +181,12 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 			} else if req.Output == nil {
 				req.Output = new(llm.OutputFormat)
 			}
-		case "responseJsonSchema":
-			req.Output = &llm.OutputFormat{Schema: d.schema(val)}
-		case "responseSchema":
-			req.Output = &llm.OutputFormat{Schema: openAPISchema(d.schema(val))}
+		case "responseJsonSchema", "responseSchema":
+			if words {
+				rest.add(key, val)
+			} else {
+				req.Output = &llm.OutputFormat{Schema: answerSchema(d, key, val)}
+			}
 		case "thinkingConfig":
 			g.decodeThinkingConfig(d, val, req)
 		default:
@@ -192,6 +196,25 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 	if more := rest.object(); more != nil {
 		d.extraNamed(&req.Extra, "generationConfig", more)
 	}
+}
+
+// answerSchema reads the schema of an answer, in either of the ways to write one.
+func answerSchema(d *decoder, key, v []byte) json.RawMessage {
+	if string(camel(key)) == "responseSchema" {
+		return openAPISchema(d.schema(v))
+	}
+	return d.schema(v)
+}
+
+// asksForWord reports whether the answer is to be a word of an enumeration, bare. No other format has that: with the schema alone the answer would
+// be a word in quotes.
+func asksForWord(d *decoder, config []byte) bool {
+	for key, val := range d.members(config) {
+		if string(camel(key)) == "responseMimeType" {
+			return js.Is(val, "text/x.enum")
+		}
+	}
+	return false
 }
 
 func (gemini) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
