@@ -242,7 +242,7 @@ func TestCodexFails(t *testing.T) {
 	}
 }
 
-// Where nobody runs the tools, Codex has one turn, and its calls are the caller's.
+// Where nobody runs the tools, Codex has one turn, and all its calls are the caller's.
 func TestCodexHasOneTurnWithoutExecutors(t *testing.T) {
 	sim := simulator(t, `Two calls in one answer.
 -- 1 --
@@ -267,8 +267,8 @@ text This must not be said.
 	for _, c := range r.Message.Calls() {
 		calls = append(calls, c.Name+string(c.Args))
 	}
-	if len(calls) == 0 || !slices.Contains([]string{`weather{"city":"Rome"}`}, calls[0]) || r.Finish.Reason != llm.ToolCalls || r.Message.Text() != "Let me look." {
+	slices.Sort(calls) // Codex begins with either
+	if !slices.Equal(calls, []string{`weather{"city":"Oslo"}`, `weather{"city":"Rome"}`}) || r.Finish.Reason != llm.ToolCalls || r.Message.Text() != "Let me look." {
 		t.Errorf("%v, %s, %q", calls, r.Finish.Reason, r.Message.Text())
 	}
-	t.Log(calls)
 }

@@ -36,6 +36,9 @@ func invokeCodex(q *invocation) (*invited, error) {
 		}
 		fmt.Fprintf(&b, "\n[mcp_servers.%s]\nurl = %s\nhttp_headers = { Authorization = %s }\nenabled_tools = [%s]\ndefault_tools_approval_mode = \"approve\"\nrequired = true\ntool_timeout_sec = 86400\n",
 			bridgeName(q.bridge), tomlString(q.address.URL), tomlString("Bearer "+q.address.Key), strings.Join(names, ", "))
+		if q.turns == 1 { // otherwise it makes, and reports, a call only when the one before has its result
+			b.WriteString("supports_parallel_tool_calls = true\n")
+		}
 	}
 	in := &invited{files: map[string][]byte{"config.toml": []byte(b.String())}, env: map[string]string{"CODEX_HOME": q.folder}}
 	in.args = []string{"exec", "--json", "--skip-git-repo-check", "--ephemeral", "--ignore-rules", "--sandbox", "read-only",

@@ -85,6 +85,10 @@ func (q *question) begin(req *llm.Request) error {
 	if err != nil {
 		return q.fail(llm.Unsupported, "", "%v", err)
 	}
+	var ok bool
+	if q.format, ok = formatNamed(q.m.Program.Format); !ok {
+		return q.fail(llm.Invalid, "", "there is no format %q", q.m.Program.Format)
+	}
 	if err := q.offer(req); err != nil {
 		return err
 	}
@@ -112,10 +116,13 @@ func (q *question) offer(req *llm.Request) error {
 	}
 	q.asked = make(chan asked)
 	q.bridge = &mcpbridge.Bridge{Name: q.m.Program.Bridge, Version: q.m.Program.Version}
-	if q.run != nil {
+	switch {
+	case q.run != nil:
 		q.bridge.Defs, q.bridge.Do = defs, q.hand
-	} else {
+	case q.format.bounds:
 		q.bridge.Others = defs
+	default:
+		q.bridge.Defs, q.bridge.Do = defs, q.refuse
 	}
 	if len(defs) == 0 {
 		return nil
@@ -130,10 +137,6 @@ func (q *question) offer(req *llm.Request) error {
 // is started.
 func (q *question) invite(req *llm.Request) (child.Spec, error) {
 	p := q.m.Program
-	var ok bool
-	if q.format, ok = formatNamed(p.Format); !ok {
-		return child.Spec{}, q.fail(llm.Invalid, "", "there is no format %q", p.Format)
-	}
 	settings, err := p.settingsOf()
 	if err == nil {
 		q.folder, err = os.MkdirTemp("", "toolpost-agent-*") // 0700
@@ -262,6 +265,18 @@ func (q *question) hand(ctx context.Context, c llm.Call) (llm.Result, error) {
 	case <-q.ctx.Done():
 		return llm.Result{}, errors.New("the answer is over")
 	}
+}
+
+// refuse answers a call that the caller is to run, where the program cannot be held to one
+// turn: its turn is over once all calls that it reported have a result. So no result comes
+// before the program had time to report the other calls of the turn.
+func (q *question) refuse(ctx context.Context, _ llm.Call) (llm.Result, error) {
+	select {
+	case <-time.After(reportTime):
+	case <-ctx.Done():
+	case <-q.ctx.Done():
+	}
+	return llm.Result{}, errors.New(mcpbridge.Disabled)
 }
 
 // reportTime is how long a call that reached the bridge waits for the program to report
