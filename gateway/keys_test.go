@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -379,7 +380,7 @@ func TestSpendIsCounted(t *testing.T) {
 					t.Fatal(log, err)
 				}
 				l := log[0]
-				if whose := (access.LogLine{ID: resp.Header.Get(gateway.RequestHeader), Status: "ok", Team: name, Model: test.model, Format: format, Key: key[:13]}); (access.LogLine{ID: l.ID, Status: l.Status, Team: l.Team, Model: l.Model, Format: l.Format, Key: l.Key}) != whose {
+				if whose := (access.LogLine{ID: resp.Header.Get(gateway.RequestHeader), Status: "ok", Team: name, Model: test.model, Format: format, Key: key[:13]}); !reflect.DeepEqual(access.LogLine{ID: l.ID, Status: l.Status, Team: l.Team, Model: l.Model, Format: l.Format, Key: l.Key}, whose) {
 					t.Errorf("%s: %+v", name, l)
 				}
 				if l.Estimated != test.estimated || l.Unpriced != test.unpriced || l.Input < test.input || l.Input == 0 || l.Output == 0 || !test.estimated && l.Money != test.money || (l.Money == 0) != test.unpriced {

@@ -29,8 +29,9 @@ type spending struct {
 	used                llm.Usage
 	money               catalog.Money
 	unpriced, estimated bool
-	cached              bool // nobody was asked
-	refused             bool // for a bound or a limit of the key
+	shares              []access.Share // of each upstream that used something
+	cached              bool           // nobody was asked
+	refused             bool           // for a bound or a limit of the key
 
 	finished bool // the client has its answer
 }
@@ -126,6 +127,7 @@ func (x *exchange) estimates(why string, u llm.Usage) {
 	x.spent.estimated = true
 	x.meters.estimated.add(1, x.tally.route, why)
 	x.book(u)
+	x.spent.share().Estimated = true
 }
 
 // lost ends a question whose answer has no end, whoever ended it. What an upstream worked on is estimated; what it has refused, or never
@@ -212,6 +214,20 @@ func (x *exchange) book(u llm.Usage) {
 	}
 	s.money += cost
 	s.used = s.used.Add(u)
+	share := s.share()
+	share.Input, share.Output, share.Money = share.Input+int64(u.Input), share.Output+int64(u.Output), share.Money+cost
+	share.Unpriced = share.Unpriced || !known && u.Input+u.Output > 0
+}
+
+// share is what the upstream of the question at hand has used of the request so far.
+func (s *spending) share() *access.Share {
+	for i := range s.shares {
+		if s.shares[i].Upstream == s.to {
+			return &s.shares[i]
+		}
+	}
+	s.shares = append(s.shares, access.Share{Upstream: s.to})
+	return &s.shares[len(s.shares)-1]
 }
 
 // most is what a question may use at most, whoever answers.
@@ -259,6 +275,9 @@ func (x *exchange) settle(err error) {
 	s := &x.spent
 	line := access.LogLine{Route: x.tally.route, Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start), Cached: s.cached,
 		Input: int64(s.used.Input), Output: int64(s.used.Output), Money: s.money, Unpriced: s.unpriced, Estimated: s.estimated}
+	if len(s.shares) > 1 || len(s.shares) == 1 && s.shares[0].Upstream != x.upstream {
+		line.Shares = s.shares
+	}
 	switch {
 	case err != nil:
 		line.Status = llm.KindOf(err).String()

@@ -31,7 +31,7 @@ func newUsage() *cobra.Command {
 		Use:   "usage",
 		Short: "Show what the clients of a gateway have used",
 		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, route (as the configuration
-names it), model (as clients ask for it), upstream (who answered) or day, or several of them.
+names it), model (as clients ask for it), upstream (who was asked) or day, or several of them.
 --team, --key, --route, --model and --upstream count only requests of that one, and go with
 each other and with --since. --by request lists the latest requests; --last says how many.
 CACHED are requests that were answered with an earlier answer; REFUSED were refused for a

@@ -105,7 +105,10 @@ func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 	for _, w := range windows {
 		m.counts[w] = m.counts[w].plus(e.count())
 	}
-	m.add(usageOf(&e))
+	for _, u := range usagesOf(&e) {
+		m.add(u)
+	}
+	e.Shares = nil
 	if m.log = append(m.log, e); len(m.log) >= maxMemoryLog {
 		m.log = slices.Clone(m.log[maxMemoryLog/2:])
 	}

@@ -335,8 +335,12 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 		if _, err := tx.StmtContext(ctx, s.dropHolds).ExecContext(ctx, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
 			return failed(err)
 		}
-		_, err = tx.StmtContext(ctx, s.addUsage).ExecContext(ctx, u.row()...)
-		return failed(err)
+		for _, u := range usagesOf(&e) {
+			if _, err := tx.StmtContext(ctx, s.addUsage).ExecContext(ctx, u.row()...); err != nil {
+				return failed(err)
+			}
+		}
+		return nil
 	})
 }
 

@@ -83,6 +83,9 @@ type LogLine struct {
 	// Estimated says that nobody said how many tokens it were.
 	Estimated bool          `json:"estimated,omitempty"`
 	Took      time.Duration `json:"-"` // as seconds
+	// Shares are what each of several upstreams used: together, what the line says. Without any, all of it is Upstream's. They count
+	// in the sums; the log does not keep them.
+	Shares []Share `json:"-"`
 }
 
 func (e *LogLine) count() Count { return Count{Tokens: add(e.Input, e.Output), Money: int64(e.Money)} }
@@ -107,18 +110,6 @@ type Spend struct {
 	Money     catalog.Money `json:"-"`         // as usd
 	Unpriced  int64         `json:"unpriced"`  // requests without a price
 	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted
-}
-
-// usageOf is the usage of one request.
-func usageOf(e *LogLine) Spend {
-	one := func(is bool) int64 {
-		if is {
-			return 1
-		}
-		return 0
-	}
-	return Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: e.Upstream, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money,
-		Failed: one(e.Status != "ok"), Cached: one(e.Cached), Unpriced: one(e.Unpriced), Estimated: one(e.Estimated)}
 }
 
 // Grouping is what usage is told by. The order of the result is theirs.
