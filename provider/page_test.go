@@ -148,7 +148,8 @@ Vendors that differ from the format they speak:
 var pageTail = `
 Thinking has conditions: while it is on, Anthropic and OpenAI allow only the default temperature, Anthropic's limit of
 the answer must exceed the budget for thinking, and older models count an effort in tokens; Claude since 4.7 counts no tokens, and
-gets an effort. Each change is a warning.
+gets an effort, as do models that are known to take one in formats without a number of tokens (chat, Responses, Ollama): the
+nearest of low (2048), medium (8192) and high (24576). Each change is a warning.
 
 ## Conversations that change their model
 

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -40,7 +39,7 @@ func (m *Model) thinking(j *job) {
 	m.oneMeasure(j, rules)
 	m.countEffort(j, rules.EffortSince)
 	m.boundBudget(j)
-	m.nameEffort(j, rules.EffortOnly)
+	m.nameEffort(j, rules)
 	m.withoutDegree(j, rules.EffortsKnown)
 	m.nearestEffort(j, rules.Efforts)
 	m.thinkingRoom(j, rules.MinBudget)
@@ -148,19 +147,19 @@ func (m *Model) countEffort(j *job, since catalog.Version) {
 	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
 }
 
-// nameEffort turns a number of tokens into an effort for models since the version
-// that takes nothing else.
-func (m *Model) nameEffort(j *job, since catalog.Version) {
-	r := j.req.Reasoning
-	if r.Budget == 0 || since.IsZero() || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) < 0 {
+// nameEffort turns a number of tokens into the nearest effort: for models since the version that takes nothing else, and for
+// models that are known to take efforts where the format has nothing else.
+func (m *Model) nameEffort(j *job, rules wire.ThinkingRules) {
+	r, since := j.req.Reasoning, rules.EffortOnly
+	refused := !since.IsZero() && !m.info.ID.Version.IsZero() && m.info.ID.Version.Compare(since) >= 0
+	lacks := !m.has(wire.ReasoningBudget) && m.has(wire.ReasoningEffort) && (m.info.Efforts != "" || slices.Contains(rules.Families, m.settled.family))
+	if r.Budget == 0 || !refused && !lacks {
 		return
 	}
-	effort := cmp.Or(r.Effort, "low")
-	if r.Effort == "" {
-		for _, word := range []string{"medium", "high"} {
-			if r.Budget >= budgets[word] {
-				effort = word
-			}
+	effort := r.Effort
+	for _, word := range []string{"low", "medium", "high"} { // which all that take efforts have
+		if r.Effort == "" && (effort == "" || distance(r.Budget, budgets[word]) < distance(r.Budget, budgets[effort])) {
+			effort = word
 		}
 	}
 	j.warn(llm.Degraded, "reasoning.budget", "%s does not count thinking in tokens; its effort is %s", m.model, effort)
