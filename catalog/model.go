@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -59,22 +60,49 @@ type Model struct {
 func (m Model) Known() bool { return m.why[fieldNativeTools] > defaultRule }
 
 // Warnings returns what a user of the model should be told.
-func (m Model) Warnings() []llm.Warning { return m.warnings("no native tools, JSON emulation and ") }
+func (m Model) Warnings() []llm.Warning { return m.warnings(false) }
 
 // WarningsAsked returns what a user of the model should be told who has decided how it is asked for calls.
-func (m Model) WarningsAsked() []llm.Warning { return m.warnings("") }
+func (m Model) WarningsAsked() []llm.Warning { return m.warnings(true) }
 
-// warnings are those of a model, of which this is assumed if it is not known, beside its context.
-func (m Model) warnings(assumed string) []llm.Warning {
+// warnings are those of a model, for who has decided how it is asked for calls or has not.
+func (m Model) warnings(asked bool) []llm.Warning {
 	if !m.Known() {
-		return []llm.Warning{{Code: llm.UnknownModel, Feature: m.ID.Raw,
-			Detail: "unknown model (" + m.reason() + "): assuming " + assumed + "a context of " +
-				strconv.Itoa(m.ContextWindow) + " tokens; models.yaml can say better"}}
+		return m.unknown(asked)
 	}
 	if m.Kind != "chat" {
 		return []llm.Warning{{Code: llm.Compatibility, Feature: m.ID.Raw, Detail: "this is not a chat model but one for " + m.Kind}}
 	}
 	return nil
+}
+
+// assumptions are what a user is told of an unknown model, unless a rule says it.
+var assumptions = []struct {
+	field string
+	asks  bool // it decides how the model is asked for calls
+	words func(*Model) string
+}{
+	{"native_tools", true, func(*Model) string { return "no native tools" }},
+	{"emulation_style", true, func(*Model) string { return "JSON emulation" }},
+	{"context_window", false, func(m *Model) string { return "a context of " + strconv.Itoa(m.ContextWindow) + " tokens" }},
+}
+
+// unknown warns of what is assumed of an unknown model, if anything is.
+func (m Model) unknown(asked bool) []llm.Warning {
+	var words []string
+	for _, a := range assumptions {
+		if i, _ := findField(a.field); m.why[i] <= defaultRule && !(a.asks && asked) {
+			words = append(words, a.words(&m))
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	list := words[len(words)-1]
+	if before := words[:len(words)-1]; len(before) > 0 {
+		list = strings.Join(before, ", ") + " and " + list
+	}
+	return []llm.Warning{{Code: llm.UnknownModel, Feature: m.ID.Raw, Detail: "unknown model (" + m.reason() + "): assuming " + list + "; models.yaml can say better"}}
 }
 
 func (m Model) reason() string {
