@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -14,9 +15,9 @@ type chatStream struct {
 	*answer
 	// history says that the message is an old one, of a request.
 	history  bool
-	parts    func([]llm.Part) // takes the parts of a message of history
-	details  reasoningDetails
-	detailed int64 // start of the frame with the first of them
+	parts    func([]llm.Part)  // takes the parts of a message of history
+	details  *reasoningDetails // nil before the first
+	detailed int64             // start of the frame with the first of them
 	places   places[chatPlace]
 	audio    chatAudio
 	audible  int64 // start of the frame with its first piece
@@ -365,10 +366,26 @@ func (s *chatStream) reasoning(d *chatDelta) {
 		}
 	}
 	for el := range s.elements(d.details) {
-		if len(s.details.items) == 0 {
-			s.detailed = s.frame.start
-		}
-		s.details.add(&s.decoder, el)
+		s.detail(el)
+	}
+}
+
+// detail keeps a piece of thinking in the form of its vendor.
+func (s *chatStream) detail(v []byte) {
+	if !s.is(v, '{', "an object") {
+		return
+	}
+	if s.details == nil {
+		s.details, s.detailed = &reasoningDetails{}, s.frame.start
+	}
+	full := s.details.size == maxDetailBytes
+	if s.details.add(v) || full {
+		return
+	}
+	if s.history {
+		s.want(v, fmt.Sprintf("one of at most %d", maxDetails))
+	} else {
+		s.warn(llm.Ignored, "reasoning_details", "there are more than %d pieces or %d bytes; none is kept for the next request", maxDetails, maxDetailBytes)
 	}
 }
 
@@ -597,10 +614,10 @@ func mergeExtra(old, more llm.Extra) llm.Extra {
 
 // endThinking closes the thinking with what its vendor wants back.
 func (s *chatStream) endThinking() {
-	if state := s.details.object(); state != nil {
+	if state := s.details.object(0); state != nil {
 		s.since(s.detailed, func() { s.thinkingState(s.state(state), false) })
-		s.details = reasoningDetails{}
 	}
+	s.details = nil
 }
 
 // flush sends what could not be sent before the end.

@@ -104,8 +104,9 @@ type chatWriter struct {
 	// others write the answers after the first.
 	others chatWriters
 	probs  *llm.Text // whose log probabilities are those of the next chunk
-	// details: the client has the vendor's own form of the thinking.
-	details  bool
+	// details are the vendor's own form of the thinking, of which the client of a relay has the first had pieces.
+	details  *reasoningDetails
+	had      int
 	thoughts thoughts
 	// What the client of a relay was told before the translation began: why the model stopped, and the tokens of input and
 	// output.
@@ -268,8 +269,10 @@ func (w *chatWriter) text(ev llm.TextDelta) {
 
 func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
 	t := llm.Thinking{Text: ev.Text, State: ev.About().State}
-	if w.details && !t.State.IsZero() {
-		t.State, w.details = llm.State{}, false
+	if rest, ok := w.details.rest(w.had, t.State.Data); ok {
+		if t.State.Data, w.details = rest, nil; rest == nil {
+			t.State = llm.State{}
+		}
 	}
 	if ev.Text == "" && w.e.own(t.State) == nil {
 		return

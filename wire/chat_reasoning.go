@@ -1,67 +1,122 @@
 package wire
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// reasoningDetails joins the pieces of the reasoning_details of OpenRouter,
-// which have to go back as they came.
+// reasoningDetails are the pieces of the reasoning_details of OpenRouter, which have to go back as they came. They are joined
+// once, when all are there; a relay that goes on by itself says those that its client does not have.
 type reasoningDetails struct {
-	items []map[string][]byte
+	pieces [][]byte
+	size   int // bytes of them
 }
 
 // grows are the members that come in pieces; the others are said once.
 var grows = map[string]bool{"text": true, "summary": true, "data": true}
 
-const maxDetails = 1024
+// Bounds of the details of one thinking.
+const (
+	maxDetails     = 1 << 16 // pieces
+	maxDetailBytes = 32 << 20
+)
 
-func (r *reasoningDetails) add(d *decoder, v []byte) {
-	item := make(map[string][]byte)
-	for key, val := range d.members(v) {
-		if js.Kind(val) != 'n' {
-			item[string(key)] = slices.Clone(val)
-		}
+// add takes a piece, and reports whether there is room for it. Without that none is kept: what lacks a piece cannot go back.
+func (r *reasoningDetails) add(v []byte) bool {
+	if r.size += len(v); len(r.pieces) >= maxDetails || r.size > maxDetailBytes {
+		r.pieces, r.size = nil, maxDetailBytes
+		return false
 	}
-	for _, old := range r.items {
-		if item["index"] == nil || string(old["index"]) != string(item["index"]) || string(old["type"]) != string(item["type"]) {
-			continue
-		}
-		for key, val := range item {
-			if grows[key] && old[key] != nil {
-				val = js.AppendQuoted(nil, js.AppendText(js.AppendText(nil, old[key]), val))
-			}
-			old[key] = val
-		}
-		return
-	}
-	if len(r.items) < maxDetails {
-		r.items = append(r.items, item)
-	}
+	r.pieces = append(r.pieces, slices.Clone(v))
+	return true
 }
 
-// object returns {"reasoning_details":[…]}, and nil if there are none.
-func (r *reasoningDetails) object() []byte {
-	if len(r.items) == 0 {
+// detail is an item that pieces were joined to.
+type detail map[string]*detailMember
+
+// detailMember is a member of it: a value, or the text of several.
+type detailMember struct {
+	value  []byte
+	text   []byte
+	joined bool
+}
+
+func (m *detailMember) add(v []byte, grows bool) {
+	if !grows || js.Kind(v) != '"' || js.Kind(m.value) != '"' {
+		*m = detailMember{value: v}
+		return
+	}
+	if !m.joined {
+		m.joined, m.text = true, js.AppendText(nil, m.value)
+	}
+	m.text = js.AppendText(m.text, v)
+}
+
+// items joins the pieces after the first from ones: those that have an index and a type in common.
+func (r *reasoningDetails) items(from int) []detail {
+	var items []detail
+	places := make(map[string]int)
+	for _, piece := range r.pieces[from:] {
+		item := make(detail)
+		at := len(items)
+		if index := js.Get(piece, "index"); index != nil && js.Kind(index) != 'n' {
+			key := string(index) + " " + string(js.Get(piece, "type"))
+			if old, ok := places[key]; ok {
+				at, item = old, items[old]
+			}
+			places[key] = at
+		}
+		if at == len(items) {
+			items = append(items, item)
+		}
+		for key, v := range js.Members(piece) {
+			switch m := item[string(key)]; {
+			case js.Kind(v) == 'n':
+			case m == nil:
+				item[string(key)] = &detailMember{value: v}
+			default:
+				m.add(v, grows[string(key)])
+			}
+		}
+	}
+	return items
+}
+
+// object returns {"reasoning_details":[…]} of the pieces after the first from ones, and nil if there are none.
+func (r *reasoningDetails) object(from int) []byte {
+	if r == nil || len(r.pieces) <= from {
 		return nil
 	}
 	var w js.Writer
 	w.Object()
 	w.Key("reasoning_details")
 	w.Array()
-	for _, item := range r.items {
+	for _, item := range r.items(from) {
 		w.Object()
 		for _, key := range sortedKeys(item) {
 			w.AnyKey(key)
-			w.Raw(item[key])
+			if m := item[key]; m.joined {
+				w.Raw(js.AppendQuoted(nil, m.text))
+			} else {
+				w.Raw(m.value)
+			}
 		}
 		w.End()
 	}
 	w.EndArray()
 	w.End()
 	return w.Buf
+}
+
+// rest returns what a client lacks of those details that it has the first had pieces of, where all is their object. It reports false if they are others.
+func (r *reasoningDetails) rest(had int, all []byte) ([]byte, bool) {
+	if r == nil || had == 0 || had > len(r.pieces) || !bytes.Equal(all, r.object(0)) {
+		return nil, false
+	}
+	return r.object(had), true
 }
 
 func (d *decoder) detailText(v []byte) string {

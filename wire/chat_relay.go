@@ -10,9 +10,10 @@ import (
 // chatPlace is how far a stream of chunks is.
 type chatPlace struct {
 	begun   bool
-	calls   int // that began
-	args    int // bytes of the arguments of the last
-	details int // of the thinking, that no event has said yet
+	calls   int               // that began
+	args    int               // bytes of the arguments of the last
+	details *reasoningDetails // of the thinking, that no event has said yet
+	had     int               // pieces of them
 
 	reason string // why the model stopped, if that was said
 	usage  [2]int // tokens that were told, of input and of output
@@ -23,7 +24,10 @@ func (s *chatStream) mark(at moment) {
 		o.mark(at)
 	}
 	s.places.set(at, func() chatPlace {
-		p := chatPlace{begun: true, calls: len(s.calls), details: len(s.details.items)}
+		p := chatPlace{begun: true, calls: len(s.calls), details: s.details}
+		if p.details != nil {
+			p.had = len(p.details.pieces)
+		}
 		if p.calls > 0 {
 			p.args = s.calls[p.calls-1].args.Len()
 		}
@@ -37,7 +41,7 @@ func (s *chatStream) mark(at moment) {
 
 func (s *chatStream) resume(at moment, e *encoder, head Head) streamEncoder {
 	place := s.places[at]
-	w := &chatWriter{e: e, head: head, started: true, calls: map[string]*chatCall{}, details: place.details > 0, ended: place.reason, used: place.usage}
+	w := &chatWriter{e: e, head: head, started: true, calls: map[string]*chatCall{}, details: place.details, had: place.had, ended: place.reason, used: place.usage}
 	for i, p := range s.calls[:place.calls] {
 		c := &chatCall{index: i, free: p.kind == llm.FreeTool, relayed: true}
 		if p.index >= 0 && !w.hasIndex(p.index) {

@@ -152,6 +152,7 @@ type relay struct {
 	queue   []judged
 	enc     *StreamEncoder // not nil: the stream is a translation
 	held    []llm.Event    // of a translation
+	kept    int            // bytes that were read while events of a translation were held
 	called  map[int]bool   // answers of which the client has a call, by index
 	gaveUp  *llm.Error     // why an observer ended the stream
 	failing bool           // what comes was not said: calls that the failure cut off
@@ -195,9 +196,12 @@ const (
 
 func (r *relay) fill() error {
 	if r.enc != nil { // nothing is written from buf any more
+		if r.kept += len(r.buf); len(r.held) == 0 {
+			r.kept = 0
+		}
 		r.buf, r.served = r.buf[:0], 0
 	}
-	if len(r.buf) > maxHeld {
+	if len(r.buf)+r.kept > maxHeld {
 		return r.tooMuch()
 	}
 	n := len(r.buf)
