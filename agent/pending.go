@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/schema"
@@ -143,9 +146,16 @@ func (p *past) decide(run string, grants []Grant, now time.Time) ([]journal.Appr
 	return out, nil
 }
 
-// check refuses a decision that cannot be meant.
+// steers reports whether a terminal obeys r in a text of several lines.
+func steers(r rune) bool { return child.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
+
+// check refuses a decision that cannot be meant, and one whose words would steer the terminal of who reads the record.
 func (p *past) check(q invoke.Question, g Grant) error {
 	switch {
+	case strings.ContainsFunc(g.By, child.IsControl) || !utf8.ValidString(g.By):
+		return fmt.Errorf("agent: by, who decides about call %s, has something that cannot be printed: %.60q; write a name, as it is to stand on the record", g.Call, g.By)
+	case strings.ContainsFunc(g.Reason, steers) || !utf8.ValidString(g.Reason):
+		return fmt.Errorf("agent: the reason of the decision about call %s has something that cannot be printed: %.60q", g.Call, g.Reason)
 	case g.ParamsHash != "" && g.ParamsHash != q.ParamsHash:
 		return fmt.Errorf("agent: the decision about call %s is for other arguments than the call has", g.Call)
 	case !g.Allowed:
