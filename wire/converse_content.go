@@ -172,10 +172,6 @@ func (c converse) encodeOwn(e *encoder, s llm.State, what, why string, x llm.Ext
 	c.cachePointOf(e, x)
 }
 
-// noOutput is the text of a failed result that has none: the vendor refuses an
-// empty result.
-const noOutput = "The tool failed and said nothing."
-
 func (c converse) encodeResult(e *encoder, r llm.Result) {
 	if r.Hosted {
 		c.encodeOwn(e, r.State, "hosted result", "another vendor made it", r.Extra)
@@ -195,7 +191,7 @@ func (c converse) encodeResult(e *encoder, r llm.Result) {
 	case len(e.Buf) > mark:
 	case r.Failed:
 		c.encodeText(e, llm.Text{Text: noOutput})
-	case len(r.Parts) > 0:
+	case !saysNothing(r.Parts):
 		c.encodeText(e, llm.Text{Text: notShown})
 	}
 	e.EndArray()
@@ -426,7 +422,7 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 				r.Parts = append(r.Parts, c.decodeResultPart(d, el))
 			}
 		case "status":
-			r.Failed = d.text(val) == "error"
+			c.decodeStatus(d, val, &r)
 		case "type":
 			kind := d.str(val)
 			r.Hosted, r.Name = kind != "", hostedResultName(kind)
@@ -434,9 +430,7 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 			d.extraNamed(&r.Extra, innerPrefix+string(key), val)
 		}
 	}
-	if s, ok := plainText(r.Parts); ok && r.Failed && s == noOutput {
-		r.Parts = nil // our own words
-	}
+	r.Parts = withoutNoOutput(r)
 	if r.Hosted {
 		r.State, r.Extra = d.state(block), nil
 		for i, p := range r.Parts { // what is shown; the block goes back whole
@@ -446,6 +440,19 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 		}
 	}
 	return r
+}
+
+// decodeStatus reads whether a tool failed. The vendor refuses other words; of those that it may write itself one day nothing is known.
+func (converse) decodeStatus(d *decoder, v []byte, r *llm.Result) {
+	switch word := d.text(v); {
+	case word == "error":
+		r.Failed = true
+	case word == "success" || js.Kind(v) == 'n':
+	case d.asking:
+		d.want(v, "success or error")
+	default:
+		d.extraNamed(&r.Extra, innerPrefix+"status", v)
+	}
 }
 
 // decodeResultPart reads a block of a result. Blocks that only messages hold are kept as they are.

@@ -180,9 +180,17 @@ func (m messages) encodeResult(e *encoder, r llm.Result) {
 	start := e.Object()
 	e.StringField("type", "tool_result")
 	e.StringField("tool_use_id", r.CallID)
+	if r.Failed && saysNothing(r.Parts) {
+		r.Parts = []llm.Part{llm.Text{Text: noOutput}}
+	}
 	if len(r.Parts) > 0 {
 		e.Key("content")
+		mark := len(e.Buf)
 		m.encodeContent(e, r.Parts)
+		if string(e.Buf[mark:]) == "[]" && !saysNothing(r.Parts) { // like a video, which the vendor does not take
+			e.Buf = e.Buf[:mark]
+			e.Text(notShown)
+		}
 	}
 	if r.Failed {
 		e.BoolField("is_error", true)
@@ -417,6 +425,7 @@ func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
 			d.extra(&r.Extra, key, val)
 		}
 	}
+	r.Parts = withoutNoOutput(r)
 	return r
 }
 

@@ -311,7 +311,7 @@ var sealedMembers = []string{"signature", "data", "thoughtSignature", "encrypted
 // stateMembers are the members of states of all vendors that nobody else needs.
 var stateMembers = append([]string{
 	"id", "status", "call_id", "type", "role", "name", "execution", // what pairs items
-	"text", "content", "summary", "action", "operation", "arguments", "input", "output", "response", "tools", "tool_name", "tool_use_id", // what the part says
+	"text", "content", "summary", "action", "actions", "operation", "arguments", "input", "output", "response", "tools", "tool_name", "tool_use_id", // what the part says
 	// Of citations.
 	"url", "title", "source", "cited_text", "document_title", "document_index", "search_result_index", "encrypted_index", "file_id", "filename", "index",
 	"start_char_index", "end_char_index", "start_page_number", "end_page_number", "start_block_index", "end_block_index", "start_index", "end_index",

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -230,7 +231,7 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 			moved = append(moved, p)
 			continue
 		}
-		r.Parts = e.resultParts(e.shown(r.Parts))
+		r.Parts = o.takenParts(e, e.resultParts(e.shown(r.Parts)))
 		for _, p := range r.Parts {
 			if _, ok := p.(llm.Media); ok {
 				moved = append(moved, p)
@@ -256,6 +257,22 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 		o.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved}, calls)
 	}
 	e.ownExtra(m.Extra)
+}
+
+// takenParts returns the parts of a result that the format takes somewhere, and names the others.
+func (ollama) takenParts(e *encoder, parts []llm.Part) []llm.Part {
+	out := slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		m, is := p.(llm.Media)
+		drop := is && (m.Kind != llm.Image || len(m.Data) == 0)
+		if drop {
+			e.lost(llm.Ignored, string(m.Kind), "the ollama format takes the bytes of images only")
+		}
+		return drop
+	})
+	if len(out) == 0 && !saysNothing(parts) {
+		out = append(out, llm.Text{Text: notShown})
+	}
+	return out
 }
 
 // Decoding.

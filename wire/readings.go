@@ -73,6 +73,25 @@ func (e *encoder) shown(parts []llm.Part) []llm.Part {
 	return out
 }
 
+// noOutput is the text of a failed result that has none, which Anthropic and Amazon refuse.
+const noOutput = "The tool failed and said nothing."
+
+// withoutNoOutput returns the parts of a result without our own words.
+func withoutNoOutput(r llm.Result) []llm.Part {
+	if s, ok := plainText(r.Parts); ok && r.Failed && s == noOutput {
+		return nil
+	}
+	return r.Parts
+}
+
+// saysNothing reports whether a result is empty as it stands: there are no parts, or only empty texts.
+func saysNothing(parts []llm.Part) bool {
+	return !slices.ContainsFunc(parts, func(p llm.Part) bool {
+		t, is := p.(llm.Text)
+		return !is || t.Text != "" || !t.State.IsZero()
+	})
+}
+
 // foreignText reports whether a part is text with a state of another vendor.
 func (e *encoder) foreignText(p llm.Part) bool {
 	t, is := p.(llm.Text)

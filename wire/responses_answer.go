@@ -235,7 +235,7 @@ func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
 // responsesItemMembers are the members of items that have begun.
 var responsesItemMembers = []string{
 	"id", "type", "status", "role", "content", "summary", "encrypted_content", "call_id", "name", "arguments", "input", namespaceField, "phase",
-	"action", "queries", "results", "code", "container_id", "outputs", "result", "server_label", "output", "error", "approval_request_id", "execution", "created_by",
+	"action", "actions", "queries", "results", "code", "container_id", "outputs", "result", "server_label", "output", "error", "approval_request_id", "execution", "created_by",
 }
 
 func (s *responsesStream) partAdded(ev *responsesEvent, _ []byte) bool {

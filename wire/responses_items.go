@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"path"
 	"strconv"
 	"strings"
@@ -604,10 +605,20 @@ func (responses) decodeCall(d *decoder, v []byte) llm.Call {
 	return c
 }
 
+// clientArgs returns the arguments of a call that the client runs.
+func (h vendorCall) clientArgs(d *decoder, v []byte) json.RawMessage {
+	if h.list != "" && js.Kind(d.get(v, h.args)) != '{' {
+		if several := d.get(v, h.list); d.oneOf(several, "[", "an array") {
+			return append(append([]byte(`{"`+h.list+`":`), several...), '}')
+		}
+	}
+	return objectOf(d.raw(d.get(v, h.args)))
+}
+
 // parts returns what the item of a call stands for.
 func (h vendorCall) parts(d *decoder, v []byte, item string) []llm.Part {
 	if h.client && (item != searchCall || d.text(d.get(v, "call_id")) != "") { // a search without it the vendor ran
-		return []llm.Part{llm.Call{ID: d.str(d.get(v, "call_id")), Name: h.tool, Args: objectOf(d.raw(d.get(v, h.args))), State: d.state(v)}}
+		return []llm.Part{llm.Call{ID: d.str(d.get(v, "call_id")), Name: h.tool, Args: h.clientArgs(d, v), State: d.state(v)}}
 	}
 	c := llm.Call{ID: d.str(d.get(v, "id")), Name: h.tool, Hosted: true, State: d.state(v)}
 	if h.named {

@@ -12,6 +12,7 @@ type vendorCall struct {
 	client bool     // the client runs it
 	args   string   // the member that is the arguments
 	wrap   bool     // the arguments are an object with that member
+	list   string   // the member that is in the place of args where there are several; the arguments are an object with it
 	result string   // the member that is the result
 }
 
@@ -25,7 +26,7 @@ var vendorCalls = map[string]vendorCall{
 	"mcp_call":              {tool: "mcp", types: []string{"mcp"}, named: true, args: "arguments", result: "output"},
 	"mcp_approval_request":  {tool: "mcp", named: true, args: "arguments"}, // a call that the vendor runs once it is approved
 	searchCall:              {tool: llm.ToolSearch, types: []string{"tool_search"}, client: true, args: "arguments"},
-	"computer_call":         {tool: "computer", types: []string{"computer", "computer_use_preview"}, client: true, args: "action"},
+	"computer_call":         {tool: "computer", types: []string{"computer", "computer_use_preview"}, client: true, args: "action", list: "actions"},
 	"local_shell_call":      {tool: "local_shell", types: []string{"local_shell"}, client: true, args: "action"},
 	"shell_call":            {tool: "shell", types: []string{"shell"}, client: true, args: "action"},
 	"apply_patch_call":      {tool: "apply_patch", types: []string{"apply_patch"}, client: true, args: "operation"},
