@@ -14,10 +14,12 @@ import (
 
 // bounds are those of the model at its host. Who only copies a format has none that are known.
 func (m *Model) bounds() wire.RequestBounds {
-	if f := m.format(); m.vendor.Strict || !f.Imitated {
-		return f.BoundsOf(m.settled.family)
+	f := m.format()
+	b := f.BoundsOf(m.settled.family)
+	if b.MakerOnly && !m.vendor.Strict {
+		return wire.RequestBounds{}
 	}
-	return wire.RequestBounds{}
+	return b
 }
 
 // bound brings the numbers and the stop sequences of a request within the bounds. Each change is a warning.

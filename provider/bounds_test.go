@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 const (
@@ -64,6 +65,7 @@ func boundedRequests() []bounded {
 
 		{"short", "openai/gpt-5.1", short, `"max_output_tokens":16`, "", "max_tokens", "degraded: "},
 		{"short", "openai/gpt-4.1", short, `"max_completion_tokens":5`, "", "max_tokens", ""},
+		{"short", "like-openai/any", short, `"max_output_tokens":5`, "", "max_tokens", ""},
 
 		{"open end", claudeAtHome, talk("x", "foo "), `"foo"`, "foo ", "history", "degraded: "},
 		{"open end", claudeAtAmazon, talk("x", "foo\n"), `"foo"`, `foo\n`, "history", "degraded: "},
@@ -92,7 +94,7 @@ func boundedRequests() []bounded {
 // What a vendor would refuse is changed, and said, where it has such a bound; what it takes, and what it is sent as its
 // own client wrote it, stays as it is.
 func TestBoundsAreKept(t *testing.T) {
-	c := new(Client)
+	c := &Client{Vendors: map[string]Vendor{"like-openai": {BaseURL: "http://localhost:1/v1", Wires: []string{wire.Responses}}}}
 	for _, test := range boundedRequests() {
 		m := opened(t, c, test.id)
 		body, warnings := planned(t, m, &test.req)
@@ -111,7 +113,7 @@ func TestBoundsAreKept(t *testing.T) {
 
 // The caller's request is not changed.
 func TestBoundsChangeACopy(t *testing.T) {
-	c := new(Client)
+	c := &Client{Vendors: map[string]Vendor{"like-openai": {BaseURL: "http://localhost:1/v1", Wires: []string{wire.Responses}}}}
 	for _, test := range boundedRequests() {
 		before, _ := json.Marshal(test.req)
 		planned(t, opened(t, c, test.id), &test.req)

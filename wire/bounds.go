@@ -3,6 +3,9 @@ package wire
 // RequestBounds are what the maker of a format refuses requests for although the format can say it. The zero value
 // refuses nothing.
 type RequestBounds struct {
+	// MakerOnly says that many copy the format, and take what its maker refuses: whoever asks such a server for 6 tokens
+	// must not get 16.
+	MakerOnly bool
 	// MaxTemperature is the highest temperature, MaxStops how many stop sequences there may be, and MinTokens the least
 	// limit of an answer. 0 is no bound.
 	MaxTemperature float64

@@ -27,7 +27,7 @@ var chatProperties = Properties{
 	StreamedArgs: true, TextArgs: true,
 	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: openaiThinking,
-	Bounds:   map[string]RequestBounds{"": {MaxStops: 4, SaysJSON: true}},
+	Bounds:   map[string]RequestBounds{"": {MakerOnly: true, MaxStops: 4, SaysJSON: true}},
 	Errors:   openaiErrors,
 
 	MoreErrors: openaiCodes, SearchModels: true,

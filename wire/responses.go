@@ -27,7 +27,7 @@ var responsesProperties = Properties{
 	Count:     TokenCount{"responses/input_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id", Items: true,
 	Thinking: responsesThinking(),
-	Bounds:   map[string]RequestBounds{"": {MinTokens: 16, SaysJSON: true, SystemApart: true}},
+	Bounds:   map[string]RequestBounds{"": {MakerOnly: true, MinTokens: 16, SaysJSON: true, SystemApart: true}},
 	Errors:   openaiErrors, MoreErrors: openaiCodes,
 }
 
