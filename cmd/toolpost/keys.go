@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -106,12 +107,33 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 	if name == "" {
 		return usagef(cmd, "nobody says where keys are kept: set keys below gateway in the configuration, or give --keys sqlite:FILE")
 	}
+	if err := keysProblem(cmd, name, create); err != nil {
+		return err
+	}
 	book, done, err := openKeys(cmd.Context(), name, create)
 	if err != nil {
 		return keysError(cmd, err)
 	}
 	defer done()
 	return keysError(cmd, f(book))
+}
+
+// keysProblem says why there can be no keys under a name, and where that stands: serve says it in the same words.
+func keysProblem(cmd *cobra.Command, name string, create bool) error {
+	file, isFile := strings.CutPrefix(name, "sqlite:")
+	if _, err := os.Stat(file); isFile && file != "" && !create && errors.Is(err, fs.ErrNotExist) {
+		return nil // opening them says so
+	}
+	err := storable(name, "keys are")
+	switch f := cmd.Flag("keys"); {
+	case err == nil:
+		return nil
+	case f != nil && f.Changed:
+		return fmt.Errorf("--keys: %w", err)
+	case os.Getenv(keysEnv) != "":
+		return fmt.Errorf("%s: %w", keysEnv, err)
+	}
+	return fmt.Errorf("gateway.keys in the configuration: %w", err)
 }
 
 // keysError is an error about keys in the words of a command: what somebody wants wrongly is wrong use, and the name of a package

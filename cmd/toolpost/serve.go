@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -285,8 +286,15 @@ func (v *serving) openSpans(setup *gateway.Setup) (done func()) {
 
 // traceProblem says why spans cannot be sent where the environment says.
 func traceProblem() error {
-	if _, err := otlp.FromEnv(os.Getenv); err != nil {
-		return &placedError{path: "the environment", err: err, flag: true}
+	_, err := otlp.FromEnv(os.Getenv)
+	list := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		list = slices.Clone(joined.Unwrap())
 	}
-	return nil
+	for i, err := range list {
+		if err != nil {
+			list[i] = &placedError{path: "the environment", err: err, flag: true}
+		}
+	}
+	return errors.Join(list...)
 }

@@ -195,7 +195,7 @@ func storable(name, what string) error {
 	defer f.Close()
 	head := make([]byte, len(sqliteHead))
 	if n, _ := io.ReadFull(f, head); n > 0 && string(head[:n]) != sqliteHead[:min(n, len(sqliteHead))] {
-		return fmt.Errorf("%s is no database of SQLite", file)
+		return fmt.Errorf("%s is no database of SQLite; name one, or a file that is not there yet", file)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -150,12 +151,35 @@ func misfit(n ast.Node, t reflect.Type, path string) string {
 		return noList(t, value, isMapping)
 	case kind == reflect.String && (isList || isMapping):
 		return "a text is expected, and this is a list or has settings of its own"
-	case (kind == reflect.Int || kind == reflect.Int64) && n.Type() == ast.FloatType:
-		return fmt.Sprintf("%q is not a whole number", value)
+	case kind == reflect.Int || kind == reflect.Int64:
+		return noWhole(n, t, value)
 	case kind == reflect.String && value == "" && strings.HasPrefix(path, "gateway."):
 		return "it is empty, as a variable that is not set leaves it; give it a value, or leave it out"
 	}
 	return ""
+}
+
+// durations is the type of settings that are durations.
+var durations = reflect.TypeFor[time.Duration]()
+
+// noWhole says why a number cannot stand for a whole number or a duration; "" if it may.
+func noWhole(n ast.Node, t reflect.Type, value string) string {
+	switch kind := n.Type(); {
+	case t == durations && (kind == ast.FloatType || kind == ast.IntegerType && value != "0"):
+		return noDuration(value)
+	case kind == ast.FloatType:
+		return fmt.Sprintf("%q is not a whole number", value)
+	}
+	return ""
+}
+
+// noDuration says that a number is no duration, and which one it probably is.
+func noDuration(value string) string {
+	text := fmt.Sprintf("%q is not a duration like 90s or 10m", value)
+	if _, err := time.ParseDuration(value + "s"); err == nil {
+		text += ": it has no unit; write " + value + "s for seconds"
+	}
+	return text
 }
 
 // noList says that a list is expected, and how what stands there would be one.

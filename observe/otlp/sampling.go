@@ -46,12 +46,12 @@ func (o *Options) sample(name, arg string) error {
 	}
 	s, ok := samplers[name]
 	if !ok {
-		return fmt.Errorf("OTEL_TRACES_SAMPLER: there are %s", strings.Join(slices.Sorted(maps.Keys(samplers)), ", "))
+		return fmt.Errorf("OTEL_TRACES_SAMPLER is %.40q, and no such sampler is known; write one of %s", name, strings.Join(slices.Sorted(maps.Keys(samplers)), ", "))
 	}
 	if s.Share < 0 {
 		share, err := strconv.ParseFloat(cmp.Or(strings.TrimSpace(arg), "1"), 64)
 		if err != nil || !(share >= 0 && share <= 1) {
-			return errors.New("OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1")
+			return fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %.40q, and %s wants the share of traces that are recorded: write a number from 0 to 1, such as 0.25", arg, name)
 		}
 		s.Share = share
 	}
