@@ -193,10 +193,12 @@ type Model struct {
 
 // quirks are those of the vendor, for this model.
 func (m *Model) quirks() wire.Quirks {
-	if q, ok := m.vendor.Families[m.info.ID.Root()]; ok {
-		return q
+	q, ok := m.vendor.Families[m.info.ID.Root()]
+	if !ok {
+		q = m.vendor.Quirks
 	}
-	return m.vendor.Quirks
+	q.ThinkingParts = q.ThinkingParts && m.info.Reasoning.Support == catalog.Yes // the others have no place for it
+	return q
 }
 
 // ID returns the id the model was opened with.

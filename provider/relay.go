@@ -108,7 +108,7 @@ func (m *Model) differs(r *ClientRequest) bool {
 	switch {
 	case q.MaxTokens != "" && req.MaxTokens > 0 && !has(q.MaxTokens),
 		q.SystemRole != "" && req.System != "",
-		(q.Thinking != "" || q.ThinkingForCalls) && slices.ContainsFunc(req.Messages, thought),
+		(q.Thinking != "" || q.ThinkingForCalls || q.ThinkingParts) && slices.ContainsFunc(req.Messages, thought),
 		q.NoParallel && req.OneCall,
 		q.NoStrict && slices.ContainsFunc(req.Tools, strict),
 		q.NoStreamUsage && r.Stream && has("stream_options"),
@@ -118,7 +118,7 @@ func (m *Model) differs(r *ClientRequest) bool {
 	}
 	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
 	q.Members, q.ModelFields = "", "" // which are for requests of other formats
-	q.ThinkingForCalls, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false
+	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false, false
 	return q != wire.Quirks{}
 }
 

@@ -403,7 +403,7 @@ func (s *chatStream) content(v []byte) {
 //
 //go:noinline
 func (s *chatStream) contentParts(v []byte) {
-	parts := chat{}.decodeContent(&s.decoder, v)
+	parts := chat{}.decodeSaid(&s.decoder, v)
 	if s.history {
 		s.parts(parts)
 		return
@@ -412,6 +412,9 @@ func (s *chatStream) contentParts(v []byte) {
 		switch p := p.(type) {
 		case llm.Text:
 			s.textPart(p)
+		case llm.Thinking:
+			s.thinking(p.Text)
+			s.aboutThinking(p)
 		case llm.Media:
 			s.media(p)
 		}

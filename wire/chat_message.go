@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,7 +109,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 	var cites []llm.Citation
 	var media []llm.Media
 	var states [][]byte
-	sawThinking := false
+	sawThinking, inContent := false, e.c.Quirks.ThinkingParts && !answer
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
@@ -129,9 +130,13 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 				e.lost(llm.Degraded, "order", "the chat format puts text before calls")
 			}
 		case llm.Thinking:
-			sawThinking = true
 			states = append(states, e.thinkingState(p))
-			joinThinking(&thought, p)
+			if inContent {
+				said = appendThought(said, p)
+			} else {
+				sawThinking = true
+				joinThinking(&thought, p)
+			}
 		case llm.Media:
 			media = append(media, p)
 		case llm.Call:
@@ -162,9 +167,89 @@ func (c chat) encodeSaid(e *encoder, said []llm.Part, answer, more bool) {
 		e.Null()
 	case answer:
 		e.Text(llm.Message{Parts: said}.Text())
+	case slices.ContainsFunc(said, isThinking):
+		e.Array()
+		for _, p := range said {
+			switch p := p.(type) {
+			case llm.Text:
+				e.saidText(p, "text")
+			case llm.Thinking:
+				c.encodeThought(e, p)
+			}
+		}
+		e.EndArray()
 	default:
 		c.encodeContent(e, said)
 	}
+}
+
+// appendThought adds thinking to what was said, if there is some to read.
+func appendThought(said []llm.Part, t llm.Thinking) []llm.Part {
+	if t.Text == "" {
+		return said
+	}
+	return append(said, t)
+}
+
+func isThinking(p llm.Part) bool { _, is := p.(llm.Thinking); return is }
+
+// encodeThought writes thinking as a part of the content.
+func (chat) encodeThought(e *encoder, t llm.Thinking) {
+	start := e.Object()
+	e.StringField("type", thoughtPart)
+	e.Key(thoughtPart)
+	e.Array()
+	e.Object()
+	e.StringField("type", "text")
+	e.StringField("text", t.Text)
+	e.End()
+	e.EndArray()
+	fields := e.ownExtra(t.Extra)
+	if fields["closed"] == nil {
+		e.BoolField("closed", true)
+	}
+	e.endWith(start, fields)
+}
+
+// thoughtPart is the type of a part that is thinking, and its member with the texts of it.
+const thoughtPart = "thinking"
+
+// decodeSaid reads the content of an answer, or of one of history. Its parts may be thinking.
+func (c chat) decodeSaid(d *decoder, v []byte) []llm.Part {
+	if js.Kind(v) != '[' {
+		return c.decodeContent(d, v)
+	}
+	var parts []llm.Part
+	for el := range d.objects(v) {
+		if !js.Is(d.get(el, "type"), thoughtPart) {
+			parts = append(parts, c.decodePart(d, el))
+		} else if t := c.decodeThought(d, el); t.Text != "" || len(t.Extra) > 0 {
+			parts = append(parts, t)
+		}
+	}
+	return parts
+}
+
+// decodeThought reads a part that is thinking: a text, or a list of parts with texts. What is no text there, like a reference, is left out.
+func (chat) decodeThought(d *decoder, v []byte) llm.Thinking {
+	var t llm.Thinking
+	for key, val := range d.members(v) {
+		switch {
+		case string(key) == "type" || js.Kind(val) == 'n':
+		case string(key) == "closed" && (js.Kind(val) == 't' || !d.asking): // pieces of a stream are not
+		case string(key) != thoughtPart:
+			d.extra(&t.Extra, key, val)
+		case js.Kind(val) == '"':
+			t.Text = d.text(val)
+		case d.oneOf(val, "[", "a text or an array of parts"):
+			var b strings.Builder
+			for el := range d.objects(val) {
+				b.WriteString(d.text(d.get(el, "text")))
+			}
+			t.Text = b.String()
+		}
+	}
+	return t
 }
 
 // thinkingState returns what only the vendor can read of thinking, and notes that of others.

@@ -74,6 +74,10 @@ type Quirks struct {
 	Thinking string
 	// ThinkingForCalls sends thinking back only in turns that hold calls.
 	ThinkingForCalls bool
+	// ThinkingParts sends thinking back in the content of the chat format, as
+	// parts of their own in their place among the text, as Mistral has it.
+	// Answers that have it there are read in any case.
+	ThinkingParts bool
 	// NoParallel leaves out the flag that forbids parallel calls.
 	NoParallel bool
 	// NoStrict leaves out the flag that holds a model to a schema.
