@@ -443,7 +443,7 @@ const roundBreak = "\n\n"
 
 func (r *servedRound) take(ev llm.Event) error {
 	if w, ok := ev.(llm.Warning); ok {
-		if r.s.owns(w.Feature) { // the runtime checks these calls
+		if r.s.owns(w.Feature) || r.s.owns(w.Tool) { // the runtime checks these calls, and the definitions are not the client's
 			return nil
 		}
 		return r.each(w)

@@ -194,6 +194,9 @@ type Warning struct {
 	// Feature is the option, field or tool concerned.
 	Feature string `json:"feature,omitempty"`
 	Detail  string `json:"detail"`
+	// Tool is the name of the offered tool whose definition is concerned, for programs that offer tools of their own beside those of
+	// others; empty if it is not about one, or that is not known.
+	Tool string `json:"-"`
 }
 
 // String returns the warning in one line.

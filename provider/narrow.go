@@ -130,20 +130,20 @@ func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) *narrowed {
 	want := m.strict() && (t.Strict == nil && !j.asIs && !schema.AnyObject(t.Schema) || t.Strict != nil && *t.Strict)
 	if want && !room.take(t.Schema) {
 		want = false
-		j.warn(llm.Degraded, "strict", "%s: %s takes no more strict tools in one request; its arguments are checked when it is called", t.Name, m.vendor.Name)
+		j.warnTool(t.Name, llm.Degraded, "strict", "%s: %s takes no more strict tools in one request; its arguments are checked when it is called", t.Name, m.vendor.Name)
 	}
 	n := m.client.narrowed.get(t.Schema, m.vendor.schemas(), want)
 	if n.err != nil {
 		return n
 	}
 	if t.Strict != nil && *t.Strict && !m.strict() {
-		j.warn(llm.Ignored, "strict", "%s does not hold models to the schemas of tools; the arguments of %s are checked when it is called", m.vendor.Name, t.Name)
+		j.warnTool(t.Name, llm.Ignored, "strict", "%s does not hold models to the schemas of tools; the arguments of %s are checked when it is called", m.vendor.Name, t.Name)
 	}
 	for _, loss := range n.Losses {
 		if loss.Keyword == "strict" {
-			j.warn(llm.Degraded, "strict", "%s: %s", t.Name, loss.Why)
+			j.warnTool(t.Name, llm.Degraded, "strict", "%s: %s", t.Name, loss.Why)
 		} else {
-			j.warn(llm.Degraded, "schema", "%s%s: %s: %s", t.Name, loss.Path, loss.Keyword, loss.Why)
+			j.warnTool(t.Name, llm.Degraded, "schema", "%s%s: %s: %s", t.Name, loss.Path, loss.Keyword, loss.Why)
 		}
 	}
 	if !j.asIs || !n.same { // a client's own words are as good

@@ -205,5 +205,5 @@ func (m *Model) describeExamples(j *job, t *llm.ToolDef) {
 		b.Write(ex)
 	}
 	t.Description, t.Examples = strings.TrimSpace(b.String()), nil
-	j.warn(llm.Degraded, "tools.examples", "%s: the %s format has no examples; they are part of the description", t.Name, m.wire)
+	j.warnTool(t.Name, llm.Degraded, "tools.examples", "%s: the %s format has no examples; they are part of the description", t.Name, m.wire)
 }

@@ -44,6 +44,11 @@ func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {
 	j.warnings = append(j.warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
+// warnTool is warn about the definition of a tool.
+func (j *job) warnTool(tool string, code llm.WarningCode, feature, format string, args ...any) {
+	j.warnings = append(j.warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...), Tool: tool})
+}
+
 // step is a reader of an answer: one that can be handed its events, or one that asks for them.
 type step struct {
 	stage emulate.Stage
