@@ -100,12 +100,17 @@ func (a *answer) startNames(all bool) {
 
 // sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name. It is the next call of
 // a server that gives each the same index where both names are offered, or one is and does not go on. If the tools are not known,
-// only the id of a call tells that: a server that gives one gives it to the next call too.
+// only the id of a call tells that: a server that gives one gives it to the next call too. Pieces without an index are told apart
+// in the same way, but for two in one frame, and for names of which no tool knows anything.
 func (a *answer) sameCall(p *pending, index int, name string) bool {
 	_, asked := a.c.offers(func(string) bool { return false })
 	switch {
-	case p.name == name || !p.naming || index < 0:
-		return p.name == name
+	case p.name == name:
+		return true
+	case p.long:
+		return p.args.Len() == 0
+	case !p.naming || index < 0 && p.frame == a.frame.start:
+		return false
 	case !asked:
 		return p.said != ""
 	case a.c.offered(p.name) && a.c.offered(name):
@@ -117,7 +122,37 @@ func (a *answer) sameCall(p *pending, index int, name string) bool {
 	case a.c.offered(name):
 		return p.said != ""
 	}
-	return true
+	return index >= 0 || p.said != ""
+}
+
+// lateID reports whether a piece with an id and a name belongs to a call that has a name and no id: it is said with the rest of
+// the name. If the tools are not known it does, as a server that gives ids gives one to each call.
+func (a *answer) lateID(p *pending, index int, name string) bool {
+	if _, asked := a.c.offers(func(string) bool { return false }); !asked && p.naming && (index >= 0 || p.frame != a.frame.start) {
+		return true
+	}
+	return a.sameCall(p, index, name)
+}
+
+// renamed reports whether a piece with the id of a call begins another, since it has another name: nothing can be added to the
+// call, or both names are offered and neither is the beginning of the other. Else the name of the call stands, with a warning if that is not all
+// there is of it.
+func (a *answer) renamed(p *pending, name string) bool {
+	if name == "" || p.name == "" || p.name == name || p.long {
+		return false
+	}
+	if p.naming {
+		_, more := a.moreName(p, name)
+		return !more && a.c.offered(name)
+	}
+	if p.done || p.whole() || p.args.Len() == 0 && a.c.offered(p.name) && a.c.offered(name) {
+		return true
+	}
+	if !p.misnamed && !strings.HasPrefix(p.name, name) {
+		p.misnamed = true
+		a.correct("name", "the call %q of %.100q is called %.100q in a later piece, which was dropped", p.id, p.name, name)
+	}
+	return false
 }
 
 // moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
@@ -140,12 +175,13 @@ func (a *answer) moreName(p *pending, name string) (string, bool) {
 
 // rename takes a piece of a name for a call that has one.
 func (a *answer) rename(p *pending, name string) {
-	if !p.naming {
+	if !p.naming || p.long {
 		return
 	}
 	if all, ok := a.moreName(p, name); ok && all != p.name {
 		if len(all) > maxName {
-			a.startNamed(p)
+			p.long = true
+			a.correct("name", "the name of a call that begins with %.100q is longer than %d bytes; the call is not run", all, maxName)
 			return
 		}
 		p.name = all
@@ -157,3 +193,6 @@ func (a *answer) rename(p *pending, name string) {
 
 // maxName bounds the name of a call that comes in pieces, in bytes.
 const maxName = 1 << 10
+
+// longName is the problem of a call whose name is longer.
+const longName = "The call has a name of more than 1024 bytes, which no tool has, and was not run."

@@ -23,6 +23,8 @@ type pending struct {
 	open     bool  // args are a JSON string that still lacks its end
 	started  bool  // CallStart was sent
 	naming   bool  // CallStart waits for the rest of the name
+	long     bool  // the name is longer than there is room for
+	misnamed bool  // a piece of it had another name
 	named    int64 // start of the frame with the first piece of a name that comes in pieces
 	closed   bool  // the vendor said that it is whole
 	half     bool  // the vendor said that it is not
@@ -39,6 +41,9 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 	repeats := p != nil && id != ""
 	if p == nil && id != "" {
 		p = a.findLate(index, id, name)
+	}
+	if repeats && a.renamed(p, name) {
+		p = nil // another call that claims the same id
 	}
 	if p == nil {
 		return a.newCall(index, id, name, kind)
@@ -114,7 +119,7 @@ func (a *answer) findLate(index int, id, name string) *pending {
 		}
 		return nil
 	case p.said == "":
-		if name != "" && (p.whole() || p.name != "" && p.name != name) {
+		if name != "" && (p.whole() || p.name != "" && !a.lateID(p, index, name)) {
 			return nil // the next call
 		}
 		if p.said = id; !p.started {
@@ -303,7 +308,7 @@ func (a *answer) close(p *pending, last bool) {
 	case strings.TrimSpace(p.args.String()) == "":
 		a.addArgs(p, []byte("{}"))
 	}
-	if p.name == "" {
+	if p.name == "" || p.long {
 		a.bad(p, llm.UnknownTool)
 		return
 	}
@@ -350,8 +355,12 @@ func (a *answer) bad(p *pending, why llm.InvalidReason) {
 	a.startNamed(p)
 	a.sent(p)
 	a.lostCall(p)
+	problem := problems[why]
+	if p.long && why == llm.UnknownTool {
+		problem = longName
+	}
 	a.emit(llm.InvalidCall{
-		ID: p.id, Name: p.name, Raw: p.args.String(), Reason: why, Problem: problems[why],
+		ID: p.id, Name: p.name, Raw: p.args.String(), Reason: why, Problem: problem,
 		Provenance: llm.Provenance{Truncated: why == llm.CutOff},
 	})
 }
