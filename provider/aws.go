@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,29 @@ func parseAWSKey(key string) (awsKey, bool) {
 	id, rest, ok := strings.Cut(key, ":")
 	secret, session, _ := strings.Cut(rest, ":")
 	return awsKey{id, secret, session}, ok && id != "" && secret != ""
+}
+
+// leastPart is the length from which a part of a key counts as a secret. Those of Amazon's are three times as long; what is shorter is
+// rather a word behind a colon.
+const leastPart = 12
+
+// keyParts are a key and the parts of it that are secrets by themselves; others are empty.
+func keyParts(key string) [3]string {
+	parts := [3]string{key}
+	pair, _ := parseAWSKey(key)
+	for i, part := range [...]string{pair.secret, pair.session} {
+		if len(part) >= leastPart {
+			parts[i+1] = part
+		}
+	}
+	return parts
+}
+
+// KeySecrets returns what must not be told of a key: all of it and, of an access key of Amazon's (ID:SECRET or ID:SECRET:SESSION), the secret
+// and the session token alone.
+func KeySecrets(key string) []string {
+	parts := keyParts(key)
+	return slices.DeleteFunc(parts[:], func(s string) bool { return s == "" })
 }
 
 func (k awsKey) text() string {

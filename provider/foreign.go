@@ -171,8 +171,10 @@ func (c *Client) foreign(own string, vars []string) iter.Seq[string] {
 			}
 		}
 		for _, name := range vars {
-			if v := strings.TrimSpace(os.Getenv(name)); strange(v) && !yield(v) {
-				return
+			for _, v := range keyParts(strings.TrimSpace(os.Getenv(name))) {
+				if strange(v) && !yield(v) {
+					return
+				}
 			}
 		}
 	}

@@ -80,8 +80,10 @@ func (s *settings) secrets() *journal.Secrets {
 	}
 	out := new(journal.Secrets)
 	for _, name := range names {
-		if value := strings.TrimSpace(os.Getenv(name)); len(value) >= leastKey && !slices.Contains(out.Values, value) {
-			out.Values = append(out.Values, value)
+		for _, value := range provider.KeySecrets(strings.TrimSpace(os.Getenv(name))) {
+			if len(value) >= leastKey && !slices.Contains(out.Values, value) {
+				out.Values = append(out.Values, value)
+			}
 		}
 	}
 	for _, value := range s.hidden {
