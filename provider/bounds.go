@@ -12,12 +12,12 @@ import (
 // What makers of formats refuse although their formats can say it is changed in requests that are written for them. A
 // request that is sent as its client wrote it is not: whoever speaks the vendor's own format gets the vendor's answer.
 
-// bounds are those of the model at its host. Who only copies a format has none that are known.
+// bounds are those of the model at its host. Who only copies a format has those of its row.
 func (m *Model) bounds() wire.RequestBounds {
 	f := m.format()
 	b := f.BoundsOf(m.settled.family)
 	if b.MakerOnly && !m.vendor.Strict {
-		return wire.RequestBounds{}
+		return m.vendor.bounds
 	}
 	return b
 }

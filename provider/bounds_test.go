@@ -54,10 +54,12 @@ func boundedRequests() []bounded {
 		{"hot", claudeAtAmazon, hot(2), `"temperature":1}`, ":2", "temperature", "degraded: "},
 		{"hot", "vertex-claude/claude-sonnet-4-5", hot(1.7), `"temperature":1}`, "1.7", "temperature", "degraded: "},
 		{"warm", claudeAtHome, hot(0.7), `"temperature":0.7`, "", "temperature", ""},
+		{"hot", novaAtAmazon, hot(1.5), `"temperature":1}`, "1.5", "temperature", "degraded: "},
 		{"hot", "openai/gpt-4.1", hot(1.7), `"temperature":1.7`, "", "temperature", ""},
 
 		{"six stops", "openai/gpt-4.1", stops("A", "B", "C", "D", "E", "F"), `["A","B","C","D"]`, "", "stop", "degraded: "},
 		{"six stops", "gemini/gemini-2.5-pro", stops("A", "B", "C", "D", "E", "F"), `["A","B","C","D","E"]`, "", "stop", "degraded: "},
+		{"six stops", "groq/llama-3.3-70b-versatile", stops("A", "B", "C", "D", "E", "F"), `["A","B","C","D"]`, "", "stop", "degraded: "},
 		{"six stops", "together/meta-llama/Llama-3.3-70B-Instruct-Turbo", stops("A", "B", "C", "D", "E", "F"), `["A","B","C","D","E","F"]`, "", "stop", ""},
 		{"blank stop", claudeAtHome, stops("\n"), "", "stop_sequences", "stop", "ignored: "},
 		{"blank stop", claudeAtAmazon, stops("\n", "END"), `["END"]`, "", "stop", "ignored: "},
@@ -87,6 +89,9 @@ func boundedRequests() []bounded {
 		{"no word", "openai/gpt-5.1", anyJSON("Be terse. JSON!", "hi"), "Answer in JSON.", "", "output", "compatibility: "},
 		{"word", "openai/gpt-5.1", anyJSON("", "as Json"), "", "Answer in JSON.", "output", ""},
 		{"word", "openai/gpt-4.1", anyJSON("JSON!", "hi"), "", "Answer in JSON.", "output", ""},
+		{"no word", "deepseek/deepseek-chat", anyJSON("", "hi"), "Answer in JSON.", "", "output", "compatibility: "},
+		{"no word", "groq/llama-3.3-70b-versatile", anyJSON("", "hi"), "Answer in JSON.", "", "output", "compatibility: "},
+		{"word", "deepseek/deepseek-chat", anyJSON("As JSON.", "hi"), "", "Answer in JSON.", "output", ""},
 		{"no word", "mistral/mistral-large-latest", anyJSON("", "hi"), "", "Answer in JSON.", "output", ""},
 	}
 }

@@ -205,9 +205,12 @@ whose request passes as it is, gets the vendor's own answer. Each change but tha
 | OpenAI, Azure | more than 4 stop sequences (chat) | the first 4 |
 | | a limit below 16 tokens (Responses) | 16 |
 | | any JSON (~json_object~) where no message has the word; ~instructions~ are none in Responses | "Answer in JSON." before all messages |
+| Groq, DeepSeek | any JSON where no message has the word | "Answer in JSON." before all messages |
+| | more than 4 stop sequences, DeepSeek 16 | the first |
 | Gemini | more than 5 stop sequences | the first 5 |
 | Messages, Converse | blank instructions, a blank turn of the user | nothing; "(This message is empty.)" where the turns before and after it are the model's |
-| Converse | a document without text | "See the document." beside it |
+| Converse | a temperature above 1 | 1 |
+| | a document without text | "See the document." beside it |
 | | a schema of the answer with open objects | the schema closed, as for Anthropic; one that has to stay open is the arguments of a tool |
 
 `, "~", "`")

@@ -36,6 +36,9 @@ func (m *Model) thinking(j *job) {
 	if !thinks(j.req) {
 		return
 	}
+	if j.req.Reasoning.Budget < 0 && !rules.Dynamic { // it is left to the model, as without a number
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = 0 })
+	}
 	m.oneMeasure(j, rules)
 	m.countEffort(j, rules.EffortSince)
 	m.boundBudget(j)
@@ -132,10 +135,10 @@ func (m *Model) boundBudget(j *job) {
 }
 
 // countEffort turns an effort into tokens for models that came before the
-// version that knows efforts.
+// version that knows efforts, unless it is left to the model.
 func (m *Model) countEffort(j *job, since catalog.Version) {
 	r := j.req.Reasoning
-	if r.Budget > 0 || since.IsZero() || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) >= 0 {
+	if r.Budget != 0 || since.IsZero() || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) >= 0 {
 		return
 	}
 	n, ok := budgets[r.Effort]
@@ -153,7 +156,7 @@ func (m *Model) nameEffort(j *job, rules wire.ThinkingRules) {
 	r, since := j.req.Reasoning, rules.EffortOnly
 	refused := !since.IsZero() && !m.info.ID.Version.IsZero() && m.info.ID.Version.Compare(since) >= 0
 	lacks := !m.has(wire.ReasoningBudget) && m.has(wire.ReasoningEffort) && (m.info.Efforts != "" || slices.Contains(rules.Families, m.settled.family))
-	if r.Budget == 0 || !refused && !lacks {
+	if r.Budget <= 0 || !refused && !lacks {
 		return
 	}
 	effort := r.Effort

@@ -67,6 +67,8 @@ type Vendor struct {
 	// models, so that no text can be one. A server that puts text into a chat
 	// template does not: what it is sent is made safe before.
 	Apart bool
+	// bounds are what it refuses although it only copies a format.
+	bounds wire.RequestBounds
 	// beside are the fields, in JSON, with which it takes tools that it runs
 	// beside functions.
 	beside map[string]string
@@ -144,6 +146,12 @@ func (v Vendor) with(fields map[string]string, options map[string]Handling) Vend
 	return v
 }
 
+// refusing is a vendor that refuses some of what others who copy its format take.
+func refusing(v Vendor, b wire.RequestBounds) Vendor {
+	v.bounds = b
+	return v
+}
+
 // noPenalties is for vendors that refuse penalties or do nothing about them.
 var noPenalties = map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored}
 
@@ -169,10 +177,10 @@ var builtin = []Vendor{
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil).taking("user verbosity logprobs cache_control"),
-	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user"),
+	refusing(like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}), wire.RequestBounds{SaysJSON: true, MaxStops: 4}).with(nil, noPenalties).taking("user"),
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
 	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil).taking("user"),
-	apart(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})).taking("logprobs"),
+	apart(refusing(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}), wire.RequestBounds{SaysJSON: true, MaxStops: 16})).taking("logprobs"),
 	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true, ThinkingParts: true}))).with(map[string]string{"seed": "random_seed"}, nil),
 	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
 	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),

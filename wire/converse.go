@@ -31,7 +31,7 @@ var converseProperties = Properties{
 	SystemFirst: true, UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
 	Signature: "signature",
 	Bounds: map[string]RequestBounds{
-		"":       {SeenText: true, DescribedDocuments: true, ClosedOutput: true},
+		"":       {SeenText: true, DescribedDocuments: true, ClosedOutput: true, MaxTemperature: 1},
 		"claude": {SeenText: true, DescribedDocuments: true, ClosedOutput: true, MaxTemperature: 1, SeenStops: true, TrimmedEnd: true},
 	},
 	Errors: map[llm.Kind]string{

@@ -34,7 +34,7 @@ var geminiProperties = Properties{
 	AnswerIDs: true,
 	Signature: "thoughtSignature",
 	// The value that the vendor documents for calls that its models did not make.
-	Thinking: ThinkingRules{Efforts: []string{"minimal", "low", "medium", "high"}, EffortSince: catalog.MakeVersion(3), OneMeasure: true, Unsigned: "skip_thought_signature_validator", UnsignedSince: catalog.MakeVersion(3)},
+	Thinking: ThinkingRules{Efforts: []string{"minimal", "low", "medium", "high"}, EffortSince: catalog.MakeVersion(3), OneMeasure: true, Dynamic: true, Unsigned: "skip_thought_signature_validator", UnsignedSince: catalog.MakeVersion(3)},
 	Bounds:   map[string]RequestBounds{"": {MaxStops: 5}},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",

@@ -157,6 +157,8 @@ type ThinkingRules struct {
 	// EffortOnly is the version since which the models of the format's maker
 	// refuse a number of tokens. Zero means that none does.
 	EffortOnly catalog.Version
+	// Dynamic says that a number of tokens below 0 leaves it to the model.
+	Dynamic bool
 	// OneMeasure says that a request may have a number of tokens or an effort,
 	// and not both.
 	OneMeasure bool
