@@ -98,12 +98,18 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	return target{vendor: v, base: base, model: model}, nil
 }
 
-// serving returns the row that says how a vendor serves a model.
+// serving returns the row that says how a vendor serves a model. A row of the user's own, for another account, keeps its key, its place and its
+// name: the key of the environment is that of somebody else.
 func (c *Client) serving(v Vendor, model string) Vendor {
-	if row, ok := c.vendor(v.Rows[catalog.ParseID(model).Root()]); ok {
+	row, ok := c.vendor(v.Rows[catalog.ParseID(model).Root()])
+	if !ok {
+		return v
+	}
+	own, is := c.Vendors[v.Name]
+	if !is || own.Like == "" {
 		return row
 	}
-	return v
+	return Vendor{Name: v.Name, Like: row.Name, BaseURL: own.BaseURL, KeyEnv: own.KeyEnv, KeyOptional: own.KeyOptional, Vars: own.Vars, Headers: own.Headers}.whole(row)
 }
 
 // locate finds the address of a vendor.

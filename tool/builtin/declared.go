@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/schema"
@@ -93,7 +94,7 @@ func asJSON(text []byte) ([]byte, error) {
 	if err := yamlcheck.Check(text); err != nil {
 		return nil, fmt.Errorf("builtin: %w", err)
 	}
-	out, err := yaml.YAMLToJSON(text)
+	out, err := yamlAsJSON(text)
 	if err != nil {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {
@@ -101,6 +102,24 @@ func asJSON(text []byte) ([]byte, error) {
 		}
 	}
 	return out, err
+}
+
+// yamlAsJSON returns a YAML document as JSON, with its keys in their order and its merge keys (<<) written out as YAML means them.
+func yamlAsJSON(text []byte) ([]byte, error) {
+	file, err := yamlcheck.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			if err := yaml.NodeToValue(doc.Body, &v, yaml.UseOrderedMap()); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return yaml.MarshalWithOptions(v, yaml.JSON())
 }
 
 // declarations yields the tools of a file, each as its own JSON object.
