@@ -134,7 +134,9 @@ const maxDocumentName = 200
 
 // documentName returns a name that the vendor takes: letters, digits, spaces one
 // at a time, hyphens, parentheses and brackets. The type says what the extension
-// did.
+// did. No two documents of a request have one name, which the vendor refuses:
+// those after the first are numbered in order, so that a document keeps its name
+// while the conversation grows.
 func (converse) documentName(e *encoder, name, format string) string {
 	whole := name
 	if ext := path.Ext(name); format != "" && strings.EqualFold(ext, "."+format) {
@@ -147,14 +149,35 @@ func (converse) documentName(e *encoder, name, format string) string {
 		return '-'
 	}, name)
 	clean = strings.Join(strings.Fields(clean), " ")
-	if clean = clean[:min(len(clean), maxDocumentName)]; clean == "" {
-		e.items++
-		clean = "document " + strconv.Itoa(e.items)
+	clean = strings.TrimSpace(clean[:min(len(clean), maxDocumentName)])
+	first := clean
+	if clean == "" {
+		clean, first = "document", "document 1"
 	}
-	if clean != whole {
+	if first != whole {
 		e.lost(llm.Degraded, "document name", "the converse format takes letters, digits, spaces and -()[] only")
 	}
-	return clean
+	unique := e.unused(clean, first)
+	if unique != first && whole != "" {
+		e.lost(llm.Degraded, "document name", "the converse format takes each name once; those after the first are numbered")
+	}
+	return unique
+}
+
+// unused returns the first name of a document that no other has: first, or the base with a number.
+func (e *encoder) unused(base, first string) string {
+	if e.documents == nil {
+		e.documents = make(map[string]int)
+	}
+	name := first
+	for n := max(e.documents[first], 1); e.documents[name] > 0; {
+		n++
+		end := " " + strconv.Itoa(n)
+		name = strings.TrimSpace(base[:min(len(base), maxDocumentName-len(end))]) + end
+		e.documents[first] = n // a hundred of one name are not counted a hundred times
+	}
+	e.documents[name] = max(e.documents[name], 1)
+	return name
 }
 
 // decodeMedia reports false for sources that it cannot read, whose blocks are

@@ -20,6 +20,8 @@ type encoder struct {
 	refused  error
 	items    int    // ids minted for items
 	answerID string // what they are made of
+	// documents are the names of documents so far, with the number that the last one of that name got.
+	documents map[string]int
 	// answering: an answer is encoded, not a request. An answer carries
 	// everything; a request only what the vendor accepts.
 	answering bool

@@ -67,6 +67,7 @@ type gen struct {
 	traits
 	calls       int
 	hostedCalls int
+	documents   int
 }
 
 func newGen(format string, seed uint64) *gen {
@@ -202,7 +203,11 @@ func (g *gen) mediaPart() llm.Part {
 		kinds = append(kinds, llm.Media{Kind: llm.Image, URL: "https://example.org/a.png"})
 	}
 	if g.document {
-		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: g.docName, Data: []byte("%PDF")})
+		name := g.docName
+		if g.documents++; name != "" {
+			name = strconv.Itoa(g.documents) + "-" + name // a vendor refuses a name that stands twice
+		}
+		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: name, Data: []byte("%PDF")})
 	}
 	if g.audio {
 		kinds = append(kinds, llm.Media{Kind: llm.Audio, MIME: "audio/wav", Data: []byte("RIFF")})
