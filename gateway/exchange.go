@@ -88,7 +88,7 @@ type exchange struct {
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
-	if e, _ := otherEndpoint(r); e != nil || r.Header.Get("Upgrade") != "" {
+	if e, _ := otherEndpoint(r); e != nil || asksWebSocket(r) {
 		x.Action = vendorapi.Nothing
 	}
 	x.trace()

@@ -134,9 +134,22 @@ func endpointOf(r *http.Request) string {
 	return vendorapi.Route(r)
 }
 
+// asksWebSocket reports whether a request asks for a WebSocket. Other protocols that a client would rather speak (h2c) are
+// ignored, as RFC 9110 says in section 7.8: the answer comes in the protocol of the request.
+func asksWebSocket(r *http.Request) bool {
+	for _, list := range r.Header["Upgrade"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name, _, _ = strings.Cut(strings.TrimSpace(name), "/"); strings.EqualFold(name, "websocket") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // elsewhere serves what is no question to a chat model: it is passed on, or refused.
 func (x *exchange) elsewhere() error {
-	if strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") || x.r.URL.Path == "/v1/realtime" || strings.HasPrefix(x.r.URL.Path, "/v1/realtime/") {
+	if asksWebSocket(x.r) || x.r.URL.Path == "/v1/realtime" || strings.HasPrefix(x.r.URL.Path, "/v1/realtime/") {
 		x.w.Header().Set("X-Should-Retry", "false")
 		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
 			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
