@@ -48,8 +48,8 @@ var importKinds = map[string][]importRow{
 		{liteEntry("a", "model: openai/m, api_key: os.environ/VERTEX"), `vertex-2: {like: openai, key_env: "VERTEX"}`, ""},
 	},
 	"vendors": {
-		{liteEntry("v", "model: vertex_ai/gemini-2.5-pro, vertex_project: p-1, vertex_location: europe-west1"), "{model: vertex/gemini-2.5-pro}", "vertex_project: set GOOGLE_CLOUD_PROJECT to p-1"},
-		{liteEntry("v", "model: vertex_ai/claude-sonnet-4@20250514, vertex_location: us-east5") + liteEntry("w", "model: vertex_ai/gemini-2.5-pro, vertex_location: us-east1"), "vertex-claude-us-east5: {like: vertex-claude, region: us-east5}", "set GOOGLE_CLOUD_LOCATION to us-east1"},
+		{liteEntry("v", "model: vertex_ai/gemini-2.5-pro, vertex_project: p-1, vertex_location: europe-west1"), "{model: vertex/gemini-2.5-pro}", "vertex_project is not needed: Gemini is asked with the key in VERTEX_API_KEY"},
+		{liteEntry("v", "model: vertex_ai/claude-sonnet-4@20250514, vertex_location: us-east5") + liteEntry("w", "model: vertex_ai/gemini-2.5-pro, vertex_location: us-east1"), "vertex-claude-us-east5: {like: vertex-claude, region: us-east5}", "vertex_location is not taken over: with a key, Gemini is asked at"},
 		{liteEntry("v", "model: vertex_ai/meta/llama-3.1-405b-instruct-maas, vertex_credentials: '{\"private_key\": \"x\"}'"), "model: sure", "a model is left out (v): meta/llama-3.1-405b-instruct-maas on vertex is served to Google accounts only"},
 		{liteEntry("v", "model: m, custom_llm_provider: anthropic"), "{model: anthropic/m}", ""},
 		{liteEntry("v", "model: bedrock/converse/anthropic.claude-3-5-sonnet-20240620-v1:0"), `"bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0"`, ""},

@@ -28,6 +28,8 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 	case vendor == "vertex" && row.base == "" && strings.HasPrefix(name, "claude"):
 		row.region, row.project = in.placeOf(p, "vertex_location"), in.placeOf(p, "vertex_project")
 		row.like = "vertex-claude"
+	case vendor == "vertex" && row.base == "":
+		in.withoutPlace(p)
 	default:
 		if region != "" {
 			in.fromEnv(p.model, "aws_region_name", region)
@@ -40,6 +42,16 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 	}
 	if row.region+row.project+row.endpoint == "" {
 		row.like = ""
+	}
+}
+
+// withoutPlace says what becomes of the project and the region of Gemini on Vertex AI, which is asked with a key: no variable is needed for them.
+func (in *importing) withoutPlace(p *liteParams) {
+	if n := p.places["vertex_project"]; n != nil {
+		in.leave(n, "vertex_project is not needed: Gemini is asked with the key in VERTEX_API_KEY, which is of one project")
+	}
+	if n := p.places["vertex_location"]; n != nil {
+		in.leave(n, "vertex_location is not taken over: with a key, Gemini is asked at Google's address for all regions")
 	}
 }
 

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestImportOfVertexAsksForNothingElse checks that the import asks for no variable that Gemini on Vertex AI is not asked with.
+func TestImportOfVertexAsksForNothingElse(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const file = "model_list:\n  - model_name: g\n    litellm_params: {model: vertex_ai/gemini-2.5-pro, vertex_project: p-1, vertex_location: europe-west1}\n"
+	if err := os.WriteFile("lite.yaml", []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := toolpost(t, "", "serve", "import", "lite.yaml")
+	if r.code != exitOK || !strings.Contains(r.out, "vertex/gemini-2.5-pro") || strings.Contains(r.out+r.errOut, "GOOGLE_CLOUD") || !strings.Contains(r.out+r.errOut, "vertex_location is not taken over") {
+		t.Errorf("%d %s %s", r.code, r.out, r.errOut)
+	}
+}
