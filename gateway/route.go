@@ -11,10 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -190,7 +190,7 @@ func (e *RouteError) Error() string {
 		return fmt.Sprintf("route %d: %v", e.Route+1, e.Err)
 	}
 	name := e.Model
-	if strings.ContainsFunc(name, unicode.IsControl) { // it is for a terminal
+	if strings.ContainsFunc(name, child.IsControl) { // it is for a terminal
 		name = strconv.Quote(name)
 	}
 	return fmt.Sprintf("route %d (%s): %v", e.Route+1, name, e.Err)

@@ -69,9 +69,19 @@ func (c *Client) lookupKey(t target) (string, error) {
 	case v.KeyEnv == awsBearer:
 		return awsEnvironment(v.KeyEnv)
 	case v.Sign != "": // of an account of its own: another's is not used in its place
-		return "", fmt.Errorf("set %s to a token, or to an access key as ID:SECRET", v.KeyEnv)
+		return "", fmt.Errorf("set %s to a token, or to an access key as ID:SECRET", variableNamed(v.KeyEnv))
 	}
-	return "", fmt.Errorf("set %s", v.KeyEnv)
+	return "", fmt.Errorf("set %s", variableNamed(v.KeyEnv))
+}
+
+// variableNamed is the name of a variable for an error. Where a key itself stands in its place it is not told.
+func variableNamed(name string) string {
+	for i, r := range name {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
+			return "the variable that holds the key, and name it: what stands in its place is no name of one"
+		}
+	}
+	return name
 }
 
 // overheard warns if a key goes through a proxy that can read it.

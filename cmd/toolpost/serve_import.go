@@ -185,7 +185,7 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 		line = n.GetToken().Position.Line
 	}
 	text, _ := new(journal.Secrets).Strip(fmt.Sprintf(format, args...))
-	text = keyInName.ReplaceAllString(text, "$1$2=…") // of names that are not taken over
+	text = revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // of names that are not taken over
 	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
 		in.left = append(in.left, l)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/child"
 )
 
 // liteSections are what a configuration of LiteLLM's proxy has at its top.
@@ -17,7 +17,7 @@ var liteSections = []string{"model_list", "litellm_settings", "general_settings"
 func nameProblem(name string) string {
 	ref := variableIn.FindString(name)
 	switch {
-	case strings.ContainsFunc(name, unicode.IsControl):
+	case strings.ContainsFunc(name, child.IsControl):
 		return fmt.Sprintf("%q has characters that cannot be seen; take them away", name)
 	case strings.TrimSpace(name) != name:
 		return fmt.Sprintf("%q has spaces at its ends, and no model is called so; take them away", name)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Key is what a client shows. It belongs to a team.
@@ -187,7 +188,7 @@ func checkName(what, s string) error {
 
 func hasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
-		return r < ' ' || r >= 0x7f && r <= 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfffd || r == 0xfeff
+		return r < ' ' || r >= 0x7f && r <= 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfffd || unicode.Is(unicode.Cf, r) && r != '\u200d'
 	})
 }
 

@@ -3,7 +3,9 @@ package outbound
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,11 +19,16 @@ func CheckHeader(name, value string) error {
 		return errors.New("a header has no name")
 	case strings.IndexFunc(name, notInName) >= 0:
 		return fmt.Errorf("%.60q is no name of a header: it has letters, digits and %s only", name, nameMarks)
+	case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
+		return fmt.Errorf("the header %s follows from the request itself, and is not sent as it is set", name)
 	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
 		return fmt.Errorf("the value of the header %s holds a line break or another control character", name)
 	}
 	return nil
 }
+
+// ownHeaders are those that net/http writes itself, whatever a request has.
+var ownHeaders = []string{"Content-Length", "Host", "Trailer", "Transfer-Encoding"}
 
 // nameMarks are the characters of the name of a header beside letters and digits (RFC 9110, section 5.6.2).
 const nameMarks = "!#$%&'*+-.^_`|~"
