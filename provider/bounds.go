@@ -56,6 +56,7 @@ func (m *Model) boundTexts(j *job) {
 		return
 	}
 	b := m.bounds()
+	m.boundMedia(j, b.Media)
 	if b.SeenText {
 		m.seenTexts(j)
 	}

@@ -17,6 +17,8 @@ type RequestBounds struct {
 	TrimmedEnd bool
 	// DescribedDocuments says that a turn of the user that holds a document has to hold text, too.
 	DescribedDocuments bool
+	// Media are the types of media that a request may hold.
+	Media MediaTypes
 	// SaysJSON says that an answer that may be any JSON is given only where a message has the word. SystemApart says
 	// that the instructions of a request are no message there.
 	SaysJSON, SystemApart bool

@@ -27,8 +27,10 @@ var chatProperties = Properties{
 	StreamedArgs: true, TextArgs: true,
 	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: openaiThinking,
-	Bounds:   map[string]RequestBounds{"": {MakerOnly: true, MaxStops: 4, SaysJSON: true}},
-	Errors:   openaiErrors,
+	Bounds: map[string]RequestBounds{"": {MakerOnly: true, MaxStops: 4, SaysJSON: true, Media: MediaTypes{
+		llm.Image: webImages, llm.Audio: openaiSounds, llm.Document: {"application/pdf", AnyText}, llm.Video: {},
+	}}},
+	Errors: openaiErrors,
 
 	MoreErrors: openaiCodes, SearchModels: true,
 }

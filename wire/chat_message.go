@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -49,12 +48,11 @@ func (c chat) encodeContent(e *encoder, parts []llm.Part) {
 // the model is told. What a client of this format wrote otherwise stays, since servers differ.
 func (c chat) encodeSaidMedia(e *encoder, m llm.Media) {
 	ours := m.Kind != llm.Document || m.ID != "" || e.own(m.State) != nil
-	plain, _, _ := strings.Cut(m.MIME, ";")
 	switch {
 	case !ours && m.URL != "":
 		e.lost(llm.Degraded, "document", "the chat format has no files by address; the model is told the address")
 		e.saidText(llm.Text{Text: strings.TrimSpace(m.Name + "\n" + m.URL), Extra: m.Extra}, "text")
-	case !ours && plain == "text/plain" && utf8.Valid(m.Data):
+	case !ours && isText(m):
 		e.lost(llm.Degraded, "document", "the chat format takes PDF files only; the text of the document is said as text")
 		e.saidText(llm.Text{Text: strings.TrimLeft(m.Name+"\n"+string(m.Data), "\n"), Extra: m.Extra}, "text")
 	default:

@@ -34,7 +34,10 @@ var messagesProperties = Properties{
 		Efforts:   []string{"low", "medium", "high", "xhigh", "max"},
 		Summaries: []string{"summarized", "omitted"},
 	},
-	Bounds: map[string]RequestBounds{"": {SeenText: true}, "claude": {MaxTemperature: 1, SeenStops: true, SeenText: true, TrimmedEnd: true}},
+	Bounds: map[string]RequestBounds{
+		"":       {SeenText: true, Media: messagesMedia},
+		"claude": {MaxTemperature: 1, SeenStops: true, SeenText: true, TrimmedEnd: true, Media: messagesMedia},
+	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",
 		llm.TooLong: "invalid_request_error", llm.Unsupported: "invalid_request_error", llm.RateLimited: "rate_limit_error",

@@ -198,6 +198,9 @@ func (m messages) encodeResult(e *encoder, r llm.Result) {
 	e.end(start, r.Extra)
 }
 
+// messagesMedia are the media that a request can hold.
+var messagesMedia = MediaTypes{llm.Image: webImages, llm.Document: {"application/pdf", AnyText}}
+
 func (m messages) encodeMedia(e *encoder, md llm.Media) {
 	kind := string(md.Kind)
 	if md.Kind != llm.Image && md.Kind != llm.Document {
@@ -218,9 +221,12 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 	case md.URL != "":
 		e.StringField("type", "url")
 		e.StringField("url", md.URL)
-	case md.MIME == "text/plain":
+	case md.MIME == plainType || isText(md):
+		if mime := bareType(md); mime != plainType {
+			e.lost(llm.Degraded, "document type", "the messages format takes PDF and plain text only; "+mime+" is sent as plain text")
+		}
 		e.StringField("type", "text")
-		e.StringField("media_type", md.MIME)
+		e.StringField("media_type", plainType)
 		e.StringField("data", string(md.Data))
 	default:
 		e.StringField("type", "base64")

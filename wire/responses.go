@@ -27,8 +27,10 @@ var responsesProperties = Properties{
 	Count:     TokenCount{"responses/input_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id", Items: true,
 	Thinking: responsesThinking(),
-	Bounds:   map[string]RequestBounds{"": {MakerOnly: true, MinTokens: 16, SaysJSON: true, SystemApart: true}},
-	Errors:   openaiErrors, MoreErrors: openaiCodes,
+	Bounds: map[string]RequestBounds{"": {MakerOnly: true, MinTokens: 16, SaysJSON: true, SystemApart: true, Media: MediaTypes{
+		llm.Image: webImages, llm.Video: {},
+	}}},
+	Errors: openaiErrors, MoreErrors: openaiCodes,
 }
 
 // responsesThinking are the rules of the chat format, and how to have reasoning
