@@ -168,6 +168,9 @@ func (p *past) check(q invoke.Question, g Grant) error {
 	case len(g.Args) == 0:
 		return nil
 	}
+	if _, err := journal.Canonical(g.Args); err != nil { // what is recorded, and runs, would be something else
+		return fmt.Errorf("agent: the arguments for call %s cannot be recorded as they are: %s", g.Call, strings.TrimPrefix(err.Error(), "journal: "))
+	}
 	for _, d := range p.begin.Lanes.Defs {
 		if d.Name != q.Tool {
 			continue

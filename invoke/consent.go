@@ -179,6 +179,9 @@ func refusal(a journal.Approval) string {
 
 // ask has a person decide whether a call may run.
 func (d *batch) ask(j *job, q Question) error {
+	if e := d.shown(j); e != nil {
+		return d.reject(j, e)
+	}
 	q.CallID, q.Tool, q.Args, q.ParamsHash, q.Effects = j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects
 	a, by, err := d.answer(j, q, d.emit)
 	if a == nil || err != nil {
@@ -288,6 +291,9 @@ func (d *batch) edit(j *job, a journal.Approval) *tool.Error {
 	e := whole(j)
 	if e == nil {
 		e = d.validate(j)
+	}
+	if e == nil {
+		e = d.shown(j)
 	}
 	if e != nil {
 		e.Message = fmt.Sprintf("%s gave other arguments, which are not valid: %s", cmp.Or(a.By, "a person"), e.Message)

@@ -130,8 +130,8 @@ func encodeLoose(v any) ([]byte, error) {
 
 // ParamsHash returns the params_hash of a call's arguments: the hash of their
 // canonical form. No arguments are hashed as {}. Arguments that have no
-// canonical form never run, but they are recorded, so they have a hash too:
-// that of the text as a JSON string.
+// canonical form are never run because a person allowed them, but they are
+// recorded, so they have a hash too: that of the text as a JSON string.
 func ParamsHash(args json.RawMessage) Hash {
 	if hash, err := HashJSON(args); err == nil {
 		return hash

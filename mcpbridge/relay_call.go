@@ -331,9 +331,11 @@ func (c *relayCall) takeBack() {
 	}
 }
 
-// bodyWith returns the request with the arguments as they were validated.
+// bodyWith returns the request with the arguments as they were validated. If a person allowed them, it is what that person
+// was shown: arguments of the same hash may be written in another way.
 func (c *relayCall) bodyWith(args json.RawMessage) []byte {
-	if journal.ParamsHash(args) == journal.ParamsHash(c.args) {
+	none := len(bytes.TrimSpace(c.args)) == 0 && journal.ParamsHash(args) == journal.ParamsHash(nil)
+	if none || bytes.Equal(args, c.args) {
 		return c.body
 	}
 	body, err := replaceMember(c.body, args, "params", "arguments")
