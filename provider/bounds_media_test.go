@@ -47,6 +47,8 @@ func TestMediaThatVendorsTake(t *testing.T) {
 		{claudeAtHome, jpg, `"media_type":"image/jpeg"`, ""},
 		{claudeAtHome, heic, "", "image"},
 		{claudeAtHome, svg, "", "image"},
+		{claudeAtHome, film, "", "video"},
+		{claudeAtHome, flac, "", "audio"},
 
 		{chat, csv, `a.csv\nx,y`, "document"},
 		{chat, untyped, `a.json\n{}`, "document"},

@@ -199,7 +199,7 @@ func (m messages) encodeResult(e *encoder, r llm.Result) {
 }
 
 // messagesMedia are the media that a request can hold.
-var messagesMedia = MediaTypes{llm.Image: webImages, llm.Document: {"application/pdf", AnyText}}
+var messagesMedia = MediaTypes{llm.Image: webImages, llm.Document: {"application/pdf", AnyText}, llm.Audio: {}, llm.Video: {}}
 
 func (m messages) encodeMedia(e *encoder, md llm.Media) {
 	kind := string(md.Kind)
