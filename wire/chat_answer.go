@@ -549,9 +549,17 @@ func (s *chatStream) function(index int, id string, v []byte) *pending {
 }
 
 // called returns the call that a piece belongs to, where says tells whether the piece holds arguments. In an answer in one
-// piece each is another, also if it has the id of one before, and so are two in one chunk that have no index.
+// piece and in a history each is another, also if it has the id of one before, and so are two in one chunk that have no
+// index. Calls of a history keep the ids that their results have, also if two have the same or none.
 func (s *chatStream) called(index int, id, name string, kind llm.ToolKind, says bool) *pending {
-	if !s.history && (s.entire || says && index < 0 && id != "" && name != "" && s.repeats(id)) {
+	if s.history {
+		p := s.newCall(index, id, name, kind)
+		if p != nil {
+			p.id = id
+		}
+		return p
+	}
+	if s.entire || says && index < 0 && id != "" && name != "" && s.repeats(id) {
 		return s.newCall(index, id, name, kind)
 	}
 	p := s.answer.delta(index, id, name, kind)

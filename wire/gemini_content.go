@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"path"
-	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -240,7 +239,7 @@ func (g gemini) decodeContent(d *decoder, v []byte, req *llm.Request, calls *cal
 			d.extra(&m.Extra, key, val)
 		}
 	}
-	calls.match(m.Parts)
+	calls.match(m.Role, m.Parts)
 	req.Messages = append(req.Messages, splitResults(m)...)
 }
 
@@ -423,74 +422,6 @@ func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte)
 	}
 	if text != "" {
 		r.Parts = []llm.Part{llm.Text{Text: text}}
-	}
-	return r
-}
-
-// callMatcher gives ids to calls without one, and finds the calls that results
-// without an id answer: the first of that name without a result, or else the
-// first without a result. A result with an id that no call has answers a call that
-// came without one: some clients name it themselves.
-type callMatcher struct {
-	open   []llm.Call
-	minted map[string]bool // ids of open calls that came without one
-	ids    llm.CallIDs
-	hosted hostedIDs
-}
-
-func (c *callMatcher) match(parts []llm.Part) {
-	for i, p := range parts {
-		switch p := p.(type) {
-		case llm.Call:
-			if p.Hosted {
-				p.ID = c.hosted.call(p.ID)
-				parts[i] = p
-				continue
-			}
-			if p.ID == "" {
-				p.ID = c.ids.Take("")
-				if c.minted == nil {
-					c.minted = make(map[string]bool)
-				}
-				c.minted[p.ID] = true
-				parts[i] = p
-			} else {
-				c.ids.Use(p.ID)
-				c.ids.After++ // the number of a call is its place
-			}
-			c.open = append(c.open, p)
-		case llm.Result:
-			if p.Hosted {
-				p.CallID = c.hosted.result(p.CallID)
-				parts[i] = p
-			} else {
-				parts[i] = c.answer(p)
-			}
-		}
-	}
-}
-
-func (c *callMatcher) answer(r llm.Result) llm.Result {
-	best := -1
-	for i, call := range c.open {
-		if r.CallID != "" && call.ID == r.CallID {
-			best = i
-			break
-		}
-		if r.CallID == "" && call.Name == r.Name {
-			best = i
-			break
-		}
-	}
-	if best < 0 && r.CallID == "" && len(c.open) > 0 {
-		best = 0
-	}
-	if best < 0 {
-		best = slices.IndexFunc(c.open, func(call llm.Call) bool { return (r.Name == "" || call.Name == r.Name) && c.minted[call.ID] })
-	}
-	if best >= 0 {
-		r.CallID = c.open[best].ID
-		c.open = append(c.open[:best:best], c.open[best+1:]...)
 	}
 	return r
 }

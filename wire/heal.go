@@ -13,6 +13,7 @@ import (
 
 // Heal makes a history one that every vendor accepts: each call has exactly one
 // result, all results of a turn follow it at once in the order of its calls,
+// with their names,
 // nothing that another vendor signed is in it, failures say something, and no
 // message is empty or has blank text beside other parts. A history that is in
 // order stays as it is. The warnings say what was changed.
@@ -25,7 +26,6 @@ func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) 
 	for _, msg := range messages {
 		h.message(msg)
 	}
-	h.orphans()
 	return h.out, h.report()
 }
 
@@ -40,11 +40,12 @@ const Silent = "The call failed. It said nothing about why."
 // healing is one history being healed.
 type healing struct {
 	vendor  string
-	results map[string][]healedResult // by call id, in their order
+	results []healedResult // of the calls, in their order
+	next    int            // place of the next call among them
 	out     []llm.Message
 	notes   encoder // of fields that stay behind; it writes nothing
 
-	missing, twice, foreign, broken, silent int
+	missing, twice, misnamed, foreign, broken, silent int
 }
 
 // newHealing returns a history with nothing healed. It is not inlined, so that its encoder is not part of the stack of
@@ -52,7 +53,7 @@ type healing struct {
 //
 //go:noinline
 func newHealing(vendor string) *healing {
-	h := &healing{vendor: vendor, results: map[string][]healedResult{}}
+	h := &healing{vendor: vendor}
 	h.notes.c.Vendor = vendor
 	return h
 }
@@ -60,21 +61,67 @@ func newHealing(vendor string) *healing {
 // healedResult is a result and the extra fields of its message, which go where it goes if nothing else was in that message.
 type healedResult struct {
 	llm.Result
-	of llm.Extra
+	of    llm.Extra
+	there bool // it is not the place of one that is missing
 }
 
-// collect gathers all results.
+// collect finds the results of all calls. A result that stands before all calls of its id belongs to the first of them
+// that gets no other.
 func (h *healing) collect(messages []llm.Message) {
+	var open openCalls
+	var early []healedResult
 	for _, msg := range messages {
 		of := msg.Extra
 		if !onlyResults(msg) {
 			of = nil
 		}
+		open.message(msg.Role)
 		for _, p := range msg.Parts {
-			if r, ok := p.(llm.Result); ok && !r.Hosted {
-				h.results[r.CallID] = append(h.results[r.CallID], healedResult{r, of})
+			switch p := p.(type) {
+			case llm.Call:
+				if !p.Hosted {
+					open.add(&openCall{at: len(h.results)}, callKey{byID, p.ID})
+					h.results = append(h.results, healedResult{})
+				}
+			case llm.Result:
+				if p.Hosted {
+					continue
+				}
+				key, r := callKey{byID, p.CallID}, healedResult{p, of, true}
 				of = nil
+				if c := open.take(key); c != nil {
+					h.results[c.at] = r
+				} else if open.knows(key) {
+					h.orphan(r)
+				} else {
+					early = append(early, r)
+				}
 			}
+		}
+	}
+	h.collectEarly(messages, early)
+}
+
+// collectEarly gives results that stand before their calls to the calls without one.
+func (h *healing) collectEarly(messages []llm.Message, early []healedResult) {
+	if len(early) == 0 {
+		return
+	}
+	var open openCalls
+	at := 0
+	for _, msg := range messages {
+		for _, c := range msg.Calls() {
+			if !h.results[at].there {
+				open.add(&openCall{at: at}, callKey{byID, c.ID})
+			}
+			at++
+		}
+	}
+	for _, r := range early {
+		if c := open.take(callKey{byID, r.CallID}); c != nil {
+			h.results[c.at] = r
+		} else {
+			h.orphan(r)
 		}
 	}
 }
@@ -119,7 +166,13 @@ func (h *healing) message(msg llm.Message) {
 // healedTurn is a message being taken over: what stays in it, its calls, and those of them that cannot be sent back.
 type healedTurn struct {
 	parts         []llm.Part
-	calls, broken []llm.Call
+	calls, broken []healedCall
+}
+
+// healedCall is a call of the client and its result.
+type healedCall struct {
+	llm.Call
+	result healedResult
 }
 
 // work takes over a call, or the result of one that the vendor ran. It is not inlined, as histories are healed deep in
@@ -144,15 +197,17 @@ func (h *healing) call(t *healedTurn, c llm.Call) {
 		t.parts = append(t.parts, c)
 		return
 	}
+	r := h.results[h.next]
+	h.next++
 	h.notes.foreignState("", c.State)
 	c.State = h.own(c.State)
 	if !whole(c) {
 		h.left(c.Extra)
-		t.broken = append(t.broken, c)
+		t.broken = append(t.broken, healedCall{c, r})
 		t.parts = append(t.parts, llm.Text{Text: attempt(c)})
 		return
 	}
-	t.calls = append(t.calls, c)
+	t.calls = append(t.calls, healedCall{c, r})
 	t.parts = append(t.parts, c)
 }
 
@@ -269,7 +324,7 @@ func attempt(c llm.Call) string {
 }
 
 // answer adds the results of a turn's calls.
-func (h *healing) answer(calls []llm.Call) {
+func (h *healing) answer(calls []healedCall) {
 	if len(calls) == 0 {
 		return
 	}
@@ -295,17 +350,16 @@ func (h *healing) join(x, y llm.Extra) llm.Extra {
 }
 
 // result takes the result of a call, or says that there is none.
-func (h *healing) result(c llm.Call) healedResult {
-	waiting := h.results[c.ID]
-	if len(waiting) == 0 {
+func (h *healing) result(c healedCall) healedResult {
+	r := c.result
+	if !r.there {
 		h.missing++
 		return healedResult{Result: llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: Interrupted}}}}
 	}
-	r := waiting[0]
-	h.results[c.ID] = waiting[1:]
-	if r.Name == "" {
-		r.Name = c.Name
+	if r.Name != "" && r.Name != c.Name {
+		h.misnamed++
 	}
+	r.Name = c.Name
 	h.notes.foreignState("", r.State)
 	h.notes.foreignOutput(r.State)
 	r.State = h.own(r.State)
@@ -322,29 +376,24 @@ func isMedia(p llm.Part) bool {
 }
 
 // explain tells what was wrong with calls that cannot be sent back.
-func (h *healing) explain(calls []llm.Call) {
+func (h *healing) explain(calls []healedCall) {
 	for _, c := range calls {
 		h.broken++
 		text := "That call was not run: it was cut off or its arguments are no JSON object."
-		if waiting := h.results[c.ID]; len(waiting) > 0 {
-			h.results[c.ID] = waiting[1:]
-			text = waiting[0].Text()
-			h.left(waiting[0].of)
-			h.left(waiting[0].Extra)
+		if r := c.result; r.there {
+			text = r.Text()
+			h.left(r.of)
+			h.left(r.Extra)
 		}
 		h.out = append(h.out, llm.User(text))
 	}
 }
 
-// orphans counts the results that answer no call, or one that has its result.
-func (h *healing) orphans() {
-	for _, waiting := range h.results {
-		h.twice += len(waiting)
-		for _, r := range waiting {
-			h.left(r.of)
-			h.left(r.Extra)
-		}
-	}
+// orphan counts a result that answers no call, or one that has its result.
+func (h *healing) orphan(r healedResult) {
+	h.twice++
+	h.left(r.of)
+	h.left(r.Extra)
 }
 
 // report says what was changed.
@@ -357,6 +406,7 @@ func (h *healing) report() []llm.Warning {
 	}{
 		{h.missing, llm.Corrected, "%d calls of the history had no result; the model is told that they were interrupted"},
 		{h.twice, llm.Ignored, "%d results of the history answer no call, or one that has its result"},
+		{h.misnamed, llm.Corrected, "%d results of the history have the name of another tool than the call they answer; they are sent with the name of the call"},
 		{h.broken, llm.Corrected, "%d calls of the history cannot be sent back as calls; they go back as the text they were"},
 		{h.silent, llm.Corrected, "%d failures of the history said nothing; the model is told that they are failures"},
 		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; their signatures stay behind"},

@@ -349,7 +349,7 @@ func (ollama) decodeOptions(d *decoder, v []byte, req *llm.Request) {
 func (o ollama) decodeMessages(d *decoder, v []byte, req *llm.Request, calls *callMatcher) {
 	for el := range d.objects(v) {
 		m := o.decodeMessage(d, el)
-		calls.match(m.Parts)
+		calls.match(m.Role, m.Parts)
 		n := len(req.Messages)
 		text, plain := plainText(m.Parts)
 		switch {

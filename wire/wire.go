@@ -359,24 +359,6 @@ func (c *Codec) kinded(op string, err error) error {
 	return c.fail(op, llm.Incomplete, err)
 }
 
-// nameResults gives each result the name of the call it answers.
-func nameResults(messages []llm.Message) {
-	names := make(map[string]string)
-	for _, m := range messages {
-		for i, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.Call:
-				names[p.ID] = p.Name
-			case llm.Result:
-				if p.Name == "" {
-					p.Name = names[p.CallID]
-					m.Parts[i] = p
-				}
-			}
-		}
-	}
-}
-
 // callsByID returns the calls of a conversation by their ids.
 func callsByID(messages []llm.Message) map[string]llm.Call {
 	calls := make(map[string]llm.Call)
