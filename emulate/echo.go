@@ -21,7 +21,8 @@ const maxSearches = 8
 
 // passage is a piece of the conversation that the model did not write.
 type passage struct {
-	text  string
+	text  string // without its escapes
+	raw   string // as it was written
 	place string
 	user  bool // a person wrote it; else it comes from a tool or a document
 }
@@ -35,6 +36,7 @@ type echoes struct {
 	grams    []uint64
 	shift    int
 	searches int
+	quotes   *quotes // what the calls in it say, once that is asked
 }
 
 // newEchoes prepares the search of a conversation: the results of tools,
@@ -118,8 +120,9 @@ func (e *echoes) addDocument(n int, m llm.Media) {
 // addText takes a text as it reads without its escapes, and what the addresses
 // in it hold.
 func (e *echoes) addText(text, place string, user bool) {
+	raw := text
 	text = unescaped(text)
-	e.passages = append(e.passages, passage{text, place, user})
+	e.passages = append(e.passages, passage{text, raw, place, user})
 	const start = ";base64,"
 	for rest := text; ; {
 		i := strings.Index(rest, start)
@@ -129,7 +132,7 @@ func (e *echoes) addText(text, place string, user bool) {
 		rest = rest[i+len(start):]
 		held := rest[:base64Length(rest)]
 		if data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(held, "=")); err == nil && utf8.Valid(data) {
-			e.passages = append(e.passages, passage{unescaped(string(data)), place, user})
+			e.passages = append(e.passages, passage{unescaped(string(data)), string(data), place, user})
 		}
 		rest = rest[len(held):]
 	}

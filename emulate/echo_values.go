@@ -1,0 +1,227 @@
+package emulate
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// quotes finds calls that stand in a conversation and are written there in another way: their members in another order,
+// their numbers in another form, or with arguments that say nothing. What the conversation holds is read as the answer is, each
+// passage once, and only if it names a tool that the answer calls. Kept are 16 bytes for each call in it.
+type quotes struct {
+	parser dialect.Parser
+	names  map[string]bool // tools that were looked for
+	read   []bool          // by passage
+	calls  map[uint64]int  // the passage, by what the call says
+	seed   maphash.Seed
+	args   map[string]map[string]bool // that tools declare
+	form   []byte
+}
+
+// quoted returns where the conversation holds a call that says the same as c. A result or document counts before what the user
+// wrote. A call without arguments says nothing.
+func (e *echoes) quoted(p dialect.Parser, c llm.Call) (at passage, found bool) {
+	if len(e.passages) == 0 {
+		return passage{}, false
+	}
+	q := e.quotes
+	if q == nil {
+		p.Markup, p.ThinkingOff = false, true
+		q = &quotes{parser: p, names: make(map[string]bool), read: make([]bool, len(e.passages)), calls: make(map[uint64]int), seed: maphash.MakeSeed(),
+			args: make(map[string]map[string]bool)}
+		e.quotes = q
+	}
+	key, says := q.key(c, c.Provenance.Marked)
+	if !says {
+		return passage{}, false
+	}
+	q.look(e.passages, c.Name)
+	i, found := q.calls[key]
+	if !found {
+		return passage{}, false
+	}
+	return e.passages[i], true
+}
+
+// look reads the passages that name a tool.
+func (q *quotes) look(passages []passage, name string) {
+	if q.names[name] {
+		return
+	}
+	q.names[name] = true
+	for i, p := range passages {
+		if q.read[i] || !strings.Contains(p.text, name) {
+			continue
+		}
+		q.read[i] = true
+		for _, text := range p.readings() {
+			for ev := range q.parser.Parse(dialect.Whole(text)) {
+				if c, ok := ev.(llm.Call); ok {
+					q.learn(passages, i, c)
+				}
+			}
+		}
+	}
+}
+
+// learn keeps a call of the i-th passage. One with markers is repeated with them or without.
+func (q *quotes) learn(passages []passage, i int, c llm.Call) {
+	for _, marked := range []bool{false, c.Provenance.Marked} {
+		key, says := q.key(c, marked)
+		if old, there := q.calls[key]; says && (!there || passages[old].user && !passages[i].user) {
+			q.calls[key] = i
+		}
+	}
+}
+
+// readings are the ways in which a passage may hold calls: as it was written, without escapes, without what programs put
+// before each line, its objects, each as a block of its own, and, if it is JSON, the texts in it.
+func (p passage) readings() []string {
+	out := []string{p.text}
+	add := func(text string) {
+		if text != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	add(spoken(p.raw))
+	bare := withoutPrefixes(p.text)
+	add(bare)
+	add(blocks(bare))
+	return out
+}
+
+// spoken returns the texts in JSON with an empty line between them; what is no JSON, as it is.
+func spoken(text string) string {
+	v := js.Trim([]byte(text))
+	if len(v) == 0 || !strings.ContainsRune(`{["`, rune(v[0])) || !js.Valid(v) {
+		return text
+	}
+	var b strings.Builder
+	for {
+		i := bytes.IndexByte(v, '"')
+		if i < 0 {
+			return b.String()
+		}
+		end := js.EndOfString(v, i)
+		b.WriteString(js.Text(v[i:end]))
+		b.WriteString("\n\n")
+		v = v[end:]
+	}
+}
+
+// withoutPrefixes returns a text without what programs put before each line.
+func withoutPrefixes(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(line[min(linePrefix(line), len(line)):])
+	}
+	return b.String()
+}
+
+// blocks returns the outermost objects of a text with an empty line between them.
+func blocks(text string) string {
+	var b strings.Builder
+	for v := []byte(text); ; {
+		i := bytes.IndexByte(v, '{')
+		if i < 0 {
+			return b.String()
+		}
+		end := js.EndOfValue(v, i)
+		b.Write(v[i:end])
+		b.WriteString("\n\n")
+		v = v[end:]
+	}
+}
+
+// key stands for what a call says: the tool, the dialect if its markers count, and the arguments as values. It reports whether there
+// are any.
+func (q *quotes) key(c llm.Call, marked bool) (key uint64, says bool) {
+	q.form = append(q.form[:0], c.Name...)
+	q.form = append(q.form, 0)
+	if marked {
+		q.form = append(q.form, c.Provenance.Dialect...)
+	}
+	q.form = append(q.form, 0)
+	start := len(q.form)
+	q.form = appendSaid(q.form, c.Args, q.declared(c.Name), maxSaidDepth)
+	return maphash.Bytes(q.seed, q.form), len(q.form) > start
+}
+
+// declared returns the arguments that a tool has; nil if it may have others, too.
+func (q *quotes) declared(name string) map[string]bool {
+	known, there := q.args[name]
+	if there {
+		return known
+	}
+	for _, t := range q.parser.Tools {
+		open := js.Get(t.Schema, "additionalProperties")
+		if t.Name != name || open != nil && string(open) != "false" || js.Get(t.Schema, "patternProperties") != nil {
+			continue
+		}
+		for property := range js.Members(js.Get(t.Schema, "properties")) {
+			if known == nil {
+				known = make(map[string]bool)
+			}
+			known[string(property)] = true
+		}
+	}
+	q.args[name] = known
+	return known
+}
+
+// maxSaidDepth bounds the nesting that is compared by value; what lies deeper is compared as text.
+const maxSaidDepth = 64
+
+// appendSaid appends what a JSON value says, in the one form that all ways to write it have: members in order, numbers by value,
+// text as it is squeezed. Members that say nothing, like "" and null, do not count, nor do those of the outermost object that
+// the tool does not declare, which it has no use for. A value that says nothing appends nothing.
+func appendSaid(dst, v []byte, known map[string]bool, depth int) []byte {
+	v = js.Trim(v)
+	switch kind := js.Kind(v); {
+	case len(v) == 0 || string(v) == "null":
+		return dst
+	case kind == '{' && depth > 0:
+		return appendMembers(dst, v, known, depth)
+	case kind == '[' && depth > 0:
+		start := len(dst)
+		dst = append(dst, '[')
+		for element := range js.Elements(v) {
+			dst = append(appendSaid(dst, element, nil, depth-1), ',')
+		}
+		if len(dst) == start+1 {
+			return dst[:start]
+		}
+		return append(dst, ']')
+	case kind == '"':
+		v = squeezed(js.Text(v))
+	}
+	if n, _ := js.NumberLength(v); n > 0 && n == len(v) { // also in quotes
+		return js.AppendDecimal(dst, v)
+	}
+	return append(dst, v...)
+}
+
+func appendMembers(dst, v []byte, known map[string]bool, depth int) []byte {
+	var members [][]byte
+	for name, value := range js.Members(v) {
+		if known != nil && !known[string(name)] {
+			continue
+		}
+		said := appendSaid(nil, value, nil, depth-1)
+		if len(said) > 0 {
+			members = append(members, slices.Concat(squeezed(string(name)), []byte{':'}, said))
+		}
+	}
+	if len(members) == 0 {
+		return dst
+	}
+	slices.SortFunc(members, bytes.Compare)
+	dst = append(dst, '{')
+	return append(append(dst, bytes.Join(members, []byte{1})...), '}')
+}
