@@ -85,6 +85,7 @@ type answer struct {
 	from     int64
 	reported bool   // the vendor sent an error
 	unnamed  int    // calls of all answers whose start waits for the rest of their name
+	pieces   bool   // a name came in pieces, in any answer
 	await    func() // has a relay keep the present frame until none does; nil without one
 	changed  bool   // its events are no longer what the vendor's bytes say
 	list     bool   // the stream is one JSON array

@@ -10,7 +10,9 @@ import (
 
 // Most servers say the name of a call at once. Some say it in pieces ("get_", "weather"), some say all of it in every piece of
 // the call, and some all that they have so far ("get_", "get_weather"). As the start of a call tells its name and cannot be
-// taken back, it waits where the name may go on: until the first arguments, the next call, text, or the end.
+// taken back, it waits where the name may go on: until the first arguments or the end, and where no tool's name goes on from
+// what was said, only until the next call or text. Text does not wait with it. As calls start in the order in which they began, the calls
+// behind it do.
 
 // offers reports whether the request that is answered offers a tool with a name that fits; asked is false if the
 // request is not known.
@@ -33,21 +35,21 @@ func (c *Codec) longer(s string) bool {
 	return found
 }
 
-// name gives a call its name, with which it starts unless the name may go on.
+// name gives a call its name, with which it starts unless the name may go on, or that of a call before it.
 func (a *answer) name(p *pending, name string) {
 	p.name = name
-	if !a.indexed || a.entire || a.wholeName(name) {
-		a.startEarlier(p)
-		a.start(p)
-		return
-	}
-	if !p.naming {
-		p.naming, p.named = true, a.frame.start
-		first := cmp.Or(a.first, a)
+	p.naming = a.indexed && !a.entire && !a.wholeName(name)
+	if first := cmp.Or(a.first, a); p.naming || first.unnamed > 0 {
+		p.waits, p.named = true, a.frame.start
 		if first.unnamed++; first.await != nil {
 			first.await()
 		}
+		if !p.naming {
+			a.startNames(nil)
+		}
+		return
 	}
+	a.start(p)
 }
 
 // wholeName reports whether nothing can follow the name of a call: it is a tool's, and no other tool's begins with it.
@@ -60,42 +62,45 @@ func (a *answer) goesOn(name string) bool {
 	return found
 }
 
-// startNamed starts a call whose name is not followed by more of it.
+// startNamed starts a call whose name is not followed by more of it, and the calls before it.
 func (a *answer) startNamed(p *pending) {
-	if !p.naming {
-		return
-	}
-	a.startEarlier(p)
-	p.naming = false
-	cmp.Or(a.first, a).unnamed--
-	a.since(p.named, func() { a.start(p) })
-}
-
-// startEarlier starts the calls before p that wait: calls are told in the order in which they began.
-func (a *answer) startEarlier(p *pending) {
-	if cmp.Or(a.first, a).unnamed == 0 {
+	if !p.waits {
 		return
 	}
 	for _, q := range a.calls {
+		a.startWaiting(q)
 		if q == p {
 			return
 		}
-		a.startNamed(q)
 	}
 }
 
-// startNames starts the calls that wait, now that another goes on. From the first on whose name is only the beginning of a
-// tool's they wait longer, unless all is set: servers that write calls side by side still say the rest of it.
-func (a *answer) startNames(all bool) {
-	if cmp.Or(a.first, a).unnamed == 0 {
-		return
+func (a *answer) startWaiting(p *pending) {
+	if p.waits {
+		p.waits, p.naming = false, false
+		cmp.Or(a.first, a).unnamed--
+		a.since(p.named, func() { a.start(p) })
 	}
-	for _, p := range a.calls {
-		if p.naming && !all && !a.c.offered(p.name) && a.c.longer(p.name) {
-			return
+}
+
+// startNames starts the calls that wait, as far as the first whose name may go on: by is the call that has got arguments, nil if
+// it is text that came, or a name. Arguments show that a name is whole which is a tool's, unless names were said in pieces before, or
+// whose index now is another call's. What is only the beginning of a tool's name waits for the rest, which servers that write calls side by
+// side still say. It reports whether a call still waits.
+func (a *answer) startNames(by *pending) bool {
+	first := cmp.Or(a.first, a)
+	if first.unnamed == 0 {
+		return false
+	}
+	earlier := by != nil
+	for _, q := range a.calls[len(a.calls)-a.held:] {
+		earlier = earlier && q != by
+		if q.naming && a.goesOn(q.name) && (by == nil || (first.pieces || !a.c.offered(q.name)) && !(earlier && q.index == by.index)) {
+			return true
 		}
-		a.startNamed(p)
+		a.startWaiting(q)
 	}
+	return false
 }
 
 // sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name. It is the next call of
@@ -145,7 +150,7 @@ func (a *answer) renamed(p *pending, name string) bool {
 		_, more := a.moreName(p, name)
 		return !more && a.c.offered(name)
 	}
-	if p.done || p.whole() || p.args.Len() == 0 && a.c.offered(p.name) && a.c.offered(name) {
+	if p.done || p.whole() || p.args.Len() == 0 && a.c.offered(p.name) && (a.c.offered(name) || a.c.longer(p.name+name)) {
 		return true
 	}
 	if !p.misnamed && !strings.HasPrefix(p.name, name) {
@@ -153,6 +158,25 @@ func (a *answer) renamed(p *pending, name string) bool {
 		a.correct("name", "the call %q of %.100q is called %.100q in a later piece, which was dropped", p.id, p.name, name)
 	}
 	return false
+}
+
+// overdue returns the name of a call that begins with a piece of that index and id. If that is the rest of the name of a
+// call without arguments, which has started since other calls went on, it is all of that name: the call that was meant is made too.
+func (a *answer) overdue(index int, id, name string) string {
+	if name == "" || index < 0 || a.c.offered(name) {
+		return name
+	}
+	for _, p := range slices.Backward(a.calls) {
+		if p.index != index {
+			continue
+		}
+		if all := p.name + name; p.started && p.args.Len() == 0 && (id == "" || p.said == "" || p.said == id) && a.c.longer(all) {
+			a.correct("name", "the rest of the name of the call %q of %.100q came when it had begun; it begins another of %.100q", p.id, p.name, all)
+			return all
+		}
+		break
+	}
+	return name
 }
 
 // moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
@@ -184,9 +208,10 @@ func (a *answer) rename(p *pending, name string) {
 			a.correct("name", "the name of a call that begins with %.100q is longer than %d bytes; the call is not run", all, maxName)
 			return
 		}
-		p.name = all
+		p.name, cmp.Or(a.first, a).pieces = all, true
 		if a.wholeName(all) {
-			a.startNamed(p)
+			p.naming = false
+			a.startNames(nil)
 		}
 	}
 }

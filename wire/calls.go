@@ -22,7 +22,8 @@ type pending struct {
 	extra    llm.Extra
 	open     bool  // args are a JSON string that still lacks its end
 	started  bool  // CallStart was sent
-	naming   bool  // CallStart waits for the rest of the name
+	naming   bool  // more of the name may come
+	waits    bool  // CallStart waits for the rest of the name, or of that of an earlier call
 	long     bool  // the name is longer than there is room for
 	misnamed bool  // a piece of it had another name
 	named    int64 // start of the frame with the first piece of a name that comes in pieces
@@ -46,7 +47,7 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 		p = nil // another call that claims the same id
 	}
 	if p == nil {
-		return a.newCall(index, id, name, kind)
+		return a.newCall(index, id, a.overdue(index, id, name), kind)
 	}
 	if repeats || p.name != "" && name != "" {
 		a.again()
@@ -139,7 +140,7 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.refuse(fmt.Errorf("more than %d calls in one answer", maxCalls))
 		return nil
 	}
-	a.startNames(false)
+	a.startNames(nil)
 	a.closeWhole()
 	if id != "" && a.ids.Taken(id) {
 		a.correct("id", "two calls have the id %q; the second gets another", id)
@@ -218,8 +219,9 @@ func (a *answer) addArgs(p *pending, s []byte) {
 		a.refuse(fmt.Errorf("more than %d bytes of arguments in one answer", maxArgs))
 		return
 	}
-	a.startNamed(p)
-	a.startNames(false)
+	p.naming = false
+	a.startNames(p)
+	a.changed = a.changed || p.waits // they leave later than the frames that say them
 	n := p.args.Len()
 	p.args.Write(s)
 	if !a.verbatim(p) {
@@ -278,7 +280,7 @@ func (p *pending) whole() bool {
 // had it reached its limit, even arguments that parse may be cut.
 func (a *answer) settle() {
 	if a.held > 0 {
-		a.startNames(true)
+		a.changed = a.startNames(nil) || a.changed // what follows overtakes the call
 		a.closeWhole()
 	}
 }
