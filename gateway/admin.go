@@ -100,6 +100,7 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
+		readOff(w, r)
 		a.fail(w, err)
 		return
 	}

@@ -451,7 +451,7 @@ func (x *exchange) body() ([]byte, error) {
 	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
 	x.tally.read = time.Now()
 	if err != nil { // nobody waits for the rest of the body
-		x.hangUp()
+		hangUp(x.w, x.r)
 		return nil, err
 	}
 	_ = c.SetReadDeadline(time.Time{})

@@ -139,7 +139,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.leave()
 	w = x.w
 	if err := x.identify(); err != nil {
-		x.readOff()
+		readOff(x.w, x.r)
 		x.fail(err)
 		x.end(err)
 		x.measure()

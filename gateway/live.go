@@ -324,9 +324,9 @@ const (
 // their stream or connection end, lose the answer.
 func (x *exchange) refuse(reason string, err error) {
 	x.meters.refused.add(1, reason)
-	x.readOff()
+	readOff(x.w, x.r)
 	if x.draining.Load() {
-		x.hangUp()
+		hangUp(x.w, x.r)
 	}
 	x.fail(err)
 	x.end(err)
@@ -335,21 +335,21 @@ func (x *exchange) refuse(reason string, err error) {
 
 // readOff reads the body of a request that is refused whatever it says. One that is too long, or takes too long, ends the
 // connection: its deadline stays, so package http does not wait for the rest either.
-func (x *exchange) readOff() {
-	if x.r.Header.Get("Expect") != "" { // the client waits to be told that it may send the body
-		x.hangUp()
+func readOff(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Expect") != "" { // the client waits to be told that it may send the body
+		hangUp(w, r)
 		return
 	}
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
-	if n, err := io.CopyN(io.Discard, x.r.Body, refusedBody); n == refusedBody || err != io.EOF {
-		x.hangUp()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
+	if n, err := io.CopyN(io.Discard, r.Body, refusedBody); n == refusedBody || err != io.EOF {
+		hangUp(w, r)
 	}
 }
 
 // hangUp ends the connection after the answer. One of HTTP/2 is shared with other answers, and ends with the server.
-func (x *exchange) hangUp() {
-	if x.r.ProtoMajor < 2 {
-		x.w.Header().Set("Connection", "close")
+func hangUp(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor < 2 {
+		w.Header().Set("Connection", "close")
 	}
 }
 
