@@ -101,6 +101,7 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
 		readOff(w, r)
+		readWithin(w, adminTime)
 		a.fail(w, err)
 		return
 	}
@@ -164,7 +165,7 @@ func (a *admin) understand(r *http.Request) error {
 	return nil
 }
 
-// adminTime is how long an administrator may take to send a request.
+// adminTime is how long an administrator may take to send a request, and who is refused to read that.
 const adminTime = 10 * time.Second
 
 // admit says why a request is refused, nil if it is not. What a page in a browser can send is refused

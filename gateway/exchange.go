@@ -93,8 +93,8 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	x.trace()
 	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
-	if r.ProtoMajor > 1 {
-		x.outlet.time = -1 // a deadline of HTTP/2 ends streams that are only silent
+	if r.ProtoMajor > 1 && x.outlet.time > 0 {
+		x.outlet.ResponseWriter, x.outlet.time = &boundedStream{ResponseWriter: w, limit: x.outlet.time}, -1
 	}
 	w.Header().Set(RequestHeader, x.id)
 	return x

@@ -40,7 +40,8 @@ type Setup struct {
 	// Access says who may ask for what, and counts what they use; nil lets everybody in.
 	Access *access.Book
 	// BodyTime is how long a client may take to send its request, and WriteTime how long it may
-	// leave a piece of its answer unread, over HTTP/1; 0 means 1 and 2 minutes.
+	// leave a piece of its answer unread; 0 means 1 and 2 minutes. A connection of HTTP/2 of which nothing at all
+	// is read is for the server to end: see [http.HTTP2Config.WriteByteTimeout].
 	BodyTime, WriteTime time.Duration
 	// Observer is told of the questions to models and of the calls of tools; nil tells nobody.
 	Observer observe.Observer

@@ -189,6 +189,7 @@ func (l *Live) Health() http.Handler {
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	readWithin(w, opsTime)
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintln(w, text) // whoever asked may be gone
 }
@@ -198,12 +199,12 @@ func say(w http.ResponseWriter, status int, text string) {
 func (l *Live) Metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(opsTime)) // a server without deadlines has its own bounds
-		_, _ = w.Write(l.now.Load().metrics())                                      // whoever asked may be gone
+		readWithin(w, opsTime)
+		_, _ = w.Write(l.now.Load().metrics()) // whoever asked may be gone
 	})
 }
 
-// opsTime is how long whoever asks for metrics may take to read them.
+// opsTime is how long whoever asks for metrics or health may take to read them.
 const opsTime = 30 * time.Second
 
 // metrics are written before they are sent: what counts is locked meanwhile, and a client may read as slowly as it likes.

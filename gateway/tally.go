@@ -130,7 +130,7 @@ type outlet struct {
 	copy   *bytes.Buffer // of the body; nil if nobody wants it
 	most   int           // bytes of the copy; a longer body has none
 	seen   *seenBody     // for the log of bodies; nil if they are not kept
-	time   time.Duration // that the client has to read a piece
+	time   time.Duration // that the client has to read a piece; below 0 it is not bounded here
 	until  time.Time     // when it must have read the last one
 }
 
@@ -168,10 +168,13 @@ func (o *outlet) hurry() {
 	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(o.until) // a server without deadlines has its own bounds
 }
 
-// rest takes the last deadline away: the connection may serve other requests.
+// rest gives the client its time to read what package http still holds when the answer is written; that takes the last
+// deadline away before the connection serves another request.
 func (o *outlet) rest() {
-	if !o.until.IsZero() {
-		_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Time{})
+	if s, is := o.ResponseWriter.(*boundedStream); is {
+		s.rest()
+	} else if !o.until.IsZero() {
+		o.hurry()
 	}
 }
 

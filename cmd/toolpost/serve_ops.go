@@ -357,6 +357,7 @@ func (v *serving) server(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    cmp.Or(c.MaxHeader, defaultHeader),
 		ErrorLog:          slog.NewLogLogger(v.log.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: cmp.Or(c.WriteTimeout, 2*time.Minute)},
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
