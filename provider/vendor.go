@@ -293,7 +293,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Name, out.Like = cmp.Or(v.Name, base.Name), v.Like
 	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
-		base.Promotion, out.Apart = "", false // it is somebody else's server
+		base.Promotion, out.Apart, out.bounds = "", false, wire.RequestBounds{} // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 		if out.server == "" && self[base.Name] == nil {
 			wires := v.Wires

@@ -378,7 +378,7 @@ func (s *chatStream) detail(v []byte) {
 	if s.details == nil {
 		s.details, s.detailed = &reasoningDetails{}, s.frame.start
 	}
-	full := s.details.size == maxDetailBytes
+	full := s.details.size > maxDetailBytes
 	if s.details.add(v) || full {
 		return
 	}

@@ -27,7 +27,7 @@ const (
 // add takes a piece, and reports whether there is room for it. Without that none is kept: what lacks a piece cannot go back.
 func (r *reasoningDetails) add(v []byte) bool {
 	if r.size += len(v); len(r.pieces) >= maxDetails || r.size > maxDetailBytes {
-		r.pieces, r.size = nil, maxDetailBytes
+		r.pieces, r.size = nil, maxDetailBytes+1
 		return false
 	}
 	r.pieces = append(r.pieces, slices.Clone(v))
@@ -113,7 +113,7 @@ func (r *reasoningDetails) object(from int) []byte {
 
 // rest returns what a client lacks of those details that it has the first had pieces of, where all is their object. It reports false if they are others.
 func (r *reasoningDetails) rest(had int, all []byte) ([]byte, bool) {
-	if r == nil || had == 0 || had > len(r.pieces) || !bytes.Equal(all, r.object(0)) {
+	if r == nil || had == 0 || had > len(r.pieces) || len(all) == 0 || !bytes.Equal(all, r.object(0)) {
 		return nil, false
 	}
 	return r.object(had), true

@@ -480,7 +480,7 @@ func (r *relay) translated(ev llm.Event, v RelayDecision) {
 	case replaceBy:
 		r.encode(v.events...)
 	}
-	r.held = nil
+	r.held, r.kept = nil, 0
 }
 
 // finish writes the end of an answer.

@@ -109,7 +109,7 @@ type Spend struct {
 	Output    int64         `json:"output"`
 	Money     catalog.Money `json:"-"`         // as usd
 	Unpriced  int64         `json:"unpriced"`  // requests without a price
-	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted
+	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted, by each upstream that was asked
 }
 
 // Grouping is what usage is told by. The order of the result is theirs.
