@@ -83,6 +83,7 @@ func (q *quotes) learn(passages []passage, i int, c llm.Call) {
 // readings are the ways in which a passage may hold calls: as it was written, without escapes, without what programs put
 // before each line, its objects, each as a block of its own, and, if it is JSON, the texts in it.
 func (p passage) readings() []string {
+	p.text, p.raw = strings.ReplaceAll(p.text, mark, ""), strings.ReplaceAll(p.raw, mark, "") // in markers that were made harmless
 	out := []string{p.text}
 	add := func(text string) {
 		if text != "" && !slices.Contains(out, text) {
