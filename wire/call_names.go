@@ -139,8 +139,8 @@ func (a *answer) lateID(p *pending, index int, name string) bool {
 	return a.sameCall(p, index, name)
 }
 
-// renamed reports whether a piece with the id of a call begins another, since it has another name: nothing can be added to the
-// call, or both names are offered and neither is the beginning of the other. Else the name of the call stands, with a warning if that is not all
+// renamed reports whether a piece with the id of a call begins another, since it has another name: the call is whole, or
+// both names are offered and neither is the beginning of the other. Else the name of the call stands, with a warning if that is not all
 // there is of it.
 func (a *answer) renamed(p *pending, name string) bool {
 	if name == "" || p.name == "" || p.name == name || p.long {
@@ -150,7 +150,7 @@ func (a *answer) renamed(p *pending, name string) bool {
 		_, more := a.moreName(p, name)
 		return !more && a.c.offered(name)
 	}
-	if p.done || p.whole() || p.args.Len() == 0 && a.c.offered(p.name) && (a.c.offered(name) || a.c.longer(p.name+name)) {
+	if (p.done || p.whole()) && a.otherName(p.name, name) || p.args.Len() == 0 && a.c.offered(p.name) && (a.c.offered(name) || a.c.longer(p.name+name)) {
 		return true
 	}
 	if !p.misnamed && !strings.HasPrefix(p.name, name) {
@@ -158,6 +158,17 @@ func (a *answer) renamed(p *pending, name string) bool {
 		a.correct("name", "the call %q of %.100q is called %.100q in a later piece, which was dropped", p.id, p.name, name)
 	}
 	return false
+}
+
+// otherName reports whether a name that comes behind a whole call is that of another call, and not some of the same again, as
+// "get_time" behind "functions.get_time" is, or what a server writes for no name.
+func (a *answer) otherName(old, name string) bool {
+	affix := strings.HasPrefix(old, name) || strings.HasSuffix(old, name) || strings.HasPrefix(name, old) || strings.HasSuffix(name, old)
+	found, asked := a.c.offers(func(s string) bool { return s == name })
+	if asked {
+		return found && (!affix || a.c.offered(old))
+	}
+	return !affix && name != "null"
 }
 
 // overdue returns the name of a call that begins with a piece of that index and id. If that is the rest of the name of a

@@ -75,8 +75,11 @@ func (a *answer) find(index int, id, name string) *pending {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		p := a.calls[i]
 		if id != "" {
-			if p.id != id && (index >= 0 || p.said != id) {
-				continue
+			if p.id != id && (p.said != id || index >= 0 && p.index != index) {
+				continue // a second call that claims the id of another is known by its index, too
+			}
+			if p.index < 0 && p.name == name && p.args.Len() == 0 {
+				p.index = index // which is said late
 			}
 			if p.index != index && name != "" && index >= 0 {
 				return nil // another call that claims the same id
