@@ -14,8 +14,8 @@ import (
 func (m *Model) heal(j *job) {
 	m.adopt(j.req.Messages)
 	healed, warnings := wire.Heal(j.req.Messages, j.codec.Vendor)
-	j.req.Messages = healed
 	j.warnings = append(j.warnings, warnings...)
+	j.req.Messages = m.someTurn(j, healed)
 	if j.route.Kind != Native {
 		j.req.Messages, warnings = emulate.WithoutHosted(j.req.Messages)
 		j.warnings = append(j.warnings, warnings...)
@@ -26,6 +26,20 @@ func (m *Model) heal(j *job) {
 		m.beginWithThinking(j)
 		m.unsigned(j)
 	}
+}
+
+// someTurn returns the healed messages, with a turn of the user in place of all if nothing is left of them: vendors
+// refuse requests without any. A request that is sent as its client wrote it keeps its own.
+func (m *Model) someTurn(j *job, healed []llm.Message) []llm.Message {
+	said := j.req.Messages
+	if len(healed) > 0 || len(said) == 0 || systemRole(said[len(said)-1].Role) {
+		return healed
+	}
+	if j.asIs {
+		return said
+	}
+	j.warn(llm.Corrected, "history", "nothing of the conversation can be sent to %s; the user says %q", m.vendor.Name, nothingSaid)
+	return []llm.Message{llm.User(nothingSaid)}
 }
 
 // beginWithUser puts a turn of the user first where the format demands one.

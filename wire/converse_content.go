@@ -16,6 +16,7 @@ const cachePoint = "cachePoint"
 // encodeMessages writes the messages. Those of one role that follow each other
 // are one: roles must alternate, and results are said by the user.
 func (c converse) encodeMessages(e *encoder, list []llm.Message) {
+	begin, all := len(e.Buf), list
 	for len(list) > 0 {
 		role, n := blockRole(e, list[0].Role), 1
 		for n < len(list) && blockRole(e, list[n].Role) == role {
@@ -36,6 +37,7 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		e.dropEmpty(mark, `"content":[]}`)
 		list = list[n:]
 	}
+	e.someMessage(begin, all, func(instead []llm.Message) { c.encodeMessages(e, instead) })
 }
 
 // endBlock ends the object inside a block, the block, and writes the cache point

@@ -8,6 +8,14 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
+func (g gemini) encodeMessages(e *encoder, list []llm.Message, calls map[string]llm.Call) {
+	begin := len(e.Buf)
+	for _, m := range list {
+		g.encodeMessage(e, m, calls)
+	}
+	e.someMessage(begin, list, func(instead []llm.Message) { g.encodeMessages(e, instead, calls) })
+}
+
 func (g gemini) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {
 	role := "user"
 	switch m.Role {
@@ -69,6 +77,10 @@ func (g gemini) encodeText(e *encoder, t llm.Text) {
 	case t.Text == "" && data == nil && !t.State.IsZero():
 		e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
 		return
+	}
+	if t.Text == "" && data == nil && !e.answering && len(t.Extra[e.c.Format]) == 0 {
+		e.ownExtra(t.Extra)
+		return // Vertex refuses empty text
 	}
 	start := e.Object()
 	e.StringField("text", t.Text)

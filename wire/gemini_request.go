@@ -18,9 +18,7 @@ func (g gemini) encodeRequest(e *encoder, req *llm.Request, _ bool) {
 	e.Key("contents")
 	e.Array()
 	calls := callsByID(req.Messages)
-	for _, m := range rest {
-		g.encodeMessage(e, m, calls)
-	}
+	g.encodeMessages(e, rest, calls)
 	e.EndArray()
 	g.encodeTools(e, req.Tools)
 	g.encodeToolConfig(e, req)

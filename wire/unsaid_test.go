@@ -1,0 +1,32 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// A conversation of which nothing can be carried is never an empty list, which vendors refuse, and the client is told.
+func TestNothingCarriedIsSaid(t *testing.T) {
+	audio := llm.Media{Kind: llm.Audio, MIME: "audio/wav", Data: []byte("RIFF")}
+	for _, tt := range []struct {
+		to   string
+		part llm.Part
+	}{
+		{Messages, audio},
+		{Converse, llm.Media{Kind: llm.Image, MIME: "image/png", URL: "https://example.org/a.png"}},
+		{Gemini, llm.Text{}},
+	} {
+		user := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{tt.part}}
+		out, warnings, err := Codec{Format: tt.to}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{user}}, false)
+		if err != nil || strings.Count(string(out), notCarried) != 1 || !strings.Contains(fmt.Sprint(warnings), notCarried) {
+			t.Errorf("%s: %v, %s, %v", tt.to, err, out, warnings)
+		}
+		out, _, err = Codec{Format: tt.to}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), user, llm.User("c")}}, false)
+		if err != nil || strings.Contains(string(out), notCarried) || strings.Contains(string(out), `"text":""`) {
+			t.Errorf("%s: %v, %s", tt.to, err, out)
+		}
+	}
+}
