@@ -30,7 +30,9 @@ func (g gemini) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Ca
 	e.Key("parts")
 	e.Array()
 	for _, p := range m.Parts {
-		g.encodePart(e, p, calls)
+		if s, plain := plainText([]llm.Part{p}); !plain || s != "" { // Vertex refuses empty text
+			g.encodePart(e, p, calls)
+		}
 	}
 	e.EndArray()
 	e.end(start, m.Extra)
@@ -77,10 +79,6 @@ func (g gemini) encodeText(e *encoder, t llm.Text) {
 	case t.Text == "" && data == nil && !t.State.IsZero():
 		e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
 		return
-	}
-	if t.Text == "" && data == nil && !e.answering && len(t.Extra[e.c.Format]) == 0 {
-		e.ownExtra(t.Extra)
-		return // Vertex refuses empty text
 	}
 	start := e.Object()
 	e.StringField("text", t.Text)
