@@ -28,11 +28,11 @@ func (m *Model) heal(j *job) {
 	}
 }
 
-// someTurn returns the healed messages, with a turn of the user in place of all if nothing is left of them: vendors
-// refuse requests without any. A request that is sent as its client wrote it keeps its own.
+// someTurn returns the healed messages, with a turn of the user in place of all if nothing is left of what he said:
+// vendors refuse requests without any. A request that is sent as its client wrote it keeps its own.
 func (m *Model) someTurn(j *job, healed []llm.Message) []llm.Message {
 	said := j.req.Messages
-	if len(healed) > 0 || len(said) == 0 || systemRole(said[len(said)-1].Role) {
+	if len(healed) > 0 || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {
 		return healed
 	}
 	if j.asIs {
