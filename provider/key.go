@@ -23,7 +23,7 @@ var ErrNoKey = errors.New("no key")
 // the one of the vendor; at any other it is only what Client.Key gives for
 // "vendor@host", or what a row of the user's own names.
 func (c *Client) key(t target) (string, error) {
-	key, err := c.lookupKey(t)
+	key, err := c.lookupKey(&t)
 	if err != nil {
 		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: fmt.Errorf("%w: %w", ErrNoKey, err)}
 	}
@@ -54,8 +54,8 @@ func (t target) builtin() bool {
 	return false
 }
 
-func (c *Client) lookupKey(t target) (string, error) {
-	v := t.vendor
+func (c *Client) lookupKey(t *target) (string, error) {
+	v := &t.vendor
 	if c.Key != nil {
 		return c.Key(t.label())
 	}
