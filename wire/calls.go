@@ -75,16 +75,13 @@ func (a *answer) find(index int, id, name string) *pending {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		p := a.calls[i]
 		if id != "" {
-			if p.id != id && (p.said != id || index >= 0 && p.index != index) {
-				continue // a second call that claims the id of another is known by its index, too
+			if !p.claims(index, id) {
+				continue
 			}
 			if p.index < 0 && p.name == name && p.args.Len() == 0 {
 				p.index = index // which is said late
 			}
-			if p.index != index && name != "" && index >= 0 {
-				return nil // another call that claims the same id
-			}
-			return p
+			return p.unlessOther(index, name)
 		}
 		if index >= 0 && p.index != index {
 			continue
@@ -101,6 +98,19 @@ func (a *answer) find(index int, id, name string) *pending {
 		return last
 	}
 	return nil
+}
+
+// claims reports whether a call has the id of a piece. A second call that claims the id of another is known by its index, too.
+func (p *pending) claims(index int, id string) bool {
+	return p.id == id || p.said == id && (index < 0 || p.index == index)
+}
+
+// unlessOther returns the call, and nil if a name and another index tell that a piece with its id begins another call.
+func (p *pending) unlessOther(index int, name string) *pending {
+	if p.index != index && name != "" && index >= 0 {
+		return nil
+	}
+	return p
 }
 
 // findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
