@@ -276,7 +276,7 @@ func (q *question) refuse(ctx context.Context, _ llm.Call) (llm.Result, error) {
 	case <-ctx.Done():
 	case <-q.ctx.Done():
 	}
-	return llm.Result{}, errors.New(mcpbridge.Disabled)
+	return llm.Result{Failed: true, Parts: []llm.Part{llm.Text{Text: mcpbridge.Disabled}}}, nil
 }
 
 // reportTime is how long a call that reached the bridge waits for the program to report
