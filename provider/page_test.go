@@ -209,7 +209,7 @@ whose request passes as it is, gets the vendor's own answer. Each change but tha
 | | more than 4 stop sequences, DeepSeek 16 | the first |
 | | images but JPEG, PNG, GIF and WebP; videos; in chat also sounds but WAV and MP3, and files but PDF | text files as text; the others are left out |
 | Gemini | more than 5 stop sequences | the first 5 |
-| Messages, Converse | blank instructions, a blank turn of the user | nothing; "(This message is empty.)" where the turns before and after it are the model's |
+| Messages, Converse, Gemini | blank instructions, a blank turn of the user | nothing; "(This message is empty.)" where the turns before and after it are the model's |
 | Messages | images but JPEG, PNG, GIF and WebP; documents but PDF and plain text; sounds and videos | documents that are text (CSV, JSON, …) as plain text; the others are left out |
 | Converse | a temperature above 1 | 1 |
 | | a document without text | "See the document." beside it |

@@ -71,7 +71,7 @@ var textTypes = []string{
 
 // isText reports whether the bytes of a document are text that a model can read.
 func isText(m llm.Media) bool {
-	if m.Kind != llm.Document || len(m.Data) == 0 {
+	if m.Kind != llm.Document || len(m.Data) == 0 && (m.URL != "" || m.ID != "") {
 		return false
 	}
 	mime := bareType(m)

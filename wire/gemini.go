@@ -35,7 +35,7 @@ var geminiProperties = Properties{
 	Signature: "thoughtSignature",
 	// The value that the vendor documents for calls that its models did not make.
 	Thinking: ThinkingRules{Efforts: []string{"minimal", "low", "medium", "high"}, EffortSince: catalog.MakeVersion(3), OneMeasure: true, Dynamic: true, Unsigned: "skip_thought_signature_validator", UnsignedSince: catalog.MakeVersion(3)},
-	Bounds:   map[string]RequestBounds{"": {MaxStops: 5}},
+	Bounds:   map[string]RequestBounds{"": {MaxStops: 5, SeenText: true}},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",
 		llm.TooLong: "INVALID_ARGUMENT", llm.Unsupported: "INVALID_ARGUMENT", llm.RateLimited: "RESOURCE_EXHAUSTED",

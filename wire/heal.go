@@ -80,18 +80,19 @@ func (h *healing) collect(messages []llm.Message) {
 			switch p := p.(type) {
 			case llm.Call:
 				if !p.Hosted {
-					open.add(&openCall{at: len(h.results)}, callKey{byID, p.ID})
+					keys := callKeys(p.ID, p.Name)
+					open.add(&openCall{at: len(h.results)}, keys[:]...)
 					h.results = append(h.results, healedResult{})
 				}
 			case llm.Result:
 				if p.Hosted {
 					continue
 				}
-				key, r := callKey{byID, p.CallID}, healedResult{p, of, true}
+				keys, r := callKeys(p.CallID, p.Name), healedResult{p, of, true}
 				of = nil
-				if c := open.take(key); c != nil {
+				if c := open.take(keys[:]...); c != nil {
 					h.results[c.at] = r
-				} else if open.knows(key) {
+				} else if open.knows(keys[1]) {
 					h.orphan(r)
 				} else {
 					early = append(early, r)
@@ -112,13 +113,15 @@ func (h *healing) collectEarly(messages []llm.Message, early []healedResult) {
 	for _, msg := range messages {
 		for _, c := range msg.Calls() {
 			if !h.results[at].there {
-				open.add(&openCall{at: at}, callKey{byID, c.ID})
+				keys := callKeys(c.ID, c.Name)
+				open.add(&openCall{at: at}, keys[:]...)
 			}
 			at++
 		}
 	}
 	for _, r := range early {
-		if c := open.take(callKey{byID, r.CallID}); c != nil {
+		keys := callKeys(r.CallID, r.Name)
+		if c := open.take(keys[:]...); c != nil {
 			h.results[c.at] = r
 		} else {
 			h.orphan(r)

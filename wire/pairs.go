@@ -15,6 +15,12 @@ type openCalls struct {
 type callKey struct {
 	kind keyKind
 	text string
+	name string // of the tool, beside the id of byIDAndName
+}
+
+// callKeys are those of a result with an id, and of the call that it answers: where two calls of a turn have one id, the name tells them apart.
+func callKeys(id, name string) [2]callKey {
+	return [2]callKey{{byIDAndName, id, name}, {kind: byID, text: id}}
 }
 
 // keyKind says what the text of a key is.
@@ -22,6 +28,7 @@ type keyKind uint8
 
 const (
 	byID keyKind = iota
+	byIDAndName
 	byName
 	byMintedName // of a call that came without an id
 	anyCall      // there is no text
@@ -106,10 +113,12 @@ func nameResults(messages []llm.Message) {
 			switch p := p.(type) {
 			case llm.Call:
 				last[p.ID] = p.Name
-				open.add(&openCall{name: p.Name}, callKey{byID, p.ID})
+				keys := callKeys(p.ID, p.Name)
+				open.add(&openCall{name: p.Name}, keys[:]...)
 			case llm.Result:
 				name := last[p.CallID]
-				if c := open.take(callKey{byID, p.CallID}); c != nil {
+				keys := callKeys(p.CallID, p.Name)
+				if c := open.take(keys[:]...); c != nil {
 					name = c.name
 				}
 				if p.Name == "" {
@@ -155,27 +164,29 @@ func (c *callMatcher) match(role llm.Role, parts []llm.Part) {
 
 // call notes a call, and returns its id.
 func (c *callMatcher) call(p llm.Call) string {
-	keys := append(make([]callKey, 0, 5), callKey{byName, p.Name}, callKey{kind: anyCall})
+	keys := append(make([]callKey, 0, 6), callKey{kind: byName, text: p.Name}, callKey{kind: anyCall})
 	id := p.ID
 	if id == "" {
 		id = c.ids.Take("")
-		keys = append(keys, callKey{byMintedName, p.Name}, callKey{kind: anyMinted})
+		keys = append(keys, callKey{kind: byMintedName, text: p.Name}, callKey{kind: anyMinted})
 	} else {
 		c.ids.Use(id)
 		c.ids.After++ // the number of a call is its place
 	}
-	c.open.add(&openCall{id: id}, append(keys, callKey{byID, id})...)
+	own := callKeys(id, p.Name)
+	c.open.add(&openCall{id: id}, append(keys, own[:]...)...)
 	return id
 }
 
 // answered returns the id of the call that a result answers, and that of the result if there is none.
 func (c *callMatcher) answered(r llm.Result) string {
-	keys := []callKey{{byName, r.Name}, {kind: anyCall}}
+	own := callKeys(r.CallID, r.Name)
+	keys := []callKey{{kind: byName, text: r.Name}, {kind: anyCall}}
 	switch {
 	case r.CallID != "" && r.Name == "":
-		keys = []callKey{{byID, r.CallID}, {kind: anyMinted}}
+		keys = []callKey{own[1], {kind: anyMinted}}
 	case r.CallID != "":
-		keys = []callKey{{byID, r.CallID}, {byMintedName, r.Name}}
+		keys = []callKey{own[0], own[1], {kind: byMintedName, text: r.Name}}
 	}
 	if call := c.open.take(keys...); call != nil {
 		return call.id
