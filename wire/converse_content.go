@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -34,7 +35,10 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		}
 		e.EndArray()
 		e.endWith(start, extra)
-		e.dropEmpty(mark, `"content":[]}`)
+		if e.dropEmpty(mark, `"content":[]}`) && list[0].Role == llm.RoleUser && slices.ContainsFunc(list[:n], holdsMore) {
+			e.lost(llm.Corrected, "history", "nothing of a turn of the user can be carried; it says: "+notCarried)
+			c.encodeMessages(e, []llm.Message{llm.User(notCarried)})
+		}
 		list = list[n:]
 	}
 	e.someMessage(begin, all, func(instead []llm.Message) { c.encodeMessages(e, instead) })

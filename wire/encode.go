@@ -281,11 +281,13 @@ func foreignPart(s llm.State) string {
 }
 
 // dropEmpty takes back a message that began at mark and of which nothing could
-// be carried: vendors refuse messages without content.
-func (e *encoder) dropEmpty(mark int, content string) {
-	if bytes.HasSuffix(e.Buf, []byte(content)) {
+// be carried, and reports whether it did: vendors refuse messages without content.
+func (e *encoder) dropEmpty(mark int, content string) bool {
+	empty := bytes.HasSuffix(e.Buf, []byte(content))
+	if empty {
 		e.Buf = e.Buf[:mark]
 	}
+	return empty
 }
 
 // said writes what a user or a tool said, in the OpenAI formats: a string where

@@ -30,3 +30,15 @@ func TestNothingCarriedIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// Where Converse cannot carry a turn of the user, the turn is there and says so: two turns of the model in a row are refused.
+func TestTurnsThatConverseCannotCarry(t *testing.T) {
+	far := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/png", URL: "https://example.org/a.png"}}}
+	said := llm.Assistant(llm.Text{Text: "b"})
+	for _, list := range [][]llm.Message{{far, said, llm.User("c")}, {llm.User("a"), said, far, said, llm.User("c")}, {llm.User("a"), said, far}} {
+		out, warnings, err := Codec{Format: Converse}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: list}, false)
+		if err != nil || strings.Count(string(out), notCarried) != 1 || strings.Count(string(out), `"role"`) != len(list) || !strings.Contains(fmt.Sprint(warnings), notCarried) {
+			t.Errorf("%v, %s, %v", err, out, warnings)
+		}
+	}
+}
