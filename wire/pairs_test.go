@@ -243,7 +243,7 @@ func TestPairsAreLinear(t *testing.T) {
 		return []byte(b.String())
 	}
 	for _, tt := range [][2]string{{`"id":"A",`, `"tool_call_id":"A",`}, {``, `"tool_name":"f",`}, {``, ``}, {``, `"tool_call_id":"z",`}, {`"id":"A",`, `"tool_name":"none",`}} {
-		req, _, err := Codec{Format: Ollama}.DecodeRequest(body(40000, tt[0], tt[1]))
+		req, _, err := Codec{Format: Ollama}.DecodeRequest(body(20000, tt[0], tt[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
