@@ -12,9 +12,8 @@ import (
 )
 
 // Heal makes a history one that every vendor accepts: each call has exactly one
-// result, all results of a turn follow it at once in the order of its calls,
-// with their names,
-// nothing that another vendor signed is in it, failures say something, and no
+// result, all results of a turn follow it at once in the order of its calls and
+// with their names, nothing that another vendor signed is in it, failures say something, and no
 // message is empty or has blank text beside other parts. A history that is in
 // order stays as it is. The warnings say what was changed.
 //

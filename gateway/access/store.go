@@ -108,7 +108,7 @@ type Spend struct {
 	Input     int64         `json:"input"`
 	Output    int64         `json:"output"`
 	Money     catalog.Money `json:"-"`         // as usd
-	Unpriced  int64         `json:"unpriced"`  // requests without a price
+	Unpriced  int64         `json:"unpriced"`  // requests without a price, by each upstream that was asked
 	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted, by each upstream that was asked
 }
 
