@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -95,25 +96,38 @@ func (c Codec) Spaced(messages []llm.Message) []llm.Message {
 }
 
 // Flat returns messages that Spaced returned with the names that their tools have in the
-// request which the codec answers. Results have the names of their calls.
+// request which the codec answers. Results have the names of their calls, also where several have one id.
 func (c Codec) Flat(messages []llm.Message) []llm.Message {
-	named := make(map[string]string)
-	messages = eachCall(messages, func(call *llm.Call) {
+	flat := eachCall(messages, func(call *llm.Call) {
 		if isSpaced(*call) {
 			c.names.flatten(call)
 			nameGone(call)
-			named[call.ID] = call.Name
 		}
 	})
-	for _, m := range messages {
+	var open openCalls
+	last := make(map[string]*openCall)
+	for at, m := range flat {
+		open.message(m.Role)
 		for i, p := range m.Parts {
-			if res, ok := p.(llm.Result); ok && named[res.CallID] != "" {
-				res.Name = named[res.CallID]
-				m.Parts[i] = res
+			switch p := p.(type) {
+			case llm.Call:
+				was, _ := messages[at].Parts[i].(llm.Call)
+				call := &openCall{}
+				if isSpaced(was) {
+					call.name = p.Name
+				}
+				last[p.ID] = call
+				open.add(call, callKey{byIDAndName, p.ID, was.Name}, callKey{kind: byID, text: p.ID})
+			case llm.Result:
+				keys := callKeys(p.CallID, p.Name)
+				if call := cmp.Or(open.take(keys[:]...), last[p.CallID]); call != nil && call.name != "" {
+					p.Name = call.name
+					m.Parts[i] = p
+				}
 			}
 		}
 	}
-	return messages
+	return flat
 }
 
 // eachCall returns messages with their calls changed.
