@@ -20,7 +20,8 @@ import (
 const heldLife = 24 * time.Hour
 
 // heldTurn is what became of a question up to the calls of the client. It is found by what it answers,
-// and the calls of the client in it. Their ids do not count, because some clients do not send them back.
+// and the calls of the client in it. Their ids do not count, because some clients do not send them back; where they do, they
+// lead to it as well.
 type heldTurn struct {
 	Messages []llm.Message     `json:"messages"` // the last has the calls
 	Results  []llm.Result      `json:"results"`  // of calls in the last message that the gateway ran
@@ -72,9 +73,9 @@ func (s *serving) hold(theirs []llm.Call, results []llm.Result) {
 
 // keepTurn keeps a turn, or tells the client that it is not kept.
 func (x *exchange) keepTurn(key state.Hash, t heldTurn) {
-	value, err := json.Marshal(t)
+	entries, err := x.keptTurn(key, t)
 	if err == nil {
-		err = x.store.Put(x.ctx(), state.Kept{Place: state.Place{Kind: state.Turn, Owner: x.owner, Hash: key}, Item: x.id, Value: value, Until: time.Now().Add(heldLife)})
+		err = x.store.Put(x.ctx(), entries...)
 	}
 	switch {
 	case errors.Is(err, state.ErrTooLarge):
@@ -176,17 +177,8 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 	if x.store.empty(state.Turn) {
 		return messages
 	}
-	keys := make(map[int]state.Hash)
-	var hashes []state.Hash
-	for i, m := range messages {
-		if calls := m.Calls(); m.Role == llm.RoleAssistant && len(calls) > 0 {
-			hash, _ := callsOf(calls)
-			keys[i] = heldKey(askedBefore(messages[:i]), hash)
-			hashes = append(hashes, keys[i])
-		}
-	}
-	held := x.lookUp(state.Turn, hashes)
-	if len(held) == 0 {
+	turns := x.lookUpTurns(messages)
+	if len(turns.found) == 0 {
 		return messages
 	}
 	var out []llm.Message
@@ -201,8 +193,8 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 				out = append(out, own)
 			}
 		}
-		if key, ok := keys[i]; ok {
-			if t, ok := findTurn(held[key], messages[:i], m); ok && t.fits(allowed) {
+		if key, ok := turns.keys[i]; ok {
+			if t, ok := findTurn(turns.found[key], messages[:i], m); ok && t.fits(allowed) {
 				out, results = append(out, t.Messages...), t.Results
 				continue
 			}
