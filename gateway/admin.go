@@ -40,7 +40,7 @@ func (c Administration) Handler() (http.Handler, error) {
 	if len(c.Key) < MinAdminKey {
 		return nil, fmt.Errorf("gateway: the key of administrators has less than %d bytes", MinAdminKey)
 	}
-	a := &admin{book: c.Book, live: c.Live, key: sha256.Sum256([]byte(c.Key)), hosts: c.Hosts}
+	a := &admin{book: c.Book, live: c.Live, key: sha256.Sum256([]byte(c.Key)), hosts: c.Hosts, bodyTime: cmp.Or(c.BodyTime, adminTime), writeTime: cmp.Or(c.WriteTime, writeTime)}
 	mux := http.NewServeMux()
 	answers := map[string]func(*http.Request) (any, error){
 		"GET /admin/keys":              a.keys,
@@ -78,6 +78,8 @@ type admin struct {
 	key   [sha256.Size]byte
 	hosts []string
 	mux   *http.ServeMux
+
+	bodyTime, writeTime time.Duration // to send a request, and to read a piece of an answer
 }
 
 // adminError is an error with its status.
@@ -94,21 +96,51 @@ func bad(format string, args ...any) error {
 }
 
 // ServeHTTP answers one request.
-func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *admin) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w := new(outlet)
+	w.writeTo(to, r, a.writeTime)
+	defer w.rest()
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
+		w.writeTo(to, r, min(a.writeTime, adminTime))
 		readOff(w, r)
-		readWithin(w, adminTime)
 		a.fail(w, err)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminTime)) // a server without deadlines has its own bounds
+	a.receive(w, r)
 	a.mux.ServeHTTP(w, r)
 }
+
+// receive reads the body of a request, and leaves it, or the error, to whoever reads it then. The time for that is over when it
+// is read: package http takes a deadline that passes later for a client that is gone, and ends what it asked for.
+func (a *admin) receive(w http.ResponseWriter, r *http.Request) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(a.bodyTime)) // a server without deadlines has its own bounds
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAdminBody))
+	if r.Body = (receivedBody{bytes.NewReader(body), err}); err != nil {
+		hangUp(w, r) // nobody waits for the rest
+		return
+	}
+	_ = c.SetReadDeadline(time.Time{})
+}
+
+// receivedBody is a body that was read, and the error that ended it, if one did.
+type receivedBody struct {
+	io.Reader
+	err error
+}
+
+func (b receivedBody) Read(into []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.Reader.Read(into)
+}
+
+func (b receivedBody) Close() error { return nil }
 
 // adminQueries are the parameters of requests of administrators.
 var adminQueries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format")}
@@ -165,7 +197,7 @@ func (a *admin) understand(r *http.Request) error {
 	return nil
 }
 
-// adminTime is how long an administrator may take to send a request, and who is refused to read that.
+// adminTime is how long an administrator may take to send a request if nothing else is said, and who is refused to read that.
 const adminTime = 10 * time.Second
 
 // admit says why a request is refused, nil if it is not. What a page in a browser can send is refused

@@ -123,6 +123,9 @@ type Administration struct {
 	// Key is theirs, and Hosts are the names of this machine that they may use beside those of loopback.
 	Key   string
 	Hosts []string
+	// BodyTime is how long they may take to send a request, and WriteTime how long they may leave a piece of
+	// an answer unread. 0 means 10 seconds and 2 minutes. What they ask for may take as long as it takes.
+	BodyTime, WriteTime time.Duration
 }
 
 func (a *admin) approvals(r *http.Request) (any, error) {

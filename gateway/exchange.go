@@ -92,10 +92,8 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 		x.Action = vendorapi.Nothing
 	}
 	x.trace()
-	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
-	if r.ProtoMajor > 1 && x.outlet.time > 0 {
-		x.outlet.ResponseWriter, x.outlet.time = &boundedStream{ResponseWriter: w, limit: x.outlet.time}, -1
-	}
+	x.outlet.writeTo(w, r, g.settings.WriteTime)
+	x.w = &x.outlet
 	w.Header().Set(RequestHeader, x.id)
 	return x
 }

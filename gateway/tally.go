@@ -122,7 +122,7 @@ func (x *exchange) measure() {
 	}
 }
 
-// outlet is where an answer is written. It remembers what was sent.
+// outlet is where an answer is written. It remembers what was sent, and bounds how long the client may leave a piece of it unread.
 type outlet struct {
 	http.ResponseWriter
 	status int
@@ -132,6 +132,14 @@ type outlet struct {
 	seen   *seenBody     // for the log of bodies; nil if they are not kept
 	time   time.Duration // that the client has to read a piece; below 0 it is not bounded here
 	until  time.Time     // when it must have read the last one
+}
+
+// writeTo has o write to w, whose client may leave a piece of the answer unread for limit; below 0 that is not bounded.
+func (o *outlet) writeTo(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	o.ResponseWriter, o.time = w, limit
+	if r.ProtoMajor > 1 && limit > 0 {
+		o.ResponseWriter, o.time = &boundedStream{ResponseWriter: w, limit: limit}, -1
+	}
 }
 
 func (o *outlet) WriteHeader(status int) {
@@ -145,7 +153,6 @@ func (o *outlet) Write(b []byte) (int, error) {
 	if o.status == 0 {
 		o.WriteHeader(http.StatusOK)
 	}
-	o.hurry()
 	if o.copy != nil {
 		if o.copy.Len()+len(b) > o.most {
 			o.copy = nil
@@ -154,7 +161,22 @@ func (o *outlet) Write(b []byte) (int, error) {
 		}
 	}
 	o.seen.add(b)
-	return o.ResponseWriter.Write(b)
+	return o.pieces(b)
+}
+
+// maxPiece is how many bytes are one piece of an answer: a client that reads a long one slowly has its time for each.
+const maxPiece = 256 << 10
+
+// pieces writes, and gives the client its time for each piece.
+func (o *outlet) pieces(b []byte) (written int, err error) {
+	for {
+		o.hurry()
+		n, err := o.ResponseWriter.Write(b[:min(len(b), maxPiece)])
+		if written += n; err != nil || n == len(b) {
+			return written, err
+		}
+		b = b[n:]
+	}
 }
 
 // hurry gives the client its time to read the next piece. Setting a deadline for each piece would

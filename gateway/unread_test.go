@@ -42,6 +42,12 @@ func overHTTP2(t *testing.T, c gateway.Setup) (host string) {
 // unreadOverHTTP2 asks over HTTP/2, takes no byte of the answer, and returns the frame that ends the stream.
 func unreadOverHTTP2(t *testing.T, host, path, body string) (*http2.RSTStreamFrame, error) {
 	t.Helper()
+	return unreadOverHTTP2With(t, host, "POST", path, body, "content-type", "application/json")
+}
+
+// unreadOverHTTP2With does so with another method and header.
+func unreadOverHTTP2With(t *testing.T, host, method, path, body, header, value string) (*http2.RSTStreamFrame, error) {
+	t.Helper()
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +57,7 @@ func unreadOverHTTP2(t *testing.T, host, path, body string) (*http2.RSTStreamFra
 	_, err = io.WriteString(conn, http2.ClientPreface)
 	var head bytes.Buffer
 	enc, f := hpack.NewEncoder(&head), http2.NewFramer(conn, conn)
-	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", path}, {":authority", host}, {"content-type", "application/json"}} {
+	for _, field := range [][2]string{{":method", method}, {":scheme", "http"}, {":path", path}, {":authority", host}, {header, value}} {
 		err = errors.Join(err, enc.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
 	}
 	err = errors.Join(err, f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}),

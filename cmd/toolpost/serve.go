@@ -263,7 +263,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	defer v.live.Close()
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	attended, err := v.guards.attend(ctx, cmd, s.Gateway.Keys)
+	attended, err := v.guards.attend(ctx, cmd, s.Gateway.Keys, s.Gateway.Ops.WriteTimeout)
 	if err != nil {
 		return err
 	}

@@ -164,8 +164,8 @@ func onlyHere(addr string, keys bool, next http.Handler) http.Handler {
 }
 
 // attend looks after the keys of a gateway until ctx is done: it forgets the log that is too old, and
-// serves administrators.
-func (g guards) attend(ctx context.Context, cmd *cobra.Command, c keysConfig) (wait func() error, err error) {
+// serves administrators, who may leave a piece of an answer unread for unread.
+func (g guards) attend(ctx context.Context, cmd *cobra.Command, c keysConfig, unread time.Duration) (wait func() error, err error) {
 	if g.book == nil {
 		return func() error { return nil }, nil
 	}
@@ -188,16 +188,16 @@ func (g guards) attend(ctx context.Context, cmd *cobra.Command, c keysConfig) (w
 	if c.AdminAddr == "" {
 		return func() error { return nil }, nil
 	}
-	return g.administrate(ctx, cmd, c)
+	return g.administrate(ctx, cmd, c, unread)
 }
 
 // administrate serves administrators until ctx is done.
-func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c keysConfig) (wait func() error, err error) {
+func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c keysConfig, unread time.Duration) (wait func() error, err error) {
 	key := os.Getenv(adminKeyEnv)
 	if key == "" {
 		return nil, fmt.Errorf("gateway: admin_addr needs a key for administrators in %s", adminKeyEnv)
 	}
-	handler, err := gateway.Administration{Book: g.book, Live: g.live, Key: strings.TrimSpace(key), Hosts: c.AdminHosts}.Handler()
+	handler, err := gateway.Administration{Book: g.book, Live: g.live, Key: strings.TrimSpace(key), Hosts: c.AdminHosts, WriteTime: unread}.Handler()
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func loopback(addr string) error {
 // serveUntilDone serves until ctx is done and then gives open answers a moment
 // to end.
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{WriteByteTimeout: 2 * time.Minute}}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
 	failed := make(chan error, 1)
