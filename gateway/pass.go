@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -172,6 +171,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	mediaType := x.r.Header.Get("Content-Type")
+	_, isForm := formBoundary(mediaType)
 	if e.model == inBody {
 		if model, err = x.modelOf(mediaType, body); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		if body, err = renamedInside(body, model, to.Model()); err != nil {
 			return err
 		}
-	case e.model == inBody && model != "":
+	case e.model == inBody && (model != "" || isForm):
 		if body, err = renamed(mediaType, body, to.Model()); err != nil {
 			return err
 		}
@@ -493,8 +493,8 @@ func invalid(format string, args ...any) error {
 
 // modelOf returns the model that a body names, "" if it names none, and takes note of its other members.
 func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
-	kind, params, _ := mime.ParseMediaType(mediaType)
-	if kind != "multipart/form-data" {
+	boundary, is := formBoundary(mediaType)
+	if !is {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
 			return "", invalid("the body is no JSON object")
 		}
@@ -503,65 +503,8 @@ func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, err := form(body, params["boundary"], "", x.readMember)
+	model, _, err := form(body, boundary, "", x.readMember)
 	return model, err
-}
-
-// maxParts bounds the parts of a form.
-const maxParts = 1000
-
-// form reads a form and returns the model that it names, and the same form with another one. It tells each of the other fields.
-func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, err error) {
-	if boundary == "" {
-		return "", nil, invalid("the form has no boundary")
-	}
-	src := multipart.NewReader(bytes.NewReader(body), boundary)
-	var b bytes.Buffer
-	dst := multipart.NewWriter(&b)
-	if err := dst.SetBoundary(boundary); err != nil {
-		return "", nil, invalid("the form cannot be read: %w", err)
-	}
-	named := false
-	for n := 0; ; n++ {
-		part, err := src.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil || n >= maxParts {
-			return "", nil, invalid("the form cannot be read, or has more than %d parts", maxParts)
-		}
-		value, err := io.ReadAll(part)
-		if err != nil {
-			return "", nil, invalid("the form cannot be read: %w", err)
-		}
-		if strings.EqualFold(part.FormName(), "model") {
-			if named || part.FormName() != "model" || part.FileName() != "" {
-				return "", nil, invalid("the form names the model more than once, or as no plain field")
-			}
-			named, model, value = true, string(value), []byte(rename)
-		} else if part.FileName() == "" {
-			if err := each([]byte(strings.TrimSuffix(part.FormName(), "[]")), fieldValue(value)); err != nil {
-				return "", nil, err
-			}
-		}
-		w, err := dst.CreatePart(part.Header)
-		if err != nil {
-			return "", nil, err
-		}
-		w.Write(value)
-	}
-	if err := dst.Close(); err != nil {
-		return "", nil, err
-	}
-	return model, b.Bytes(), nil
-}
-
-// fieldValue returns the value of a field of a form as JSON: what it is, or a text.
-func fieldValue(v []byte) []byte {
-	if t := js.Trim(v); js.Valid(t) {
-		return t
-	}
-	return js.AppendQuoted(nil, v)
 }
 
 // renamedInside returns a body of Gemini's, which may name the model of its path again, in itself and in each of several requests, with
@@ -605,11 +548,11 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 	return append(out, text[done:]...), nil
 }
 
-// renamed returns a body that names another model.
+// renamed returns a body that names another model, if it names one. A form is written anew in any case: what is left out of it, like a text before
+// its first part, nobody has checked.
 func renamed(mediaType string, body []byte, model string) ([]byte, error) {
-	kind, params, _ := mime.ParseMediaType(mediaType)
-	if kind == "multipart/form-data" {
-		_, out, err := form(body, params["boundary"], model, func(_, _ []byte) error { return nil })
+	if boundary, is := formBoundary(mediaType); is {
+		_, out, err := form(body, boundary, model, func(_, _ []byte) error { return nil })
 		return out, err
 	}
 	name := js.Get(js.Trim(body), "model")
