@@ -225,7 +225,7 @@ gateway or a vendor runs; clients run their own.`,
 				if err != nil {
 					return err
 				}
-				warnOfRoutes(cmd, made)
+				warnOfBounds(cmd, made)
 				return showSecret(cmd, made, secret, asJSON)
 			})
 		},
@@ -360,8 +360,8 @@ limits away, and --expires never the end.`,
 				if err != nil {
 					return err
 				}
-				if given("models") || given("routes") {
-					warnOfRoutes(cmd, k)
+				if given("models") || given("routes") || given("tools") {
+					warnOfBounds(cmd, to)
 				}
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), k)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // keyCalled returns the id of the key that an argument means: its id, its secret, or its name if no other key that is good has it.
@@ -62,31 +63,51 @@ func warnOfTeam(cmd *cobra.Command, b *access.Book, team string) error {
 		}
 		teams = append(teams, k.Team)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: no key belongs to the team %s%s\n", printable(team), didYouMean(team, teams))
+	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: no key belongs to the team %s%s\n", printable(team), didYouMean(team, teams))
 	return nil
 }
 
-// warnOfRoutes says which models and routes of a key no route of the configuration has, if that has routes.
-func warnOfRoutes(cmd *cobra.Command, k access.Key) {
+// warnOfBounds says which models, routes and tools of a key are nobody's in the configuration, if that has routes: the key is made all the same,
+// as the route may come later.
+func warnOfBounds(cmd *cobra.Command, k access.Key) {
 	s, err := loadSettings(cmd)
 	if err != nil || len(s.Gateway.Routes) == 0 {
 		return
 	}
-	var names []string
+	var routes []string
+	tools := slices.Clone(hostedNames)
 	for _, r := range s.Gateway.Routes {
-		names = append(names, r.Model)
+		routes = append(routes, r.Model)
+		tools = append(tools, r.Served.Tools...)
+		for _, server := range r.Served.MCP {
+			tools = append(tools, server+"__*")
+		}
 	}
 	for _, list := range []struct {
-		flag  string
-		names []string
-		fits  func(pattern, route string) bool
-	}{{"models", k.Models, mayMean}, {"routes", k.Routes, stands}} {
-		for _, p := range list.names {
-			if !slices.ContainsFunc(names, func(route string) bool { return list.fits(p, route) }) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: --%s: no route of the configuration is for %s%s\n", list.flag, printable(p), didYouMean(p, names))
+		flag   string
+		bounds []string
+		among  []string
+		fits   func(pattern, name string) bool
+		says   string
+	}{
+		{"models", k.Models, routes, mayMean, "no route of the configuration is for %s"},
+		{"routes", k.Routes, routes, stands, "no route of the configuration is for %s"},
+		{"tools", k.Tools, tools, mayMean, "no route of the configuration has a tool %s, and none of a vendor is known by that name"},
+	} {
+		for _, p := range list.bounds {
+			if !slices.ContainsFunc(list.among, func(name string) bool { return list.fits(p, name) }) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: --%s: "+list.says+"%s\n", list.flag, printable(p), didYouMean(p, list.among))
 			}
 		}
 	}
+}
+
+// hostedNames are names of tools that vendors run, as bounds of keys know them; the last letter may be a *. None is what no tool is called: a
+// key that names it may use none.
+var hostedNames = []string{
+	"none", llm.WebSearch, llm.ToolSearch, "mcp", "plugin:*", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation",
+	"computer*", "bash", "memory", "shell", "local_shell", "apply_patch", "text_editor", "str_replace*", "advisor", "web_search_*",
+	"googleSearchRetrieval", "googleMaps", "fileSearch", "retrieval", "enterpriseWebSearch", "mcpServers", "parallelAiSearch", "exaAiSearch",
 }
 
 // stands reports whether a pattern, in which * is anything, is that of a name.
