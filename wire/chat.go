@@ -78,6 +78,16 @@ var chatFinish = map[llm.Reason]string{
 	llm.Stop: "stop", llm.ToolCalls: "tool_calls", llm.Length: "length", llm.ContentFilter: "content_filter",
 }
 
+// chatWord returns the word for the end of an answer that clients of the chat format know. Words of the messages and converse formats are read,
+// as some servers mix them up, and never written: an answer of those came with them.
+func chatWord(f llm.Finish) string {
+	word := finishWord(f, chatReasons, chatFinish)
+	if _, foreign := messagesReasons[word]; foreign {
+		return finishWord(llm.Finish{Reason: f.Reason}, chatReasons, chatFinish)
+	}
+	return word
+}
+
 // finishWord returns the vendor's word for the end of an answer: the one it
 // came with, if that still says the same.
 func finishWord(f llm.Finish, reasons map[string]llm.Reason, words map[llm.Reason]string) string {

@@ -46,7 +46,7 @@ func (c chat) encodeAlternative(e *encoder, index int, r *llm.Response, choice, 
 		delete(choice, "logprobs")
 	}
 	c.encodeProbs(e, texts...)
-	e.StringField("finish_reason", finishWord(r.Finish, chatReasons, chatFinish))
+	e.StringField("finish_reason", chatWord(r.Finish))
 	e.endWith(ch, choice)
 }
 
@@ -398,12 +398,12 @@ func (w *chatWriter) invalid(ev llm.InvalidCall) {
 func (w *chatWriter) finish(f llm.Finish) {
 	top, choice, message := splitFinish(w.e.ownExtra(f.Extra))
 	tells := !w.head.NoUsage && w.e.counted(f, "usage") && (w.used == [2]int{} || w.used != [2]int{f.Usage.Input, f.Usage.Output})
-	if word := finishWord(f, chatReasons, chatFinish); word != w.ended {
+	if finishWord(f, chatReasons, chatFinish) != w.ended {
 		var here map[string]json.RawMessage // what the last chunk says of the whole answer, if this is the last
 		if !tells && w.index == 0 && len(top) > 0 {
 			here = top
 		}
-		w.ending(word, here, choice, message)
+		w.ending(chatWord(f), here, choice, message)
 	}
 	if w.index > 0 {
 		return // the first answer ends the stream

@@ -11,6 +11,7 @@ import (
 )
 
 func (c chat) encodeMessage(e *encoder, m llm.Message) {
+	mark := len(e.Buf)
 	switch m.Role {
 	case llm.RoleTool:
 		c.encodeResults(e, m)
@@ -19,12 +20,14 @@ func (c chat) encodeMessage(e *encoder, m llm.Message) {
 		e.StringField("role", "assistant")
 		c.encodeAssistant(e, m.Parts, false)
 		e.end(start, m.Extra)
+		e.dropUnsaid(mark, m)
 	default:
 		start := e.Object()
 		e.StringField("role", string(m.Role))
 		e.Key("content")
 		c.encodeContent(e, m.Parts)
 		e.end(start, m.Extra)
+		e.dropUnsaid(mark, m)
 	}
 }
 

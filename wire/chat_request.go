@@ -19,9 +19,11 @@ func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		e.StringField("content", req.System)
 		e.End()
 	}
-	for _, m := range req.Messages {
-		c.encodeMessage(e, m)
-	}
+	e.turns(req.Messages, func(turn []llm.Message) {
+		for _, m := range turn {
+			c.encodeMessage(e, m)
+		}
+	})
 	e.EndArray()
 	c.encodeTools(e, req)
 	c.encodeChoice(e, req)

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -14,14 +13,13 @@ import (
 // package llm it is a field of the part or tool before it.
 const cachePoint = "cachePoint"
 
-// encodeMessages writes the messages. Those of one role that follow each other
-// are one: roles must alternate, and results are said by the user.
+// encodeMessages writes the messages. Those of one turn are one: roles must
+// alternate, and results are said by the user.
 func (c converse) encodeMessages(e *encoder, list []llm.Message) {
-	begin, all := len(e.Buf), list
-	for len(list) > 0 {
-		role, n := blockRole(e, list[0].Role), 1
-		for n < len(list) && blockRole(e, list[n].Role) == role {
-			n++
+	e.turns(list, func(turn []llm.Message) {
+		var role string
+		for _, m := range turn { // all are one, and each has its warning
+			role = blockRole(e, m.Role)
 		}
 		mark := len(e.Buf)
 		start := e.Object()
@@ -29,19 +27,14 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		e.Key("content")
 		e.Array()
 		var extra map[string]json.RawMessage
-		for _, m := range list[:n] {
+		for _, m := range turn {
 			encodeBlocks(c, e, m.Parts)
 			extra = e.joined(extra, e.ownExtra(m.Extra))
 		}
 		e.EndArray()
 		e.endWith(start, extra)
-		if e.dropEmpty(mark, `"content":[]}`) && list[0].Role == llm.RoleUser && slices.ContainsFunc(list[:n], holdsMore) {
-			e.lost(llm.Corrected, "history", "nothing of a turn of the user can be carried; it says: "+notCarried)
-			c.encodeMessages(e, []llm.Message{llm.User(notCarried)})
-		}
-		list = list[n:]
-	}
-	e.someMessage(begin, all, func(instead []llm.Message) { c.encodeMessages(e, instead) })
+		e.dropEmpty(mark, `"content":[]}`)
+	})
 }
 
 // endBlock ends the object inside a block, the block, and writes the cache point

@@ -290,6 +290,14 @@ func (e *encoder) dropEmpty(mark int, content string) bool {
 	return empty
 }
 
+// dropUnsaid takes back a message that began at mark if nothing could be carried of what it holds beside text, in formats where such
+// a message has an empty content.
+func (e *encoder) dropUnsaid(mark int, m llm.Message) {
+	if holdsMore(m) && !e.dropEmpty(mark, `"content":[]}`) {
+		e.dropEmpty(mark, `"content":""}`)
+	}
+}
+
 // said writes what a user or a tool said, in the OpenAI formats: a string where
 // that is enough, since many servers take nothing else, or a list in which text
 // has the given type.

@@ -9,11 +9,11 @@ import (
 )
 
 func (g gemini) encodeMessages(e *encoder, list []llm.Message, calls map[string]llm.Call) {
-	begin := len(e.Buf)
-	for _, m := range list {
-		g.encodeMessage(e, m, calls)
-	}
-	e.someMessage(begin, list, func(instead []llm.Message) { g.encodeMessages(e, instead, calls) })
+	e.turns(list, func(turn []llm.Message) {
+		for _, m := range turn {
+			g.encodeMessage(e, m, calls)
+		}
+	})
 }
 
 func (g gemini) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {

@@ -14,7 +14,7 @@ import (
 // Heal makes a history one that every vendor accepts: each call has exactly one
 // result, all results of a turn follow it at once in the order of its calls and
 // with their names, nothing that another vendor signed is in it, failures say something, and no
-// message is empty or has blank text beside other parts. A history that is in
+// message is empty or has blank text beside other parts. A turn of which nothing is left says so. A history that is in
 // order stays as it is. The warnings say what was changed.
 //
 // The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
@@ -25,7 +25,8 @@ func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) 
 	for _, msg := range messages {
 		h.message(msg)
 	}
-	return h.out, h.report()
+	healed := h.withoutGaps()
+	return healed, h.report()
 }
 
 // Interrupted is the result of a call that has none: its run was stopped
@@ -42,7 +43,8 @@ type healing struct {
 	results []healedResult // of the calls, in their order
 	next    int            // place of the next call among them
 	out     []llm.Message
-	notes   encoder // of fields that stay behind; it writes nothing
+	gaps    map[int]bool // the messages of out of which nothing is left
+	notes   encoder      // of fields that stay behind; it writes nothing
 
 	missing, twice, misnamed, foreign, broken, silent int
 }
@@ -160,9 +162,22 @@ func (h *healing) message(msg llm.Message) {
 		h.out = append(h.out, msg)
 	case !onlyResults(msg): // else they go with those
 		h.left(msg.Extra)
+		h.gap(msg)
 	}
 	h.answer(t.calls)
 	h.explain(t.broken)
+}
+
+// gap keeps the place of a message of which nothing is left.
+func (h *healing) gap(msg llm.Message) {
+	if !holdsMore(msg) {
+		return
+	}
+	if h.gaps == nil {
+		h.gaps = make(map[int]bool)
+	}
+	h.gaps[len(h.out)] = true
+	h.out = append(h.out, msg)
 }
 
 // healedTurn is a message being taken over: what stays in it, its calls, and those of them that cannot be sent back.

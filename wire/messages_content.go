@@ -12,7 +12,10 @@ import (
 // them are one message: the vendor wants all results of a turn at the start
 // of the next.
 func (m messages) encodeMessages(e *encoder, list []llm.Message) {
-	begin := len(e.Buf)
+	e.turns(list, func(turn []llm.Message) { m.encodeTurn(e, turn) })
+}
+
+func (m messages) encodeTurn(e *encoder, list []llm.Message) {
 	for i := 0; i < len(list); i++ {
 		msg := list[i]
 		parts, fields := msg.Parts, e.ownExtra(msg.Extra)
@@ -29,7 +32,6 @@ func (m messages) encodeMessages(e *encoder, list []llm.Message) {
 		e.endWith(start, fields)
 		e.dropEmpty(mark, `"content":[]}`)
 	}
-	e.someMessage(begin, list, func(instead []llm.Message) { m.encodeMessages(e, instead) })
 }
 
 func (m messages) encodeContent(e *encoder, parts []llm.Part) {

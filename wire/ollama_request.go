@@ -22,9 +22,11 @@ func (o ollama) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		e.End()
 	}
 	calls := callsByID(req.Messages)
-	for _, m := range req.Messages {
-		o.encodeMessage(e, m, calls)
-	}
+	e.turns(req.Messages, func(turn []llm.Message) {
+		for _, m := range turn {
+			o.encodeMessage(e, m, calls)
+		}
+	})
 	e.EndArray()
 	o.encodeTools(e, req)
 	if req.Output != nil {
@@ -133,10 +135,12 @@ func (o ollama) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Ca
 		role = "system"
 		e.lost(llm.Degraded, "developer", "the ollama format calls developers system")
 	}
+	mark := len(e.Buf)
 	start := e.Object()
 	e.StringField("role", role)
 	o.encodeAssistant(e, m.Parts, "\n", false)
 	e.end(start, m.Extra)
+	e.dropUnsaid(mark, m)
 }
 
 // encodeAssistant writes the parts of a message of any role, whose texts are

@@ -24,11 +24,13 @@ func (r responses) encodeMessage(e *encoder, m llm.Message, calls map[string]llm
 		}
 		e.ownExtra(m.Extra)
 	default:
+		mark := len(e.Buf)
 		start := e.Object()
 		e.StringField("role", string(m.Role))
 		e.Key("content")
 		r.encodeContent(e, m.Parts)
 		e.end(start, m.Extra)
+		e.dropUnsaid(mark, m)
 	}
 }
 

@@ -15,9 +15,11 @@ func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	e.Key("input")
 	e.Array()
 	calls := callsByID(req.Messages)
-	for _, m := range req.Messages {
-		r.encodeMessage(e, m, calls)
-	}
+	e.turns(req.Messages, func(turn []llm.Message) {
+		for _, m := range turn {
+			r.encodeMessage(e, m, calls)
+		}
+	})
 	e.EndArray()
 	r.encodeTools(e, withoutFound(e, req))
 	r.encodeChoice(e, req)
