@@ -69,11 +69,14 @@ type answer struct {
 	asSent  bool // arguments of calls leave as they come and are not repaired
 	indexed bool // calls have an index and an id
 	ofOld   bool // calls have no id, by the rules of their format
-	hosted  hostedIDs
-	ids     llm.CallIDs
-	size    int
-	opening llm.Extra // of the call that begins next
-	strayed []stray   // members of events that nobody reads
+	// inPieces says that a piece of a call may hold some of its name, or none.
+	inPieces bool
+	adds     bool // the piece that is being read has arguments
+	hosted   hostedIDs
+	ids      llm.CallIDs
+	size     int
+	opening  llm.Extra // of the call that begins next
+	strayed  []stray   // members of events that nobody reads
 
 	// Where the answer is in its stream, for a relay.
 	relaying bool
@@ -85,7 +88,6 @@ type answer struct {
 	from     int64
 	reported bool   // the vendor sent an error
 	unnamed  int    // calls of all answers whose start waits for the rest of their name
-	pieces   bool   // a name came in pieces, in any answer
 	await    func() // has a relay keep the present frame until none does; nil without one
 	changed  bool   // its events are no longer what the vendor's bytes say
 	list     bool   // the stream is one JSON array

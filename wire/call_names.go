@@ -9,10 +9,11 @@ import (
 )
 
 // Most servers say the name of a call at once. Some say it in pieces ("get_", "weather"), some say all of it in every piece of
-// the call, and some all that they have so far ("get_", "get_weather"). As the start of a call tells its name and cannot be
-// taken back, it waits where the name may go on: until the first arguments or the end, and where no tool's name goes on from
-// what was said, only until the next call or text. Text does not wait with it. As calls start in the order in which they began, the calls
-// behind it do.
+// the call, some all that they have so far ("get_", "get_weather"), and some say it behind the first arguments. As the start of a
+// call tells its name and cannot be taken back, it waits where the name may go on. A name that no tool's goes on from waits until
+// the next call, text or arguments. The name of a tool which begins another's waits for the first arguments of its own call, and
+// what only begins one for the rest of it; the end of the answer ends both. So no call is made of half a name. Text does not wait with it. As calls start in
+// the order in which they began, the calls behind it do.
 
 // offers reports whether the request that is answered offers a tool with a name that fits; asked is false if the
 // request is not known.
@@ -38,18 +39,25 @@ func (c *Codec) longer(s string) bool {
 // name gives a call its name, with which it starts unless the name may go on, or that of a call before it.
 func (a *answer) name(p *pending, name string) {
 	p.name = name
-	p.naming = a.indexed && !a.entire && !a.wholeName(name)
-	if first := cmp.Or(a.first, a); p.naming || first.unnamed > 0 {
-		p.waits, p.named = true, a.frame.start
-		if first.unnamed++; first.await != nil {
-			first.await()
-		}
-		if !p.naming {
-			a.startNames(nil)
-		}
-		return
+	p.naming = a.inPieces && !a.wholeName(name)
+	if !p.waits && (p.naming || cmp.Or(a.first, a).unnamed > 0) {
+		a.wait(p)
 	}
-	a.start(p)
+	switch {
+	case !p.waits:
+		a.start(p)
+	case !p.naming:
+		a.startNames(nil)
+	}
+}
+
+// wait has the start of a call wait for its name, or for that of a call before it.
+func (a *answer) wait(p *pending) {
+	p.waits, p.named = true, a.frame.start
+	first := cmp.Or(a.first, a)
+	if first.unnamed++; first.await != nil {
+		first.await()
+	}
 }
 
 // wholeName reports whether nothing can follow the name of a call: it is a tool's, and no other tool's begins with it.
@@ -75,32 +83,49 @@ func (a *answer) startNamed(p *pending) {
 	}
 }
 
+// startWaiting starts a call that waits. One without a name has none to start with.
 func (a *answer) startWaiting(p *pending) {
-	if p.waits {
-		p.waits, p.naming = false, false
-		cmp.Or(a.first, a).unnamed--
+	if !p.waits {
+		return
+	}
+	p.waits, p.naming = false, false
+	cmp.Or(a.first, a).unnamed--
+	if p.name != "" {
 		a.since(p.named, func() { a.start(p) })
 	}
 }
 
 // startNames starts the calls that wait, as far as the first whose name may go on: by is the call that has got arguments, nil if
-// it is text that came, or a name. Arguments show that a name is whole which is a tool's, unless names were said in pieces before, or
-// whose index now is another call's. What is only the beginning of a tool's name waits for the rest, which servers that write calls side by
-// side still say. It reports whether a call still waits.
+// it is text that came, or a name. It reports whether a call still waits.
 func (a *answer) startNames(by *pending) bool {
-	first := cmp.Or(a.first, a)
-	if first.unnamed == 0 {
+	if cmp.Or(a.first, a).unnamed == 0 {
 		return false
 	}
 	earlier := by != nil
 	for _, q := range a.calls[len(a.calls)-a.held:] {
 		earlier = earlier && q != by
-		if q.naming && a.goesOn(q.name) && (by == nil || (first.pieces || !a.c.offered(q.name)) && !(earlier && q.index == by.index)) {
+		if q.naming && (q.name == "" || a.goesOn(q.name)) && !(earlier && q.replacedBy(by)) {
 			return true
 		}
 		a.startWaiting(q)
 	}
 	return false
+}
+
+// replacedBy reports whether no piece that comes can be one of a call, since a later one has its index, and ids do not tell them apart.
+func (p *pending) replacedBy(by *pending) bool {
+	return p.index == by.index && (p.said == "" || by.said == "")
+}
+
+// mayGoOn reports whether more of the name of a call may come behind arguments: there is none yet, or only the beginning of a tool's.
+func (a *answer) mayGoOn(p *pending) bool {
+	return p.name == "" || !a.c.offered(p.name) && a.goesOn(p.name)
+}
+
+// full reports whether a piece with a name cannot be one of a call: its arguments are whole, and the piece has more or the name
+// is whole, too.
+func (a *answer) full(p *pending) bool {
+	return (p.name != "" && !p.naming || a.adds) && p.whole()
 }
 
 // sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name. It is the next call of
@@ -110,7 +135,7 @@ func (a *answer) startNames(by *pending) bool {
 func (a *answer) sameCall(p *pending, index int, name string) bool {
 	_, asked := a.c.offers(func(string) bool { return false })
 	switch {
-	case p.name == name:
+	case p.name == name, a.ofOld && p.said == "": // of which a message has one
 		return true
 	case p.long:
 		return p.args.Len() == 0
@@ -119,7 +144,8 @@ func (a *answer) sameCall(p *pending, index int, name string) bool {
 	case !asked:
 		return p.said != ""
 	case a.c.offered(p.name) && a.c.offered(name):
-		return false
+		// A server that gives ids, or counts, does so for the next call too.
+		return (p.said != "" || index > 0) && (strings.HasPrefix(name, p.name) || a.c.longer(p.name+name))
 	case a.c.longer(p.name + name), strings.HasPrefix(name, p.name) && a.c.longer(name):
 		return true
 	case a.c.offered(p.name):
@@ -131,12 +157,22 @@ func (a *answer) sameCall(p *pending, index int, name string) bool {
 }
 
 // lateID reports whether a piece with an id and a name belongs to a call that has a name and no id: it is said with the rest of
-// the name. If the tools are not known it does, as a server that gives ids gives one to each call.
+// the name. If the tools are not known, it is if both look like pieces of one name, or the second is all of it.
 func (a *answer) lateID(p *pending, index int, name string) bool {
 	if _, asked := a.c.offers(func(string) bool { return false }); !asked && p.naming && (index >= 0 || p.frame != a.frame.start) {
-		return true
+		return strings.HasPrefix(name, p.name) || strings.ContainsAny(p.name[len(p.name)-1:]+name[:1], nameMarks)
 	}
 	return a.sameCall(p, index, name)
+}
+
+// nameMarks are what stands between the words of a name.
+const nameMarks = "_-.:/"
+
+// lateIndex reports whether a piece with an index and no id belongs to the last call, which began without an index: it is the one at
+// that place, has no arguments yet, and the name is some of its name. Servers that leave out the index 0 have another for the next call.
+func (a *answer) lateIndex(p *pending, index int, name string) bool {
+	last := len(a.calls) - 1
+	return p.index < 0 && index == last && p == a.calls[last] && name != "" && p.name != "" && p.args.Len() == 0 && !p.done && a.sameCall(p, index, name)
 }
 
 // renamed reports whether a piece with the id of a call begins another, since it has another name: the call is whole, or
@@ -171,25 +207,6 @@ func (a *answer) otherName(old, name string) bool {
 	return !affix && name != "null"
 }
 
-// overdue returns the name of a call that begins with a piece of that index and id. If that is the rest of the name of a
-// call without arguments, which has started since other calls went on, it is all of that name: the call that was meant is made too.
-func (a *answer) overdue(index int, id, name string) string {
-	if name == "" || index < 0 || a.c.offered(name) {
-		return name
-	}
-	for _, p := range slices.Backward(a.calls) {
-		if p.index != index {
-			continue
-		}
-		if all := p.name + name; p.started && p.args.Len() == 0 && (id == "" || p.said == "" || p.said == id) && a.c.longer(all) {
-			a.correct("name", "the rest of the name of the call %q of %.100q came when it had begun; it begins another of %.100q", p.id, p.name, all)
-			return all
-		}
-		break
-	}
-	return name
-}
-
 // moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
 // false if that is no part of it: the name so far is offered, and the other begins one that is.
 func (a *answer) moreName(p *pending, name string) (string, bool) {
@@ -219,7 +236,7 @@ func (a *answer) rename(p *pending, name string) {
 			a.correct("name", "the name of a call that begins with %.100q is longer than %d bytes; the call is not run", all, maxName)
 			return
 		}
-		p.name, cmp.Or(a.first, a).pieces = all, true
+		p.name = all
 		if a.wholeName(all) {
 			p.naming = false
 			a.startNames(nil)

@@ -55,9 +55,13 @@ func namesBetween() map[string]struct {
 		"three, the middle":     {two, []string{namePiece(0, "c0", "get_weather", r), namePiece(1, "c1", "read_", ""), namePiece(2, "c2", "get_weather", r), namePiece(1, "", "file", s)}, `[[c0 get_weather {"a":1}] [c1 read_file {"a":2}] [c2 get_weather {"a":1}]]`, ""},
 		"a name that ends":      {two, []string{namePiece(0, "c0", "get_", ""), namePiece(1, "c1", "read_file", s)}, `[[c0 get_ {}] [c1 read_file {"a":2}]]`, ""},
 		"known to say pieces":   {begin, []string{namePiece(0, "c0", "get", ""), namePiece(0, "", "_weather", r), namePiece(1, "c1", "read", ""), namePiece(2, "c2", "get_weather", r), namePiece(1, "", "_file", s)}, `[[c0 get_weather {"a":1}] [c1 read_file {"a":2}] [c2 get_weather {"a":1}]]`, ""},
-		// What is a tool's starts when another call gets arguments; the rest is the name of the call that was meant.
-		"too late":         {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s), namePiece(0, "", "_wea", ""), namePiece(0, "", "ther", r)}, `[[c0 get {}] [c1 read_file {"a":2}] [call_1 get_weather {"a":1}]]`, ""},
-		"too late, the id": {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s), namePiece(0, "c0", "_weather", r)}, `[[c0 get {}] [c1 read_file {"a":2}] [call_1 get_weather {"a":1}]]`, ""},
+		// A name that begins another's waits for the arguments of its own call, so that nothing is called that nobody asked for.
+		"very late":         {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s), namePiece(0, "", "_wea", ""), namePiece(0, "", "ther", r)}, both, ""},
+		"very late, the id": {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s), namePiece(0, "c0", "_weather", r)}, both, ""},
+		"very late, all so far": {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read", `{"a"`), namePiece(0, "", "get_wea", ""), namePiece(1, "", "", ":2}"), namePiece(0, "", "get_weather", r)},
+			`[[c0 get_weather {"a":1}] [c1 read {"a":2}]]`, ""},
+		"never":            {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s)}, `[[c0 get {}] [c1 read_file {"a":2}]]`, ""},
+		"never, one index": {begin, []string{namePiece(0, "", "get", ""), namePiece(0, "", "read_file", s)}, `[[call_1 get {}] [call_2 read_file {"a":2}]]`, ""},
 		"too late, new id": {begin, []string{namePiece(0, "c0", "get", ""), namePiece(1, "c1", "read_file", s), namePiece(0, "c2", "_weather", r)}, `[[c0 get {}] [c1 read_file {"a":2}] [c2 _weather {"a":1}]]`, ""},
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,24 +55,58 @@ func TestNamesOfTwoCalls(t *testing.T) {
 	}
 }
 
-// TestNamesHoldNothing: calls whose names may go on keep nothing back once another call goes on, whichever that is.
-func TestNamesHoldNothing(t *testing.T) {
+// TestNamesHoldLittle: a call that goes on keeps nothing back, nor do those before it whose names cannot go on. A call with a name that begins
+// another tool's waits for its own arguments, and those behind it wait with it: what another call says does not show that the name is
+// whole, and what was begun cannot be taken back. Whatever waited, the client has all calls in their order.
+func TestNamesHoldLittle(t *testing.T) {
 	begin := func(index int, name string) string {
 		return chunkOf(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","type":"function","function":{"name":%q,"arguments":""}}]}`, index, index, name))
 	}
-	for _, at := range []int{0, 1, 2} {
-		head := chunkOf(`{"role":"assistant","content":null}`) + begin(0, "get") + begin(1, "see") + begin(2, "see") +
-			chunkOf(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"{"}}]}`, at))
-		rest := chunkOf(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"}"}}]}`, at)) + chunksEnd
+	args := func(index int, args string) string {
+		return chunkOf(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, args))
+	}
+	head := chunkOf(`{"role":"assistant","content":null}`) + begin(0, "get") + begin(1, "see") + begin(2, "see")
+	for _, test := range []struct {
+		said   string // behind the names
+		there  string // what the client has then
+		behind string
+	}{
+		{args(0, `{"a`), `[[c0 get {"a]]`, args(0, `":1}`)},
+		{args(1, `{"a`), `[[c0 get ] [c1 see {"a]]`, args(1, `":1}`)},
+		{args(2, `{"a`), `[[c0 get ]]`, args(2, `":1}`)},
+		{args(2, `{"a`) + args(1, `{"b`), `[[c0 get ] [c1 see {"b] [c2 see {"a]]`, args(2, `":1}`) + args(1, `":1}`)},
+	} {
 		var out bytes.Buffer
-		src := &watched{parts: []string{head, rest}, before: func(n int) {
-			if n == 1 && out.Len() < len(head) {
-				t.Errorf("arguments of %d: %d of %d bytes are there", at, out.Len(), len(head))
+		src := &watched{parts: []string{head + test.said, test.behind + chunksEnd}, before: func(n int) {
+			if n == 1 && addedUp(out.String()) != test.there {
+				t.Errorf("%s: the client has %s, not %s", test.said, addedUp(out.String()), test.there)
 			}
 		}}
 		c := offering("get", "see", "seen")
-		if err := c.Relay(&out, src, nil); err != nil || out.String() != head+rest {
-			t.Errorf("arguments of %d: %v, relayed as\n%s", at, err, out.String())
+		err := c.Relay(&out, src, nil)
+		want := callsIn(build(t, c, head+test.said+test.behind+chunksEnd))
+		if got := strings.ReplaceAll(addedUp(out.String()), " ]", " {}]"); err != nil || got != want {
+			t.Errorf("%s: %v, the client has %s, not %s", test.said, err, got, want)
 		}
+	}
+}
+
+// TestNamesOfOneAfterTheOther: calls that a server writes one after the other, as nearly all do, are relayed byte for byte and at once, also where
+// the name of a tool begins another's; only the frame with such a name waits for the next.
+func TestNamesOfOneAfterTheOther(t *testing.T) {
+	var frames []string
+	for i, name := range []string{"see", "get", "see", "seen"} {
+		frames = append(frames, namePiece(i, fmt.Sprintf("c%d", i), name, ""), namePiece(i, "", "", `{"a`), namePiece(i, "", "", `":1}`))
+	}
+	frames = append([]string{chunkOf(`{"role":"assistant","content":null}`)}, append(frames, chunksEnd)...)
+	var out bytes.Buffer
+	src := &watched{parts: slices.Clone(frames), before: func(n int) {
+		if want := strings.Join(frames[:n], ""); out.String() != want && (n < 2 || !strings.Contains(frames[n-1], `"name":"see"`) || out.String() != strings.Join(frames[:n-1], "")) {
+			t.Errorf("before frame %d the client has\n%s", n, out.String())
+		}
+	}}
+	c := offering("get", "see", "seen")
+	if err := c.Relay(&out, src, nil); err != nil || out.String() != strings.Join(frames, "") {
+		t.Errorf("%v, relayed as\n%s", err, out.String())
 	}
 }

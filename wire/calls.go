@@ -47,7 +47,7 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 		p = nil // another call that claims the same id
 	}
 	if p == nil {
-		return a.newCall(index, id, a.overdue(index, id, name), kind)
+		return a.newCall(index, id, name, kind)
 	}
 	if repeats || p.name != "" && name != "" {
 		a.again()
@@ -84,20 +84,32 @@ func (a *answer) find(index int, id, name string) *pending {
 			return p.unlessOther(index, name)
 		}
 		if index >= 0 && p.index != index {
-			continue
+			if !a.lateIndex(p, index, name) {
+				continue
+			}
+			p.index = index
 		}
-		if name != "" && (p.done || p.whole() || p.name != "" && !a.sameCall(p, index, name)) {
+		if name != "" && (p.done || a.full(p) || p.name != "" && !a.sameCall(p, index, name)) {
 			return nil // the next call of a server that sends neither id nor index
 		}
 		return p
 	}
 	if id == "" && name == "" && len(a.calls) > 0 {
-		a.correct("index", "arguments for index %d, where no call began, belong to the last call", index)
-		last := a.calls[len(a.calls)-1]
-		last.index = index
-		return last
+		return a.strayArgs(index)
 	}
 	return nil
+}
+
+// strayArgs returns the call that arguments of an index belong to where no call began: the last, as some servers count badly. If its own
+// arguments are whole, they are those of the next call, of which the name comes later.
+func (a *answer) strayArgs(index int) *pending {
+	last := a.calls[len(a.calls)-1]
+	if a.inPieces && a.adds && last.whole() {
+		return nil
+	}
+	a.correct("index", "arguments for index %d, where no call began, belong to the last call", index)
+	last.index = index
+	return last
 }
 
 // claims reports whether a call has the id of a piece. A second call that claims the id of another is known by its index, too.
@@ -133,7 +145,7 @@ func (a *answer) findLate(index int, id, name string) *pending {
 		}
 		return nil
 	case p.said == "":
-		if name != "" && (p.whole() || p.name != "" && !a.lateID(p, index, name)) {
+		if name != "" && (a.full(p) || p.name != "" && !a.lateID(p, index, name)) {
 			return nil // the next call
 		}
 		if p.said = id; !p.started {
@@ -163,8 +175,12 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 	a.opening = nil
 	a.calls = append(a.calls, p)
 	a.held++
-	if name != "" {
+	switch {
+	case name != "":
 		a.name(p, name)
+	case a.inPieces:
+		p.naming = true
+		a.wait(p)
 	}
 	return p
 }
@@ -232,9 +248,10 @@ func (a *answer) addArgs(p *pending, s []byte) {
 		a.refuse(fmt.Errorf("more than %d bytes of arguments in one answer", maxArgs))
 		return
 	}
-	p.naming = false
-	a.startNames(p)
-	a.changed = a.changed || p.waits // they leave later than the frames that say them
+	p.naming = p.naming && a.mayGoOn(p)
+	if a.startNames(p) && !a.ofOld { // they leave later than the frames that say them, or before frames that are kept
+		a.changed = true
+	}
 	n := p.args.Len()
 	p.args.Write(s)
 	if !a.verbatim(p) {
@@ -300,7 +317,7 @@ func (a *answer) settle() {
 
 func (a *answer) closeWhole() {
 	for _, p := range a.calls[len(a.calls)-a.held:] {
-		if !p.whole() || p.name == "" {
+		if !p.whole() || p.name == "" || p.naming {
 			return
 		}
 		a.close(p, false)

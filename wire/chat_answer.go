@@ -342,9 +342,9 @@ func (s *chatStream) toolCalls(d *chatDelta) {
 		s.toolCall(el)
 	}
 	if s.oneOf(d.functionCall, "{", "an object") {
-		s.ofOld = true
+		s.ofOld, s.inPieces = true, !s.history && !s.entire
 		s.function(0, "", d.functionCall)
-		s.ofOld = false
+		s.ofOld, s.inPieces = false, false
 	}
 }
 
@@ -473,14 +473,14 @@ func (s *chatStream) toolCall(v []byte) {
 	s.endThinking()
 	c := &s.calling
 	s.readCall(v, c)
-	s.indexed = !s.history
+	s.indexed, s.inPieces = !s.history, !s.history && !s.entire
 	var p *pending
 	if c.custom != nil {
 		p = s.custom(c.index, s.quoted(c.id), c.custom)
 	} else {
 		p = s.function(c.index, s.quoted(c.id), c.function)
 	}
-	s.indexed = false // a function_call of old has neither
+	s.indexed, s.inPieces = false, false // a function_call of old has neither
 	if p != nil && (c.rest.w.Buf != nil || c.extra != nil) {
 		s.keepCall(p, c)
 	}
@@ -562,6 +562,7 @@ func (s *chatStream) called(index int, id, name string, kind llm.ToolKind, says 
 	if s.entire || says && index < 0 && id != "" && name != "" && s.repeats(id) {
 		return s.newCall(index, id, name, kind)
 	}
+	s.adds = says
 	p := s.answer.delta(index, id, name, kind)
 	if p != nil {
 		p.frame = s.frame.start

@@ -90,6 +90,7 @@ func (a *Answer) Media(m llm.Media) { a.a.media(m) }
 // then the index and the order: leave out what the format does not have, -1
 // for the index. The pieces of args, joined, are one JSON object.
 func (a *Answer) Call(index int, id, name, args string) {
+	a.a.adds = args != ""
 	a.a.addArgs(a.a.delta(index, id, name, llm.FunctionTool), []byte(args))
 }
 
