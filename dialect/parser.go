@@ -53,8 +53,9 @@ type Parser struct {
 	// does not, and one of any dialect if none is given. Everything else that
 	// looks like a call stays text and is counted in a warning.
 	Marked bool
-	// Markup has a [Markup] event come before every call.
-	Markup bool
+	// Markup has a [Markup] event come before every call. Closing has, besides,
+	// a [Closing] event come for the markup behind it.
+	Markup, Closing bool
 	// Finish is asked after the last chunk why the model stopped. With
 	// llm.Length or llm.ContentFilter an open call is cut off; nil means
 	// llm.Stop.
@@ -114,9 +115,10 @@ func (p *Parser) options() (*engine.Lexicon, *engine.Options) {
 		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Finish: p.Finish, MaxCall: p.MaxCall,
 	}
 	if p.Markup {
-		o.Markup = func(id string, start int, text, opener string) llm.Event {
-			return Markup{ID: id, Start: start, Text: text, Opener: opener}
-		}
+		o.Markup = func(m engine.Markup) llm.Event { return Markup(m) }
+	}
+	if p.Markup && p.Closing {
+		o.Closing = func(text string) llm.Event { return Closing{Text: text} }
 	}
 	if trace := p.Trace; trace != nil {
 		o.Trace = func(s engine.Span) {
@@ -132,9 +134,16 @@ type Markup struct {
 	ID string `json:"id"`
 	// Start is where it begins, in bytes from the beginning of the answer.
 	Start int `json:"start"`
+	// Before is the markup before Start that belongs to no call, like the marker
+	// and the bracket of a list before its first call.
+	Before string `json:"before,omitempty"`
 	// Text begins with the marker before the call, if it has one of its own,
-	// and ends with the call. Of a long call it is the beginning.
+	// and ends with the call. Of a long call it is the first 64 KiB.
 	Text string `json:"text"`
+	// Said is how many bytes at the beginning of Text have come before, because
+	// a name that has left as text turned out to be that of the call, or because
+	// the markup of the call before holds them.
+	Said int `json:"said,omitempty"`
 	// Opener is the marker around the list that the call stands in, if it has
 	// none of its own.
 	Opener string `json:"opener,omitempty"`
@@ -142,6 +151,20 @@ type Markup struct {
 
 // EventType returns "markup".
 func (Markup) EventType() string { return "markup" }
+
+// Closing is markup behind a call that is no part of it: what ends the call, or
+// the list it stands in, and what stands between two calls. It comes if
+// [Parser.Closing] is set, in one piece or several. Joined in their order, the
+// text, and the Before, the unsaid Text and the Closing of the calls are what the
+// model wrote, less thinking and its marks, and headers and ends of messages
+// beside text. If the answer is a message written as JSON, its text stands in the
+// markup of the calls, too.
+type Closing struct {
+	Text string `json:"text"`
+}
+
+// EventType returns "closing".
+func (Closing) EventType() string { return "closing" }
 
 // Span says what became of a stretch of the input.
 type Span struct {

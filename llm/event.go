@@ -143,9 +143,15 @@ type CallDelta struct {
 // cannot be read, or it names a tool that was not offered. It goes back to the
 // model as the text it wrote plus the problem.
 type InvalidCall struct {
-	ID     string        `json:"id"`
-	Name   string        `json:"name"` // as the model wrote it; may be empty
-	Raw    string        `json:"raw"`  // what the model wrote
+	ID   string `json:"id"`
+	Name string `json:"name"` // as the model wrote it; may be empty
+	// Raw is what the model wrote, of a long call the beginning. Of an echo it is
+	// every byte, up to 64 KiB, with the markers before and behind it: the text
+	// before it, Raw and the text behind it are the answer, if that holds no
+	// other calls. Left out, as in answers without calls, are headers and ends
+	// of messages beside text and the marks of thinking. The text of an answer
+	// that is a message written as JSON comes by itself and stands in Raw, too.
+	Raw    string        `json:"raw"`
 	Reason InvalidReason `json:"reason"`
 	// Problem is a sentence the model can act on.
 	Problem    string     `json:"problem"`

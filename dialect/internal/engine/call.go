@@ -20,6 +20,8 @@ type call struct {
 	id      string
 	name    string          // as offered, or as written if it was not
 	start   int             // offset of the first byte of its markup
+	before  string          // markup before that, if it is asked for
+	said    int             // how many bytes of its markup have left as text
 	keys    map[string]bool // of the arguments, where we write the object ourselves
 	whole   bool            // they were written as one object
 	args    []byte          // JSON text so far
@@ -85,6 +87,7 @@ func (m *machine) startCall(written, id string, start int) bool {
 	*m.newCall() = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
 	m.call.escapes = newEscapes(before, written)
 	m.anchor, m.anchored = start, true
+	m.passOpening()
 	if m.escaped || strings.IndexByte(written, '\\') >= 0 {
 		m.repair("markdown-escape", llm.Syntax, start, m.offset())
 	} else if known && !spelled(written, name) {
@@ -242,6 +245,7 @@ func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
 		m.emit(invalid)
 	}
 	m.covers = append(m.covers, extent{c.start, m.offset()})
+	m.around.from, m.around.called = m.offset(), m.opts.Markup != nil
 	m.idle = call{}
 	m.call, m.anchored = &m.idle, false
 }

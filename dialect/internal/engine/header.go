@@ -37,7 +37,7 @@ func (m *machine) header(t *token, n int) bool {
 		m.mode, m.thinkBy, m.byHeader = inThinking, nil, true
 	case to == "" || words.users[to] || words.speakers[to]:
 		m.skip(i, "header")
-		m.muted, m.message = words.users[to], m.offset()
+		m.muted, m.message, m.around.headed = words.users[to], m.offset(), m.offset()
 	default:
 		return m.headerCall(to, i, start)
 	}
@@ -114,6 +114,7 @@ func (m *machine) headerCall(to string, n, start int) bool {
 			m.lost.add(m.lex.header, start)
 		}
 		m.skip(n, "header")
+		m.around.headed = m.offset()
 		return true
 	}
 	m.marked = true

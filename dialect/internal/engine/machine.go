@@ -342,20 +342,26 @@ func (m *machine) passOn() {
 		}
 		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
 	}
+	m.passClosing(m.base + m.run)
 	m.emit(m.delta())
 }
 
 // delta returns the text or thinking before here as an event. Most of the time
 // it is the last chunk, or a part of it, and need not be copied.
 func (m *machine) delta() llm.Event {
-	var s string
-	if i := m.run - (len(m.buf) - len(m.chunk)); i >= 0 {
-		s = m.chunk[i : i+m.pos-m.run]
-	} else {
-		s = string(m.buf[m.run:m.pos])
-	}
-	m.run = m.pos
+	s := m.written(m.base+m.run, m.offset())
+	m.run, m.around.from = m.pos, m.offset()
 	return m.piece(s)
+}
+
+// written returns what stands between two offsets, of which the buffer holds the
+// second.
+func (m *machine) written(start, end int) string {
+	from, to := max(0, start-m.base), end-m.base
+	if i := from - (len(m.buf) - len(m.chunk)); i >= 0 {
+		return m.chunk[i : i+to-from]
+	}
+	return string(m.buf[from:to])
 }
 
 // piece returns s as an event of the text or thinking we are in.
@@ -401,6 +407,7 @@ func (m *machine) flush() {
 		return
 	}
 	m.passOn()
+	m.passClosing(m.offset())
 	m.passArgs()
 	if len(m.spans) > 0 {
 		m.release()

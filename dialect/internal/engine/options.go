@@ -17,13 +17,22 @@ type Options struct {
 	ThinkingOff  bool
 	Thinking     Policy
 	Marked       bool
-	// Markup makes the event that comes before a call: its id, where its text
-	// begins, the text, and the marker around the list it stands in. Nil means
-	// that there is no such event.
-	Markup  func(id string, start int, text, opener string) llm.Event
+	// Markup makes the event that comes before a call, and Closing, which needs
+	// Markup, that of the markup behind it. Nil means that there is no such event.
+	Markup  func(Markup) llm.Event
+	Closing func(text string) llm.Event
 	Finish  func() llm.Reason
 	Trace   func(Span)
 	MaxCall int
+}
+
+// Markup is that of package dialect.
+type Markup struct {
+	ID           string
+	Start        int
+	Before, Text string
+	Said         int
+	Opener       string
 }
 
 // Policy says what to do with calls inside thinking.

@@ -13,6 +13,7 @@ type state struct {
 	passage
 	region
 	guessing
+	around
 	call  *call // being read; never nil
 	last  *llm.Call
 	calls int // read so far
@@ -105,6 +106,9 @@ type try struct {
 // begin starts a try: until commit or undo, nothing leaves the machine.
 func (m *machine) begin() {
 	m.passOn()
+	if !m.undecided { // else it may be the beginning of the call
+		m.passClosing(m.offset())
+	}
 	saved := m.call
 	if saved.open { // what is read from here on goes into a copy
 		c := *saved
@@ -136,7 +140,7 @@ func (m *machine) undo() {
 // dropTry ends the innermost try: what it read is markup, and no call.
 func (m *machine) dropTry() {
 	t := &m.tries[len(m.tries)-1]
-	m.queue, m.calls, m.ids = m.queue[:t.events], t.calls, t.ids
+	m.queue, m.calls, m.ids, m.around = m.queue[:t.events], t.calls, t.ids, t.around
 	m.commit()
 }
 

@@ -84,13 +84,13 @@ func (m *machine) text() {
 	flow := m.allPlain
 	for m.mode == inText && m.flows(0, flow) {
 		if !m.started {
-			m.opening()
+			m.withMarkup(m.opening)
 			if m.mode != inText || !m.more() {
 				continue
 			}
 		}
 		m.plain()
-		if m.pos < len(m.buf) && (m.nothing() || !m.special()) {
+		if m.pos < len(m.buf) && (m.nothing() || !m.withMarkup(m.special)) {
 			m.pos++
 		}
 	}
@@ -304,32 +304,31 @@ func (m *machine) atLine() bool {
 }
 
 // opening looks at the first word of an answer, which may be the name of a
-// tool or the rest of a message header.
-func (m *machine) opening() {
+// tool or the rest of a message header. It reports whether it was.
+func (m *machine) opening() bool {
 	i := m.spaces(0)
 	if i > 64 || !m.at(i) {
 		m.started = m.at(i)
-		return
+		return false
 	}
 	m.started = true
-	if m.anyOf(i, m.lex.head.to) > 0 && m.header(nil, 0) {
-		return
-	}
-	if m.recipientLine(i) {
-		return
+	if m.anyOf(i, m.lex.head.to) > 0 && m.header(nil, 0) || m.recipientLine(i) {
+		return true
 	}
 	m.pos += i
 	m.first, m.origin = m.offset(), m.offset()
 	if t, n := m.match(0); n > 0 && !t.is(separates) {
-		return
+		return false
 	}
 	if m.names.any {
 		if m.guess(m.bareNamed) {
 			m.moreBare()
+			return true
 		}
 	} else if c := m.buf[m.pos]; i > 0 && isLetter(c) { // a space before it does not hide a name
-		m.bare(c)
+		return m.bare(c)
 	}
+	return false
 }
 
 // recipientLine passes over whom the message is for at the beginning of an
@@ -339,13 +338,14 @@ func (m *machine) recipientLine(i int) bool {
 	if m.namedAt(i) {
 		if n := m.addressee(i, m.lex.roles, false); n > 0 {
 			m.skip(i+n, "recipient")
+			m.around.headed = m.offset()
 			return true
 		}
 	}
 	for _, o := range m.lex.openings {
 		if m.hasAt(i, o.line.Open) && m.opensAnswer(o, i+len(o.line.Open)) {
 			m.skip(i+len(o.line.Open), "recipient")
-			m.first = m.offset()
+			m.first, m.around.headed = m.offset(), m.offset()
 			return true
 		}
 	}
@@ -668,6 +668,7 @@ func (m *machine) pass(t *token, n int) {
 			m.skip(m.spaces(0)+n, "recipient")
 		}
 	}
+	m.around.headed = m.offset()
 }
 
 // addressee returns the length of the word i bytes from here that a marker of
@@ -844,7 +845,12 @@ func textReaders() []spotReader {
 		{roles: []kind{closes, endCall, endParam}, reader: reader[spot]{
 			name: "end of calls behind a call",
 			fits: func(m *machine, s spot) bool { return m.calls > 0 && !s.tok.line },
-			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return true },
+			read: func(m *machine, s spot) bool {
+				m.passOn()
+				m.around.called = m.opts.Markup != nil
+				m.skip(s.n, s.tok.text)
+				return true
+			},
 		}},
 		{marked: true, reader: reader[spot]{name: "call that begins like a marker", read: bare, yields: true}},
 	}

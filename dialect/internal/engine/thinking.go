@@ -151,7 +151,7 @@ func (m *machine) candidate(t *token, n int) bool {
 	}
 	m.begin()
 	by, header := m.thinkBy, m.byHeader
-	if !m.thinkingCall(t, n) {
+	if !m.withMarkup(func() bool { return m.thinkingCall(t, n) }) {
 		m.undo()
 		return false
 	}
