@@ -100,7 +100,8 @@ func TestEchoesKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// keepsBytes checks an answer whole, cut in two at every byte, and in bytes.
+// keepsBytes checks an answer whole, in bytes and, if its dialect is known, cut in
+// two at every byte.
 func keepsBytes(t *testing.T, c CallReader, answer string, calls int) {
 	t.Helper()
 	text, kinds := shownBytes(t, c.Read(pieces(answer)))
@@ -110,7 +111,7 @@ func keepsBytes(t *testing.T, c CallReader, answer string, calls int) {
 	if n := len(kinds); n != calls || slices.ContainsFunc(kinds, func(k string) bool { return k != string(llm.Echoed) }) {
 		t.Errorf("hint %q: the calls of %q are %q", c.Dialect, answer, kinds)
 	}
-	for i := 1; i < len(answer); i++ {
+	for i := 1; i < len(answer) && c.Dialect != ""; i++ {
 		if got, _ := shownBytes(t, c.Read(pieces(answer[:i], answer[i:]))); got != text {
 			t.Errorf("hint %q: %q and %q are shown as %q", c.Dialect, answer[:i], answer[i:], got)
 			break
@@ -136,7 +137,7 @@ func TestInjectionsKeepTheirBytes(t *testing.T) {
 		}
 		checked++
 		t.Run(f.Name, func(t *testing.T) {
-			keepsBytes(t, CallReader{Request: req, Tools: echoTools, Promotion: llm.PromoteAll}, answer, len(want))
+			keepsBytes(t, CallReader{Request: req, Tools: echoTools, Dialect: "hermes_json", Promotion: llm.PromoteAll}, answer, len(want))
 		})
 	}
 	if checked < 30 {
