@@ -178,7 +178,7 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 		return messages
 	}
 	turns := x.lookUpTurns(messages)
-	if len(turns.found) == 0 {
+	if len(turns) == 0 {
 		return messages
 	}
 	var out []llm.Message
@@ -193,11 +193,9 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 				out = append(out, own)
 			}
 		}
-		if key, ok := turns.keys[i]; ok {
-			if t, ok := findTurn(turns.found[key], messages[:i], m); ok && t.fits(allowed) {
-				out, results = append(out, t.Messages...), t.Results
-				continue
-			}
+		if t, ok := findTurn(turns[i], messages[:i], m); ok && t.fits(allowed) {
+			out, results = append(out, t.Messages...), t.Results
+			continue
 		}
 		out = append(out, m)
 	}

@@ -67,11 +67,12 @@ type heldLookup struct {
 	keys  map[int]state.Hash   // of the turns, by the place of the message with the calls
 	links map[int][]state.Hash // of their calls
 	found map[state.Hash][][]byte
+	turns map[int][][]byte // that may be those of a message, by its place
 }
 
-// lookUpTurns finds what is held for a conversation, and tells the client of what is held and cannot be put back.
-func (x *exchange) lookUpTurns(messages []llm.Message) heldLookup {
-	l := heldLookup{keys: make(map[int]state.Hash), links: make(map[int][]state.Hash)}
+// lookUpTurns finds what is held for the messages of a conversation, by their places, and tells the client of what is held and cannot be put back.
+func (x *exchange) lookUpTurns(messages []llm.Message) map[int][][]byte {
+	l := heldLookup{keys: make(map[int]state.Hash), links: make(map[int][]state.Hash), turns: make(map[int][][]byte)}
 	var hashes []state.Hash
 	for i, m := range messages {
 		calls := m.Calls()
@@ -87,39 +88,38 @@ func (x *exchange) lookUpTurns(messages []llm.Message) heldLookup {
 		hashes = append(hashes, l.links[i]...)
 	}
 	l.found = x.lookUp(state.Turn, hashes)
-	x.followLinks(&l, messages)
-	return l
+	if len(l.found) > 0 {
+		x.followLinks(&l, messages)
+	}
+	return l.turns
 }
 
-// followLinks finds the turns that are not found by what they answer.
+// followLinks finds the turns of the messages, also those that are not found by what they answer.
 func (x *exchange) followLinks(l *heldLookup, messages []llm.Message) {
-	if len(l.found) == 0 {
-		return
-	}
-	var led []int // places of messages whose links lead to a turn
+	led := make(map[int]state.Hash) // messages whose links lead to a turn
 	var hashes []state.Hash
 	lost := 0
-	for i := range messages {
-		key, ok := l.keys[i]
-		if !ok || len(l.found[key]) > 0 {
+	for i, key := range l.keys {
+		if l.turns[i] = l.found[key]; len(l.turns[i]) > 0 {
 			continue
 		}
 		switch turn, known, sure := l.linked(i, messages[i]); {
 		case sure:
-			l.keys[i] = turn
-			led, hashes = append(led, i), append(hashes, turn)
+			led[i], hashes = turn, append(hashes, turn)
 		case known:
 			lost++
 		}
 	}
 	more := x.lookUp(state.Turn, hashes)
-	for _, i := range led {
+	for i, turn := range led {
 		_, ids := callsOf(messages[i].Calls())
-		mine := slices.DeleteFunc(more[l.keys[i]], func(value []byte) bool {
+		for _, value := range more[turn] { // of alike questions, the one with these calls
 			var t heldTurn
-			return json.Unmarshal(value, &t) != nil || !slices.Equal(t.IDs, ids)
-		})
-		if l.found[l.keys[i]] = mine; len(mine) == 0 {
+			if json.Unmarshal(value, &t) == nil && slices.Equal(t.IDs, ids) {
+				l.turns[i] = append(l.turns[i], value)
+			}
+		}
+		if len(l.turns[i]) == 0 {
 			lost++
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,31 @@ func TestHeldOfChangedConversationsAlike(t *testing.T) {
 		}
 		if want := strings.Repeat("found "+id+";", 2); text != want {
 			t.Errorf("%s: the results are %q", id, text)
+		}
+	}
+}
+
+// TestHeldOfChangedConversationsTwice: of two turns of one conversation with the same question and call, each is put back at its own place, where both
+// questions were changed.
+func TestHeldOfChangedConversationsTwice(t *testing.T) {
+	h := holder(t, nil)
+	ids := []string{"call_Ab3dE5fG7hI9", "toolu_01AbCdEfGhIjKl"}
+	var asked []llm.Message
+	for _, id := range ids {
+		h.of("me", id).keepTurn(heldFor(id, "found "+id))
+		asked = append(append(asked, conversation("b", id, `{"a":1,"b":2}`)...), llm.Results(llm.Result{CallID: id, Name: "theirs"}))
+	}
+	for range 20 {
+		var found []string
+		for _, m := range h.of("me", "3").merge(asked, anyTool) {
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.Result); ok && r.Name == "ours" {
+					found = append(found, strings.TrimPrefix(r.Text(), "found "))
+				}
+			}
+		}
+		if want := []string{ids[0], ids[0], ids[1], ids[1]}; !slices.Equal(found, want) {
+			t.Fatalf("the results are of %q, not %q", found, want)
 		}
 	}
 }
