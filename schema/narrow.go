@@ -250,7 +250,7 @@ func (w *narrower) refuse(at pointer, keyword, why string) {
 	w.refused = append(w.refused, Loss{where, "strict", fmt.Sprintf("%s cannot hold a model to this: %s (%s)", w.rules.name, why, keyword)})
 }
 
-var errTooLarge = errors.New("schema: too large when its definitions are written out at every use")
+var errTooLarge = fmt.Errorf("schema: too large when its definitions are written out at every use: more than %d parts; refer to fewer definitions, and have no $ref lead only to another $ref", maxNodes)
 
 func (w *narrower) run() (Narrowed, error) {
 	var out Narrowed
@@ -270,18 +270,23 @@ func (w *narrower) run() (Narrowed, error) {
 
 var errCycle = errors.New("schema: a reference leads only back to itself")
 
-// checkCycles fails if definitions are nothing but references to each other.
+// checkCycles fails if definitions are nothing but references to each other. Each is followed once, however long a chain they are.
 func (w *narrower) checkCycles() {
-	for _, def := range w.defs.list {
-		for range w.defs.list {
+	named, seen := make(map[string]*node, len(w.defs.list)), make(map[*node]int, len(w.defs.list)) // by which walk
+	for i, name := range w.defs.names {
+		named[name] = w.defs.list[i]
+	}
+	for i, def := range w.defs.list {
+		for walk := i + 1; def != nil && seen[def] == 0; {
+			seen[def] = walk
 			ref := def.get("$ref")
 			if ref == nil {
 				break
 			}
-			def = w.defs.get(strings.TrimPrefix(ref.text, "#/$defs/"))
-		}
-		if def.has("$ref") {
-			w.fail(errCycle)
+			if def = named[strings.TrimPrefix(ref.text, "#/$defs/")]; seen[def] == walk {
+				w.fail(errCycle)
+				return
+			}
 		}
 	}
 }
