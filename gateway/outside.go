@@ -87,6 +87,12 @@ func unreachable(e *llm.Error) bool {
 	return e.Kind == llm.Network || errors.As(e.Err, &op) || errors.As(e.Err, &name)
 }
 
+// noAnswer reports whether something came that is no answer.
+func noAnswer(e *llm.Error) bool {
+	var came *provider.NoAnswerError
+	return errors.As(e.Err, &came)
+}
+
 // forClient returns what a client is told of an error: its own, as it is; of an upstream's, the kind,
 // the status and the words, but nothing that only the operator can mend and no place of a host.
 func (x *exchange) forClient(err error) error {
@@ -110,7 +116,7 @@ func (x *exchange) forClient(err error) error {
 		}
 	}
 	switch {
-	case told.Status == 0 && unreachable(told):
+	case told.Status == 0 && unreachable(told) && !noAnswer(told):
 		told.Err = errors.New("the upstream cannot be reached, or the connection to it was lost")
 		if told.Kind == llm.Timeout {
 			told.Err = errors.New("the upstream did not answer in time")

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/toolpost/toolpost/llm"
@@ -11,7 +10,8 @@ import (
 
 // Check asks the vendor for its list of models, which costs nothing. It fails
 // only if the vendor cannot be reached, does not accept the key, or says that it
-// is broken; any other answer says little, and becomes a warning: a server
+// is broken, or if a page comes in place of the list, as before a proxy's login
+// ([NoAnswerError]); any other answer says little, and becomes a warning: a server
 // without such a list may be well, and so is one that says that this was too
 // often.
 func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
@@ -44,6 +44,8 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	case resp.StatusCode/100 != 2:
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
+	if e := m.listed(resp, key); e != nil {
+		return nil, e
+	}
 	return nil, nil
 }

@@ -101,7 +101,7 @@ func (m *Model) receive(w *watch, j *job, resp *http.Response, key string, yield
 		if err != nil {
 			e := m.lost(w.ctx, err, began, key)
 			if !began {
-				e = m.salvage(j, e, yield)
+				e = m.salvage(j, m.unlike(e, resp, key), yield)
 			}
 			return e, began
 		}

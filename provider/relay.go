@@ -218,7 +218,11 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 	if err == nil {
 		return nil, true
 	}
-	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+	e := m.lost(w.ctx, err, j.relay.begun, key)
+	if !j.relay.begun {
+		e = m.unlike(e, resp, key)
+	}
+	return e, j.relay.begun
 }
 
 // passing decides about each event of a stream that is relayed.

@@ -152,7 +152,8 @@ func (w *watch) stop() {
 // vendor, not while the caller thinks about what came.
 type body struct {
 	io.ReadCloser
-	w *watch
+	w     *watch
+	start startOf // what it begins with
 }
 
 func notBlank(r rune) bool { return r > ' ' }
@@ -161,6 +162,7 @@ func (b *body) Read(p []byte) (int, error) {
 	w := b.w
 	w.wait(w.silence, silent)
 	n, err := b.ReadCloser.Read(p)
+	b.start.add(p[:n])
 	if w.rest(); w.whole && bytes.ContainsFunc(p[:n], notBlank) {
 		w.waited = 0
 	}

@@ -1,0 +1,156 @@
+package provider
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// NoAnswerError is why a success (a status of 2xx) is no answer: a page of a proxy or of a login, or nothing at all. The server was
+// reached, so it is not the connection that has to be looked at but the address, or what stands before it.
+type NoAnswerError struct {
+	Status int
+	Type   string // the media type of what came; "" if it has none
+	Start  string // of what came, in one line; "" if nothing came, or what may be the answer of a model
+	Empty  bool   // nothing came
+	Err    error  // of whoever tried to read it
+}
+
+func (e *NoAnswerError) Error() string {
+	kind := e.Type
+	if kind == "" {
+		kind = "no media type"
+	}
+	if e.Empty {
+		return fmt.Sprintf("the server answered %d with an empty body (%s)", e.Status, kind)
+	}
+	return fmt.Sprintf("the server answered %d with what is no answer of a model (%s), which begins %q; the address may be wrong, or something may stand before the server", e.Status, kind, e.Start)
+}
+
+func (e *NoAnswerError) Unwrap() error { return e.Err }
+
+// maxStart is how many bytes of an answer are looked at to say what it is.
+const maxStart = 120
+
+// startOf is the beginning of an answer.
+type startOf struct {
+	bytes [maxStart]byte
+	n     int
+}
+
+func (s *startOf) add(b []byte) {
+	if s.n < maxStart {
+		s.n += copy(s.bytes[s.n:], b)
+	}
+}
+
+// unlike returns the error of an answer that ended before it began, and says what came, if that is no answer at all. What is one
+// that cannot be read is not shown: it may hold what the model said. An empty one may be another the next time; others are not asked for again.
+//
+//go:noinline
+func (m *Model) unlike(e *llm.Error, resp *http.Response, key string) *llm.Error {
+	b, watched := resp.Body.(*body)
+	if !watched || e.Kind != llm.Malformed && e.Kind != llm.Incomplete && e.Kind != llm.Network || e.Kind == llm.Network && llm.KindOf(e.Err) != llm.Incomplete {
+		return e
+	}
+	came := noAnswer(resp, b.start.bytes[:b.start.n], key)
+	if came == nil {
+		return e
+	}
+	kind := llm.Malformed
+	if came.Empty && e.Kind == llm.Network {
+		kind = llm.Network
+	}
+	came.Err = e.Err
+	return &llm.Error{Op: m.vendor.Name, Kind: kind, Err: came}
+}
+
+// noAnswer says what a success is that begins with start; nil if it may be an answer.
+func noAnswer(resp *http.Response, start []byte, key string) *NoAnswerError {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	e := &NoAnswerError{Status: resp.StatusCode, Type: brief(kind, 60)}
+	text := js.Trim(start)
+	switch {
+	case len(start) == 0:
+		e.Empty = true
+		return e
+	case len(text) == 0 || mayBeAnswer(text):
+		return nil
+	}
+	e.Start = brief(redact(whole(string(text), key), key), maxStart)
+	return e
+}
+
+// whole returns a text without the beginning of a key at its end: what is cut there is not known for one.
+func whole(text, key string) string {
+	secrets := []string{key}
+	if pair, ok := parseAWSKey(key); ok {
+		secrets = append(secrets, pair.secret, pair.session, pair.id)
+	}
+	for _, s := range secrets {
+		for n := min(len(s), len(text)); n > 2; n-- {
+			if strings.HasSuffix(text, s[:n]) {
+				return text[:len(text)-n]
+			}
+		}
+	}
+	return text
+}
+
+// mayBeAnswer reports whether a text begins like JSON, like events, or like what no text is.
+func mayBeAnswer(text []byte) bool {
+	if text[0] == '{' || text[0] == '[' || text[0] == ':' || text[0] < ' ' {
+		return true
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:", "\ufeff"} {
+		if strings.HasPrefix(string(text), field) || strings.HasPrefix(field, string(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// brief returns a text of a stranger in one line of at most so many bytes, without what steers a terminal.
+func brief(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError || !unicode.IsGraphic(r):
+			return ' '
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// listed says why what came is no list of models: a page stands in its place. Any JSON is one: servers differ in it.
+func (m *Model) listed(resp *http.Response, key string) *llm.Error {
+	var start startOf
+	_, err := io.Copy(&start, io.LimitReader(resp.Body, maxError)) // all of it, so that the connection can be used again
+	if err != nil {
+		return nil // it was there
+	}
+	if came := noAnswer(resp, start.bytes[:start.n], key); came != nil && !came.Empty {
+		return &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: came}
+	}
+	return nil
+}
+
+// Write is for io.Copy.
+func (s *startOf) Write(b []byte) (int, error) {
+	s.add(b)
+	return len(b), nil
+}
