@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/journal"
@@ -164,6 +165,12 @@ func rules(repairs []llm.Repair) string {
 // values to the types that the schema demands.
 func (d *batch) validate(j *job) *tool.Error {
 	compiled := d.s.tools().Schema(j.call.Name)
+	if !utf8.Valid(j.args) { // the record is, and would hold something else
+		e := tool.Errorf(tool.Validation, "the arguments are not UTF-8")
+		e.Fix = "Send the call again with whole characters in every text."
+		return e
+	}
+	d.rounded(j)
 	checked := compiled.Check(j.args)
 	if len(checked.Changes) == 0 {
 		j.args = checked.Args // {} for none: their hash is the same
@@ -173,6 +180,11 @@ func (d *batch) validate(j *job) *tool.Error {
 	}
 	if len(checked.Changes) > 0 {
 		j.args, j.hash = checked.Args, journal.ParamsHash(checked.Args)
+		if d.rounded(j) { // a text that became a number
+			if again := compiled.Check(j.args); !again.Valid() {
+				return invalid(again.Faults)
+			}
+		}
 	}
 	for _, c := range checked.Changes {
 		j.repairs = append(j.repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})

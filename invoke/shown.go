@@ -15,8 +15,7 @@ const roundedRule = "rounded-number"
 
 // shown gives a call that a person decides about its arguments in their canonical form. That is the form that the record
 // has, that every display takes from there, and that ParamsHash stands for: if it is also what runs, an approval covers
-// what the person saw and nothing else. A number that no float64 holds is rounded by that, which the receipt and
-// the model are told. Arguments without such a form cannot be shown as they are, so they do not run.
+// what the person saw and nothing else. Arguments without such a form cannot be shown as they are, so they do not run.
 func (d *batch) shown(j *job) *tool.Error {
 	form, err := journal.Canonical(j.args)
 	if err != nil {
@@ -28,14 +27,30 @@ func (d *batch) shown(j *job) *tool.Error {
 		e.Fix = "Send the call again with numbers up to 1.7e308, whole characters in every text, and every name once."
 		return e
 	}
-	if from, to := roundedNumber(j.args); from != "" {
-		detail := fmt.Sprintf("%.40s instead of %.40s, which no float64 holds", to, from)
-		j.repairs = append(j.repairs, llm.Repair{Rule: roundedRule, Class: llm.Coercion})
-		j.lesson = "a number was rounded, and the call was run with " + detail
-		d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name, Detail: roundedRule + ": " + detail})
-	}
+	d.rounded(j)
 	j.args, j.hash = form, journal.ParamsHash(form)
 	return nil
+}
+
+// rounded gives a call the numbers that its record has: one that no float64 holds is rounded there, so it is before
+// the call is checked and run, and the receipt and the model are told. All else of the canonical form only spells the same values in
+// another way, so that a call which nobody is asked about runs as it is written; and arguments without such a form are on record as they are.
+// It reports whether a number was rounded.
+func (d *batch) rounded(j *job) bool {
+	from, to := roundedNumber(j.args)
+	if from == "" {
+		return false
+	}
+	form, err := journal.Canonical(j.args)
+	if err != nil {
+		return false
+	}
+	detail := fmt.Sprintf("%.40s instead of %.40s, which no float64 holds", to, from)
+	j.repairs = append(j.repairs, llm.Repair{Rule: roundedRule, Class: llm.Coercion})
+	j.lesson = "a number was rounded, and the call was run with " + detail
+	d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name, Detail: roundedRule + ": " + detail})
+	j.args, j.hash = form, journal.ParamsHash(form)
+	return true
 }
 
 // roundedNumber returns the first number of valid JSON that its canonical form changes, and what it becomes; "" if none does.
