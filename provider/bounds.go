@@ -60,8 +60,8 @@ func (m *Model) boundTexts(j *job) {
 	if b.SeenText {
 		m.seenTexts(j)
 	}
-	if b.DescribedDocuments {
-		describeDocuments(j)
+	if b.Describes != nil {
+		describeDocuments(j, b.Describes)
 	}
 	if b.TrimmedEnd {
 		m.trimEnd(j)
@@ -88,13 +88,15 @@ func (m *Model) seenTexts(j *job) {
 	if j.req.System != "" && unseen(j.req.System) {
 		j.req.System = ""
 	}
-	list := j.req.Messages
+	list, all := j.req.Messages, m.bounds().SeenResults
 	out := make([]llm.Message, 0, len(list))
-	dropped, named := 0, 0
+	dropped, named, emptied := 0, 0, 0
 	for i, msg := range list {
 		switch {
 		case !blankTurn(msg):
-			out = append(out, withSeenResults(msg))
+			msg, n := withSeenResults(msg, all)
+			out = append(out, msg)
+			emptied += n
 		case len(out) > 0 && users(out[len(out)-1]) || i+1 < len(list) && users(list[i+1]):
 			dropped++
 		default:
@@ -104,6 +106,9 @@ func (m *Model) seenTexts(j *job) {
 		}
 	}
 	j.req.Messages = out
+	if emptied > 0 {
+		j.warn(llm.Degraded, "results", "the %s format takes no blank texts; %d results that are only white space are sent empty", m.wire, emptied)
+	}
 	if dropped > 0 {
 		j.warn(llm.Corrected, "history", "the %s format takes no blank texts; %d turns of the user that are blank were left out", m.wire, dropped)
 	}
@@ -125,25 +130,33 @@ func blankText(p llm.Part) bool {
 	return ok && unseen(t.Text) && t.State.IsZero()
 }
 
-// withSeenResults returns a message whose results hold no blank text beside other parts.
-func withSeenResults(msg llm.Message) llm.Message {
+// withSeenResults returns a message whose results hold no blank text beside other parts, or none at all. It counts those whose white space
+// was all they had.
+func withSeenResults(msg llm.Message, all bool) (seen llm.Message, emptied int) {
 	for i, p := range msg.Parts {
-		if r, ok := p.(llm.Result); ok && len(r.Parts) > 1 && slices.ContainsFunc(r.Parts, blankText) {
-			if seen := slices.DeleteFunc(slices.Clone(r.Parts), blankText); len(seen) > 0 {
-				r.Parts = seen
-				msg.Parts = slices.Clone(msg.Parts)
-				msg.Parts[i] = r
-			}
+		r, ok := p.(llm.Result)
+		if !ok || r.Hosted || !all && len(r.Parts) < 2 || !slices.ContainsFunc(r.Parts, blankText) {
+			continue
 		}
+		parts := slices.DeleteFunc(slices.Clone(r.Parts), blankText)
+		if len(parts) == 0 && !all {
+			continue
+		}
+		if len(parts) == 0 && r.Text() != "" {
+			emptied++
+		}
+		r.Parts = parts
+		msg.Parts = slices.Clone(msg.Parts)
+		msg.Parts[i] = r
 	}
-	return msg
+	return msg, emptied
 }
 
-// describeDocuments puts a text beside documents that the user gives without a word.
-func describeDocuments(j *job) {
+// describeDocuments puts a text beside documents that the user gives without a word. One that does not reach the vendor is not spoken of.
+func describeDocuments(j *job, reaches func(llm.Media) bool) {
 	for i, msg := range j.req.Messages {
 		text := slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { t, is := p.(llm.Text); return is && !unseen(t.Text) })
-		document := slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { d, is := p.(llm.Media); return is && d.Kind == llm.Document })
+		document := slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { d, is := p.(llm.Media); return is && reaches(d) })
 		if msg.Role == llm.RoleUser && document && !text {
 			j.req.Messages[i].Parts = append(slices.Clip(msg.Parts), llm.Text{Text: "See the document."})
 			j.warn(llm.Compatibility, "document", "a document needs a text beside it; the user says: See the document.")

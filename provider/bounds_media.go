@@ -91,7 +91,8 @@ var fileTypes = map[string]string{
 
 // fileType returns the type of a medium. Of a document that says none its name tells it, or how it begins.
 func fileType(m llm.Media) string {
-	unknown := m.MIME == "" || strings.HasPrefix(m.MIME, "application/octet-stream") || strings.HasPrefix(m.MIME, "binary/")
+	mime := strings.ToLower(m.MIME)
+	unknown := mime == "" || strings.HasPrefix(mime, "application/octet-stream") || strings.HasPrefix(mime, "binary/")
 	if m.Kind != llm.Document || !unknown || len(m.Data) == 0 {
 		return m.MIME
 	}

@@ -210,9 +210,10 @@ whose request passes as it is, gets the vendor's own answer. Each change but tha
 | | images but JPEG, PNG, GIF and WebP; videos; in chat also sounds but WAV and MP3, and files but PDF | text files as text; the others are left out |
 | Gemini | more than 5 stop sequences | the first 5 |
 | Messages, Converse, Gemini | blank instructions, a blank turn of the user | nothing; "(This message is empty.)" where the turns before and after it are the model's |
-| Messages | images but JPEG, PNG, GIF and WebP; documents but PDF and plain text; sounds and videos | documents that are text (CSV, JSON, …) as plain text; the others are left out |
+| Messages | images but JPEG, PNG, GIF and WebP; documents but PDF and plain text; sounds and videos | documents that are text (CSV, JSON, …) as plain text, and of one by its address that is no PDF the address; the others are left out |
 | Converse | a temperature above 1 | 1 |
 | | a document without text | "See the document." beside it |
+| | documents but PDF, Word, Excel, HTML, CSV, Markdown and text; results that are only white space | documents that are text (JSON, …) as text; the others are left out; an empty result |
 | | a name of a document that stands twice in the request | the later ones numbered: "a", "a 2" |
 | | a schema of the answer with open objects | the schema closed, as for Anthropic; one that has to stay open is the arguments of a tool |
 

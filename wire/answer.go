@@ -285,7 +285,7 @@ func (a *answer) aboutText(t llm.Text) {
 
 // aboutThinking does the same for thinking, before its state.
 func (a *answer) aboutThinking(t llm.Thinking) {
-	if len(t.Extra) > 0 && (t.Text != "" || !t.State.IsZero()) {
+	if len(t.Extra) > 0 && (t.Text != "" || !t.State.IsZero() || t.Extra[a.c.Format][references] != nil) {
 		kind := thinkingSpan
 		if t.Redacted {
 			kind = redactedSpan

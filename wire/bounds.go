@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/toolpost/toolpost/llm"
+
 // RequestBounds are what the maker of a format refuses requests for although the format can say it. The zero value
 // refuses nothing.
 type RequestBounds struct {
@@ -13,10 +15,12 @@ type RequestBounds struct {
 	MinTokens      int
 	// SeenStops says that a stop sequence has to hold more than white space, and SeenText that every text has to.
 	SeenStops, SeenText bool
+	// SeenResults says that this holds for the texts of results, too, of which a result need not have any.
+	SeenResults bool
 	// TrimmedEnd says that a conversation whose last turn is the model's must not end in white space.
 	TrimmedEnd bool
-	// DescribedDocuments says that a turn of the user that holds a document has to hold text, too.
-	DescribedDocuments bool
+	// Describes reports whether a medium is a document beside which a turn of the user has to hold text. Nil means that none is.
+	Describes func(llm.Media) bool
 	// Media are the types of media that a request may hold.
 	Media MediaTypes
 	// SaysJSON says that an answer that may be any JSON is given only where a message has the word. SystemApart says

@@ -13,8 +13,11 @@ import (
 // is not taken at all.
 type MediaTypes map[llm.MediaKind][]string
 
-// plainType is the type of plain text.
-const plainType = "text/plain"
+// The types of plain text and of PDF.
+const (
+	plainType = "text/plain"
+	pdfType   = "application/pdf"
+)
 
 // AnyText stands for all types of documents that are text in a list of MediaTypes: they are written as plain text.
 const AnyText = "text"

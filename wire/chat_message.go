@@ -50,17 +50,13 @@ func (c chat) encodeContent(e *encoder, parts []llm.Part) {
 // encodeSaidMedia writes a medium that the user says. Files are PDF, with their bytes: a text is said as text, and of an address
 // the model is told. What a client of this format wrote otherwise stays, since servers differ.
 func (c chat) encodeSaidMedia(e *encoder, m llm.Media) {
-	ours := m.Kind != llm.Document || m.ID != "" || e.own(m.State) != nil
-	switch {
-	case !ours && m.URL != "":
-		e.lost(llm.Degraded, "document", "the chat format has no files by address; the model is told the address")
-		e.saidText(llm.Text{Text: strings.TrimSpace(m.Name + "\n" + m.URL), Extra: m.Extra}, "text")
-	case !ours && isText(m):
-		e.lost(llm.Degraded, "document", "the chat format takes PDF files only; the text of the document is said as text")
-		e.saidText(llm.Text{Text: strings.TrimLeft(m.Name+"\n"+string(m.Data), "\n"), Extra: m.Extra}, "text")
-	default:
-		c.encodeMedia(e, m)
+	if e.own(m.State) == nil {
+		if t, said := e.saidDocument(m); said {
+			e.saidText(t, "text")
+			return
+		}
 	}
+	c.encodeMedia(e, m)
 }
 
 func (c chat) encodeMedia(e *encoder, m llm.Media) {
@@ -137,6 +133,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 			} else {
 				sawThinking = true
 				joinThinking(&thought, p)
+				e.unsupported(p.Extra[e.c.Format][references] != nil, references)
 			}
 		case llm.Media:
 			media = append(media, p)
@@ -186,7 +183,7 @@ func (c chat) encodeSaid(e *encoder, said []llm.Part, answer, more bool) {
 
 // appendThought adds thinking to what was said, if there is some to read.
 func appendThought(said []llm.Part, t llm.Thinking) []llm.Part {
-	if t.Text == "" {
+	if t.Text == "" && len(t.Extra) == 0 {
 		return said
 	}
 	return append(said, t)
@@ -198,18 +195,32 @@ func isThinking(p llm.Part) bool { _, is := p.(llm.Thinking); return is }
 func (chat) encodeThought(e *encoder, t llm.Thinking) {
 	start := e.Object()
 	e.StringField("type", thoughtPart)
-	e.Key(thoughtPart)
-	e.Array()
-	e.Object()
-	e.StringField("type", "text")
-	e.StringField("text", t.Text)
-	e.End()
-	e.EndArray()
 	fields := e.ownExtra(t.Extra)
+	if parts := fields[references]; parts != nil && e.stillThought(parts, t.Text) {
+		e.RawField(thoughtPart, parts)
+	} else {
+		e.Key(thoughtPart)
+		e.Array()
+		e.Object()
+		e.StringField("type", "text")
+		e.StringField("text", t.Text)
+		e.End()
+		e.EndArray()
+	}
+	fields = without(fields, references)
 	if fields["closed"] == nil {
 		e.BoolField("closed", true)
 	}
 	e.endWith(start, fields)
+}
+
+// stillThought reports whether parts of thinking say a text, and notes that they are left out if they do not.
+func (e *encoder) stillThought(parts []byte, text string) bool {
+	said, _ := thoughtText(&decoder{c: e.c}, parts)
+	if said != text {
+		e.lost(llm.Ignored, references, "the thinking is no longer the one that has them")
+	}
+	return said == text
 }
 
 // thoughtPart is the type of a part that is thinking, and its member with the texts of it.
@@ -231,7 +242,22 @@ func (c chat) decodeSaid(d *decoder, v []byte) []llm.Part {
 	return parts
 }
 
-// decodeThought reads a part that is thinking: a text, or a list of parts with texts. What is no text there, like a reference, is left out.
+// references keeps the parts of thinking where they are not all texts: Mistral's say which documents a thought refers to.
+const references = "references"
+
+// thoughtText joins the texts of the parts of thinking, and reports whether all parts are texts.
+func thoughtText(d *decoder, v []byte) (text string, texts bool) {
+	var b strings.Builder
+	texts = true
+	for el := range d.objects(v) {
+		said := d.get(el, "text")
+		texts = texts && said != nil
+		b.WriteString(d.text(said))
+	}
+	return b.String(), texts
+}
+
+// decodeThought reads a part that is thinking: a text, or a list of parts with texts.
 func (chat) decodeThought(d *decoder, v []byte) llm.Thinking {
 	var t llm.Thinking
 	for key, val := range d.members(v) {
@@ -243,11 +269,10 @@ func (chat) decodeThought(d *decoder, v []byte) llm.Thinking {
 		case js.Kind(val) == '"':
 			t.Text = d.text(val)
 		case d.oneOf(val, "[", "a text or an array of parts"):
-			var b strings.Builder
-			for el := range d.objects(val) {
-				b.WriteString(d.text(d.get(el, "text")))
+			texts := false
+			if t.Text, texts = thoughtText(d, val); !texts {
+				d.extraNamed(&t.Extra, references, val)
 			}
-			t.Text = b.String()
 		}
 	}
 	return t

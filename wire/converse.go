@@ -31,8 +31,8 @@ var converseProperties = Properties{
 	SystemFirst: true, UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
 	Signature: "signature",
 	Bounds: map[string]RequestBounds{
-		"":       {SeenText: true, DescribedDocuments: true, ClosedOutput: true, MaxTemperature: 1},
-		"claude": {SeenText: true, DescribedDocuments: true, ClosedOutput: true, MaxTemperature: 1, SeenStops: true, TrimmedEnd: true},
+		"":       {SeenText: true, SeenResults: true, Describes: converseDocument, Media: converseMedia, ClosedOutput: true, MaxTemperature: 1},
+		"claude": {SeenText: true, SeenResults: true, Describes: converseDocument, Media: converseMedia, ClosedOutput: true, MaxTemperature: 1, SeenStops: true, TrimmedEnd: true},
 	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",

@@ -17,7 +17,7 @@ var converseFormats = []struct {
 }{
 	{llm.Image, "jpeg", "image/jpg"},
 	{llm.Document, "pdf", "application/pdf"},
-	{llm.Document, "txt", "text/plain"},
+	{llm.Document, converseTxt, plainType},
 	{llm.Document, "md", "text/markdown"},
 	{llm.Document, "csv", "text/csv"},
 	{llm.Document, "html", "text/html"},
@@ -46,6 +46,7 @@ var converseSubtypes = map[llm.MediaKind][]string{
 // there is none. The name of a file tells where nothing else does.
 func converseFormat(m llm.Media) string {
 	mime, _, _ := strings.Cut(strings.ToLower(m.MIME), ";")
+	mime = strings.TrimSpace(mime)
 	subtype := strings.TrimPrefix(mime, string(m.Kind)+"/")
 	if mime == "" {
 		subtype = strings.TrimPrefix(strings.ToLower(path.Ext(or(m.URL, m.Name))), ".")
@@ -63,7 +64,31 @@ func converseFormat(m llm.Media) string {
 			return s
 		}
 	}
+	if isText(m) {
+		return converseTxt
+	}
 	return ""
+}
+
+// converseTxt is the vendor's word for plain text, as which it gets all documents that are text.
+const converseTxt = "txt"
+
+// converseDocument reports whether a medium reaches the vendor as a document: its bytes do, or where it is in S3.
+func converseDocument(m llm.Media) bool {
+	return m.Kind == llm.Document && (len(m.Data) > 0 || strings.HasPrefix(m.URL, s3Scheme)) && (converseFormat(m) != "" || m.MIME == "")
+}
+
+// converseMedia are the media that a request can hold. Which sounds and videos a model takes differs.
+var converseMedia = MediaTypes{llm.Image: webImages, llm.Document: append(converseTypes(llm.Document), AnyText)}
+
+// converseTypes are the media types of a kind that have a word of their own.
+func converseTypes(kind llm.MediaKind) (types []string) {
+	for _, f := range converseFormats {
+		if f.kind == kind {
+			types = append(types, f.mime)
+		}
+	}
+	return types
 }
 
 // converseMIME is the reverse of converseFormat.
@@ -94,6 +119,12 @@ const (
 func (c converse) encodeMedia(e *encoder, m llm.Media) {
 	kind, format := string(m.Kind), converseFormat(m)
 	stored := strings.HasPrefix(m.URL, s3Scheme)
+	if m.Kind == llm.Document && !converseDocument(m) {
+		if t, said := e.saidDocument(m); said {
+			c.encodeText(e, t)
+			return
+		}
+	}
 	switch {
 	case len(m.Data) == 0 && !stored:
 		e.lost(llm.Ignored, kind, "the converse format takes bytes and addresses of S3 only")
@@ -108,6 +139,9 @@ func (c converse) encodeMedia(e *encoder, m llm.Media) {
 	inner := e.Object()
 	e.optString("format", format)
 	if m.Kind == llm.Document {
+		if mime := bareType(m); format == converseTxt && mime != plainType && mime != "" {
+			e.lost(llm.Degraded, "document type", "the converse format does not take "+mime+", which is sent as plain text")
+		}
 		e.StringField("name", c.documentName(e, m.Name, format))
 	}
 	e.Key("source")

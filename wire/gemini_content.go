@@ -2,7 +2,7 @@ package wire
 
 import (
 	"encoding/json"
-	"path"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -109,8 +109,14 @@ func (gemini) encodeThinking(e *encoder, t llm.Thinking, answer bool) {
 }
 
 // encodeMedia writes a medium. Only what a client of this format wrote has a name: the Gemini API refuses one, Vertex does not.
-func (gemini) encodeMedia(e *encoder, m llm.Media) {
+func (g gemini) encodeMedia(e *encoder, m llm.Media) {
 	if e.foreignFile(m) {
+		return
+	}
+	if nowhere(m) {
+		for _, t := range e.saidNowhere([]llm.Part{m}) {
+			g.encodePart(e, t, nil)
+		}
 		return
 	}
 	fields := e.ownExtra(m.Extra)
@@ -122,18 +128,27 @@ func (gemini) encodeMedia(e *encoder, m llm.Media) {
 	if len(m.Data) > 0 {
 		e.Key("inlineData")
 		e.Object()
-		e.StringField("mimeType", m.MIME)
+		e.StringField("mimeType", geminiType(m))
 		e.StringField("data", base64Text(m.Data))
 	} else {
 		e.Key("fileData")
 		e.Object()
-		e.optString("mimeType", m.MIME)
+		e.optString("mimeType", geminiType(m))
 		e.StringField("fileUri", or(m.URL, m.ID))
 	}
 	e.optRaw("displayName", name)
 	e.End()
 	e.stateFields(m.State)
 	e.endWith(start, without(fields, mediaName))
+}
+
+// geminiType returns the type of a medium. Of sounds, parameters say how they were sampled; elsewhere the vendor does not know them.
+func geminiType(m llm.Media) string {
+	if m.Kind == llm.Audio {
+		return m.MIME
+	}
+	mime, _, _ := strings.Cut(m.MIME, ";")
+	return strings.TrimSpace(mime)
 }
 
 // mediaName keeps that a client of this format named a medium.
@@ -167,7 +182,7 @@ func (g gemini) encodeResult(e *encoder, r llm.Result, calls map[string]llm.Call
 	start := e.Object()
 	e.Key("functionResponse")
 	inner := e.Object()
-	r.Parts = e.resultParts(e.shown(r.Parts))
+	r.Parts = e.saidNowhere(e.resultParts(e.shown(r.Parts)))
 	if !e.c.Quirks.NoCallIDs {
 		e.optString("id", r.CallID)
 	}
@@ -325,7 +340,7 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "mimeType":
-			m.MIME = d.str(val)
+			m.MIME = lowerType(d.str(val))
 		case "data":
 			m.Data = d.data(val)
 		case "fileUri":
@@ -336,7 +351,7 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 			}
 		}
 	}
-	m.Kind = mediaKind(or(m.MIME, urlTypes[path.Ext(m.URL)]))
+	m.Kind = mediaKind(or(m.MIME, bareType(m)))
 	return m
 }
 

@@ -21,7 +21,8 @@ func mediaURL(m llm.Media) string {
 // url reads an address; one that holds the bytes gives the bytes.
 func (d *decoder) url(v []byte, m *llm.Media) {
 	s := d.str(v)
-	rest, ok := strings.CutPrefix(s, "data:")
+	scheme, rest, ok := strings.Cut(s, ":")
+	ok = ok && strings.EqualFold(scheme, "data")
 	mime, data, found := strings.Cut(rest, ";base64,")
 	if !ok || !found {
 		m.URL = s
@@ -31,7 +32,7 @@ func (d *decoder) url(v []byte, m *llm.Media) {
 	if !ok {
 		d.want(v, "a data URL with base64")
 	}
-	m.MIME, m.Data = mime, b
+	m.MIME, m.Data = lowerType(mime), b
 }
 
 // audioNames are the words of the OpenAI formats that differ from the
@@ -39,6 +40,7 @@ func (d *decoder) url(v []byte, m *llm.Media) {
 var audioNames = map[string]string{"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 
 func audioFormat(mime string) string {
+	mime, _, _ = strings.Cut(mime, ";")
 	if name, ok := audioNames[mime]; ok {
 		return name
 	}
@@ -46,7 +48,7 @@ func audioFormat(mime string) string {
 }
 
 func audioMIME(format string) string {
-	switch format {
+	switch format = strings.ToLower(format); format {
 	case "":
 		return ""
 	case "mp3":
@@ -74,7 +76,12 @@ func mediaKind(mime string) llm.MediaKind {
 var urlTypes = map[string]string{
 	".heic": "image/heic", ".heif": "image/heif", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".svg": "image/svg+xml", ".avif": "image/avif",
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+	".pdf": pdfType, ".txt": plainType, ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".htm": "text/html", ".json": "application/json", ".xml": "application/xml",
+	".doc": "application/msword", ".xls": "application/vnd.ms-excel", ".ppt": "application/vnd.ms-powerpoint", ".rtf": "application/rtf", ".zip": "application/zip",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".mp3":  "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
 }
 
 // ownFile is the state of a file that a client wrote in another way than the vendor of the format wants it: it stays as it is
@@ -82,14 +89,14 @@ var urlTypes = map[string]string{
 const ownFile = `{"type":"file"}`
 
 // pdfBytes reports whether a file is what all hosts of the chat format take.
-func pdfBytes(m llm.Media) bool { return m.MIME == "application/pdf" && len(m.Data) > 0 && m.ID == "" }
+func pdfBytes(m llm.Media) bool { return bareType(m) == pdfType && len(m.Data) > 0 && m.ID == "" }
 
 // fileTypes are the ends of names by the type of a file.
-var fileTypes = map[string]string{"application/pdf": ".pdf", "text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html"}
+var fileTypes = map[string]string{pdfType: ".pdf", plainType: ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html"}
 
 // fileName returns the name of a file. OpenAI wants one where the bytes are sent, and knows the type by it.
 func (e *encoder) fileName(m llm.Media) string {
-	end := fileTypes[m.MIME]
+	end := fileTypes[bareType(m)]
 	if m.Kind != llm.Document || len(m.Data) == 0 || end == "" || e.own(m.State) != nil || path.Ext(m.Name) != "" {
 		return m.Name
 	}

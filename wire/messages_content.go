@@ -214,6 +214,12 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 	if e.foreignFile(md) {
 		return
 	}
+	if mime := bareType(md); md.URL != "" && mime != "" && mime != pdfType { // what is not known may be a PDF
+		if t, said := e.saidDocument(md); said {
+			m.encodeText(e, t)
+			return
+		}
+	}
 	start := e.Object()
 	e.StringField("type", kind)
 	e.Key("source")
@@ -225,7 +231,7 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 	case md.URL != "":
 		e.StringField("type", "url")
 		e.StringField("url", md.URL)
-	case md.MIME == plainType || isText(md):
+	case bareType(md) == plainType || isText(md):
 		if mime := bareType(md); mime != plainType {
 			e.lost(llm.Degraded, "document type", "the messages format takes PDF and plain text only; "+mime+" is sent as plain text")
 		}
@@ -234,7 +240,7 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 		e.StringField("data", string(md.Data))
 	default:
 		e.StringField("type", "base64")
-		e.StringField("media_type", md.MIME)
+		e.StringField("media_type", bareType(md)) // the vendor takes no parameters
 		e.StringField("data", base64Text(md.Data))
 	}
 	e.End()
@@ -383,7 +389,7 @@ func (m messages) decodeMedia(d *decoder, v []byte) llm.Part {
 // decodeSource reports whether it knows the kind of source.
 func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
 	kind := d.str(d.get(v, "type"))
-	md.MIME = d.str(d.get(v, "media_type"))
+	md.MIME = lowerType(d.str(d.get(v, "media_type")))
 	switch kind {
 	case "base64":
 		md.Data = d.data(d.get(v, "data"))

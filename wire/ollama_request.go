@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -172,6 +171,8 @@ func (o ollama) encodeAssistant(e *encoder, parts []llm.Part, joint string, answ
 		case llm.Media:
 			if p.Kind == llm.Image && len(p.Data) > 0 {
 				images = append(images, p)
+			} else if t, said := e.saidDocument(p); said && !answer {
+				texts = append(texts, t.Text)
 			} else {
 				e.lost(llm.Ignored, string(p.Kind), "the ollama format takes the bytes of images only")
 			}
@@ -263,16 +264,19 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 	e.ownExtra(m.Extra)
 }
 
-// takenParts returns the parts of a result that the format takes somewhere, and names the others.
+// takenParts returns the parts of a result that the format takes somewhere, documents that are text as text, and names the others.
 func (ollama) takenParts(e *encoder, parts []llm.Part) []llm.Part {
-	out := slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+	var out []llm.Part
+	for _, p := range parts {
 		m, is := p.(llm.Media)
-		drop := is && (m.Kind != llm.Image || len(m.Data) == 0)
-		if drop {
+		if !is || m.Kind == llm.Image && len(m.Data) > 0 {
+			out = append(out, p)
+		} else if t, said := e.saidDocument(m); said {
+			out = append(out, t)
+		} else {
 			e.lost(llm.Ignored, string(m.Kind), "the ollama format takes the bytes of images only")
 		}
-		return drop
-	})
+	}
 	if len(out) == 0 && !saysNothing(parts) {
 		out = append(out, llm.Text{Text: notShown})
 	}

@@ -84,11 +84,11 @@ func withoutNoOutput(r llm.Result) []llm.Part {
 	return r.Parts
 }
 
-// saysNothing reports whether a result is empty as it stands: there are no parts, or only empty texts.
+// saysNothing reports whether a result is empty as it stands: there are no parts, or only blank texts.
 func saysNothing(parts []llm.Part) bool {
 	return !slices.ContainsFunc(parts, func(p llm.Part) bool {
 		t, is := p.(llm.Text)
-		return !is || t.Text != "" || !t.State.IsZero()
+		return !is || strings.TrimSpace(t.Text) != "" || !t.State.IsZero()
 	})
 }
 

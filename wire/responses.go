@@ -28,7 +28,7 @@ var responsesProperties = Properties{
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id", Items: true,
 	Thinking: responsesThinking(),
 	Bounds: map[string]RequestBounds{"": {MakerOnly: true, MinTokens: 16, SaysJSON: true, SystemApart: true, Media: MediaTypes{
-		llm.Image: webImages, llm.Video: {},
+		llm.Image: webImages, llm.Audio: {}, llm.Video: {},
 	}}},
 	Errors: openaiErrors, MoreErrors: openaiCodes,
 }
