@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/llm"
@@ -180,7 +179,7 @@ func (x *exchange) newAsking(to *way, req *llm.Request) *asking {
 // stream has the upstream answer in events.
 func (a *asking) stream(ctx context.Context, to *way, req *llm.Request) (begun bool, err error) {
 	answer := a.x.readable(to.model.Stream(ctx, a.x.portable(to.model, req)))
-	for ev, err := range withoutSpace(emulate.WholeCalls(answer, nil)) {
+	for ev, err := range withoutSpace(a.x.wholeCalls(answer)) {
 		if err != nil {
 			return a.begun, err
 		}

@@ -30,12 +30,16 @@ func (x *exchange) askUntilFit(ways []way, req *llm.Request, each func(llm.Event
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
 	for try := 0; ; try++ {
 		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
+		r.data = dataAnswer{wanted: req.Output != nil, each: each}
 		if err := x.ask(ways, req, r.take); err != nil {
 			return err
 		}
 		r.usage = r.usage.Add(r.finish.Usage)
 		if len(r.faults) == 0 {
 			return r.release()
+		}
+		if err := r.data.release(false); err != nil {
+			return err
 		}
 		x.invalid += len(r.faults)
 		x.meters.invalid.add(float64(len(r.faults)), x.tally.route, "schema")
@@ -68,6 +72,7 @@ type reasking struct {
 	faults map[int]string // of calls, by their index
 	said   llm.Builder
 	finish llm.Finish
+	data   dataAnswer
 }
 
 // take passes on what is no call.
@@ -94,7 +99,7 @@ func (r *reasking) take(ev llm.Event) error {
 		r.finish = ev
 		return nil
 	}
-	return r.each(ev)
+	return r.data.show(ev)
 }
 
 // first is what is wrong with the first call that does not fit.
@@ -109,6 +114,9 @@ func (r *reasking) first() string {
 
 // release hands on the calls, which fit, and the end of the answer.
 func (r *reasking) release() error {
+	if err := r.data.release(true); err != nil {
+		return err
+	}
 	for _, c := range r.calls {
 		for _, ev := range []llm.Event{llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind, Extra: c.Extra}, llm.CallDelta{ID: c.ID, Args: string(c.Args)}, c} {
 			if err := r.each(ev); err != nil {

@@ -257,7 +257,7 @@ func (s *serving) run(ways []way, each func(llm.Event) error) error {
 		if round == rounds && s.stopped == "" {
 			s.stopped = fmt.Sprintf("the model called tools of the gateway %d times in a row", rounds)
 		}
-		r := &servedRound{s: s, each: each, first: round == 0}
+		r := s.newRound(round == 0, each)
 		if err := s.x.askChecked(ways, s.request(), r.take); err != nil {
 			return err
 		}
@@ -325,6 +325,9 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	resp := r.answer.Response()
 	own, theirs := s.split(&resp.Message)
 	finish := resp.Finish
+	if r.cut && len(own)+len(theirs) == 0 && finish.Reason == llm.ToolCalls {
+		finish.Reason, finish.Raw = llm.Length, ""
+	}
 	s.usage = s.usage.Add(finish.Usage)
 	s.x.usage = s.usage // also if it does not come to an end
 	if why := s.unwanted(finish); len(own) > 0 && why != "" {
@@ -332,6 +335,9 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 			s.notRun(c, why)
 		}
 		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
+	}
+	if err := r.data.release(len(own) == 0 || len(theirs) > 0); err != nil {
+		return true, err
 	}
 	var results []llm.Result
 	if len(own) > 0 {
@@ -374,6 +380,8 @@ func (s *serving) unwanted(f llm.Finish) string {
 		return s.stopped
 	case f.Reason == llm.Length:
 		return "the answer was cut off"
+	case f.Reason == llm.ContentFilter:
+		return "a filter ended the answer"
 	case s.conv.Choice.Mode == llm.MustNotCall:
 		return "the request says that no tool may be called"
 	}
@@ -425,60 +433,4 @@ func resultMessage(results []llm.Result) llm.Message {
 		m.Parts = append(m.Parts, r)
 	}
 	return m
-}
-
-// servedRound is one answer of the model. The client is shown it without the calls of the
-// gateway's tools, without its beginning if it is not the first, and without its end.
-type servedRound struct {
-	s      *serving
-	each   func(llm.Event) error
-	first  bool
-	said   bool // the client was told text
-	answer llm.Builder
-	hidden map[string]bool // calls that have begun
-}
-
-// roundBreak stands between what the model said before a tool ran and what it says afterwards.
-const roundBreak = "\n\n"
-
-func (r *servedRound) take(ev llm.Event) error {
-	if w, ok := ev.(llm.Warning); ok {
-		if r.s.owns(w.Feature) || r.s.owns(w.Tool) { // the runtime checks these calls, and the definitions are not the client's
-			return nil
-		}
-		return r.each(w)
-	}
-	r.answer.Add(ev)
-	switch ev := ev.(type) {
-	case llm.Start:
-		if !r.first {
-			return nil
-		}
-		r.s.start = ev
-	case llm.CallStart:
-		if r.s.owns(ev.Name) {
-			if r.hidden == nil {
-				r.hidden = map[string]bool{}
-			}
-			r.hidden[ev.ID] = true
-			return nil
-		}
-	case llm.CallDelta:
-		if r.hidden[ev.ID] {
-			return nil
-		}
-	case llm.Call:
-		if !ev.Hosted && r.s.owns(ev.Name) {
-			return nil
-		}
-	case llm.Finish:
-		return nil
-	case llm.TextDelta:
-		if ev.Text != "" && r.s.said && !r.said {
-			ev.Text = roundBreak + ev.Text
-		}
-		r.said = r.said || ev.Text != ""
-		return r.each(ev)
-	}
-	return r.each(ev)
 }

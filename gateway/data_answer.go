@@ -1,0 +1,54 @@
+package gateway
+
+import "github.com/toolpost/toolpost/llm"
+
+// dataAnswer passes on an answer of a model that may have to be asked again before it says all. Where the client wants data
+// that match a schema, what the model says before that is no part of them: so the answer is held from its first text on until
+// it is known what becomes of it. Once a call for the client is passed on, nothing is held any more, because then the answer
+// is not the data.
+type dataAnswer struct {
+	wanted bool // the client wants data
+	each   func(llm.Event) error
+	held   []llm.Event
+}
+
+// show passes an event on to the client, or holds it.
+func (d *dataAnswer) show(ev llm.Event) error {
+	if !d.wanted {
+		return d.each(ev)
+	}
+	switch ev.(type) {
+	case llm.CallStart, llm.Call, llm.InvalidCall:
+		if err := d.release(true); err != nil {
+			return err
+		}
+		d.wanted = false
+	case llm.TextDelta:
+		d.held = append(d.held, ev)
+		return nil
+	}
+	if len(d.held) > 0 {
+		d.held = append(d.held, ev)
+		return nil
+	}
+	return d.each(ev)
+}
+
+// release passes on what is held, with its text or, if the model is asked again, without.
+func (d *dataAnswer) release(text bool) error {
+	held := d.held
+	d.held = nil
+	left := false // a text was left out, so its end is too
+	for _, ev := range held {
+		_, ends := ev.(llm.PartEnd)
+		if _, is := ev.(llm.TextDelta); !text && (is || left && ends) {
+			left = is
+			continue
+		}
+		left = false
+		if err := d.each(ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
