@@ -322,20 +322,8 @@ func (s *serving) owns(name string) bool {
 
 // after goes on from an answer of the model, and reports whether it was the last.
 func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, err error) {
-	resp := r.answer.Response()
-	own, theirs := s.split(&resp.Message)
+	resp, own, theirs := s.answerOf(r)
 	finish := resp.Finish
-	if r.cut && len(own)+len(theirs) == 0 && finish.Reason == llm.ToolCalls {
-		finish.Reason, finish.Raw = llm.Length, ""
-	}
-	s.usage = s.usage.Add(finish.Usage)
-	s.x.usage = s.usage // also if it does not come to an end
-	if why := s.unwanted(finish); len(own) > 0 && why != "" {
-		for _, c := range own {
-			s.notRun(c, why)
-		}
-		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
-	}
 	if err := r.data.release(len(own) == 0 || len(theirs) > 0); err != nil {
 		return true, err
 	}
@@ -371,6 +359,24 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 		s.x.repeat.answered = err == nil
 	}
 	return true, err
+}
+
+// answerOf returns an answer of the model, with the calls that the gateway is to run and those that the client is.
+func (s *serving) answerOf(r *servedRound) (resp *llm.Response, own, theirs []llm.Call) {
+	resp = r.answer.Response()
+	own, theirs = s.split(&resp.Message)
+	if r.cut && len(own)+len(theirs) == 0 && resp.Finish.Reason == llm.ToolCalls {
+		resp.Finish.Reason, resp.Finish.Raw = llm.Length, ""
+	}
+	s.usage = s.usage.Add(resp.Finish.Usage)
+	s.x.usage = s.usage // also if it does not come to an end
+	if why := s.unwanted(resp.Finish); len(own) > 0 && why != "" {
+		for _, c := range own {
+			s.notRun(c, why)
+		}
+		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
+	}
+	return resp, own, theirs
 }
 
 // unwanted says why no call of an answer is run, "" if they are.
