@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
+
+// quoted reports whether what stands here is quoted in prose: an odd number
+// of backticks stands before it on its line, or the line begins with the sign
+// of a quotation.
+func (m *machine) quoted() bool {
+	if m.buf[m.pos] == '`' {
+		return false
+	}
+	line := m.lately()
+	if m.offset() < m.shownTo || m.inComment(line) || m.inResult(line) || m.mayBeShown(line) && inShown(line) {
+		return true
+	}
+	if len(line) == 0 || line[len(line)-1] == '\n' {
+		return false
+	}
+	ticks := bytes.IndexByte(line, '`') >= 0
+	if !ticks && bytes.IndexByte(line, '>') < 0 {
+		return false
+	}
+	line = lastLine(line)
+	if quote := bytes.TrimLeft(line, " "); len(quote) > 0 && quote[0] == '>' {
+		return true
+	}
+	return ticks && inTicks(line)
+}
+
+// inTicks reports whether a line ends in inline code: as many backticks as began
+// it end it. Three or more are a fence.
+func inTicks(line []byte) bool {
+	open := 0
+	for i := bytes.IndexByte(line, '`'); i >= 0; i = bytes.IndexByte(line, '`') {
+		n := 1
+		for i+n < len(line) && line[i+n] == '`' {
+			n++
+		}
+		switch {
+		case open == 0 && n < 3:
+			open = n
+		case open == n:
+			open = 0
+		}
+		line = line[i+n:]
+	}
+	return open > 0
+}
+
+// inComment reports whether the text before ends in a comment of HTML that is
+// still open.
+func (m *machine) inComment(before []byte) bool {
+	if bytes.IndexByte(before, '!') < 0 { // most text
+		return false
+	}
+	open := bytes.LastIndex(before, []byte("<!--"))
+	return open >= 0 && !bytes.Contains(before[open:], []byte("-->"))
+}
+
+// isShowing reports whether something is shown in the element word of a document.
+func isShowing(word []byte) bool {
+	switch string(word) {
+	case "pre", "code", "samp", "kbd", "blockquote", "details", "textarea", "xmp", "script", "result", "example":
+		return true
+	}
+	return false
+}
+
+// mayBeShown reports whether a tag of an element in which something is shown
+// stands in the text before. Text that was looked at is not looked at again.
+func (m *machine) mayBeShown(before []byte) bool {
+	start := m.offset() - len(before)
+	from := min(m.offset(), max(start, m.showing.to-len("</blockquote>"))) // a try that failed may have been further
+	for i, p := 0, before[from-start:]; ; p = p[i+1:] {
+		if i = bytes.IndexByte(p, '<'); i < 0 {
+			break
+		}
+		word := bytes.TrimPrefix(p[i+1:], []byte{'/'})
+		if len(word) == 0 || !isLetter(word[0]) { // most of them
+			continue
+		}
+		if n := bytes.IndexByte(word[:min(len(word), len("blockquote>"))], '>'); n > 0 && isShowing(word[:n]) {
+			m.showing.at = m.offset() - len(p) + i
+		}
+	}
+	m.showing.to = max(m.showing.to, m.offset())
+	return m.showing.at >= start
+}
+
+// showing is where tags of elements were found in which something is shown.
+type showing struct {
+	to int // offset up to which the text has been looked at
+	at int // offset of the last tag; less than that of any text if there is none
+}
+
+// inShown reports whether the text before ends in an element in which something
+// is shown.
+func inShown(before []byte) bool {
+	closed := 0 // end tags behind here
+	for i := bytes.LastIndexByte(before, '<'); i >= 0; i = bytes.LastIndexByte(before[:i], '<') {
+		tag := before[i+1:]
+		if len(tag) == 0 || tag[0] != '/' && !isLetter(tag[0]) { // most of them
+			continue
+		}
+		word, ends := bytes.CutPrefix(tag, []byte{'/'})
+		n := bytes.IndexByte(word[:min(len(word), len("blockquote>"))], '>')
+		switch {
+		case n < 0 || !isShowing(word[:n]):
+		case ends:
+			closed++
+		case closed == 0:
+			return true
+		default:
+			closed--
+		}
+	}
+	return false
+}
+
+// inResult reports whether the text before ends with what a model writes when
+// it begins to invent the result of a call.
+func (m *machine) inResult(before []byte) bool {
+	before = bytes.TrimRight(before, " \t\r\n")
+	if len(before) == 0 {
+		return false
+	}
+	switch before[len(before)-1] {
+	case '>':
+	case ':', '*': // a label has its line for itself
+		before = bytes.Trim(lastLine(before), "* \t")
+		return slices.ContainsFunc(m.lex.results, func(s string) bool { return string(before) == s })
+	default:
+		return false
+	}
+	return slices.ContainsFunc(m.lex.results, func(s string) bool { return bytes.HasSuffix(before, []byte(s)) })
+}
+
+// inQuotes reports whether the marker that stands here follows a quotation mark
+// in a sentence.
+func (m *machine) inQuotes() bool {
+	line := lastLine(m.lately())
+	said, ok := bytes.CutSuffix(line, []byte{'"'})
+	for _, open := range [...]string{"'", "“", "„", "«", "「"} {
+		if !ok {
+			said, ok = bytes.CutSuffix(line, []byte(open))
+		}
+	}
+	words := bytes.TrimRight(said, ", ")
+	return ok && len(words) > 0 && len(words) < len(said) && (isLetter(words[len(words)-1]) || words[len(words)-1] >= utf8.RuneSelf)
+}
