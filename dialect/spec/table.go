@@ -2,8 +2,6 @@ package spec
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -37,8 +35,9 @@ const (
 // have written the same text, the earlier row counts, so the more common dialect
 // stands first. The markers of all rows are read in every answer: a call of one
 // dialect between the markers of a related one is still a call.
-func Builtin() []Dialect { return slices.Clone(table) }
+func Builtin() []Dialect { return slices.Concat(table, taught) }
 
+// table are the dialects that models were trained to write.
 var table = []Dialect{
 	{
 		Name: "hermes_json", Title: "JSON in <tool_call>", Form: JSONCall,
@@ -764,138 +763,6 @@ var table = []Dialect{
 		Results: Results{Role: llm.RoleTool, Each: "<|observation|>\n$text"},
 		Tells:   []Tell{{Order: 17, All: []string{"<|observation|>"}}},
 	},
-	{
-		Name: "qwen_agent", Title: "✿FUNCTION✿ and ✿ARGS✿", Form: LineCall, NamedCode: true,
-		Models:  "Qwen1.5 and Qwen2 with Qwen-Agent",
-		Call:    []Pair{{"✿FUNCTION✿:", ""}, {"✿FUNCTION✿：", ""}, {"✿FUNCTION✿", ""}},
-		Sep:     []string{"✿ARGS✿:", "✿ARGS✿：", "✿ARGS✿"},
-		Drop:    []string{"✿RESULT✿:", "✿RETURN✿:", "✿RESULT✿：", "✿RETURN✿：", "✿RESULT✿", "✿RETURN✿"},
-		Write:   Writing{Think: thinkLines, Lead: "\n", Call: "✿FUNCTION✿: $name\n✿ARGS✿: $args\n", Close: "✿RESULT✿:"},
-		Results: Results{Role: llm.RoleUser, Each: "✿RESULT✿: $text", Sep: "\n", Stop: []string{"✿RESULT✿", "✿RETURN✿"}},
-		Tells:   []Tell{{All: []string{"✿FUNCTION✿"}}},
-	},
-	{
-		Name: "react", Title: "Action: and Action Input:", Form: LineCall, PlainArgs: true,
-		Models: "instruct models before 2024, Yi, Baichuan, Qwen 1",
-		Call:   []Pair{{"Action:", ""}},
-		Sep:    []string{"Action Input:"},
-		Think:  []Pair{{"Thought:", ""}}, Bare: true,
-		Write: Writing{Think: Pair{"Thought: ", "\n"}, Lead: "\n", Call: "Action: $name\nAction Input: $args", Sep: "\n"},
-		Results: Results{
-			Role: llm.RoleUser, Each: "Observation: $text", Sep: "\n", Guard: []string{"Observation:"},
-			Stop: []string{"Observation:"},
-		},
-		Tells: []Tell{{Order: 16, All: []string{"Action Input:"}}},
-	},
-	{
-		Name: "labelled", Title: "Calling tool: and Arguments:", Form: LineCall,
-		Models: "instruct models that were never taught to call",
-		Call: openLabels(
-			"Calling tool", "Calling function", "Calling", "Tool call", "Function call", "Tool", "Function", "Tool name",
-			"Function name", "Using tool", "Name", "Call", "工具", "函数", "工具名称", "函数名称", "调用工具", "调用函数",
-		),
-		Sep: labels(
-			"Arguments", "Parameters", "Args", "Input", "Params", "Tool input", "Tool args", "Tool arguments", "Tool parameters",
-			"Function arguments", "Function parameters", "With arguments", "参数", "输入",
-		),
-		Bare:    true,
-		Write:   Writing{Think: thinkLines, Lead: "\n", Call: "Calling tool: $name\nArguments: $args", Sep: "\n"},
-		Results: Results{Role: llm.RoleUser, Each: "Result: $text", Sep: "\n", Guard: []string{"Result:"}},
-		Tells:   []Tell{{Order: 19, All: []string{"Calling tool:", "Arguments:"}}},
-	},
-	{
-		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
-		Models: "Claude 2 prompts and models that imitate them",
-		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}, {"<use_mcp_tool>", "</use_mcp_tool>"}},
-		Tags: Tags{
-			Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"},
-			Spaces: []string{"antml"},
-		},
-		Think: []Pair{thought, {"<scratchpad>", "</scratchpad>"}},
-		Write: Writing{
-			Think: oldThink, Lead: "\n", Open: "<function_calls>\n", Call: "<invoke name=\"$name\">\n$args</invoke>\n",
-			Close: "</function_calls>", Body: ParamsBody, Param: "<parameter name=\"$key\">$value</parameter>\n",
-		},
-		Results: Results{
-			Role: llm.RoleUser, Open: "<function_results>\n",
-			Each: "<result>\n<tool_name>$name</tool_name>\n<stdout>\n$text\n</stdout>\n</result>\n", Close: "</function_results>",
-			Stop: []string{"<function_results>"},
-		},
-		Tells: []Tell{{Order: 7, All: []string{"<function_calls>", "<invoke"}}},
-	},
-	{
-		Name: "xml_tagname", Title: "the tool's name as an element", Form: TagCall,
-		Models: "Cline, Roo Code, morph; emulation",
-		Tags:   Tags{Call: Pair{"<%s>", "</%s>"}, Param: Pair{"<%s>", "</%s>"}},
-		Think:  []Pair{thought}, Bare: true, Text: Trimmed,
-		Write: Writing{
-			Think: oldThink, Lead: "\n", Call: "<$name>\n$args</$name>", Sep: "\n", Body: ParamsBody, Param: "<$key>$value</$key>\n",
-			Node: "<$key>\n$value</$key>\n", Item: "=", Entities: true,
-		},
-	},
-	{
-		Name: "yaml_tagname", Title: "YAML in an element named after the tool", Form: TagCall,
-		Models: "models whose prompt asks for YAML",
-		Tags:   Tags{Call: Pair{"<%s>", "</%s>"}},
-		Think:  []Pair{thought}, Bare: true,
-		Write: Writing{Think: oldThink, Lead: "\n", Call: "<$name>\n$args</$name>", Sep: "\n", Body: YAMLBody},
-	},
-	{
-		Name: "json_fence", Title: "a fenced JSON object", Form: JSONCall,
-		Models:  "any model that was told to",
-		Wrap:    []Pair{{"```json", "```"}, {"```", "```"}},
-		NameKey: "tool", ArgsKey: "arguments", Bare: true,
-		Write: Writing{Think: thinkLines, Lead: "\n", Call: "```json\n{\"tool\": \"$name\", \"arguments\": $args}\n```", Sep: "\n\n"},
-	},
-	{
-		Name: "envelope", Title: "one JSON object as the whole answer", Form: JSONCall,
-		Models:  "any model whose host holds it to a schema",
-		NameKey: "toolName", ArgsKey: "input", Bare: true,
-		Write: Writing{
-			Think: thinkLines, Whole: true, Text: Pair{`{"type":"text","text":`, "}"}, Open: `{"type":"tool-calls","calls":[`,
-			Call: `{"toolName":"$name","input":$args}`, Sep: ",", Close: "]}", Tight: true,
-		},
-	},
-}
-
-// labels returns words as models write them before a colon: as they are, with
-// each word in capitals, in capitals throughout and, if there are several, in
-// small letters and as an identifier. Words that are not ASCII also come before
-// the wide colon.
-func labels(words ...string) (list []string) {
-	add := func(s string) {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
-	for _, word := range words {
-		if word[0] >= utf8.RuneSelf {
-			add(word + "：")
-			add(word + ":")
-			continue
-		}
-		add(word + ":")
-		titled := strings.Fields(word)
-		for i, w := range titled {
-			titled[i] = strings.ToUpper(w[:1]) + w[1:]
-		}
-		add(strings.Join(titled, " ") + ":")
-		add(strings.ToUpper(word) + ":")
-		if len(titled) > 1 { // one word in small letters is a key of data
-			add(strings.ToLower(word) + ":")
-			add(strings.ReplaceAll(strings.ToLower(word), " ", "_") + ":")
-			add(strings.ReplaceAll(strings.ToUpper(word), " ", "_") + ":")
-		}
-	}
-	return list
-}
-
-// openLabels returns labels that nothing closes.
-func openLabels(words ...string) (list []Pair) {
-	for _, label := range labels(words...) {
-		list = append(list, Pair{Open: label})
-	}
-	return list
 }
 
 // dsml is the markup of DeepSeek V3.2 and V4, which differ in one word.
