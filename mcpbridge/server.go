@@ -135,7 +135,7 @@ func (s ServerConfig) check() error {
 func (s ServerConfig) checkCommand() error {
 	switch {
 	case s.Command == "":
-		return errors.New("a stdio server needs a command, another one a url")
+		return errors.New("a stdio server needs a command, another one a url: write {command: PROGRAM} or {url: https://HOST/mcp}")
 	case s.URL != "" || len(s.Headers) > 0:
 		return errors.New("a stdio server has no url and no headers")
 	}

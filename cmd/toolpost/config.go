@@ -602,7 +602,7 @@ func (p providerConfig) problems(name string, wrong func(setting, format string,
 		vendors = append(vendors, v.Name)
 	}
 	if p.Like != "" && !slices.Contains(vendors, p.Like) {
-		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, didYouMean(p.Like, vendors))
+		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(didYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
 	}
 	if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,20 +166,38 @@ var durations = reflect.TypeFor[time.Duration]()
 
 // noWhole says why a number cannot stand for a whole number or a duration; "" if it may.
 func noWhole(n ast.Node, t reflect.Type, value string) string {
+	number, err := strconv.ParseFloat(value, 64)
+	written := numberLike.MatchString(value)
 	switch kind := n.Type(); {
+	case kind == ast.SequenceType || kind == ast.MappingType || kind == ast.MappingValueType:
+		if t == durations {
+			return "a duration like 90s or 10m is expected, and this is a list or has settings of its own"
+		}
+		return "a whole number is expected, and this is a list or has settings of its own"
+	case t == durations && written && err == nil && number != 0:
+		return noDuration(value)
 	case t == durations && (kind == ast.FloatType || kind == ast.IntegerType && value != "0"):
 		return noDuration(value)
+	case t != durations && written && (err != nil || math.Abs(number) >= math.MaxInt64):
+		return fmt.Sprintf("%q is too large a number; write a smaller one, in digits", value)
+	case t != durations && written && strings.ContainsAny(value, "eE") && number == math.Trunc(number):
+		return fmt.Sprintf("%q is not a whole number in digits; write %.0f", value, number)
 	case kind == ast.FloatType:
 		return fmt.Sprintf("%q is not a whole number", value)
 	}
 	return ""
 }
 
+// numberLike is what somebody means as a number.
+var numberLike = regexp.MustCompile(`^[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
+
 // noDuration says that a number is no duration, and which one it probably is.
 func noDuration(value string) string {
 	text := fmt.Sprintf("%q is not a duration like 90s or 10m", value)
 	if _, err := time.ParseDuration(value + "s"); err == nil {
 		text += ": it has no unit; write " + value + "s for seconds"
+	} else if n, err := strconv.ParseFloat(value, 64); err == nil && math.Abs(n) < 1e9 {
+		text += ": it has no unit; write " + strconv.FormatFloat(n, 'f', -1, 64) + "s for seconds"
 	}
 	return text
 }
