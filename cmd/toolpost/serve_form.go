@@ -166,21 +166,35 @@ var durations = reflect.TypeFor[time.Duration]()
 
 // noWhole says why a number cannot stand for a whole number or a duration; "" if it may.
 func noWhole(n ast.Node, t reflect.Type, value string) string {
+	what, why := "a whole number", noInteger
+	if t == durations {
+		what, why = "a duration like 90s or 10m", unitless
+	}
+	switch kind := n.Type(); kind {
+	case ast.SequenceType, ast.MappingType, ast.MappingValueType:
+		return what + " is expected, and this is a list or has settings of its own"
+	default:
+		return why(kind, value)
+	}
+}
+
+// unitless says that a number is no duration; "" if it may stand for one, as 0 does.
+func unitless(kind ast.NodeType, value string) string {
+	number, err := strconv.ParseFloat(value, 64)
+	if numberLike.MatchString(value) && err == nil && number != 0 || kind == ast.FloatType || kind == ast.IntegerType && value != "0" {
+		return noDuration(value)
+	}
+	return ""
+}
+
+// noInteger says why a number is not a whole one; "" if it may be.
+func noInteger(kind ast.NodeType, value string) string {
 	number, err := strconv.ParseFloat(value, 64)
 	written := numberLike.MatchString(value)
-	switch kind := n.Type(); {
-	case kind == ast.SequenceType || kind == ast.MappingType || kind == ast.MappingValueType:
-		if t == durations {
-			return "a duration like 90s or 10m is expected, and this is a list or has settings of its own"
-		}
-		return "a whole number is expected, and this is a list or has settings of its own"
-	case t == durations && written && err == nil && number != 0:
-		return noDuration(value)
-	case t == durations && (kind == ast.FloatType || kind == ast.IntegerType && value != "0"):
-		return noDuration(value)
-	case t != durations && written && (err != nil || math.Abs(number) >= math.MaxInt64):
+	switch {
+	case written && (err != nil || math.Abs(number) >= math.MaxInt64):
 		return fmt.Sprintf("%q is too large a number; write a smaller one, in digits", value)
-	case t != durations && written && strings.ContainsAny(value, "eE") && number == math.Trunc(number):
+	case written && strings.ContainsAny(value, "eE") && number == math.Trunc(number):
 		return fmt.Sprintf("%q is not a whole number in digits; write %.0f", value, number)
 	case kind == ast.FloatType:
 		return fmt.Sprintf("%q is not a whole number", value)
