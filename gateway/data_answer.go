@@ -4,7 +4,7 @@ import "github.com/toolpost/toolpost/llm"
 
 // dataAnswer passes on an answer of a model that may have to be asked again before it says all. Where the client wants data
 // that match a schema, what the model says before that is no part of them: so the answer is held from its first text on until
-// it is known what becomes of it. Once a call for the client is passed on, nothing is held any more, because then the answer
+// it is known what becomes of it. Once there is a call for the client, nothing is held any more, because then the answer
 // is not the data.
 type dataAnswer struct {
 	wanted bool // the client wants data
@@ -17,17 +17,14 @@ func (d *dataAnswer) show(ev llm.Event) error {
 	if !d.wanted {
 		return d.each(ev)
 	}
-	switch ev.(type) {
-	case llm.CallStart, llm.Call, llm.InvalidCall:
+	_, text := ev.(llm.TextDelta)
+	if c, ok := ev.(llm.Call); ok && !c.Hosted { // one that the vendor ran is part of the way to the data
+		d.wanted = false
 		if err := d.release(true); err != nil {
 			return err
 		}
-		d.wanted = false
-	case llm.TextDelta:
-		d.held = append(d.held, ev)
-		return nil
 	}
-	if len(d.held) > 0 {
+	if d.wanted && (text || len(d.held) > 0) {
 		d.held = append(d.held, ev)
 		return nil
 	}
@@ -45,7 +42,9 @@ func (d *dataAnswer) release(text bool) error {
 			left = is
 			continue
 		}
-		left = false
+		if _, aside := ev.(llm.Warning); !aside {
+			left = false
+		}
 		if err := d.each(ev); err != nil {
 			return err
 		}

@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net/textproto"
 	"net/url"
 	"regexp"
@@ -24,92 +27,145 @@ func formBoundary(mediaType string) (boundary string, is bool) {
 // maxParts bounds the parts of a form.
 const maxParts = 1000
 
-// form reads a form and returns the model that it names, and the same form with another one. It tells each of the other fields.
-// What programs read in different ways is refused: the model and the fields that are checked must be those that the vendor reads.
-func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, err error) {
+// form reads a form and returns the model that it names, and the same form with another one and of another media type: what stands between
+// its parts is chosen anew, so that nobody finds parts in it that were not found here. It tells each of the other fields.
+// What programs read in different ways is refused, or written in one way: the model and the fields that are checked must be those that the vendor reads.
+func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
 	if boundary == "" {
-		return "", nil, invalid("the form has no boundary")
+		return "", nil, "", invalid("the form has no boundary")
 	}
 	src := multipart.NewReader(bytes.NewReader(body), boundary)
 	var b bytes.Buffer
 	dst := multipart.NewWriter(&b)
-	if err := dst.SetBoundary(boundary); err != nil {
-		return "", nil, invalid("the form cannot be read: %w", err)
-	}
 	named := false
 	for n := 1; ; n++ {
-		part, err := src.NextRawPart()
+		f, err := nextField(src, n)
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil || n > maxParts {
-			return "", nil, invalid("the form cannot be read, or has more than %d parts", maxParts)
-		}
-		value, err := io.ReadAll(part)
 		if err != nil {
-			return "", nil, invalid("the form cannot be read: %w", err)
+			return "", nil, "", err
 		}
-		name, file, err := fieldName(part.Header)
 		switch {
-		case err != nil:
-			return "", nil, invalid("part %d of the form: %w", n, err)
-		case meansModel(name):
-			if named || name != "model" || file {
-				return "", nil, invalid("part %d of the form: it names the model more than once, or as no plain field: send one field, with the name model", n)
+		case meansModel(f.name):
+			if named || f.name != "model" || f.file {
+				return "", nil, "", invalid("part %d of the form: it names the model more than once, or as no plain field: send one field, with the name model", n)
 			}
-			named, model, value = true, string(value), []byte(rename)
-		case !file:
-			if err := each([]byte(strings.TrimSuffix(name, "[]")), fieldValue(value)); err != nil {
-				return "", nil, err
+			named, model, f.value = true, string(f.value), []byte(rename)
+		case !f.file || f.nameless:
+			if err := each([]byte(strings.TrimSuffix(f.name, "[]")), fieldValue(f.value)); err != nil {
+				return "", nil, "", err
 			}
 		}
-		w, err := dst.CreatePart(part.Header)
+		w, err := dst.CreatePart(f.header)
 		if err != nil {
-			return "", nil, err
+			return "", nil, "", err
 		}
-		w.Write(value)
+		w.Write(f.value)
 	}
 	if err := dst.Close(); err != nil {
-		return "", nil, err
+		return "", nil, "", err
 	}
-	return model, b.Bytes(), nil
+	return model, b.Bytes(), dst.FormDataContentType(), nil
+}
+
+// field is a part of a form.
+type field struct {
+	header   textproto.MIMEHeader
+	name     string
+	file     bool
+	nameless bool // a file without a name, which some programs take for a field
+	value    []byte
+}
+
+// nextField reads the next part of a form, the one of that number; the error is io.EOF after the last.
+func nextField(src *multipart.Reader, n int) (f field, err error) {
+	part, err := src.NextRawPart()
+	if errors.Is(err, io.EOF) {
+		return f, io.EOF
+	}
+	if err != nil || n > maxParts {
+		return f, invalid("the form cannot be read, or has more than %d parts", maxParts)
+	}
+	value, err := io.ReadAll(part)
+	if err != nil {
+		return f, invalid("the form cannot be read: %w", err)
+	}
+	if f, err = readField(part.Header, value); err != nil {
+		return f, invalid("part %d of the form: %w", n, err)
+	}
+	return f, nil
+}
+
+// readField reads a part of a form. What of its headers could be read in another way is written anew in them.
+func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
+	said := h["Content-Disposition"]
+	if len(said) != 1 {
+		return f, errors.New("it needs one header Content-Disposition: form-data; name=\"...\"")
+	}
+	kind, params, err := mime.ParseMediaType(said[0])
+	if err != nil || kind != "form-data" || params["name"] == "" {
+		return f, errors.New("its header Content-Disposition cannot be read: write form-data; name=\"...\"")
+	}
+	f = field{header: h, name: params["name"], value: value}
+	names := fieldNames.FindAllStringIndex(said[0], -1)
+	if strings.ContainsAny(f.name, "\\\"") || strings.ContainsFunc(f.name, unicode.IsControl) || !nameAsItIs(said[0], f.name, names) {
+		return f, errors.New("its name has a backslash, a quote or a control character, or is written in an encoding: programs read such names in different ways; write name=\"...\" with the name as it is")
+	}
+	var called string
+	called, f.file = params["filename"]
+	f.nameless = f.file && called == ""
+	if f.file && len(names) > 1 {
+		h.Set("Content-Disposition", `form-data; name="`+f.name+`"; filename="`+unambiguous.Replace(called)+`"`)
+	} else if len(names) > 1 {
+		return f, errors.New("its header Content-Disposition seems to have two names: programs read that in different ways; write name=\"...\" once")
+	}
+	if !f.file {
+		f.value, err = decoded(h, value)
+	}
+	return f, err
 }
 
 // fieldNames finds what a program might take for the name of a field, wherever it thinks that a quoted text ends.
 var fieldNames = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])name\*?[ \t]*=`)
 
-// fieldName returns the name of a part of a form, and whether it is a file. The name must stand there once and as it is: some programs
-// take a backslash for the beginning of an escape, others for a character, and some decode name*= where others do not know it.
-func fieldName(h textproto.MIMEHeader) (name string, file bool, err error) {
-	said := h["Content-Disposition"]
-	if len(said) != 1 {
-		return "", false, errors.New("it needs one header Content-Disposition: form-data; name=\"...\"")
+// unambiguous makes the name of a file one in which nobody finds the name of a field.
+var unambiguous = strings.NewReplacer("=", "_", `"`, "_", `\`, "_", "\r", "_", "\n", "_")
+
+// nameAsItIs reports whether a header has the name of the field as it is: some programs take a backslash for the beginning of an escape, others for
+// a character, and some decode name*= where others do not know it.
+func nameAsItIs(said, name string, names [][]int) bool {
+	found := false
+	for _, at := range names {
+		if strings.Contains(said[at[0]:at[1]], "*") {
+			return false
+		}
+		rest := strings.TrimLeft(said[at[1]:], " \t")
+		found = found || strings.HasPrefix(rest, `"`+name+`"`) || strings.HasPrefix(rest, name)
 	}
-	kind, params, err := mime.ParseMediaType(said[0])
-	name = params["name"]
-	switch {
-	case err != nil || kind != "form-data" || name == "":
-		return "", false, errors.New("its header Content-Disposition cannot be read: write form-data; name=\"...\"")
-	case strings.ContainsAny(name, "\\\"") || strings.ContainsFunc(name, unicode.IsControl) || !nameAsItIs(said[0], name):
-		return "", false, errors.New("its name has a backslash, a quote or a control character, or is written in an encoding: programs read such names in different ways; write name=\"...\" with the name as it is")
-	case len(fieldNames.FindAllStringIndex(said[0], 2)) > 1:
-		return "", false, errors.New("its header Content-Disposition seems to have two names: programs read that in different ways; write name=\"...\" once, and none in the name of a file")
-	}
-	_, file = params["filename"]
-	if coding := h.Get("Content-Transfer-Encoding"); !file && coding != "" && !plainCodings[strings.ToLower(coding)] {
-		return "", false, errors.New("a field with Content-Transfer-Encoding is not taken: send its value as it is")
-	}
-	return name, file, nil
+	return found
 }
 
-// nameAsItIs reports whether a header has the name as it is.
-func nameAsItIs(said, name string) bool {
-	at := fieldNames.FindStringIndex(said)
-	if at == nil || strings.Contains(said[at[0]:at[1]], "*") {
-		return false
+// decoded returns the value of a field without the encoding that its headers say, and takes it out of them.
+func decoded(h textproto.MIMEHeader, value []byte) ([]byte, error) {
+	coding := strings.ToLower(h.Get("Content-Transfer-Encoding"))
+	var from io.Reader
+	switch {
+	case coding == "" || plainCodings[coding]:
+		return value, nil
+	case coding == "quoted-printable":
+		from = quotedprintable.NewReader(bytes.NewReader(value))
+	case coding == "base64":
+		from = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value))
+	default:
+		return nil, fmt.Errorf("the Content-Transfer-Encoding %.20q of a field is not known: send its value as it is", coding)
 	}
-	rest := strings.TrimLeft(said[at[1]:], " \t")
-	return strings.HasPrefix(rest, `"`+name+`"`) || strings.HasPrefix(rest, name)
+	h.Del("Content-Transfer-Encoding")
+	plain, err := io.ReadAll(from)
+	if err != nil {
+		return nil, fmt.Errorf("its value is not %s: %w", coding, err)
+	}
+	return plain, nil
 }
 
 // plainCodings leave a value as it is.

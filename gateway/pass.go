@@ -171,7 +171,9 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	mediaType := x.r.Header.Get("Content-Type")
-	_, isForm := formBoundary(mediaType)
+	if len(x.r.Header["Content-Type"]) > 1 {
+		return invalid("the request has several headers Content-Type")
+	}
 	if e.model == inBody {
 		if model, err = x.modelOf(mediaType, body); err != nil {
 			return err
@@ -190,18 +192,11 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	path := strings.TrimPrefix(x.r.URL.Path, e.root)
-	switch {
-	case e.model == inPath:
-		path = strings.Replace(path, "/"+model+":", "/"+to.Model()+":", 1)
-		if body, err = renamedInside(body, model, to.Model()); err != nil {
-			return err
-		}
-	case e.model == inBody && (model != "" || isForm):
-		if body, err = renamed(mediaType, body, to.Model()); err != nil {
-			return err
-		}
+	ask, err := x.forwarded(e, model, to.Model(), body)
+	if err != nil {
+		return err
 	}
+	body = ask.Body
 	ctx := httptrace.WithClientTrace(x.ctx(), x.tally.trace())
 	settle, err := x.claimPassed(e, up, to.Info(), body)
 	if err != nil {
@@ -214,7 +209,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	}
 	defer leave()
 	x.asks(up)
-	resp, err := to.Do(ctx, provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
+	resp, err := to.Do(ctx, ask)
 	if err != nil {
 		x.leftPassed(e, len(body), err)
 		return outside(err, err)
@@ -227,6 +222,23 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return outside(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
+}
+
+// forwarded is the request as the vendor gets it, with the vendor's name for the model.
+func (x *exchange) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
+	ask = provider.Forwarded{Method: x.r.Method, Path: strings.TrimPrefix(x.r.URL.Path, e.root), Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body}
+	mediaType := x.r.Header.Get("Content-Type")
+	_, isForm := formBoundary(mediaType)
+	switch {
+	case e.model == inPath:
+		ask.Path = strings.Replace(ask.Path, "/"+model+":", "/"+to+":", 1)
+		ask.Body, err = renamedInside(body, model, to)
+	case e.model == inBody && (model != "" || isForm):
+		if ask.Body, mediaType, err = renamed(mediaType, body, to); isForm {
+			ask.Header.Set("Content-Type", mediaType)
+		}
+	}
+	return ask, err
 }
 
 // leftPassed books what was sent to an endpoint that is paid for by tokens, if its answer has no end: it was read all the same.
@@ -503,7 +515,7 @@ func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, err := form(body, boundary, "", x.readMember)
+	model, _, _, err := form(body, boundary, "", x.readMember)
 	return model, err
 }
 
@@ -548,15 +560,15 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 	return append(out, text[done:]...), nil
 }
 
-// renamed returns a body that names another model, if it names one. A form is written anew in any case: what is left out of it, like a text before
-// its first part, nobody has checked.
-func renamed(mediaType string, body []byte, model string) ([]byte, error) {
+// renamed returns a body that names another model, if it names one, and its media type. A form is written anew in any case: what is left out of it,
+// like a text before its first part, nobody has checked.
+func renamed(mediaType string, body []byte, model string) ([]byte, string, error) {
 	if boundary, is := formBoundary(mediaType); is {
-		_, out, err := form(body, boundary, model, func(_, _ []byte) error { return nil })
-		return out, err
+		_, out, mediaType, err := form(body, boundary, model, func(_, _ []byte) error { return nil })
+		return out, mediaType, err
 	}
 	name := js.Get(js.Trim(body), "model")
 	at := cap(body) - cap(name) // it is a part of the body
 	out := append(make([]byte, 0, len(body)+len(model)), body[:at]...)
-	return append(js.AppendQuoted(out, model), body[at+len(name):]...), nil
+	return append(js.AppendQuoted(out, model), body[at+len(name):]...), mediaType, nil
 }

@@ -144,7 +144,7 @@ func TestForms(t *testing.T) {
 	if resp.StatusCode != 200 || r == nil {
 		t.Fatal(resp.StatusCode, body)
 	}
-	if want := strings.Replace(b.String(), "\r\n\r\nembed-1\r\n", "\r\n\r\ntext-embed-1\r\n", 1); got != want {
+	if want := strings.Replace(b.String(), "\r\n\r\nembed-1\r\n", "\r\n\r\ntext-embed-1\r\n", 1); sameBoundary(got, w.Boundary()) != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

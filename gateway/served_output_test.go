@@ -107,3 +107,36 @@ func TestReaskedDataIsAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestServedDataAfterHostedCalls: a call that the vendor ran does not make what the model says after it part of the data.
+func TestServedDataAfterHostedCalls(t *testing.T) {
+	for _, format := range []string{wire.Chat, wire.Messages, wire.Responses} {
+		for _, stream := range []bool{false, true} {
+			var n counter
+			rounds := [][]llm.Event{
+				{llm.Start{ID: "a"}, llm.CallStart{ID: "h1", Name: "web_search"}, llm.Call{ID: "h1", Name: "web_search", Args: json.RawMessage(`{"query":"x"}`), Hosted: true},
+					llm.TextDelta{Text: "Let me look."}, llm.PartEnd{}, llm.CallStart{ID: "c1", Name: "look"},
+					llm.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"what":"x"}`)}, llm.Finish{Reason: llm.ToolCalls}},
+				{llm.Start{ID: "b"}, llm.TextDelta{Text: `{"city":"Rome"}`}, llm.Finish{Reason: llm.Stop}},
+			}
+			model := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+				return func(yield func(llm.Event, error) bool) {
+					for _, ev := range rounds[min(n.n(), 1)] {
+						if !yield(ev, nil) {
+							return
+						}
+					}
+				}
+			})
+			route := to("m", "up/model")
+			route.Tools = served(reading("look", "found", &n))
+			url := serve(t, gateway.Setup{Open: func(string, gateway.Way) (llm.Model, error) { return model, nil }, Routes: []gateway.ModelRoute{route}})
+			got := ask(t, url, format, strictQuestion("m"), stream)
+			if got.err != nil {
+				t.Errorf("%s, stream=%t: %v", format, stream, got.err)
+			} else if strings.TrimSpace(got.Message.Text()) != `{"city":"Rome"}` || n.n() != 1 {
+				t.Errorf("%s, stream=%t: %q, %d runs", format, stream, got.Message.Text(), n.n())
+			}
+		}
+	}
+}
