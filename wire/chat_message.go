@@ -65,14 +65,15 @@ func (c chat) encodeMedia(e *encoder, m llm.Media) {
 	}
 	start := e.Object()
 	inner := 0
+	file := e.isOwnFile(m)
 	switch {
-	case m.Kind == llm.Image && m.ID == "":
+	case m.Kind == llm.Image && m.ID == "" && !file:
 		inner = c.openMedia(e, "image_url")
 		e.StringField("url", mediaURL(m))
-	case m.Kind == llm.Video && m.ID == "":
+	case m.Kind == llm.Video && m.ID == "" && !file:
 		inner = c.openMedia(e, "video_url")
 		e.StringField("url", mediaURL(m))
-	case m.Kind == llm.Audio && m.ID == "" && m.URL == "":
+	case m.Kind == llm.Audio && m.ID == "" && m.URL == "" && !file:
 		inner = c.openMedia(e, "input_audio")
 		e.StringField("data", base64Text(m.Data))
 		e.StringField("format", audioFormat(m.MIME))
@@ -84,7 +85,7 @@ func (c chat) encodeMedia(e *encoder, m llm.Media) {
 		} else {
 			e.StringField("file_data", mediaURL(m))
 		}
-		if m.Kind != llm.Document {
+		if m.Kind != llm.Document && !file {
 			e.lost(llm.Degraded, string(m.Kind), "the chat format can refer to it as a file only")
 		}
 	}
@@ -625,6 +626,7 @@ func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 	if kind == "file" && (!pdfBytes(m) || path.Ext(m.Name) == "") {
 		m.State = d.state([]byte(ownFile))
 	}
+	asWhatItIs(d, &m)
 	return m
 }
 

@@ -92,15 +92,29 @@ const ownFile = `{"type":"file"}`
 func pdfBytes(m llm.Media) bool { return bareType(m) == pdfType && len(m.Data) > 0 && m.ID == "" }
 
 // fileTypes are the ends of names by the type of a file.
-var fileTypes = map[string]string{pdfType: ".pdf", plainType: ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html"}
+var fileTypes = map[string]string{pdfType: ".pdf", plainType: ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html",
+	"application/json": ".json", "application/xml": ".xml", "application/zip": ".zip"}
 
 // fileName returns the name of a file. OpenAI wants one where the bytes are sent, and knows the type by it.
 func (e *encoder) fileName(m llm.Media) string {
-	end := fileTypes[bareType(m)]
-	if m.Kind != llm.Document || len(m.Data) == 0 || end == "" || e.own(m.State) != nil || path.Ext(m.Name) != "" {
+	if m.Kind != llm.Document || len(m.Data) == 0 || e.own(m.State) != nil || path.Ext(m.Name) != "" {
 		return m.Name
 	}
-	return or(m.Name, "document") + end
+	return or(m.Name, "document") + fileTypes[bareType(m)]
+}
+
+// isOwnFile reports whether a client of the same format wrote a medium as a file.
+func (e *encoder) isOwnFile(m llm.Media) bool { return string(e.own(m.State)) == ownFile }
+
+// asWhatItIs gives what was sent as a file the kind of its type: clients send images, sounds and films as files too.
+func asWhatItIs(d *decoder, m *llm.Media) {
+	family, _, _ := strings.Cut(bareType(*m), "/")
+	switch kind := llm.MediaKind(family); kind {
+	case llm.Image, llm.Audio, llm.Video:
+		if m.Kind == llm.Document {
+			m.Kind, m.State = kind, d.state([]byte(ownFile))
+		}
+	}
 }
 
 // foreignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that

@@ -43,15 +43,16 @@ func (responses) encodeMedia(e *encoder, m llm.Media) {
 		return
 	}
 	start := e.Object()
+	file := e.isOwnFile(m) && len(m.Data) > 0
 	switch {
-	case m.Kind == llm.Image:
+	case m.Kind == llm.Image && !file:
 		e.StringField("type", "input_image")
 		if m.ID != "" {
 			e.StringField("file_id", m.ID)
 		} else {
 			e.StringField("image_url", mediaURL(m))
 		}
-	case m.Kind == llm.Audio && len(m.Data) > 0:
+	case m.Kind == llm.Audio && len(m.Data) > 0 && !file:
 		e.StringField("type", "input_audio")
 		e.Key("input_audio")
 		e.Object()
@@ -69,7 +70,7 @@ func (responses) encodeMedia(e *encoder, m llm.Media) {
 		default:
 			e.StringField("file_data", mediaURL(m))
 		}
-		if m.Kind != llm.Document {
+		if m.Kind != llm.Document && !file {
 			e.lost(llm.Degraded, string(m.Kind), "the responses format can refer to it as a file only")
 		}
 	}
@@ -430,6 +431,7 @@ func (responses) decodeMedia(d *decoder, v []byte, kind llm.MediaKind) llm.Media
 	if m.ID != "" || kind == llm.Document && path.Ext(m.Name) == "" && len(m.Data) > 0 {
 		m.State = d.state([]byte(ownFile))
 	}
+	asWhatItIs(d, &m)
 	return m
 }
 
