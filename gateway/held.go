@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +26,12 @@ type heldTurn struct {
 	Results  []llm.Result      `json:"results"`  // of calls in the last message that the gateway ran
 	IDs      []string          `json:"ids"`      // of the calls of the client
 	Before   [sha256.Size]byte `json:"before"`   // all that the client had sent
+}
+
+// heldHead is the part of a turn that tells whose it is.
+type heldHead struct {
+	IDs    []string          `json:"ids"`
+	Before [sha256.Size]byte `json:"before"`
 }
 
 // heldKey is what a turn is found by.
@@ -83,34 +88,6 @@ func (x *exchange) keepTurn(key state.Hash, t heldTurn) {
 	case err != nil:
 		x.tell(forgotten(state.Turn))
 	}
-}
-
-// findTurn returns what of that which is held belongs to a message of the model: of several, the one with
-// the ids of its calls, then the one of the same conversation, then the newest.
-func findTurn(held [][]byte, before []llm.Message, m llm.Message) (heldTurn, bool) {
-	var best heldTurn
-	most := -1
-	_, ids := callsOf(m.Calls())
-	for _, value := range held { // the newest first
-		var t heldTurn
-		if json.Unmarshal(value, &t) != nil || len(t.IDs) != len(ids) {
-			continue // of another version
-		}
-		score := 0
-		if slices.Equal(t.IDs, ids) {
-			score += 2
-		}
-		if len(held) > 1 && t.Before == saidBefore(before) {
-			score++
-		}
-		if score > most {
-			best, most = t, score
-		}
-	}
-	if most < 0 {
-		return heldTurn{}, false
-	}
-	return best.with(m.Calls()), true
 }
 
 // with returns the turn with the ids that the client has for its calls, and others for the gateway's
@@ -171,13 +148,13 @@ func (t heldTurn) fits(allowed func(tool string) bool) bool {
 	return !slices.ContainsFunc(all, func(r llm.Result) bool { return !allowed(r.Name) })
 }
 
-// merge returns a conversation with all that is held for it, but for turns with results of tools that are not allowed: keys of one
+// merge returns a conversation with all that is held for it, each turn once, but for turns with results of tools that are not allowed: keys of one
 // owner need not have the same tools. The conversation is not changed.
 func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool) []llm.Message {
 	if x.store.empty(state.Turn) {
 		return messages
 	}
-	turns := x.lookUpTurns(messages)
+	turns := x.heldTurns(messages)
 	if len(turns) == 0 {
 		return messages
 	}
@@ -193,7 +170,8 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 				out = append(out, own)
 			}
 		}
-		if t, ok := findTurn(turns[i], messages[:i], m); ok && t.fits(allowed) {
+		if t, ok := turns[i]; ok && t.fits(allowed) {
+			t = t.with(m.Calls())
 			out, results = append(out, t.Messages...), t.Results
 			continue
 		}

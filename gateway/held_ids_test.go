@@ -106,7 +106,7 @@ func TestHeldLinks(t *testing.T) {
 	if linkKey(llm.Call{ID: "call_1", Name: "a"}) == linkKey(llm.Call{ID: "call_1", Name: "b"}) {
 		t.Error("two calls of a counted id have one link")
 	}
-	if _, turn := heldFor("c1", "x"); len(turn.links(state.Kept{})) != 1 {
+	if _, turn := heldFor("c1", "x"); len(turn.links(state.Kept{}, false)) != 1 {
 		t.Error("the calls of the gateway lead to a turn, too")
 	}
 }

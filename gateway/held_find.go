@@ -1,0 +1,289 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Several turns may be held for one question and call: of other conversations of the owner, of other runs, or of other places in the conversation.
+// Each is put back once, where it fits best, and never where the ids say that it belongs elsewhere.
+
+// maxMerged bounds the bytes that are put back into a conversation, the newest first.
+const maxMerged = 16 << 20
+
+// mostAlike is how many turns with the same question and calls a store keeps.
+const mostAlike = 8
+
+// keptHead is a turn that is held. All of it is read only if it is put back.
+type keptHead struct {
+	heldHead
+	key   state.Hash
+	value []byte
+	put   bool // it has its place in the conversation
+}
+
+// score tells how well a turn fits calls with some ids, behind what was said: ids count more than the conversation. It is negative if the turn belongs
+// to other calls, because the ids of both are random and not the same.
+func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
+	if len(h.IDs) != len(ids) {
+		return -1
+	}
+	for k, id := range ids {
+		if id != h.IDs[k] && drawn(id) && drawn(h.IDs[k]) {
+			return -1
+		}
+	}
+	if slices.Equal(h.IDs, ids) {
+		score += 2
+	}
+	if h.Before == said {
+		score++
+	}
+	return score
+}
+
+// heldPlace is a message with calls, for which something may be held.
+type heldPlace struct {
+	at     int
+	ids    []string
+	calls  [sha256.Size]byte
+	key    state.Hash   // of a turn that answers what the message does
+	links  []state.Hash // of its calls
+	maybe  []*keptHead  // what may belong to it, the newest first
+	scores []int        // of those
+	turn   *keptHead    // what does
+}
+
+// add adds a turn to those that may belong to the message.
+func (p *heldPlace) add(h *keptHead, said [sha256.Size]byte) {
+	if score := h.score(p.ids, said); score >= 0 {
+		p.maybe, p.scores = append(p.maybe, h), append(p.scores, score)
+	}
+}
+
+// own reports whether a turn has the ids of the message.
+func (p *heldPlace) own(h *keptHead) bool { return slices.Equal(h.IDs, p.ids) }
+
+// heldPlaces returns the messages of a conversation that have calls, and all hashes to look for.
+func heldPlaces(messages []llm.Message, optionalIDs bool) (places []*heldPlace, hashes []state.Hash) {
+	all := make(map[state.Hash]bool)
+	for i, m := range messages {
+		calls := m.Calls()
+		if m.Role != llm.RoleAssistant || len(calls) == 0 {
+			continue
+		}
+		p := &heldPlace{at: i}
+		p.calls, p.ids = callsOf(calls)
+		p.key = heldKey(askedBefore(messages[:i]), p.calls)
+		all[p.key] = true
+		for _, c := range calls[:min(len(calls), maxLinked)] {
+			if optionalIDs && !drawn(c.ID) {
+				c.ID = ""
+			}
+			p.links = append(p.links, linkKey(c))
+			all[linkKey(c)] = true
+		}
+		places = append(places, p)
+	}
+	return places, slices.Collect(maps.Keys(all))
+}
+
+// heldLookup is what was found for the messages of a conversation. Every value is read once.
+type heldLookup struct {
+	found map[state.Hash][][]byte
+	heads map[state.Hash][]*keptHead
+	links map[state.Hash][]heldLink
+	said  func() [][sha256.Size]byte // before each message
+}
+
+// turnsAt returns the turns of a key, the newest first.
+func (l *heldLookup) turnsAt(key state.Hash) []*keptHead {
+	list, known := l.heads[key]
+	if known {
+		return list
+	}
+	for _, value := range l.found[key] {
+		h := &keptHead{key: key, value: value}
+		if json.Unmarshal(value, &h.heldHead) == nil {
+			list = append(list, h)
+		}
+	}
+	l.heads[key] = list
+	return list
+}
+
+// linksAt returns the links of a key, the newest first.
+func (l *heldLookup) linksAt(key state.Hash) []heldLink {
+	list, known := l.links[key]
+	if known {
+		return list
+	}
+	for _, value := range l.found[key] {
+		var link heldLink
+		if json.Unmarshal(value, &link) == nil {
+			list = append(list, link)
+		}
+	}
+	l.links[key] = list
+	return list
+}
+
+// heldTurns finds what is held for the messages of a conversation, by their places, and tells the client of what is held and cannot be put back.
+func (x *exchange) heldTurns(messages []llm.Message) map[int]heldTurn {
+	places, hashes := heldPlaces(messages, x.Codec.Properties().OptionalCallIDs)
+	l := heldLookup{found: x.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead), links: make(map[state.Hash][]heldLink),
+		said: sync.OnceValue(func() [][sha256.Size]byte { return saidUntil(messages) })}
+	if len(l.found) == 0 {
+		return nil
+	}
+	for _, p := range places {
+		for _, h := range l.turnsAt(p.key) {
+			p.add(h, l.said()[p.at])
+		}
+	}
+	x.followLinks(&l, places)
+	assignTurns(places)
+	x.warnOfUnmerged(l.lost(places))
+	return x.readTurns(places)
+}
+
+// followLinks finds turns of messages that are not found by what they answer.
+func (x *exchange) followLinks(l *heldLookup, places []*heldPlace) {
+	led := make(map[*heldPlace]state.Hash)
+	more := make(map[state.Hash]bool)
+	for _, p := range places {
+		if slices.ContainsFunc(p.maybe, p.own) {
+			continue
+		}
+		if turn, ok := l.linked(p); ok {
+			led[p] = turn
+			if l.found[turn] == nil {
+				more[turn] = true
+			}
+		}
+	}
+	maps.Copy(l.found, x.lookUp(state.Turn, slices.Collect(maps.Keys(more))))
+	for p, turn := range led {
+		for _, h := range l.turnsAt(turn) {
+			if p.own(h) { // of alike questions, the one with these calls
+				p.add(h, l.said()[p.at])
+			}
+		}
+	}
+}
+
+// linked returns the turn to which the calls of a message lead for certain.
+func (l *heldLookup) linked(p *heldPlace) (turn state.Hash, ok bool) {
+	for k, key := range p.links {
+		if !drawn(p.ids[k]) {
+			continue
+		}
+		for _, link := range l.linksAt(key) {
+			if link.Calls == p.calls {
+				return link.Turn, true
+			}
+		}
+	}
+	return turn, false
+}
+
+// assignTurns gives each message the turn that belongs to it: first where most speaks for it, and the newest to the last.
+func assignTurns(places []*heldPlace) {
+	for score := 3; score >= 0; score-- {
+		for _, p := range slices.Backward(places) {
+			if p.turn != nil {
+				continue
+			}
+			for k, h := range p.maybe {
+				if p.scores[k] == score && !h.put {
+					p.turn, h.put = h, true
+					break
+				}
+			}
+		}
+	}
+}
+
+// lost counts the messages without a turn for which there may have been one.
+func (l *heldLookup) lost(places []*heldPlace) (lost int) {
+	put := make(map[state.Hash]bool)
+	for _, p := range places {
+		if p.turn != nil {
+			put[p.turn.key] = true
+		}
+	}
+	for _, p := range places {
+		if p.turn == nil && l.mayMiss(p, put) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// mayMiss reports whether there may have been a turn for a message that has none: one of another id is not in the conversation, there are as many alike as
+// are kept, or its calls lead to one. What stands elsewhere in the conversation is not missing.
+func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
+	random := slices.ContainsFunc(p.ids, drawn)
+	if random && slices.ContainsFunc(p.maybe, p.own) {
+		return false // the message is there twice
+	}
+	alike := l.turnsAt(p.key)
+	if !random && len(alike) >= mostAlike || slices.ContainsFunc(alike, func(h *keptHead) bool { return !h.put }) {
+		return true
+	}
+	for k, key := range p.links {
+		if slices.ContainsFunc(l.linksAt(key), func(link heldLink) bool { return drawn(p.ids[k]) || !put[link.Turn] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// readTurns reads the turns of messages, by their places, as far as there is room for them.
+func (x *exchange) readTurns(places []*heldPlace) map[int]heldTurn {
+	turns := make(map[int]heldTurn)
+	left, over := maxMerged, 0
+	for _, p := range slices.Backward(places) {
+		if p.turn == nil {
+			continue
+		}
+		if len(p.turn.value) > left {
+			over++
+			continue
+		}
+		var t heldTurn
+		if json.Unmarshal(p.turn.value, &t) == nil { // else it is of another version
+			turns[p.at] = t
+			left -= len(p.turn.value)
+		}
+	}
+	if over > 0 {
+		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client is missing in %d turns: all of it is more than %d MiB", over, maxMerged>>20)})
+		x.logUnmerged(over, "results of the gateway's tools that are held for a conversation are too long together, and are not all put back")
+	}
+	return turns
+}
+
+// warnOfUnmerged tells that results of the gateway's tools may be missing from turns of a conversation, if there are any.
+func (x *exchange) warnOfUnmerged(turns int) {
+	if turns == 0 {
+		return
+	}
+	x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client may be missing in %d turns: the conversation before these calls, or the calls, "+
+		"are not as they were, and the ids of the calls do not tell whose they are", turns)})
+	x.logUnmerged(turns, "results of the gateway's tools are held for calls of a conversation that was changed, and are not put back")
+}
+
+// logUnmerged tells the log of turns that are not put back.
+func (x *exchange) logUnmerged(turns int, why string) {
+	attrs := []slog.Attr{slog.String("id", x.id), slog.Int("turns", turns)}
+	x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, why, append(attrs, x.whose()...)...)
+}
