@@ -28,7 +28,7 @@ func (l *safeLog) Write(b []byte) (int, error) {
 }
 
 // TestUpstreamsThatAnswerWithAPage checks that an upstream which answers 200 with a page is not told as one that cannot be reached, neither to the
-// client nor in the log, that nothing of its place is told, and that a fallback answers.
+// client nor in the log, that the client is told nothing of its place or of the page, which is for the log, and that a fallback answers.
 func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -49,8 +49,8 @@ func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 				return send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"`+model+`","stream":`+stream+`,"messages":[{"role":"user","content":"hi"}]}`)
 			}
 			resp, body := ask("alone")
-			const says = "the server answered 200 with what is no answer of a model (text/html), which begins"
-			if resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, says) || strings.Contains(body, "reached") || strings.Contains(body, strings.TrimPrefix(page.URL, "http://")) {
+			const says = "the server answered 200 with what is no answer of a model (text/html); the address"
+			if resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, says) || strings.Contains(body, "reached") || strings.Contains(body, "Sign in") || strings.Contains(body, strings.TrimPrefix(page.URL, "http://")) {
 				t.Errorf("%s %s: %s %s", format, stream, resp.Status, body)
 			}
 			if resp, body := ask("backed"); resp.StatusCode != http.StatusOK {
@@ -58,7 +58,7 @@ func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 			}
 		}
 		log.mu.Lock()
-		if text := log.b.String(); !strings.Contains(text, "no answer of a model (text/html)") || !strings.Contains(text, "kind=malformed") {
+		if text := log.b.String(); !strings.Contains(text, "no answer of a model (text/html), which begins") || !strings.Contains(text, "Sign in") || !strings.Contains(text, "kind=malformed") {
 			t.Error(text)
 		}
 		log.mu.Unlock()

@@ -87,14 +87,9 @@ func unreachable(e *llm.Error) bool {
 	return e.Kind == llm.Network || errors.As(e.Err, &op) || errors.As(e.Err, &name)
 }
 
-// noAnswer reports whether something came that is no answer.
-func noAnswer(e *llm.Error) bool {
-	var came *provider.NoAnswerError
-	return errors.As(e.Err, &came)
-}
-
 // forClient returns what a client is told of an error: its own, as it is; of an upstream's, the kind,
-// the status and the words, but nothing that only the operator can mend and no place of a host.
+// the status and the words, but nothing that only the operator can mend, no place of a host, and nothing
+// of a page that came in place of an answer.
 func (x *exchange) forClient(err error) error {
 	if x.ending() {
 		return errEnding
@@ -115,8 +110,11 @@ func (x *exchange) forClient(err error) error {
 			return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusBadGateway, Err: errors.New(f.says)}
 		}
 	}
+	var came *provider.NoAnswerError
 	switch {
-	case told.Status == 0 && unreachable(told) && !noAnswer(told):
+	case errors.As(told.Err, &came):
+		told.Err = errors.New(came.Outline())
+	case told.Status == 0 && unreachable(told):
 		told.Err = errors.New("the upstream cannot be reached, or the connection to it was lost")
 		if told.Kind == llm.Timeout {
 			told.Err = errors.New("the upstream did not answer in time")

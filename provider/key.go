@@ -136,12 +136,20 @@ func hidden(err *llm.Error, key string) *llm.Error {
 	return &clean
 }
 
-// redact takes a key out of a text, in the spellings it may have there: whole,
-// and each part of one that requests are signed with.
-func redact(text, key string) string {
-	secrets := []string{key}
-	if pair, ok := parseAWSKey(key); ok {
+// secretsOf returns what must not be read of a key: all of it, and each part of one that requests are signed with.
+func secretsOf(key string) (secrets []string, signs bool) {
+	secrets = []string{key}
+	pair, signs := parseAWSKey(key)
+	if signs {
 		secrets = append(secrets, pair.secret, pair.session, pair.id)
+	}
+	return secrets, signs
+}
+
+// redact takes a key out of a text, in the spellings it may have there.
+func redact(text, key string) string {
+	secrets, signs := secretsOf(key)
+	if signs {
 		text = redactSignatures(text)
 	}
 	for _, s := range secrets {
@@ -154,4 +162,10 @@ func redact(text, key string) string {
 	}
 	clean, _ := secret.NewSet(secrets...).Strip([]byte(text), "[key]") // where only some of its characters are escaped
 	return string(clean)
+}
+
+// redactCut is redact for a text that was cut somewhere: it also takes the beginning of a key off its end.
+func redactCut(text, key string) string {
+	secrets, _ := secretsOf(key)
+	return string(secret.NewSet(secrets...).Uncut([]byte(redact(text, key))))
 }

@@ -18,12 +18,19 @@ import (
 type NoAnswerError struct {
 	Status int
 	Type   string // the media type of what came; "" if it has none
-	Start  string // of what came, in one line; "" if nothing came, or what may be the answer of a model
+	Start  string // of what came, in one line, without the key; "" if nothing came, or what may be the answer of a model
 	Empty  bool   // nothing came
 	Err    error  // of whoever tried to read it
 }
 
-func (e *NoAnswerError) Error() string {
+// Error is for who runs things: it shows how what came begins.
+func (e *NoAnswerError) Error() string { return e.says(fmt.Sprintf(", which begins %q", e.Start)) }
+
+// Outline is the error without any byte of what came. It is for those who must not read that, like the clients of a gateway: a page may
+// repeat the request, and with it a key, in ways that nobody knows.
+func (e *NoAnswerError) Outline() string { return e.says("") }
+
+func (e *NoAnswerError) says(begins string) string {
 	kind := e.Type
 	if kind == "" {
 		kind = "no media type"
@@ -31,7 +38,7 @@ func (e *NoAnswerError) Error() string {
 	if e.Empty {
 		return fmt.Sprintf("the server answered %d with an empty body (%s)", e.Status, kind)
 	}
-	return fmt.Sprintf("the server answered %d with what is no answer of a model (%s), which begins %q; the address may be wrong, or something may stand before the server", e.Status, kind, e.Start)
+	return fmt.Sprintf("the server answered %d with what is no answer of a model (%s)%s; the address may be wrong, or something may stand before the server", e.Status, kind, begins)
 }
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
@@ -74,7 +81,7 @@ func (m *Model) unlike(e *llm.Error, resp *http.Response, key string) *llm.Error
 
 // noAnswer says what a success is that begins with start; nil if it may be an answer.
 func noAnswer(resp *http.Response, start []byte, key string) *NoAnswerError {
-	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind, _, err := mime.ParseMediaType(redact(resp.Header.Get("Content-Type"), key))
 	if err != nil {
 		kind = ""
 	}
@@ -87,24 +94,8 @@ func noAnswer(resp *http.Response, start []byte, key string) *NoAnswerError {
 	case len(text) == 0 || mayBeAnswer(text):
 		return nil
 	}
-	e.Start = brief(redact(whole(string(text), key), key), maxStart)
+	e.Start = brief(redactCut(string(text), key), maxStart)
 	return e
-}
-
-// whole returns a text without the beginning of a key at its end: what is cut there is not known for one.
-func whole(text, key string) string {
-	secrets := []string{key}
-	if pair, ok := parseAWSKey(key); ok {
-		secrets = append(secrets, pair.secret, pair.session, pair.id)
-	}
-	for _, s := range secrets {
-		for n := min(len(s), len(text)); n > 2; n-- {
-			if strings.HasSuffix(text, s[:n]) {
-				return text[:len(text)-n]
-			}
-		}
-	}
-	return text
 }
 
 // mayBeAnswer reports whether a text begins like JSON, like events, or like what no text is.

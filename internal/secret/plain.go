@@ -240,3 +240,40 @@ func wrapped(text []byte, part stretch) bool {
 	}
 	return false
 }
+
+// leastCut is the length from which on the end of a text is taken for the beginning of a secret: shorter ones are there by chance, and
+// tell nothing.
+const leastCut = 3
+
+// longestEscape bounds the escape of one character, in bytes.
+const longestEscape = 16
+
+// Uncut returns a text that was cut without what may be the beginning of a secret at its end, in any spelling that Strip knows a whole one
+// by. The cut may also have gone through the escape of a character.
+func (s *Set) Uncut(text []byte) []byte {
+	if s == nil || len(s.forms) == 0 {
+		return text
+	}
+	least := s.uncut(text)
+	for i := max(0, len(text)-longestEscape); i < len(text); i++ {
+		if special[text[i]] {
+			if n := s.uncut(text[:i]); n < i {
+				least = min(least, n)
+			}
+		}
+	}
+	return text[:least]
+}
+
+// uncut is the length of text without the beginning of a secret at its end.
+func (s *Set) uncut(text []byte) int {
+	least := len(text)
+	if n := s.Held(text); n >= leastCut {
+		least -= n
+	}
+	p := plainOf(text, true)
+	if n := s.Held(p.bytes); n >= leastCut {
+		least = min(least, p.at[len(p.at)-n])
+	}
+	return least
+}
