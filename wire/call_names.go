@@ -122,10 +122,11 @@ func (a *answer) mayGoOn(p *pending) bool {
 	return p.name == "" || !a.c.offered(p.name) && a.goesOn(p.name)
 }
 
-// full reports whether a piece with a name cannot be one of a call: its arguments are whole, and the piece has more or the name
-// is whole, too.
-func (a *answer) full(p *pending) bool {
-	return (p.name != "" && !p.naming || a.adds) && p.whole()
+// full reports whether a piece with a name cannot be one of a call: its arguments are whole, and the piece has more, or the name
+// is whole, too, or the piece has all of another and the call had its name before them. A server that gives ids, or counts, tells the last by these.
+func (a *answer) full(p *pending, index int, name string) bool {
+	next := p.name != "" && (!p.naming || !p.lateName && p.name != name && p.said == "" && index <= 0 && a.c.offered(name))
+	return (next || a.adds) && p.whole()
 }
 
 // sameCall reports whether a piece with that index, no id and a name belongs to a call that has a name. It is the next call of

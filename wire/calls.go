@@ -23,6 +23,7 @@ type pending struct {
 	open     bool  // args are a JSON string that still lacks its end
 	started  bool  // CallStart was sent
 	naming   bool  // more of the name may come
+	lateName bool  // the name began behind arguments
 	waits    bool  // CallStart waits for the rest of the name, or of that of an earlier call
 	long     bool  // the name is longer than there is room for
 	misnamed bool  // a piece of it had another name
@@ -55,6 +56,7 @@ func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
 	switch {
 	case name == "":
 	case p.name == "":
+		p.lateName = p.args.Len() > 0
 		a.name(p, name)
 	default:
 		a.rename(p, name)
@@ -89,7 +91,7 @@ func (a *answer) find(index int, id, name string) *pending {
 			}
 			p.index = index
 		}
-		if name != "" && (p.done || a.full(p) || p.name != "" && !a.sameCall(p, index, name)) {
+		if name != "" && (p.done || a.full(p, index, name) || p.name != "" && !a.sameCall(p, index, name)) {
 			return nil // the next call of a server that sends neither id nor index
 		}
 		return p
@@ -145,7 +147,7 @@ func (a *answer) findLate(index int, id, name string) *pending {
 		}
 		return nil
 	case p.said == "":
-		if name != "" && (a.full(p) || p.name != "" && !a.lateID(p, index, name)) {
+		if name != "" && (a.full(p, index, name) || p.name != "" && !a.lateID(p, index, name)) {
 			return nil // the next call
 		}
 		if p.said = id; !p.started {
