@@ -294,7 +294,7 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	c.turn = &heldTurn{of: &one.turn, reads: t.Effects.Has(tool.ReadOnly)}
+	c.turn = &heldTurn{of: &one.turn, reads: t.Effects.Has(tool.ReadOnly), life: one.ctx, cancel: cancel}
 	c.turn.take(ctx)
 	defer c.turn.release()
 	return one.run(ctx, c, rec, t)
@@ -348,14 +348,22 @@ type turns struct {
 
 // heldTurn is the turn of a call, which it gives up while a person is asked about it.
 type heldTurn struct {
-	of    *turns
-	reads bool
-	done  func() // nil while the call does not have it
+	of     *turns
+	reads  bool
+	life   context.Context // of the connection
+	cancel func()          // ends the call
+	done   func()          // nil while the call does not have it
 }
 
 // take returns when the call has its turn. If ctx ended first it has none: the runtime
-// refuses the call then, and records that.
-func (h *heldTurn) take(ctx context.Context) { h.done, _ = h.of.wait(ctx, h.reads) }
+// refuses the call then, and records that. The end of the connection reaches its calls one after
+// the other, so a call can get its turn because the one before it was ended: it is ended too.
+func (h *heldTurn) take(ctx context.Context) {
+	h.done, _ = h.of.wait(ctx, h.reads)
+	if h.life.Err() != nil {
+		h.cancel()
+	}
+}
 
 func (h *heldTurn) release() {
 	if h.done != nil {
