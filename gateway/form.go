@@ -97,7 +97,7 @@ func nextField(src *multipart.Reader, n int) (f field, err error) {
 	return f, nil
 }
 
-// readField reads a part of a form. What of its headers could be read in another way is written anew in them.
+// readField reads a part of a form. Its headers are written anew, with what was read of them and nothing else.
 func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
 	said := h["Content-Disposition"]
 	if len(said) != 1 {
@@ -107,69 +107,61 @@ func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
 	if err != nil || kind != "form-data" || params["name"] == "" {
 		return f, errors.New("its header Content-Disposition cannot be read: write form-data; name=\"...\"")
 	}
-	f = field{header: h, name: params["name"], value: value}
-	names := fieldNames.FindAllStringIndex(said[0], -1)
-	if strings.ContainsAny(f.name, "\\\"") || strings.ContainsFunc(f.name, unicode.IsControl) || !nameAsItIs(said[0], f.name, names) {
-		return f, errors.New("its name has a backslash, a quote or a control character, or is written in an encoding: programs read such names in different ways; write name=\"...\" with the name as it is")
+	f.name = params["name"]
+	if strings.ContainsAny(f.name, "\\\"';=") || strings.ContainsFunc(f.name, unicode.IsControl) {
+		return f, errors.New("its name has a backslash, a quote, a semicolon, an equals sign or a control character: programs read such names in different ways; write name=\"...\" with a plain name")
 	}
-	var called string
-	called, f.file = params["filename"]
+	if f.value, err = decoded(h, value); err != nil {
+		return f, err
+	}
+	called, file := params["filename"]
+	f.file = file || strings.Contains(strings.ToLower(said[0]), "filename") // in an encoding that is not known
 	f.nameless = f.file && called == ""
-	if f.file && len(names) > 1 {
-		h.Set("Content-Disposition", `form-data; name="`+f.name+`"; filename="`+unambiguous.Replace(called)+`"`)
-	} else if len(names) > 1 {
-		return f, errors.New("its header Content-Disposition seems to have two names: programs read that in different ways; write name=\"...\" once")
+	if f.file && !file {
+		called = "file"
 	}
-	if !f.file {
-		f.value, err = decoded(h, value)
+	f.header = textproto.MIMEHeader{"Content-Disposition": {`form-data; name="` + f.name + `"`}}
+	if f.file {
+		f.header.Set("Content-Disposition", f.header.Get("Content-Disposition")+`; filename="`+tameName(called)+`"`)
 	}
-	return f, err
+	if typ := h.Get("Content-Type"); typ != "" {
+		f.header.Set("Content-Type", typ)
+	}
+	return f, nil
 }
 
-// fieldNames finds what a program might take for the name of a field, wherever it thinks that a quoted text ends.
+// fieldNames finds what a careless program might take for the name of a field.
 var fieldNames = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])name\*?[ \t]*=`)
 
-// unambiguous makes the name of a file one in which nobody finds the name of a field.
-var unambiguous = strings.NewReplacer("=", "_", `"`, "_", `\`, "_", "\r", "_", "\n", "_")
-
-// nameAsItIs reports whether a header has the name of the field as it is: some programs take a backslash for the beginning of an escape, others for
-// a character, and some decode name*= where others do not know it.
-func nameAsItIs(said, name string, names [][]int) bool {
-	found := false
-	for _, at := range names {
-		if strings.Contains(said[at[0]:at[1]], "*") {
-			return false
+// tameName returns the name of a file without what ends a quoted text, and without what looks like the name of a field.
+func tameName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '"' || r == '\\' || unicode.IsControl(r) {
+			return '_'
 		}
-		rest := strings.TrimLeft(said[at[1]:], " \t")
-		found = found || strings.HasPrefix(rest, `"`+name+`"`) || strings.HasPrefix(rest, name)
+		return r
+	}, name)
+	if fieldNames.MatchString(name) {
+		name = strings.ReplaceAll(name, "=", "_")
 	}
-	return found
+	return name
 }
 
-// decoded returns the value of a field without the encoding that its headers say, and takes it out of them.
-func decoded(h textproto.MIMEHeader, value []byte) ([]byte, error) {
-	coding := strings.ToLower(h.Get("Content-Transfer-Encoding"))
-	var from io.Reader
-	switch {
-	case coding == "" || plainCodings[coding]:
-		return value, nil
-	case coding == "quoted-printable":
-		from = quotedprintable.NewReader(bytes.NewReader(value))
-	case coding == "base64":
-		from = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(value))
+// decoded returns the value of a part without the encoding that its headers say. One that nobody knows changes nothing.
+func decoded(h textproto.MIMEHeader, value []byte) (plain []byte, err error) {
+	switch coding := strings.ToLower(strings.TrimSpace(h.Get("Content-Transfer-Encoding"))); coding {
+	case "quoted-printable":
+		plain, err = io.ReadAll(quotedprintable.NewReader(bytes.NewReader(value)))
+	case "base64":
+		plain, err = io.ReadAll(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(bytes.TrimSpace(value))))
 	default:
-		return nil, fmt.Errorf("the Content-Transfer-Encoding %.20q of a field is not known: send its value as it is", coding)
+		return value, nil
 	}
-	h.Del("Content-Transfer-Encoding")
-	plain, err := io.ReadAll(from)
 	if err != nil {
-		return nil, fmt.Errorf("its value is not %s: %w", coding, err)
+		return nil, fmt.Errorf("its value is not in the encoding of its header Content-Transfer-Encoding: %w", err)
 	}
 	return plain, nil
 }
-
-// plainCodings leave a value as it is.
-var plainCodings = map[string]bool{"7bit": true, "8bit": true, "binary": true}
 
 // meansModel reports whether some program takes a field of that name for the model: in other letters, with spaces, as one of a list, or encoded.
 func meansModel(name string) bool {

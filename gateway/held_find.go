@@ -31,7 +31,8 @@ type keptHead struct {
 }
 
 // score tells how well a turn fits calls with some ids, behind what was said: ids count more than the conversation. It is negative if the turn belongs
-// to other calls, because the ids of both are random and not the same.
+// to other calls, because the ids of both are random and not the same, or may: ids that are counted, or missing, are those of other conversations too,
+// so the conversation must be the same.
 func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 	if len(h.IDs) != len(ids) {
 		return -1
@@ -41,7 +42,11 @@ func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 			return -1
 		}
 	}
-	if slices.Equal(h.IDs, ids) {
+	same := slices.Equal(h.IDs, ids)
+	if h.Before != said && h.Before != [sha256.Size]byte{} && !(same && slices.ContainsFunc(ids, drawn)) {
+		return -1
+	}
+	if same {
 		score += 2
 	}
 	if h.Before == said {

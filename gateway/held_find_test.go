@@ -229,3 +229,21 @@ func TestHeldEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldOfOtherHistories: with ids that are only counted, a turn is put back behind the history it was held for, and nowhere else: the same question and
+// call of another conversation would get what was run for this one.
+func TestHeldOfOtherHistories(t *testing.T) {
+	h := holder(t, nil)
+	history := func(first string) []llm.Message {
+		return append([]llm.Message{llm.User(first), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Yes?"}}}}, conversation("a", "call_1", heldArgs)...)
+	}
+	key, turn := heldFor("call_1", "of the first")
+	turn.Before = saidBefore(history("one")[:3])
+	h.of("me", "1").keepTurn(key, turn)
+	for first, want := range map[string][]string{"one": {"of the first"}, "two": nil} {
+		x := h.of("me", "2")
+		if got := oursIn(x.merge(history(first), anyTool)); !slices.Equal(got, want) || (missing(x) > 0) != (want == nil) {
+			t.Errorf("%s: put back %q, told of %d", first, got, missing(x))
+		}
+	}
+}
