@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -106,15 +107,16 @@ func (e *encoder) fileName(m llm.Media) string {
 // isOwnFile reports whether a client of the same format wrote a medium as a file.
 func (e *encoder) isOwnFile(m llm.Media) bool { return string(e.own(m.State)) == ownFile }
 
-// asWhatItIs gives what was sent as a file the kind of its type: clients send images, sounds and films as files too.
+// asWhatItIs gives what was sent as a file the kind of its type: clients send images, sounds and films as files too. Images that few can look at, like
+// drawings in text, stay documents.
 func asWhatItIs(d *decoder, m *llm.Media) {
-	family, _, _ := strings.Cut(bareType(*m), "/")
-	switch kind := llm.MediaKind(family); kind {
-	case llm.Image, llm.Audio, llm.Video:
-		if m.Kind == llm.Document {
-			m.Kind, m.State = kind, d.state([]byte(ownFile))
-		}
+	typ := bareType(*m)
+	family, _, _ := strings.Cut(typ, "/")
+	kind := llm.MediaKind(family)
+	if m.Kind != llm.Document || kind != llm.Audio && kind != llm.Video && !(slices.Contains(webImages, typ) && len(m.Data) > 0) {
+		return
 	}
+	m.Kind, m.State = kind, d.state([]byte(ownFile))
 }
 
 // foreignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that

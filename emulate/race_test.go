@@ -1,0 +1,5 @@
+//go:build race
+
+package emulate
+
+func init() { everyCut = 11 }
