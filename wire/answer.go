@@ -110,7 +110,7 @@ type answer struct {
 	plainStop bool
 }
 
-func newAnswer(c *Codec, send func(llm.Event) bool) *answer {
+func newAnswer(c *host, send func(llm.Event) bool) *answer {
 	return &answer{decoder: decoder{c: *c}, send: send, ids: llm.CallIDs{After: c.Calls}}
 }
 
@@ -178,19 +178,19 @@ func (a *answer) moment(v []byte) {
 // keepField keeps a field of an answer that only this format knows. A stream may say
 // it more than once: what it said before is an event of its own.
 func (a *answer) keepField(key string, v []byte) {
-	old := a.finish.Extra[a.c.name()][key]
+	old := a.finish.Extra[a.c.Format][key]
 	if js.Kind(v) == 'n' || bytes.Equal(old, v) {
 		return
 	}
 	if old != nil && !a.entire {
-		a.emit(llm.UnknownEvent{Format: a.c.name(), Type: key, Raw: old})
+		a.emit(llm.UnknownEvent{Format: a.c.Format, Type: key, Raw: old})
 	}
 	a.extraNamed(&a.finish.Extra, key, v)
 }
 
 // unknown passes on an event of a type that nobody knows.
 func (a *answer) unknown(typ string, v []byte) {
-	a.emit(llm.UnknownEvent{Format: a.c.name(), Type: typ, Raw: a.raw(v)})
+	a.emit(llm.UnknownEvent{Format: a.c.Format, Type: typ, Raw: a.raw(v)})
 }
 
 // maxAnswers bounds the answers to one request.
@@ -252,7 +252,7 @@ func (a *answer) enter(kind spanKind) {
 // named says which id the vendor gave what comes next.
 func (a *answer) named() {
 	if a.nextID != "" {
-		a.emit(llm.PartEnd{Next: a.nextID, Vendor: a.c.vendor()})
+		a.emit(llm.PartEnd{Next: a.nextID, Vendor: a.c.Vendor})
 		a.nextID = ""
 	}
 }
@@ -482,11 +482,11 @@ func (a *answer) take(v []byte, most int) bool {
 
 // whole reads an answer that is one document. Half a document counts as a lost
 // connection.
-func (a *answer) whole(f format, body []byte) error {
+func (a *answer) whole(body []byte) error {
 	a.entire = true
-	v, ok := a.read(f, body)
+	v, ok := a.read(body)
 	if ok && a.take(body, maxValues) {
-		f.decodeResponse(&a.decoder, v, a)
+		a.c.impl.decodeResponse(&a.decoder, v, a)
 	}
 	switch {
 	case a.err != nil:
@@ -500,10 +500,10 @@ func (a *answer) whole(f format, body []byte) error {
 }
 
 // document is whole for an answer of which nothing follows: it tells its end.
-func (a *answer) document(op string, f format, body []byte) error {
-	if err := a.whole(f, body); err != nil {
+func (a *answer) document(op string, body []byte) error {
+	if err := a.whole(body); err != nil {
 		a.cut()
-		return a.c.kinded(op, err)
+		return a.c.withKind(op, err)
 	}
 	a.conclude()
 	return nil
@@ -539,7 +539,7 @@ func (a *answer) correct(feature, format string, args ...any) {
 func (a *answer) fail(body []byte) {
 	a.reported = true
 	if a.err == nil {
-		a.err = a.c.DecodeError(0, nil, body)
+		a.err = a.c.decodeError(0, nil, body)
 	}
 }
 
@@ -548,14 +548,14 @@ var errNoEnd = errors.New("the stream ended before the answer did")
 
 // events reads a stream of server-sent events, or the one document that a
 // server sent instead.
-func (a *answer) events(f format, src io.Reader, chunk func(data []byte) (more bool)) error {
+func (a *answer) events(src io.Reader, chunk func(data []byte) (more bool)) error {
 	looked := lookAt(src)
 	if looked.first == '{' {
 		body, err := ReadDocument(looked)
 		if err != nil {
 			return a.ended(err)
 		}
-		return a.whole(f, body)
+		return a.whole(body)
 	}
 	return a.readEvents(sse.NewReader(looked), chunk)
 }

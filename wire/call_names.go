@@ -2,10 +2,7 @@ package wire
 
 import (
 	"cmp"
-	"slices"
 	"strings"
-
-	"github.com/toolpost/toolpost/llm"
 )
 
 // Most servers say the name of a call at once. Some say it in pieces ("get_", "weather"), some say all of it in every piece of
@@ -14,27 +11,6 @@ import (
 // the next call, text or arguments. The name of a tool which begins another's waits for the first arguments of its own call, and
 // what only begins one for the rest of it; the end of the answer ends both. So no call is made of half a name. Text does not wait with it. As calls start in
 // the order in which they began, the calls behind it do.
-
-// offers reports whether the request that is answered offers a tool with a name that fits; asked is false if the
-// request is not known.
-func (c *Codec) offers(fits func(name string) bool) (found, asked bool) {
-	if c.asked == nil || len(c.asked.Tools) == 0 {
-		return false, false
-	}
-	return slices.ContainsFunc(c.asked.Tools, func(t llm.ToolDef) bool { return fits(t.Name) }), true
-}
-
-// offered reports whether a tool has that name.
-func (c *Codec) offered(name string) bool {
-	found, _ := c.offers(func(s string) bool { return s == name })
-	return found
-}
-
-// longer reports whether a tool has a name that begins with s, and is it or goes on.
-func (c *Codec) longer(s string) bool {
-	found, _ := c.offers(func(name string) bool { return strings.HasPrefix(name, s) })
-	return found
-}
 
 // name gives a call its name, with which it starts unless the name may go on, or that of a call before it.
 func (a *answer) name(p *pending, name string) {
@@ -146,11 +122,11 @@ func (a *answer) sameCall(p *pending, index int, name string) bool {
 		return p.said != ""
 	case a.c.offered(p.name) && a.c.offered(name):
 		// A server that gives ids, or counts, does so for the next call too.
-		return (p.said != "" || index > 0) && (strings.HasPrefix(name, p.name) || a.c.longer(p.name+name))
-	case a.c.longer(p.name + name), strings.HasPrefix(name, p.name) && a.c.longer(name):
+		return (p.said != "" || index > 0) && (strings.HasPrefix(name, p.name) || a.c.offersPrefix(p.name+name))
+	case a.c.offersPrefix(p.name + name), strings.HasPrefix(name, p.name) && a.c.offersPrefix(name):
 		return true
 	case a.c.offered(p.name):
-		return p.said != "" && !a.c.longer(name)
+		return p.said != "" && !a.c.offersPrefix(name)
 	case a.c.offered(name):
 		return p.said != ""
 	}
@@ -187,7 +163,7 @@ func (a *answer) renamed(p *pending, name string) bool {
 		_, more := a.moreName(p, name)
 		return !more && a.c.offered(name)
 	}
-	if (p.done || p.whole()) && a.otherName(p.name, name) || p.args.Len() == 0 && a.c.offered(p.name) && (a.c.offered(name) || a.c.longer(p.name+name)) {
+	if (p.done || p.whole()) && a.otherName(p.name, name) || p.args.Len() == 0 && a.c.offered(p.name) && (a.c.offered(name) || a.c.offersPrefix(p.name+name)) {
 		return true
 	}
 	if !p.misnamed && !strings.HasPrefix(p.name, name) {
@@ -216,11 +192,11 @@ func (a *answer) moreName(p *pending, name string) (string, bool) {
 	switch {
 	case name == p.name && (!asked || a.c.offered(name)):
 		return name, true
-	case asked && a.c.longer(joined):
+	case asked && a.c.offersPrefix(joined):
 		return joined, true
 	case strings.HasPrefix(name, p.name): // the same again, or all so far
 		return name, true
-	case asked && a.c.offered(p.name) && a.c.longer(name):
+	case asked && a.c.offered(p.name) && a.c.offersPrefix(name):
 		return "", false
 	}
 	return joined, true

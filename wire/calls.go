@@ -193,8 +193,7 @@ func (a *answer) idless(id string) bool {
 	if id != "" || a.ofOld {
 		return false
 	}
-	f, err := a.c.lookup("Decode")
-	return err == nil && !f.properties().OptionalCallIDs
+	return !a.c.impl.properties().OptionalCallIDs
 }
 
 // oddCall reports whether a call begins without what clients of its format know it by, so that a relay has to write it
@@ -364,7 +363,7 @@ func (a *answer) close(p *pending, last bool) {
 
 // stoppedEarly reports whether the model was stopped before it had said all.
 func (a *answer) stoppedEarly() bool {
-	return a.finish.Reason == llm.Length || a.finish.Reason == llm.ContentFilter || BrokenOff(a.finish.Raw)
+	return a.finish.Reason == llm.Length || a.finish.Reason == llm.ContentFilter || a.c.all.interrupted(a.finish.Raw)
 }
 
 // mayBeHalf reports whether a call of free text, whose end nothing shows, is the last of an answer that ends for a reason that nobody knows.

@@ -56,67 +56,20 @@ var chatReasons = map[string]llm.Reason{
 	"sensitive":    llm.ContentFilter,
 }
 
-// brokenOff are the words of vendors for an answer that is not complete, for which other formats have none of their own.
-var brokenOff = []string{
-	"insufficient_system_resource", // DeepSeek
-	"error",                        // OpenRouter
-	"abort",                        // vLLM, SGLang
-	"network_error",                // Zhipu
-	"cancelled",                    // several
-	"pause_turn", "compaction",     // Anthropic, that goes on if it is asked again
-	"malformed_model_output", "malformed_tool_use", // Bedrock
-	"OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", // Gemini
-	"MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER",
-	responsesCut,
-}
-
-// BrokenOff reports whether a word of a vendor for the end of an answer ([llm.Finish.Raw]) says that the answer is not complete, although it
-// reached no limit.
-func BrokenOff(word string) bool { return slices.Contains(brokenOff, word) }
-
 var chatFinish = map[llm.Reason]string{
 	llm.Stop: "stop", llm.ToolCalls: "tool_calls", llm.Length: "length", llm.ContentFilter: "content_filter",
 }
 
-// chatWord returns the word for the end of an answer that clients of the chat format know. Words of the messages and converse formats are read,
-// as some servers mix them up, and never written: an answer of those came with them.
+// chatReadOnly are finish reasons of other formats that some servers mix up. They are never written.
+var chatReadOnly = []string{"end_turn", "tool_use", "max_tokens"}
+
+// chatWord returns the word for the end of an answer that clients of the chat format know.
 func chatWord(f llm.Finish) string {
-	word := finishWord(f, chatReasons, chatFinish)
-	if _, foreign := messagesReasons[word]; foreign {
-		return finishWord(llm.Finish{Reason: f.Reason}, chatReasons, chatFinish)
+	word := chatWords.finishWord(f)
+	if slices.Contains(chatReadOnly, word) {
+		return chatWords.finishWord(llm.Finish{Reason: f.Reason})
 	}
 	return word
-}
-
-// finishWord returns the vendor's word for the end of an answer: the one it
-// came with, if that still says the same.
-func finishWord(f llm.Finish, reasons map[string]llm.Reason, words map[llm.Reason]string) string {
-	if r, ok := reasons[f.Raw]; ok && r == f.Reason {
-		return f.Raw
-	}
-	if w, ok := words[f.Reason]; ok {
-		return w
-	}
-	return words[llm.Stop]
-}
-
-// finishes are the words of the formats for why an answer ended: what they mean, and which are written.
-var finishes = map[string]struct {
-	reasons map[string]llm.Reason
-	words   map[llm.Reason]string
-}{
-	Chat: {chatReasons, chatFinish}, Responses: {responsesReasons, responsesFinish}, Messages: {messagesReasons, messagesFinish},
-	Gemini: {geminiReasons, geminiFinish}, Ollama: {ollamaReasons, ollamaFinish}, Converse: {converseReasons, converseFinish},
-}
-
-// FinishFits reports whether the vendor's own word for the end of an answer says what the answer
-// holds: calls, or none. Decoders correct the reason, but not the word.
-func (c Codec) FinishFits(f llm.Finish) bool {
-	t, known := finishes[c.Format]
-	if !known || f.Raw == "" || f.Reason != llm.Stop && f.Reason != llm.ToolCalls {
-		return true
-	}
-	return finishWord(f, t.reasons, t.words) == f.Raw
 }
 
 func (chat) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
@@ -219,7 +172,7 @@ func (c chat) decodeStream(a *answer, src io.Reader) error {
 	if a.relaying {
 		a.place = s
 	}
-	return a.events(c, src, s.chunk)
+	return a.events(src, s.chunk)
 }
 
 // openaiThinking are the rules of OpenAI's own models, not of all who copy its
@@ -245,3 +198,33 @@ var openaiErrorTypes = map[llm.Kind]string{
 
 // openaiCodeTypes are the types of codes that have one of their own.
 var openaiCodeTypes = map[string]string{"insufficient_quota": "insufficient_quota"}
+
+// chatWords is the vocabulary of the format for finish reasons and error codes.
+var chatWords = words{
+	reasons: chatReasons, finish: chatFinish,
+	interrupted: chatInterrupted,
+	codes:       chatCodes,
+}
+
+func (chat) words() *words { return &chatWords }
+
+// chatInterrupted are the finish reasons of answers that are not complete although no limit was reached.
+var chatInterrupted = []string{
+	"insufficient_system_resource", // DeepSeek
+	"error",                        // OpenRouter
+	"abort",                        // vLLM, SGLang
+	"network_error",                // Zhipu
+	"cancelled",                    // several
+}
+
+// chatCodes are error codes that are read and never written.
+var chatCodes = map[string]llm.Kind{
+	"string_above_max_length": llm.TooLong, "unknown_url": llm.NotFound, "response_not_found": llm.NotFound, "insufficient_quota": llm.Auth,
+	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
+	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
+	"previous_response_not_found": llm.Invalid, "tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid,
+	"exceed_context_size_error": llm.TooLong, "overloaded": llm.Overloaded, "slow_down": llm.Overloaded,
+	"unsupported_error": llm.Unsupported, "not_supported_error": llm.Unsupported, "unavailable_error": llm.Overloaded,
+	// Codes that several kinds share mean the first of them.
+	"server_error": llm.Server, "invalid_request_error": llm.Invalid,
+}

@@ -41,7 +41,7 @@ func (c chat) encodeAlternative(e *encoder, index int, r *llm.Response, choice, 
 	e.endWith(msg, message)
 	texts := textsOf(r.Message.Parts)
 	if rest := choice["logprobs"]; rest != nil { // of tokens without text
-		more := &decoder{c: Codec{Format: Chat}}
+		more := &decoder{c: e.c}
 		texts = append(texts, llm.Text{LogProbs: more.probsOf(js.Get(rest, "content"))})
 		delete(choice, "logprobs")
 	}
@@ -398,7 +398,7 @@ func (w *chatWriter) invalid(ev llm.InvalidCall) {
 func (w *chatWriter) finish(f llm.Finish) {
 	top, choice, message := splitFinish(w.e.ownExtra(f.Extra))
 	tells := !w.head.NoUsage && w.e.counted(f, "usage") && (w.used == [2]int{} || w.used != [2]int{f.Usage.Input, f.Usage.Output})
-	if finishWord(f, chatReasons, chatFinish) != w.ended {
+	if chatWords.finishWord(f) != w.ended {
 		var here map[string]json.RawMessage // what the last chunk says of the whole answer, if this is the last
 		if !tells && w.index == 0 && len(top) > 0 {
 			here = top

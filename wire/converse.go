@@ -101,7 +101,7 @@ func (converse) decodeStream(a *answer, src io.Reader) error {
 		if err != nil {
 			return a.ended(err)
 		}
-		return a.whole(converse{}, body)
+		return a.whole(body)
 	}
 	s := &converseStream{answer: a}
 	if a.relaying {
@@ -138,24 +138,26 @@ const awsErrorHeader = "X-Amzn-Errortype"
 // there is no header.
 func (converse) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.Object()
-	e.StringField("__type", awsCode(err))
+	e.StringField("__type", awsCode(e.c.all, err))
 	e.StringField("message", errorMessage(err, &converseProperties))
 	e.End()
 }
 
-func (converse) errorHeader(err *llm.Error) http.Header {
-	return http.Header{awsErrorHeader: {awsCode(err)}}
+func (converse) errorHeader(all *registry, err *llm.Error) http.Header {
+	return http.Header{awsErrorHeader: {awsCode(all, err)}}
 }
 
 // awsCode returns the code of an error: its own, if it is one of Amazon's.
-func awsCode(err *llm.Error) string {
-	if code := errorCode(err, &converseProperties); strings.HasSuffix(code, "Exception") {
+func awsCode(all *registry, err *llm.Error) string {
+	if code := all.errorCode(err, &converseProperties); strings.HasSuffix(code, "Exception") {
 		return code
 	}
-	return errorCode(&llm.Error{Kind: err.Kind}, &converseProperties)
+	return all.errorCode(&llm.Error{Kind: err.Kind}, &converseProperties)
 }
 
-func (converse) decodeError(body []byte) (code, message string) { return awsError(nil, body) }
+func (converse) decodeError(_ *registry, body []byte) (code, message string) {
+	return awsError(nil, body)
+}
 
 // awsError reads an error of Amazon's. The code stands in a header or in the
 // body, at times with a namespace before it or an address after it.
@@ -220,4 +222,31 @@ func (converse) encodeMetrics(e *encoder, own map[string]json.RawMessage) {
 	if own["metrics"] == nil {
 		e.RawField("metrics", []byte(noMetrics))
 	}
+}
+
+// converseWords is the vocabulary of the format for finish reasons and error codes.
+var converseWords = words{
+	reasons: converseReasons, finish: converseFinish,
+	interrupted: converseInterrupted,
+	codes:       converseCodes,
+}
+
+func (converse) words() *words { return &converseWords }
+
+// converseInterrupted are the finish reasons of answers that are not complete although no limit was reached.
+var converseInterrupted = []string{
+	"malformed_model_output", "malformed_tool_use",
+}
+
+// converseCodes are error codes that are read and never written.
+var converseCodes = map[string]llm.Kind{
+	"RequestEntityTooLargeException": llm.TooLong,
+	"ServiceQuotaExceededException":  llm.RateLimited, "ModelNotReadyException": llm.Overloaded, "ModelErrorException": llm.Server,
+	"ModelStreamErrorException": llm.Server, "InternalFailure": llm.Server, "InternalFailureException": llm.Server,
+	"ServiceUnavailable": llm.Overloaded, "ThrottledException": llm.RateLimited, "TooManyRequestsException": llm.RateLimited,
+	"ExpiredTokenException": llm.Auth, "UnrecognizedClientException": llm.Auth, "InvalidSignatureException": llm.Auth,
+	"IncompleteSignatureException": llm.Auth, "MissingAuthenticationTokenException": llm.Auth, "InvalidClientTokenId": llm.Auth,
+	"SignatureDoesNotMatch": llm.Auth, "OptInRequired": llm.Auth, "RequestExpired": llm.Auth, "SerializationException": llm.Invalid,
+	"UnknownOperationException": llm.NotFound, "ConflictException": llm.Invalid,
+	"InternalServerException": llm.Server, "ValidationException": llm.Invalid, // several kinds share them
 }

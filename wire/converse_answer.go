@@ -121,7 +121,7 @@ func (s *converseStream) exception(f eventstream.Frame) {
 	}
 	s.reported = true
 	if s.err == nil {
-		s.err = s.c.DecodeError(0, http.Header{awsErrorHeader: {f.Name}}, body)
+		s.err = s.c.decodeError(0, http.Header{awsErrorHeader: {f.Name}}, body)
 	}
 }
 

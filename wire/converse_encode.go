@@ -54,7 +54,7 @@ const modelFields = "additionalModelResponseFields"
 // encodeStop writes why the model stopped. The stop sequence, if there is one,
 // stands among the fields of the model.
 func (converse) encodeStop(e *encoder, f llm.Finish, own map[string]json.RawMessage) {
-	reason := finishWord(f, converseReasons, converseFinish)
+	reason := converseWords.finishWord(f)
 	if f.StopSequence != "" && f.Reason == llm.Stop {
 		reason = "stop_sequence"
 	}
@@ -336,7 +336,7 @@ var streamExceptions = []string{
 }
 
 func (w *converseWriter) fail(err *llm.Error) {
-	code := awsCode(err)
+	code := awsCode(w.e.c.all, err)
 	if !slices.Contains(streamExceptions, code) {
 		code = "ModelStreamErrorException"
 	}

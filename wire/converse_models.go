@@ -2,6 +2,7 @@ package wire
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -230,7 +231,7 @@ type restatedOne struct {
 
 func restatedOnes(req *llm.Request) iter.Seq2[string, restatedOne] {
 	return func(yield func(string, restatedOne) bool) {
-		d := &decoder{c: Codec{Format: Converse}}
+		d := &decoder{c: host{Format: Converse}}
 		for key, v := range js.Members(req.Extra[Converse][restatedFields]) {
 			one := restatedOne{raw: v}
 			if decodeAnyMaker(d, string(key), v, &one.Request) && !yield(string(key), one) {
@@ -268,4 +269,12 @@ func ownEffort(e *encoder, req *llm.Request) bool {
 		}
 	}
 	return false
+}
+
+// atHost adds the features of the maker whose models the host serves.
+func (converse) atHost(p Properties, q Quirks) Properties {
+	if maker, ok := converseMakers[q.ModelFields]; ok {
+		p.Features, p.Thinking = append(slices.Clip(p.Features), maker.features...), maker.thinking
+	}
+	return p
 }

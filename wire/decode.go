@@ -17,7 +17,7 @@ import (
 // decoder reads one body. Values are slices of the body, so that an error can
 // say where it is. The first error sticks, and null counts as absent.
 type decoder struct {
-	c      Codec
+	c      host
 	body   []byte
 	err    error
 	asking bool // it is a request
@@ -49,8 +49,8 @@ func (d *decoder) args(v []byte) json.RawMessage {
 
 // read returns what a format is to read of a body. Formats of this package are
 // JSON; others may be anything.
-func (d *decoder) read(f format, body []byte) ([]byte, bool) {
-	if _, foreign := f.(own); foreign {
+func (d *decoder) read(body []byte) ([]byte, bool) {
+	if d.c.own {
 		return body, true
 	}
 	return d.document(body)
@@ -329,7 +329,7 @@ func (d *decoder) extraNamed(x *llm.Extra, key string, v []byte) {
 
 // state keeps what only this vendor can read.
 func (d *decoder) state(data []byte) llm.State {
-	return llm.State{Vendor: d.c.vendor(), Data: bytes.Clone(data)}
+	return llm.State{Vendor: d.c.Vendor, Data: bytes.Clone(data)}
 }
 
 // opaque keeps a block of a type that is not known, at its place.

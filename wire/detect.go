@@ -106,7 +106,7 @@ func detectDocument(doc []byte) (string, bool) {
 	if !json.Valid(doc) || js.Kind(doc) != '{' {
 		return "", false
 	}
-	for _, f := range formats {
+	for _, f := range all.formats {
 		if f.detects(doc) {
 			return f.properties().Name, true
 		}

@@ -15,7 +15,7 @@ import (
 // encoder writes one body and remembers what it could not carry.
 type encoder struct {
 	js.Writer
-	c        Codec
+	c        host
 	warnings []llm.Warning
 	refused  error
 	items    int    // ids minted for items
@@ -81,7 +81,7 @@ func (e *encoder) unsupported(set bool, feature string) {
 // own returns the data of a state that belongs to this vendor. The state of
 // another stays here: nobody else can read it.
 func (e *encoder) own(s llm.State) json.RawMessage {
-	if s.Vendor == e.c.vendor() {
+	if s.Vendor == e.c.Vendor {
 		return s.Data
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -34,45 +33,6 @@ var statusKinds = map[int]llm.Kind{
 	400: llm.Invalid, 401: llm.Auth, 402: llm.Auth, 403: llm.Auth, 404: llm.NotFound, 405: llm.Invalid,
 	408: llm.Timeout, 413: llm.TooLong, 415: llm.Invalid, 422: llm.Invalid, 429: llm.RateLimited, 499: llm.Canceled,
 	500: llm.Server, 501: llm.Unsupported, 502: llm.Server, 503: llm.Overloaded, 504: llm.Timeout, 529: llm.Overloaded,
-}
-
-// codeKinds returns what the vendors' own codes mean: those of the formats'
-// properties, and more.
-var codeKinds = sync.OnceValue(func() map[string]llm.Kind {
-	codes := maps.Clone(moreCodes)
-	for _, f := range formats {
-		for kind, code := range f.properties().Errors {
-			if _, ok := codes[code]; !ok {
-				codes[code] = kind
-			}
-		}
-	}
-	return codes
-})
-
-// moreCodes are codes that are read and never written.
-var moreCodes = map[string]llm.Kind{
-	"string_above_max_length": llm.TooLong, "unknown_url": llm.NotFound, "response_not_found": llm.NotFound, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
-	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
-	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
-	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
-	"previous_response_not_found": llm.Invalid, "tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid, "conflict_error": llm.Invalid,
-	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
-	"exceed_context_size_error": llm.TooLong, "request_too_large": llm.TooLong, "RequestEntityTooLargeException": llm.TooLong, "OUT_OF_RANGE": llm.TooLong,
-	"overloaded": llm.Overloaded, "slow_down": llm.Overloaded, "UNIMPLEMENTED": llm.Unsupported, "unsupported_error": llm.Unsupported, "ABORTED": llm.Invalid,
-	"not_supported_error": llm.Unsupported,
-	"unavailable_error":   llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
-	// Those of Amazon's services.
-	"ServiceQuotaExceededException": llm.RateLimited, "ModelNotReadyException": llm.Overloaded, "ModelErrorException": llm.Server,
-	"ModelStreamErrorException": llm.Server, "InternalFailure": llm.Server, "InternalFailureException": llm.Server,
-	"ServiceUnavailable": llm.Overloaded, "ThrottledException": llm.RateLimited, "TooManyRequestsException": llm.RateLimited,
-	"ExpiredTokenException": llm.Auth, "UnrecognizedClientException": llm.Auth, "InvalidSignatureException": llm.Auth,
-	"IncompleteSignatureException": llm.Auth, "MissingAuthenticationTokenException": llm.Auth, "InvalidClientTokenId": llm.Auth,
-	"SignatureDoesNotMatch": llm.Auth, "OptInRequired": llm.Auth, "RequestExpired": llm.Auth, "SerializationException": llm.Invalid,
-	"UnknownOperationException": llm.NotFound, "ConflictException": llm.Invalid,
-	// Codes that several kinds share mean the first of them.
-	"InternalServerException": llm.Server, "ValidationException": llm.Invalid,
-	"api_error": llm.Server, "INTERNAL": llm.Server, "INVALID_ARGUMENT": llm.Invalid, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
 // openaiCodes are codes of the OpenAI formats beside those for kinds of errors.
@@ -111,47 +71,6 @@ var phrases = []struct {
 	{"api key not found", llm.Auth},
 }
 
-// EncodeError returns an error as the vendor would send it: the status and the
-// body. A server adds the header Retry-After where err.RetryAfter is set, and
-// those of [Codec.ErrorHeader].
-func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
-	f, lookup := c.errorFormat("EncodeError")
-	if lookup != nil {
-		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
-	}
-	e := &encoder{c: c}
-	status = errorStatus(err, f.properties())
-	f.encodeError(e, err, status)
-	return status, e.Buf
-}
-
-// ErrorHeader returns the headers in which the vendor says what kind of error it
-// sends, for servers that want to look like it. Most formats have none: nil.
-func (c Codec) ErrorHeader(err *llm.Error) http.Header {
-	f, _ := c.errorFormat("ErrorHeader")
-	if h, ok := f.(interface{ errorHeader(*llm.Error) http.Header }); ok {
-		return h.errorHeader(err)
-	}
-	return nil
-}
-
-// ErrorsOf returns the name of the format whose vendor says the errors: a model of one vendor may be asked at another's.
-func (c Codec) ErrorsOf() string {
-	f, err := c.errorFormat("ErrorsOf")
-	if err != nil {
-		return ""
-	}
-	return f.properties().Name
-}
-
-// errorFormat returns the format in which the host says errors.
-func (c *Codec) errorFormat(op string) (format, error) {
-	if c.Quirks.Framed {
-		return converse{}, nil
-	}
-	return c.lookup(op)
-}
-
 // errorForm returns how a format sends err, the zero value if in no way of its own.
 func errorForm(err *llm.Error, p *Properties) ErrorForm {
 	status := err.Status
@@ -179,8 +98,8 @@ func errorStatus(err *llm.Error, p *Properties) int {
 
 // errorCode returns the code of err if the format has it for the kind, and otherwise the
 // format's code for the kind: the code of another vendor says nothing to a client.
-func errorCode(err *llm.Error, p *Properties) string {
-	if codeKinds()[err.Code] == err.Kind && slices.Contains(p.MoreErrors, err.Code) {
+func (r *registry) errorCode(err *llm.Error, p *Properties) string {
+	if kind, _ := r.kind(err.Code); kind == err.Kind && slices.Contains(p.MoreErrors, err.Code) {
 		return err.Code
 	}
 	if code := errorForm(err, p).Code; code != "" {
@@ -216,53 +135,10 @@ func (f *FailedGeneration) Unwrap() error { return f.err }
 
 const maxMessage = 2000
 
-// DecodeError reads a response that is not a success. Status 0 stands for an
-// error inside a stream; header may be nil. The kind comes from the vendor's
-// code, its words and the status, in this order.
-func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
-	err := &llm.Error{Op: "wire." + c.name(), Status: status}
-	var message string
-	if f, lookup := c.lookup("DecodeError"); lookup == nil {
-		err.Code, message = f.decodeError(js.Trim(body))
-	}
-	if code, words := awsError(header, js.Trim(body)); err.Code == "" && code != "" {
-		err.Code, message = code, or(message, words) // Amazon's, whatever format it serves
-	}
-	if message == "" {
-		message = strings.TrimSpace(string(body[:min(len(body), 300)]))
-	}
-	if message == "" {
-		message = "the server said nothing"
-	}
-	err.Err = errors.New(strings.ToValidUTF8(message[:min(len(message), maxMessage)], "\ufffd"))
-	if text := js.Text(js.Get(js.Get(js.Trim(body), "error"), "failed_generation")); text != "" {
-		err.Err = &FailedGeneration{Text: text, err: err.Err}
-	}
-	err.Kind = errorKind(status, err.Code, message, c.ownCodes())
-	err.RetryAfter = retryAfter(header, body)
-	return err
-}
-
-// ownCodes returns what the codes of a format of a program's own mean. A code
-// that several kinds share means the first of them.
-func (c *Codec) ownCodes() map[string]llm.Kind {
-	if c.Own == nil {
-		return nil
-	}
-	words := c.Own.Properties().Errors
-	codes := make(map[string]llm.Kind, len(words))
-	for _, kind := range slices.Sorted(maps.Keys(words)) {
-		if _, ok := codes[words[kind]]; !ok && words[kind] != "" {
-			codes[words[kind]] = kind
-		}
-	}
-	return codes
-}
-
-func errorKind(status int, code, message string, own map[string]llm.Kind) llm.Kind {
+func (r *registry) errorKind(status int, code, message string, own map[string]llm.Kind) llm.Kind {
 	kind, ok := own[code]
 	if !ok {
-		kind, ok = codeKinds()[code]
+		kind, ok = r.kind(code)
 	}
 	if !ok {
 		if kind, ok = statusKinds[status]; !ok && status >= 500 {
@@ -322,7 +198,7 @@ func openaiError(e *encoder, err *llm.Error) {
 	e.Object()
 	e.Key("error")
 	e.Object()
-	code := errorCode(err, &chatProperties)
+	code := e.c.all.errorCode(err, &chatProperties)
 	e.StringField("message", errorMessage(err, &chatProperties))
 	e.StringField("type", or(openaiCodeTypes[code], or(openaiErrorTypes[err.Kind], "server_error")))
 	e.Key("param")
@@ -334,7 +210,7 @@ func openaiError(e *encoder, err *llm.Error) {
 
 func (chat) encodeError(e *encoder, err *llm.Error, _ int) { openaiError(e, err) }
 
-func (chat) decodeError(body []byte) (code, message string) {
+func (chat) decodeError(all *registry, body []byte) (code, message string) {
 	v := js.Get(body, "error")
 	if js.Kind(v) == '"' { // {"error":"…"} of many servers
 		return "", js.Text(v)
@@ -343,8 +219,9 @@ func (chat) decodeError(body []byte) (code, message string) {
 		v = body
 	}
 	code = word(js.Get(v, "code"))
-	if _, known := codeKinds()[code]; !known {
-		if typ := word(js.Get(v, "type")); code == "" || codeKinds()[typ] != llm.Unknown && typ != "invalid_request_error" {
+	if _, known := all.kind(code); !known {
+		typ := word(js.Get(v, "type"))
+		if kind, _ := all.kind(typ); code == "" || kind != llm.Unknown && typ != "invalid_request_error" {
 			code = or(typ, code)
 		}
 	}
@@ -361,4 +238,47 @@ func word(v []byte) string {
 		return string(v)
 	}
 	return js.Text(v)
+}
+
+// decodeError reads a response that is not a success. Status 0 is an error inside a stream; header may be nil. The kind
+// comes from the vendor's code, its message and the status, in this order.
+func (h *host) decodeError(status int, header http.Header, body []byte) *llm.Error {
+	err := &llm.Error{Op: "wire." + h.Format, Status: status}
+	body = js.Trim(body)
+	var message string
+	if h.impl != nil {
+		err.Code, message = h.impl.decodeError(h.all, body)
+	}
+	if code, words := awsError(header, body); err.Code == "" && code != "" {
+		err.Code, message = code, or(message, words) // Amazon's, whatever format it serves
+	}
+	if message == "" {
+		message = strings.TrimSpace(string(body[:min(len(body), 300)]))
+	}
+	if message == "" {
+		message = "the server said nothing"
+	}
+	err.Err = errors.New(strings.ToValidUTF8(message[:min(len(message), maxMessage)], "\ufffd"))
+	if text := js.Text(js.Get(js.Get(body, "error"), "failed_generation")); text != "" {
+		err.Err = &FailedGeneration{Text: text, err: err.Err}
+	}
+	err.Kind = h.all.errorKind(status, err.Code, message, h.ownCodes())
+	err.RetryAfter = retryAfter(header, body)
+	return err
+}
+
+// ownCodes returns the meaning of the codes of a program's own format. A code that several kinds share means the first of
+// them.
+func (h *host) ownCodes() map[string]llm.Kind {
+	if !h.own {
+		return nil
+	}
+	words := h.impl.properties().Errors
+	codes := make(map[string]llm.Kind, len(words))
+	for _, kind := range slices.Sorted(maps.Keys(words)) {
+		if _, ok := codes[words[kind]]; !ok && words[kind] != "" {
+			codes[words[kind]] = kind
+		}
+	}
+	return codes
 }

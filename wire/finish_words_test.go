@@ -31,8 +31,9 @@ func TestFinishWordsAreOfTheFormat(t *testing.T) {
 		},
 		Ollama: func(b []byte) []byte { return js.Get(b, "done_reason") },
 	}
-	for from, own := range finishes {
-		for raw, reason := range own.reasons {
+	for _, f := range all.formats {
+		from := f.properties().Name
+		for raw, reason := range f.words().reasons {
 			if reason == llm.OtherReason || from == Chat && !slices.Contains(known[Chat], raw) { // servers that copy the format have words of their own
 				continue
 			}

@@ -109,7 +109,7 @@ func (u *unframed) fail(f eventstream.Frame) {
 }
 
 // framed returns server-sent events as frames.
-func framed(events []byte) ([]byte, error) {
+func framed(h *host, events []byte) ([]byte, error) {
 	var out []byte
 	for r := sse.NewReader(bytes.NewReader(events)); ; {
 		_, data, err := r.Next()
@@ -119,17 +119,18 @@ func framed(events []byte) ([]byte, error) {
 		if data = js.Trim(data); len(data) == 0 {
 			continue
 		}
-		if out, err = eventstream.Append(out, frameOf(data)); err != nil {
+		if out, err = eventstream.Append(out, frameOf(h, data)); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // frameOf returns the frame of an event. An error is an exception of Amazon's.
-func frameOf(data []byte) eventstream.Frame {
+func frameOf(h *host, data []byte) eventstream.Frame {
 	if js.Is(js.Get(data, "type"), "error") {
-		code, message := messages{}.decodeError(data)
-		name := awsCode(&llm.Error{Kind: codeKinds()[code], Code: code})
+		code, message := h.impl.decodeError(h.all, data)
+		kind, _ := h.all.kind(code)
+		name := awsCode(h.all, &llm.Error{Kind: kind, Code: code})
 		payload, _ := json.Marshal(map[string]string{"message": message}) // a string
 		return eventstream.Frame{Kind: eventstream.Exception, Name: strings.ToLower(name[:1]) + name[1:], Payload: payload}
 	}

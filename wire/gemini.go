@@ -103,7 +103,7 @@ func (gemini) decodeStream(a *answer, src io.Reader) error {
 		if err != nil {
 			return a.ended(err)
 		}
-		return a.whole(gemini{}, body)
+		return a.whole(body)
 	}
 	return a.readEvents(sse.NewReader(looked), s.chunk)
 }
@@ -162,7 +162,7 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.Object()
 	e.IntField("code", status)
 	e.StringField("message", errorMessage(err, &geminiProperties))
-	e.StringField("status", errorCode(err, &geminiProperties))
+	e.StringField("status", e.c.all.errorCode(err, &geminiProperties))
 	switch {
 	case err.Kind == llm.Auth && status == http.StatusBadRequest: // by which clients know a wrong key
 		e.RawField("details", []byte(`[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}]`))
@@ -173,7 +173,7 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.End()
 }
 
-func (gemini) decodeError(body []byte) (code, message string) {
+func (gemini) decodeError(_ *registry, body []byte) (code, message string) {
 	for el := range js.Elements(body) { // [{"error":…}] of a stream
 		body = el
 		break
@@ -255,4 +255,26 @@ func (gemini) encodeUsage(e *encoder, f llm.Finish) {
 	e.unsupported(u.CacheWrite != 0, "usage.cache_write")
 	e.unsupported(len(u.Hosted) > 0, "usage.hosted")
 	e.rest(start, f.Extra[e.c.Format]["usageMetadata"])
+}
+
+// geminiWords is the vocabulary of the format for finish reasons and error codes.
+var geminiWords = words{
+	reasons: geminiReasons, finish: geminiFinish,
+	interrupted: geminiInterrupted,
+	codes:       geminiCodes,
+}
+
+func (gemini) words() *words { return &geminiWords }
+
+// geminiInterrupted are the finish reasons of answers that are not complete although no limit was reached.
+var geminiInterrupted = []string{
+	"OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS",
+	"MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER",
+}
+
+// geminiCodes are error codes that are read and never written.
+var geminiCodes = map[string]llm.Kind{
+	"PERMISSION_DENIED": llm.Auth, "OUT_OF_RANGE": llm.TooLong, "UNIMPLEMENTED": llm.Unsupported, "ABORTED": llm.Invalid,
+	"FAILED_PRECONDITION": llm.Invalid,
+	"INTERNAL":            llm.Server, "INVALID_ARGUMENT": llm.Invalid, // several kinds share them
 }

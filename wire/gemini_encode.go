@@ -42,7 +42,7 @@ func (g gemini) encodeCandidate(e *encoder, index int, r *llm.Response, fields m
 	}
 	e.EndArray()
 	e.End()
-	e.StringField("finishReason", finishWord(r.Finish, geminiReasons, geminiFinish))
+	e.StringField("finishReason", geminiWords.finishWord(r.Finish))
 	e.IntField("index", index)
 	g.encodeProbs(e, fields["logprobsResult"], textsOf(r.Message.Parts)...)
 	e.endWith(c, without(fields, "logprobsResult"))
@@ -224,7 +224,7 @@ func (w *geminiWriter) chunk(candidate func(), inner map[string]json.RawMessage,
 func (w *geminiWriter) finish(f llm.Finish) {
 	top, candidate := w.splitFinish(w.e.ownExtra(f.Extra))
 	w.chunk(func() {
-		w.e.StringField("finishReason", finishWord(f, geminiReasons, geminiFinish))
+		w.e.StringField("finishReason", geminiWords.finishWord(f))
 	}, candidate, w.usage(f), top)
 	if w.list && w.index == 0 {
 		w.e.Buf = append(w.e.Buf, ']')

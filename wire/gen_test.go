@@ -75,13 +75,13 @@ func newGen(format string, seed uint64) *gen {
 }
 
 func (g *gen) maybe() bool                  { return g.IntN(3) == 0 }
-func (g *gen) word() string                 { return words[g.IntN(len(words))] }
+func (g *gen) word() string                 { return genWords[g.IntN(len(genWords))] }
 func (g *gen) extra() llm.Extra             { return g.extraOf(g.partExtra, `{"type":"ephemeral"}`) }
 func (g *gen) text() llm.Text               { return llm.Text{Text: g.sentence()} }
 func (g *gen) float() *float64              { f := float64(g.IntN(20)) / 10; return &f }
 func (g *gen) raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-var words = []string{"Florence", "über", "日本", "a\"b\\c", "line\nbreak", "tab\t", "😀", "</tool_call>", "{", "x", "\u2028", "data: [DONE]", "null"}
+var genWords = []string{"Florence", "über", "日本", "a\"b\\c", "line\nbreak", "tab\t", "😀", "</tool_call>", "{", "x", "\u2028", "data: [DONE]", "null"}
 
 func (g *gen) sentence() string {
 	s := g.word()

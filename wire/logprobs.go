@@ -13,7 +13,7 @@ func (d *decoder) probsOf(list []byte) *llm.LogProbs {
 	if !d.oneOf(list, "[", "an array") || len(list) <= 2 {
 		return nil
 	}
-	p := &llm.LogProbs{Form: d.c.Properties().LogProbs}
+	p := &llm.LogProbs{Form: d.c.properties().LogProbs}
 	for el := range d.elements(list) {
 		p.Tokens = append(p.Tokens, slices.Clone(el))
 	}
@@ -36,7 +36,7 @@ func (e *encoder) ownProbs(p *llm.LogProbs) []json.RawMessage {
 	if p == nil {
 		return nil
 	}
-	if p.Form == e.c.Properties().LogProbs {
+	if p.Form == e.c.properties().LogProbs {
 		return p.Tokens
 	}
 	e.lost(llm.Ignored, "logprobs", "the format has no place for the log probabilities of "+p.Form)

@@ -122,7 +122,7 @@ func asWhatItIs(d *decoder, m *llm.Media) {
 // foreignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that
 // a program gives itself has no label, and is the vendor's.
 func (e *encoder) foreignFile(m llm.Media) bool {
-	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, e.c.vendor()) {
+	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, e.c.Vendor) {
 		return false
 	}
 	e.lost(llm.Ignored, "file_id", "the file is one that only "+m.State.Vendor+" holds")

@@ -83,7 +83,7 @@ func (messages) decodeStream(a *answer, src io.Reader) error {
 	if a.relaying {
 		a.place = s
 	}
-	return a.events(messages{}, src, s.event)
+	return a.events(src, s.event)
 }
 
 func (messages) encodeError(e *encoder, err *llm.Error, _ int) {
@@ -91,13 +91,13 @@ func (messages) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.StringField("type", "error")
 	e.Key("error")
 	e.Object()
-	e.StringField("type", errorCode(err, &messagesProperties))
+	e.StringField("type", e.c.all.errorCode(err, &messagesProperties))
 	e.StringField("message", errorMessage(err, &messagesProperties))
 	e.End()
 	e.End()
 }
 
-func (messages) decodeError(body []byte) (code, message string) {
+func (messages) decodeError(_ *registry, body []byte) (code, message string) {
 	v := js.Get(body, "error")
 	return word(js.Get(v, "type")), js.Text(js.Get(v, "message"))
 }
@@ -213,4 +213,26 @@ func OnVertex() Quirks {
 // stream comes in frames.
 func OnBedrock() Quirks {
 	return Quirks{Path: "model/{model}/invoke", StreamPath: "model/{model}/invoke-with-response-stream", Version: "bedrock-2023-05-31", Framed: true, Members: "cache_control citations context anthropic_beta effort"}
+}
+
+// messagesWords is the vocabulary of the format for finish reasons and error codes.
+var messagesWords = words{
+	reasons: messagesReasons, finish: messagesFinish,
+	interrupted: messagesInterrupted,
+	codes:       messagesCodes,
+}
+
+func (messages) words() *words { return &messagesWords }
+
+// messagesInterrupted are the finish reasons of answers that are not complete although no limit was reached.
+var messagesInterrupted = []string{
+	"pause_turn", "compaction", // which continue if the model is asked again
+}
+
+// messagesCodes are error codes that are read and never written.
+var messagesCodes = map[string]llm.Kind{
+	"billing_error": llm.Auth, "permission_error": llm.Auth, "authentication_error": llm.Auth, "conflict_error": llm.Invalid,
+	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
+	"request_too_large": llm.TooLong, "timeout_error": llm.Timeout,
+	"api_error": llm.Server, // several kinds share it
 }

@@ -56,7 +56,7 @@ func (messages) encodeEnvelope(e *encoder, id, model string) {
 }
 
 func (messages) encodeStop(e *encoder, f llm.Finish) {
-	reason := finishWord(f, messagesReasons, messagesFinish)
+	reason := messagesWords.finishWord(f)
 	if f.StopSequence != "" && f.Reason == llm.Stop {
 		reason = "stop_sequence"
 	}

@@ -15,7 +15,7 @@ const messagesMaxTokens = 4096
 func (m messages) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.optString("anthropic_version", e.c.Quirks.Version)
-	format := e.c.Properties()
+	format := e.c.properties()
 	if !format.ModelInPath() {
 		e.optString("model", req.Model)
 	}

@@ -33,19 +33,25 @@ type namespaces struct {
 // Responses format have names of their own in req; answers in that format name both
 // again, and those that are read are given the names of req.
 func (c Codec) Answering(req *llm.Request) Codec {
-	c.names, c.asked = nil, req
+	c.names, c.request = namespacesOf(req), req
+	return c
+}
+
+// namespacesOf returns the tools of a request that stand in namespaces, and nil if there are none.
+func namespacesOf(req *llm.Request) *namespaces {
+	var names *namespaces
 	for _, t := range req.Tools {
 		raw := t.Extra[Responses][namespaceField]
 		if raw == nil {
 			continue
 		}
-		if c.names == nil {
-			c.names = &namespaces{make(map[string]qualified), make(map[qualified]string)}
+		if names == nil {
+			names = &namespaces{make(map[string]qualified), make(map[qualified]string)}
 		}
 		q := qualified{js.Text(js.Get(raw, "name")), or(js.Text(js.Get(raw, functionField)), t.Name)}
-		c.names.there[t.Name], c.names.here[q] = q, t.Name
+		names.there[t.Name], names.here[q] = q, t.Name
 	}
-	return c
+	return names
 }
 
 // callName writes the name of a call, and the namespace of its tool.
@@ -223,7 +229,7 @@ func (n *namespaces) flattenChoice(req *llm.Request) {
 
 // flattenNames gives the tools of namespaces names of their own, and the choice and the
 // calls of the conversation those of their tools.
-func (c *Codec) flattenNames(req *llm.Request) {
+func flattenNames(req *llm.Request) {
 	count := make(map[string]int)
 	for _, t := range req.Tools {
 		count[t.Name]++
@@ -246,7 +252,7 @@ func (c *Codec) flattenNames(req *llm.Request) {
 		req.Tools[i].Name = name
 		req.Tools[i].Extra[Responses][namespaceField], _ = json.Marshal(space)
 	}
-	names := c.Answering(req).names
+	names := namespacesOf(req)
 	names.flattenChoice(req)
 	for _, m := range req.Messages {
 		for i, p := range m.Parts {

@@ -272,7 +272,7 @@ func (e *encoder) foreignParts(parts []llm.Part) {
 // foreignState notes the members of a state of another vendor, except those that only it can read, or that say again what
 // the part says.
 func (e *encoder) foreignState(under string, s llm.State) {
-	if s.Vendor == e.c.vendor() {
+	if s.Vendor == e.c.Vendor {
 		return
 	}
 	for key := range js.Members(s.Data) {
@@ -284,7 +284,7 @@ func (e *encoder) foreignState(under string, s llm.State) {
 
 // foreignSummary notes the members of the texts of an item of reasoning, beside the texts, which thinking has.
 func (e *encoder) foreignSummary(s llm.State) {
-	if s.Vendor == e.c.vendor() {
+	if s.Vendor == e.c.Vendor {
 		return
 	}
 	for _, list := range []string{"summary", "content"} {
@@ -300,7 +300,7 @@ func (e *encoder) foreignSummary(s llm.State) {
 
 // foreignOutput notes that of the result of a tool that another vendor defines there is only the text.
 func (e *encoder) foreignOutput(s llm.State) {
-	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && typ != searchOutput && s.Vendor != e.c.vendor() {
+	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && typ != searchOutput && s.Vendor != e.c.Vendor {
 		e.lost(llm.Degraded, typ, "only "+s.Vendor+" takes it as it is; others are told its text")
 	}
 }

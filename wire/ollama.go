@@ -50,7 +50,9 @@ func (ollama) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.End()
 }
 
-func (ollama) decodeError(body []byte) (code, message string) { return chat{}.decodeError(body) }
+func (ollama) decodeError(all *registry, body []byte) (code, message string) {
+	return chat{}.decodeError(all, body)
+}
 
 func (o ollama) decodeStream(a *answer, src io.Reader) error {
 	a.plainStop = true
@@ -101,7 +103,7 @@ func (s *ollamaStream) document(first []byte, lines *sse.Lines) error {
 			return s.c.fail("DecodeStream", llm.Malformed, sse.ErrTooLong)
 		}
 	}
-	return s.whole(ollama{}, body)
+	return s.whole(body)
 }
 
 func (ollama) decodeResponse(_ *decoder, body []byte, a *answer) {
@@ -237,7 +239,7 @@ func (ollama) encodeHead(e *encoder, model string, created int64, top map[string
 
 func (ollama) encodeEnd(e *encoder, f llm.Finish) {
 	e.BoolField("done", true)
-	e.StringField("done_reason", finishWord(f, ollamaReasons, ollamaFinish))
+	e.StringField("done_reason", ollamaWords.finishWord(f))
 	e.IntField("prompt_eval_count", told(f.Usage).Input)
 	e.IntField("eval_count", told(f.Usage).Output)
 	e.unsupported(f.ID != "", "id")
@@ -310,3 +312,10 @@ func (w *ollamaWriter) fail(err *llm.Error) {
 	w.encodeError(w.e, err, errorStatus(err, &ollamaProperties))
 	w.e.Buf = append(w.e.Buf, '\n')
 }
+
+// ollamaWords is the vocabulary of the format for finish reasons and error codes.
+var ollamaWords = words{
+	reasons: ollamaReasons, finish: ollamaFinish,
+}
+
+func (ollama) words() *words { return &ollamaWords }

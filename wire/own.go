@@ -158,6 +158,8 @@ func (o own) properties() *Properties {
 
 func (own) detects([]byte) bool { return false }
 
+func (own) words() *words { return new(words) }
+
 // take keeps what an own format wrote.
 func (o own) take(e *encoder, body []byte, lost []llm.Warning, err error) {
 	e.Buf = append(e.Buf, body...)
@@ -219,7 +221,9 @@ func (o own) encodeError(e *encoder, err *llm.Error, status int) {
 	e.Buf = append(e.Buf, o.f.EncodeError(err, status)...)
 }
 
-func (o own) decodeError(body []byte) (code, message string) { return o.f.DecodeError(body) }
+func (o own) decodeError(_ *registry, body []byte) (code, message string) {
+	return o.f.DecodeError(body)
+}
 
 func (o own) newStream(e *encoder, head Head) streamEncoder {
 	return &ownStream{o, e, o.f.EncodeStream(head)}

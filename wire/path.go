@@ -2,10 +2,7 @@ package wire
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/toolpost/toolpost/internal/eventstream"
 )
 
 // modelMark stands for the name of the model in a path.
@@ -70,20 +67,6 @@ func (c *Codec) place(stream bool) string {
 		return p.StreamPath
 	}
 	return p.Path
-}
-
-// at returns the properties of a format at a host with quirks.
-func (p Properties) at(q Quirks) Properties {
-	if q.Path != "" {
-		p.Path, p.StreamPath = q.Path, q.StreamPath
-	}
-	if q.Framed {
-		p.StreamType, p.KeepAlive = eventstream.MediaType, ""
-	}
-	if maker, ok := converseMakers[q.ModelFields]; ok {
-		p.Features, p.Thinking = append(slices.Clip(p.Features), maker.features...), maker.thinking
-	}
-	return p
 }
 
 // ModelInPath reports whether the name of the model stands in the path of a

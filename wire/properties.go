@@ -188,9 +188,9 @@ type ThinkingRules struct {
 // Properties returns the properties of the codec's format at its host, and the
 // zero value if there is no such format.
 func (c Codec) Properties() Properties {
-	f, err := c.lookup("Properties")
+	h, err := c.host("Properties")
 	if err != nil {
 		return Properties{}
 	}
-	return f.properties().at(c.Quirks)
+	return h.properties()
 }

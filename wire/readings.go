@@ -109,7 +109,7 @@ var readings = map[string]bool{
 
 // foreignBlock notes what the part does not say of a block of another vendor, like images among the texts of a document.
 func (e *encoder) foreignBlock(s llm.State) {
-	if s.Vendor == e.c.vendor() {
+	if s.Vendor == e.c.Vendor {
 		return
 	}
 	switch typ := js.Text(js.Get(s.Data, "type")); {

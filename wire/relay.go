@@ -82,16 +82,20 @@ const maxTrailing = 1 << 20
 // A document in the place of a stream is written as a stream. The same goes
 // for the stream of a [Format] of a program's own, and for events in frames.
 func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
-	f, err := c.lookup("Relay")
+	h, err := c.host("Relay")
 	if err != nil {
 		return err
 	}
+	return relayStream(h, dst, src, observe)
+}
+
+func relayStream(h host, dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
 	if observe == nil {
 		observe = func(llm.Event) RelayDecision { return Pass }
 	}
-	r := &relay{c: *c, format: f, dst: dst, src: src, observe: observe}
+	r := &relay{c: h, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(&r.c, r.event)
-	r.a.relaying, r.a.asSent, r.a.await = !c.Quirks.Framed, true, r.await
+	r.a.relaying, r.a.asSent, r.a.await = !h.Quirks.Framed, true, r.await
 	return r.run()
 }
 
@@ -102,7 +106,7 @@ func (r *relay) run() error {
 		r.translate()
 		from = unframe(r)
 	}
-	return r.over(r.format.decodeStream(r.a, from))
+	return r.over(r.c.impl.decodeStream(r.a, from))
 }
 
 // over ends a stream of which nothing more can be read.
@@ -118,7 +122,7 @@ func (r *relay) over(err error) error {
 	default:
 		r.failing = true
 		r.a.cut()
-		err = r.fail(r.reworded(r.c.kinded("Relay", err)))
+		err = r.fail(r.reworded(r.c.withKind("Relay", err)))
 	}
 	if r.err != nil {
 		return r.c.fail("Relay", llm.Network, fmt.Errorf("writing to the client: %w", r.err))
@@ -129,8 +133,7 @@ func (r *relay) over(err error) error {
 // relay is one stream that is being relayed. It is the reader that the decoder
 // reads from, so that it knows when the decoder waits for more.
 type relay struct {
-	c       Codec
-	format  format
+	c       host
 	dst     io.Writer
 	src     io.Reader
 	observe func(llm.Event) RelayDecision
@@ -377,10 +380,10 @@ func (r *relay) translate() {
 	if r.written && !endsWith(r.tail, r.a.gap) {
 		r.write([]byte(r.a.gap))
 	}
-	r.enc = r.c.NewStream(encoded{r}, Head{list: r.a.list})
+	r.enc = newStream(r.c, encoded{r}, Head{list: r.a.list})
 	begun := r.a.begun && r.begunAt < cut
 	if begun && r.a.place != nil && !r.a.entire {
-		head := Head{ID: r.a.finish.ID, Model: r.a.finish.Model}.with(r.c.Properties(), llm.Start{Created: r.a.created})
+		head := Head{ID: r.a.finish.ID, Model: r.a.finish.Model}.with(r.c.properties(), llm.Start{Created: r.a.created})
 		r.enc.s = r.a.place.resume(at, &r.enc.e, head)
 	}
 	for _, q := range r.queue {

@@ -73,16 +73,16 @@ func (responses) decodeStream(a *answer, src io.Reader) error {
 	if a.relaying {
 		a.place = s
 	}
-	return a.events(responses{}, src, s.event)
+	return a.events(src, s.event)
 }
 
 func (responses) encodeError(e *encoder, err *llm.Error, _ int) { openaiError(e, err) }
 
-func (responses) decodeError(body []byte) (code, message string) {
+func (responses) decodeError(all *registry, body []byte) (code, message string) {
 	if js.Get(body, "error") == nil && js.Get(body, "response") != nil { // the event response.failed
 		body = js.Get(body, "response")
 	}
-	return chat{}.decodeError(body)
+	return chat{}.decodeError(all, body)
 }
 
 func (responses) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
@@ -131,4 +131,17 @@ func (responses) encodeUsage(e *encoder, f llm.Finish) {
 	e.rest(details, js.Get(more, "output_tokens_details"))
 	e.IntField("total_tokens", u.Input+u.Output)
 	e.rest(start, more)
+}
+
+// responsesWords is the vocabulary of the format for finish reasons and error codes.
+var responsesWords = words{
+	reasons: responsesReasons, finish: responsesFinish,
+	interrupted: responsesInterrupted,
+}
+
+func (responses) words() *words { return &responsesWords }
+
+// responsesInterrupted are the finish reasons of answers that are not complete although no limit was reached.
+var responsesInterrupted = []string{
+	responsesCut,
 }

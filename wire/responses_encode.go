@@ -61,7 +61,7 @@ func (responses) encodeInvalid(e *encoder, c llm.InvalidCall) {
 }
 
 func (responses) encodeEnd(e *encoder, f llm.Finish) {
-	word := finishWord(f, responsesReasons, responsesFinish)
+	word := responsesWords.finishWord(f)
 	if word == "completed" || f.Reason == llm.ToolCalls {
 		e.StringField("status", "completed")
 		e.RawField("error", []byte("null"))
@@ -116,7 +116,7 @@ func (responses) newStream(e *encoder, head Head) streamEncoder {
 
 // named takes the id of the next item from an answer of the same vendor.
 func (w *responsesWriter) named(id, vendor string) (open bool) {
-	if vendor != w.e.c.vendor() {
+	if vendor != w.e.c.Vendor {
 		return false
 	}
 	if id == w.item {
@@ -396,7 +396,7 @@ func (w *responsesWriter) closeMessage(state llm.State) {
 	id := w.item
 	w.finishItem(func(e *encoder) {
 		if e.own(state) == nil {
-			parts[len(parts)-1].State = llm.State{Vendor: e.c.vendor(), Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
+			parts[len(parts)-1].State = llm.State{Vendor: e.c.Vendor, Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
 		}
 		w.encodeSaid(e, parts, true)
 	})
@@ -480,7 +480,7 @@ func (w *responsesWriter) endCall(call *llm.Call) {
 	}
 	w.finishItem(func(e *encoder) {
 		if e.own(c.State) == nil {
-			c.State = llm.State{Vendor: e.c.vendor(), Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
+			c.State = llm.State{Vendor: e.c.Vendor, Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
 		}
 		w.encodeCall(e, c, true)
 	})
@@ -514,7 +514,7 @@ func (w *responsesWriter) finish(f llm.Finish) {
 	w.endRelayed()
 	fields := w.e.ownExtra(f.Extra)
 	name := "response.completed"
-	if word := finishWord(f, responsesReasons, responsesFinish); word != "completed" && f.Reason != llm.ToolCalls {
+	if word := responsesWords.finishWord(f); word != "completed" && f.Reason != llm.ToolCalls {
 		name = "response.incomplete"
 	}
 	w.frame(name, func() {
@@ -536,7 +536,7 @@ func (w *responsesWriter) finish(f llm.Finish) {
 
 func (w *responsesWriter) fail(err *llm.Error) {
 	w.frame("error", func() {
-		w.e.StringField("code", errorCode(err, &responsesProperties))
+		w.e.StringField("code", w.e.c.all.errorCode(err, &responsesProperties))
 		w.e.StringField("message", errorMessage(err, &responsesProperties))
 		w.e.RawField("param", []byte("null"))
 	})

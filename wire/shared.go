@@ -459,7 +459,7 @@ func (e *encoder) alone(before, now map[string]json.RawMessage) {
 // sharedTool is shared for a tool, which may be one that the vendor of another format defines.
 func (e *encoder) sharedTool(t llm.ToolDef) llm.ToolDef {
 	if _, own := t.Extra[e.c.Format]; !own {
-		if told, said, is := (messages{}).described(t); is {
+		if told, said, is := e.c.all.describe(t); is {
 			t = told
 			e.lost(said.Code, said.Feature, said.Detail)
 		}
@@ -537,7 +537,7 @@ func foreignFields(req *llm.Request, format string) bool {
 
 // sharedEnd is shared for the ends of an answer.
 func (e *encoder) sharedEnd(r *llm.Response) *llm.Response {
-	if e.c.Own != nil || !foreignOnes(r.Finish.Extra, e.c.Format) {
+	if e.c.own || !foreignOnes(r.Finish.Extra, e.c.Format) {
 		return r
 	}
 	out := *r

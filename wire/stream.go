@@ -64,10 +64,10 @@ func newAnswerID(p Properties) string {
 }
 
 // identified returns r with the id and the time that every answer has.
-func (c *Codec) identified(r *llm.Response) *llm.Response {
+func (h *host) identified(r *llm.Response) *llm.Response {
 	id := or(r.Finish.ID, r.Start.ID)
 	if id == "" {
-		id = newAnswerID(c.Properties())
+		id = newAnswerID(h.properties())
 	}
 	model := or(r.Finish.Model, r.Start.Model)
 	if id == r.Finish.ID && model == r.Finish.Model && !r.Start.Created.IsZero() {
@@ -84,14 +84,13 @@ func (c *Codec) identified(r *llm.Response) *llm.Response {
 // written side by side come out one after the other where the format demands
 // it. It is not safe for concurrent use.
 type StreamEncoder struct {
-	w      io.Writer
-	e      encoder
-	format format
-	head   Head
-	s      streamEncoder // nil before the first event
-	err    error
-	done   bool
-	told   int // warnings that Lost was told
+	w    io.Writer
+	e    encoder
+	head Head
+	s    streamEncoder // nil before the first event
+	err  error
+	done bool
+	told int // warnings that Lost was told
 }
 
 // streamEncoder turns events into the bytes of one format.
@@ -103,16 +102,21 @@ type streamEncoder interface {
 // NewStream returns an encoder that writes to w. Each event is one Write, so
 // that a server can flush after each.
 func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
-	s := &StreamEncoder{w: w, e: encoder{c: c}, head: head}
-	s.format, s.err = c.lookup("NewStream")
+	h, err := c.host("NewStream")
+	s := newStream(h, w, head)
+	s.err = err
 	return s
+}
+
+func newStream(h host, w io.Writer, head Head) *StreamEncoder {
+	return &StreamEncoder{w: w, e: encoder{c: h}, head: head}
 }
 
 // begin makes the encoder of the format, when the first event tells what the
 // stream says about itself.
 func (s *StreamEncoder) begin(first llm.Event) {
 	start, _ := first.(llm.Start)
-	s.s = s.format.newStream(&s.e, s.head.with(s.e.c.Properties(), start))
+	s.s = s.e.c.impl.newStream(&s.e, s.head.with(s.e.c.properties(), start))
 }
 
 // Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is
@@ -139,7 +143,7 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	}
 	if end, last := ev.(llm.Finish); last {
 		s.done = true
-		if s.e.c.Own == nil {
+		if !s.e.c.own {
 			end.Extra = s.e.share(end.Extra, ofFinish)
 			ev = end
 		}
@@ -151,7 +155,7 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 
 // foreign notes what an event says that only another format or vendor knows, and that was passed over.
 func (s *StreamEncoder) foreign(ev llm.Event) {
-	if s.e.c.Own != nil {
+	if s.e.c.own {
 		return
 	}
 	switch ev := ev.(type) {
@@ -172,7 +176,7 @@ func (s *StreamEncoder) foreign(ev llm.Event) {
 	case llm.Call:
 		s.e.foreignParts([]llm.Part{ev})
 	case llm.Alternative:
-		if s.format.properties().Has(SeveralAnswers) {
+		if s.e.c.impl.properties().Has(SeveralAnswers) {
 			s.foreign(ev.Event)
 		}
 	}
@@ -183,13 +187,13 @@ func (s *StreamEncoder) foreign(ev llm.Event) {
 func (s *StreamEncoder) carries(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.Alternative:
-		if !s.format.properties().Has(SeveralAnswers) {
+		if !s.e.c.impl.properties().Has(SeveralAnswers) {
 			s.e.lost(llm.Ignored, "n", oneAnswer)
 			return false
 		}
 		return s.carries(ev.Event)
 	case llm.UnknownEvent:
-		if ev.Format != s.e.c.name() {
+		if ev.Format != s.e.c.Format {
 			s.e.lost(llm.Ignored, ev.Type, "an event that only the "+ev.Format+" format has")
 			return false
 		}
@@ -212,7 +216,7 @@ type extraTaker interface{ takesExtra() }
 // extra warns about the extra fields of a text or of thinking that are not for this format, or for which its streams have
 // no place. It reports whether those are all there are.
 func (s *StreamEncoder) extra(x llm.Extra) bool {
-	if _, own := s.format.(own); own || len(x) == 0 {
+	if s.e.c.own || len(x) == 0 {
 		return false
 	}
 	fields := s.e.ownExtra(x)
@@ -238,7 +242,7 @@ const sseKeepAlive = ": keep-alive\n\n"
 // keepAlive writes what the format has for it. Before the first server-sent
 // event it must not look like an event, so it is a comment.
 func (s *StreamEncoder) keepAlive() {
-	p := s.e.c.Properties()
+	p := s.e.c.properties()
 	alive := p.KeepAlive
 	if alive != "" && s.s == nil && p.StreamType == "text/event-stream" && !p.NoComments {
 		alive = sseKeepAlive
@@ -290,7 +294,7 @@ func (s *StreamEncoder) flush() error {
 	}
 	out := s.e.Buf
 	if s.e.c.Quirks.Framed {
-		out, s.err = framed(out)
+		out, s.err = framed(&s.e.c, out)
 	}
 	if len(out) > 0 && s.err == nil {
 		_, s.err = s.w.Write(out)

@@ -51,7 +51,7 @@ type counter func(f unsent, raw []byte)
 // counting tells of tools that a vendor defines what models of others are told of them.
 func counting(req *llm.Request, found counter, say func(llm.ToolDef, llm.Warning)) {
 	for _, t := range req.Tools {
-		t, said, is := (messages{}).described(t)
+		t, said, is := all.describe(t)
 		if is {
 			say(t, said)
 		}

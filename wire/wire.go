@@ -19,10 +19,10 @@ package wire
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
@@ -55,8 +55,8 @@ type Codec struct {
 	// Quirks are where a host differs from the vendor who made the format.
 	Quirks Quirks
 
-	names *namespaces  // of the request that is answered
-	asked *llm.Request // that is answered, if it is known
+	names   *namespaces  // of the request that is answered
+	request *llm.Request // that is answered, if it is known
 }
 
 // Quirks are the differences between hosts of one format.
@@ -119,14 +119,14 @@ type Quirks struct {
 
 // For returns the codec of a format.
 func For(format string) (Codec, bool) {
-	_, ok := find(format)
+	_, ok := all.find(format)
 	return Codec{Format: format}, ok
 }
 
 // Formats returns the names of all formats.
 func Formats() []string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
+	names := make([]string, len(all.formats))
+	for i, f := range all.formats {
 		names[i] = f.properties().Name
 	}
 	return names
@@ -135,8 +135,9 @@ func Formats() []string {
 // format is what differs between vendors. Bounds, checks and the assembly of
 // calls are shared.
 type format interface {
-	// properties are the same value at every call, which nobody changes.
+	// properties returns the same value at every call. Callers must not change it.
 	properties() *Properties
+	words() *words
 	// detects reports whether a JSON document is part of an answer.
 	detects(doc []byte) bool
 	encodeRequest(e *encoder, req *llm.Request, stream bool)
@@ -148,27 +149,13 @@ type format interface {
 	newStream(e *encoder, head Head) streamEncoder
 	encodeError(e *encoder, err *llm.Error, status int)
 	// decodeError finds the vendor's code and words in the body of an error.
-	decodeError(body []byte) (code, message string)
+	decodeError(all *registry, body []byte) (code, message string)
 }
 
-// formats are all there are. A new one is a row here and files of its own.
-var formats = []format{chat{}, responses{}, messages{}, gemini{}, ollama{}, converse{}}
+// all is the list of formats. A new one is a package and a line here.
+var all = newRegistry(chat{}, responses{}, messages{}, gemini{}, ollama{}, converse{})
 
-// find returns the format of that name.
-func find(name string) (format, bool) {
-	for _, f := range formats {
-		if f.properties().Name == name {
-			return f, true
-		}
-	}
-	return nil, false
-}
-
-func (c *Codec) vendor() string {
-	return or(c.Vendor, c.name())
-}
-
-// name is what the format is called.
+// name returns the name of the format.
 func (c *Codec) name() string {
 	if c.Own != nil {
 		return c.Own.Properties().Name
@@ -176,47 +163,47 @@ func (c *Codec) name() string {
 	return c.Format
 }
 
-// lookup returns the format of c, or an error that names those there are.
-func (c *Codec) lookup(op string) (format, error) {
+// host returns the host that the codec describes. An error names the formats.
+func (c *Codec) host(op string) (host, error) {
+	name := c.name()
+	h := host{
+		Format: name, Vendor: or(c.Vendor, name), Calls: c.Calls, Quirks: c.Quirks,
+		all: all, names: c.names, request: c.request, own: c.Own != nil,
+	}
 	if c.Own != nil {
-		return own{c.Own}, nil
+		h.impl = own{c.Own}
+		return h, nil
 	}
-	if f, ok := find(c.Format); ok {
-		return f, nil
+	f, ok := all.find(name)
+	if !ok {
+		return h, h.fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
 	}
-	return nil, c.fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", c.Format, Formats()))
-}
-
-// fail makes the error of an operation.
-func (c *Codec) fail(op string, kind llm.Kind, err error) error {
-	return &llm.Error{Op: "wire." + c.name() + "." + op, Kind: kind, Err: err}
+	h.impl = f
+	return h, nil
 }
 
 // StreamType returns the media type of the format's streams.
 func (c Codec) StreamType() string {
-	f, err := c.lookup("StreamType")
-	if err != nil {
-		return ""
-	}
-	return f.properties().at(c.Quirks).StreamType
+	return c.Properties().StreamType
 }
 
 // EncodeRequest returns req as the body of a request. The warnings say what
 // the format cannot carry. Options of hosted tools that cannot be carried are
 // an error of kind llm.Unsupported: a domain filter must not be dropped.
 func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warning, error) {
-	f, err := c.lookup("EncodeRequest")
+	h, err := c.host("EncodeRequest")
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &encoder{c: c.Answering(req)}
-	if req.N > 1 && !f.properties().Has(SeveralAnswers) {
+	h.names, h.request = namespacesOf(req), req
+	e := &encoder{c: h}
+	if req.N > 1 && !h.impl.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	if c.Own == nil {
 		req = e.shared(req, stream)
 	}
-	f.encodeRequest(e, req, stream)
+	h.impl.encodeRequest(e, req, stream)
 	if c.Own == nil {
 		e.foreign(req)
 		e.lostHalves(req)
@@ -231,12 +218,12 @@ const oneAnswer = "the format has one answer to a request"
 // stream. Results have the names of the calls they answer. An error is of
 // kind llm.Invalid and names the field.
 func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err error) {
-	f, err := c.lookup("DecodeRequest")
+	h, err := c.host("DecodeRequest")
 	if err != nil {
 		return nil, false, err
 	}
-	d := newDecoder(c, body)
-	req, stream = d.request(f)
+	d := newDecoder(h, body)
+	req, stream = d.readRequest()
 	if d.err != nil {
 		return nil, false, d.c.fail("DecodeRequest", llm.Invalid, d.err)
 	}
@@ -244,15 +231,15 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 }
 
 // newDecoder returns the decoder of a request.
-func newDecoder(c Codec, body []byte) *decoder { return &decoder{c: c, body: body, asking: true} }
+func newDecoder(h host, body []byte) *decoder { return &decoder{c: h, body: body, asking: true} }
 
-// request decodes a request.
-func (d *decoder) request(f format) (req *llm.Request, stream bool) {
+// readRequest decodes a request.
+func (d *decoder) readRequest() (req *llm.Request, stream bool) {
 	req = new(llm.Request)
-	if v, ok := d.read(f, d.body); ok {
-		stream = f.decodeRequest(d, v, req)
+	if v, ok := d.read(d.body); ok {
+		stream = d.c.impl.decodeRequest(d, v, req)
 		d.countHalves(v, req)
-		d.c.flattenNames(req)
+		flattenNames(req)
 		nameResults(req.Messages)
 	}
 	return req, stream
@@ -260,12 +247,12 @@ func (d *decoder) request(f format) (req *llm.Request, stream bool) {
 
 // EncodeResponse returns a whole answer as the body of a response.
 func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
-	f, err := c.lookup("EncodeResponse")
+	h, err := c.host("EncodeResponse")
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &encoder{c: c, answering: true}
-	if len(r.Alternatives) > 0 && !f.properties().Has(SeveralAnswers) {
+	e := &encoder{c: h, answering: true}
+	if len(r.Alternatives) > 0 && !h.impl.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	for _, t := range textsOf(r.Message.Parts) {
@@ -274,7 +261,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	for _, u := range r.Unknown {
 		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
 	}
-	f.encodeResponse(e, e.sharedEnd(c.identified(r)))
+	h.impl.encodeResponse(e, e.sharedEnd(h.identified(r)))
 	if c.Own == nil {
 		e.foreignParts(r.Message.Parts)
 		for _, o := range r.Alternatives {
@@ -288,13 +275,13 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 // same checks as a stream: the answer is what [llm.Builder] makes of the
 // events of [Codec.DecodeStream]. With an error comes what could be read.
 func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
-	f, err := c.lookup("DecodeResponse")
+	h, err := c.host("DecodeResponse")
 	if err != nil {
 		return nil, err
 	}
 	var b llm.Builder
-	a := newAnswer(&c, func(ev llm.Event) bool { b.Add(ev); return true })
-	err = a.document("DecodeResponse", f, body)
+	a := newAnswer(&h, func(ev llm.Event) bool { b.Add(ev); return true })
+	err = a.document("DecodeResponse", body)
 	return b.Response(), err
 }
 
@@ -302,16 +289,16 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 // error. Mended says that they are not quite what the body says: a call had to get another id or index, or its
 // arguments had to be repaired. Whoever passes the body on should write it anew.
 func (c Codec) DecodeEvents(body []byte) (events []llm.Event, mended bool, err error) {
-	f, err := c.lookup("DecodeEvents")
+	h, err := c.host("DecodeEvents")
 	if err != nil {
 		return nil, false, err
 	}
 	events = make([]llm.Event, 0, 8)
-	a := newAnswer(&c, func(ev llm.Event) bool {
+	a := newAnswer(&h, func(ev llm.Event) bool {
 		events = append(events, ev)
 		return true
 	})
-	err = a.document("DecodeEvents", f, body)
+	err = a.document("DecodeEvents", body)
 	return events, a.mended(), err
 }
 
@@ -328,35 +315,26 @@ func (c Codec) DecodeStream(src io.Reader) iter.Seq2[llm.Event, error] {
 // come and are not repaired.
 func (c Codec) decodeStream(src io.Reader, asSent bool) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		f, err := c.lookup("DecodeStream")
+		h, err := c.host("DecodeStream")
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		a := newAnswer(&c, func(ev llm.Event) bool { return yield(ev, nil) })
-		if c.Quirks.Framed {
+		a := newAnswer(&h, func(ev llm.Event) bool { return yield(ev, nil) })
+		if h.Quirks.Framed {
 			src = unframe(src)
 		}
 		a.asSent = asSent
-		err = f.decodeStream(a, src)
+		err = h.impl.decodeStream(a, src)
 		if err != nil {
 			a.cut()
 			if !a.stopped {
-				yield(nil, c.kinded("DecodeStream", err))
+				yield(nil, h.withKind("DecodeStream", err))
 			}
 			return
 		}
 		a.conclude()
 	}
-}
-
-// kinded gives an error of an answer its kind, if it has none.
-func (c *Codec) kinded(op string, err error) error {
-	var known *llm.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return c.fail(op, llm.Incomplete, err)
 }
 
 // callsByID returns the calls of a conversation by their ids.
@@ -385,4 +363,68 @@ func sortedKeys[K ~string, V any](m map[K]V) []K {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// BrokenOff reports whether a finish reason of a vendor ([llm.Finish.Raw]) says that the answer is not complete although it
+// reached no limit.
+func BrokenOff(word string) bool { return all.interrupted(word) }
+
+// FinishFits reports whether the vendor's finish reason agrees with the answer: it has calls, or none. Decoders correct the
+// reason, but not the vendor's word for it.
+func (c Codec) FinishFits(f llm.Finish) bool {
+	impl, known := all.find(c.Format)
+	if !known || f.Raw == "" || f.Reason != llm.Stop && f.Reason != llm.ToolCalls {
+		return true
+	}
+	return impl.words().finishWord(f) == f.Raw
+}
+
+// EncodeError returns an error as the vendor would send it: the status and the body. A server adds the header Retry-After
+// where err.RetryAfter is set, and the headers of [Codec.ErrorHeader].
+func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
+	h, lookup := c.errorHost("EncodeError")
+	if lookup != nil {
+		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
+	}
+	e := &encoder{c: h}
+	status = errorStatus(err, h.impl.properties())
+	h.impl.encodeError(e, err, status)
+	return status, e.Buf
+}
+
+// ErrorHeader returns the headers in which the vendor names the kind of an error, for servers that imitate it. Most formats
+// have none: nil.
+func (c Codec) ErrorHeader(err *llm.Error) http.Header {
+	h, _ := c.errorHost("ErrorHeader")
+	if f, ok := h.impl.(interface {
+		errorHeader(*registry, *llm.Error) http.Header
+	}); ok {
+		return f.errorHeader(all, err)
+	}
+	return nil
+}
+
+// ErrorsOf returns the name of the format in which the host sends errors: a model of one vendor may be served by another.
+func (c Codec) ErrorsOf() string {
+	h, err := c.errorHost("ErrorsOf")
+	if err != nil {
+		return ""
+	}
+	return h.impl.properties().Name
+}
+
+// errorHost returns the host with the format in which it sends errors.
+func (c *Codec) errorHost(op string) (host, error) {
+	if c.Quirks.Framed {
+		amazon := Codec{Format: Converse, Vendor: c.Vendor, Quirks: c.Quirks}
+		return amazon.host(op)
+	}
+	return c.host(op)
+}
+
+// DecodeError reads a response that is not a success. Status 0 is an error inside a stream; header may be nil. The kind
+// comes from the vendor's code, its message and the status, in this order.
+func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
+	h, _ := c.host("DecodeError")
+	return h.decodeError(status, header, body)
 }
