@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -104,7 +106,7 @@ func splitResults(m llm.Message) []llm.Message {
 // lateFields notes the extra fields of a call that were not said where it began.
 func (e *encoder) lateFields(x llm.Extra, said map[string]json.RawMessage) {
 	fields := e.ownExtra(x)
-	for _, key := range sortedKeys(fields) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if _, ok := said[key]; !ok {
 			e.lostField(e.c.Format, key, fields[key], "a stream names the fields of a call before they are known")
 		}

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -96,7 +98,7 @@ func splitFinish(own map[string]json.RawMessage) (top, choice, message map[strin
 type chatWriter struct {
 	chat
 	e       *encoder
-	head    Head
+	head    streamHead
 	opening []byte // what the head says in each chunk, once it was written
 	started bool
 	calls   map[string]*chatCall
@@ -124,7 +126,7 @@ type chatCall struct {
 	bare    bool // nothing of its arguments is written
 }
 
-func (chat) newStream(e *encoder, head Head) streamEncoder {
+func (chat) newStream(e *encoder, head streamHead) streamEncoder {
 	return &chatWriter{e: e, head: head, calls: map[string]*chatCall{}}
 }
 
@@ -370,7 +372,7 @@ func (w *chatWriter) callExtra(index int, extra map[string]json.RawMessage) {
 		return
 	}
 	w.toolCall(index, func() {
-		for _, key := range sortedKeys(extra) {
+		for _, key := range slices.Sorted(maps.Keys(extra)) {
 			if name, inner := cutPrefix(dotted(key), innerPrefix); inner || strings.HasPrefix(key, nestedMark) {
 				w.e.lost(llm.Ignored, name, "a stream has no place for a field inside a call's function")
 				continue

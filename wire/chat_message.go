@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -329,7 +330,7 @@ func (c chat) encodeThinking(e *encoder, thought string, saw, calls, answer bool
 	q := e.c.Quirks
 	switch {
 	case answer:
-		e.optString(or(q.Thinking, "reasoning_content"), thought)
+		e.optString(cmp.Or(q.Thinking, "reasoning_content"), thought)
 	case q.Thinking == "" || q.ThinkingForCalls && !calls:
 		if saw && !q.ThinkingForCalls {
 			e.lost(llm.Ignored, "thinking", "the host does not take back thinking")
@@ -457,7 +458,7 @@ func (c chat) encodeResults(e *encoder, m llm.Message) {
 		var said []llm.Part
 		for _, p := range e.shown(r.Parts) {
 			if _, ok := p.(llm.Media); ok {
-				moved = append(moved, llm.Text{Text: "From the result of " + or(r.Name, "call") + " " + r.CallID + ":"}, p)
+				moved = append(moved, llm.Text{Text: "From the result of " + cmp.Or(r.Name, "call") + " " + r.CallID + ":"}, p)
 			} else {
 				said = append(said, p)
 			}
@@ -487,7 +488,7 @@ func (c chat) decodeMessages(d *decoder, v []byte, req *llm.Request) {
 		n := len(req.Messages)
 		text, plain := plainText(m.Parts)
 		switch {
-		case n == 0 && req.System == "" && plain && m.Extra == nil && string(m.Role) == or(d.c.Quirks.SystemRole, "system"):
+		case n == 0 && req.System == "" && plain && m.Extra == nil && string(m.Role) == cmp.Or(d.c.Quirks.SystemRole, "system"):
 			req.System = text
 		case m.Role == llm.RoleTool && n > 0 && req.Messages[n-1].Role == llm.RoleTool:
 			req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, m.Parts...)

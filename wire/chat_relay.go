@@ -39,7 +39,7 @@ func (s *chatStream) mark(at moment) {
 	})
 }
 
-func (s *chatStream) resume(at moment, e *encoder, head Head) streamEncoder {
+func (s *chatStream) resume(at moment, e *encoder, head streamHead) streamEncoder {
 	place := s.places[at]
 	w := &chatWriter{e: e, head: head, started: true, calls: map[string]*chatCall{}, details: place.details, had: place.had, ended: place.reason, used: place.usage}
 	for i, p := range s.calls[:place.calls] {
@@ -79,10 +79,9 @@ func (w *chatWriter) nextIndex() int {
 	return n
 }
 
-// AskUsage returns the body of a request for a stream with the wish to be told what it uses, and
-// whether that had to be added. Only servers of the chat format tell it to none but who asks.
-func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
-	if c.Format != Chat || js.Kind(js.Trim(body)) != '{' {
+// askUsage adds stream_options.include_usage to a request for a stream.
+func (chat) askUsage(body []byte) (asking []byte, added bool) {
+	if js.Kind(js.Trim(body)) != '{' {
 		return body, false
 	}
 	const asked = `{"include_usage":true`
@@ -110,10 +109,9 @@ func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
 	return append(append(out, '}'), rest...), true
 }
 
-// WithoutUsage returns whole events of a stream without the chunk that says nothing but what was
-// used, for a client that did not ask for it. In formats other than chat there is none.
-func (c Codec) WithoutUsage(events []byte) []byte {
-	if c.Format != Chat || !bytes.Contains(events, []byte(`"usage"`)) {
+// withoutUsage drops the chunk that has only the usage, for a client that did not ask for it.
+func (chat) withoutUsage(events []byte) []byte {
+	if !bytes.Contains(events, []byte(`"usage"`)) {
 		return events
 	}
 	out := events[:0:0]

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -15,7 +16,7 @@ func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	e.Array()
 	if req.System != "" {
 		e.Object()
-		e.StringField("role", or(e.c.Quirks.SystemRole, "system"))
+		e.StringField("role", cmp.Or(e.c.Quirks.SystemRole, "system"))
 		e.StringField("content", req.System)
 		e.End()
 	}
@@ -31,7 +32,7 @@ func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		e.flag(!e.c.Quirks.NoParallel, "parallel_tool_calls", false)
 	}
 	c.encodeOutput(e, req.Output)
-	e.optInt(or(e.c.Quirks.MaxTokens, "max_completion_tokens"), req.MaxTokens)
+	e.optInt(cmp.Or(e.c.Quirks.MaxTokens, "max_completion_tokens"), req.MaxTokens)
 	e.optFloat("temperature", req.Temperature)
 	e.optFloat("top_p", req.TopP)
 	e.unsupported(req.TopK != nil, "top_k")
@@ -65,13 +66,6 @@ func (e *encoder) flag(has bool, key string, value bool) {
 	} else {
 		e.lost(llm.Ignored, key, "the host has no such field")
 	}
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (chat) encodeReasoning(e *encoder, r *llm.Reasoning) {
@@ -108,7 +102,7 @@ func (chat) encodeOutput(e *encoder, out *llm.OutputFormat) {
 
 // outputFields writes the members that both OpenAI formats give a schema.
 func (e *encoder) outputFields(out *llm.OutputFormat) {
-	e.StringField("name", or(out.Name, "output"))
+	e.StringField("name", cmp.Or(out.Name, "output"))
 	e.optString("description", out.Description)
 	e.RawField("schema", out.Schema)
 	if out.Strict && !e.c.Quirks.NoStrict {

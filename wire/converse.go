@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func (converse) decodeError(_ *registry, body []byte) (code, message string) {
 // awsError reads an error of Amazon's. The code stands in a header or in the
 // body, at times with a namespace before it or an address after it.
 func awsError(header http.Header, body []byte) (code, message string) {
-	code = or(header.Get(awsErrorHeader), js.Text(js.Get(body, "__type")))
+	code = cmp.Or(header.Get(awsErrorHeader), js.Text(js.Get(body, "__type")))
 	code, _, _ = strings.Cut(code, ":")
 	if _, name, ok := strings.Cut(code, "#"); ok {
 		code = name
@@ -170,7 +171,7 @@ func awsError(header http.Header, body []byte) (code, message string) {
 	if code != "" { // streams begin it with a small letter
 		code = strings.ToUpper(code[:1]) + code[1:]
 	}
-	return code, or(js.Text(js.Get(body, "message")), js.Text(js.Get(body, "Message")))
+	return code, cmp.Or(js.Text(js.Get(body, "message")), js.Text(js.Get(body, "Message")))
 }
 
 // Usage. Like Anthropic, the vendor counts cached input apart.

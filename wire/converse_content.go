@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -352,7 +353,7 @@ func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
 
 func (converse) decodeCitation(d *decoder, v []byte) llm.Citation {
 	c := llm.Citation{
-		URL:   or(d.text(d.get(d.get(d.get(v, "location"), "web"), "url")), d.text(d.get(v, "source"))),
+		URL:   cmp.Or(d.text(d.get(d.get(d.get(v, "location"), "web"), "url")), d.text(d.get(v, "source"))),
 		Title: d.text(d.get(v, "title")), Raw: d.state(v),
 	}
 	for el := range d.elements(d.get(v, "sourceContent")) {
@@ -405,7 +406,7 @@ func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Cal
 	}
 	c.Args = objectOf(c.Args)
 	if c.Hosted {
-		c.Name, c.State, c.Extra = or(converseHostedNames[c.Name], c.Name), d.state(block), nil
+		c.Name, c.State, c.Extra = cmp.Or(converseHostedNames[c.Name], c.Name), d.state(block), nil
 	}
 	return c
 }
@@ -467,5 +468,5 @@ func (c converse) decodeResultPart(d *decoder, v []byte) llm.Part {
 // nova_code_interpreter_result.
 func hostedResultName(typ string) string {
 	name := strings.TrimSuffix(typ, "_result")
-	return or(converseHostedNames[name], name)
+	return cmp.Or(converseHostedNames[name], name)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ type converseWriter struct {
 	relayed *converseBlock // not nil: it is open, and the client has all of it
 }
 
-func (converse) newStream(e *encoder, _ Head) streamEncoder {
+func (converse) newStream(e *encoder, _ streamHead) streamEncoder {
 	w := &converseWriter{e: e}
 	w.seq.w = w
 	return w
@@ -226,7 +227,7 @@ func (w *converseWriter) beginCall(ev llm.CallStart) {
 
 // sayFields writes the extra fields of a call. Those that do not stand inside of it have no place where it begins.
 func (w *converseWriter) sayFields(fields map[string]json.RawMessage) {
-	for _, key := range sortedKeys(fields) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if name, ok := cutPrefix(key, innerPrefix); ok && !strings.HasPrefix(name, nestedMark) {
 			w.e.AnyKey(name)
 			w.e.Raw(fields[key])

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func converseFormat(m llm.Media) string {
 	mime = strings.TrimSpace(mime)
 	subtype := strings.TrimPrefix(mime, string(m.Kind)+"/")
 	if mime == "" {
-		subtype = strings.TrimPrefix(strings.ToLower(path.Ext(or(m.URL, m.Name))), ".")
+		subtype = strings.TrimPrefix(strings.ToLower(path.Ext(cmp.Or(m.URL, m.Name))), ".")
 		if subtype == "jpg" {
 			subtype = "jpeg"
 		}
@@ -130,7 +131,7 @@ func (c converse) encodeMedia(e *encoder, m llm.Media) {
 		e.lost(llm.Ignored, kind, "the converse format takes bytes and addresses of S3 only")
 		return
 	case format == "" && (m.Kind != llm.Document || m.MIME != ""):
-		e.lost(llm.Ignored, kind, "the converse format does not take "+or(m.MIME, "media of an unknown type"))
+		e.lost(llm.Ignored, kind, "the converse format does not take "+cmp.Or(m.MIME, "media of an unknown type"))
 		return
 	}
 	fields := e.ownExtra(m.Extra)

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,7 +90,7 @@ func encodeAmazonFields(e *encoder, req *llm.Request) {
 			e.StringField("type", "disabled")
 		} else {
 			e.StringField("type", "enabled")
-			e.StringField("maxReasoningEffort", or(r.Effort, defaultEffort))
+			e.StringField("maxReasoningEffort", cmp.Or(r.Effort, defaultEffort))
 			e.unsupported(r.Budget > 0, "reasoning.budget")
 			e.unsupported(r.Summary != "", "reasoning.summary")
 		}
@@ -175,7 +177,7 @@ func decodeAnyMaker(d *decoder, key string, v []byte, req *llm.Request) bool {
 	if hasOthers(v, "type", "budget_tokens", "display", "maxReasoningEffort", "topK") && js.Kind(v) == '{' {
 		return false
 	}
-	for _, name := range sortedKeys(converseMakers) {
+	for _, name := range slices.Sorted(maps.Keys(converseMakers)) {
 		alone, one := &decoder{c: d.c, asking: d.asking, surrogates: d.surrogates}, new(llm.Request)
 		if converseMakers[name].decode(alone, key, v, one) {
 			return alone.err == nil && addFields(req, one)

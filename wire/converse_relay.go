@@ -13,7 +13,7 @@ func (s *converseStream) mark(at moment) {
 	})
 }
 
-func (s *converseStream) resume(at moment, e *encoder, _ Head) streamEncoder {
+func (s *converseStream) resume(at moment, e *encoder, _ streamHead) streamEncoder {
 	place := s.places[at]
 	w := &converseWriter{e: e, args: objectArgs{begun: true}, begun: true, index: place.next, signed: place.signed}
 	b := place.open

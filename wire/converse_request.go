@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -195,7 +198,7 @@ func (c converse) encodeHosted(e *encoder, t llm.ToolDef) {
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
-	name := or(converseHosted[t.Name], t.Name)
+	name := cmp.Or(converseHosted[t.Name], t.Name)
 	if h.Type != systemTool {
 		if len(h.Options) > 0 {
 			e.refuse("the options of %s are not those of the converse format: %s", h.Type, optionNames(h))
@@ -211,7 +214,7 @@ func (c converse) encodeHosted(e *encoder, t llm.ToolDef) {
 	e.Key(systemTool)
 	inner := e.Object()
 	e.StringField("name", name)
-	for _, key := range sortedKeys(h.Options) {
+	for _, key := range slices.Sorted(maps.Keys(h.Options)) {
 		e.AnyKey(key)
 		e.Raw(h.Options[key])
 	}
@@ -370,7 +373,7 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 		}
 	case systemTool:
 		name := d.str(d.get(body, "name"))
-		t.Kind, t.Name, t.Hosted = llm.HostedTool, or(converseHostedNames[name], name), &llm.HostedConfig{Type: systemTool}
+		t.Kind, t.Name, t.Hosted = llm.HostedTool, cmp.Or(converseHostedNames[name], name), &llm.HostedConfig{Type: systemTool}
 		for key, val := range d.members(body) {
 			if string(key) != "name" {
 				d.option(t.Hosted, key, val)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -240,7 +241,7 @@ func extrasOfParts(r *llm.Request) []string {
 		for _, p := range m.Parts {
 			if t, ok := p.(llm.Text); ok {
 				for _, fields := range t.Extra {
-					for _, key := range sortedKeys(fields) {
+					for _, key := range slices.Sorted(maps.Keys(fields)) {
 						keys = append(keys, sharedName(key))
 					}
 				}

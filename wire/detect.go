@@ -69,8 +69,10 @@ func detectFrames(capture []byte) (Capture, bool) {
 		if err != nil {
 			break
 		}
-		if (converse{}).detectsFrame(f) {
-			return Capture{Converse, Frames}, true
+		for _, impl := range all.formats {
+			if d, ok := impl.(frameDetector); ok && d.detectsFrame(f) {
+				return Capture{impl.properties().Name, Frames}, true
+			}
 		}
 	}
 	return Capture{}, false

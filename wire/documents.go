@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ func (e *encoder) saidNowhere(parts []llm.Part) []llm.Part {
 func (e *encoder) markOf(x llm.Extra) llm.Extra {
 	var kept llm.Extra
 	fields := e.ownExtra(x)
-	for _, key := range sortedKeys(fields) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		switch {
 		case cacheMarks[key]:
 			kept = llm.Extra{e.c.Format: {key: fields[key]}} // a format has one of them

@@ -15,8 +15,8 @@ import (
 // encoder writes one body and remembers what it could not carry.
 type encoder struct {
 	js.Writer
+	losses
 	c        host
-	warnings []llm.Warning
 	refused  error
 	items    int    // ids minted for items
 	answerID string // what they are made of
@@ -52,78 +52,9 @@ const (
 	maxWarnings = 1000
 )
 
-// lost notes that something was not carried, once for each thing that is said about a feature.
-func (e *encoder) lost(code llm.WarningCode, feature, detail string) {
-	if len(e.warnings) == maxWarnings {
-		return
-	}
-	n := 0
-	for _, w := range e.warnings {
-		if w.Code == code && w.Feature == feature {
-			if n++; w.Detail == detail || n == maxNotes {
-				return
-			}
-		}
-	}
-	if len(e.warnings) == maxWarnings-1 {
-		feature, detail = "more", fmt.Sprintf("more than %d things are lost, the first of them %s", maxWarnings, feature)
-	}
-	e.warnings = append(e.warnings, llm.Warning{Code: code, Feature: feature, Detail: detail})
-}
-
-// unsupported notes an option that this format has no word for.
-func (e *encoder) unsupported(set bool, feature string) {
-	if set {
-		e.lost(llm.Ignored, feature, "the "+e.c.Format+" format has no field for it")
-	}
-}
-
-// own returns the data of a state that belongs to this vendor. The state of
-// another stays here: nobody else can read it.
-func (e *encoder) own(s llm.State) json.RawMessage {
-	if s.Vendor == e.c.Vendor {
-		return s.Data
-	}
-	return nil
-}
-
 // restated marks extra fields that say again, in the words of their vendor, what stands in the request itself: other formats lose nothing
 // without them.
 const restated = "restated."
-
-// ownExtra returns the fields that only this format knows, and notes those
-// that only others know.
-func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
-	if own := x[e.c.Format]; len(x) == 0 || len(x) == 1 && own != nil {
-		return own
-	}
-	for _, format := range sortedKeys(x) {
-		if format == e.c.Format {
-			continue
-		}
-		for _, key := range sortedKeys(x[format]) {
-			if _, said := x[e.c.Format][key]; said || strings.HasPrefix(key, restated) || saidAnyway[[2]string{format, key}] { // in this format, too
-				continue
-			}
-			e.lostField(format, key, x[format][key], "only the "+format+" format has this field")
-		}
-	}
-	return x[e.c.Format]
-}
-
-// joined returns the fields of two messages that become one. What both say stays as the first says it.
-func (e *encoder) joined(x, y map[string]json.RawMessage) map[string]json.RawMessage {
-	out := make(map[string]json.RawMessage, len(x)+len(y))
-	maps.Copy(out, x)
-	for _, key := range sortedKeys(y) {
-		if have, said := x[key]; !said {
-			out[key] = y[key]
-		} else if !bytes.Equal(have, y[key]) {
-			e.lost(llm.Ignored, dotted(key), "the message before, which it is joined with, has another")
-		}
-	}
-	return out
-}
 
 // saidAnyway are the fields of formats that are kept as they came, beside what every format has for them.
 var saidAnyway = map[[2]string]bool{{Ollama, "created_at"}: true}
@@ -134,7 +65,7 @@ func (e *encoder) end(start int, x llm.Extra) { e.endWith(start, e.ownExtra(x)) 
 
 func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
 	nested, many := false, e.manyKeys(start, len(fields))
-	for _, key := range sortedKeys(fields) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if strings.HasPrefix(key, nestedMark) {
 			nested = true
 			continue
@@ -232,54 +163,6 @@ func (e *encoder) strings(key string, list []string) {
 	e.EndArray()
 }
 
-// opaque returns the raw form of a part that this format decoded without
-// understanding it: an empty text whose state is a whole block.
-func (e *encoder) opaque(t llm.Text) (json.RawMessage, bool) {
-	if t.Text != "" || t.State.IsZero() {
-		return nil, false
-	}
-	raw := e.own(t.State)
-	if raw == nil {
-		e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
-	}
-	return raw, true
-}
-
-// resultParts returns the text and media of a result, for formats whose results hold nothing else, and names what it leaves out.
-func (e *encoder) resultParts(parts []llm.Part) []llm.Part {
-	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
-		switch p := p.(type) {
-		case llm.Text:
-			raw, opaque := e.opaque(p)
-			if raw != nil {
-				e.lost(llm.Ignored, "opaque part", "results of the "+e.c.Format+" format hold text and media")
-			}
-			return opaque
-		case llm.Media:
-			return false
-		}
-		e.lost(llm.Ignored, "part", "results of the "+e.c.Format+" format hold text and media")
-		return true
-	})
-}
-
-// foreignPart says what a part is that another format decoded without understanding it.
-func foreignPart(s llm.State) string {
-	what := "a part"
-	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && len(typ) <= 100 {
-		what = fmt.Sprintf("a part of type %q", typ)
-	} else if typ == "" {
-		var names []string
-		for key := range js.Members(s.Data) {
-			if names = append(names, fmt.Sprintf("%.100q", key)); len(names) == maxNotes {
-				break
-			}
-		}
-		what = "a part with " + strings.Join(names, " and ")
-	}
-	return what + ", which only " + s.Vendor + " knows"
-}
-
 // dropEmpty takes back a message that began at mark and of which nothing could
 // be carried, and reports whether it did: vendors refuse messages without content.
 func (e *encoder) dropEmpty(mark int, content string) bool {
@@ -337,16 +220,6 @@ func (e *encoder) saidText(t llm.Text, textType string) {
 	e.end(start, t.Extra)
 }
 
-// invalidAsText notes that a call which cannot be run is shown as what the
-// model wrote: where arguments are objects, half an object cannot be sent.
-func (e *encoder) invalidAsText(c llm.InvalidCall) {
-	what := "a call"
-	if c.Name != "" {
-		what = "the call of " + c.Name
-	}
-	e.lost(llm.Degraded, "invalid call", what+" cannot be run and is shown as text")
-}
-
 // partOf returns the part that an event stands for in formats that have no
 // pieces of calls, and nil for events that such formats do not show.
 func (e *encoder) partOf(ev llm.Event) llm.Part {
@@ -385,4 +258,13 @@ func told(u llm.Usage) llm.Usage {
 // the messages and converse formats demand it.
 func (e *encoder) counted(f llm.Finish, key string) bool {
 	return !told(f.Usage).IsZero() || len(f.Extra[e.c.Format][key]) > 0
+}
+
+// newEncoder returns an encoder for a host.
+func newEncoder(h host) encoder {
+	e := encoder{c: h, losses: losses{Format: h.Format, Vendor: h.Vendor}}
+	if h.impl != nil {
+		e.LogProbs = h.impl.properties().LogProbs
+	}
+	return e
 }

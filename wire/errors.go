@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -105,7 +106,7 @@ func (r *registry) errorCode(err *llm.Error, p *Properties) string {
 	if code := errorForm(err, p).Code; code != "" {
 		return code
 	}
-	return or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])
+	return cmp.Or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])
 }
 
 // errorMessage returns what err says, with the words by which clients of the format know it.
@@ -124,14 +125,14 @@ func errorMessage(err *llm.Error, p *Properties) string {
 // what its own model wrote, and says what that was. Groq does.
 type FailedGeneration struct {
 	Text string // as the model wrote it
-	err  error
+	Err  error  // what the vendor said
 }
 
 // Error returns what the vendor said.
-func (f *FailedGeneration) Error() string { return f.err.Error() }
+func (f *FailedGeneration) Error() string { return f.Err.Error() }
 
 // Unwrap returns what the vendor said.
-func (f *FailedGeneration) Unwrap() error { return f.err }
+func (f *FailedGeneration) Unwrap() error { return f.Err }
 
 const maxMessage = 2000
 
@@ -200,7 +201,7 @@ func openaiError(e *encoder, err *llm.Error) {
 	e.Object()
 	code := e.c.all.errorCode(err, &chatProperties)
 	e.StringField("message", errorMessage(err, &chatProperties))
-	e.StringField("type", or(openaiCodeTypes[code], or(openaiErrorTypes[err.Kind], "server_error")))
+	e.StringField("type", cmp.Or(openaiCodeTypes[code], cmp.Or(openaiErrorTypes[err.Kind], "server_error")))
 	e.Key("param")
 	e.Null()
 	e.StringField("code", code)
@@ -222,7 +223,7 @@ func (chat) decodeError(all *registry, body []byte) (code, message string) {
 	if _, known := all.kind(code); !known {
 		typ := word(js.Get(v, "type"))
 		if kind, _ := all.kind(typ); code == "" || kind != llm.Unknown && typ != "invalid_request_error" {
-			code = or(typ, code)
+			code = cmp.Or(typ, code)
 		}
 	}
 	message = js.Text(js.Get(v, "message"))
@@ -250,7 +251,7 @@ func (h *host) decodeError(status int, header http.Header, body []byte) *llm.Err
 		err.Code, message = h.impl.decodeError(h.all, body)
 	}
 	if code, words := awsError(header, body); err.Code == "" && code != "" {
-		err.Code, message = code, or(message, words) // Amazon's, whatever format it serves
+		err.Code, message = code, cmp.Or(message, words) // Amazon's, whatever format it serves
 	}
 	if message == "" {
 		message = strings.TrimSpace(string(body[:min(len(body), 300)]))
@@ -260,7 +261,7 @@ func (h *host) decodeError(status int, header http.Header, body []byte) *llm.Err
 	}
 	err.Err = errors.New(strings.ToValidUTF8(message[:min(len(message), maxMessage)], "\ufffd"))
 	if text := js.Text(js.Get(js.Get(body, "error"), "failed_generation")); text != "" {
-		err.Err = &FailedGeneration{Text: text, err: err.Err}
+		err.Err = &FailedGeneration{Text: text, Err: err.Err}
 	}
 	err.Kind = h.all.errorKind(status, err.Code, message, h.ownCodes())
 	err.RetryAfter = retryAfter(header, body)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
@@ -101,7 +102,7 @@ func (p Properties) Has(f Feature) bool { return slices.Contains(p.Features, f) 
 // format's business.
 func (p Properties) Missing(req *llm.Request) []llm.Warning {
 	var lost []llm.Warning
-	for _, f := range sortedKeys(asking) {
+	for _, f := range slices.Sorted(maps.Keys(asking)) {
 		if f != OutputBesideTools && !p.Has(f) && f.AskedBy(req) {
 			lost = append(lost, llm.Warning{Code: llm.Ignored, Feature: string(f), Detail: "the " + p.Name + " format has no field for it"})
 		}

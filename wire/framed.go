@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -96,13 +97,13 @@ func (u *unframed) fail(f eventstream.Frame) {
 	if f.Name != "" {
 		code = strings.ToUpper(f.Name[:1]) + f.Name[1:]
 	}
-	var e encoder
+	var e js.Writer
 	e.Object()
 	e.StringField("type", "error")
 	e.Key("error")
 	e.Object()
 	e.StringField("type", code)
-	e.StringField("message", or(message, or(f.Message, code)))
+	e.StringField("message", cmp.Or(message, cmp.Or(f.Message, code)))
 	e.End()
 	e.End()
 	u.data(e.Buf)
@@ -130,10 +131,20 @@ func frameOf(h *host, data []byte) eventstream.Frame {
 	if js.Is(js.Get(data, "type"), "error") {
 		code, message := h.impl.decodeError(h.all, data)
 		kind, _ := h.all.kind(code)
-		name := awsCode(h.all, &llm.Error{Kind: kind, Code: code})
+		name := h.all.amazonCode(&llm.Error{Kind: kind, Code: code})
 		payload, _ := json.Marshal(map[string]string{"message": message}) // a string
 		return eventstream.Frame{Kind: eventstream.Exception, Name: strings.ToLower(name[:1]) + name[1:], Payload: payload}
 	}
 	payload := append([]byte(`{"bytes":"`), base64.StdEncoding.EncodeToString(data)...)
 	return eventstream.Frame{Kind: eventstream.Event, Name: chunkEvent, Payload: append(payload, `"}`...)}
+}
+
+// amazonCode returns Amazon's name for an error.
+func (r *registry) amazonCode(err *llm.Error) string {
+	if f, ok := r.find(Converse); ok {
+		if named, ok := f.(errorHeaders); ok {
+			return named.errorHeader(r, err).Get(awsErrorHeader)
+		}
+	}
+	return "InternalServerException"
 }

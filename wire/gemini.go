@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -179,7 +180,7 @@ func (gemini) decodeError(_ *registry, body []byte) (code, message string) {
 		break
 	}
 	v := js.Get(body, "error")
-	return or(word(js.Get(v, "status")), word(js.Get(v, "code"))), js.Text(js.Get(v, "message"))
+	return cmp.Or(word(js.Get(v, "status")), word(js.Get(v, "code"))), js.Text(js.Get(v, "message"))
 }
 
 // camel returns a name in camel case. It allocates only where the name is

@@ -25,7 +25,7 @@ func (s *geminiStream) mark(at moment) {
 	}
 }
 
-func (s *geminiStream) resume(at moment, e *encoder, head Head) streamEncoder {
+func (s *geminiStream) resume(at moment, e *encoder, head streamHead) streamEncoder {
 	w := &geminiWriter{e: e, head: head, list: s.list, opened: true, relayed: s.ends.sent(at, s.answer)}
 	for i, o := range s.streams {
 		w.others = append(w.others, relayedOther{i, o.ends.sent(at, o.answer)})

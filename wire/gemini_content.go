@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -134,7 +135,7 @@ func (g gemini) encodeMedia(e *encoder, m llm.Media) {
 		e.Key("fileData")
 		e.Object()
 		e.optString("mimeType", geminiType(m))
-		e.StringField("fileUri", or(m.URL, m.ID))
+		e.StringField("fileUri", cmp.Or(m.URL, m.ID))
 	}
 	e.optRaw("displayName", name)
 	e.End()
@@ -186,7 +187,7 @@ func (g gemini) encodeResult(e *encoder, r llm.Result, calls map[string]llm.Call
 	if !e.c.Quirks.NoCallIDs {
 		e.optString("id", r.CallID)
 	}
-	e.StringField("name", or(r.Name, calls[r.CallID].Name))
+	e.StringField("name", cmp.Or(r.Name, calls[r.CallID].Name))
 	g.encodeOutput(e, r)
 	var media []llm.Media
 	for _, p := range r.Parts {
@@ -351,7 +352,7 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 			}
 		}
 	}
-	m.Kind = mediaKind(or(m.MIME, bareType(m)))
+	m.Kind = mediaKind(cmp.Or(m.MIME, bareType(m)))
 	return m
 }
 

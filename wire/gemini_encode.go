@@ -74,7 +74,7 @@ func (gemini) splitFinish(own map[string]json.RawMessage) (top, candidate map[st
 type geminiWriter struct {
 	gemini
 	e    *encoder
-	head Head
+	head streamHead
 	list bool // the stream is one JSON array
 	// opened: elements of the array are written.
 	opened  bool
@@ -128,7 +128,7 @@ func (w *geminiWriter) close() {
 	}
 }
 
-func (gemini) newStream(e *encoder, head Head) streamEncoder {
+func (gemini) newStream(e *encoder, head streamHead) streamEncoder {
 	return &geminiWriter{e: e, head: head, list: head.list}
 }
 
@@ -165,9 +165,10 @@ func (w *geminiWriter) unknown(ev llm.UnknownEvent) {
 
 // part writes a chunk with one part, if the format can carry it.
 func (w *geminiWriter) part(p llm.Part) {
-	inner := &encoder{c: w.e.c, warnings: w.e.warnings}
+	inner := newEncoder(w.e.c)
+	inner.warnings = w.e.warnings
 	inner.Buf = w.space[:0]
-	w.encodeAnswerPart(inner, p)
+	w.encodeAnswerPart(&inner, p)
 	w.e.warnings, w.space = inner.warnings, inner.Buf
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -422,7 +423,7 @@ func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
 func (gemini) decodeHosted(d *decoder, kind string, v []byte) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
 	name, known := geminiHostedNames[kind]
-	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(name, kind), Hosted: h}
+	t := llm.ToolDef{Kind: llm.HostedTool, Name: cmp.Or(name, kind), Hosted: h}
 	if t.Name != kind {
 		d.askObject(v) // the others may be lists
 	}

@@ -44,7 +44,7 @@ type healing struct {
 	next    int            // place of the next call among them
 	out     []llm.Message
 	gaps    map[int]bool // the messages of out of which nothing is left
-	notes   encoder      // of fields that stay behind; it writes nothing
+	notes   losses       // fields that stay behind
 
 	missing, twice, misnamed, foreign, broken, silent int
 }
@@ -55,7 +55,7 @@ type healing struct {
 //go:noinline
 func newHealing(vendor string) *healing {
 	h := &healing{vendor: vendor}
-	h.notes.c.Vendor = vendor
+	h.notes.Vendor = vendor
 	return h
 }
 
@@ -241,8 +241,8 @@ func (h *healing) blank(p llm.Part) bool {
 
 // left notes the extra fields of something that is not sent.
 func (h *healing) left(x llm.Extra) {
-	for _, format := range sortedKeys(x) {
-		for _, key := range sortedKeys(x[format]) {
+	for _, format := range slices.Sorted(maps.Keys(x)) {
+		for _, key := range slices.Sorted(maps.Keys(x[format])) {
 			if !strings.HasPrefix(key, restated) {
 				name, _ := cutPrefix(dotted(key), innerPrefix)
 				h.notes.lost(llm.Ignored, name, unsentField)
@@ -360,7 +360,7 @@ func (h *healing) join(x, y llm.Extra) llm.Extra {
 		return y
 	}
 	out := maps.Clone(x)
-	for _, format := range sortedKeys(y) {
+	for _, format := range slices.Sorted(maps.Keys(y)) {
 		out[format] = h.notes.joined(x[format], y[format])
 	}
 	return out

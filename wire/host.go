@@ -27,9 +27,7 @@ type host struct {
 // properties returns the properties of the format at this host.
 func (h *host) properties() Properties {
 	p := h.impl.properties().at(h.Quirks)
-	if f, ok := h.impl.(interface {
-		atHost(Properties, Quirks) Properties
-	}); ok {
+	if f, ok := h.impl.(hostAware); ok {
 		return f.atHost(p, h.Quirks)
 	}
 	return p

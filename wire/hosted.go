@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func (d *decoder) place(v []byte) *llm.Location {
 
 // optionNames are the names of the options of a hosted tool, for a person.
 func optionNames(h *llm.HostedConfig) string {
-	names := sortedKeys(h.Options)
+	names := slices.Sorted(maps.Keys(h.Options))
 	return strings.Join(names[:min(len(names), maxNotes)], ", ")
 }
 

@@ -31,18 +31,6 @@ func (a *answer) about() *llm.Text {
 	return t
 }
 
-// ownProbs returns the tokens that this format can write.
-func (e *encoder) ownProbs(p *llm.LogProbs) []json.RawMessage {
-	if p == nil {
-		return nil
-	}
-	if p.Form == e.c.properties().LogProbs {
-		return p.Tokens
-	}
-	e.lost(llm.Ignored, "logprobs", "the format has no place for the log probabilities of "+p.Form)
-	return nil
-}
-
 // list writes tokens as a member.
 func (e *encoder) list(key string, tokens []json.RawMessage) {
 	e.Key(key)

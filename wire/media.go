@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"path"
 	"slices"
@@ -16,7 +17,7 @@ func mediaURL(m llm.Media) string {
 	if m.URL != "" {
 		return m.URL
 	}
-	return "data:" + or(m.MIME, "application/octet-stream") + ";base64," + base64Text(m.Data)
+	return "data:" + cmp.Or(m.MIME, "application/octet-stream") + ";base64," + base64Text(m.Data)
 }
 
 // url reads an address; one that holds the bytes gives the bytes.
@@ -101,7 +102,7 @@ func (e *encoder) fileName(m llm.Media) string {
 	if m.Kind != llm.Document || len(m.Data) == 0 || e.own(m.State) != nil || path.Ext(m.Name) != "" {
 		return m.Name
 	}
-	return or(m.Name, "document") + fileTypes[bareType(m)]
+	return cmp.Or(m.Name, "document") + fileTypes[bareType(m)]
 }
 
 // isOwnFile reports whether a client of the same format wrote a medium as a file.
@@ -117,31 +118,4 @@ func asWhatItIs(d *decoder, m *llm.Media) {
 		return
 	}
 	m.Kind, m.State = kind, d.state([]byte(ownFile))
-}
-
-// foreignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that
-// a program gives itself has no label, and is the vendor's.
-func (e *encoder) foreignFile(m llm.Media) bool {
-	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, e.c.Vendor) {
-		return false
-	}
-	e.lost(llm.Ignored, "file_id", "the file is one that only "+m.State.Vendor+" holds")
-	return true
-}
-
-// sameFiles reports whether two labels are of one vendor's files. A label without an owner is that of a client.
-func sameFiles(a, b string) bool {
-	ownerA, filesA := filesOf(a)
-	ownerB, filesB := filesOf(b)
-	return filesA == filesB && (ownerA == ownerB || ownerA == "" || ownerB == "")
-}
-
-// filesOf returns whose files the ids are that have a label; see [Properties.Files].
-func filesOf(label string) (owner, files string) {
-	i := strings.LastIndexByte(label, '/')
-	owner, files = label[:max(i, 0)], label[i+1:]
-	if c, ok := For(files); ok {
-		files = or(c.Properties().Files, files)
-	}
-	return owner, files
 }

@@ -3,7 +3,9 @@ package wire
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
@@ -193,7 +195,7 @@ func (messages) encodeUsage(e *encoder, f llm.Finish) {
 	if uses := js.Get(more, serverUses); len(u.Hosted) > 0 || uses != nil {
 		e.Key(serverUses)
 		inner := e.Object()
-		for _, name := range sortedKeys(u.Hosted) {
+		for _, name := range slices.Sorted(maps.Keys(u.Hosted)) {
 			e.AnyKey(name + usesSuffix)
 			e.Int(int64(u.Hosted[name]))
 		}

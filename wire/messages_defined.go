@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -139,7 +139,7 @@ func (m messages) told(t llm.ToolDef) llm.ToolDef {
 	}
 	own := t.Extra[Messages]
 	def, _ := m.versionOf(knownVersion(js.Text(own["type"])), func(key string) []byte { return own[key] })
-	t.Description, t.Schema = or(t.Description, def.description), []byte(def.schema)
+	t.Description, t.Schema = cmp.Or(t.Description, def.description), []byte(def.schema)
 	return t
 }
 
@@ -158,27 +158,9 @@ func knownVersion(typ string) string {
 	return newest
 }
 
-// Defines reports whether a tool that the client runs is one that the vendor of the format
-// knows by its type: there is nothing to tell about it, and it is sent as it is.
-func (c Codec) Defines(t llm.ToolDef) bool {
-	return c.Format == Messages && t.Kind == llm.FunctionTool && definesType(js.Text(t.Extra[Messages]["type"]))
-}
-
-// DefineTools returns tools with what they take, for models of another vendor than the one that
-// knows it by their type: before they are narrowed, or taught in words. The warnings about it are
-// those of [Codec.EncodeRequest] and [Unsent]. The tools are not changed.
-func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
-	out := tools
-	for i, t := range tools {
-		if t.Kind != llm.FunctionTool || len(t.Schema) > 0 || !definesType(js.Text(t.Extra[Messages]["type"])) || c.Defines(t) {
-			continue
-		}
-		if &out[0] == &tools[0] {
-			out = slices.Clone(tools)
-		}
-		out[i] = messages{}.told(t)
-	}
-	return out
+// defines reports whether the vendor defines a client tool by its type.
+func (messages) defines(t llm.ToolDef) bool {
+	return t.Kind == llm.FunctionTool && definesType(js.Text(t.Extra[Messages]["type"]))
 }
 
 // definesType reports whether a type is that of a tool which the client runs and the vendor defines.

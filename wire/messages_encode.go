@@ -73,7 +73,7 @@ func (messages) encodeStop(e *encoder, f llm.Finish) {
 type messagesWriter struct {
 	messages
 	e      *encoder
-	head   Head
+	head   streamHead
 	begun  bool
 	index  int
 	args   objectArgs // of the open call
@@ -88,7 +88,7 @@ type messagesWriter struct {
 	relayedID string
 }
 
-func (messages) newStream(e *encoder, head Head) streamEncoder {
+func (messages) newStream(e *encoder, head streamHead) streamEncoder {
 	w := &messagesWriter{e: e, head: head}
 	w.seq.w = w
 	return w

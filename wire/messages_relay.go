@@ -16,7 +16,7 @@ func (s *messagesStream) mark(at moment) {
 // messagesSpans are the kinds of blocks that are text or thinking.
 var messagesSpans = map[string]spanKind{"text": textSpan, "thinking": thinkingSpan}
 
-func (s *messagesStream) resume(at moment, e *encoder, head Head) streamEncoder {
+func (s *messagesStream) resume(at moment, e *encoder, head streamHead) streamEncoder {
 	place := s.places[at]
 	w := &messagesWriter{e: e, head: head, begun: true, args: objectArgs{begun: true}, index: place.next, signed: place.signed}
 	b := place.open

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -484,7 +485,7 @@ func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 			d.extraNamed(&t.Extra, "name", d.get(v, "name"))
 		}
 	}
-	t.Name = or(t.Name, or(messagesNameless[h.Type], h.Type))
+	t.Name = cmp.Or(t.Name, cmp.Or(messagesNameless[h.Type], h.Type))
 	return t
 }
 

@@ -29,14 +29,6 @@ type namespaces struct {
 	here  map[qualified]string
 }
 
-// Answering returns a codec for the answer to req. Tools that stood in a namespace of the
-// Responses format have names of their own in req; answers in that format name both
-// again, and those that are read are given the names of req.
-func (c Codec) Answering(req *llm.Request) Codec {
-	c.names, c.request = namespacesOf(req), req
-	return c
-}
-
 // namespacesOf returns the tools of a request that stand in namespaces, and nil if there are none.
 func namespacesOf(req *llm.Request) *namespaces {
 	var names *namespaces
@@ -48,7 +40,7 @@ func namespacesOf(req *llm.Request) *namespaces {
 		if names == nil {
 			names = &namespaces{make(map[string]qualified), make(map[qualified]string)}
 		}
-		q := qualified{js.Text(js.Get(raw, "name")), or(js.Text(js.Get(raw, functionField)), t.Name)}
+		q := qualified{js.Text(js.Get(raw, "name")), cmp.Or(js.Text(js.Get(raw, functionField)), t.Name)}
 		names.there[t.Name], names.here[q] = q, t.Name
 	}
 	return names
@@ -69,11 +61,11 @@ func (e *encoder) callName(name string) {
 	e.StringField(namespaceField, q.space)
 }
 
-// Spaced returns messages whose calls name their tools as the client does, with the
+// spaced returns messages whose calls name their tools as the client does, with the
 // namespace, for whoever keeps them: a later request may have other names for the same
 // tools. Flat of its codec turns them round.
-func (c Codec) Spaced(messages []llm.Message) []llm.Message {
-	if c.names == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), isSpaced) }) {
+func (n *namespaces) spaced(messages []llm.Message) []llm.Message {
+	if n == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), isSpaced) }) {
 		return messages
 	}
 	return eachCall(messages, func(call *llm.Call) {
@@ -81,10 +73,10 @@ func (c Codec) Spaced(messages []llm.Message) []llm.Message {
 			call.Name = nameInSpace(*call)
 			return
 		}
-		if c.names == nil {
+		if n == nil {
 			return
 		}
-		q, ok := c.names.there[call.Name]
+		q, ok := n.there[call.Name]
 		if !ok {
 			return
 		}
@@ -101,12 +93,12 @@ func (c Codec) Spaced(messages []llm.Message) []llm.Message {
 	})
 }
 
-// Flat returns messages that Spaced returned with the names that their tools have in the
+// flat returns messages that spaced returned with the names that their tools have in the
 // request which the codec answers. Results have the names of their calls, also where several have one id.
-func (c Codec) Flat(messages []llm.Message) []llm.Message {
+func (n *namespaces) flat(messages []llm.Message) []llm.Message {
 	flat := eachCall(messages, func(call *llm.Call) {
 		if isSpaced(*call) {
-			c.names.flatten(call)
+			n.flatten(call)
 			nameGone(call)
 		}
 	})
@@ -218,9 +210,9 @@ func (n *namespaces) flattenChoice(req *llm.Request) {
 		return here
 	}
 	ch := &req.Choice
-	ch.Name = flat(responsesChoice.at, ch.Name)
+	ch.Name = flat(choicePlace, ch.Name)
 	for i, name := range ch.Allowed {
-		ch.Allowed[i] = flat(strings.Replace(responsesAllowed.at, "*", strconv.Itoa(i), 1), name)
+		ch.Allowed[i] = flat(strings.Replace(allowedPlace, "*", strconv.Itoa(i), 1), name)
 	}
 	if len(own) == 0 {
 		delete(req.Extra, Responses)
@@ -307,7 +299,7 @@ func (r responses) encodeNamespace(e *encoder, tools []llm.ToolDef) int {
 	space, _ := spaceOf(tools[0])
 	e.Object()
 	e.StringField("type", "namespace")
-	for _, key := range sortedKeys(space) {
+	for _, key := range slices.Sorted(maps.Keys(space)) {
 		e.AnyKey(key)
 		e.Raw(space[key])
 	}
@@ -339,7 +331,13 @@ func spaceOf(t llm.ToolDef) (map[string]json.RawMessage, string) {
 	if raw := t.Extra[Responses][namespaceField]; raw == nil || json.Unmarshal(raw, &space) != nil {
 		return nil, t.Name
 	}
-	name := or(js.Text(space[functionField]), t.Name)
+	name := cmp.Or(js.Text(space[functionField]), t.Name)
 	delete(space, functionField)
 	return space, name
 }
+
+// The places of tool names in the choice of a Responses request.
+const (
+	choicePlace  = "/tool_choice"
+	allowedPlace = "/tool_choice/tools/*"
+)

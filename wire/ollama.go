@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -120,7 +121,7 @@ type ollamaStream struct {
 
 func (s *ollamaStream) mark(at moment) { s.ends.set(at, s.answer) }
 
-func (s *ollamaStream) resume(at moment, e *encoder, head Head) streamEncoder {
+func (s *ollamaStream) resume(at moment, e *encoder, head streamHead) streamEncoder {
 	return &ollamaWriter{e: e, head: head, relayed: s.ends.sent(at, s.answer)}
 }
 
@@ -159,7 +160,7 @@ func (s *ollamaStream) chunk(v []byte) (more bool) {
 		if created != nil { // every line has it; the last is the answer's
 			s.extraNamed(&s.finish.Extra, "created_at", created)
 		}
-		s.stop(or(reason, "stop"), ollamaReasons)
+		s.stop(cmp.Or(reason, "stop"), ollamaReasons)
 	}
 	return !done
 }
@@ -251,13 +252,15 @@ func (ollama) encodeEnd(e *encoder, f llm.Finish) {
 type ollamaWriter struct {
 	ollama
 	e        *encoder
-	head     Head
+	head     streamHead
 	opening  []byte // what the head says in each line, once it was written
 	relayed  relayedCalls
 	thoughts thoughts
 }
 
-func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
+func (ollama) newStream(e *encoder, head streamHead) streamEncoder {
+	return &ollamaWriter{e: e, head: head}
+}
 
 func (w *ollamaWriter) event(ev llm.Event) {
 	switch ev := w.thoughts.joined(ev).(type) {

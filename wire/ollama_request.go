@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -248,7 +249,7 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 		if len(r.Parts) > 1 {
 			e.lost(llm.Degraded, "text parts", "the ollama format has one text a result; they are joined")
 		}
-		e.optString("tool_name", or(r.Name, calls[r.CallID].Name))
+		e.optString("tool_name", cmp.Or(r.Name, calls[r.CallID].Name))
 		if !e.c.Quirks.NoCallIDs {
 			e.optString("tool_call_id", r.CallID)
 		}

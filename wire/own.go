@@ -1,9 +1,8 @@
 package wire
 
 import (
-	"bytes"
+	"cmp"
 	"io"
-	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -57,78 +56,92 @@ type EventWriter interface {
 	Fail(err *llm.Error) []byte
 }
 
-// Answer takes what a [Format] reads of an answer. The codec makes the events
-// of package llm out of it: it gives ids to calls that have none, keeps
-// parallel calls apart, corrects a finish that contradicts the answer, and sees
-// to it that no call that was cut off can be run.
-type Answer struct{ a *answer }
+// Answer takes the contents of an answer from a [Format]. The codec makes the events of package llm from it: it gives ids to
+// calls that have none, keeps parallel calls apart, corrects a finish reason that contradicts the answer, and never delivers
+// a truncated call as one that can be run.
+type Answer struct{ Sink }
 
-// Start says what is known about the answer before its first piece. It may be
-// left out: the codec then takes what Finish says.
-func (a *Answer) Start(s llm.Start) {
+// Sink receives the contents of an answer, in order. The codec implements it; a test of a Format may use its own.
+type Sink interface {
+	// Start reports what is known about the answer before its first piece. It is optional: without it the codec uses the
+	// values of Finish.
+	Start(s llm.Start)
+	// Text adds a piece of text.
+	Text(s string)
+	// Refusal adds a piece of a text in which the model declines to answer.
+	Refusal(s string)
+	// Thinking adds a piece of thinking.
+	Thinking(s string)
+	// SignThinking attaches the vendor's opaque state to the thinking so far. It is sent back with it; data is JSON.
+	SignThinking(data []byte)
+	// Media adds an image, audio or a document.
+	Media(m llm.Media)
+	// Call adds a piece of a call. The id decides which call a piece belongs to, then the index and the order. Leave out what
+	// the format does not have; the index is then -1. The pieces of args, joined, are one JSON object.
+	Call(index int, id, name, args string)
+	// EndCalls reports that the calls so far are complete: a limit reached later did not truncate them.
+	EndCalls()
+	// Finish reports why the model stopped. From then on the answer is complete, even if the stream breaks.
+	Finish(f llm.Finish)
+	// Fail ends the answer with an error that the server sent inside it.
+	Fail(body []byte)
+	// Warn passes on a warning.
+	Warn(w llm.Warning)
+	// Stopped reports whether reading can end: the caller has stopped listening, or an error occurred.
+	Stopped() bool
+	// Events reads a stream of server-sent events with JSON data and calls each with the data of every event, until each
+	// returns false or the stream ends. An event of more than 32 MiB is an error.
+	Events(src io.Reader, each func(data []byte) (more bool)) error
+	// Lines does the same for a stream with one JSON document per line.
+	Lines(src io.Reader, each func(line []byte) (more bool)) error
+}
+
+// sink is the Sink of an answer.
+type sink struct{ a *answer }
+
+func (a sink) Start(s llm.Start) {
 	a.a.finish.ID, a.a.finish.Model, a.a.finish.Usage, a.a.created = s.ID, s.Model, s.Usage, s.Created
 	a.a.begin()
 }
 
-// Text says the next piece of text.
-func (a *Answer) Text(s string) { a.a.text(s) }
+func (a sink) Text(s string) { a.a.text(s) }
 
-// Refusal says the next piece of a text in which the model declines to answer.
-func (a *Answer) Refusal(s string) { a.a.refusal(s) }
+func (a sink) Refusal(s string) { a.a.refusal(s) }
 
-// Thinking says the next piece of thinking.
-func (a *Answer) Thinking(s string) { a.a.thinking(s) }
+func (a sink) Thinking(s string) { a.a.thinking(s) }
 
-// SignThinking gives the thinking that was written the vendor's opaque state,
-// which goes back with it; data is JSON.
-func (a *Answer) SignThinking(data []byte) { a.a.thinkingState(a.a.state(data), false) }
+func (a sink) SignThinking(data []byte) { a.a.thinkingState(a.a.state(data), false) }
 
-// Media says an image, a sound or a document.
-func (a *Answer) Media(m llm.Media) { a.a.media(m) }
+func (a sink) Media(m llm.Media) { a.a.media(m) }
 
-// Call says a piece of a call. The id decides to which call a piece belongs,
-// then the index and the order: leave out what the format does not have, -1
-// for the index. The pieces of args, joined, are one JSON object.
-func (a *Answer) Call(index int, id, name, args string) {
+func (a sink) Call(index int, id, name, args string) {
 	a.a.adds = args != ""
 	a.a.addArgs(a.a.delta(index, id, name, llm.FunctionTool), []byte(args))
 }
 
-// EndCalls says that the calls so far are whole: not even a limit that the
-// model reaches later can have cut them.
-func (a *Answer) EndCalls() {
+func (a sink) EndCalls() {
 	for _, p := range a.a.calls {
 		p.closed = true
 	}
 }
 
-// Finish says why the model stopped. The answer is whole as soon as this is
-// said: what is missing then is nothing but the end of the bytes.
-func (a *Answer) Finish(f llm.Finish) {
-	f.ID, f.Model = or(f.ID, a.a.finish.ID), or(f.Model, a.a.finish.Model)
+func (a sink) Finish(f llm.Finish) {
+	f.ID, f.Model = cmp.Or(f.ID, a.a.finish.ID), cmp.Or(f.Model, a.a.finish.Model)
 	a.a.finish, a.a.plainStop = f, true
 	a.a.end()
 }
 
-// Fail ends the answer with an error that the server sent inside it.
-func (a *Answer) Fail(body []byte) { a.a.fail(body) }
+func (a sink) Fail(body []byte) { a.a.fail(body) }
 
-// Warn passes on something that was not done as asked.
-func (a *Answer) Warn(w llm.Warning) { a.a.emit(w) }
+func (a sink) Warn(w llm.Warning) { a.a.emit(w) }
 
-// Stopped reports whether nothing more needs to be read: the caller does not
-// listen any more, or something went wrong.
-func (a *Answer) Stopped() bool { return a.a.stopped || a.a.err != nil }
+func (a sink) Stopped() bool { return a.a.stopped || a.a.err != nil }
 
-// Events reads a stream of server-sent events whose data is JSON and calls
-// each with the data of the next one, until it returns false or the stream
-// ends. Events longer than 32 MiB are an error.
-func (a *Answer) Events(src io.Reader, each func(data []byte) (more bool)) error {
+func (a sink) Events(src io.Reader, each func(data []byte) (more bool)) error {
 	return a.a.readEvents(sse.NewReader(src), each)
 }
 
-// Lines does the same for a stream of JSON documents, one a line.
-func (a *Answer) Lines(src io.Reader, each func(line []byte) (more bool)) error {
+func (a sink) Lines(src io.Reader, each func(line []byte) (more bool)) error {
 	lines := sse.NewLines(src)
 	for !a.Stopped() {
 		line, err := lines.Next()
@@ -201,13 +214,13 @@ func (o own) encodeResponse(e *encoder, r *llm.Response) {
 }
 
 func (o own) decodeResponse(d *decoder, body []byte, a *answer) {
-	if err := o.f.DecodeResponse(body, &Answer{a}); err != nil && d.err == nil {
+	if err := o.f.DecodeResponse(body, &Answer{sink{a}}); err != nil && d.err == nil {
 		d.err = err
 	}
 }
 
 func (o own) decodeStream(a *answer, src io.Reader) error {
-	err := o.f.DecodeStream(src, &Answer{a})
+	err := o.f.DecodeStream(src, &Answer{sink{a}})
 	switch {
 	case a.err != nil:
 		return a.decodeFailure()
@@ -225,8 +238,8 @@ func (o own) decodeError(_ *registry, body []byte) (code, message string) {
 	return o.f.DecodeError(body)
 }
 
-func (o own) newStream(e *encoder, head Head) streamEncoder {
-	return &ownStream{o, e, o.f.EncodeStream(head)}
+func (o own) newStream(e *encoder, head streamHead) streamEncoder {
+	return &ownStream{o, e, o.f.EncodeStream(head.Head)}
 }
 
 type ownStream struct {
@@ -244,47 +257,3 @@ func (s *ownStream) event(ev llm.Event) {
 }
 
 func (s *ownStream) fail(err *llm.Error) { s.e.Buf = append(s.e.Buf, s.w.Fail(err)...) }
-
-// ownParts returns parts without the state of other vendors.
-func (e *encoder) ownParts(parts []llm.Part) []llm.Part {
-	out := make([]llm.Part, 0, len(parts))
-	for _, p := range parts {
-		switch p := p.(type) {
-		case llm.Text:
-			opaque := p.Text == "" && !p.State.IsZero()
-			if p.State = e.ownState(p.State); !opaque || !p.State.IsZero() {
-				out = append(out, p)
-			}
-		case llm.Thinking:
-			hidden := p.Text == "" && !p.State.IsZero()
-			if p.State = e.ownState(p.State); !hidden || !p.State.IsZero() {
-				out = append(out, p)
-			}
-		case llm.Media:
-			if e.foreignFile(p) {
-				continue
-			}
-			if string(p.State.Data) == ownFile && e.own(p.State) == nil {
-				p.State = llm.State{}
-			}
-			p.State = e.ownState(p.State)
-			out = append(out, p)
-		case llm.Call:
-			p.State = e.ownState(p.State)
-			out = append(out, p)
-		case llm.Result:
-			p.State = e.ownState(p.State)
-			p.Parts = e.ownParts(p.Parts)
-			out = append(out, p)
-		}
-	}
-	return slices.Clip(out)
-}
-
-func (e *encoder) ownState(s llm.State) llm.State {
-	if s.IsZero() || e.own(s) != nil {
-		return llm.State{Vendor: s.Vendor, Data: bytes.Clone(s.Data)}
-	}
-	e.lost(llm.Ignored, "state", "only "+s.Vendor+" can read it")
-	return llm.State{}
-}

@@ -7,21 +7,6 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Portable returns req as the format can carry it: hosted tools that it has no words for,
-// or whose options it cannot pass on, are left out, with a warning each. It is for servers
-// that pass on what clients of another vendor offer. A program that offers a hosted tool
-// itself learns from the error of [Codec.EncodeRequest] that nobody will run it. The
-// request is not changed.
-func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
-	return WithoutHosted(req, func(t llm.ToolDef) error {
-		_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
-		if llm.KindOf(err) != llm.Unsupported {
-			return nil
-		}
-		return err
-	})
-}
-
 // WithoutHosted returns req without the hosted tools that refused gives a reason to leave out,
 // and a warning for each. The request is not changed.
 func WithoutHosted(req *llm.Request, refused func(llm.ToolDef) error) (*llm.Request, []llm.Warning) {

@@ -92,12 +92,6 @@ func saysNothing(parts []llm.Part) bool {
 	})
 }
 
-// foreignText reports whether a part is text with a state of another vendor.
-func (e *encoder) foreignText(p llm.Part) bool {
-	t, is := p.(llm.Text)
-	return is && !t.State.IsZero() && e.own(t.State) == nil
-}
-
 // readings are the members of the blocks that [decoder.reading] keeps whose texts the part says, by where they stand.
 var readings = map[string]bool{
 	"title": true, "source": true, "content": true, "content[].text": true, "source.content": true, "source.content[].text": true,
@@ -107,34 +101,5 @@ var readings = map[string]bool{
 	"type": true, "content[].type": true, "source.type": true, "source.content[].type": true, "document.format": true,
 }
 
-// foreignBlock notes what the part does not say of a block of another vendor, like images among the texts of a document.
-func (e *encoder) foreignBlock(s llm.State) {
-	if s.Vendor == e.c.Vendor {
-		return
-	}
-	switch typ := js.Text(js.Get(s.Data, "type")); {
-	case typ == "search_result", typ == "document", js.Get(s.Data, "searchResult") != nil, js.Get(s.Data, "document") != nil:
-		e.foreignMembers("", s.Data, s.Vendor)
-	default:
-		e.foreignState("", s)
-	}
-}
-
 // maxNamed is how deep members are named one by one; what is below is one thing.
 const maxNamed = 8
-
-func (e *encoder) foreignMembers(at string, v []byte, vendor string) {
-	deep := strings.Count(at, ".") >= maxNamed
-	switch kind := js.Kind(v); {
-	case kind == '{' && !deep:
-		for key, val := range js.Members(v) {
-			e.foreignMembers(strings.TrimPrefix(at+"."+string(key), "."), val, vendor)
-		}
-	case kind == '[' && !strings.HasSuffix(at, "[]"):
-		for el := range js.Elements(v) {
-			e.foreignMembers(at+"[]", el, vendor)
-		}
-	case kind != '"' || !readings[at]:
-		e.lost(llm.Ignored, strings.ReplaceAll(at, "[]", ""), "only "+vendor+" can read it")
-	}
-}

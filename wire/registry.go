@@ -2,8 +2,10 @@ package wire
 
 import (
 	"maps"
+	"net/http"
 	"sync"
 
+	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -72,9 +74,7 @@ func (r *registry) interrupted(word string) bool { return r.broken[word] }
 // describe returns a tool that the vendor of one format defines as other models are told of it, and a warning about that.
 func (r *registry) describe(t llm.ToolDef) (told llm.ToolDef, said llm.Warning, is bool) {
 	for _, f := range r.formats {
-		if d, ok := f.(interface {
-			described(llm.ToolDef) (llm.ToolDef, llm.Warning, bool)
-		}); ok {
+		if d, ok := f.(toolDefiner); ok {
 			if told, said, is = d.described(t); is {
 				return told, said, true
 			}
@@ -92,4 +92,33 @@ func (w *words) finishWord(f llm.Finish) string {
 		return word
 	}
 	return w.finish[llm.Stop]
+}
+
+// usageOnRequest is a format whose servers send usage in streams only to clients that ask for it.
+type usageOnRequest interface {
+	askUsage(body []byte) (asking []byte, added bool)
+	withoutUsage(events []byte) []byte
+}
+
+// toolDefiner is a format whose vendor defines tools that the client runs: its models know them by type, others are told
+// their description and schema.
+type toolDefiner interface {
+	defines(t llm.ToolDef) bool
+	told(t llm.ToolDef) llm.ToolDef
+	described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool)
+}
+
+// frameDetector is a format whose streams are binary frames.
+type frameDetector interface {
+	detectsFrame(f eventstream.Frame) bool
+}
+
+// hostAware is a format whose properties depend on the host beyond what [Properties] covers.
+type hostAware interface {
+	atHost(p Properties, q Quirks) Properties
+}
+
+// errorHeaders is a format whose vendor names the kind of an error in headers.
+type errorHeaders interface {
+	errorHeader(all *registry, err *llm.Error) http.Header
 }

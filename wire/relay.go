@@ -15,27 +15,29 @@ import (
 // RelayDecision is what becomes of an event that [Codec.Relay] shows. The zero value
 // is [Pass].
 type RelayDecision struct {
-	action action
-	events []llm.Event
-	err    *llm.Error
+	Action RelayAction
+	Events []llm.Event // of RelayReplace
+	Err    *llm.Error  // of RelayGiveUp
 }
 
-type action uint8
+// RelayAction is the kind of a [RelayDecision].
+type RelayAction uint8
 
+// The actions. [Pass], [Hold], [Replace] and [GiveUp] make decisions of them.
 const (
-	passOn action = iota
-	holdBack
-	replaceBy
-	endWith
+	RelayPass RelayAction = iota
+	RelayHold
+	RelayReplace
+	RelayGiveUp
 )
 
 var (
 	// Pass lets the event go on, and with it all that was held.
-	Pass = RelayDecision{action: passOn}
+	Pass = RelayDecision{Action: RelayPass}
 	// Hold keeps the event and all that follow, until the verdict about one of
 	// them is another. Nothing after the start of a held event is written. The
 	// llm.Finish cannot be held: Hold counts as Pass.
-	Hold = RelayDecision{action: holdBack}
+	Hold = RelayDecision{Action: RelayHold}
 )
 
 // Replace writes events in the place of this one and of all that are held. From
@@ -45,12 +47,12 @@ var (
 // llm.Finish cannot be dropped, or the stream would have no end: if none of the
 // events in its place is one, it follows them.
 func Replace(events ...llm.Event) RelayDecision {
-	return RelayDecision{action: replaceBy, events: events}
+	return RelayDecision{Action: RelayReplace, Events: events}
 }
 
 // GiveUp ends the stream with an error, in the words of the format, whatever the upstream
 // still says. What was held is dropped. Relay returns the error.
-func GiveUp(err *llm.Error) RelayDecision { return RelayDecision{action: endWith, err: err} }
+func GiveUp(err *llm.Error) RelayDecision { return RelayDecision{Action: RelayGiveUp, Err: err} }
 
 // maxHeld bounds the bytes that a relay keeps back.
 const maxHeld = 64 << 20
@@ -58,37 +60,7 @@ const maxHeld = 64 << 20
 // maxTrailing bounds what may follow the end of an answer.
 const maxTrailing = 1 << 20
 
-// Relay copies the stream of an answer from src to dst, for a client that
-// speaks the format of the upstream, and shows each event to observe before
-// its bytes are written. As long as all verdicts are [Pass], what is written is
-// what was read, byte for byte; [Hold] and [Replace] act at the boundary of the
-// frame (an event of the format's own stream) that an event came in. A nil
-// observe passes everything.
-//
-// The events are those of [Codec.DecodeStream], with four differences. An error that the upstream tells
-// in its stream is shown as a [RelayFailure]. Arguments
-// of calls are shown as they come and are not repaired, since the client gets
-// them as they came: a call that DecodeStream would repair is invalid here. And the
-// frames that end an answer are written when the verdict about the llm.Finish
-// is there. A [RelayTrailing] may follow the llm.Finish. What is decided is written before Relay waits for more, and dst is
-// flushed if it has a method Flush or FlushError.
-//
-// An error has the kind that DecodeStream gives it. What was held is then
-// dropped, and unless the upstream told the error itself, the client is told in
-// the words of the format. If nothing was written yet, nothing is: the caller
-// can still answer with another status. What an upstream says after the end of its answer is dropped: see
-// [RelayTrailing].
-//
-// A document in the place of a stream is written as a stream. The same goes
-// for the stream of a [Format] of a program's own, and for events in frames.
-func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
-	h, err := c.host("Relay")
-	if err != nil {
-		return err
-	}
-	return relayStream(h, dst, src, observe)
-}
-
+// relayStream copies the stream of an answer from src to dst and shows each event to observe.
 func relayStream(h host, dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
 	if observe == nil {
 		observe = func(llm.Event) RelayDecision { return Pass }
@@ -153,12 +125,12 @@ type relay struct {
 	heldAt  int64 // start of the first frame that is held
 	begunAt int64 // start of the frame with the llm.Start
 	queue   []judged
-	enc     *StreamEncoder // not nil: the stream is a translation
-	held    []llm.Event    // of a translation
-	kept    int            // bytes that were read while events of a translation were held
-	called  map[int]bool   // answers of which the client has a call, by index
-	gaveUp  *llm.Error     // why an observer ended the stream
-	failing bool           // what comes was not said: calls that the failure cut off
+	enc     *stream      // not nil: the stream is a translation
+	held    []llm.Event  // of a translation
+	kept    int          // bytes that were read while events of a translation were held
+	called  map[int]bool // answers of which the client has a call, by index
+	gaveUp  *llm.Error   // why an observer ended the stream
+	failing bool         // what comes was not said: calls that the failure cut off
 }
 
 // judged is an event whose frame is not written yet.
@@ -280,23 +252,23 @@ func (r *relay) event(ev llm.Event) bool {
 	if r.failing {
 		return true // the client is told of the failure, and ends its calls itself
 	}
-	if v.action == endWith {
-		r.gaveUp = v.err
+	if v.Action == RelayGiveUp {
+		r.gaveUp = v.Err
 		return false
 	}
-	if v.action != passOn {
+	if v.Action != RelayPass {
 		v.atEnd(ev)
 	}
 	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.mended()) {
 		r.translate()
 	}
-	if r.enc == nil && v.action == replaceBy {
+	if r.enc == nil && v.Action == RelayReplace {
 		r.translate()
 	}
 	if r.enc != nil {
 		r.translated(ev, v)
 	} else {
-		r.judge(ev, v.action == passOn)
+		r.judge(ev, v.Action == RelayPass)
 	}
 	return r.err == nil
 }
@@ -306,10 +278,10 @@ func (v *RelayDecision) atEnd(ev llm.Event) {
 	index, last := ends(ev)
 	switch {
 	case !last:
-	case v.action == holdBack && index == 0:
+	case v.Action == RelayHold && index == 0:
 		*v = Pass
-	case v.action == replaceBy && !slices.ContainsFunc(v.events, func(ev llm.Event) bool { i, last := ends(ev); return last && i == index }):
-		v.events = append(slices.Clone(v.events), ev)
+	case v.Action == RelayReplace && !slices.ContainsFunc(v.Events, func(ev llm.Event) bool { i, last := ends(ev); return last && i == index }):
+		v.Events = append(slices.Clone(v.Events), ev)
 	}
 }
 
@@ -380,10 +352,10 @@ func (r *relay) translate() {
 	if r.written && !endsWith(r.tail, r.a.gap) {
 		r.write([]byte(r.a.gap))
 	}
-	r.enc = newStream(r.c, encoded{r}, Head{list: r.a.list})
+	r.enc = newStream(r.c, encoded{r}, streamHead{list: r.a.list})
 	begun := r.a.begun && r.begunAt < cut
 	if begun && r.a.place != nil && !r.a.entire {
-		head := Head{ID: r.a.finish.ID, Model: r.a.finish.Model}.with(r.c.properties(), llm.Start{Created: r.a.created})
+		head := streamHead{Head: Head{ID: r.a.finish.ID, Model: r.a.finish.Model}}.with(r.c.properties(), llm.Start{Created: r.a.created})
 		r.enc.s = r.a.place.resume(at, &r.enc.e, head)
 	}
 	for _, q := range r.queue {
@@ -417,7 +389,7 @@ func (e encoded) Write(b []byte) (int, error) {
 func (r *relay) encode(events ...llm.Event) {
 	for _, ev := range events {
 		r.noteCall(ev)
-		if err := r.enc.Write(r.corrected(ev)); err != nil && r.err == nil {
+		if err := r.enc.write(r.corrected(ev)); err != nil && r.err == nil {
 			r.err = err
 		}
 	}
@@ -473,15 +445,15 @@ func finishAs(f llm.Finish, calls bool) llm.Finish {
 
 // translated judges an event of a translation.
 func (r *relay) translated(ev llm.Event, v RelayDecision) {
-	switch v.action {
-	case holdBack:
+	switch v.Action {
+	case RelayHold:
 		r.held = append(r.held, ev)
 		return
-	case passOn:
+	case RelayPass:
 		r.encode(r.held...)
 		r.encode(ev)
-	case replaceBy:
-		r.encode(v.events...)
+	case RelayReplace:
+		r.encode(v.Events...)
 	}
 	r.held, r.kept = nil, 0
 }
@@ -557,9 +529,9 @@ func (r *relay) reworded(err error) error {
 	if from, to := int(r.a.frame.start-r.at), int(r.a.frame.end-r.at); r.enc == nil && 0 <= from && from <= to && to <= len(r.buf) {
 		f.Said = r.buf[from:to]
 	}
-	if v := r.observe(f); v.action == endWith {
+	if v := r.observe(f); v.Action == RelayGiveUp {
 		r.a.reported = false // its own words are not for the client
-		return v.err
+		return v.Err
 	}
 	return err
 }
@@ -578,7 +550,7 @@ func (r *relay) fail(err error) error {
 	}
 	var failure *llm.Error
 	if r.enc != nil && r.written && errors.As(err, &failure) {
-		_ = r.enc.Fail(failure) // r.err has it
+		_ = r.enc.failWith(failure) // r.err has it
 	}
 	r.flush()
 	return err
@@ -601,7 +573,7 @@ type placer interface {
 	// present one; the others are what it was before the present frame.
 	mark(at moment)
 	// resume returns an encoder that goes on from there.
-	resume(at moment, e *encoder, head Head) streamEncoder
+	resume(at moment, e *encoder, head streamHead) streamEncoder
 }
 
 // places are the states of a stream at each moment.

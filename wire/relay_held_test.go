@@ -31,7 +31,7 @@ func TestHeldUntilWrittenAnew(t *testing.T) {
 				}
 				return Pass
 			})
-			if kept := after.action == passOn; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
+			if kept := after.Action == RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
 				t.Errorf("%s: kept is to be %v: %v\n%s", name, kept, err, out.String())
 			}
 		}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -475,7 +476,7 @@ func (s *responsesStream) response(v []byte) {
 	}
 	switch status {
 	case responsesCut:
-		s.stop(or(reason, status), responsesReasons)
+		s.stop(cmp.Or(reason, status), responsesReasons)
 	case "completed", "":
 		s.stop("completed", responsesReasons)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -40,7 +41,7 @@ func (responses) encodeEnvelope(e *encoder, id, model string, created int64, fie
 
 // encodeDefaults writes what clients expect to find in every answer.
 func (responses) encodeDefaults(e *encoder, fields map[string]json.RawMessage) {
-	for _, key := range sortedKeys(responsesDefaults) {
+	for _, key := range slices.Sorted(maps.Keys(responsesDefaults)) {
 		if fields[key] == nil {
 			e.RawField(key, []byte(responsesDefaults[key]))
 		}
@@ -84,7 +85,7 @@ func (responses) encodeEnd(e *encoder, f llm.Finish) {
 type responsesWriter struct {
 	responses
 	e    *encoder
-	head Head
+	head streamHead
 	seq  sequence
 	sent int // events, which are numbered
 	// The item that is open.
@@ -107,7 +108,7 @@ type responsesWriter struct {
 	input   string
 }
 
-func (responses) newStream(e *encoder, head Head) streamEncoder {
+func (responses) newStream(e *encoder, head streamHead) streamEncoder {
 	e.answerID = head.ID
 	w := &responsesWriter{e: e, head: head}
 	w.seq.w = w
@@ -241,8 +242,9 @@ func (w *responsesWriter) added(item func()) {
 
 // finishItem writes the complete item and keeps it for the end.
 func (w *responsesWriter) finishItem(item func(e *encoder)) {
-	inner := &encoder{c: w.e.c, items: w.e.items, answerID: w.head.ID}
-	item(inner)
+	inner := newEncoder(w.e.c)
+	inner.items, inner.answerID = w.e.items, w.head.ID
+	item(&inner)
 	if w.item == "" {
 		w.e.items = inner.items // else the item has its id already
 	}

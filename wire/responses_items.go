@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"strconv"
@@ -644,7 +645,7 @@ func (h vendorCall) parts(d *decoder, v []byte, item string) []llm.Part {
 	d.oneOf(result, `"[`, "a string or an array")
 	if h.result == "result" {
 		if b, ok := unbase64(d.text(result)); ok && b != nil {
-			res.Parts = []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/" + or(d.text(d.get(v, "output_format")), "png"), Data: b}}
+			res.Parts = []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/" + cmp.Or(d.text(d.get(v, "output_format")), "png"), Data: b}}
 		}
 	} else if kind == '"' {
 		res.Parts = []llm.Part{llm.Text{Text: d.text(result)}}
@@ -653,7 +654,7 @@ func (h vendorCall) parts(d *decoder, v []byte, item string) []llm.Part {
 		result = nil
 	}
 	for el := range d.elements(result) {
-		if s := or(d.text(d.get(el, "logs")), d.text(d.get(el, "text"))); s != "" {
+		if s := cmp.Or(d.text(d.get(el, "logs")), d.text(d.get(el, "text"))); s != "" {
 			res.Parts = append(res.Parts, llm.Text{Text: s})
 		}
 	}

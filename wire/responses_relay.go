@@ -93,7 +93,7 @@ func (s *responsesStream) mark(at moment) {
 	})
 }
 
-func (s *responsesStream) resume(at moment, e *encoder, head Head) streamEncoder {
+func (s *responsesStream) resume(at moment, e *encoder, head streamHead) streamEncoder {
 	place := s.places[at]
 	e.answerID, e.items = head.ID, place.done+1
 	w := &responsesWriter{e: e, head: head, begun: true, sent: place.sent, done: slices.Clone(s.track.done[:place.done])}

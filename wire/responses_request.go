@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -308,7 +309,7 @@ func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 
 func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
-	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(hostedTypes[kind], kind), Hosted: h}
+	t := llm.ToolDef{Kind: llm.HostedTool, Name: cmp.Or(hostedTypes[kind], kind), Hosted: h}
 	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
@@ -375,9 +376,9 @@ func (responses) toolRef(e *encoder, req *llm.Request, name string) {
 	if t.Kind == llm.HostedTool {
 		typ := responsesHosted[name]
 		if t.Hosted != nil {
-			typ = or(t.Hosted.Type, typ)
+			typ = cmp.Or(t.Hosted.Type, typ)
 		}
-		e.StringField("type", or(typ, name))
+		e.StringField("type", cmp.Or(typ, name))
 	} else {
 		e.StringField("type", toolWord(t.Kind))
 		e.callName(name)

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -229,7 +231,7 @@ func (e *encoder) share(x llm.Extra, of holder) llm.Extra {
 		if m.of&of == 0 {
 			continue
 		}
-		for _, from := range sortedKeys(x) {
+		for _, from := range slices.Sorted(maps.Keys(x)) {
 			if p, ok := m.in(from); ok && from != e.c.Format {
 				s.move(m, from, p)
 			}
@@ -264,7 +266,7 @@ func (s *sharing) move(m *member, from string, p place) {
 	own, why := s.told(m, to, has, value)
 	s.cut(from, p)
 	if why != "" {
-		feature, _ := cutPrefix(or(p.element, p.path), innerPrefix)
+		feature, _ := cutPrefix(cmp.Or(p.element, p.path), innerPrefix)
 		s.e.lost(llm.Ignored, feature, why)
 		return
 	}

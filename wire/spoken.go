@@ -7,16 +7,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Spoken returns the messages of a client in which texts of a model that follow each other
-// are one, and so is its thinking, as far as nothing belongs to one of the pieces alone: a
-// client of streams sends a text back in the pieces in which it came, and a format, a server
-// or a prompt with one text for a turn takes them for paragraphs. It is for servers that ask
-// in another format than the client's. Where a turn is a list of items, their texts are no
-// pieces, and stay apart. The messages are not changed.
-func (c Codec) Spoken(messages []llm.Message) []llm.Message {
-	if c.Properties().Items {
-		return messages
-	}
+// joinPieces returns messages with consecutive pieces of the model's text, or thinking, merged.
+func joinPieces(messages []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i, m := range messages {
 		if m.Role != llm.RoleAssistant {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -26,18 +27,22 @@ type Head struct {
 	Echo func() map[string]json.RawMessage
 	// Lost is told of what the format cannot carry, before the bytes of the event that has it are written.
 	Lost func(llm.Warning)
+}
 
+// streamHead is a Head with what only the machinery sets.
+type streamHead struct {
+	Head
 	usage llm.Usage // before the answer
 	list  bool      // the stream is one JSON array, where the format has that
 }
 
 // with returns h completed by what an answer says about itself.
-func (h Head) with(format Properties, s llm.Start) Head {
-	h.ID = or(h.ID, s.ID)
+func (h streamHead) with(format Properties, s llm.Start) streamHead {
+	h.ID = cmp.Or(h.ID, s.ID)
 	if h.ID == "" {
 		h.ID = newAnswerID(format)
 	}
-	h.Model = or(h.Model, s.Model)
+	h.Model = cmp.Or(h.Model, s.Model)
 	if h.Created == 0 {
 		h.Created = createdAt(s)
 	}
@@ -65,11 +70,11 @@ func newAnswerID(p Properties) string {
 
 // identified returns r with the id and the time that every answer has.
 func (h *host) identified(r *llm.Response) *llm.Response {
-	id := or(r.Finish.ID, r.Start.ID)
+	id := cmp.Or(r.Finish.ID, r.Start.ID)
 	if id == "" {
 		id = newAnswerID(h.properties())
 	}
-	model := or(r.Finish.Model, r.Start.Model)
+	model := cmp.Or(r.Finish.Model, r.Start.Model)
 	if id == r.Finish.ID && model == r.Finish.Model && !r.Start.Created.IsZero() {
 		return r
 	}
@@ -79,14 +84,14 @@ func (h *host) identified(r *llm.Response) *llm.Response {
 	return &out
 }
 
-// StreamEncoder writes an answer as a stream of its format. It takes the
+// stream writes an answer as a stream of its format. It takes the
 // events of package llm in any order their contract allows; calls that are
 // written side by side come out one after the other where the format demands
 // it. It is not safe for concurrent use.
-type StreamEncoder struct {
+type stream struct {
 	w    io.Writer
 	e    encoder
-	head Head
+	head streamHead
 	s    streamEncoder // nil before the first event
 	err  error
 	done bool
@@ -99,31 +104,23 @@ type streamEncoder interface {
 	fail(err *llm.Error)
 }
 
-// NewStream returns an encoder that writes to w. Each event is one Write, so
-// that a server can flush after each.
-func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
-	h, err := c.host("NewStream")
-	s := newStream(h, w, head)
-	s.err = err
-	return s
-}
-
-func newStream(h host, w io.Writer, head Head) *StreamEncoder {
-	return &StreamEncoder{w: w, e: encoder{c: h}, head: head}
+// newStream returns a stream that writes to w. Each event is one Write, so that a server can flush after each.
+func newStream(h host, w io.Writer, head streamHead) *stream {
+	return &stream{w: w, e: newEncoder(h), head: head}
 }
 
 // begin makes the encoder of the format, when the first event tells what the
 // stream says about itself.
-func (s *StreamEncoder) begin(first llm.Event) {
+func (s *stream) begin(first llm.Event) {
 	start, _ := first.(llm.Start)
 	s.s = s.e.c.impl.newStream(&s.e, s.head.with(s.e.c.properties(), start))
 }
 
-// Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is
+// write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is
 // written as the format has it, and not at all where it has none; an llm.Retract
 // ends the stream with an error. Events of types it does not know are passed
 // over. Once a write failed, all do.
-func (s *StreamEncoder) Write(ev llm.Event) error {
+func (s *stream) write(ev llm.Event) error {
 	if s.err != nil || s.done {
 		return s.err
 	}
@@ -154,7 +151,7 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 }
 
 // foreign notes what an event says that only another format or vendor knows, and that was passed over.
-func (s *StreamEncoder) foreign(ev llm.Event) {
+func (s *stream) foreign(ev llm.Event) {
 	if s.e.c.own {
 		return
 	}
@@ -184,7 +181,7 @@ func (s *StreamEncoder) foreign(ev llm.Event) {
 
 // carries reports whether the format can express an event, and adds a warning
 // if it cannot.
-func (s *StreamEncoder) carries(ev llm.Event) bool {
+func (s *stream) carries(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.Alternative:
 		if !s.e.c.impl.properties().Has(SeveralAnswers) {
@@ -215,7 +212,7 @@ type extraTaker interface{ takesExtra() }
 
 // extra warns about the extra fields of a text or of thinking that are not for this format, or for which its streams have
 // no place. It reports whether those are all there are.
-func (s *StreamEncoder) extra(x llm.Extra) bool {
+func (s *stream) extra(x llm.Extra) bool {
 	if s.e.c.own || len(x) == 0 {
 		return false
 	}
@@ -227,21 +224,12 @@ func (s *StreamEncoder) extra(x llm.Extra) bool {
 	return true
 }
 
-// unplaced warns about extra fields for which a stream has no place, or has none any more.
-func (e *encoder) unplaced(fields map[string]json.RawMessage) {
-	for _, key := range sortedKeys(fields) {
-		if !strings.HasPrefix(key, restated) {
-			e.lostField(e.c.Format, key, fields[key], "a stream has no place for it")
-		}
-	}
-}
-
 // sseKeepAlive is a comment: every reader of server-sent events passes over it.
 const sseKeepAlive = ": keep-alive\n\n"
 
 // keepAlive writes what the format has for it. Before the first server-sent
 // event it must not look like an event, so it is a comment.
-func (s *StreamEncoder) keepAlive() {
+func (s *stream) keepAlive() {
 	p := s.e.c.properties()
 	alive := p.KeepAlive
 	if alive != "" && s.s == nil && p.StreamType == "text/event-stream" && !p.NoComments {
@@ -250,8 +238,8 @@ func (s *StreamEncoder) keepAlive() {
 	s.e.Buf = append(s.e.Buf, alive...)
 }
 
-// Fail ends the stream with an error, as the vendor would say it.
-func (s *StreamEncoder) Fail(err *llm.Error) error {
+// failWith ends the stream with an error, as the vendor would say it.
+func (s *stream) failWith(err *llm.Error) error {
 	if s.err != nil || s.done {
 		return s.err
 	}
@@ -264,20 +252,17 @@ func (s *StreamEncoder) Fail(err *llm.Error) error {
 }
 
 // retract ends the stream: no format can take back what was said.
-func (s *StreamEncoder) retract(r llm.Retract) error {
+func (s *stream) retract(r llm.Retract) error {
 	failed := &llm.Error{Op: s.e.c.Format + ".Write", Kind: llm.Incomplete, Err: fmt.Errorf("the answer was taken back after it had begun, which this format cannot say: %s", r.Why)}
-	if err := s.Fail(failed); err != nil {
+	if err := s.failWith(failed); err != nil {
 		return err
 	}
 	s.err = failed
 	return failed
 }
 
-// Warnings returns what the format could not carry so far.
-func (s *StreamEncoder) Warnings() []llm.Warning { return s.e.warnings }
-
 // tell tells what was lost since it was last called.
-func (s *StreamEncoder) tell() {
+func (s *stream) tell() {
 	if s.head.Lost == nil {
 		return
 	}
@@ -286,7 +271,7 @@ func (s *StreamEncoder) tell() {
 	}
 }
 
-func (s *StreamEncoder) flush() error {
+func (s *stream) flush() error {
 	s.tell()
 	if s.e.Err != nil {
 		s.err = s.e.c.fail("Write", llm.Invalid, s.e.Err)

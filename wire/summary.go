@@ -17,20 +17,18 @@ const hiddenThoughts = "none"
 
 // The words of the formats for how thinking is shown, by the word that a client has for it: "auto", "concise" and
 // "detailed" are those of the responses format, "summarized" and "omitted" those of the messages format.
-var (
-	messagesDisplays = map[string]display{
-		"summarized": {Word: "summarized"}, "auto": {Word: "summarized"},
-		"concise": {Word: "summarized", Close: true}, "detailed": {Word: "summarized", Close: true},
-		"omitted": {Word: "omitted"}, hiddenThoughts: {Word: "omitted"},
-	}
-	responsesDisplays = map[string]display{
-		"auto": {Word: "auto"}, "concise": {Word: "concise"}, "detailed": {Word: "detailed"}, "summarized": {Word: "auto"},
-		"omitted": {}, hiddenThoughts: {},
-	}
-)
+var messagesDisplays = map[string]display{
+	"summarized": {Word: "summarized"}, "auto": {Word: "summarized"},
+	"concise": {Word: "summarized", Close: true}, "detailed": {Word: "summarized", Close: true},
+	"omitted": {Word: "omitted"}, hiddenThoughts: {Word: "omitted"},
+}
+var responsesDisplays = map[string]display{
+	"auto": {Word: "auto"}, "concise": {Word: "concise"}, "detailed": {Word: "detailed"}, "summarized": {Word: "auto"},
+	"omitted": {}, hiddenThoughts: {},
+}
 
 // hidesThinking reports whether a summary asks that thinking is not shown.
-func hidesThinking(summary string) bool { return messagesDisplays[summary].Word == "omitted" }
+func hidesThinking(summary string) bool { return summary == "omitted" || summary == hiddenThoughts }
 
 // display returns the word of the format for how thinking is shown. What it cannot say is a warning.
 func (e *encoder) display(words map[string]display, r *llm.Reasoning) string {

@@ -57,14 +57,14 @@ func (c conversation) end(from int) int {
 
 // standIn returns the message in place of a turn of which nothing can be carried, and notes it. A turn that said nothing has none, nor has
 // one of the model at either end: the conversation would begin with it, or the model would go on from words that are not its own.
-func (e *encoder) standIn(c conversation, from, to int) (llm.Message, bool) {
+func (c conversation) standIn(l *losses, from, to int) (llm.Message, bool) {
 	side := speaker(c.list[from].Role)
 	of, known := turnSides[side]
 	atEnd := side == llm.RoleAssistant && (c.first >= from || c.last < to)
 	if !known || atEnd || !slices.ContainsFunc(c.list[from:to], holdsMore) {
 		return llm.Message{}, false
 	}
-	e.lost(llm.Corrected, "history", "nothing of a turn of "+of+" can be carried; it says: "+notCarried)
+	l.lost(llm.Corrected, "history", "nothing of a turn of "+of+" can be carried; it says: "+notCarried)
 	return llm.Message{Role: side, Parts: []llm.Part{llm.Text{Text: notCarried}}}, true
 }
 
@@ -76,7 +76,7 @@ func (e *encoder) turns(list []llm.Message, write func([]llm.Message)) {
 		to, mark := c.end(from), len(e.Buf)
 		write(list[from:to])
 		if len(e.Buf) == mark {
-			if m, needed := e.standIn(c, from, to); needed {
+			if m, needed := c.standIn(&e.losses, from, to); needed {
 				write([]llm.Message{m})
 			}
 		}
@@ -103,7 +103,7 @@ func (h *healing) withoutGaps() []llm.Message {
 			}
 		}
 		if len(out) == n {
-			if m, needed := h.notes.standIn(c, from, to); needed {
+			if m, needed := c.standIn(&h.notes, from, to); needed {
 				out = append(out, m)
 			}
 		}

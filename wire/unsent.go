@@ -9,16 +9,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Unsent returns a warning for each extra field of the tools, messages and parts of req that sent has not, which was made of
-// req: where tools, calls and results are told in words, nothing else carries those. The same holds for media, thinking,
-// citations, and parts that only a vendor knows.
-func Unsent(req, sent *llm.Request) []llm.Warning {
+// describer returns a tool that a vendor defines as other models are told of it.
+type describer func(t llm.ToolDef) (told llm.ToolDef, said llm.Warning, is bool)
+
+// unsentFields returns a warning for each extra field of req that sent does not have.
+func unsentFields(req, sent *llm.Request, describe describer) []llm.Warning {
 	there := map[unsent]int{}
-	var e encoder
-	counting(sent, func(f unsent, _ []byte) { there[f]++ }, func(llm.ToolDef, llm.Warning) {})
+	var e losses
+	counting(sent, describe, func(f unsent, _ []byte) { there[f]++ }, func(llm.ToolDef, llm.Warning) {})
 	var lost []unsent
 	values := map[unsent][]byte{}
-	counting(req, func(f unsent, raw []byte) {
+	counting(req, describe, func(f unsent, raw []byte) {
 		if there[f]--; there[f] < 0 && values[f] == nil {
 			lost = append(lost, f)
 			values[f] = raw
@@ -49,9 +50,9 @@ type unsent struct{ format, name string }
 type counter func(f unsent, raw []byte)
 
 // counting tells of tools that a vendor defines what models of others are told of them.
-func counting(req *llm.Request, found counter, say func(llm.ToolDef, llm.Warning)) {
+func counting(req *llm.Request, describe describer, found counter, say func(llm.ToolDef, llm.Warning)) {
 	for _, t := range req.Tools {
-		t, said, is := all.describe(t)
+		t, said, is := describe(t)
 		if is {
 			say(t, said)
 		}

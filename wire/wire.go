@@ -18,6 +18,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -146,7 +147,7 @@ type format interface {
 	decodeResponse(d *decoder, body []byte, a *answer)
 	// decodeStream feeds a stream to a, until it ends or fails.
 	decodeStream(a *answer, src io.Reader) error
-	newStream(e *encoder, head Head) streamEncoder
+	newStream(e *encoder, head streamHead) streamEncoder
 	encodeError(e *encoder, err *llm.Error, status int)
 	// decodeError finds the vendor's code and words in the body of an error.
 	decodeError(all *registry, body []byte) (code, message string)
@@ -167,7 +168,7 @@ func (c *Codec) name() string {
 func (c *Codec) host(op string) (host, error) {
 	name := c.name()
 	h := host{
-		Format: name, Vendor: or(c.Vendor, name), Calls: c.Calls, Quirks: c.Quirks,
+		Format: name, Vendor: cmp.Or(c.Vendor, name), Calls: c.Calls, Quirks: c.Quirks,
 		all: all, names: c.names, request: c.request, own: c.Own != nil,
 	}
 	if c.Own != nil {
@@ -196,14 +197,14 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 		return nil, nil, err
 	}
 	h.names, h.request = namespacesOf(req), req
-	e := &encoder{c: h}
+	e := newEncoder(h)
 	if req.N > 1 && !h.impl.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	if c.Own == nil {
 		req = e.shared(req, stream)
 	}
-	h.impl.encodeRequest(e, req, stream)
+	h.impl.encodeRequest(&e, req, stream)
 	if c.Own == nil {
 		e.foreign(req)
 		e.lostHalves(req)
@@ -251,7 +252,8 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &encoder{c: h, answering: true}
+	e := newEncoder(h)
+	e.answering = true
 	if len(r.Alternatives) > 0 && !h.impl.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
@@ -261,7 +263,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	for _, u := range r.Unknown {
 		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
 	}
-	h.impl.encodeResponse(e, e.sharedEnd(h.identified(r)))
+	h.impl.encodeResponse(&e, e.sharedEnd(h.identified(r)))
 	if c.Own == nil {
 		e.foreignParts(r.Message.Parts)
 		for _, o := range r.Alternatives {
@@ -356,15 +358,6 @@ func objectOf(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func sortedKeys[K ~string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // BrokenOff reports whether a finish reason of a vendor ([llm.Finish.Raw]) says that the answer is not complete although it
 // reached no limit.
 func BrokenOff(word string) bool { return all.interrupted(word) }
@@ -386,9 +379,9 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 	if lookup != nil {
 		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
 	}
-	e := &encoder{c: h}
+	e := newEncoder(h)
 	status = errorStatus(err, h.impl.properties())
-	h.impl.encodeError(e, err, status)
+	h.impl.encodeError(&e, err, status)
 	return status, e.Buf
 }
 
@@ -396,9 +389,7 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 // have none: nil.
 func (c Codec) ErrorHeader(err *llm.Error) http.Header {
 	h, _ := c.errorHost("ErrorHeader")
-	if f, ok := h.impl.(interface {
-		errorHeader(*registry, *llm.Error) http.Header
-	}); ok {
+	if f, ok := h.impl.(errorHeaders); ok {
 		return f.errorHeader(all, err)
 	}
 	return nil
@@ -428,3 +419,152 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 	h, _ := c.host("DecodeError")
 	return h.decodeError(status, header, body)
 }
+
+// AskUsage returns the body of a streaming request that asks for usage, and whether that had to be added. Only servers of
+// the chat format leave usage out unless the client asks for it.
+func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
+	h, _ := c.host("AskUsage")
+	if f, ok := h.impl.(usageOnRequest); ok {
+		return f.askUsage(body)
+	}
+	return body, false
+}
+
+// WithoutUsage returns complete events of a stream without the chunk that has only the usage, for a client that did not ask
+// for it. In formats other than chat there is none.
+func (c Codec) WithoutUsage(events []byte) []byte {
+	h, _ := c.host("WithoutUsage")
+	if f, ok := h.impl.(usageOnRequest); ok {
+		return f.withoutUsage(events)
+	}
+	return events
+}
+
+// Defines reports whether the vendor of the format defines a client tool by its type. Such a tool is sent as it is, without
+// a description or schema.
+func (c Codec) Defines(t llm.ToolDef) bool {
+	h, _ := c.host("Defines")
+	f, ok := h.impl.(toolDefiner)
+	return ok && f.defines(t)
+}
+
+// DefineTools returns tools with description and schema, for models of other vendors than the one that defines them by
+// type. Call it before schemas are narrowed or tools are taught in a prompt. [Codec.EncodeRequest] and [Unsent] return the
+// warnings about it. The tools are not changed.
+func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
+	out := tools
+	for _, f := range all.formats {
+		d, ok := f.(toolDefiner)
+		if !ok || c.Own == nil && c.Format == f.properties().Name {
+			continue
+		}
+		for i, t := range tools {
+			if len(t.Schema) > 0 || !d.defines(t) {
+				continue
+			}
+			if &out[0] == &tools[0] {
+				out = slices.Clone(tools)
+			}
+			out[i] = d.told(t)
+		}
+	}
+	return out
+}
+
+// Relay copies the stream of an answer from src to dst, for a client that
+// speaks the format of the upstream, and shows each event to observe before
+// its bytes are written. As long as all verdicts are [Pass], what is written is
+// what was read, byte for byte; [Hold] and [Replace] act at the boundary of the
+// frame (an event of the format's own stream) that an event came in. A nil
+// observe passes everything.
+//
+// The events are those of [Codec.DecodeStream], with four differences. An error that the upstream tells
+// in its stream is shown as a [RelayFailure]. Arguments
+// of calls are shown as they come and are not repaired, since the client gets
+// them as they came: a call that DecodeStream would repair is invalid here. And the
+// frames that end an answer are written when the verdict about the llm.Finish
+// is there. A [RelayTrailing] may follow the llm.Finish. What is decided is written before Relay waits for more, and dst is
+// flushed if it has a method Flush or FlushError.
+//
+// An error has the kind that DecodeStream gives it. What was held is then
+// dropped, and unless the upstream told the error itself, the client is told in
+// the words of the format. If nothing was written yet, nothing is: the caller
+// can still answer with another status. What an upstream says after the end of its answer is dropped: see
+// [RelayTrailing].
+//
+// A document in the place of a stream is written as a stream. The same goes
+// for the stream of a [Format] of a program's own, and for events in frames.
+func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
+	h, err := c.host("Relay")
+	if err != nil {
+		return err
+	}
+	return relayStream(h, dst, src, observe)
+}
+
+// StreamEncoder writes an answer as a stream of its format. It takes the events of package llm in any order that their
+// contract allows. Parallel calls come out one after the other where the format demands it. It is not safe for concurrent
+// use.
+type StreamEncoder struct{ s *stream }
+
+// NewStream returns an encoder that writes to w. Each event is one Write, so a server can flush after each.
+func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
+	h, err := c.host("NewStream")
+	s := newStream(h, w, streamHead{Head: head})
+	s.err = err
+	return &StreamEncoder{s}
+}
+
+// Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is written if the format has one. An llm.Retract
+// ends the stream with an error. Events of unknown types are ignored. After a failed write all writes fail.
+func (s *StreamEncoder) Write(ev llm.Event) error { return s.s.write(ev) }
+
+// Fail ends the stream with an error, as the vendor would send it.
+func (s *StreamEncoder) Fail(err *llm.Error) error { return s.s.failWith(err) }
+
+// Warnings returns what the format could not carry so far.
+func (s *StreamEncoder) Warnings() []llm.Warning { return s.s.e.warnings }
+
+// Answering returns a codec for the answer to req. Tools in a namespace of the Responses format have other names in req;
+// answers in that format name both, and answers that are read are given the names of req.
+func (c Codec) Answering(req *llm.Request) Codec {
+	c.names, c.request = namespacesOf(req), req
+	return c
+}
+
+// Spaced returns messages whose calls name their tools as the client does, with the namespace. Store messages in this form:
+// a later request may have other names for the same tools. [Codec.Flat] is the reverse.
+func (c Codec) Spaced(messages []llm.Message) []llm.Message { return c.names.spaced(messages) }
+
+// Flat returns messages of [Codec.Spaced] with the names that their tools have in the request which the codec answers.
+// Results have the names of their calls, even if several calls have the same id.
+func (c Codec) Flat(messages []llm.Message) []llm.Message { return c.names.flat(messages) }
+
+// Spoken returns the messages of a client with consecutive pieces of the model's text merged, and of its thinking too, where
+// nothing belongs to one piece alone. Clients of streams send a text back in the pieces in which it came. It is for servers
+// that use another format upstream than the client's. Where a turn is a list of items, their texts stay separate. The
+// messages are not changed.
+func (c Codec) Spoken(messages []llm.Message) []llm.Message {
+	if c.Properties().Items {
+		return messages
+	}
+	return joinPieces(messages)
+}
+
+// Portable returns req without the hosted tools that the format cannot express, with a warning for each. It is for servers
+// that pass on the tools of clients of another vendor. A program that offers a hosted tool itself gets an error from
+// [Codec.EncodeRequest] instead. The request is not changed.
+func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
+	return WithoutHosted(req, func(t llm.ToolDef) error {
+		_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
+		if llm.KindOf(err) != llm.Unsupported {
+			return nil
+		}
+		return err
+	})
+}
+
+// Unsent returns a warning for each extra field of the tools, messages and parts of req that sent, which was made from req,
+// does not have. It is for requests in which tools, calls and results become prose. Media, thinking, citations and parts
+// that only a vendor can read are reported too.
+func Unsent(req, sent *llm.Request) []llm.Warning { return unsentFields(req, sent, all.describe) }
