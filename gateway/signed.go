@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// What a vendor signed goes back to the answer that it came with, and to no other (ADR 0197). An answer is known
+// What a vendor signed goes back to the answer that it came with, and to no other (docs/design/gateway.md). An answer is known
 // by what the client repeats of it: the ids, names and arguments of its calls, and its text. Clients change that in ordinary ways, so
 // white space, the way JSON is written, text that is left out, and messages that are split do not count. If several answers look the same and
 // hold something else, nothing is put back.

@@ -16,7 +16,7 @@ import (
 )
 
 // limitStack ends the program with the first stack that outgrows what a stream may hold (see
-// docs/adr/0196), from when its standard input ends.
+// docs/design/gateway-performance.md), from when its standard input ends.
 func limitStack() {
 	io.Copy(io.Discard, os.Stdin)
 	debug.SetMaxStack(8 << 10)

@@ -46,8 +46,8 @@ func TestStartAndSize(t *testing.T) {
 	}
 	// A step beyond the limit is often a package that calls methods by name, like
 	// text/template: the linker keeps all methods of all types then.
-	// 7.4 MB of it are the table of word vectors in internal/rank: see docs/adr/0153.
-	// 2.1 MB are the MCP SDK with its reader of JSON and its schemas: see docs/adr/0160.
+	// 7.4 MB of it are the table of word vectors in internal/rank: see docs/design/tool-selection.md.
+	// 2.1 MB are the MCP SDK with its reader of JSON and its schemas: see docs/design/mcp.md.
 	// 4.5 MB are for serving (MCP servers, agent programs, logging in, the gateway with its keys,
 	// its checks, what it remembers and mends, calls that wait for consent and traces) and for
 	// shortening results, 4.1 of them used when this was written. It stays under 55 MB.

@@ -87,8 +87,8 @@ func TestWordsHaveOneMeaning(t *testing.T) {
 	}
 }
 
-// documents returns README.md, CONTRIBUTING.md and the pages of docs. The
-// changelog and the decisions speak of the past, too.
+// documents returns README.md, CONTRIBUTING.md, the pages of docs and the design
+// notes. The changelog is not one of them: it also names things of the past.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "CONTRIBUTING.md"}
@@ -99,7 +99,7 @@ func documents(t *testing.T) []string {
 	for _, page := range pages {
 		files = append(files, "docs/"+filepath.Base(page))
 	}
-	return files
+	return append(files, designNotes(t)...)
 }
 
 // exported returns the exported names of a package, and Type.Member for the

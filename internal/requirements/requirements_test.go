@@ -1,5 +1,5 @@
 // Package requirements holds the tests that keep documents true: every test
-// that a document names exists, and every decision says what it must.
+// that a document names exists, and the design notes are complete.
 package requirements
 
 import (
@@ -53,39 +53,46 @@ func TestEveryAttackExists(t *testing.T) {
 	}
 }
 
-// decided are the parts that each decision has.
-var decided = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^# \d{4}: `),
-	regexp.MustCompile(`(?m)^Status: (accepted|superseded|proposed|rejected).*\. Date: \d{4}-\d{2}-\d{2}\.`),
-	regexp.MustCompile(`(?m)^## Context$`),
-	regexp.MustCompile(`(?m)^## Decision$`),
-	regexp.MustCompile(`(?m)^## Alternatives`),
-	regexp.MustCompile(`(?m)^## Consequences$`),
+// maxDesignWords is the limit for all design notes together.
+const maxDesignWords = 25_000
+
+// designNotes returns the pages of docs/design.
+func designNotes(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "docs/design/*.md"))
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("%d design notes, %v", len(pages), err)
+	}
+	var files []string
+	for _, page := range pages {
+		files = append(files, "docs/design/"+filepath.Base(page))
+	}
+	return files
 }
 
-// TestDecisionsAreWhole fails if a page of docs/adr lacks its status, date,
-// context, decision, alternatives or consequences, or shares its number.
-func TestDecisionsAreWhole(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
-	if err != nil || len(files) < 40 {
-		t.Fatalf("%d decisions, %v", len(files), err)
+var section = regexp.MustCompile(`(?m)^##? .*$`)
+
+// TestDesignNotes fails if a design note has no title, does not end with the rejected
+// alternatives or is missing from the index, or if the notes are too long together.
+func TestDesignNotes(t *testing.T) {
+	index := read(t, "docs/design/README.md")
+	total := 0
+	for _, file := range designNotes(t) {
+		text := read(t, file)
+		if strings.HasSuffix(file, "/README.md") {
+			continue // the index
+		}
+		total += len(strings.Fields(text))
+		sections := section.FindAllString(text, -1)
+		if !strings.HasPrefix(text, "# ") || sections[len(sections)-1] != "## Alternatives rejected" {
+			t.Errorf("%s does not begin with a title and end with the section Alternatives rejected", file)
+		}
+		if !strings.Contains(index, "]("+filepath.Base(file)+")") {
+			t.Errorf("docs/design/README.md does not list %s", file)
+		}
 	}
-	numbers := make(map[string]string)
-	for _, file := range files {
-		name := filepath.Base(file)
-		text := read(t, "docs/adr/"+name)
-		for _, part := range decided {
-			if !part.MatchString(text) {
-				t.Errorf("%s: nothing matches %s", name, part)
-			}
-		}
-		if other := numbers[name[:4]]; other != "" {
-			t.Errorf("%s and %s have the same number", name, other)
-		}
-		numbers[name[:4]] = name
-		if !strings.HasPrefix(text, "# "+name[:4]+":") {
-			t.Errorf("%s has another number in its title", name)
-		}
+	if total > maxDesignWords {
+		t.Errorf("the design notes have %d words, at most %d are allowed", total, maxDesignWords)
 	}
 }
 

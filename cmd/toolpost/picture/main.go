@@ -23,7 +23,7 @@ const columns, rows = 100, 32
 
 // session is what is typed. Each command is a scene of its own.
 var session = []string{
-	`toolpost run 'Search docs/adr for "retries multiply", then read 3 lines of the file it shows'`,
+	`toolpost run 'Search docs/design for "attempts multiply", then read 4 lines of the file it shows'`,
 	`toolpost receipts show latest`,
 	`toolpost explain --tools docs/examples/tools.json docs/examples/answer.txt`,
 }
