@@ -381,8 +381,10 @@ func sameFiles(a, b string) bool {
 func filesOf(label string) (owner, files string) {
 	i := strings.LastIndexByte(label, '/')
 	owner, files = label[:max(i, 0)], label[i+1:]
-	if shared, ok := sharedFiles[files]; ok {
-		files = shared
+	for _, s := range sharedFiles {
+		if s.format == files {
+			files = s.vendor
+		}
 	}
 	return owner, files
 }
@@ -393,4 +395,4 @@ func dotted(pointer string) string {
 }
 
 // sharedFiles are the formats whose file ids belong to one vendor; see [Properties.Files].
-var sharedFiles = map[string]string{Chat: "openai", Responses: "openai"}
+var sharedFiles = []struct{ format, vendor string }{{Chat, "openai"}, {Responses, "openai"}}
