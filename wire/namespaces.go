@@ -115,7 +115,7 @@ func (n *namespaces) flat(messages []llm.Message) []llm.Message {
 					call.name = p.Name
 				}
 				last[p.ID] = call
-				open.add(call, callKey{byIDAndName, p.ID, was.Name}, callKey{kind: byID, text: p.ID})
+				open.add(call, callKey{kind: byIDAndName, text: p.ID, name: was.Name}, callKey{kind: byID, text: p.ID})
 			case llm.Result:
 				keys := callKeys(p.CallID, p.Name)
 				if call := cmp.Or(open.take(keys[:]...), last[p.CallID]); call != nil && call.name != "" {
