@@ -126,8 +126,8 @@ func (chat) encodeUsage(e *encoder, f llm.Finish) {
 	e.IntField("completion_tokens", u.Output)
 	e.IntField("total_tokens", u.Input+u.Output)
 	e.counts("prompt_tokens_details", js.Get(more, "prompt_tokens_details"),
-		count{"cached_tokens", u.CacheRead}, count{"cache_write_tokens", u.CacheWrite})
-	e.counts("completion_tokens_details", js.Get(more, "completion_tokens_details"), count{"reasoning_tokens", u.Reasoning})
+		count{key: "cached_tokens", n: u.CacheRead}, count{key: "cache_write_tokens", n: u.CacheWrite})
+	e.counts("completion_tokens_details", js.Get(more, "completion_tokens_details"), count{key: "reasoning_tokens", n: u.Reasoning})
 	e.rest(start, more)
 }
 

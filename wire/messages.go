@@ -191,7 +191,7 @@ func (messages) encodeUsage(e *encoder, f llm.Finish) {
 	e.optInt("cache_creation_input_tokens", u.CacheWrite)
 	e.optInt("cache_read_input_tokens", u.CacheRead)
 	e.IntField("output_tokens", u.Output)
-	e.counts("output_tokens_details", js.Get(more, "output_tokens_details"), count{"thinking_tokens", u.Reasoning})
+	e.counts("output_tokens_details", js.Get(more, "output_tokens_details"), count{key: "thinking_tokens", n: u.Reasoning})
 	if uses := js.Get(more, serverUses); len(u.Hosted) > 0 || uses != nil {
 		e.Key(serverUses)
 		inner := e.Object()
