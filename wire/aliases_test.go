@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 func limit(t testing.TB, pattern string) catalog.Limit {
@@ -71,7 +71,7 @@ func TestRulesHold(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for i, tool := range out.Tools {
-			if !rules.Name.Allows(tool.Name) || rules.LetterFirst && !letterFirst(tool.Name) {
+			if !rules.Name.Allows(tool.Name) || rules.LetterFirst && !history.LetterFirst(tool.Name) {
 				t.Errorf("%s: name %q", vendor, tool.Name)
 			}
 			if seen[tool.Name] {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // answered is a request whose tool f gave that result.
@@ -18,31 +19,31 @@ func answered(r llm.Result) *llm.Request {
 func TestBlankResults(t *testing.T) {
 	blank, video := []llm.Part{llm.Text{}}, []llm.Part{llm.Media{Kind: llm.Video, URL: "https://x.test/y.mp4"}}
 	for _, c := range []struct {
-		format string
+		Format string
 		result llm.Result
 		want   string // in the body
 		lacks  string
 	}{
-		{Chat, llm.Result{Parts: blank}, `"content":""}`, notShown},
-		{Responses, llm.Result{Parts: blank}, `"output":""}`, notShown},
-		{Gemini, llm.Result{Parts: blank}, `"response":{"output":""}`, notShown},
-		{Gemini, llm.Result{Failed: true}, `"response":{"error":""}`, notShown},
-		{Ollama, llm.Result{Parts: blank}, `"content":"","tool_name"`, notShown},
-		{Ollama, llm.Result{Parts: video}, notShown, `{"role":"user","content":""}`},
-		{Messages, llm.Result{}, `"tool_use_id":"c1"}`, notShown},
-		{Messages, llm.Result{Parts: blank}, `"content":""`, notShown},
-		{Messages, llm.Result{Parts: video}, `"content":"` + notShown, `"content":[]`},
-		{Messages, llm.Result{Failed: true}, `"content":"` + noOutput + `","is_error":true`, notShown},
-		{Messages, llm.Result{Failed: true, Parts: blank}, `"content":"` + noOutput + `","is_error":true`, notShown},
-		{Converse, llm.Result{}, `"content":[]`, notShown},
-		{Converse, llm.Result{Parts: blank}, `"content":[]`, notShown},
-		{Converse, llm.Result{Parts: video}, notShown, `"content":[]`},
-		{Converse, llm.Result{Failed: true, Parts: blank}, noOutput, notShown},
+		{Chat, llm.Result{Parts: blank}, `"content":""}`, codec.NotShown},
+		{Responses, llm.Result{Parts: blank}, `"output":""}`, codec.NotShown},
+		{Gemini, llm.Result{Parts: blank}, `"response":{"output":""}`, codec.NotShown},
+		{Gemini, llm.Result{Failed: true}, `"response":{"error":""}`, codec.NotShown},
+		{Ollama, llm.Result{Parts: blank}, `"content":"","tool_name"`, codec.NotShown},
+		{Ollama, llm.Result{Parts: video}, codec.NotShown, `{"role":"user","content":""}`},
+		{Messages, llm.Result{}, `"tool_use_id":"c1"}`, codec.NotShown},
+		{Messages, llm.Result{Parts: blank}, `"content":""`, codec.NotShown},
+		{Messages, llm.Result{Parts: video}, `"content":"` + codec.NotShown, `"content":[]`},
+		{Messages, llm.Result{Failed: true}, `"content":"` + codec.NoOutput + `","is_error":true`, codec.NotShown},
+		{Messages, llm.Result{Failed: true, Parts: blank}, `"content":"` + codec.NoOutput + `","is_error":true`, codec.NotShown},
+		{Converse, llm.Result{}, `"content":[]`, codec.NotShown},
+		{Converse, llm.Result{Parts: blank}, `"content":[]`, codec.NotShown},
+		{Converse, llm.Result{Parts: video}, codec.NotShown, `"content":[]`},
+		{Converse, llm.Result{Failed: true, Parts: blank}, codec.NoOutput, codec.NotShown},
 	} {
-		codec, _ := For(c.format)
+		codec, _ := For(c.Format)
 		body, _, err := codec.EncodeRequest(answered(c.result), false)
 		if err != nil || !strings.Contains(string(body), c.want) || strings.Contains(string(body), c.lacks) {
-			t.Errorf("%s, %+v: %v, want %s and not %s in\n%s", c.format, c.result, err, c.want, c.lacks, body)
+			t.Errorf("%s, %+v: %v, want %s and not %s in\n%s", c.Format, c.result, err, c.want, c.lacks, body)
 		}
 	}
 }

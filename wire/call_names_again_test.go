@@ -1,6 +1,8 @@
 package wire
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNamesOfUsedIDs: a second call that claims the id of another gets all of its own arguments, an index that comes late is the call's,
 // and what comes behind a whole call and is no other tool's name is no call.

@@ -1,6 +1,8 @@
 package wire
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNamesOfTheNextCall: a tool's name behind whole arguments is the next call's where neither ids nor indexes tell, also if the name before
 // it, which no tool has, begins it.

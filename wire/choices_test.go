@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/llm"
 )
 
 // several is what two formats send for three answers, side by side.
-var several = []struct{ format, stream, whole string }{
+var several = []struct{ Format, stream, whole string }{
 	{Chat, strings.Join([]string{
 		`data: {"id":"c","model":"m","created":1,"choices":[{"index":0,"delta":{"content":"A"}},{"index":1,"delta":{"content":"B"}}]}`,
 		`data: {"id":"c","model":"m","created":1,"choices":[{"index":2,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}}]}`,
@@ -58,21 +57,21 @@ const threeAnswers = "Aa stop; Bb length; f{} tool_calls 9"
 // written again.
 func TestSeveralAnswers(t *testing.T) {
 	for _, s := range several {
-		c := Codec{Format: s.format}
+		c := Codec{Format: s.Format}
 		whole, err := c.DecodeResponse([]byte(s.whole))
 		if err != nil || answers(whole) != threeAnswers {
-			t.Errorf("%s, whole: %v, %s", s.format, err, answers(whole))
+			t.Errorf("%s, whole: %v, %s", s.Format, err, answers(whole))
 		}
 		body, warnings, err := c.EncodeResponse(whole)
 		if err != nil || len(warnings) > 0 {
-			t.Errorf("%s: %v %v", s.format, err, warnings)
+			t.Errorf("%s: %v %v", s.Format, err, warnings)
 		}
 		if diff := cmp.Diff(parsed(t, []byte(s.whole)), parsed(t, body)); diff != "" {
-			t.Errorf("%s, whole again: %s", s.format, diff)
+			t.Errorf("%s, whole again: %s", s.Format, diff)
 		}
 		streamed := build(t, c, s.stream)
 		if answers(streamed) != threeAnswers {
-			t.Errorf("%s, streamed: %s", s.format, answers(streamed))
+			t.Errorf("%s, streamed: %s", s.Format, answers(streamed))
 		}
 		var b bytes.Buffer
 		enc := c.NewStream(&b, Head{})
@@ -81,7 +80,7 @@ func TestSeveralAnswers(t *testing.T) {
 			write(t, enc, ev)
 		}
 		if again := build(t, c, b.String()); answers(again) != threeAnswers || len(enc.Warnings()) > 0 {
-			t.Errorf("%s, streamed again: %s %v\n%s", s.format, answers(again), enc.Warnings(), b.String())
+			t.Errorf("%s, streamed again: %s %v\n%s", s.Format, answers(again), enc.Warnings(), b.String())
 		}
 		for _, ev := range events {
 			line, err := llm.MarshalEvent(ev)
@@ -98,10 +97,10 @@ func TestSeveralAnswers(t *testing.T) {
 // TestSeveralAnswersRelayed: several answers go through a relay as one does.
 func TestSeveralAnswersRelayed(t *testing.T) {
 	for _, s := range several {
-		c := Codec{Format: s.format}
+		c := Codec{Format: s.Format}
 		out, events, err := relayThrough(t, c, strings.NewReader(s.stream), passAll)
 		if err != nil || out != s.stream {
-			t.Fatalf("%s: %v\n%s", s.format, err, cmp.Diff(s.stream, out))
+			t.Fatalf("%s: %v\n%s", s.Format, err, cmp.Diff(s.stream, out))
 		}
 		for at := range events {
 			out, _, err := relayThrough(t, c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
@@ -111,7 +110,7 @@ func TestSeveralAnswersRelayed(t *testing.T) {
 				return Pass
 			})
 			if got := build(t, c, out); err != nil || answers(got) != threeAnswers {
-				t.Errorf("%s, event %d %T: %v, %s\n%s", s.format, at, events[at], err, answers(got), out)
+				t.Errorf("%s, event %d %T: %v, %s\n%s", s.Format, at, events[at], err, answers(got), out)
 			}
 		}
 	}
@@ -163,7 +162,7 @@ func TestOneAnswerOnly(t *testing.T) {
 }
 
 // probed are streams with log probabilities.
-var probed = []struct{ format, stream string }{
+var probed = []struct{ Format, stream string }{
 	{Chat, `data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"logprobs":{"content":[{"token":"Hi","logprob":-0.5,"bytes":[72,105],"top_logprobs":[]}],"refusal":null}}]}` + "\n\n" +
 		`data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"!"},"logprobs":{"content":[{"token":"!","logprob":-1,"bytes":null,"top_logprobs":[]}]}}]}` + "\n\n" + chunks("finish stop") + done},
 	{Responses, `data: {"type":"response.created","response":{"id":"r","model":"m"}}` + "\n\n" +
@@ -181,16 +180,16 @@ var probed = []struct{ format, stream string }{
 // written again, streamed and whole, and are missed elsewhere.
 func TestLogProbs(t *testing.T) {
 	for _, s := range probed {
-		c := Codec{Format: s.format}
+		c := Codec{Format: s.Format}
 		r := build(t, c, s.stream)
 		text, _ := r.Message.Parts[0].(llm.Text)
 		if len(r.Message.Parts) != 1 || text.Text != "Hi!" || text.LogProbs == nil || len(text.LogProbs.Tokens) != 2 || !strings.Contains(string(text.LogProbs.Tokens[1]), `"!"`) {
-			t.Fatalf("%s: %+v", s.format, r.Message.Parts)
+			t.Fatalf("%s: %+v", s.Format, r.Message.Parts)
 		}
 		stream := encodeStream(t, c, r)
 		again, _ := build(t, c, stream).Message.Parts[0].(llm.Text)
 		if diff := cmp.Diff(text.LogProbs, again.LogProbs, same); diff != "" {
-			t.Errorf("%s, streamed: %s\n%s", s.format, diff, stream)
+			t.Errorf("%s, streamed: %s\n%s", s.Format, diff, stream)
 		}
 		var b bytes.Buffer
 		enc := c.NewStream(&b, Head{})
@@ -200,25 +199,25 @@ func TestLogProbs(t *testing.T) {
 		}
 		again, _ = build(t, c, b.String()).Message.Parts[0].(llm.Text)
 		if diff := cmp.Diff(text.LogProbs, again.LogProbs, same); diff != "" || len(enc.Warnings()) > 0 {
-			t.Errorf("%s, in pieces: %s %v\n%s", s.format, diff, enc.Warnings(), b.String())
+			t.Errorf("%s, in pieces: %s %v\n%s", s.Format, diff, enc.Warnings(), b.String())
 		}
 		body, warnings, err := c.EncodeResponse(r)
 		if err != nil || len(warnings) > 0 {
-			t.Fatal(s.format, err, warnings)
+			t.Fatal(s.Format, err, warnings)
 		}
 		whole, err := c.DecodeResponse(body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again, _ = whole.Message.Parts[0].(llm.Text); !cmp.Equal(text.LogProbs, again.LogProbs, same) {
-			t.Errorf("%s, whole: %+v\n%s", s.format, again.LogProbs, body)
+			t.Errorf("%s, whole: %+v\n%s", s.Format, again.LogProbs, body)
 		}
 		_, warnings, _ = Codec{Format: Messages}.EncodeResponse(r)
 		if !slices.ContainsFunc(warnings, func(w llm.Warning) bool { return w.Feature == "logprobs" }) {
-			t.Errorf("%s → messages: %v", s.format, warnings)
+			t.Errorf("%s → messages: %v", s.Format, warnings)
 		}
-		if body, _, err := c.EncodeRequest(&llm.Request{Messages: []llm.Message{llm.User("a"), r.Message, llm.User("b")}}, false); err != nil || bytes.Contains(body, []byte(`"Hi"`)) && s.format != Responses {
-			t.Errorf("%s: a request holds log probabilities: %v %s", s.format, err, body)
+		if body, _, err := c.EncodeRequest(&llm.Request{Messages: []llm.Message{llm.User("a"), r.Message, llm.User("b")}}, false); err != nil || bytes.Contains(body, []byte(`"Hi"`)) && s.Format != Responses {
+			t.Errorf("%s: a request holds log probabilities: %v %s", s.Format, err, body)
 		}
 	}
 }
@@ -226,7 +225,7 @@ func TestLogProbs(t *testing.T) {
 // TestUnknownEvents: what nobody knows goes on to a client of the same format,
 // and is a warning for others.
 func TestUnknownEvents(t *testing.T) {
-	for _, s := range []struct{ format, stream, want string }{
+	for _, s := range []struct{ Format, stream, want string }{
 		{Messages, `data: {"type":"message_start","message":{"id":"m"}}` + "\n\n" + "event: vibes\n" + `data: {"type":"vibes","mood":[1, 2]}` + "\n\n" +
 			`data: {"type":"content_block_start","index":4,"content_block":{"type":"text","text":""}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":4,"delta":{"type":"text_delta","text":"Hi"}}` + "\n\n" +
@@ -240,9 +239,9 @@ func TestUnknownEvents(t *testing.T) {
 		{Gemini, `data: {"candidates":[{"content":{"parts":[{"text":"a"}]},"glow":1}]}` + "\n\n" + `data: {"candidates":[{"content":{"parts":[{"text":"b"}]},"glow":2,"finishReason":"STOP"}]}` + "\n\n", `"glow":1|"glow":2`},
 		{Ollama, `{"model":"m","message":{"content":"a","glow":1},"done":false}` + "\n" + `{"model":"m","message":{"content":"b","glow":2},"done":true}` + "\n", `"glow":1|"glow":2`},
 	} {
-		events, err := decodeAll(Codec{Format: s.format}, strings.NewReader(s.stream))
+		events, err := decodeAll(Codec{Format: s.Format}, strings.NewReader(s.stream))
 		if err != nil {
-			t.Fatal(s.format, err)
+			t.Fatal(s.Format, err)
 		}
 		for _, to := range Formats() {
 			var b bytes.Buffer
@@ -250,9 +249,9 @@ func TestUnknownEvents(t *testing.T) {
 			for _, ev := range events {
 				write(t, enc, ev)
 			}
-			if to != s.format {
+			if to != s.Format {
 				if len(enc.Warnings()) == 0 {
-					t.Errorf("%s → %s: nothing says that something is lost", s.format, to)
+					t.Errorf("%s → %s: nothing says that something is lost", s.Format, to)
 				}
 				continue
 			}
@@ -260,7 +259,7 @@ func TestUnknownEvents(t *testing.T) {
 			for want := range strings.SplitSeq(s.want, "|") {
 				_, after, ok := strings.Cut(rest, want)
 				if !ok {
-					t.Errorf("%s: no %s in its place in\n%s", s.format, want, b.String())
+					t.Errorf("%s: no %s in its place in\n%s", s.Format, want, b.String())
 				}
 				rest = after
 			}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // TestCrossVendor translates conversations between every ordered pair of
@@ -253,10 +253,10 @@ func extrasOfParts(r *llm.Request) []string {
 
 // sharedName is one name for a field that formats call otherwise, where they mean the same by it.
 func sharedName(key string) string {
-	for _, m := range sharedMembers {
-		for _, p := range m.at {
-			if p.path == key {
-				return m.name
+	for _, m := range codec.SharedMembers {
+		for _, p := range m.At {
+			if p.Path == key {
+				return m.Name
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 
@@ -69,9 +70,9 @@ func detectFrames(capture []byte) (Capture, bool) {
 		if err != nil {
 			break
 		}
-		for _, impl := range all.formats {
-			if d, ok := impl.(frameDetector); ok && d.detectsFrame(f) {
-				return Capture{impl.properties().Name, Frames}, true
+		for _, impl := range all.Formats {
+			if d, ok := impl.(codec.FrameDetector); ok && d.DetectsFrame(f) {
+				return Capture{impl.Properties().Name, Frames}, true
 			}
 		}
 	}
@@ -108,9 +109,9 @@ func detectDocument(doc []byte) (string, bool) {
 	if !json.Valid(doc) || js.Kind(doc) != '{' {
 		return "", false
 	}
-	for _, f := range all.formats {
-		if f.detects(doc) {
-			return f.properties().Name, true
+	for _, f := range all.Formats {
+		if f.Detects(doc) {
+			return f.Properties().Name, true
 		}
 	}
 	return "", false

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
+	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // TestDocumentsByFormat: a document reaches each format as one that it takes, as its text or as its address, with a warning; alone, beside text
@@ -26,7 +28,7 @@ func TestDocumentsByFormat(t *testing.T) {
 		{Converse, doc("application/yaml", "", "a: 1"), `"format":"txt"`, "document type"},
 		{Converse, doc("text/csv;charset=utf-8", "a", "x"), `"format":"csv","name":"a"`, ""},
 		{Converse, doc("TEXT/PLAIN", "a", "x"), `"format":"txt","name":"a"`, ""},
-		{Converse, empty, `"text":"n.txt\n` + emptyDocument, "document"},
+		{Converse, empty, `"text":"n.txt\n` + codec.EmptyDocument, "document"},
 		{Converse, at("", "https://x.test/a.pdf"), `"text":"https://x.test/a.pdf"`, "document"},
 		{Converse, at("application/pdf", "s3://b/a.pdf"), `"s3Location"`, ""},
 
@@ -34,14 +36,14 @@ func TestDocumentsByFormat(t *testing.T) {
 		{Ollama, doc("text/markdown", "", "# hello"), `# hello`, "document"},
 		{Ollama, doc("TEXT/CSV; charset=utf-8", "a.csv", "x,y"), `a.csv\nx,y`, "document"},
 		{Ollama, json, `a.json\n[1]`, "document"},
-		{Ollama, empty, emptyDocument, "document"},
+		{Ollama, empty, codec.EmptyDocument, "document"},
 		{Ollama, at("", "https://x.test/a.pdf"), `https://x.test/a.pdf`, "document"},
 
-		{Gemini, empty, emptyDocument, "document"},
+		{Gemini, empty, codec.EmptyDocument, "document"},
 		{Gemini, doc("text/plain; charset=utf-8", "", "x"), `{"mimeType":"text/plain","data":"eA=="}`, ""},
 		{Gemini, at("application/pdf", "https://x.test/a.pdf"), `"fileUri":"https://x.test/a.pdf"`, ""},
 
-		{Chat, empty, emptyDocument, "document"},
+		{Chat, empty, codec.EmptyDocument, "document"},
 		{Chat, doc("application/pdf; x=y", "a.pdf", "%PDF-"), `"filename":"a.pdf"`, ""},
 
 		{Messages, at("", "https://x.test/a.docx?v=1"), `"text":"https://x.test/a.docx?v=1"`, "document"},
@@ -62,12 +64,12 @@ func TestDocumentsByFormat(t *testing.T) {
 			what := fmt.Sprintf("%s, %s %s %s: %s", c.to, c.media.MIME, c.media.URL, place, out)
 			has := c.has
 			if c.to == Gemini && place == "result" && c.warns != "" {
-				has = emptyDocument // in the output
+				has = codec.EmptyDocument // in the output
 			}
 			if err != nil || !strings.Contains(string(out), has) {
 				t.Errorf("%s: want %s, %v", what, has, err)
 			}
-			for _, bad := range []string{`"fileUri":""`, `"content":""`, `"content":[]`, `"data":""`, notCarried, notShown} {
+			for _, bad := range []string{`"fileUri":""`, `"content":""`, `"content":[]`, `"data":""`, turns.NotCarried, codec.NotShown} {
 				if strings.Contains(string(out), bad) && (place != "result" || bad != `"content":""`) { // a call has no text beside it
 					t.Errorf("%s: %s", what, bad)
 				}
@@ -140,7 +142,7 @@ func TestReferencesInThinking(t *testing.T) {
 		t.Errorf("%s %v %v", out, warnings, err)
 	}
 	told := func(what string, warnings []llm.Warning) {
-		if !strings.Contains(fmt.Sprint(warnings), references) {
+		if !strings.Contains(fmt.Sprint(warnings), codec.References) {
 			t.Errorf("%s: %v", what, warnings)
 		}
 	}
@@ -170,7 +172,7 @@ func TestReferencesInThinking(t *testing.T) {
 	}
 	streamed := build(t, mistral, chunkOf(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"one "}]}]}`)+
 		chunkOf(`{"content":[{"type":"thinking","thinking":[{"type":"reference","reference_ids":[1]}]}]}`)+chunkOf(`{"content":"a"}`)+chunksEnd)
-	if first, ok := streamed.Message.Parts[0].(llm.Thinking); !ok || first.Text != "one " || first.Extra[Chat][references] == nil || len(streamed.Message.Parts) != 2 {
+	if first, ok := streamed.Message.Parts[0].(llm.Thinking); !ok || first.Text != "one " || first.Extra[Chat][codec.References] == nil || len(streamed.Message.Parts) != 2 {
 		t.Errorf("%+v", streamed.Message.Parts)
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // vendorErrors are errors as vendors and the servers that copy them send them.
 var vendorErrors = []struct {
-	format string
+	Format string
 	status int
 	body   string
 	want   llm.Kind
@@ -53,9 +54,9 @@ var vendorErrors = []struct {
 
 func TestVendorErrors(t *testing.T) {
 	for _, v := range vendorErrors {
-		err := Codec{Format: v.format}.DecodeError(v.status, nil, []byte(v.body))
+		err := Codec{Format: v.Format}.DecodeError(v.status, nil, []byte(v.body))
 		if err.Kind != v.want || err.Code != v.code || err.Status != v.status || err.Err == nil {
-			t.Errorf("%s %d %s: kind %s, code %q: %v", v.format, v.status, v.body, err.Kind, err.Code, err)
+			t.Errorf("%s %d %s: kind %s, code %q: %v", v.Format, v.status, v.body, err.Kind, err.Code, err)
 		}
 	}
 }
@@ -65,7 +66,7 @@ func TestVendorErrors(t *testing.T) {
 func TestErrorRoundTrip(t *testing.T) {
 	for _, format := range Formats() {
 		c := Codec{Format: format}
-		for kind := range kindStatus {
+		for kind := range codec.KindStatus {
 			status, body := c.EncodeError(&llm.Error{Kind: kind, Err: errors.New("it went wrong")})
 			got := c.DecodeError(status, nil, body)
 			if status < 400 || !strings.Contains(got.Error(), "it went wrong") {
@@ -90,7 +91,7 @@ func sameStatus(k llm.Kind) bool {
 	case llm.Unknown, llm.Incomplete, llm.Malformed, llm.BrokenPromise, llm.Canceled:
 		return true
 	}
-	_, ok := standIns[k]
+	_, ok := codec.StandIns[k]
 	return ok
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // chunks makes a chat stream of deltas. The last may be a finish reason.
@@ -139,14 +140,14 @@ func TestFaults(t *testing.T) {
 // TestBounds: an endless answer is an error, not a full memory.
 func TestBounds(t *testing.T) {
 	var many []string
-	for i := range maxCalls + 1 {
+	for i := range codec.MaxCalls + 1 {
 		many = append(many, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i, i))
 	}
 	if got := summary(t, Codec{Format: Chat}, chunks(many...)); !strings.HasSuffix(got, "error malformed") {
 		t.Errorf("too many calls: %.100s", got[max(0, len(got)-100):])
 	}
 	var blocks strings.Builder
-	for i := range maxBlocks + 1 {
+	for i := range codec.MaxBlocks + 1 {
 		fmt.Fprintf(&blocks, "data: {\"type\":\"content_block_start\",\"index\":%d,\"content_block\":{\"type\":\"text\"}}\n\n", i)
 	}
 	if got := summary(t, Codec{Format: Messages}, blocks.String()); got != "error malformed" {
@@ -196,7 +197,7 @@ func TestConverseFaults(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", f.why, got, f.want)
 		}
 	}
-	many := make([]string, maxBlocks+2)
+	many := make([]string, codec.MaxBlocks+2)
 	for i := range many {
 		many[i] = fmt.Sprintf(`event contentBlockDelta {"contentBlockIndex":%d,"delta":{}}`, i)
 	}
@@ -239,7 +240,7 @@ func TestStopListening(t *testing.T) {
 // TestDoneIsNoAnswer: [DONE] alone ends no answer, and in a format with another
 // finish marker it does not stand for that marker.
 func TestDoneIsNoAnswer(t *testing.T) {
-	for _, test := range []struct{ format, stream, want string }{
+	for _, test := range []struct{ Format, stream, want string }{
 		{Chat, done, "error incomplete"},
 		{Chat, ": hm\n\n" + done, "error incomplete"},
 		{Messages, done, "error incomplete"},
@@ -251,8 +252,8 @@ func TestDoneIsNoAnswer(t *testing.T) {
 		{Responses, done, "error incomplete"},
 		{Responses, `data: {"type":"response.created","response":{"id":"r"}}` + "\n\n" + done, "error incomplete"},
 	} {
-		if got := summary(t, Codec{Format: test.format}, test.stream); got != test.want {
-			t.Errorf("%s %q:\n got %s\nwant %s", test.format, test.stream, got, test.want)
+		if got := summary(t, Codec{Format: test.Format}, test.stream); got != test.want {
+			t.Errorf("%s %q:\n got %s\nwant %s", test.Format, test.stream, got, test.want)
 		}
 	}
 }
@@ -276,7 +277,7 @@ func TestEmptyListsOfArguments(t *testing.T) {
 func TestWrongRequests(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
-	for _, f := range []struct{ format, in, want string }{
+	for _, f := range []struct{ Format, in, want string }{
 		{Chat, `{"messages":[{"role":"user","content":5}]}`, `messages[0].content must be a string or an array of parts`},
 		{Chat, `{"messages":[{"role":"king","content":"x"}]}`, `messages[0].role must be a role`},
 		{Chat, `{"messages":[],"temperature":"hot"}`, `temperature must be a number`},
@@ -303,9 +304,9 @@ func TestWrongRequests(t *testing.T) {
 		{"morse", `{}`, `no format is called "morse"`},
 	} {
 		attacks++
-		_, _, err := (Codec{Format: f.format}).DecodeRequest([]byte(f.in))
+		_, _, err := (Codec{Format: f.Format}).DecodeRequest([]byte(f.in))
 		if err == nil || !strings.Contains(err.Error(), f.want) || llm.KindOf(err) != llm.Invalid {
-			t.Errorf("%s %s:\n got %v\nwant %s", f.format, f.in, err, f.want)
+			t.Errorf("%s %s:\n got %v\nwant %s", f.Format, f.in, err, f.want)
 		}
 	}
 }

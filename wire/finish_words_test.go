@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/chat"
 )
 
 // TestFinishWordsAreOfTheFormat: an answer has the word of its own format for why it ended, whichever format it came in.
@@ -31,9 +32,9 @@ func TestFinishWordsAreOfTheFormat(t *testing.T) {
 		},
 		Ollama: func(b []byte) []byte { return js.Get(b, "done_reason") },
 	}
-	for _, f := range all.formats {
-		from := f.properties().Name
-		for raw, reason := range f.words().reasons {
+	for _, f := range all.Formats {
+		from := f.Properties().Name
+		for raw, reason := range f.Words().Reasons {
 			if reason == llm.OtherReason || from == Chat && !slices.Contains(known[Chat], raw) { // servers that copy the format have words of their own
 				continue
 			}
@@ -55,7 +56,7 @@ func TestFinishWordsAreOfTheFormat(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if want := `"finish_reason":"` + chatFinish[reason] + `"`; !bytes.Contains(out.Bytes(), []byte(want)) {
+			if want := `"finish_reason":"` + chat.Finish[reason] + `"`; !bytes.Contains(out.Bytes(), []byte(want)) {
 				t.Errorf("%s, %s: want %s in %s", from, raw, want, out.Bytes())
 			}
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
+	"github.com/toolpost/toolpost/wire/internal/messages"
 )
 
 // frames returns a stream as Amazon sends it.
@@ -26,7 +28,7 @@ func frames(t *testing.T, list ...eventstream.Frame) string {
 // Amazon adds.
 func chunk(event string) eventstream.Frame {
 	payload := `{"bytes":"` + base64.StdEncoding.EncodeToString([]byte(event)) + `","p":"abcdefgh"}`
-	return eventstream.Frame{Kind: eventstream.Event, Name: chunkEvent, Payload: []byte(payload)}
+	return eventstream.Frame{Kind: eventstream.Event, Name: codec.ChunkEvent, Payload: []byte(payload)}
 }
 
 // TestFramed reads what Bedrock's InvokeModelWithResponseStream sends, however
@@ -43,7 +45,7 @@ func TestFramed(t *testing.T) {
 		chunk(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":12,"outputTokenCount":3,"invocationLatency":9,"firstByteLatency":5}}`),
 	}
 	half := append([]eventstream.Frame{begin}, text...)
-	c := Codec{Format: Messages, Quirks: OnBedrock()}
+	c := Codec{Format: Messages, Quirks: messages.OnBedrock()}
 	for name, v := range map[string]struct {
 		stream string
 		text   string
@@ -54,8 +56,8 @@ func TestFramed(t *testing.T) {
 		"throttled":        {frames(t, append(half[:len(half):len(half)], eventstream.Frame{Kind: eventstream.Exception, Name: "throttlingException", Payload: []byte(`{"message":"Too many tokens, please wait"}`)})...), "Hi", llm.RateLimited, "please wait"},
 		"overloaded":       {frames(t, eventstream.Frame{Kind: eventstream.Exception, Name: "serviceUnavailableException", Payload: []byte(`{"message":"busy"}`)}), "", llm.Overloaded, "busy"},
 		"a failure":        {frames(t, begin, eventstream.Frame{Kind: eventstream.Failure, Name: "InternalServerException", Message: "it broke"}), "", llm.Server, "it broke"},
-		"no base64":        {frames(t, eventstream.Frame{Kind: eventstream.Event, Name: chunkEvent, Payload: []byte(`{"bytes":"%%"}`)}), "", llm.Malformed, "base64"},
-		"nothing in it":    {frames(t, eventstream.Frame{Kind: eventstream.Event, Name: chunkEvent, Payload: []byte(`{}`)}), "", llm.Malformed, "base64"},
+		"no base64":        {frames(t, eventstream.Frame{Kind: eventstream.Event, Name: codec.ChunkEvent, Payload: []byte(`{"bytes":"%%"}`)}), "", llm.Malformed, "base64"},
+		"nothing in it":    {frames(t, eventstream.Frame{Kind: eventstream.Event, Name: codec.ChunkEvent, Payload: []byte(`{}`)}), "", llm.Malformed, "base64"},
 		"cut off":          {frames(t, half...)[:200], "", llm.Incomplete, ""},
 		"damaged":          {strings.Replace(frames(t, half...), "chunk", "chunX", 1), "", llm.Malformed, ""},
 		"a document":       {`{"type":"message","id":"m","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`, "Hi", 0, ""},
@@ -82,7 +84,7 @@ func TestFramed(t *testing.T) {
 
 // TestFramedRelay: a relay of such a stream is a stream that says the same.
 func TestFramedRelay(t *testing.T) {
-	c := Codec{Format: Messages, Quirks: OnBedrock()}
+	c := Codec{Format: Messages, Quirks: messages.OnBedrock()}
 	stream := encodeStream(t, c, newGen(Messages, 3).response())
 	for _, cut := range []int{0, 1, len(stream) / 2} {
 		var out strings.Builder
@@ -104,7 +106,7 @@ func TestFramedRelay(t *testing.T) {
 func TestFramedErrors(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
-	c := Codec{Format: Messages, Quirks: OnBedrock()}
+	c := Codec{Format: Messages, Quirks: messages.OnBedrock()}
 	for _, kind := range []llm.Kind{llm.RateLimited, llm.Auth, llm.Overloaded, llm.NotFound, llm.Timeout} {
 		attacks++
 		err := &llm.Error{Kind: kind}

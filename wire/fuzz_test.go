@@ -11,10 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"golang.org/x/tools/txtar"
 )
 
 // addSeeds gives a fuzz target the golden files and generated conversations.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // traits are what a format can carry, so that one generator serves all: it
@@ -74,11 +75,16 @@ func newGen(format string, seed uint64) *gen {
 	return &gen{Rand: rand.New(rand.NewPCG(seed, 7)), format: format, traits: formatTraits[format]}
 }
 
-func (g *gen) maybe() bool                  { return g.IntN(3) == 0 }
-func (g *gen) word() string                 { return genWords[g.IntN(len(genWords))] }
-func (g *gen) extra() llm.Extra             { return g.extraOf(g.partExtra, `{"type":"ephemeral"}`) }
-func (g *gen) text() llm.Text               { return llm.Text{Text: g.sentence()} }
-func (g *gen) float() *float64              { f := float64(g.IntN(20)) / 10; return &f }
+func (g *gen) maybe() bool { return g.IntN(3) == 0 }
+
+func (g *gen) word() string { return genWords[g.IntN(len(genWords))] }
+
+func (g *gen) extra() llm.Extra { return g.extraOf(g.partExtra, `{"type":"ephemeral"}`) }
+
+func (g *gen) text() llm.Text { return llm.Text{Text: g.sentence()} }
+
+func (g *gen) float() *float64 { f := float64(g.IntN(20)) / 10; return &f }
+
 func (g *gen) raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 var genWords = []string{"Florence", "über", "日本", "a\"b\\c", "line\nbreak", "tab\t", "😀", "</tool_call>", "{", "x", "\u2028", "data: [DONE]", "null"}
@@ -361,7 +367,7 @@ func (g *gen) response() *llm.Response {
 	case calls > 0 && g.cutCalls && g.maybe():
 		r.Invalid = []llm.InvalidCall{{
 			ID: "call_cut", Name: "tool_0", Raw: `{"city":"Flor`, Reason: llm.CutOff,
-			Problem: problems[llm.CutOff], Provenance: llm.Provenance{Truncated: true},
+			Problem: codec.Problems[llm.CutOff], Provenance: llm.Provenance{Truncated: true},
 		}}
 		r.Finish.Reason = llm.Length
 	case calls > 0:

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
+	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Bool("update", false, "write what the codecs make of the golden files")
@@ -138,7 +138,7 @@ func (g *golden) request(data []byte) {
 }
 
 func (g *golden) answerAgain(r *llm.Response, data []byte) {
-	if r.Start.ID == "" && newAnswerID(g.c.Properties()) != "" {
+	if r.Start.ID == "" && codec.NewAnswerID(g.c.Properties()) != "" {
 		r.Start.ID = "made"
 	}
 	if r.Start.Created.IsZero() {

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/llm"
+	"golang.org/x/tools/txtar"
 )
 
 const (

@@ -33,7 +33,7 @@ func lostNames(warnings []llm.Warning) []string {
 }
 
 // unknownInHistory are requests with a member zq_x that no format knows, in a message or an item of their history.
-var unknownInHistory = []struct{ name, format, body string }{
+var unknownInHistory = []struct{ name, Format, body string }{
 	{"results", Messages, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]},
 		{"role":"user","zq_x":1,"content":[{"type":"tool_result","tool_use_id":"c1","content":"r"}]}]}`},
 	{"results before a message", Messages, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]},
@@ -53,18 +53,18 @@ var unknownInHistory = []struct{ name, format, body string }{
 func TestHealKeepsUnknownMembers(t *testing.T) {
 	for _, tt := range unknownInHistory {
 		for _, to := range Formats() {
-			out, warnings := sentOn(t, tt.format, to, tt.body)
+			out, warnings := sentOn(t, tt.Format, to, tt.body)
 			sent, named := strings.Contains(out, `"zq_x":1`), slices.Contains(lostNames(warnings), "zq_x")
 			orphan := strings.HasPrefix(tt.name, "an answer")
-			if sent == named || sent != (tt.format == to && !orphan) {
-				t.Errorf("%s of %s → %s: sent %t, named %t: %s, %v", tt.name, tt.format, to, sent, named, out, warnings)
+			if sent == named || sent != (tt.Format == to && !orphan) {
+				t.Errorf("%s of %s → %s: sent %t, named %t: %s, %v", tt.name, tt.Format, to, sent, named, out, warnings)
 			}
 			if !orphan && slices.Contains(lostNames(warnings), "history") {
-				t.Errorf("%s of %s → %s: %v", tt.name, tt.format, to, warnings)
+				t.Errorf("%s of %s → %s: %v", tt.name, tt.Format, to, warnings)
 			}
-			_, warnings = sentOn(t, tt.format, to, strings.Replace(tt.body, `"zq_x":1,`, "", 1))
+			_, warnings = sentOn(t, tt.Format, to, strings.Replace(tt.body, `"zq_x":1,`, "", 1))
 			if slices.Contains(lostNames(warnings), "zq_x") {
-				t.Errorf("%s of %s → %s without it: %v", tt.name, tt.format, to, warnings)
+				t.Errorf("%s of %s → %s without it: %v", tt.name, tt.Format, to, warnings)
 			}
 		}
 	}

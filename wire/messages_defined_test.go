@@ -8,15 +8,16 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/messages"
 )
 
 // TestDefinedTools: a tool that the vendor of the messages format defines tells the models of all others what it takes, and goes back to its own
 // vendor as it came.
 func TestDefinedTools(t *testing.T) {
 	takes := map[string]string{"bash_": "command", "text_editor_": "old_str", "computer_": "coordinate", "memory_": "old_path"}
-	for typ, def := range definedTools {
-		if !json.Valid([]byte(def.schema)) || def.description == "" {
-			t.Fatalf("%s: %s", typ, def.schema)
+	for typ, def := range messages.DefinedTools {
+		if !json.Valid([]byte(def.Schema)) || def.Description == "" {
+			t.Fatalf("%s: %s", typ, def.Schema)
 		}
 		prefix := typ[:strings.LastIndexByte(typ, '_')+1]
 		tool := fmt.Sprintf(`{"type":%q,"name":"mine"}`, typ)

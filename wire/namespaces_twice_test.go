@@ -23,8 +23,8 @@ func TestNamespaceResultsOfOneID(t *testing.T) {
 	}
 	result := llm.Result{CallID: "c1"}
 	for name, test := range map[string]struct {
-		messages []llm.Message
-		want     []string
+		Format []llm.Message
+		want   []string
 	}{
 		"two turns":         {[]llm.Message{llm.Assistant(call("shell__plan")), llm.Results(result), llm.Assistant(call("run")), llm.Results(result)}, []string{"shell__plan", "run"}},
 		"one turn":          {[]llm.Message{llm.Assistant(call("shell__plan"), call("run")), llm.Results(result, result)}, []string{"shell__plan", "run"}},
@@ -34,7 +34,7 @@ func TestNamespaceResultsOfOneID(t *testing.T) {
 	} {
 		codec := c.Answering(req)
 		var got []string
-		for _, m := range codec.Flat(codec.Spaced(test.messages)) {
+		for _, m := range codec.Flat(codec.Spaced(test.Format)) {
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.Result); ok {
 					got = append(got, r.Name)

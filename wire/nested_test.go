@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // Members that nobody knows go back to the object that they came from.
 func TestUnknownMembersKeepTheirPlace(t *testing.T) {
-	for _, tt := range []struct{ format, object, body string }{
+	for _, tt := range []struct{ Format, ObjectSpec, body string }{
 		{Chat, `"json_schema":{"name":"a","schema":{"type":"object"},"new":[1]}`,
 			`{"model":"m","messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"a","new":[1],"schema":{"type":"object"}}}}`},
 		{Chat, `{"type":"function","function":{"name":"b","a/b":2}}`,
@@ -28,14 +29,14 @@ func TestUnknownMembersKeepTheirPlace(t *testing.T) {
 		{Chat, `{"type":"refusal","refusal":"no","new":1}`, `{"model":"m","messages":[{"role":"assistant","content":[{"type":"refusal","refusal":"no","new":1}]}]}`},
 		{Messages, `"/new":1`, `{"model":"m","max_tokens":5,"messages":[],"/new":1}`},
 	} {
-		c := Codec{Format: tt.format}
+		c := Codec{Format: tt.Format}
 		req, stream, err := c.DecodeRequest([]byte(tt.body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		out, warnings, err := c.EncodeRequest(req, stream)
-		if err != nil || !strings.Contains(string(out), tt.object) || len(warnings) > 0 {
-			t.Errorf("%s: %s is not in %s, %v, %v", tt.format, tt.object, out, warnings, err)
+		if err != nil || !strings.Contains(string(out), tt.ObjectSpec) || len(warnings) > 0 {
+			t.Errorf("%s: %s is not in %s, %v, %v", tt.Format, tt.ObjectSpec, out, warnings, err)
 		}
 	}
 }
@@ -77,7 +78,7 @@ func TestManyUnknownMembers(t *testing.T) {
 			t.Errorf("%d of 20000 members, %v, %v", strings.Count(string(out), `"k`), warnings, err)
 		}
 		_, warnings, err = Codec{Format: Chat}.EncodeRequest(req, false)
-		if err != nil || len(warnings) != maxWarnings || warnings[maxWarnings-1].Feature != "more" {
+		if err != nil || len(warnings) != loss.MaxWarnings || warnings[loss.MaxWarnings-1].Feature != "more" {
 			t.Errorf("%d warnings, %v", len(warnings), err)
 		}
 		if took := time.Since(began); took > 5*time.Second { // it was 11 seconds and more

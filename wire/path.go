@@ -3,10 +3,9 @@ package wire
 import (
 	"fmt"
 	"strings"
-)
 
-// modelMark stands for the name of the model in a path.
-const modelMark = "{model}"
+	"github.com/toolpost/toolpost/wire/format"
+)
 
 // Path returns where requests for a model go, below the root of the API's
 // version: "chat/completions" below "https://api.openai.com/v1".
@@ -18,7 +17,7 @@ func (c Codec) CountPath(model string) string { return placeOf(c.Properties().Co
 
 // placeOf returns a path with the name of the model in its place.
 func placeOf(place, model string) string {
-	before, after, found := strings.Cut(place, modelMark)
+	before, after, found := strings.Cut(place, format.ModelMark)
 	if !found {
 		return place
 	}
@@ -51,7 +50,7 @@ func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
 	}
 	for _, stream := range []bool{false, true} {
 		place, _, _ := strings.Cut(c.place(stream), "?")
-		before, after, _ := strings.Cut(place, modelMark)
+		before, after, _ := strings.Cut(place, format.ModelMark)
 		_, rest, found := strings.Cut(path, "/"+before)
 		if model, ends := strings.CutSuffix(rest, after); found && ends && model != "" {
 			return model, stream, true
@@ -68,11 +67,3 @@ func (c *Codec) place(stream bool) string {
 	}
 	return p.Path
 }
-
-// ModelInPath reports whether the name of the model stands in the path of a
-// request.
-func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, modelMark) }
-
-// StreamInPath reports whether the path of a request says that a stream is
-// asked for.
-func (p Properties) StreamInPath() bool { return p.StreamPath != "" && p.StreamPath != p.Path }

@@ -3,6 +3,8 @@ package wire
 import (
 	"net/url"
 	"testing"
+
+	"github.com/toolpost/toolpost/wire/internal/messages"
 )
 
 func TestPath(t *testing.T) {
@@ -25,8 +27,8 @@ func TestPath(t *testing.T) {
 		{Codec{Format: Chat, Quirks: deployment}, "mine", true, "deployments/mine/chat/completions?api-version=2024-10-21"},
 		{Codec{Format: Converse}, "amazon.nova-pro-v1:0", false, "model/amazon.nova-pro-v1%3A0/converse"},
 		{Codec{Format: Converse}, "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.x-v1:0", true, "model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Feu.x-v1%3A0/converse-stream"},
-		{Codec{Format: Messages, Quirks: OnBedrock()}, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", false, "model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke"},
-		{Codec{Format: Messages, Quirks: OnBedrock()}, "arn:aws:bedrock:us-east-1:1:inference-profile/x", true, "model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream"},
+		{Codec{Format: Messages, Quirks: messages.OnBedrock()}, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", false, "model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke"},
+		{Codec{Format: Messages, Quirks: messages.OnBedrock()}, "arn:aws:bedrock:us-east-1:1:inference-profile/x", true, "model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/invoke-with-response-stream"},
 		{Codec{Format: "none"}, "m", true, ""},
 	} {
 		got := c.codec.Path(c.model, c.stream)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // detailsOf returns what a client that adds up the pieces of the reasoning_details of a stream has, by index.
@@ -115,7 +116,7 @@ type endless struct {
 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	if e.read > 3*maxHeld {
+	if e.read > 3*codec.MaxHeld {
 		return 0, io.EOF
 	}
 	n := copy(p, e.frame[e.read%len(e.frame):])
@@ -138,7 +139,7 @@ func TestHeldOfATranslationIsBounded(t *testing.T) {
 		}
 		return Pass
 	})
-	if err == nil || !strings.Contains(err.Error(), "are held back") || src.read > maxHeld+maxHeld/4 {
+	if err == nil || !strings.Contains(err.Error(), "are held back") || src.read > codec.MaxHeld+codec.MaxHeld/4 {
 		t.Errorf("%d bytes were read: %v", src.read, err)
 	}
 	if !strings.Contains(out.String(), "begun") || !strings.Contains(out.String(), `"error"`) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // A translation that holds one event after the other, each for a moment, holds little at a time, however much it is in all.
@@ -15,7 +16,7 @@ func TestHeldOftenIsNotHeldLong(t *testing.T) {
 	in, out := io.Pipe()
 	defer in.Close()
 	chunk := func(word string) string { return chunkOf(`{"content":"` + word + strings.Repeat("x", 20<<10) + `"}`) }
-	rounds := 3 * maxHeld / (2 * len(chunk("P"))) // more than may be held at once
+	rounds := 3 * codec.MaxHeld / (2 * len(chunk("P"))) // more than may be held at once
 	go func() {
 		defer out.Close()
 		text := chunkOf(`{"role":"assistant","content":""}`) + chunk("R") + chunk("H")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestHeldUntilWrittenAnew: what an observer holds when a relay begins to write the stream anew is written if the next event passes,
@@ -31,7 +32,7 @@ func TestHeldUntilWrittenAnew(t *testing.T) {
 				}
 				return Pass
 			})
-			if kept := after.Action == RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
+			if kept := after.Action == format.RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
 				t.Errorf("%s: kept is to be %v: %v\n%s", name, kept, err, out.String())
 			}
 		}

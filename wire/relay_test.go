@@ -13,10 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
+	"github.com/toolpost/toolpost/wire/internal/messages"
+	"golang.org/x/tools/txtar"
 )
 
 // relayed is a stream that is relayed in tests.
@@ -367,7 +368,7 @@ func TestRelayFinishReason(t *testing.T) {
 		"a call as bytes":    {append(slices.Clone(call), other...), llm.ToolCalls, second, llm.ToolCalls},
 		"a limit stays":      {call, llm.Length, withoutCalls, llm.Length},
 	} {
-		for _, c := range []Codec{{Format: Chat}, {Format: Responses}, {Format: Messages}, {Format: Gemini}, {Format: Ollama}, {Format: Converse}, {Format: Messages, Quirks: OnBedrock()}} {
+		for _, c := range []Codec{{Format: Chat}, {Format: Responses}, {Format: Messages}, {Format: Gemini}, {Format: Ollama}, {Format: Converse}, {Format: Messages, Quirks: messages.OnBedrock()}} {
 			var b bytes.Buffer
 			enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
 			for _, ev := range append(slices.Clone(test.said), llm.Finish{Reason: test.reason}) {
@@ -471,7 +472,7 @@ func TestRelayReplacedFinishEnds(t *testing.T) {
 			"another finish": {llm.Finish{Reason: llm.Length}},
 		} {
 			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) RelayDecision {
-				if _, last := ends(ev); last {
+				if _, last := codec.Ends(ev); last {
 					return Replace(events...)
 				}
 				return Pass

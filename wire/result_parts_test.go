@@ -17,7 +17,7 @@ func TestUnknownPartsOfResults(t *testing.T) {
 		return `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":` + content + `}]}]}`
 	}
-	for _, test := range []struct{ format, body, block, name, path string }{
+	for _, test := range []struct{ Format, body, block, name, path string }{
 		{Converse, converseRequest(`[{"text":"a"},{"searchResult":{"source":"s"}}]`), `{"searchResult":{"source":"s"}}`, "searchResult", "messages.2.content.0.toolResult.content.1"},
 		{Converse, converseRequest(`[{"text":"a"},{"hologram":{"x":1}}]`), `{"hologram":{"x":1}}`, "hologram", "messages.2.content.0.toolResult.content.1"},
 		{Converse, converseRequest(`[{"text":"a"},{"toolUse":{"toolUseId":"z","name":"g","input":{}}}]`), `{"toolUse":{"toolUseId":"z","name":"g","input":{}}}`, "toolUse", "messages.2.content.0.toolResult.content.1"},
@@ -25,7 +25,7 @@ func TestUnknownPartsOfResults(t *testing.T) {
 		{Converse, converseRequest(`[{"text":"a"},{"reasoningContent":{"reasoningText":{"text":"hm"}}}]`), `{"reasoningContent":{"reasoningText":{"text":"hm"}}}`, "reasoningContent", "messages.2.content.0.toolResult.content.1"},
 		{Messages, messagesRequest(`[{"type":"text","text":"a"},{"type":"hologram","x":1}]`), `{"type":"hologram","x":1}`, "hologram", "messages.2.content.0.content.1"},
 	} {
-		req, _, err := Codec{Format: test.format}.DecodeRequest([]byte(test.body))
+		req, _, err := Codec{Format: test.Format}.DecodeRequest([]byte(test.body))
 		if err != nil {
 			t.Errorf("%s: %v", test.block, err)
 			continue
@@ -35,7 +35,7 @@ func TestUnknownPartsOfResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if to == test.format {
+			if to == test.Format {
 				if got := string(at(out, test.path)); got != canonicalJSON(t, test.block) {
 					t.Errorf("%s went back as %s", test.block, got)
 				}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 const seeds = 120
@@ -58,7 +58,7 @@ func TestEmptyFailure(t *testing.T) {
 	}}
 	c := Codec{Format: Converse}
 	body, _, err := c.EncodeRequest(req, false)
-	if err != nil || !bytes.Contains(body, []byte(noOutput)) {
+	if err != nil || !bytes.Contains(body, []byte(codec.NoOutput)) {
 		t.Errorf("%v\n%s", err, body)
 	}
 	if diff := cmp.Diff(req, carry(t, c, req).req, same); diff != "" {

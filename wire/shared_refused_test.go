@@ -10,9 +10,9 @@ import (
 // TestMembersThatWouldBeRefused: a member is not carried into a request that the vendor refuses for it.
 func TestMembersThatWouldBeRefused(t *testing.T) {
 	for _, test := range []struct {
-		name, to, body string
-		stream         bool
-		without, with  string
+		name, to, body   string
+		stream           bool
+		OmitFields, with string
 	}{
 		{"counts of likely tokens without them", Chat, `{"model":"m","input":"x","top_logprobs":5}`, true, "top_logprobs", ""},
 		{"counts of likely tokens", Chat, `{"model":"m","input":"x","top_logprobs":5,"include":["message.output_text.logprobs"]}`, true, "", `"top_logprobs":5`},
@@ -25,7 +25,7 @@ func TestMembersThatWouldBeRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, _, err := Codec{Format: test.to}.EncodeRequest(req, test.stream)
-		if err != nil || test.without != "" && strings.Contains(string(out), test.without) || !strings.Contains(string(out), test.with) {
+		if err != nil || test.OmitFields != "" && strings.Contains(string(out), test.OmitFields) || !strings.Contains(string(out), test.with) {
 			t.Errorf("%s: %v %s", test.name, err, out)
 		}
 	}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
 // sharedSamples are requests that have one member of the table each, by the format in which they are written: the place
 // where the member stands, as a path, and its value.
-var sharedSamples = map[string][]struct{ format, at, value string }{
+var sharedSamples = map[string][]struct{ Format, at, value string }{
 	"user":                   {{Chat, "user", `"u1"`}, {Responses, "user", `"u1"`}},
 	"prompt_cache_key":       {{Chat, "prompt_cache_key", `"k"`}, {Responses, "prompt_cache_key", `"k"`}},
 	"prompt_cache_retention": {{Chat, "prompt_cache_retention", `"24h"`}, {Responses, "prompt_cache_retention", `"24h"`}},
@@ -73,12 +74,12 @@ func TestSharedMembers(t *testing.T) {
 	for name, samples := range sharedSamples {
 		for _, from := range samples {
 			for _, format := range Formats() {
-				if format == from.format {
+				if format == from.Format {
 					continue
 				}
-				where := name + " " + from.format + " → " + format
-				to := slices.IndexFunc(samples, func(s struct{ format, at, value string }) bool { return s.format == format })
-				out, warnings := translated(t, from.format, format, from.at, from.value, AnthropicFields)
+				where := name + " " + from.Format + " → " + format
+				to := slices.IndexFunc(samples, func(s struct{ Format, at, value string }) bool { return s.Format == format })
+				out, warnings := translated(t, from.Format, format, from.at, from.value, AnthropicFields)
 				about := about(warnings, from.at)
 				why, listed := kept[where]
 				switch {
@@ -97,9 +98,9 @@ func TestSharedMembers(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range sharedMembers {
-		if sharedSamples[m.name] == nil {
-			t.Errorf("there is no sample of %s", m.name)
+	for _, m := range codec.SharedMembers {
+		if sharedSamples[m.Name] == nil {
+			t.Errorf("there is no sample of %s", m.Name)
 		}
 	}
 }
@@ -177,7 +178,7 @@ func TestCacheMarksInResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(out), cachePoint); n != 1 || string(at(out, "messages.2.content.1.cachePoint")) != `{"type":"default"}` {
+	if n := strings.Count(string(out), codec.CachePoint); n != 1 || string(at(out, "messages.2.content.1.cachePoint")) != `{"type":"default"}` {
 		t.Errorf("%d cache points in %s", n, out)
 	}
 	if got := about(warnings, "cache_control"); !strings.Contains(got, "does not have it here") {
@@ -247,7 +248,7 @@ func put(doc any, path []string, v any) any {
 	}
 	if list, ok := doc.([]any); ok {
 		n := int(path[0][0] - '0')
-		if n == len(list) || len(path) > 1 && path[1] == cachePoint {
+		if n == len(list) || len(path) > 1 && path[1] == codec.CachePoint {
 			return slices.Insert(slices.Clone(list), n, put(map[string]any{}, path[1:], v))
 		}
 		list[n] = put(list[n], path[1:], v)
@@ -268,7 +269,7 @@ func put(doc any, path []string, v any) any {
 func at(doc []byte, path string) []byte {
 	doc = js.Trim(doc)
 	for word := range strings.SplitSeq(path, ".") {
-		doc = child(doc, word)
+		doc = codec.Child(doc, word)
 	}
 	var v any
 	if json.Unmarshal(doc, &v) == nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -27,7 +26,7 @@ func startOf(t *testing.T, c Codec, stream string) llm.Start {
 // TestStartIsPassedOn: what a vendor says before its answer is what the client
 // of the same format reads before its own.
 func TestStartIsPassedOn(t *testing.T) {
-	for _, test := range []struct{ format, stream string }{
+	for _, test := range []struct{ Format, stream string }{
 		{Messages, `data: {"type":"message_start","message":{"id":"msg_7","model":"m","usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":1}}}` + "\n\n" +
 			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"},
 		{Chat, `data: {"choices":[{"index":0,"delta":{"content":"hi"}}],"created":1700000000,"id":"c7","model":"m"}` + "\n\n" + chunks("finish stop") + done},
@@ -36,21 +35,21 @@ func TestStartIsPassedOn(t *testing.T) {
 		{Gemini, `data: {"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],"responseId":"r7","modelVersion":"m","usageMetadata":{"promptTokenCount":5}}` + "\n\n"},
 		{Ollama, `{"message":{"content":"hi"},"created_at":"2025-01-01T00:00:00Z","model":"m","done":false}` + "\n" + `{"done":true,"done_reason":"stop"}` + "\n"},
 	} {
-		c := Codec{Format: test.format}
+		c := Codec{Format: test.Format}
 		want := startOf(t, c, test.stream)
-		if want.Model != "m" || want.ID == "" && test.format != Ollama {
-			t.Errorf("%s: %+v", test.format, want)
+		if want.Model != "m" || want.ID == "" && test.Format != Ollama {
+			t.Errorf("%s: %+v", test.Format, want)
 		}
 		var b bytes.Buffer
 		enc := c.NewStream(&b, Head{})
 		for ev, err := range c.DecodeStream(strings.NewReader(test.stream)) {
 			if err != nil {
-				t.Fatal(test.format, err)
+				t.Fatal(test.Format, err)
 			}
 			write(t, enc, ev)
 		}
 		if diff := cmp.Diff(want, startOf(t, c, b.String())); diff != "" {
-			t.Errorf("%s: %s\n%s", test.format, diff, b.String())
+			t.Errorf("%s: %s\n%s", test.Format, diff, b.String())
 		}
 	}
 }
@@ -93,7 +92,7 @@ func TestEveryAnswerHasAnID(t *testing.T) {
 // TestKeepAlive: what vendors send while nothing comes is an event, and every
 // format that has a place for it says it in its own way.
 func TestKeepAlive(t *testing.T) {
-	for _, test := range []struct{ format, stream string }{
+	for _, test := range []struct{ Format, stream string }{
 		{Chat, ": OPENROUTER PROCESSING\n\n" + chunks(`{"content":"hi"}`) + `data: {"id":"c","choices":[]}` + "\n\ndata:\n\n" + chunks("finish stop") + done},
 		{Messages, ": hm\n\n" + `data: {"type":"message_start","message":{"id":"m"}}` + "\n\nevent: ping\n" + `data: {"type":"ping"}` + "\n\n: hm\n\n" +
 			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"},
@@ -101,13 +100,13 @@ func TestKeepAlive(t *testing.T) {
 			`data: {"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}` + "\n\n"},
 		{Ollama, "\n" + `{"message":{"content":"hi"},"done":false}` + "\n\n\n" + `{"done":true}` + "\n"},
 	} {
-		c := Codec{Format: test.format}
+		c := Codec{Format: test.Format}
 		var b bytes.Buffer
 		enc := c.NewStream(&b, Head{})
 		alive := 0
 		for ev, err := range c.DecodeStream(strings.NewReader(test.stream)) {
 			if err != nil {
-				t.Fatal(test.format, err)
+				t.Fatal(test.Format, err)
 			}
 			if _, ok := ev.(llm.KeepAlive); ok {
 				alive++
@@ -116,11 +115,11 @@ func TestKeepAlive(t *testing.T) {
 		}
 		again := strings.Count(transcript(t, c, &b), `"keep_alive"`)
 		want := 3
-		if test.format == Ollama {
+		if test.Format == Ollama {
 			want = 0 // a blank line is an error to its clients
 		}
 		if alive != 3 || again != want {
-			t.Errorf("%s: %d keep-alives, %d written", test.format, alive, again)
+			t.Errorf("%s: %d keep-alives, %d written", test.Format, alive, again)
 		}
 	}
 }

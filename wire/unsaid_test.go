@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // A conversation of which nothing can be carried is never an empty list, which vendors refuse, and the client is told.
@@ -21,11 +22,11 @@ func TestNothingCarriedIsSaid(t *testing.T) {
 	} {
 		user := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{tt.part}}
 		out, warnings, err := Codec{Format: tt.to}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{user}}, false)
-		if err != nil || strings.Count(string(out), notCarried) != 1 || !strings.Contains(fmt.Sprint(warnings), notCarried) {
+		if err != nil || strings.Count(string(out), turns.NotCarried) != 1 || !strings.Contains(fmt.Sprint(warnings), turns.NotCarried) {
 			t.Errorf("%s: %v, %s, %v", tt.to, err, out, warnings)
 		}
 		out, _, err = Codec{Format: tt.to}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), user, llm.User("c")}}, false)
-		if err != nil || strings.Contains(string(out), notCarried) || strings.Contains(string(out), `"text":""`) {
+		if err != nil || strings.Contains(string(out), turns.NotCarried) || strings.Contains(string(out), `"text":""`) {
 			t.Errorf("%s: %v, %s", tt.to, err, out)
 		}
 	}
@@ -37,7 +38,7 @@ func TestTurnsThatConverseCannotCarry(t *testing.T) {
 	said := llm.Assistant(llm.Text{Text: "b"})
 	for _, list := range [][]llm.Message{{far, said, llm.User("c")}, {llm.User("a"), said, far, said, llm.User("c")}, {llm.User("a"), said, far}} {
 		out, warnings, err := Codec{Format: Converse}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: list}, false)
-		if err != nil || strings.Count(string(out), notCarried) != 1 || strings.Count(string(out), `"role"`) != len(list) || !strings.Contains(fmt.Sprint(warnings), notCarried) {
+		if err != nil || strings.Count(string(out), turns.NotCarried) != 1 || strings.Count(string(out), `"role"`) != len(list) || !strings.Contains(fmt.Sprint(warnings), turns.NotCarried) {
 			t.Errorf("%v, %s, %v", err, out, warnings)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/loss"
+	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // unsayable are conversations of five turns, of which other formats can carry all but the third and the fourth.
@@ -46,8 +48,8 @@ func TestTurnsOfWhichNothingIsCarried(t *testing.T) {
 					want = 0
 				}
 				what := fmt.Sprintf("%s to %s, healed %v: %s", from, to, healed, out)
-				said := strings.Count(fmt.Sprint(append(warnings, more...)), notCarried)
-				if err != nil || strings.Count(string(out), notCarried) != want || said != want {
+				said := strings.Count(fmt.Sprint(append(warnings, more...)), turns.NotCarried)
+				if err != nil || strings.Count(string(out), turns.NotCarried) != want || said != want {
 					t.Errorf("%s: %v, %v", what, append(warnings, more...), err)
 				}
 				for _, empty := range []string{`"content":[]`, `"content":""`, `"parts":[]`} {
@@ -69,7 +71,7 @@ func sidesOf(t *testing.T, format string, body []byte) (sides []llm.Role) {
 		t.Fatal(err)
 	}
 	for _, m := range req.Messages {
-		sides = append(sides, speaker(m.Role))
+		sides = append(sides, turns.Speaker(m.Role))
 	}
 	return sides
 }
@@ -77,7 +79,7 @@ func sidesOf(t *testing.T, format string, body []byte) (sides []llm.Role) {
 // TestTurnsAtTheEnds: what the user says first or last is there although nothing of it can be carried, and the model says nothing there that is
 // not its own. A turn of which something is left is not said twice.
 func TestTurnsAtTheEnds(t *testing.T) {
-	file := llm.Media{Kind: llm.Document, ID: "f", State: llm.State{Vendor: "elsewhere", Data: []byte(ownFile)}}
+	file := llm.Media{Kind: llm.Document, ID: "f", State: llm.State{Vendor: "elsewhere", Data: []byte(loss.OwnFile)}}
 	hosted := llm.Assistant(llm.Call{ID: "h", Name: "web_search", Hosted: true, Args: []byte("{}"), State: llm.State{Vendor: "elsewhere", Data: []byte("{}")}})
 	lost := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{file}}
 	said := llm.Assistant(llm.Text{Text: "b"})
@@ -111,7 +113,7 @@ func TestTurnsAtTheEnds(t *testing.T) {
 				var got []string
 				for _, m := range req.Messages {
 					word := string(m.Role)
-					if m.Text() == notCarried {
+					if m.Text() == turns.NotCarried {
 						word += "-"
 					}
 					got = append(got, word)

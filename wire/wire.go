@@ -19,7 +19,6 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -27,16 +26,15 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
-)
-
-// The formats.
-const (
-	Chat      = "chat"      // OpenAI Chat Completions and all that copy it
-	Responses = "responses" // OpenAI Responses
-	Messages  = "messages"  // Anthropic Messages
-	Gemini    = "gemini"    // Gemini generateContent
-	Ollama    = "ollama"    // Ollama chat
-	Converse  = "converse"  // Amazon Bedrock Converse
+	"github.com/toolpost/toolpost/wire/history"
+	"github.com/toolpost/toolpost/wire/internal/chat"
+	"github.com/toolpost/toolpost/wire/internal/codec"
+	"github.com/toolpost/toolpost/wire/internal/converse"
+	"github.com/toolpost/toolpost/wire/internal/gemini"
+	"github.com/toolpost/toolpost/wire/internal/loss"
+	"github.com/toolpost/toolpost/wire/internal/messages"
+	"github.com/toolpost/toolpost/wire/internal/ollama"
+	"github.com/toolpost/toolpost/wire/internal/responses"
 )
 
 // Codec translates one format. It is a value: copy it and set its fields. A
@@ -56,105 +54,27 @@ type Codec struct {
 	// Quirks are where a host differs from the vendor who made the format.
 	Quirks Quirks
 
-	names   *namespaces  // of the request that is answered
-	request *llm.Request // that is answered, if it is known
-}
-
-// Quirks are the differences between hosts of one format.
-type Quirks struct {
-	// MaxTokens is the field of the chat format that limits the answer; empty
-	// means max_completion_tokens.
-	MaxTokens string
-	// SystemRole is the role of Request.System in the chat format; empty
-	// means system.
-	SystemRole string
-	// Thinking is the field of the chat format in which the thinking of
-	// earlier turns goes back, like reasoning_content. Empty means it stays
-	// out of requests. Answers have it under this name too, or under
-	// reasoning_content.
-	Thinking string
-	// ThinkingForCalls sends thinking back only in turns that hold calls.
-	ThinkingForCalls bool
-	// ThinkingParts sends thinking back in the content of the chat format, as
-	// parts of their own in their place among the text, as Mistral has it.
-	// Answers that have it there are read in any case.
-	ThinkingParts bool
-	// NoParallel leaves out the flag that forbids parallel calls.
-	NoParallel bool
-	// NoStrict leaves out the flag that holds a model to a schema.
-	NoStrict bool
-	// NoStreamUsage leaves out the chat option that asks for usage.
-	NoStreamUsage bool
-	// NoCallIDs leaves out the ids of calls where the format can do without:
-	// Gemini and Ollama. Results are then matched by name and order.
-	NoCallIDs bool
-	// OpenAPISchema puts the schemas of tools where Gemini hosts expect the
-	// vendor's older kind of schema. The caller has narrowed them.
-	OpenAPISchema bool
-	// Path and StreamPath are where a host takes requests that its maker
-	// takes elsewhere; see [Properties]. What they say, the messages format
-	// leaves out of the body: which model, and whether a stream is asked for.
-	Path, StreamPath string
-	// Version is what hosts of the messages format other than its maker want
-	// as anthropic_version in the body.
-	Version string
-	// Framed says that the host is Amazon's, whose streams hold the events of
-	// the messages format in frames and whose errors are its own.
-	Framed bool
-	// ModelFields is the maker whose names the converse format uses for what it
-	// leaves to each model, like [AnthropicFields]. Empty means that the models
-	// take nothing beyond the format.
-	ModelFields string
-	// TypedMessages writes what the assistant said in the long form of the
-	// responses format, as an item with its type. llama.cpp takes no other.
-	TypedMessages bool
-	// Members are the members of requests that the host takes from clients of
-	// other formats although package llm does not have them, like user and
-	// cache_control, separated by spaces. Empty means those that the vendor who
-	// made the format takes.
-	Members string
-	// Prompt says that requests of the Ollama format hold one prompt instead of messages, and
-	// answers one text instead of a message.
-	Prompt bool
+	names   *codec.Namespaces // of the request that is answered
+	request *llm.Request      // that is answered, if it is known
 }
 
 // For returns the codec of a format.
 func For(format string) (Codec, bool) {
-	_, ok := all.find(format)
+	_, ok := all.Find(format)
 	return Codec{Format: format}, ok
 }
 
 // Formats returns the names of all formats.
 func Formats() []string {
-	names := make([]string, len(all.formats))
-	for i, f := range all.formats {
-		names[i] = f.properties().Name
+	names := make([]string, len(all.Formats))
+	for i, f := range all.Formats {
+		names[i] = f.Properties().Name
 	}
 	return names
 }
 
-// format is what differs between vendors. Bounds, checks and the assembly of
-// calls are shared.
-type format interface {
-	// properties returns the same value at every call. Callers must not change it.
-	properties() *Properties
-	words() *words
-	// detects reports whether a JSON document is part of an answer.
-	detects(doc []byte) bool
-	encodeRequest(e *encoder, req *llm.Request, stream bool)
-	decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool)
-	encodeResponse(e *encoder, r *llm.Response)
-	decodeResponse(d *decoder, body []byte, a *answer)
-	// decodeStream feeds a stream to a, until it ends or fails.
-	decodeStream(a *answer, src io.Reader) error
-	newStream(e *encoder, head streamHead) streamEncoder
-	encodeError(e *encoder, err *llm.Error, status int)
-	// decodeError finds the vendor's code and words in the body of an error.
-	decodeError(all *registry, body []byte) (code, message string)
-}
-
 // all is the list of formats. A new one is a package and a line here.
-var all = newRegistry(chat{}, responses{}, messages{}, gemini{}, ollama{}, converse{})
+var all = codec.NewRegistry(chat.Format{}, responses.Format{}, messages.Format{}, gemini.Format{}, ollama.Format{}, converse.Format{})
 
 // name returns the name of the format.
 func (c *Codec) name() string {
@@ -165,21 +85,21 @@ func (c *Codec) name() string {
 }
 
 // host returns the host that the codec describes. An error names the formats.
-func (c *Codec) host(op string) (host, error) {
+func (c *Codec) host(op string) (codec.Host, error) {
 	name := c.name()
-	h := host{
+	h := codec.Host{
 		Format: name, Vendor: cmp.Or(c.Vendor, name), Calls: c.Calls, Quirks: c.Quirks,
-		all: all, names: c.names, request: c.request, own: c.Own != nil,
+		Registry: all, Names: c.names, Request: c.request, Custom: c.Own != nil,
 	}
 	if c.Own != nil {
-		h.impl = own{c.Own}
+		h.Impl = codec.Custom{Impl: c.Own}
 		return h, nil
 	}
-	f, ok := all.find(name)
+	f, ok := all.Find(name)
 	if !ok {
-		return h, h.fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
+		return h, h.Fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
 	}
-	h.impl = f
+	h.Impl = f
 	return h, nil
 }
 
@@ -196,24 +116,21 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 	if err != nil {
 		return nil, nil, err
 	}
-	h.names, h.request = namespacesOf(req), req
-	e := newEncoder(h)
-	if req.N > 1 && !h.impl.properties().Has(SeveralAnswers) {
-		e.lost(llm.Ignored, "n", oneAnswer)
+	h.Names, h.Request = codec.NamespacesOf(req), req
+	e := codec.NewEncoder(h)
+	if req.N > 1 && !h.Impl.Properties().Has(SeveralAnswers) {
+		e.Lost(llm.Ignored, "n", codec.OneAnswer)
 	}
 	if c.Own == nil {
-		req = e.shared(req, stream)
+		req = e.ShareFields(req, stream)
 	}
-	h.impl.encodeRequest(&e, req, stream)
+	h.Impl.EncodeRequest(&e, req, stream)
 	if c.Own == nil {
-		e.foreign(req)
-		e.lostHalves(req)
+		e.NoteForeign(req)
+		e.LostSurrogates(req)
 	}
-	return e.result("EncodeRequest")
+	return e.Result("EncodeRequest")
 }
-
-// oneAnswer is why there is only one where several were asked for.
-const oneAnswer = "the format has one answer to a request"
 
 // DecodeRequest reads the body of a request and reports whether it asks for a
 // stream. Results have the names of the calls they answer. An error is of
@@ -223,27 +140,12 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	if err != nil {
 		return nil, false, err
 	}
-	d := newDecoder(h, body)
-	req, stream = d.readRequest()
-	if d.err != nil {
-		return nil, false, d.c.fail("DecodeRequest", llm.Invalid, d.err)
+	d := codec.NewDecoder(h, body)
+	req, stream = d.ReadRequest()
+	if d.Err != nil {
+		return nil, false, d.Host.Fail("DecodeRequest", llm.Invalid, d.Err)
 	}
 	return req, stream, nil
-}
-
-// newDecoder returns the decoder of a request.
-func newDecoder(h host, body []byte) *decoder { return &decoder{c: h, body: body, asking: true} }
-
-// readRequest decodes a request.
-func (d *decoder) readRequest() (req *llm.Request, stream bool) {
-	req = new(llm.Request)
-	if v, ok := d.read(d.body); ok {
-		stream = d.c.impl.decodeRequest(d, v, req)
-		d.countHalves(v, req)
-		flattenNames(req)
-		nameResults(req.Messages)
-	}
-	return req, stream
 }
 
 // EncodeResponse returns a whole answer as the body of a response.
@@ -252,25 +154,25 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := newEncoder(h)
-	e.answering = true
-	if len(r.Alternatives) > 0 && !h.impl.properties().Has(SeveralAnswers) {
-		e.lost(llm.Ignored, "n", oneAnswer)
+	e := codec.NewEncoder(h)
+	e.Answering = true
+	if len(r.Alternatives) > 0 && !h.Impl.Properties().Has(SeveralAnswers) {
+		e.Lost(llm.Ignored, "n", codec.OneAnswer)
 	}
-	for _, t := range textsOf(r.Message.Parts) {
-		e.ownProbs(t.LogProbs)
+	for _, t := range codec.TextsOf(r.Message.Parts) {
+		e.OwnLogProbs(t.LogProbs)
 	}
 	for _, u := range r.Unknown {
-		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
+		e.Lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
 	}
-	h.impl.encodeResponse(&e, e.sharedEnd(h.identified(r)))
+	h.Impl.EncodeResponse(&e, e.ShareFinish(h.Identified(r)))
 	if c.Own == nil {
-		e.foreignParts(r.Message.Parts)
+		e.ForeignParts(r.Message.Parts)
 		for _, o := range r.Alternatives {
-			e.foreignParts(o.Message.Parts)
+			e.ForeignParts(o.Message.Parts)
 		}
 	}
-	return e.result("EncodeResponse")
+	return e.Result("EncodeResponse")
 }
 
 // DecodeResponse reads the body of a successful response. It goes through the
@@ -282,8 +184,8 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 		return nil, err
 	}
 	var b llm.Builder
-	a := newAnswer(&h, func(ev llm.Event) bool { b.Add(ev); return true })
-	err = a.document("DecodeResponse", body)
+	a := codec.NewAnswer(&h, func(ev llm.Event) bool { b.Add(ev); return true })
+	err = a.DecodeWhole("DecodeResponse", body)
 	return b.Response(), err
 }
 
@@ -296,12 +198,12 @@ func (c Codec) DecodeEvents(body []byte) (events []llm.Event, mended bool, err e
 		return nil, false, err
 	}
 	events = make([]llm.Event, 0, 8)
-	a := newAnswer(&h, func(ev llm.Event) bool {
+	a := codec.NewAnswer(&h, func(ev llm.Event) bool {
 		events = append(events, ev)
 		return true
 	})
-	err = a.document("DecodeEvents", body)
-	return events, a.mended(), err
+	err = a.DecodeWhole("DecodeEvents", body)
+	return events, a.WasChanged(), err
 }
 
 // DecodeStream reads the body of a streamed response. The stream of events
@@ -322,54 +224,35 @@ func (c Codec) decodeStream(src io.Reader, asSent bool) iter.Seq2[llm.Event, err
 			yield(nil, err)
 			return
 		}
-		a := newAnswer(&h, func(ev llm.Event) bool { return yield(ev, nil) })
+		a := codec.NewAnswer(&h, func(ev llm.Event) bool { return yield(ev, nil) })
 		if h.Quirks.Framed {
-			src = unframe(src)
+			src = codec.FromFrames(src)
 		}
-		a.asSent = asSent
-		err = h.impl.decodeStream(a, src)
+		a.Verbatim = asSent
+		err = h.Impl.DecodeStream(a, src)
 		if err != nil {
-			a.cut()
-			if !a.stopped {
-				yield(nil, h.withKind("DecodeStream", err))
+			a.CutOff()
+			if !a.Stopped {
+				yield(nil, h.WithKind("DecodeStream", err))
 			}
 			return
 		}
-		a.conclude()
+		a.Conclude()
 	}
-}
-
-// callsByID returns the calls of a conversation by their ids.
-func callsByID(messages []llm.Message) map[string]llm.Call {
-	calls := make(map[string]llm.Call)
-	for _, m := range messages {
-		for _, c := range m.Calls() {
-			calls[c.ID] = c
-		}
-	}
-	return calls
-}
-
-// objectOf returns raw, and an empty object where there is none.
-func objectOf(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 // BrokenOff reports whether a finish reason of a vendor ([llm.Finish.Raw]) says that the answer is not complete although it
 // reached no limit.
-func BrokenOff(word string) bool { return all.interrupted(word) }
+func BrokenOff(word string) bool { return all.Interrupted(word) }
 
 // FinishFits reports whether the vendor's finish reason agrees with the answer: it has calls, or none. Decoders correct the
 // reason, but not the vendor's word for it.
 func (c Codec) FinishFits(f llm.Finish) bool {
-	impl, known := all.find(c.Format)
+	impl, known := all.Find(c.Format)
 	if !known || f.Raw == "" || f.Reason != llm.Stop && f.Reason != llm.ToolCalls {
 		return true
 	}
-	return impl.words().finishWord(f) == f.Raw
+	return impl.Words().FinishWord(f) == f.Raw
 }
 
 // EncodeError returns an error as the vendor would send it: the status and the body. A server adds the header Retry-After
@@ -379,9 +262,9 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 	if lookup != nil {
 		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
 	}
-	e := newEncoder(h)
-	status = errorStatus(err, h.impl.properties())
-	h.impl.encodeError(&e, err, status)
+	e := codec.NewEncoder(h)
+	status = codec.ErrorStatus(err, h.Impl.Properties())
+	h.Impl.EncodeError(&e, err, status)
 	return status, e.Buf
 }
 
@@ -389,8 +272,8 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 // have none: nil.
 func (c Codec) ErrorHeader(err *llm.Error) http.Header {
 	h, _ := c.errorHost("ErrorHeader")
-	if f, ok := h.impl.(errorHeaders); ok {
-		return f.errorHeader(all, err)
+	if f, ok := h.Impl.(codec.ErrorHeaders); ok {
+		return f.ErrorHeader(all, err)
 	}
 	return nil
 }
@@ -401,11 +284,11 @@ func (c Codec) ErrorsOf() string {
 	if err != nil {
 		return ""
 	}
-	return h.impl.properties().Name
+	return h.Impl.Properties().Name
 }
 
 // errorHost returns the host with the format in which it sends errors.
-func (c *Codec) errorHost(op string) (host, error) {
+func (c *Codec) errorHost(op string) (codec.Host, error) {
 	if c.Quirks.Framed {
 		amazon := Codec{Format: Converse, Vendor: c.Vendor, Quirks: c.Quirks}
 		return amazon.host(op)
@@ -417,15 +300,15 @@ func (c *Codec) errorHost(op string) (host, error) {
 // comes from the vendor's code, its message and the status, in this order.
 func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
 	h, _ := c.host("DecodeError")
-	return h.decodeError(status, header, body)
+	return h.DecodeError(status, header, body)
 }
 
 // AskUsage returns the body of a streaming request that asks for usage, and whether that had to be added. Only servers of
 // the chat format leave usage out unless the client asks for it.
 func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
 	h, _ := c.host("AskUsage")
-	if f, ok := h.impl.(usageOnRequest); ok {
-		return f.askUsage(body)
+	if f, ok := h.Impl.(codec.UsageOnRequest); ok {
+		return f.AskUsage(body)
 	}
 	return body, false
 }
@@ -434,8 +317,8 @@ func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
 // for it. In formats other than chat there is none.
 func (c Codec) WithoutUsage(events []byte) []byte {
 	h, _ := c.host("WithoutUsage")
-	if f, ok := h.impl.(usageOnRequest); ok {
-		return f.withoutUsage(events)
+	if f, ok := h.Impl.(codec.UsageOnRequest); ok {
+		return f.WithoutUsage(events)
 	}
 	return events
 }
@@ -444,8 +327,8 @@ func (c Codec) WithoutUsage(events []byte) []byte {
 // a description or schema.
 func (c Codec) Defines(t llm.ToolDef) bool {
 	h, _ := c.host("Defines")
-	f, ok := h.impl.(toolDefiner)
-	return ok && f.defines(t)
+	f, ok := h.Impl.(codec.ToolDefiner)
+	return ok && f.Defines(t)
 }
 
 // DefineTools returns tools with description and schema, for models of other vendors than the one that defines them by
@@ -453,19 +336,19 @@ func (c Codec) Defines(t llm.ToolDef) bool {
 // warnings about it. The tools are not changed.
 func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 	out := tools
-	for _, f := range all.formats {
-		d, ok := f.(toolDefiner)
-		if !ok || c.Own == nil && c.Format == f.properties().Name {
+	for _, f := range all.Formats {
+		d, ok := f.(codec.ToolDefiner)
+		if !ok || c.Own == nil && c.Format == f.Properties().Name {
 			continue
 		}
 		for i, t := range tools {
-			if len(t.Schema) > 0 || !d.defines(t) {
+			if len(t.Schema) > 0 || !d.Defines(t) {
 				continue
 			}
 			if &out[0] == &tools[0] {
 				out = slices.Clone(tools)
 			}
-			out[i] = d.told(t)
+			out[i] = d.Told(t)
 		}
 	}
 	return out
@@ -499,46 +382,46 @@ func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Rela
 	if err != nil {
 		return err
 	}
-	return relayStream(h, dst, src, observe)
+	return codec.RelayStream(h, dst, src, observe)
 }
 
 // StreamEncoder writes an answer as a stream of its format. It takes the events of package llm in any order that their
 // contract allows. Parallel calls come out one after the other where the format demands it. It is not safe for concurrent
 // use.
-type StreamEncoder struct{ s *stream }
+type StreamEncoder struct{ s *codec.Stream }
 
 // NewStream returns an encoder that writes to w. Each event is one Write, so a server can flush after each.
 func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
 	h, err := c.host("NewStream")
-	s := newStream(h, w, streamHead{Head: head})
-	s.err = err
+	s := codec.NewStream(h, w, codec.StreamHead{Head: head})
+	s.Err = err
 	return &StreamEncoder{s}
 }
 
 // Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is written if the format has one. An llm.Retract
 // ends the stream with an error. Events of unknown types are ignored. After a failed write all writes fail.
-func (s *StreamEncoder) Write(ev llm.Event) error { return s.s.write(ev) }
+func (s *StreamEncoder) Write(ev llm.Event) error { return s.s.Write(ev) }
 
 // Fail ends the stream with an error, as the vendor would send it.
-func (s *StreamEncoder) Fail(err *llm.Error) error { return s.s.failWith(err) }
+func (s *StreamEncoder) Fail(err *llm.Error) error { return s.s.FailWith(err) }
 
 // Warnings returns what the format could not carry so far.
-func (s *StreamEncoder) Warnings() []llm.Warning { return s.s.e.warnings }
+func (s *StreamEncoder) Warnings() []llm.Warning { return s.s.E.Warnings }
 
 // Answering returns a codec for the answer to req. Tools in a namespace of the Responses format have other names in req;
 // answers in that format name both, and answers that are read are given the names of req.
 func (c Codec) Answering(req *llm.Request) Codec {
-	c.names, c.request = namespacesOf(req), req
+	c.names, c.request = codec.NamespacesOf(req), req
 	return c
 }
 
 // Spaced returns messages whose calls name their tools as the client does, with the namespace. Store messages in this form:
 // a later request may have other names for the same tools. [Codec.Flat] is the reverse.
-func (c Codec) Spaced(messages []llm.Message) []llm.Message { return c.names.spaced(messages) }
+func (c Codec) Spaced(messages []llm.Message) []llm.Message { return c.names.Spaced(messages) }
 
 // Flat returns messages of [Codec.Spaced] with the names that their tools have in the request which the codec answers.
 // Results have the names of their calls, even if several calls have the same id.
-func (c Codec) Flat(messages []llm.Message) []llm.Message { return c.names.flat(messages) }
+func (c Codec) Flat(messages []llm.Message) []llm.Message { return c.names.Flat(messages) }
 
 // Spoken returns the messages of a client with consecutive pieces of the model's text merged, and of its thinking too, where
 // nothing belongs to one piece alone. Clients of streams send a text back in the pieces in which it came. It is for servers
@@ -548,7 +431,7 @@ func (c Codec) Spoken(messages []llm.Message) []llm.Message {
 	if c.Properties().Items {
 		return messages
 	}
-	return joinPieces(messages)
+	return history.MergePieces(messages)
 }
 
 // Portable returns req without the hosted tools that the format cannot express, with a warning for each. It is for servers
@@ -567,4 +450,14 @@ func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 // Unsent returns a warning for each extra field of the tools, messages and parts of req that sent, which was made from req,
 // does not have. It is for requests in which tools, calls and results become prose. Media, thinking, citations and parts
 // that only a vendor can read are reported too.
-func Unsent(req, sent *llm.Request) []llm.Warning { return unsentFields(req, sent, all.describe) }
+func Unsent(req, sent *llm.Request) []llm.Warning { return loss.Unsent(req, sent, all.Describe) }
+
+// Properties returns the properties of the codec's format at its host, and the
+// zero value if there is no such format.
+func (c Codec) Properties() Properties {
+	h, err := c.host("Properties")
+	if err != nil {
+		return Properties{}
+	}
+	return h.Properties()
+}

@@ -1,0 +1,98 @@
+package format
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// MediaTypes are the media types that a vendor takes, by kind. A kind that is missing is not bounded; one with an empty list
+// is not taken at all.
+type MediaTypes map[llm.MediaKind][]string
+
+// The types of plain text and of PDF.
+const (
+	PlainType = "text/plain"
+	PDFType   = "application/pdf"
+)
+
+// AnyText stands for all types of documents that are text in a list of MediaTypes: they are written as plain text.
+const AnyText = "text"
+
+// The types of images and sounds that several makers take.
+var (
+	WebImages    = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+	OpenAISounds = []string{"audio/wav", "audio/mpeg"}
+)
+
+// sameTypes are types that have another name in the lists.
+var sameTypes = map[string]string{
+	"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png", "application/x-pdf": "application/pdf",
+	"audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav", "audio/mp3": "audio/mpeg",
+}
+
+// Takes returns the type of a medium as the list has it, and whether the vendor takes it. A medium of which no type is known is
+// taken, and so is a file that the vendor holds, or a document by its address: the format says how it is written.
+func (t MediaTypes) Takes(m llm.Media) (mime string, ok bool) {
+	types, bounded := t[m.Kind]
+	mime = BareType(m)
+	if same, is := sameTypes[mime]; is {
+		mime = same
+	}
+	switch {
+	case !bounded:
+		return m.MIME, true
+	case len(types) == 0:
+		return mime, false
+	case m.ID != "" || mime == "" || m.Kind == llm.Document && m.URL != "":
+		return m.MIME, true
+	case slices.Contains(types, mime):
+		return mime, true
+	}
+	return mime, slices.Contains(types, AnyText) && IsText(m)
+}
+
+// BareType returns the type of a medium in small letters and without parameters. The end of an address tells what nothing else
+// does.
+func BareType(m llm.Media) string {
+	mime, _, _ := strings.Cut(strings.ToLower(m.MIME), ";")
+	if mime = strings.TrimSpace(mime); mime == "" {
+		address, _, _ := strings.Cut(m.URL, "?")
+		mime = urlTypes[strings.ToLower(path.Ext(address))]
+	}
+	return mime
+}
+
+// textTypes are the types of documents that are text although their names do not say so.
+var textTypes = []string{
+	"json", "xml", "yaml", "x-yaml", "csv", "toml", "x-toml", "javascript", "x-javascript", "ecmascript", "typescript", "x-typescript",
+	"x-ndjson", "ndjson", "jsonl", "x-jsonlines", "json5", "sql", "x-sql", "graphql", "x-sh", "x-shellscript", "x-python", "x-httpd-php", "x-tex", "x-latex",
+}
+
+// IsText reports whether the bytes of a document are text that a model can read.
+func IsText(m llm.Media) bool {
+	if m.Kind != llm.Document || len(m.Data) == 0 && (m.URL != "" || m.ID != "") {
+		return false
+	}
+	mime := BareType(m)
+	sub, application := strings.CutPrefix(mime, "application/")
+	text := strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+json") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+yaml") ||
+		application && slices.Contains(textTypes, sub)
+	return text && utf8.Valid(m.Data)
+}
+
+// urlTypes are the types of media by the end of their address, where nothing
+// else says what they are.
+var urlTypes = map[string]string{
+	".heic": "image/heic", ".heif": "image/heif", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".svg": "image/svg+xml", ".avif": "image/avif",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+	".pdf": PDFType, ".txt": PlainType, ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".htm": "text/html", ".json": "application/json", ".xml": "application/xml",
+	".doc": "application/msword", ".xls": "application/vnd.ms-excel", ".ppt": "application/vnd.ms-powerpoint", ".rtf": "application/rtf", ".zip": "application/zip",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".mp3":  "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+}

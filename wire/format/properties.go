@@ -1,0 +1,198 @@
+package format
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// ModelMark stands for the name of the model in a path.
+const ModelMark = "{model}"
+
+// ModelInPath reports whether the name of the model stands in the path of a
+// request.
+func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, ModelMark) }
+
+// StreamInPath reports whether the path of a request says that a stream is
+// asked for.
+func (p Properties) StreamInPath() bool { return p.StreamPath != "" && p.StreamPath != p.Path }
+
+// Properties are what the users of a codec must know about its format: what
+// it can express and how its hosts expect to be asked. They stand beside the
+// codec, so that no other package has to compare the names of formats. The
+// zero value is a format that can do the least.
+type Properties struct {
+	// Name is what the format is called in [Codec.Format].
+	Name string
+	// Path is where requests go, below the root of the API's version;
+	// {model} stands for the name of the model. StreamPath is where requests
+	// for a stream go; empty means Path.
+	Path, StreamPath string
+	// StreamType is the media type of a stream.
+	StreamType string
+	// LogProbs is the form of log probabilities in answers, as llm.LogProbs
+	// names it. Empty means that answers have none.
+	LogProbs string
+	// KeepAlive is what a stream holds while nothing comes, so that nobody
+	// gives up waiting. Empty means that the format has no place for it.
+	KeepAlive string
+	// NoComments says that clients of the vendor do not pass over comments in a stream of events.
+	NoComments bool
+	// Features are what a request of this format can ask for.
+	Features []Feature
+	// Models is where hosts list their models.
+	Models ModelList
+	// Imitated says that many hosts copy the format without all it can do.
+	// What they lack stands in the row of the host.
+	Imitated bool
+	// HostFields says that hosts take fields of their own beside those of
+	// the format, like a grammar. Elsewhere they drop or refuse such fields.
+	HostFields bool
+	// OutputField is how package catalog calls the field that holds an answer
+	// to a schema.
+	OutputField string
+	// NeedsLimit says that a request has to say how long its answer may be.
+	NeedsLimit bool
+	// UserFirst says that a conversation has to begin with the user.
+	UserFirst bool
+	// DeclaredCalls says that every tool that was called in the conversation
+	// has to be offered in the request.
+	DeclaredCalls bool
+	// LetterFirst says that names of tools begin with a letter or "_".
+	LetterFirst bool
+	// StreamedArgs says that the arguments of a call are streamed in pieces.
+	// Elsewhere a call that was cut off by the limit is not sent at all.
+	StreamedArgs bool
+	// TextArgs says that whole answers, too, hold arguments as text, so that
+	// arguments that were cut off can be seen. Elsewhere they are objects.
+	TextArgs bool
+	// OptionalCallIDs says that clients need not send back the ids of calls.
+	OptionalCallIDs bool
+	// AnswerIDs says that answers have an id, which begins with IDPrefix.
+	AnswerIDs bool
+	IDPrefix  string
+	// Count is where hosts count the tokens of a request that is not answered.
+	Count TokenCount
+	// Previous is the member of a request that names the answer it goes on
+	// from, which the host has kept. Empty means that every request holds its
+	// whole conversation.
+	Previous string
+	// Items says that a turn of the model is a list of items, each with a text of its own.
+	Items bool
+	// Files is whose files the ids in a request are: formats with the same name have the same. Empty means those of the format alone.
+	Files string
+	// Signature is the member of an opaque state that signs thinking. Empty
+	// means that thinking is not signed, or not by one member.
+	Signature string
+	// Thinking are the demands on a request whose model thinks.
+	Thinking ThinkingRules
+	// Bounds are what the maker of the format refuses requests for, by family of models: those of "" are of all families
+	// that have none of their own. Who only copies the format may take more.
+	Bounds map[string]RequestBounds
+	// Errors are the codes that the format has for kinds of errors.
+	Errors map[llm.Kind]string
+	// ErrorForms are errors that the vendor sends otherwise than with that code and the usual
+	// status. The first that fits counts.
+	ErrorForms []ErrorForm
+	// MoreErrors are codes of the vendor beside those. The code of an error that is none
+	// of its own is not passed on.
+	MoreErrors []string
+	// SearchModels says that the vendor searches the web only for models that are made
+	// to, which have the word in their name.
+	SearchModels bool
+	// SystemFirst says that instructions stand before all messages, but for models that take them among these.
+	SystemFirst bool
+	// EmptyLoads says that a request without messages asks for nothing but that the model is
+	// ready.
+	EmptyLoads bool
+}
+
+// ErrorForm is how a vendor sends an error of a kind.
+type ErrorForm struct {
+	Kind   llm.Kind
+	Status int    // that the error has; 0 fits errors that have none
+	As     int    // the status that is sent; 0 means the error's, or the usual one of the kind
+	Code   string // "" means that of the kind
+	Words  string // that clients look for in the message
+}
+
+// TokenCount is how hosts of a format count the tokens of a request. The zero value says that they
+// do not.
+type TokenCount struct {
+	Path   string // below the root of the API's version; {model} stands for the name of the model
+	Member string // of the answer that has the number
+}
+
+// ModelList is how hosts of a format list their models. The zero value says
+// that they do not.
+type ModelList struct {
+	Path string // below the root of the API's version
+	List string // member of the answer that holds the models
+	ID   string // member of a model that is its name
+}
+
+// Names returns the names of the models in the body of a host's list, and nil
+// if it is none.
+func (l ModelList) Names(body []byte) []string {
+	body = js.Trim(body)
+	if !json.Valid(body) {
+		return nil
+	}
+	var names []string
+	for m := range js.Elements(js.Get(body, l.List)) {
+		if name := js.Text(js.Get(m, l.ID)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ThinkingRules are the demands on a request whose model thinks.
+type ThinkingRules struct {
+	// EffortSince is the version since which the models of the format's maker
+	// take an effort. Older ones take a number of tokens. Zero means that all
+	// take an effort.
+	EffortSince catalog.Version
+	// MinBudget is the least number of tokens to think, and says that
+	// Request.MaxTokens counts them too. 0 means that there is none.
+	MinBudget int
+	// MinTopP bounds Request.TopP, and says that only the default
+	// temperature is allowed. 0 means that sampling is free.
+	MinTopP float64
+	// NoTopK forbids Request.TopK.
+	NoTopK bool
+	// Families are those whose sampling is bound; nil means all.
+	Families []string
+	// EffortOnly is the version since which the models of the format's maker
+	// refuse a number of tokens. Zero means that none does.
+	EffortOnly catalog.Version
+	// Dynamic says that a number of tokens below 0 leaves it to the model.
+	Dynamic bool
+	// OneMeasure says that a request may have a number of tokens or an effort,
+	// and not both.
+	OneMeasure bool
+	// EffortsKnown says that only models of which the catalogue knows the words
+	// take an effort; the others are told to think or not to.
+	EffortsKnown bool
+	// BeginTurn says that with a number of tokens to think a turn that holds
+	// calls has to begin with thinking of the maker's own.
+	BeginTurn bool
+	// Unsigned stands for the signature of the first call of an answer that has
+	// none, which models since UnsignedSince demand in the turn that is under way.
+	Unsigned      string
+	UnsignedSince catalog.Version
+	// Efforts are the words for how much to think; nil means that any is passed on. What a model takes of them says the
+	// catalogue.
+	Efforts []string
+	// Summaries are the words for how thinking is shown, where there is a choice.
+	Summaries []string
+	// Keep are the fields of a request that have the host give its thinking away
+	// in a form that can be handed back. What the caller says of them counts.
+	Keep map[string]json.RawMessage
+	// KeptBy are the fields with which the host keeps the conversation itself:
+	// with one of them Keep is not needed.
+	KeptBy []string
+}

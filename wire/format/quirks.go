@@ -1,0 +1,67 @@
+package format
+
+// The makers of models whose own fields the converse format carries; see
+// [Quirks.ModelFields].
+const (
+	AnthropicFields = "anthropic" // thinking, top_k
+	AmazonFields    = "amazon"    // reasoningConfig, inferenceConfig.topK
+	OpenAIFields    = "openai"    // reasoning_effort
+)
+
+// Quirks are the differences between hosts of one format.
+type Quirks struct {
+	// MaxTokens is the field of the chat format that limits the answer; empty
+	// means max_completion_tokens.
+	MaxTokens string
+	// SystemRole is the role of Request.System in the chat format; empty
+	// means system.
+	SystemRole string
+	// Thinking is the field of the chat format in which the thinking of
+	// earlier turns goes back, like reasoning_content. Empty means it stays
+	// out of requests. Answers have it under this name too, or under
+	// reasoning_content.
+	Thinking string
+	// ThinkingForCalls sends thinking back only in turns that hold calls.
+	ThinkingForCalls bool
+	// ThinkingParts sends thinking back in the content of the chat format, as
+	// parts of their own in their place among the text, as Mistral has it.
+	// Answers that have it there are read in any case.
+	ThinkingParts bool
+	// NoParallel leaves out the flag that forbids parallel calls.
+	NoParallel bool
+	// NoStrict leaves out the flag that holds a model to a schema.
+	NoStrict bool
+	// NoStreamUsage leaves out the chat option that asks for usage.
+	NoStreamUsage bool
+	// NoCallIDs leaves out the ids of calls where the format can do without:
+	// Gemini and Ollama. Results are then matched by name and order.
+	NoCallIDs bool
+	// OpenAPISchema puts the schemas of tools where Gemini hosts expect the
+	// vendor's older kind of schema. The caller has narrowed them.
+	OpenAPISchema bool
+	// Path and StreamPath are where a host takes requests that its maker
+	// takes elsewhere; see [Properties]. What they say, the messages format
+	// leaves out of the body: which model, and whether a stream is asked for.
+	Path, StreamPath string
+	// Version is what hosts of the messages format other than its maker want
+	// as anthropic_version in the body.
+	Version string
+	// Framed says that the host is Amazon's, whose streams hold the events of
+	// the messages format in frames and whose errors are its own.
+	Framed bool
+	// ModelFields is the maker whose names the converse format uses for what it
+	// leaves to each model, like [AnthropicFields]. Empty means that the models
+	// take nothing beyond the format.
+	ModelFields string
+	// TypedMessages writes what the assistant said in the long form of the
+	// responses format, as an item with its type. llama.cpp takes no other.
+	TypedMessages bool
+	// Members are the members of requests that the host takes from clients of
+	// other formats although package llm does not have them, like user and
+	// cache_control, separated by spaces. Empty means those that the vendor who
+	// made the format takes.
+	Members string
+	// Prompt says that requests of the Ollama format hold one prompt instead of messages, and
+	// answers one text instead of a message.
+	Prompt bool
+}

@@ -1,0 +1,52 @@
+package codec
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// LogProbs reads a list of log probabilities, one a token. An empty one is nil.
+func (d *Decoder) LogProbs(list []byte) *llm.LogProbs {
+	if !d.OneOf(list, "[", "an array") || len(list) <= 2 {
+		return nil
+	}
+	p := &llm.LogProbs{Form: d.Host.Properties().LogProbs}
+	for el := range d.Elements(list) {
+		p.Tokens = append(p.Tokens, slices.Clone(el))
+	}
+	return p
+}
+
+// About returns what is known about the next piece of text, if it is more than
+// the text.
+func (a *Answer) About() *llm.Text {
+	if a.Probs == nil {
+		return nil
+	}
+	t := &llm.Text{LogProbs: a.Probs}
+	a.Probs = nil
+	return t
+}
+
+// ListField writes tokens as a member.
+func (e *Encoder) ListField(key string, tokens []json.RawMessage) {
+	e.Key(key)
+	e.Array()
+	for _, t := range tokens {
+		e.Raw(t)
+	}
+	e.EndArray()
+}
+
+// TextsOf returns the texts of an answer.
+func TextsOf(parts []llm.Part) []llm.Text {
+	var texts []llm.Text
+	for _, p := range parts {
+		if t, ok := p.(llm.Text); ok {
+			texts = append(texts, t)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,54 @@
+package responses
+
+import (
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/loss"
+)
+
+// vendorCall is what an item of the responses format says that calls a tool of the vendor's own: which tool that is, and where the item has
+// the arguments and the result. The tool and its calls have one name here, whatever the types of both are called: what is offered,
+// allowed and demanded is compared with what is called by that name.
+type vendorCall struct {
+	tool   string   // what the tool is called here, and its calls unless they are named
+	types  []string // the types of the tool, in all versions; the first is asked for where the caller names none
+	named  bool     // the item names what was called, as that of an MCP server does
+	client bool     // the client runs it
+	args   string   // the member that is the arguments
+	wrap   bool     // the arguments are an object with that member
+	list   string   // the member that is in the place of args where there are several; the arguments are an object with it
+	result string   // the member that is the result
+}
+
+// vendorCalls are the items, by their types.
+var vendorCalls = map[string]vendorCall{
+	"web_search_call": {tool: llm.WebSearch, args: "action",
+		types: []string{"web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"}},
+	"file_search_call":      {tool: "file_search", types: []string{"file_search"}, args: "queries", wrap: true, result: "results"},
+	"code_interpreter_call": {tool: "code_execution", types: []string{"code_interpreter"}, args: "code", wrap: true, result: "outputs"},
+	"image_generation_call": {tool: "image_generation", types: []string{"image_generation"}, args: "revised_prompt", wrap: true, result: "result"},
+	"mcp_call":              {tool: "mcp", types: []string{"mcp"}, named: true, args: "arguments", result: "output"},
+	"mcp_approval_request":  {tool: "mcp", named: true, args: "arguments"}, // a call that the vendor runs once it is approved
+	loss.SearchCall:         {tool: llm.ToolSearch, types: []string{"tool_search"}, client: true, args: "arguments"},
+	"computer_call":         {tool: "computer", types: []string{"computer", "computer_use_preview"}, client: true, args: "action", list: "actions"},
+	"local_shell_call":      {tool: "local_shell", types: []string{"local_shell"}, client: true, args: "action"},
+	"shell_call":            {tool: "shell", types: []string{"shell"}, client: true, args: "action"},
+	"apply_patch_call":      {tool: "apply_patch", types: []string{"apply_patch"}, client: true, args: "operation"},
+}
+
+// hostedTypes is what the vendor's tools are called here, by their types: those above, and those that no item calls. responsesHosted is the
+// type of each that is asked for where the caller names none.
+var hostedTypes, hosted = vendorTypes()
+
+func vendorTypes() (names, types map[string]string) {
+	names = map[string]string{"namespace": "namespace", "programmatic_tool_calling": "programmatic_tool_calling"}
+	types = make(map[string]string)
+	for _, c := range vendorCalls {
+		for i, typ := range c.types {
+			names[typ] = c.tool
+			if i == 0 {
+				types[c.tool] = typ
+			}
+		}
+	}
+	return names, types
+}

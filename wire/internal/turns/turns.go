@@ -1,0 +1,76 @@
+// Package turns matches the results of a conversation with their calls and divides messages into turns.
+package turns
+
+import (
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/loss"
+)
+
+func IsMedia(p llm.Part) bool {
+	_, ok := p.(llm.Media)
+	return ok
+}
+
+// NotCarried is what stands in place of a turn of which nothing can be carried.
+const NotCarried = "(This message holds nothing that can be shown here.)"
+
+// turnSides are the sides that say [notCarried] in place of a turn, and how a warning calls them. Nobody misses instructions of which
+// nothing can be carried.
+var turnSides = map[llm.Role]string{llm.RoleUser: "the user", llm.RoleAssistant: "the model"}
+
+// HoldsMore reports whether a message holds more than text, or what only a vendor can read. A turn of which that was left out still has
+// to be there, since vendors want both sides to speak by turns; what is left of empty texts is a matter of who plans the request.
+func HoldsMore(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { t, text := p.(llm.Text); return !text || !t.State.IsZero() })
+}
+
+// Speaker is the side that says a message. Results are the user's.
+func Speaker(r llm.Role) llm.Role {
+	switch r {
+	case llm.RoleTool:
+		return llm.RoleUser
+	case llm.RoleDeveloper:
+		return llm.RoleSystem
+	}
+	return r
+}
+
+// conversation is a list of messages as turns: all that one side says in a row is one.
+type conversation struct {
+	list        []llm.Message
+	first, last int // of the messages of the user
+}
+
+func ConversationOf(list []llm.Message) conversation {
+	c := conversation{list, len(list), -1}
+	for i, m := range list {
+		if Speaker(m.Role) == llm.RoleUser {
+			c.first, c.last = min(c.first, i), i
+		}
+	}
+	return c
+}
+
+// End returns where the turn ends that begins at a place.
+func (c conversation) End(from int) int {
+	side, to := Speaker(c.list[from].Role), from+1
+	for to < len(c.list) && Speaker(c.list[to].Role) == side {
+		to++
+	}
+	return to
+}
+
+// StandIn returns the message in place of a turn of which nothing can be carried, and notes it. A turn that said nothing has none, nor has
+// one of the model at either end: the conversation would begin with it, or the model would go on from words that are not its own.
+func (c conversation) StandIn(l *loss.Log, from, to int) (llm.Message, bool) {
+	side := Speaker(c.list[from].Role)
+	of, known := turnSides[side]
+	atEnd := side == llm.RoleAssistant && (c.first >= from || c.last < to)
+	if !known || atEnd || !slices.ContainsFunc(c.list[from:to], HoldsMore) {
+		return llm.Message{}, false
+	}
+	l.Lost(llm.Corrected, "history", "nothing of a turn of "+of+" can be carried; it says: "+NotCarried)
+	return llm.Message{Role: side, Parts: []llm.Part{llm.Text{Text: NotCarried}}}, true
+}
