@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,19 +14,19 @@ import (
 // without a word.
 func TestRequestsAreReadByTheDecoder(t *testing.T) {
 	free := []string{ // functions that look at values of any kind, or read answers
-		"decodeAnthropicFields", "decodeAmazonFields", "decodeUsage", "decode", "set", "counts", "decodeOutput", "decodeNamespace", "mode",
+		"decodeAnthropicFields", "decodeAmazonFields", "decodeUsage", "decode", "set", "counts", "decodeOutput", "decodeNamespace", "Mode",
 	}
-	files, err := os.ReadDir(".")
+	files, err := filepath.Glob("internal/*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") || f.Name() == "decode.go" {
+		if strings.HasSuffix(f, "_test.go") || strings.HasSuffix(f, "codec/decode.go") {
 			continue
 		}
 		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, f.Name(), nil, 0)
+		file, err := parser.ParseFile(set, f, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,15 +51,22 @@ func TestRequestsAreReadByTheDecoder(t *testing.T) {
 	}
 }
 
-// hasDecoder reports whether a function has a parameter d of type *decoder.
+// hasDecoder reports whether a function has a parameter d of type *codec.Decoder.
 func hasDecoder(fn *ast.FuncDecl) bool {
 	for _, p := range fn.Type.Params.List {
 		star, ok := p.Type.(*ast.StarExpr)
 		if !ok || len(p.Names) == 0 || p.Names[0].Name != "d" {
 			continue
 		}
-		if id, ok := star.X.(*ast.Ident); ok && id.Name == "decoder" {
-			return true
+		switch x := star.X.(type) {
+		case *ast.Ident:
+			if x.Name == "Decoder" {
+				return true
+			}
+		case *ast.SelectorExpr:
+			if x.Sel.Name == "Decoder" {
+				return true
+			}
 		}
 	}
 	return false

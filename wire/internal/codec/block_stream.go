@@ -228,8 +228,8 @@ func (s *BlockStream) known(state llm.State) {
 
 // logProbs passes on those of the next piece, where the format has them.
 func (s *BlockStream) logProbs(p *llm.LogProbs) {
-	if w, ok := s.W.(interface{ logProbs(*llm.LogProbs) }); ok && p != nil {
-		w.logProbs(p)
+	if w, ok := s.W.(logProbsWriter); ok && p != nil {
+		w.LogProbs(p)
 	}
 }
 
@@ -276,4 +276,9 @@ func (s *BlockStream) invalid(ev llm.InvalidCall) {
 	case !s.Begun[ev.ID]:
 		s.text(llm.TextDelta{Text: ev.Raw})
 	}
+}
+
+// logProbsWriter is a BlockWriter whose format has log probabilities.
+type logProbsWriter interface {
+	LogProbs(p *llm.LogProbs)
 }

@@ -295,8 +295,8 @@ func (w *writer) Begin(kind codec.SpanKind) {
 	w.cites, w.probs = nil, nil
 }
 
-// logProbs takes those of the next piece.
-func (w *writer) logProbs(p *llm.LogProbs) {
+// LogProbs keeps the log probabilities of the next piece.
+func (w *writer) LogProbs(p *llm.LogProbs) {
 	w.next = w.e.OwnLogProbs(p)
 	if w.probs == nil {
 		w.probs = &llm.LogProbs{Form: properties.LogProbs}
