@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"internal/contain":       0,
 	"internal/child":         1, // programs that are talked to by pipes
 	"internal/corpus":        0,
+	"internal/differential":  1, // a program that compares two builds
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,
 	"internal/lark":          0, // grammars of free-text tools
