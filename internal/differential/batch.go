@@ -364,6 +364,17 @@ func (o *options) suite() (map[string][]suiteCase, []string, error) {
 		if err := json.Unmarshal(src, &cases); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", file, err)
 		}
+		if filepath.Base(filepath.Dir(file)) == "draft7" {
+			for i := range cases { // a schema without $schema would be read as draft 2020-12
+				if rest, ok := bytes.CutPrefix(bytes.TrimSpace(cases[i].Schema), []byte("{")); ok && !bytes.Contains(rest, []byte(`"$schema"`)) {
+					comma := ","
+					if bytes.TrimSpace(rest)[0] == '}' {
+						comma = ""
+					}
+					cases[i].Schema = append([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#"`+comma), rest...)
+				}
+			}
+		}
 		all[file] = cases
 	}
 	return all, files, nil

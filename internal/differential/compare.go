@@ -95,8 +95,12 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b(?:msg|fc|rs|ctc|ws|mcp|item|call|toolu|tooluse)_[0-9a-z]{10,16}\b`), "ID"},
 	{regexp.MustCompile(`"(?:created|created_at|completed_at|started_at)": ?(\d{10}(?:\.\d+)?)`), "0"},
 	{regexp.MustCompile(`(?i)\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT`), "TIME"},
-	{regexp.MustCompile(`"(?:total_duration|load_duration|prompt_eval_duration|eval_duration|latencyMs|duration_ms|latency_ms|total_latency_ms|ms|took_ms)": ?(\d+(?:\.\d+)?)`), "0"},
+	{regexp.MustCompile(`"(?:total_duration|load_duration|prompt_eval_duration|eval_duration|latencyMs|duration_ms|latency_ms|total_latency_ms|ms|took_ms|took_ns|wait_ns)": ?(\d+(?:\.\d+)?)`), "0"},
 	{regexp.MustCompile(`sha256:[0-9a-f]{64}`), "HASH"},
+	{regexp.MustCompile(`-([0-9a-f]{8}-[0-9a-f]{8})\.txt\b`), "FILE"},
+	{regexp.MustCompile(`head ([0-9a-f]{12})\b`), "HASH"},
+	{regexp.MustCompile(`TIME to (\d\d:\d\d:\d\d UTC)`), "TIME"},
+	{regexp.MustCompile(`\bin (\d+ ms)`), "TIME"},
 	{regexp.MustCompile(`(?i)traceparent: (\S+)`), "TRACE"},
 }
 
