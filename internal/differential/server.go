@@ -235,6 +235,9 @@ func plain(err error) string {
 // readable returns a body as text. The frames of an event stream of Amazon have checksums,
 // which differ if ids do.
 func readable(h http.Header, body []byte) string {
+	if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+		return commentsLast(string(body))
+	}
 	if h.Get("Content-Type") != eventstream.MediaType {
 		return string(body)
 	}
@@ -251,4 +254,18 @@ func readable(h http.Header, body []byte) string {
 		b.Write(f.Payload)
 		b.WriteString("\n")
 	}
+}
+
+// commentsLast moves the comments of a stream of events to its end: a warning is written when it is
+// known, between any two events.
+func commentsLast(body string) string {
+	var events, comments strings.Builder
+	for event := range strings.SplitSeq(body, "\n\n") {
+		if strings.HasPrefix(event, ":") {
+			comments.WriteString(event + "\n")
+			continue
+		}
+		events.WriteString(event + "\n\n")
+	}
+	return events.String() + comments.String()
 }
