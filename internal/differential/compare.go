@@ -99,6 +99,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`"(?:total_duration|load_duration|prompt_eval_duration|eval_duration|latencyMs|duration_ms|latency_ms|total_latency_ms|ms|took_ms|took_ns|wait_ns)": ?(\d+(?:\.\d+)?)`), "0"},
 	{regexp.MustCompile(`sha256:[0-9a-f]{64}`), "HASH"},
 	{regexp.MustCompile(`-([0-9a-f]{8}-[0-9a-f]{8})\.txt\b`), "FILE"},
+	{regexp.MustCompile(`read_result with \{\\*"id\\*":\\*"([0-9a-f]{8})\\*"\}`), "RESULT"},
 	{regexp.MustCompile(`head ([0-9a-f]{12})\b`), "HASH"},
 	{regexp.MustCompile(`TIME to (\d\d:\d\d:\d\d UTC)`), "TIME"},
 	{regexp.MustCompile(`\bin (\d+ ms)`), "TIME"},

@@ -51,6 +51,7 @@ var layer = map[string]int{
 	"internal/rank":          0,
 	"internal/requirements":  0,
 	"internal/compare":       0,
+	"internal/compat":        0, // stores of earlier versions
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
 	"internal/losses":        2, // what translations lose, for tests
