@@ -32,7 +32,7 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "program.exe")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/toolpost").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "../../cmd/toolpost").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}

@@ -35,7 +35,7 @@ type facts struct {
 	Journals map[string]runIDs   // by the kind of store
 	Keys     map[string]keyFacts // by the kind of store
 	Approved map[string]string   // requests with a call that was approved and has not run, by the kind of store
-	Expired  map[string]string   // requests with a call that nobody decided about in time
+	Expired  map[string]string   // requests with a call whose deadline passed
 }
 
 // keyFacts are the keys of a store, and a response that was stored for the first.
@@ -80,7 +80,7 @@ func produce(ctx context.Context, dir, bin, postgres string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, f := range files { // as they are, with SIM and the places of stores open
+	for _, f := range files { // with placeholders for the simulator and the stores
 		text, err := source.ReadFile("source/" + f.Name())
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func runArgs(journal string, more ...string) []string {
 	return append([]string{"run", "--json", "--config", "config.yaml", "--mcp", "none", "--journal", journal}, more...)
 }
 
-// runs leaves a finished run and one that waits in a journal.
+// runs leaves a finished run and a waiting run in a journal.
 func (p *program) runs(journal string) (ids runIDs, err error) {
 	if _, err := p.must(runArgs(journal, "--yes", "Deliver it to Rome.")...); err != nil {
 		return ids, err
@@ -357,7 +357,7 @@ func (p *program) start(args ...string) (*server, error) {
 	return nil, fmt.Errorf("%v does not listen: %s", args, text)
 }
 
-// stop ends a server in order, so that its databases are closed.
+// stop interrupts a server, which closes its databases.
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	_ = s.cmd.Wait() // its exit code does not matter

@@ -56,7 +56,7 @@ func lines(path string) ([]row, error) {
 	return rows, scan.Err()
 }
 
-// sample returns every nth row, so that at most n are left.
+// sample returns n rows at equal distances, or all if there are fewer.
 func sample[T any](rows []T, n int) []T {
 	if len(rows) <= n {
 		return rows
@@ -262,7 +262,7 @@ func compareExplain(ctx context.Context, o *options) (*comparison, error) {
 	return c, o.single(ctx, c, sample(rows, people), "explain")
 }
 
-// single gives each row to a process of its own.
+// single starts a process for each row.
 func (o *options) single(ctx context.Context, c *comparison, rows []row, args ...string) error {
 	return workers(len(rows), func(n int) error {
 		r := rows[n]

@@ -24,9 +24,11 @@ type cell struct {
 		Forge  bool
 	}
 	Over []string // the upstreams it is sent to; all if empty
+
+	agent bool // from requests.jsonl
 }
 
-// through is how a cell is sent.
+// through reports whether a cell is sent over a kind of upstream.
 func (c *cell) through(over string) bool { return len(c.Over) == 0 || slices.Contains(c.Over, over) }
 
 func (c *cell) has(mode string) bool { return len(c.Modes) == 0 || slices.Contains(c.Modes, mode) }
@@ -67,7 +69,7 @@ func (o *options) cells() ([]*cell, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(fill(string(src)))) {
-		c := new(cell)
+		c := &cell{agent: true}
 		if err := json.Unmarshal([]byte(line), c); err != nil {
 			return nil, fmt.Errorf("requests.jsonl: %w: %s", err, line)
 		}
@@ -195,8 +197,8 @@ func geminiBody(b map[string]any) map[string]any {
 }
 
 // following is the request after an answer: the history with the answer and a result for each
-// tool call, or a new question about the stored answer. There is none if the cell has no second
-// request or the answer is not one.
+// tool call, or a new question about the stored answer. It is nil for cells of one request and
+// for answers that are not JSON.
 func (c *cell) following(answer []byte) map[string]any {
 	var a map[string]any
 	if c.Then == nil && c.Reply == nil || json.Unmarshal(answer, &a) != nil {

@@ -137,7 +137,7 @@ func normalise(text string) string {
 }
 
 // split returns the lines of an output. JSON, also behind "data: ", has a line for
-// each value, so that a difference is small.
+// each value, which keeps differences small.
 func split(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {

@@ -146,7 +146,7 @@ func compareRun(ctx context.Context, o *options) (*comparison, error) {
 }
 
 // play runs a journey in all forms on one side. Both sides use the same directory, one after the
-// other, so that paths are the same.
+// other, because paths are part of the record.
 func (o *options) play(ctx context.Context, c *comparison, i int, j *journey, forms []runForm) (err error) {
 	dir := filepath.Join(o.tmp, "run", strings.ReplaceAll(j.name, " ", "-"))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -97,7 +97,7 @@ func record(to string) (*recorder, error) {
 	return r, nil
 }
 
-// transport keeps few connections, so that faults which close them disturb no other request.
+// transport opens a connection for each request: a fault that closes one disturbs no other request.
 var transport = &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 
 func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -178,7 +178,7 @@ func (r *recorder) until(ok func() bool) bool {
 	return false
 }
 
-// shown returns headers in a fixed order, without those that say nothing.
+// shown returns headers in a fixed order, without date and length.
 func shown(h http.Header) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(h)) {
