@@ -48,7 +48,7 @@ func openKeys(ctx context.Context, name string, create bool) (book *access.Book,
 	book, err = keysIn(ctx, db)
 	if err != nil {
 		db.Close()
-		return nil, nil, err
+		return nil, nil, namingNewer(name, err)
 	}
 	return book, func() { db.Close() }, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -79,15 +80,42 @@ func isPostgres(name string) bool {
 func openStoreAt(name string, create bool) (store runStore, done func(), err error) {
 	switch {
 	case strings.HasPrefix(name, "sqlite:"):
-		return openSQLite(strings.TrimPrefix(name, "sqlite:"), create)
+		store, done, err = openSQLite(strings.TrimPrefix(name, "sqlite:"), create)
+		return store, done, namingNewer(name, err)
 	case isPostgres(name):
-		return openDatabase("pgx", name)
+		store, done, err = openDatabase("pgx", name)
+		return store, done, namingNewer(name, err)
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !create {
 		return nil, nil, fmt.Errorf("there are no runs: %s does not exist", name)
 	}
 	dir, err := journal.OpenDir(name)
 	return dir, func() {}, err
+}
+
+// namingNewer adds the name of a database to the error that a newer version made its tables.
+func namingNewer(name string, err error) error {
+	var schema *journal.SchemaError
+	var newer *tables.NewerError
+	switch {
+	case errors.As(err, &schema):
+		newer = &tables.NewerError{Version: schema.Version, Known: schema.Known}
+	case !errors.As(err, &newer):
+		return err
+	}
+	if isPostgres(name) {
+		name = databaseOf(name)
+	}
+	return &hiddenError{name + ": " + newer.Error(), err}
+}
+
+// databaseOf returns host and name of a database of PostgreSQL, without anything that may be a password.
+func databaseOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the database"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 func hasPassword(address string) bool {

@@ -130,7 +130,7 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 			return err
 		}
 		if g.book, err = keysIn(ctx, db); err != nil {
-			return err
+			return namingNewer(keys, err)
 		}
 	}
 	if remembered == "" || remembered == inMemory {
@@ -145,7 +145,7 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 	defer cancel()
 	store, err := state.OpenSQL(ctx, db)
 	if err != nil {
-		return fmt.Errorf("gateway: %w", err)
+		return namingNewer(remembered, fmt.Errorf("gateway: %w", err))
 	}
 	g.state = store
 	return nil

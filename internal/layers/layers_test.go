@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"internal/contain":       0,
 	"internal/child":         1, // programs that are talked to by pipes
 	"internal/corpus":        0,
+	"internal/differential":  1, // a program that compares two builds
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,
 	"internal/lark":          0, // grammars of free-text tools
@@ -50,6 +51,7 @@ var layer = map[string]int{
 	"internal/rank":          0,
 	"internal/requirements":  0,
 	"internal/compare":       0,
+	"internal/compat":        0, // stores of earlier versions
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
 	"internal/losses":        2, // what translations lose, for tests
