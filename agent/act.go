@@ -115,7 +115,7 @@ func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
 	}
 	text := result.Text()
 	if c.Provenance.Dialect == "" && c.Raw != "" {
-		text += "\nThe call began: " + l.clean(c.Raw).Cut(500)
+		text += "\nThe call began: " + l.redact(c.Raw).Cut(500)
 	}
 	a.notes = append(a.notes, text)
 	return nil

@@ -204,7 +204,7 @@ func (l *loop) abandon(h *modelAnswer, err error) {
 // modelFailed ends the turn of a model that gave no usable answer, unless
 // somebody knows how to go on.
 func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *modelAnswer) (again bool, err error) {
-	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: l.clean(h.message.Text()).Cut(maxTask), Options: []Action{TryAgain, Manual, Abort}}
+	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: l.redact(h.message.Text()).Cut(maxTask), Options: []Action{TryAgain, Manual, Abort}}
 	choice, err := l.checkpoint(ctx, point, nil)
 	if err != nil {
 		return false, err

@@ -69,7 +69,7 @@ func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 func (l *loop) handOver(ctx context.Context, calls []llm.Call) (over bool, err error) {
 	invalid := l.unread
 	l.unread = nil
-	if len(l.results) > 0 || len(calls) == 0 || slices.ContainsFunc(calls, l.stripped) {
+	if len(l.results) > 0 || len(calls) == 0 || slices.ContainsFunc(calls, l.redacted) {
 		return false, l.giveBack(ctx, calls, invalid)
 	}
 	l.done.Text = l.messages[len(l.messages)-1].Text()

@@ -252,7 +252,7 @@ func (l *loop) warnCut(said Compacted, err error) {
 	why := "nobody writes one"
 	switch {
 	case err != nil:
-		why = l.clean(err.Error()).Cut(maxTask)
+		why = l.redact(err.Error()).Cut(maxTask)
 	case l.compacts != nil:
 		why = "nothing was written"
 	}
@@ -299,7 +299,7 @@ func (l *loop) cutText(text string, tokens int) string {
 		return text
 	}
 	keep := int(float64(n) * float64(tokens) / float64(has))
-	clean := []rune(l.clean(text).String()) // half of a secret would not be known as one
+	clean := []rune(l.redact(text).String()) // half of a secret would not be known as one
 	keep = min(keep, len(clean))
 	return string(clean[:keep]) + fmt.Sprintf(cutTail, n, keep)
 }

@@ -35,7 +35,7 @@ func (l *loop) shorten(ctx context.Context, steps []cutStep, save int) (bool, er
 		cut := cutEntry{Results: make(map[string]int)}
 		said := Shortened{}
 		c := cutter{step.spare == 0, step.keep, save == 0, save}
-		msgs := shortened(l.messages, l.cleaner, step.spare, func(r llm.Result) (int, bool) {
+		msgs := shortened(l.messages, l.redactor, step.spare, func(r llm.Result) (int, bool) {
 			n, keep := c.keeps(r)
 			if n == keep {
 				return 0, false
@@ -53,7 +53,7 @@ func (l *loop) shorten(ctx context.Context, steps []cutStep, save int) (bool, er
 			return false, err
 		}
 		l.messages = msgs
-		l.now.view = shortened(l.now.view, l.cleaner, 0, cut.of)
+		l.now.view = shortened(l.now.view, l.redactor, 0, cut.of)
 		l.emit(said)
 		l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(said.Calls), said.Chars, said.Kept)})
@@ -275,7 +275,7 @@ func (l *loop) counted(u llm.Usage) {
 // shortened returns a copy of a conversation with results cut to what limit
 // says, except those in the last spare messages of results. They are cleaned of
 // secrets before.
-func shortened(msgs []llm.Message, c cleaner, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
+func shortened(msgs []llm.Message, c redactor, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
 	if msgs == nil {
 		return nil
 	}
@@ -309,11 +309,11 @@ func shortened(msgs []llm.Message, c cleaner, spare int, limit func(llm.Result) 
 }
 
 // cutResult returns a result with the first keep characters of its text.
-func cutResult(r llm.Result, c cleaner, keep int) llm.Result {
+func cutResult(r llm.Result, c redactor, keep int) llm.Result {
 	if utf8.RuneCountInString(r.Text()) <= keep {
 		return r
 	}
-	text := []rune(c.clean(r.Text()).String())
+	text := []rune(c.redact(r.Text()).String())
 	keep = min(keep, len(text))
 	r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[result shortened: %d characters -> %d kept, because the conversation had grown too long]",
 		string(text[:keep]), len(text), keep)}}

@@ -121,7 +121,7 @@ func (l *loop) check(c llm.Call) schema.Checked {
 	if i < 0 {
 		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}}
 	}
-	if l.stripped(c) {
+	if l.redacted(c) {
 		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "stripped", Message: "The arguments hold " + journal.Marker(c.Args) +
 			", which stands in the place of a secret that was taken out."}}}
 	}

@@ -30,7 +30,7 @@ type callRunner interface {
 // again.
 type loop struct {
 	beginning
-	cleaner
+	redactor
 	question llm.Request // the settings of every question
 	offered  []llm.ToolDef
 	saidLeft int  // tools that came later and were said to be left out
@@ -43,9 +43,9 @@ type loop struct {
 	models  func(turn int) (llm.Model, string)
 	lanesOf func(m llm.Model, id string) (laneSet, error)
 	runner  callRunner
-	// stripped reports whether a mark stands in the place of a secret in the
+	// redacted reports whether a mark stands in the place of a secret in the
 	// arguments of a call, so that it must not be run.
-	stripped func(llm.Call) bool
+	redacted func(llm.Call) bool
 	session  *invoke.Session // the same as runner, nil in a replay
 	person   func(context.Context, Checkpoint) (Choice, error)
 	rec      *journal.Recorder // nil records nothing
@@ -114,7 +114,7 @@ func (a *Agent) begin(ctx context.Context, msgs []llm.Message) (*loop, error) {
 	}
 	run := journal.NewRun()
 	if a.NewRun != nil {
-		if err := a.cleaner().caught(a.fell, func() error { run = a.NewRun(); return nil }); err != nil {
+		if err := a.redactor().caught(a.fell, func() error { run = a.NewRun(); return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -158,8 +158,8 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 // open opens the record and the session of a run, which is owned until the loop
 // is closed.
 func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
-	l = &loop{run: run, fell: a.fell, windows: a.Windows, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
-		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
+	l = &loop{run: run, fell: a.fell, windows: a.Windows, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, redactor: a.redactor(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+		redacted: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
 		if l.rec, err = journal.Open(ctx, a.Store, run); err != nil {
 			return nil, err
@@ -600,7 +600,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 		status = "failure"
 	}
 	usage := l.done.Usage
-	if e := l.write(ctx, journal.KindEnd, journal.End{Status: status, Summary: l.clean(l.done.Text).Cut(maxTask), Usage: &usage}); e != nil {
+	if e := l.write(ctx, journal.KindEnd, journal.End{Status: status, Summary: l.redact(l.done.Text).Cut(maxTask), Usage: &usage}); e != nil {
 		return errors.Join(err, e)
 	}
 	if _, e := l.rec.Seal(ctx); e != nil {

@@ -47,7 +47,7 @@ func guarded[T any](ctx context.Context, l *loop, hook string, call func() (T, e
 	defer func() {
 		if p := recover(); p != nil {
 			l.fell.Store(nil) // one hook may have been called by another
-			e := panicEntry{l.turnNo, hook, l.clean(fmt.Sprint(p)).Cut(maxTask)}
+			e := panicEntry{l.turnNo, hook, l.redact(fmt.Sprint(p)).Cut(maxTask)}
 			err = errors.Join(e.err(), l.write(ctx, kindPanic, e))
 		}
 	}()
@@ -97,11 +97,11 @@ func (a *Agent) marked(f *fallen) *Agent {
 }
 
 // caught does something, and returns the panic of a hook in it as an error.
-func (c cleaner) caught(f *fallen, do func() error) (err error) {
+func (c redactor) caught(f *fallen, do func() error) (err error) {
 	defer func() {
 		if e := f.Swap(nil); e != nil {
 			_ = recover()
-			e.Why = c.clean(e.Why).Cut(maxTask)
+			e.Why = c.redact(e.Why).Cut(maxTask)
 			err = e.err()
 		}
 	}()
@@ -113,7 +113,7 @@ func (l *loop) safely(ctx context.Context, walk func(context.Context) error) (er
 	defer func() {
 		if e := l.fell.Swap(nil); e != nil {
 			_ = recover()
-			e.Turn, e.Why = l.turnNo, l.clean(e.Why).Cut(maxTask)
+			e.Turn, e.Why = l.turnNo, l.redact(e.Why).Cut(maxTask)
 			err = errors.Join(e.err(), l.write(ctx, kindPanic, *e))
 		}
 	}()

@@ -73,12 +73,12 @@ func (s *laneSet) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
 		return err
 	}
-	clean(s.Defs)
+	dropNulls(s.Defs)
 	return nil
 }
 
-// clean takes the nulls out of definitions from the record.
-func clean(defs []llm.ToolDef) {
+// dropNulls removes the nulls of definitions from the record.
+func dropNulls(defs []llm.ToolDef) {
 	for i := range defs {
 		defs[i].Schema = present(defs[i].Schema)
 	}
@@ -140,7 +140,7 @@ type resumeEntry struct {
 
 // beginning returns the settings as those of a run that begins.
 func (e resumeEntry) beginning() beginning {
-	clean(e.Caller)
+	dropNulls(e.Caller)
 	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes, Program: e.Program}
 }
 
@@ -174,29 +174,29 @@ func (l *loop) write(ctx context.Context, kind journal.Kind, v any) error {
 const maxTask = 1000
 
 // task is what the run is about: the last thing a person said.
-func (c cleaner) task(msgs []llm.Message) string {
+func (c redactor) task(msgs []llm.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == llm.RoleUser && msgs[i].Text() != "" {
-			return c.clean(msgs[i].Text()).Cut(maxTask)
+			return c.redact(msgs[i].Text()).Cut(maxTask)
 		}
 	}
 	return ""
 }
 
-// cleaner is the secrets that are kept out of records and results. Text is
+// redactor is the secrets that are kept out of records and results. Text is
 // cleaned of them before it is cut.
-type cleaner []*journal.Secrets
+type redactor []*journal.Secrets
 
-// cleaner returns what the record and the results are kept free of.
-func (a *Agent) cleaner() cleaner {
-	c := cleaner{journal.SecretsOf(a.Store)}
+// redactor returns what the record and the results are kept free of.
+func (a *Agent) redactor() redactor {
+	c := redactor{journal.SecretsOf(a.Store)}
 	if a.Tools != nil {
 		c = append(c, a.Tools.Output.Secrets)
 	}
 	return c
 }
 
-func (c cleaner) clean(text string) journal.Clean {
+func (c redactor) redact(text string) journal.Clean {
 	out := (*journal.Secrets)(nil).Clean(text)
 	for _, s := range c {
 		if s != nil {

@@ -84,7 +84,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, inside: make(map[int][]string), notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{fell: new(fallen), falls: r.falls, wereRun: r.wereRun, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
+	l := &loop{fell: new(fallen), falls: r.falls, wereRun: r.wereRun, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, redacted: r.redacted}
 	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo, l.wasInside = l, r.prepare, r.discover, r.halt, r.spent, r.redo, r.replayInside
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
@@ -177,7 +177,7 @@ type recorded struct {
 func (r *recorded) take(e journal.Entry, l *loop) error {
 	switch e.Kind {
 	case kindBegin:
-		defer func() { clean(l.Caller) }()
+		defer func() { dropNulls(l.Caller) }()
 		return e.Decode(&l.beginning)
 	case kindResume:
 		var again resumeEntry
@@ -263,7 +263,7 @@ func (r *recorded) takeHook(e journal.Entry) error {
 	if e.Kind == kindFound {
 		var f foundEntry
 		err := e.Decode(&f)
-		clean(f.Tools)
+		dropNulls(f.Tools)
 		r.found[f.Turn] = f
 		return err
 	}
@@ -273,7 +273,7 @@ func (r *recorded) takeHook(e journal.Entry) error {
 	}
 	p.Request = present(p.Request)
 	if p.Tools != nil {
-		clean(*p.Tools)
+		dropNulls(*p.Tools)
 	}
 	r.plans[p.Turn], r.planned = p, true
 	if r.ids[p.Turn] == "" {
@@ -400,9 +400,9 @@ func (r *recorded) person(_ context.Context, c Checkpoint) (Choice, error) {
 	return choice, nil
 }
 
-// stripped reports whether a call was refused for the mark it holds: one that was
+// redacted reports whether a call was refused for the mark it holds: one that was
 // run had the secret.
-func (r *recorded) stripped(c llm.Call) bool {
+func (r *recorded) redacted(c llm.Call) bool {
 	return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused
 }
 

@@ -194,7 +194,7 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&p.begin); err != nil {
 			return err
 		}
-		clean(p.begin.Caller)
+		dropNulls(p.begin.Caller)
 		p.messages = slices.Clone(p.begin.Messages)
 	case kindTurn:
 		var t turnEntry

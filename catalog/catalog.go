@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -161,6 +162,24 @@ func (c *Catalog) loadFile(name string) (*Catalog, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c.Load(name, data)
+}
+
+// Wires yields the place (file and line) and the name of each wire format that
+// models.yaml or [Catalog.With] sets. The catalogue takes any name: package wire
+// has the list of formats.
+func (c *Catalog) Wires() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, i := range append(slices.Sorted(maps.Values(c.exact[user])), c.theirs...) {
+			for _, s := range c.rules[i].set {
+				if key := fields[s.field].key; key != "wire" && key != "thinking_wire" || s.text == "" {
+					continue
+				}
+				if !yield(c.rules[i].from, s.text) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // memo remembers the answers to the last ids, one per slot: programs ask for

@@ -21,9 +21,6 @@ type fieldInfo struct {
 	clears func(*Model) // what a rule that sets it does not leave as it was
 }
 
-// wires are the formats that a model may be asked in.
-var wires = []string{"chat", "responses", "messages", "gemini", "ollama"}
-
 // fields is every value a rule can give, in the order of the documentation.
 var fields = [...]fieldInfo{
 	{key: "kind", text: func(m *Model) *string { return &m.Kind }, values: []string{"chat", "completion", "embedding", "rerank", "image", "audio", "video", "moderation", "other"}},
@@ -38,8 +35,8 @@ var fields = [...]fieldInfo{
 	{key: "tool_result_in_user_message", answer: func(m *Model) *Answer { return &m.ResultInUser }, need: true},
 	{key: "context_window", number: func(m *Model) *int { return &m.ContextWindow }},
 	{key: "max_output_tokens", number: func(m *Model) *int { return &m.MaxOutput }},
-	{key: "wire", text: func(m *Model) *string { return &m.Wire }, values: wires, clears: func(m *Model) { m.ThinkingWire = "" }},
-	{key: "thinking_wire", text: func(m *Model) *string { return &m.ThinkingWire }, values: wires},
+	{key: "wire", text: func(m *Model) *string { return &m.Wire }, clears: func(m *Model) { m.ThinkingWire = "" }},
+	{key: "thinking_wire", text: func(m *Model) *string { return &m.ThinkingWire }},
 	{key: "dialect", text: func(m *Model) *string { return &m.Dialect }},
 	{key: "text_calls", text: func(m *Model) *string { return &m.Promotion }, values: []string{"off", "marked", "all"}},
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},

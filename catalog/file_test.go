@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,6 @@ func TestFileErrors(t *testing.T) {
 		{"no number", "models:\n  a:\n    context_window: 8k\n", `models.yaml:3: expected a number from 0 to 2147483647, found "8k"`},
 		{"too large", "models:\n  a:\n    context_window: 99999999999\n", `models.yaml:3: expected a number`},
 		{"negative", "models:\n  a:\n    context_window: -1\n", `models.yaml:3: expected a number`},
-		{"no wire", "models:\n  a:\n    wire: telegraph\n", `models.yaml:3: wire is one of chat, responses, messages, gemini, ollama, not "telegraph"`},
 		{"no limit", "models:\n  a:\n    call_id: 9 letters\n", `models.yaml:3: expected a pattern such as [a-zA-Z0-9_-]{1,64}`},
 		{"no version", "rules:\n  - match: {version: \">=three\"}\n    set: {kind: chat}\n", `models.yaml:2: "three" is not a version such as 3.5`},
 		{"no size", "rules:\n  - match: {size: \">=big\"}\n    set: {kind: chat}\n", `models.yaml:2: "big" is not a size such as 70b or 8x7b`},
@@ -106,5 +106,24 @@ func TestForUser(t *testing.T) {
 	t.Setenv("TOOLPOST_MODELS", file+".none")
 	if _, err := ForUser(""); err == nil {
 		t.Error("a file that TOOLPOST_MODELS names is not there")
+	}
+}
+
+// Files may name any wire format: the catalogue does not know the list. Wires
+// yields them with their place.
+func TestWires(t *testing.T) {
+	c, err := Default().Load("models.yaml", []byte("rules:\n  - match: {family: gpt}\n    set: {thinking_wire: morse}\nmodels:\n  a: {wire: telegraph}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for place, name := range c.Wires() {
+		got[place] = name
+	}
+	if want := map[string]string{"models.yaml:2": "morse", "models.yaml:5": "telegraph"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if c.Lookup("a").Wire != "telegraph" {
+		t.Error("the wire of the file is not used")
 	}
 }

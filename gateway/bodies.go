@@ -107,7 +107,7 @@ func (x *exchange) keptBody(mediaType string, body []byte) access.KeptBody {
 	out := access.KeptBody{Type: mediaType, Size: int64(len(body))}
 	kind, _, _ := mime.ParseMediaType(mediaType)
 	var text string
-	if clean, ok := x.settings.Secrets.StripJSON(body); ok {
+	if clean, ok := x.settings.Secrets.RedactJSON(body); ok {
 		text = string(clean)
 	} else if kind == "text/plain" && utf8.Valid(body) {
 		text = x.settings.Secrets.Clean(string(body)).String()

@@ -36,16 +36,16 @@ func (x *exchange) echo(most int) map[string]json.RawMessage {
 			continue
 		}
 		if string(key) == "tools" {
-			v = withoutSecrets(v)
+			v = redactTools(v)
 		}
 		out[string(key)] = v
 	}
 	return out
 }
 
-// withoutSecrets returns tools without what lets the vendor in at MCP servers: answers are kept, and shown to every key of the team. An
+// redactTools returns tools without what lets the vendor in at MCP servers: answers are kept, and shown to every key of the team. An
 // address may have a secret in its path, so that only the host is left.
-func withoutSecrets(tools []byte) []byte {
+func redactTools(tools []byte) []byte {
 	if js.Kind(tools) != '[' {
 		return tools
 	}

@@ -158,10 +158,10 @@ func (x *exchange) end(err error) {
 }
 
 // logged returns a text as it may stand in the log: clients write parts of it, and choose how long they are.
-func (x *exchange) logged(text string) string { return vendorapi.Brief(x.withoutKeys(text)) }
+func (x *exchange) logged(text string) string { return vendorapi.Brief(x.redactKeys(text)) }
 
-// withoutKeys returns a text for the log without the keys that a client wrote where none belong.
-func (x *exchange) withoutKeys(text string) string {
+// redactKeys returns a text for the log without the keys that a client wrote where none belong.
+func (x *exchange) redactKeys(text string) string {
 	if !strings.Contains(text, access.Prefix) {
 		return text
 	}

@@ -469,7 +469,7 @@ func TestRoutes(t *testing.T) {
 		"it has no upstream":                 {{Model: "a"}},
 		"both for a":                         {to("a", "x"), to("a", "y")},
 		"no other route is for its fallback": {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x"}}, Fallback: []string{"b"}}},
-		"no format is called":                {only(to("a", "x"), "soap")},
+		"unknown format":                     {only(to("a", "x"), "soap")},
 		"there is no check":                  {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x"}}, Check: "maybe"}},
 		"the weight of x is -1":              {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x", Weight: -1}}}},
 		"in the way \"magic\"":               {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x", Way: gateway.Way{Tools: "magic"}}}}},

@@ -451,7 +451,7 @@ func (s *serving) runPending(session *invoke.Session, p *pendingCall, was *recor
 		}
 		switch ev := ev.(type) {
 		case invoke.Outcome:
-			clean := s.clean(ev.Result)
+			clean := s.redact(ev.Result)
 			was.receipt, was.result, was.now = &ev.Receipt, &clean, true
 			s.ended(p.Call, &ev.Receipt, p.Run)
 		default:

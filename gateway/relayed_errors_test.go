@@ -29,7 +29,7 @@ func TestRelayMendsWhatItSays(t *testing.T) {
 		name, stream string
 		not, has     string
 	}{
-		{"an error that repeats the key", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom ` + key + `","code":500}}` + "\n\n", key, "boom [key]"},
+		{"an error that repeats the key", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom ` + key + `","code":500}}` + "\n\n", key, "boom [stripped:value]"},
 		{"in base64", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom ` + base64 + `","code":500}}` + "\n\n", base64, "boom"},
 		{"an error without it is as it was", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom","code":500, "own":1}}` + "\n\n", key, `"own":1`},
 		{"two calls with one id", call(0, "x", `{"a":1}`) + call(1, "x", `{"a":2}`) + end, `"index":1,"id":"x"`, `"id":"x"`},

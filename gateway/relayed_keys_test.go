@@ -32,17 +32,17 @@ func TestRelayedStreamsHideKeys(t *testing.T) {
 	}
 	document := `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"asked_with":"KEY"}`
 	for _, c := range []struct{ name, wire, body, has, not string }{
-		{"a comment", "chat", chat(": debug KEY\n\n@"), ": debug [key]", ""},
-		{"an id", "chat", chat("id: KEY\n@"), "id: [key]", ""},
-		{"the name of an event", "chat", chat("event: KEY\n@"), "event: [key]", ""},
-		{"a field that nobody knows", "chat", chat("x-key: KEY\n@"), "x-key: [key]", ""},
-		{"a member that nobody knows", "chat", strings.Replace(chat("@"), `"model":"m",`, `"model":"m","debug":"KEY",`, 1), `"debug":"[key]"`, ""},
+		{"a comment", "chat", chat(": debug KEY\n\n@"), ": debug [stripped:value]", ""},
+		{"an id", "chat", chat("id: KEY\n@"), "id: [stripped:value]", ""},
+		{"the name of an event", "chat", chat("event: KEY\n@"), "event: [stripped:value]", ""},
+		{"a field that nobody knows", "chat", chat("x-key: KEY\n@"), "x-key: [stripped:value]", ""},
+		{"a member that nobody knows", "chat", strings.Replace(chat("@"), `"model":"m",`, `"model":"m","debug":"KEY",`, 1), `"debug":"[stripped:value]"`, ""},
 		{"a list of numbers", "chat", strings.Replace(chat("@"), `"model":"m",`, `"model":"m","debug":[115,107,45,117,112,115,116,114,101,97,109,45,83,69,67,82,69,84,45,48,49,50,51,52,53,54,55,56,57,97,98,99,100,101,102],`, 1), `"debug":[0]`, "115,107"},
-		{"an event that nobody knows", "messages", messages("event: debug\ndata: {\"type\":\"debug\",\"key\":\"KEY\"}\n\n", ""), `"key":"[key]"`, ""},
+		{"an event that nobody knows", "messages", messages("event: debug\ndata: {\"type\":\"debug\",\"key\":\"KEY\"}\n\n", ""), `"key":"[stripped:value]"`, ""},
 		{"after the end", "chat", chat("@data: {\"late\":\"KEY\"}\n\n"), "[DONE]", "late"},
 		{"after the end of messages", "messages", messages("", "event: debug\ndata: {\"late\":1}\n\n"), "message_stop", "late"},
 		{"a comment after the end", "chat", chat("@: late\n\n"), "[DONE]", "late\n"},
-		{"a document", "chat", document, `"asked_with":"[key]"`, ""},
+		{"a document", "chat", document, `"asked_with":"[stripped:value]"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, form := range secret.Forms(key) {
@@ -53,7 +53,7 @@ func TestRelayedStreamsHideKeys(t *testing.T) {
 					continue
 				}
 				got := relayedOnce(t, c.wire, strings.ReplaceAll(c.body, "KEY", form), key)
-				if strings.Contains(got, form) || !strings.Contains(got, c.has) && !strings.Contains(got, strings.ReplaceAll(c.has, "[key]", "0")) || c.not != "" && strings.Contains(got, c.not) {
+				if strings.Contains(got, form) || !strings.Contains(got, c.has) && !strings.Contains(got, strings.ReplaceAll(c.has, "[stripped:value]", "0")) || c.not != "" && strings.Contains(got, c.not) {
 					t.Fatalf("the client got, of %q,\n%s", form, got)
 				}
 				if strings.Contains(c.name, "after") != strings.Contains(got, "\n: corrected; stream; ") {
@@ -96,9 +96,9 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		path, kind, answer, want string
 		status                   int
 	}{
-		{"/v1/embeddings", "application/json", `{"error":{"message":"no credit for KEY"}}`, `{"error":{"message":"no credit for [key]"}}`, 429},
-		{"/v1/embeddings", "application/json", `{"a":"sk\u002Dupstream\u002dSECRET-0123456789abcdef"}`, `{"a":"[key]"}`, 200},
-		{"/v1/completions", "text/event-stream", ": KEY\n\ndata: {\"choices\":[{\"text\":\"KEY\"}]}\n\ndata: [DONE]\n\n", ": [key]\n\ndata: {\"choices\":[{\"text\":\"[key]\"}]}\n\ndata: [DONE]\n\n", 200},
+		{"/v1/embeddings", "application/json", `{"error":{"message":"no credit for KEY"}}`, `{"error":{"message":"no credit for [stripped:value]"}}`, 429},
+		{"/v1/embeddings", "application/json", `{"a":"sk\u002Dupstream\u002dSECRET-0123456789abcdef"}`, `{"a":"[stripped:value]"}`, 200},
+		{"/v1/completions", "text/event-stream", ": KEY\n\ndata: {\"choices\":[{\"text\":\"KEY\"}]}\n\ndata: [DONE]\n\n", ": [stripped:value]\n\ndata: {\"choices\":[{\"text\":\"[stripped:value]\"}]}\n\ndata: [DONE]\n\n", 200},
 	} {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.kind+"; k="+key)
@@ -114,7 +114,7 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		route.Pass = gateway.Kinds()
 		url := serve(t, gateway.Setup{Open: opening(client), Forward: client.Forwarder, Routes: []gateway.ModelRoute{route}})
 		resp, got := send(t, "POST", url+c.path, "application/json", `{"model":"m","prompt":"a","input":"a"}`)
-		if kind := resp.Header.Get("Content-Type"); resp.StatusCode != c.status || got != c.want || kind != c.kind+"; k=[key]" {
+		if kind := resp.Header.Get("Content-Type"); resp.StatusCode != c.status || got != c.want || kind != c.kind+"; k=[stripped:value]" {
 			t.Errorf("%s: %d %s %s", c.path, resp.StatusCode, kind, got)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/internal/child"
+	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // ModelRoute leads from what clients ask for to who answers.
@@ -255,8 +255,8 @@ func (r ModelRoute) check(add func(string, error)) {
 		add("from", errors.New("the list is empty, so the route is for nobody; leave it out to mean all formats"))
 	}
 	for i, format := range r.From {
-		if _, ok := wire.For(format); !ok {
-			add(fmt.Sprintf("from[%d]", i), fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", ")))
+		if err := formats.Check(format); err != nil {
+			add(fmt.Sprintf("from[%d]", i), err)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 		}
 		switch ev := ev.(type) {
 		case invoke.Outcome:
-			results[ev.Index], known[ev.Index] = s.clean(ev.Result), true
+			results[ev.Index], known[ev.Index] = s.redact(ev.Result), true
 			if s.same[ev.Call.ID] == nil {
 				s.ended(ev.Call, &ev.Receipt, s.x.id)
 			}
@@ -220,9 +220,9 @@ func (s *serving) find(c llm.Call) {
 	}
 }
 
-// clean returns a result without the secrets that are known by their values: the upstream is
+// redact returns a result without the secrets that are known by their values: the upstream is
 // another host.
-func (s *serving) clean(r llm.Result) llm.Result {
+func (s *serving) redact(r llm.Result) llm.Result {
 	secrets := s.runner.Output.Secrets
 	if secrets == nil {
 		return r
@@ -230,7 +230,7 @@ func (s *serving) clean(r llm.Result) llm.Result {
 	r.Parts = slices.Clone(r.Parts)
 	for i, p := range r.Parts {
 		if t, ok := p.(llm.Text); ok {
-			t.Text, _ = secrets.StripValues(t.Text)
+			t.Text, _ = secrets.RedactValues(t.Text)
 			r.Parts[i] = t
 		}
 	}

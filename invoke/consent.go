@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -48,7 +49,9 @@ func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
 
 // Hides reports whether part of the arguments is not shown, because it looks like a secret. It may be
 // anything: a model can make any text look like a key.
-func (q Question) Hides() bool { return q.Prompt == 0 && bytes.Contains(q.Args, []byte("[stripped:")) }
+func (q Question) Hides() bool {
+	return q.Prompt == 0 && bytes.Contains(q.Args, []byte(secret.MarkPrefix))
+}
 
 // PendingError is what Approve returns if nobody has decided yet and the run is
 // to wait: it ends without a failure, gives up its record, and goes on when it

@@ -178,14 +178,14 @@ func (s *Session) limit(j *job) int {
 // removed. The hash is still that of the whole output.
 func (s *Session) withhold(end *ending) int {
 	secrets, found := s.runner.Output.Secrets, 0
-	strip := func(text string) string {
-		clean, n := secrets.StripValues(text)
+	redact := func(text string) string {
+		clean, n := secrets.RedactValues(text)
 		found += n
 		return clean
 	}
 	for i, p := range end.out.Parts {
 		if t, ok := p.(llm.Text); ok {
-			if clean := strip(t.Text); clean != t.Text {
+			if clean := redact(t.Text); clean != t.Text {
 				end.out.Parts = slices.Clone(end.out.Parts)
 				t.Text = clean
 				end.out.Parts[i] = t
@@ -193,7 +193,7 @@ func (s *Session) withhold(end *ending) int {
 		}
 	}
 	if end.err != nil {
-		if clean := strip(end.err.Message); clean != end.err.Message {
+		if clean := redact(end.err.Message); clean != end.err.Message {
 			e := *end.err
 			e.Message, e.Err = clean, nil
 			end.err = &e

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -83,7 +84,7 @@ func (o *object) textAlways(k, v string) {
 	}
 	start := len(o.b)
 	o.b = appendQuoted(o.b, v)
-	o.suspect = o.suspect || suspicious(o.b[start:])
+	o.suspect = o.suspect || secret.Suspicious(o.b[start:])
 }
 
 // word writes a word of this package's, which is plain and harmless.
@@ -136,7 +137,7 @@ func (o *object) args(args *json.RawMessage, refs *references) {
 		o.b = o.b[:before]
 		return
 	}
-	o.suspect = o.suspect || suspicious(form)
+	o.suspect = o.suspect || secret.Suspicious(form)
 }
 
 // any writes what is worth no code of its own, if it is there.
@@ -156,7 +157,7 @@ func (o *object) any(k string, v any, there bool) {
 	}
 	o.key(k)
 	o.b = append(o.b, b...)
-	o.suspect = o.suspect || suspicious(b)
+	o.suspect = o.suspect || secret.Suspicious(b)
 }
 
 func (in *Intent) encode(refs *references, space []byte) object {

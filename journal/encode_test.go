@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -128,7 +129,7 @@ func FuzzSuspicious(f *testing.F) {
 			return
 		}
 		for _, s := range []*Secrets{nil, {Values: []string{"", value}}} {
-			if _, mark := s.stripStrings(body); mark != nil && !s.mayFind(body, false) {
+			if _, mark := s.redactStrings(body); mark != nil && !s.mayFind(body, false) {
 				t.Errorf("%s is not suspicious, but %v is found", body, mark.Rules)
 			}
 		}
@@ -139,7 +140,7 @@ func FuzzSuspicious(f *testing.F) {
 func TestOrdinaryReceiptsAreNotSuspicious(t *testing.T) {
 	rec := Receipt{Call: "call_1", Tool: "echo", Args: json.RawMessage(`{"text":"hello"}`), ParamsHash: ParamsHash(nil), OutputHash: ParamsHash(nil), Status: OK,
 		Result: &llm.Result{CallID: "call_1", Name: "echo", Parts: []llm.Part{llm.Text{Text: "See https://example.org/a:b, x = 1; a task to be done -- later"}}}}
-	if o := rec.encode(nil, nil); o.suspect || suspicious(o.b) {
+	if o := rec.encode(nil, nil); o.suspect || secret.Suspicious(o.b) {
 		t.Errorf("%s", o.b)
 	}
 }
@@ -151,7 +152,7 @@ func TestEncodersSuspectSecrets(t *testing.T) {
 	const secret = "sk-ant-a1B2c3D4e5a1B2c3D4e5a1B2c3D4e5"
 	look := func(what string, o object) {
 		t.Helper()
-		_, mark := (*Secrets)(nil).stripStrings(o.b)
+		_, mark := (*Secrets)(nil).redactStrings(o.b)
 		if mark == nil || !o.suspect {
 			t.Errorf("%s: found %v, suspected %v: %s", what, mark != nil, o.suspect, o.b)
 		}

@@ -151,15 +151,15 @@ func (e *Entry) follow(last *Entry, k *known, secrets *Secrets, space []byte) ([
 		}
 		e.Body = body
 	}
-	e.strip(k, secrets)
+	e.redact(k, secrets)
 	e.Lease = ""
 	e.Seq, e.Prev = last.Seq+1, last.Hash
 	return e.link(space)
 }
 
-// strip takes the secrets out of a canonical body and marks the entry.
-func (e *Entry) strip(k *known, secrets *Secrets) {
-	body, mark := secrets.stripBody(e.Body, k.harmless)
+// redact redacts a canonical body and marks the entry.
+func (e *Entry) redact(k *known, secrets *Secrets) {
+	body, mark := secrets.redactBody(e.Body, k.harmless)
 	if mark == nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 var markerForm = regexp.MustCompile(`\[stripped:[A-Za-z0-9_.-]{1,64}\]`)
@@ -15,7 +16,7 @@ var markerForm = regexp.MustCompile(`\[stripped:[A-Za-z0-9_.-]{1,64}\]`)
 // one were read from a record, or copied from a result that was shown without its
 // secrets: they are not what anybody meant, and must not be run.
 func Marker(raw json.RawMessage) string {
-	if !bytes.Contains(raw, []byte("stripped:")) && !bytes.ContainsRune(raw, '\\') {
+	if !bytes.Contains(raw, []byte(secret.MarkPrefix[1:])) && !bytes.ContainsRune(raw, '\\') {
 		return ""
 	}
 	for i := 0; i < len(raw); i++ {

@@ -48,11 +48,11 @@ func TestSecretsAreStripped(t *testing.T) {
 		{"private-key", "-----BEGIN PRIVATE KEY-----\nMIIEcut off", "[stripped:private-key]"},
 	} {
 		attacks++
-		got, rules := (*journal.Secrets)(nil).Strip(c.text)
+		got, rules := (*journal.Secrets)(nil).Redact(c.text)
 		if got != c.want || strings.Join(rules, " ") != c.rule {
 			t.Errorf("%s\n got %s %v\nwant %s [%s]", c.text, got, rules, c.want, c.rule)
 		}
-		if again, _ := (*journal.Secrets)(nil).Strip(got); again != got {
+		if again, _ := (*journal.Secrets)(nil).Redact(got); again != got {
 			t.Errorf("stripped again, %s becomes %s", got, again)
 		}
 	}
@@ -66,7 +66,7 @@ func TestHarmlessTextStays(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", "eyJhbGciOiJ9", "commit ghp_short", "the password is not here",
 		"risk-0123456789012345678901234567890",
 	} {
-		if got, rules := (*journal.Secrets)(nil).Strip(text); got != text {
+		if got, rules := (*journal.Secrets)(nil).Redact(text); got != text {
 			t.Errorf("%q became %q by %v", text, got, rules)
 		}
 	}
@@ -74,7 +74,7 @@ func TestHarmlessTextStays(t *testing.T) {
 
 func TestConfiguredSecrets(t *testing.T) {
 	s := &journal.Secrets{Values: []string{"", "open sesame"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`ACME-\d+`)}}
-	got, rules := s.Strip("say open sesame to ACME-77, not AKIAIOSFODNN7EXAMPLE")
+	got, rules := s.Redact("say open sesame to ACME-77, not AKIAIOSFODNN7EXAMPLE")
 	if want := "say [stripped:value] to [stripped:pattern], not [stripped:aws-key]"; got != want || len(rules) != 3 {
 		t.Errorf("%s %v", got, rules)
 	}
@@ -138,7 +138,7 @@ func BenchmarkStrip(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		(*journal.Secrets)(nil).Strip(text)
+		(*journal.Secrets)(nil).Redact(text)
 	}
 }
 
@@ -152,12 +152,12 @@ func TestStripJSON(t *testing.T) {
 		`{"arguments":"{\"api_key\":\"abcdef12\",\"n\":1}"}`:                                      `{"arguments":"{\"api_key\":\"[stripped:api-key]\",\"n\":1}"}`,
 		`"\\"`: `"\\"`, `{"a":`: "", `a`: "", ``: "",
 	} {
-		got, ok := s.StripJSON([]byte(in))
+		got, ok := s.RedactJSON([]byte(in))
 		if string(got) != want || ok != (want != "") {
 			t.Errorf("%s: %s, %t", in, got, ok)
 		}
 	}
-	if got, ok := (*journal.Secrets)(nil).StripJSON([]byte(`["Bearer abcdef0123456789"]`)); !ok || string(got) != `["Bearer [stripped:authorization]"]` {
+	if got, ok := (*journal.Secrets)(nil).RedactJSON([]byte(`["Bearer abcdef0123456789"]`)); !ok || string(got) != `["Bearer [stripped:authorization]"]` {
 		t.Errorf("%s", got)
 	}
 }

@@ -40,7 +40,7 @@ func TestSpellingsOfValues(t *testing.T) {
 				t.Fatalf("%q", cut)
 			}
 		}
-		if only, n := secrets.StripValues(text); n != 5 || !strings.Contains(only, "tiny") {
+		if only, n := secrets.RedactValues(text); n != 5 || !strings.Contains(only, "tiny") {
 			t.Errorf("%d: %s", n, only)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // ServerEntry is a server as the configuration file describes it, under its name.
@@ -90,10 +92,7 @@ func (s ServerConfig) Secrets(lookup func(string) (string, bool)) []string {
 	}
 	for _, m := range []map[string]string{resolved.Env, resolved.Headers} {
 		for _, v := range m {
-			used = append(used, v)
-			if _, token, ok := strings.Cut(v, " "); ok { // Bearer …
-				used = append(used, token)
-			}
+			used = append(used, secret.OfHeader(v)...)
 		}
 	}
 	return used

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // ServerState is how far a server has come. Each state includes those before it.
@@ -139,7 +141,7 @@ func (l *link) try() {
 	if err != nil {
 		l.tries++
 		l.retry = time.Now().Add(min(firstWait<<min(l.tries-1, 10), longWait))
-		l.failed = errors.New(l.clean(inWords(err)))
+		l.failed = errors.New(l.redact(inWords(err)))
 		l.host.notify(Notice{Server: l.Name, Text: "is not there: " + l.failed.Error()})
 		return
 	}
@@ -160,7 +162,7 @@ func (l *link) watch(live *connection) {
 		l.live, l.fresh = nil, false
 	}
 	l.mu.Unlock()
-	why := l.clean(live.why(err)) // a program takes time to end
+	why := l.redact(live.why(err)) // a program takes time to end
 	l.mu.Lock()
 	if gone && l.live == nil && l.trying == nil {
 		l.failed = errors.New(why)
@@ -440,22 +442,19 @@ func (l *link) refresh(ctx context.Context) {
 	}
 	if err != nil {
 		l.changed = true
-		l.host.notify(Notice{Server: l.Name, Text: "changed its tools, and the new list cannot be read: " + l.clean(err.Error())})
+		l.host.notify(Notice{Server: l.Name, Text: "changed its tools, and the new list cannot be read: " + l.redact(err.Error())})
 		return
 	}
 	l.take(list)
 }
 
-// clean takes secrets and what a terminal would obey out of an error.
-func (l *link) clean(text string) string {
-	text = l.host.strip(plainText(text)) // in this order: what a terminal obeys may stand inside a secret
+// redact returns an error in one line for people, without secrets and control characters. More are further secrets.
+func (l *link) redact(text string, more ...string) string {
+	text = l.host.redact(plainText(text)) // in this order: what a terminal obeys may stand inside a secret
 	if secrets := l.secrets.Load(); secrets != nil {
-		for _, secret := range *secrets {
-			if len(secret) >= 4 {
-				text = strings.ReplaceAll(text, secret, "…")
-			}
-		}
+		more = append(more, *secrets...)
 	}
+	text = secret.Redact(text, more...)
 	return clip(strings.ReplaceAll(text, "\n", " "), 600)
 }
 
@@ -500,7 +499,7 @@ func (l *link) status() Status {
 		s.State = Used
 	}
 	if l.live.process != nil {
-		s.Stderr = l.host.strip(l.live.process.Stderr.String())
+		s.Stderr = l.host.redact(l.live.process.Stderr.String())
 	}
 	return s
 }

@@ -58,14 +58,14 @@ func Login(ctx context.Context, s ServerConfig, o LoginOptions) error {
 		if errors.Is(err, ErrNoLogin) {
 			return err
 		}
-		return fmt.Errorf("mcp: login to server %s: %w", s.Name, cleanLogin(err))
+		return fmt.Errorf("mcp: login to server %s: %w", s.Name, shownLoginError(err))
 	}
 	return nil
 }
 
-// cleanLogin makes an error of the login fit to be shown: those of the oauth2 package
+// shownLoginError makes an error of the login fit to be shown: those of the oauth2 package
 // hold the answer of the server.
-func cleanLogin(err error) error {
+func shownLoginError(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("no token was given: %s", oauthReason(err))

@@ -87,7 +87,7 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 		r.up = r.newHTTPUpstream(login)
 	case Stdio:
 		r.up = newStdioUpstream(config, s.options.Supervised, func(why string) {
-			r.tell(Notice{Server: name, Text: "ended: " + r.clean(why)})
+			r.tell(Notice{Server: name, Text: "ended: " + r.redact(why)})
 		})
 	default:
 		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, config.transport())

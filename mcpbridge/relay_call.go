@@ -145,7 +145,7 @@ func (c *relayCall) run() {
 	}
 	one, err := c.tool(ctx)
 	if err != nil {
-		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.clean(inWords(err))})
+		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.redact(inWords(err))})
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the tools of the server cannot be listed, and the call was not sent"))
 		return
 	}
@@ -284,13 +284,13 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if asks := wantsLogin(err); asks != nil {
 			return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s did not run the call: %v", r.server.Name, asks)
 		}
-		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(inWords(err)))
+		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(inWords(err)))
 	}
 	defer resp.Body.Close()
 	if !isStream(resp) {
 		text, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(inWords(err)))
+			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(inWords(err)))
 		}
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return outcomeOf(r.server.Name, resp.StatusCode, text)
@@ -371,7 +371,7 @@ func (c *relayCall) later(ctx context.Context, effects tool.Effects, why error) 
 	}
 	var over *programEnded
 	if errors.As(why, &over) { // nothing comes after it
-		lost.Message = fmt.Sprintf("MCP server %s did not answer: %s", c.relay.server.Name, c.relay.clean(over.why))
+		lost.Message = fmt.Sprintf("MCP server %s did not answer: %s", c.relay.server.Name, c.relay.redact(over.why))
 		return tool.Output{}, lost
 	}
 	if c.key == "" {

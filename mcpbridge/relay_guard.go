@@ -20,7 +20,7 @@ import (
 // told is a message of the server as clients get it: without secrets of ours. Others
 // stay as they are, to the byte.
 func (r *Relay) told(text []byte) []byte {
-	out := []byte(r.link.host.strip(string(text)))
+	out := []byte(r.link.host.redact(string(text)))
 	if bytes.Equal(out, text) {
 		return text
 	}
@@ -34,30 +34,30 @@ func (r *Relay) told(text []byte) []byte {
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	out, err := json.Marshal(r.stripped(v))
+	out, err := json.Marshal(r.redactJSON(v))
 	if err != nil {
 		return nil
 	}
 	return out
 }
 
-// stripped is a value of JSON without secrets of ours.
-func (r *Relay) stripped(v any) any {
+// redactJSON returns a value of JSON without secrets of ours.
+func (r *Relay) redactJSON(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.link.host.strip(v)
+		return r.link.host.redact(v)
 	case json.Number:
-		if s := r.link.host.strip(v.String()); s != v.String() {
+		if s := r.link.host.redact(v.String()); s != v.String() {
 			return s
 		}
 	case []any:
 		for i := range v {
-			v[i] = r.stripped(v[i])
+			v[i] = r.redactJSON(v[i])
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[r.link.host.strip(key)] = r.stripped(value)
+			out[r.link.host.redact(key)] = r.redactJSON(value)
 		}
 		return out
 	}
@@ -109,7 +109,7 @@ func (r *Relay) slow(e envelope, limit time.Duration) []byte {
 // what the session knows of one that is another now is forgotten.
 func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
 	for i, d := range defs {
-		defs[i], _ = r.link.host.hide(d)
+		defs[i], _ = r.link.host.redactTool(d)
 	}
 	list := newListing(defs)
 	r.mu.Lock()

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -219,7 +221,7 @@ func (r *Relay) passEvents(out *stream, in *events, request envelope, look func(
 // absent tells a client that the server cannot be reached, or wants to know who we are.
 func (r *Relay) absent(w http.ResponseWriter, body []byte, err error) {
 	e, _ := readEnvelope(body)
-	said, told := "cannot be reached: "+r.clean(inWords(err)), "cannot be reached"
+	said, told := "cannot be reached: "+r.redact(inWords(err)), "cannot be reached"
 	if asks := wantsLogin(err); asks != nil {
 		said, told = "does not answer: "+asks.Error(), "wants a login that this relay does not have"
 	}
@@ -227,18 +229,13 @@ func (r *Relay) absent(w http.ResponseWriter, body []byte, err error) {
 	writeMessage(w, http.StatusBadGateway, errorResponse(e.ID, jsonrpc.CodeInternalError, "the server "+r.server.Name+" "+told))
 }
 
-// clean takes what a terminal would obey, secrets and the address out of a text.
-func (r *Relay) clean(text string) string {
+// redact is [link.redact] that also removes headers and the address, which may hold a secret.
+func (r *Relay) redact(text string) string {
 	text = plainText(text)
-	for _, v := range r.server.Headers {
-		if len(v) >= 4 {
-			text = strings.ReplaceAll(text, v, "…")
-		}
-	}
 	if r.server.URL != "" {
-		text = strings.ReplaceAll(text, r.server.URL, "its address") // which may hold a secret
+		text = strings.ReplaceAll(text, r.server.URL, "its address")
 	}
-	return r.link.clean(text)
+	return r.link.redact(text, slices.Collect(maps.Values(r.server.Headers))...)
 }
 
 func isStream(resp *http.Response) bool {

@@ -87,7 +87,7 @@ func (l *link) sample(ctx context.Context, live *connection, p *mcp.CreateMessag
 	tool.ReportProgress(f.caller, tool.Progress{Message: fmt.Sprintf("MCP server %s asks the model (%d of %d)", l.Name, n, maxSamples)})
 	res, err := l.host.options.Sample(f.ctx, l.Name, req)
 	if err != nil {
-		return nil, refused(fmt.Errorf("the model could not be asked: %s", l.clean(err.Error())))
+		return nil, refused(fmt.Errorf("the model could not be asked: %s", l.redact(err.Error())))
 	}
 	f.asked(l.Name, res)
 	out := &mcp.CreateMessageResult{Role: "assistant", Model: res.Start.Model, StopReason: "endTurn", Content: &mcp.TextContent{Text: res.Message.Text()}}

@@ -117,7 +117,7 @@ func (s *Servers) notify(n Notice) {
 	if s.options.Notify == nil {
 		return
 	}
-	n.Tool, n.Text = s.strip(n.Tool), s.strip(n.Text)
+	n.Tool, n.Text = s.redact(n.Tool), s.redact(n.Text)
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	s.options.Notify(n)

@@ -49,7 +49,7 @@ func (l *link) rebuild() {
 			err = fmt.Errorf("another tool is called %s, too", t.Name)
 		}
 		if err != nil {
-			l.host.notify(Notice{Server: l.Name, Tool: d.Name, Text: "is left out: " + l.clean(err.Error())})
+			l.host.notify(Notice{Server: l.Name, Tool: d.Name, Text: "is left out: " + l.redact(err.Error())})
 			continue
 		}
 		sets, taken[t.Name] = append(sets, one), true
@@ -221,17 +221,17 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 		case jsonrpc.CodeMethodNotFound:
 			code = tool.NotFound
 		}
-		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(l.host.strip(plainText(wire.Message)), maxError))
+		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(l.host.redact(plainText(wire.Message)), maxError))
 	}
 	if lost(err) {
-		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.clean(live.why(err)))
+		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.redact(live.why(err)))
 	}
-	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.clean(inWords(err)))
+	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.redact(inWords(err)))
 }
 
 // notRun is the error of a call that the server refused to take.
 func (l *link) notRun(why error, fix string) error {
-	e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %s", l.Name, l.clean(why.Error()))
+	e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %s", l.Name, l.redact(why.Error()))
 	e.Recoverable, e.Fix = false, "The call was not run. "+fix
 	return e
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // awsKey is an access key of Amazon's. It is never sent: requests are signed
@@ -112,7 +114,7 @@ func redactSignatures(text string) string {
 		if !ok {
 			return b.String()
 		}
-		b.WriteString(signatureMark + "[key]")
+		b.WriteString(signatureMark + secret.Mark("value"))
 		text = strings.TrimLeft(after, "0123456789abcdef")
 	}
 }

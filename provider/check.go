@@ -40,7 +40,7 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden,
 		resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented:
-		return nil, hidden(m.refusal(&job{codec: m.codec()}, resp), key)
+		return nil, redactError(m.refusal(&job{codec: m.codec()}, resp), key)
 	case resp.StatusCode/100 != 2:
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/wire"
@@ -161,8 +162,13 @@ func (m *Model) owner() string {
 // address than the vendor's own, the one that more servers speak.
 func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 	for _, w := range v.Wires {
-		if _, ok := wire.For(w); !ok && c.ownFormat(w) == nil {
-			return "", fail(llm.Invalid, "%s: no format is called %q; there are %s", v.Name, w, strings.Join(wire.Formats(), ", "))
+		if err := c.checkFormat(w); err != nil {
+			return "", fail(llm.Invalid, "%s: %w", v.Name, err)
+		}
+	}
+	for _, w := range []string{info.Wire, info.ThinkingWire} {
+		if err := c.checkFormat(w); w != "" && err != nil {
+			return "", fail(llm.Invalid, "the catalogue sets the wire of %s: %w", info.ID.Raw, err)
 		}
 	}
 	if info.Reasoning.Support == catalog.Yes && !v.moved && slices.Contains(v.Wires, info.ThinkingWire) {
@@ -232,6 +238,16 @@ func (c *Client) ownFormat(name string) wire.Format {
 		}
 	}
 	return nil
+}
+
+// checkFormat returns an error if name is neither a format of package wire nor
+// one of the program's own.
+func (c *Client) checkFormat(name string) error {
+	var own []string
+	for _, f := range c.Formats {
+		own = append(own, f.Properties().Name)
+	}
+	return formats.Check(name, own...)
 }
 
 // ForMany returns the model for a program that asks it for many clients: what is otherwise said once about a model is a

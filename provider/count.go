@@ -24,7 +24,7 @@ func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, c
 	if body == nil {
 		return 0, false, nil
 	}
-	if _, foreign := m.withoutKeys(body); len(foreign) > 0 {
+	if _, foreign := m.redactBody(body); len(foreign) > 0 {
 		return 0, false, nil
 	}
 	n, err := m.count(ctx, count, body)
@@ -54,7 +54,7 @@ func (m *Model) count(ctx context.Context, count wire.TokenCount, body []byte) (
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return 0, hidden(m.refusal(&job{codec: m.codec()}, resp), key)
+		return 0, redactError(m.refusal(&job{codec: m.codec()}, resp), key)
 	}
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	if err != nil {

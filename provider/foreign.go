@@ -14,15 +14,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// strippedKey stands in the place of a key. It has the form of the journal's
-// marks, by which a call is known that must not be run.
-const strippedKey = "[stripped:key]"
-
-// withoutKeys takes the secrets out of an encoded request that do not belong to
+// redactBody takes the secrets out of an encoded request that do not belong to
 // its host, wherever they stand, and returns a warning if there were any. Whoever
 // put them there, a file, a tool or a person: the server of a model is nobody to
 // read them.
-func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
+func (m *Model) redactBody(body []byte) ([]byte, []llm.Warning) {
 	own, err := m.client.key(m.target)
 	if err != nil {
 		return body, nil // nothing is sent
@@ -31,22 +27,22 @@ func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
 	if !set.In(body) {
 		return body, nil
 	}
-	clean, n := stripStrings(body, set)
+	clean, n := redactJSON(body, set)
 	if n == 0 {
 		return body, nil
 	}
-	return clean, m.stripped(n)
+	return clean, m.redactedWarning(n)
 }
 
-// withoutSecrets returns req without the secrets that do not belong to the host of
+// redactRequest returns req without the secrets that do not belong to the host of
 // m, before anything of it is cut for a prompt: half a key is not recognised. It
 // is req itself if there are none.
-func (m *Model) withoutSecrets(req *llm.Request) (*llm.Request, []llm.Warning) {
+func (m *Model) redactRequest(req *llm.Request) (*llm.Request, []llm.Warning) {
 	own, err := m.client.key(m.target)
 	if err != nil {
 		return req, nil // nothing is sent
 	}
-	c := cleaning{set: m.client.foreignSet(own)}
+	c := redactor{set: m.client.foreignSet(own)}
 	if c.set.Empty() {
 		return req, nil
 	}
@@ -63,32 +59,32 @@ func (m *Model) withoutSecrets(req *llm.Request) (*llm.Request, []llm.Warning) {
 	if c.found == 0 {
 		return req, nil
 	}
-	return out, m.stripped(c.found)
+	return out, m.redactedWarning(c.found)
 }
 
-// stripped warns of secrets that were found.
-func (m *Model) stripped(n int) []llm.Warning {
+// redactedWarning warns of secrets that were found.
+func (m *Model) redactedWarning(n int) []llm.Warning {
 	return []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", m.base.Host, n)}}
 }
 
-// cleaning takes secrets out of a request.
-type cleaning struct {
+// redactor takes secrets out of a request.
+type redactor struct {
 	set   *secret.Set
 	found int
 }
 
-func (c *cleaning) text(s string) string {
+func (c *redactor) text(s string) string {
 	if !c.set.In([]byte(s)) {
 		return s
 	}
-	out, n := c.set.Strip([]byte(s), strippedKey)
+	out, n := c.set.Redact([]byte(s))
 	c.found += n
 	return string(out)
 }
 
 // part returns a part of a message without secrets. Thinking that is signed stays
 // as it is: its own vendor wrote it.
-func (c *cleaning) part(p llm.Part) llm.Part {
+func (c *redactor) part(p llm.Part) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
 		p.Text = c.text(p.Text)
@@ -100,7 +96,7 @@ func (c *cleaning) part(p llm.Part) llm.Part {
 		return p
 	case llm.Call:
 		if c.set.In(p.Args) {
-			args, n := stripStrings(p.Args, c.set)
+			args, n := redactJSON(p.Args, c.set)
 			p.Args, c.found = args, c.found+n
 		}
 		return p
@@ -180,11 +176,11 @@ func (c *Client) foreign(own string, vars []string) iter.Seq[string] {
 	}
 }
 
-// stripStrings takes secrets out of the strings of a JSON document. A number that
+// redactJSON takes secrets out of the strings of a JSON document. A number that
 // is one by chance stays: a document is no document with a mark in its place.
-func stripStrings(body []byte, set *secret.Set) ([]byte, int) {
+func redactJSON(body []byte, set *secret.Set) ([]byte, int) {
 	if !json.Valid(body) { // a format of the program's own
-		return set.Strip(body, strippedKey)
+		return set.Redact(body)
 	}
 	var out []byte
 	found := 0
@@ -200,7 +196,7 @@ func stripStrings(body []byte, set *secret.Set) ([]byte, int) {
 			}
 			end++
 		}
-		clean, n := set.Strip(body[start+1:end], strippedKey)
+		clean, n := set.Redact(body[start+1 : end])
 		found += n
 		out = append(append(append(out, body[:start+1]...), clean...), '"')
 		body = body[end+1:]

@@ -73,7 +73,7 @@ func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	clean, found := m.withoutKeys(r.Body)
+	clean, found := m.redactBody(r.Body)
 	if len(found) > 0 && !js.Valid(clean) {
 		return nil, &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the request holds a key of somebody else")}
 	}
@@ -136,7 +136,7 @@ func (f *forwarded) Read(p []byte) (int, error) {
 		if f.mask == nil || whole && len(f.held) == 0 && !f.mask.suspects(p[:n]) {
 			return n, err
 		}
-		text := f.mask.hide(append(f.held, p[:n]...))
+		text := f.mask.redact(append(f.held, p[:n]...))
 		keep := 0
 		if !whole {
 			keep = min(len(text), f.mask.longest-1)

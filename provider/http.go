@@ -243,7 +243,7 @@ func stream(events []llm.Event) iter.Seq2[llm.Event, error] {
 
 // refused is the error of a response that is no success, unless there is an answer in it.
 func (m *Model) refused(j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) *llm.Error {
-	return m.salvage(j, hidden(m.refusal(j, resp), key), yield)
+	return m.salvage(j, redactError(m.refusal(j, resp), key), yield)
 }
 
 // refusal reads a response that is no success.
@@ -266,7 +266,7 @@ func (m *Model) refusal(j *job, resp *http.Response) *llm.Error {
 func (m *Model) asError(ctx context.Context, err error, key string) *llm.Error {
 	var e *llm.Error
 	if errors.As(err, &e) {
-		return hidden(e, key)
+		return redactError(e, key)
 	}
 	out := &llm.Error{Op: m.vendor.Name, Kind: llm.Network, Err: bare(err)}
 	var limit *limitError
@@ -280,7 +280,7 @@ func (m *Model) asError(ctx context.Context, err error, key string) *llm.Error {
 	case isTimeout(err):
 		out.Kind = llm.Timeout
 	}
-	return hidden(out, key)
+	return redactError(out, key)
 }
 
 // bare takes the address off an error of package http: it says nothing new,

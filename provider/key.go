@@ -121,8 +121,8 @@ func (v *Vendor) authorize(req *http.Request, payload []byte, key string) error 
 	return nil
 }
 
-// hidden is an error in which the key is not readable, whoever wrote it there.
-func hidden(err *llm.Error, key string) *llm.Error {
+// redactError returns err without the key, whoever wrote it there.
+func redactError(err *llm.Error, key string) *llm.Error {
 	if len(key) < 4 {
 		return err
 	}
@@ -152,16 +152,7 @@ func redact(text, key string) string {
 	if signs {
 		text = redactSignatures(text)
 	}
-	for _, s := range secrets {
-		if len(s) < 4 {
-			continue
-		}
-		for _, form := range secret.Forms(s) {
-			text = strings.ReplaceAll(text, form, "[key]")
-		}
-	}
-	clean, _ := secret.NewSet(secrets...).Strip([]byte(text), "[key]") // where only some of its characters are escaped
-	return string(clean)
+	return secret.Redact(text, secrets...)
 }
 
 // redactCut is redact for a text that was cut somewhere: it also takes the beginning of a key off its end.

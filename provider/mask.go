@@ -17,7 +17,7 @@ const leastShown = 16
 // mask takes the key of a vendor out of the bytes of an answer that is passed on.
 type mask struct {
 	key    string
-	find   *secret.Finder // of anything that hide changes, or may change
+	find   *secret.Finder // of anything that redact changes, or may change
 	spoken []string       // forms that are taken out of what the model says too, longest first
 	// escaped are the same keys, to be found in JSON some of whose characters are escaped.
 	escaped *secret.Set
@@ -27,16 +27,12 @@ type mask struct {
 
 func newMask(key string) *mask {
 	m := &mask{key: key}
-	values := []string{key}
 	var forms, shown []string
-	if pair, ok := parseAWSKey(key); ok {
-		values = append(values, pair.secret, pair.session, pair.id)
+	values, signs := secretsOf(key)
+	if signs {
 		forms = append(forms, signatureMark)
 	}
-	for _, v := range values {
-		if len(v) < secret.Least {
-			continue
-		}
+	for _, v := range secret.Values(values) {
 		forms = append(forms, secret.Forms(v)...)
 		if len(v) >= leastShown {
 			m.spoken, shown = append(m.spoken, secret.Forms(v)...), append(shown, v)
@@ -76,30 +72,30 @@ func escapesPercent(b []byte) bool {
 
 func hexDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// hide returns whole events of a stream, or a document, without the key. It is b itself where there is none.
-func (m *mask) hide(b []byte) []byte {
+// redact returns whole events of a stream, or a document, without the key. It is b itself where there is none.
+func (m *mask) redact(b []byte) []byte {
 	switch {
 	case m == nil || !m.suspects(b):
 		return b
 	case eventstream.Begins(b):
-		return m.hideFrames(b)
+		return m.redactFrames(b)
 	}
 	var out []byte
 	for line := range bytes.SplitAfterSeq(b, []byte("\n")) {
-		out = append(out, m.hideLine(line)...)
+		out = append(out, m.redactLine(line)...)
 	}
 	return out
 }
 
-// hideLine is hide for one line. Comments, ids and names of events are nothing that a model says.
-func (m *mask) hideLine(line []byte) []byte {
+// redactLine is redact for one line. Comments, ids and names of events are nothing that a model says.
+func (m *mask) redactLine(line []byte) []byte {
 	if field, _, ok := bytes.Cut(line, []byte(":")); ok && string(field) != "data" && !bytes.ContainsAny(field, "{[\"") {
 		return []byte(redact(string(line), m.key))
 	}
 	for _, form := range m.spoken {
 		line = bytes.ReplaceAll(line, []byte(form), []byte(markFor(form)))
 	}
-	line, _ = m.escaped.Strip(line, "[key]")
+	line, _ = m.escaped.Redact(line)
 	return line
 }
 
@@ -108,18 +104,18 @@ func markFor(form string) string {
 	if strings.Trim(form, "0123456789, ") == "" {
 		return "0"
 	}
-	return "[key]"
+	return secret.Mark("value")
 }
 
-// hideFrames is hide for frames, whose checksums are made anew.
-func (m *mask) hideFrames(b []byte) []byte {
+// redactFrames is redact for frames, whose checksums are made anew.
+func (m *mask) redactFrames(b []byte) []byte {
 	var out []byte
 	for frames := eventstream.NewReader(bytes.NewReader(b)); ; {
 		f, err := frames.Next()
 		if err != nil { // what is no frame is not passed on
 			return out
 		}
-		f.Name, f.Message, f.Payload = redact(f.Name, m.key), redact(f.Message, m.key), m.hideLine(f.Payload)
+		f.Name, f.Message, f.Payload = redact(f.Name, m.key), redact(f.Message, m.key), m.redactLine(f.Payload)
 		if out, err = eventstream.Append(out, f); err != nil {
 			return out
 		}

@@ -16,19 +16,19 @@ func TestMask(t *testing.T) {
 	const key, word, pair = "sk-upstream-SECRET-0123456789abcdef", "lm-studio", "AKIA0123456789ABCDEF:wJalrXUtnFEMI+K7MDENG/bPxRfiCYEXAMPLEKEY"
 	for _, c := range []struct{ key, in, out string }{
 		{key, "data: {\"a\":\"b\"}\n\n", "data: {\"a\":\"b\"}\n\n"},
-		{key, ": " + key + "\ndata: {\"a\":\"" + key + "\"}\n\n", ": [key]\ndata: {\"a\":\"[key]\"}\n\n"},
-		{word, ": lm-studio\ndata: {\"a\":\"use lm-studio\"}\n\n", ": [key]\ndata: {\"a\":\"use lm-studio\"}\n\n"},
+		{key, ": " + key + "\ndata: {\"a\":\"" + key + "\"}\n\n", ": [stripped:value]\ndata: {\"a\":\"[stripped:value]\"}\n\n"},
+		{word, ": lm-studio\ndata: {\"a\":\"use lm-studio\"}\n\n", ": [stripped:value]\ndata: {\"a\":\"use lm-studio\"}\n\n"},
 		{"none", ": none\n", ": none\n"},
 		{"", ": none\n", ": none\n"},
-		{pair, ": AWS4-HMAC-SHA256 Credential=AKIA0123456789ABCDEF/x, Signature=0123abcd\n", ": AWS4-HMAC-SHA256 Credential=[key]/x, Signature=[key]\n"},
+		{pair, ": AWS4-HMAC-SHA256 Credential=AKIA0123456789ABCDEF/x, Signature=0123abcd\n", ": AWS4-HMAC-SHA256 Credential=[stripped:value]/x, Signature=[stripped:value]\n"},
 		{pair, "data: {\"a\":\"Signature=0123abcd\"}\n", "data: {\"a\":\"Signature=0123abcd\"}\n"},
-		{key, `data: {"a":"sk\u002Dupstream-\u0053ECRET-0123456789abcdef b"}` + "\n", `data: {"a":"[key] b"}` + "\n"},
-		{key, `id: sk\u002dupstream-SECRET\u002D0123456789abcdef` + "\n", "id: [key]\n"},
-		{key, `data: {"a":"{\"b\":\"sk\\u002dupstream-SECRET-0123456789abcdef\"}"}` + "\n", `data: {"a":"{\"b\":\"[key]\"}"}` + "\n"},
+		{key, `data: {"a":"sk\u002Dupstream-\u0053ECRET-0123456789abcdef b"}` + "\n", `data: {"a":"[stripped:value] b"}` + "\n"},
+		{key, `id: sk\u002dupstream-SECRET\u002D0123456789abcdef` + "\n", "id: [stripped:value]\n"},
+		{key, `data: {"a":"{\"b\":\"sk\\u002dupstream-SECRET-0123456789abcdef\"}"}` + "\n", `data: {"a":"{\"b\":\"[stripped:value]\"}"}` + "\n"},
 		{key, `data: {"a":"caf\u00e9 \u003cb\u003e sk-upstream"}` + "\n", `data: {"a":"caf\u00e9 \u003cb\u003e sk-upstream"}` + "\n"},
-		{pair, "data: {\"a\":\"wJalrXUtnFEMI+K7MDENG\\/bPxRfiCYEXAMPLEKEY\"}\n", "data: {\"a\":\"[key]\"}\n"},
+		{pair, "data: {\"a\":\"wJalrXUtnFEMI+K7MDENG\\/bPxRfiCYEXAMPLEKEY\"}\n", "data: {\"a\":\"[stripped:value]\"}\n"},
 	} {
-		if got := string(new(masks).of(c.key).hide([]byte(c.in))); got != c.out {
+		if got := string(new(masks).of(c.key).redact([]byte(c.in))); got != c.out {
 			t.Errorf("%q became %q, want %q", c.in, got, c.out)
 		}
 	}
@@ -36,8 +36,8 @@ func TestMask(t *testing.T) {
 	for _, payload := range []string{`{"p":"fine"}`, `{"p":"` + key + `"}`} {
 		frames, _ = eventstream.Append(frames, eventstream.Frame{Kind: eventstream.Event, Name: "metadata", Payload: []byte(payload)})
 	}
-	clean := eventstream.NewReader(bytes.NewReader(newMask(key).hide(frames)))
-	for _, want := range []string{`{"p":"fine"}`, `{"p":"[key]"}`} {
+	clean := eventstream.NewReader(bytes.NewReader(newMask(key).redact(frames)))
+	for _, want := range []string{`{"p":"fine"}`, `{"p":"[stripped:value]"}`} {
 		if f, err := clean.Next(); err != nil || string(f.Payload) != want || f.Name != "metadata" {
 			t.Errorf("a frame became %q %q, %v", f.Name, f.Payload, err)
 		}
@@ -49,13 +49,13 @@ func TestMaskKnowsAllForms(t *testing.T) {
 	const key = "sk-upstream/SECRET+0123456789&abcdef"
 	m := newMask(key)
 	for _, form := range secret.Forms(key) {
-		if got := m.hide([]byte("id: " + form + "\ndata: " + form + "\n\n")); strings.Contains(string(got), form) {
+		if got := m.redact([]byte("id: " + form + "\ndata: " + form + "\n\n")); strings.Contains(string(got), form) {
 			t.Errorf("%q was passed on: %s", form, got)
 		}
 	}
 	b := []byte("data: {\"delta\":\"hello\"}\n\n")
 	if n := testing.AllocsPerRun(100, func() {
-		if got := m.hide(b); &got[0] != &b[0] {
+		if got := m.redact(b); &got[0] != &b[0] {
 			t.Error("the bytes were copied")
 		}
 	}); n != 0 {
@@ -79,9 +79,9 @@ func TestForwardedBodies(t *testing.T) {
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	form := secret.Forms(key)[2]
 	for in, want := range map[string]string{
-		"data: a\n\n: " + key + "\n\ndata: {\"x\":\"" + key + "\"}\n\n":  "data: a\n\n: [key]\n\ndata: {\"x\":\"[key]\"}\n\n",
-		`{"error":{"message":"wrong key ` + key + ` and ` + form + `"}}`: `{"error":{"message":"wrong key [key] and [key]"}}`,
-		key: "[key]",
+		"data: a\n\n: " + key + "\n\ndata: {\"x\":\"" + key + "\"}\n\n":  "data: a\n\n: [stripped:value]\n\ndata: {\"x\":\"[stripped:value]\"}\n\n",
+		`{"error":{"message":"wrong key ` + key + ` and ` + form + `"}}`: `{"error":{"message":"wrong key [stripped:value] and [stripped:value]"}}`,
+		key: "[stripped:value]",
 		"":  "",
 		strings.Repeat("\x00\xff binary sk-upstream-SECRET ", 1000) + "sk-upstream-": strings.Repeat("\x00\xff binary sk-upstream-SECRET ", 1000) + "sk-upstream-",
 	} {

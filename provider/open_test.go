@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // The ids that people write, and what becomes of them: the format they are
@@ -64,7 +65,7 @@ func TestOpen(t *testing.T) {
 		{"nobody/model", "", "nobody is known to serve"},
 		{"who-knows", "", "nobody is known to serve"},
 		{"", "", "nobody is known to serve"},
-		{"bad/m", "", "no format is called"},
+		{"bad/m", "", `unknown format "smoke"; the formats are chat, `},
 		{"openai-compatible/m", "", "no address of its own"},
 		{"http://host/v1", "", "name of a model"},
 		{"http://#m", "", "no host"},
@@ -120,5 +121,32 @@ func TestVendorTable(t *testing.T) {
 	c := &provider.Client{Vendors: map[string]provider.Vendor{"ollama": {BaseURL: "http://gpu:11434/api"}}, Catalog: catalog.Default()}
 	if m, err := c.Open("ollama/qwen3:8b"); err != nil || m == nil {
 		t.Error(err)
+	}
+}
+
+// A models file may set every format of package wire. Open refuses other names.
+func TestOpenWireFromModelsFile(t *testing.T) {
+	vendors := map[string]provider.Vendor{"lab": {BaseURL: "http://gpu:8000", Wires: wire.Formats()}}
+	for _, key := range []string{"wire", "thinking_wire"} {
+		for _, format := range append(wire.Formats(), "convers") {
+			models, err := catalog.Default().Load("models.yaml", []byte("models:\n  lab/m: {native_tools: true, reasoning: true, "+key+": "+format+"}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := (&provider.Client{Catalog: models, Vendors: vendors}).Open("lab/m")
+			switch {
+			case format == "convers":
+				want := `the catalogue sets the wire of lab/m: unknown format "convers"; the formats are ` + strings.Join(wire.Formats(), ", ") + `. Did you mean "converse"?`
+				if llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got %v, want %s", key, err, want)
+				}
+			case err != nil:
+				t.Errorf("%s: %s: %v", key, format, err)
+			default:
+				if route, err := m.(*provider.Model).Explain(nil); err != nil || route.Wire != format {
+					t.Errorf("%s: %s: opened as %s, %v", key, format, route.Wire, err)
+				}
+			}
+		}
 	}
 }

@@ -276,7 +276,7 @@ func countCalls(req *llm.Request) int {
 // run asks, and asks in another way if the vendor says that it has no tools.
 func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
 	m = m.discovered(ctx, req)
-	req, stripped := m.withoutSecrets(req)
+	req, stripped := m.redactRequest(req)
 	j, err := m.plan(req)
 	if err != nil {
 		yield(nil, err)

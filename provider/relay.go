@@ -90,7 +90,7 @@ func (m *Model) relayable(ctx context.Context, r *ClientRequest) (*Model, *job, 
 	if body == nil {
 		return m, nil, nil
 	}
-	if _, foreign := m.withoutKeys(body); len(foreign) > 0 {
+	if _, foreign := m.redactBody(body); len(foreign) > 0 {
 		return m, nil, nil
 	}
 	return m, j, body
@@ -186,7 +186,7 @@ type relay struct {
 // Write passes bytes on, without the key: whole events of a stream, or a document.
 func (r *relay) Write(b []byte) (int, error) {
 	r.begun = true
-	if _, err := r.dst.Write(r.mask.hide(b)); err != nil {
+	if _, err := r.dst.Write(r.mask.redact(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -110,7 +110,7 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 			return
 		}
-		body, foreign := m.withoutKeys(body)
+		body, foreign := m.redactBody(body)
 		for _, w := range slices.Concat(warnings, m.overheard(), foreign) {
 			if !yield(w, nil) {
 				return

@@ -60,7 +60,7 @@ func TestPagesThatRepeatKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, shown, _ := strings.Cut(came.Start, " ")
-			if shown = strings.TrimPrefix(shown, "[key]"); shared(shown, test.form) > 8 {
+			if shown = strings.TrimPrefix(shown, "[stripped:value]"); shared(shown, test.form) > 8 {
 				t.Errorf("%s behind %d bytes: %q", name, pad, came.Start)
 			}
 			if told := came.Outline(); strings.Contains(told, "<p>") || !strings.Contains(told, "answered 200 with what is no answer of a model (text/html);") {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 )
@@ -20,11 +21,7 @@ func (s *settings) agentPrograms() func(rest string) (llm.Model, error) {
 		p := e.Program(name)
 		p.Supervised, p.Limits, p.Version = true, llm.Limits(s.Limits), readBuildInfo().Version
 		programs[name] = p
-		for _, secret := range p.SecretValues(os.LookupEnv) {
-			if len(secret) >= leastKey {
-				s.hidden = append(s.hidden, secret)
-			}
-		}
+		s.hidden = append(s.hidden, secret.Values(p.SecretValues(os.LookupEnv))...)
 	}
 	return func(rest string) (llm.Model, error) {
 		m, err := agentcli.Open(programs, os.LookupEnv, rest)
@@ -85,7 +82,7 @@ func (s *settings) examineAgents() []finding {
 	for _, p := range s.findAgents() {
 		f := finding{What: p.id, State: stateOK, Says: inOneLine(p.path)}
 		if p.why != nil {
-			f = finding{p.id, stateMissing, inOneLine(s.clean(p.why.Error())), "install the program, or correct it under agent_programs in the configuration"}
+			f = finding{p.id, stateMissing, inOneLine(s.redact(p.why.Error())), "install the program, or correct it under agent_programs in the configuration"}
 		}
 		out = append(out, f)
 	}

@@ -125,7 +125,7 @@ func newChatModel(ctx context.Context, w *wiring, p palette, yes bool) *chat {
 	input.SetVirtualCursor(false)
 	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	input.Focus()
-	c := &chat{ctx: ctx, w: w, p: p, input: input, news: newNews(), log: newTranscript(p), history: loadHistory(), approver: approver{yes: yes, tools: w.tools, clean: w.clean}}
+	c := &chat{ctx: ctx, w: w, p: p, input: input, news: newNews(), log: newTranscript(p), history: loadHistory(), approver: approver{yes: yes, tools: w.tools, clean: w.redact}}
 	c.put = c.consent
 	c.at = len(c.history)
 	if note := w.announce(); note != "" {
@@ -227,7 +227,7 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 				over.err = err
 				break
 			}
-			ev = c.w.cleaned(ev)
+			ev = c.w.redactEvent(ev)
 			if d, ok := ev.(agent.Done); ok {
 				over.done = d
 				continue

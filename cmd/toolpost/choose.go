@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -89,7 +88,7 @@ var local = outbound.New(outbound.Rules{})
 // client returns what opens models: those of the user's catalogue and servers,
 // and simulated ones.
 func (s *settings) client() (*provider.Client, error) {
-	c, err := catalog.ForUser("")
+	c, err := userCatalog("")
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func modelValues(cmd *cobra.Command) []string {
 		}
 	}
 	out = append(out, sim.Models()...)
-	c, err := catalog.ForUser("")
+	c, err := userCatalog("")
 	if err != nil {
 		c = catalog.Default()
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // settings are what run and chat are told besides the task. Each comes from
@@ -604,11 +604,11 @@ func (p providerConfig) problems(name string, wrong func(setting, format string,
 	if p.Like != "" && !slices.Contains(vendors, p.Like) {
 		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(didYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
 	}
-	if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
+	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
 	}
-	if _, ok := wire.For(p.Wire); p.Wire != "" && !ok {
-		wrong(".wire", "%s speaks no format that is called %q; there are %s", p.Wire, strings.Join(wire.Formats(), ", "))
+	if err := formats.Check(p.Wire); p.Wire != "" && err != nil {
+		wrong(".wire", "%s: %v", err)
 	}
 	for _, name := range slices.Sorted(keys(p.Headers)) {
 		if err := outbound.CheckHeader(name, p.Headers[name]); err != nil {

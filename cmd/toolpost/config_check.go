@@ -5,8 +5,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/toolpost/toolpost/catalog"
 )
 
 func newConfig() *cobra.Command {
@@ -62,7 +60,7 @@ func (s *settings) checkFiles() error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("root: %s is no folder", s.Root)
 	}
-	if _, err := catalog.ForUser(""); err != nil {
+	if _, err := userCatalog(""); err != nil {
 		return err
 	}
 	_, done, err := s.toolSet()

@@ -95,7 +95,7 @@ func (s *settings) public(row setting) any {
 	case map[string]taskConfig:
 		out := yaml.MapSlice{}
 		for _, name := range slices.Sorted(maps.Keys(p)) {
-			clean, _ := s.secrets().Strip(p[name].Task)
+			clean, _ := s.secrets().Redact(p[name].Task)
 			out = append(out, yaml.MapItem{Key: name, Value: yaml.MapSlice{{Key: "task", Value: clean}}})
 		}
 		if len(out) == 0 {
@@ -117,7 +117,7 @@ func (s *settings) public(row setting) any {
 		if *p == "" {
 			return nil
 		}
-		clean, _ := s.secrets().Strip(redactAddress(*p))
+		clean, _ := s.secrets().Redact(redactAddress(*p))
 		return clean
 	default:
 		return plainValue(p)

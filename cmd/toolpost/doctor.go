@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -86,7 +85,7 @@ func examineConfig(cmd *cobra.Command, s *settings) finding {
 }
 
 func examineCatalog() finding {
-	c, err := catalog.ForUser("")
+	c, err := userCatalog("")
 	if err != nil {
 		return finding{"models.yaml", stateBroken, err.Error(), "correct the line it names"}
 	}

@@ -143,7 +143,7 @@ func keysError(cmd *cobra.Command, err error) error {
 		return nil
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "access: "); ok {
-		err = &hiddenError{text, err}
+		err = &redactedError{text, err}
 	}
 	if invalid := new(access.InvalidError); errors.As(err, &invalid) {
 		return usageError{err, cmd.CommandPath()}

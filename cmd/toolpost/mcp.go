@@ -150,7 +150,7 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
 			return // the command ends with that error
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.clean(withWords(n.String(), c, word))))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.redact(withWords(n.String(), c, word))))
 	})
 	if err == nil {
 		mustEnd(cmd.Context())
@@ -183,7 +183,7 @@ and --approve takes all as they are now.`,
 			}
 			defer servers.Close()
 			if err := servers.Connect(cmd.Context(), name); err != nil {
-				return s.hide(err)
+				return s.redactError(err)
 			}
 			for _, c := range servers.Changes(name) {
 				s.showChange(cmd, c)
@@ -208,7 +208,7 @@ and --approve takes all as they are now.`,
 func (s *settings) printServerTools(cmd *cobra.Command, defs []mcpbridge.ServerTool, used func(string) bool, asJSON bool) error {
 	rows, table := []listedTool{}, [][]string{}
 	for _, d := range defs {
-		row := listedTool{s.clean(d.Name), s.clean(d.Description), used(d.Name), string(d.Fingerprint())}
+		row := listedTool{s.redact(d.Name), s.redact(d.Description), used(d.Name), string(d.Fingerprint())}
 		rows = append(rows, row)
 		mark := ""
 		if !row.Used {
@@ -241,7 +241,7 @@ result as it is.`,
 			}
 			defer servers.Close()
 			if err := servers.Connect(cmd.Context(), name); err != nil {
-				return s.hide(err)
+				return s.redactError(err)
 			}
 			set, err := servers.Tools(cmd.Context())
 			if err != nil {
@@ -322,7 +322,7 @@ It is a failure if one is not there.`,
 // examineServers starts servers side by side and says what became of them.
 func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]finding, error) {
 	mustEnd(cmd.Context())
-	told := mcpServers{strip: s.told(chosen)}
+	told := mcpServers{redactNotice: s.told(chosen)}
 	servers, err := s.openServers(chosen, told.notice)
 	if err != nil {
 		return nil, err
@@ -346,7 +346,7 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 		end := <-ends[i]
 		f := finding{What: c.Name, State: stateOK}
 		if st := servers.Status()[i]; end.err != nil {
-			f.State, f.Says, f.Fix = stateBroken, printable(s.clean(cmp.Or(st.Err, end.err).Error())), byHand(c)
+			f.State, f.Says, f.Fix = stateBroken, printable(s.redact(cmp.Or(st.Err, end.err).Error())), byHand(c)
 		} else {
 			f.Says = fmt.Sprintf("%s after %s, revision %s, list %.15s", counted(st.Tools, "tool"), end.took.Round(time.Millisecond), st.Revision, st.ListHash)
 		}

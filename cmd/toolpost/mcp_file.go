@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
@@ -169,7 +170,7 @@ func writtenKeys(e mcpbridge.ServerEntry) []string {
 	var out []string
 	for what, m := range map[string]map[string]string{"env": e.Env, "header": e.Headers} {
 		for name, value := range m {
-			if !strings.Contains(value, "${") && len(value) >= leastKey && credentialName(name) {
+			if !strings.Contains(value, "${") && len(value) >= secret.Least && secret.IsCredential(name) {
 				out = append(out, fmt.Sprintf("the %s %s looks like a key that stands in the file: better set a variable, and write ${VARIABLE}", what, name))
 			}
 		}

@@ -52,7 +52,7 @@ func (s *settings) told(chosen []mcpbridge.ServerConfig) func(string) string {
 		for i := range min(len(s.mcp), len(chosen)) { // each word is a server
 			text = withWords(text, chosen[i], s.mcp[i])
 		}
-		return s.clean(text)
+		return s.redact(text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
@@ -15,7 +16,7 @@ import (
 func serverSecrets(c mcpbridge.ServerConfig) []string {
 	var out []string
 	add := func(name, value string) {
-		if len(value) >= leastKey && (credentialName(name) || !wordsOrPath(value)) {
+		if len(value) >= secret.Least && (secret.IsCredential(name) || !wordsOrPath(value)) {
 			out = append(out, value)
 		}
 	}
@@ -32,26 +33,12 @@ func serverSecrets(c mcpbridge.ServerConfig) []string {
 	}
 	for _, m := range []map[string]string{resolved.Env, resolved.Headers} {
 		for name, value := range m {
-			add(name, value)
-			if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
-				add(name, token)
+			for _, part := range secret.OfHeader(value) {
+				add(name, part)
 			}
 		}
 	}
 	return out
-}
-
-// credentialWords are parts of names whose values are secret whatever they look like.
-var credentialWords = []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "AUTH", "CREDENTIAL", "COOKIE", "SESSION", "BEARER", "PRIVATE", "SIGNATURE", "DSN"}
-
-func credentialName(name string) bool {
-	name = strings.ToUpper(name)
-	for _, word := range credentialWords {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // longestWord is how long a plain word may be, and longestNumber a number beside it.

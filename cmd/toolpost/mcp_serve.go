@@ -233,7 +233,7 @@ func (f *mcpServe) follow(cmd *cobra.Command, w *wiring, s *mcpbridge.Service, o
 				err = s.Offer(theirs)
 			}
 			if err != nil && ctx.Err() == nil {
-				f.say(cmd, w.clean("the tools of the servers have changed, and cannot be offered: "+err.Error()))
+				f.say(cmd, w.redact("the tools of the servers have changed, and cannot be offered: "+err.Error()))
 			}
 			for _, n := range w.takeNotices() {
 				f.say(cmd, n)
@@ -257,7 +257,7 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.Servic
 	if err != nil {
 		return nil, usagef(cmd, "--through: %w", err)
 	}
-	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd, w.clean))
+	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd, w.redact))
 	if err != nil {
 		return nil, err
 	}

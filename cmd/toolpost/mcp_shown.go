@@ -13,32 +13,32 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// clean returns a text of a server without secrets, like a result: a server may repeat a key
+// redact returns a text of a server without secrets, like a result: a server may repeat a key
 // in all that it says.
-func (s *settings) clean(text string) string { return s.secrets().Clean(text).String() }
+func (s *settings) redact(text string) string { return s.secrets().Clean(text).String() }
 
-// hide returns err without secrets in its words.
-func (s *settings) hide(err error) error {
+// redactError returns err without secrets in its words.
+func (s *settings) redactError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := s.clean(err.Error()); text != err.Error() {
-		return &hiddenError{text, err}
+	if text := s.redact(err.Error()); text != err.Error() {
+		return &redactedError{text, err}
 	}
 	return err
 }
 
-// hiddenError is an error whose words are others, because they held a secret.
-type hiddenError struct {
+// redactedError is an error whose words are others, because they held a secret.
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (e *hiddenError) Error() string { return e.text }
-func (e *hiddenError) Unwrap() error { return e.err }
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
 
-// cleaned returns an event without secrets in what a tool says in the middle of a call.
-func (w *wiring) cleaned(ev llm.Event) llm.Event {
+// redactEvent returns an event without secrets in what a tool says in the middle of a call.
+func (w *wiring) redactEvent(ev llm.Event) llm.Event {
 	clean := func(q invoke.Question) invoke.Question {
 		q.Message = w.keep.Clean(q.Message).String()
 		if text := w.keep.Clean(string(q.Schema)).String(); text != string(q.Schema) {
@@ -132,7 +132,7 @@ func checkSeen(s mcpbridge.ImportedServer) error {
 // showChange prints what a server said of a tool when it was accepted, and what it says now.
 func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 	out := cmd.ErrOrStderr()
-	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", inOneLine(s.clean(c.Is.Name)))
+	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", inOneLine(s.redact(c.Is.Name)))
 	hints := func(t mcpbridge.ServerTool) string {
 		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
 		if t.DestructiveHint != nil {
@@ -151,7 +151,7 @@ func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 		{"hints", hints(c.Was), hints(c.Is)},
 	} {
 		if row[1] != row[2] {
-			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], inOneLine(s.clean(row[1])), inOneLine(s.clean(row[2])))
+			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], inOneLine(s.redact(row[1])), inOneLine(s.redact(row[2])))
 		}
 	}
 }

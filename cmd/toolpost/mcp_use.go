@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
@@ -30,9 +31,9 @@ type mcpServers struct {
 	first  *tool.Set          // their tools when it began
 	news   func()             // is told when they may have changed; nil if nobody listens
 
-	strip    func(string) string // takes secrets out of what servers say; nil if they say nothing
-	noticing sync.Mutex
-	notices  []string
+	redactNotice func(string) string // removes secrets from notices of servers; nil if there are none
+	noticing     sync.Mutex
+	notices      []string
 }
 
 // useServers opens the servers and adds their tools. The caller calls done.
@@ -41,7 +42,7 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	w.strip = w.told(chosen)
+	w.redactNotice = w.told(chosen)
 	options := w.serverOptions(chosen, w.notice)
 	options.Sample, options.Changed = w.sample, w.news
 	if w.bridge, err = mcpbridge.Open(options, chosen...); err != nil {
@@ -49,7 +50,7 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	}
 	w.close = append(w.close, func() { w.bridge.Close() })
 	if w.first, err = w.bridge.Tools(ctx); err != nil {
-		return w.hide(err)
+		return w.redactError(err)
 	}
 	if err := w.missing(ctx); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (w *wiring) missing(ctx context.Context) error {
 	}
 	for _, st := range w.bridge.Status() {
 		if st.Err != nil {
-			return w.hide(fmt.Errorf("--mcp: server %s is not there: %w", st.Name, st.Err))
+			return w.redactError(fmt.Errorf("--mcp: server %s is not there: %w", st.Name, st.Err))
 		}
 	}
 	return nil
@@ -89,11 +90,11 @@ func (m *mcpServers) takeNotices() []string {
 	defer m.noticing.Unlock()
 	out := m.notices
 	m.notices = nil
-	if m.strip == nil {
+	if m.redactNotice == nil {
 		return out
 	}
 	for i := range out {
-		out[i] = m.strip(out[i])
+		out[i] = m.redactNotice(out[i])
 	}
 	return out
 }
@@ -112,11 +113,7 @@ func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 // on.
 func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
 	for _, c := range chosen {
-		for _, secret := range append(serverSecrets(c), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...) {
-			if len(secret) >= leastKey {
-				s.hidden = append(s.hidden, secret)
-			}
-		}
+		s.hidden = append(s.hidden, secret.Values(append(serverSecrets(c), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...))...)
 	}
 	return mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Secrets: s.secrets(), Supervised: true, Notify: notify, Version: readBuildInfo().Version}
 }

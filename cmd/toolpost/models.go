@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 
@@ -33,9 +34,23 @@ Nothing here uses the network, except update with a URL and probe.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
-	load := func() (*catalog.Catalog, error) { return catalog.ForUser(file) }
+	load := func() (*catalog.Catalog, error) { return userCatalog(file) }
 	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate(), newModelsProbe(&file))
 	return cmd
+}
+
+// userCatalog is [catalog.ForUser] of a file that sets only known wire formats.
+func userCatalog(file string) (*catalog.Catalog, error) {
+	c, err := catalog.ForUser(file)
+	if err != nil {
+		return nil, err
+	}
+	for place, name := range c.Wires() {
+		if err := formats.Check(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
+	}
+	return c, nil
 }
 
 // loader returns the catalogue of the user.

@@ -157,3 +157,26 @@ func TestModelsWrongUse(t *testing.T) {
 		t.Errorf("a file that is no models.yaml: exit %d, %s", r.code, r.errOut)
 	}
 }
+
+// A models file may set every format; an unknown one is refused wherever the file is read, with its line and the names.
+func TestModelsFileFormats(t *testing.T) {
+	file := filepath.Join(ownHome(t), "mine.yaml")
+	t.Setenv("TOOLPOST_MODELS", file)
+	set := func(format string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("models:\n  mine: {base: claude-sonnet-4-5, wire: "+format+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("converse")
+	if r := toolpost(t, "", "models", "show", "--json", "mine"); r.code != exitOK || !strings.Contains(r.out, `"wire":"converse"`) && !strings.Contains(r.out, `"wire": "converse"`) {
+		t.Errorf("exit %d, %s\n%s", r.code, r.errOut, r.out)
+	}
+	set("convers")
+	for _, args := range [][]string{{"models", "show", "mine"}, {"config", "check"}, {"run", "-m", "sim/native", "hello"}, {"parse", "--model", "mine", "x"}} {
+		want := file + `:2: unknown format "convers"; the formats are chat, responses, messages, gemini, ollama, converse. Did you mean "converse"?`
+		if r := toolpost(t, "", args...); r.code == exitOK || !strings.Contains(r.errOut, want) {
+			t.Errorf("%v: exit %d, %s\nwant %s", args, r.code, r.errOut, want)
+		}
+	}
+}

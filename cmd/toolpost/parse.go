@@ -73,7 +73,7 @@ func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 	if r.model == "" {
 		return "", "", nil
 	}
-	models, err := catalog.ForUser("")
+	models, err := userCatalog("")
 	if err != nil {
 		return "", "", err
 	}
@@ -158,7 +158,7 @@ and answers each with
 				if len(args) > 0 || asJSON {
 					return usagef(cmd, "--batch reads standard input and takes neither FILE nor --json")
 				}
-				models, err := catalog.ForUser("")
+				models, err := userCatalog("")
 				if err != nil {
 					return err
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -78,9 +79,12 @@ func (f probeFlags) id(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
 	}
+	if err := formats.Check(f.wire); err != nil {
+		return "", fmt.Errorf("--wire: %w", err)
+	}
 	prefix, ok := vendorPrefix(f.wire)
 	if !ok {
-		return "", fmt.Errorf("--wire: no format is called %q; there are %s", f.wire, strings.Join(wire.Formats(), ", "))
+		return "", fmt.Errorf("--wire: no vendor uses the format %q; add a provider with base_url and wire to the configuration, and probe NAME/MODEL", f.wire)
 	}
 	if !strings.HasPrefix(args[0], "http://") && !strings.HasPrefix(args[0], "https://") {
 		return "", errors.New("the address begins with http:// or https://")
@@ -124,7 +128,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 		return nil, err
 	}
 	if *f.file != "" {
-		known, err := catalog.ForUser(*f.file)
+		known, err := userCatalog(*f.file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be made
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func TestModelsProbeMistakes(t *testing.T) {
 		says string
 	}{
 		{[]string{}, exitUsage, ""},
-		{[]string{"--wire", "smoke", server.URL, "m"}, exitUsage, "no format is called"},
+		{[]string{"--wire", "smoke", server.URL, "m"}, exitUsage, "unknown format"},
 		{[]string{"localhost:80", "m"}, exitUsage, "http://"},
 		{[]string{server.URL + "/v1", "sim/native+401"}, exitFailed, "auth"},
 		{[]string{server.URL + "/v1", "no such model"}, exitFailed, "not found"},

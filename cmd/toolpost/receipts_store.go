@@ -106,7 +106,7 @@ func namingNewer(name string, err error) error {
 	if isPostgres(name) {
 		name = databaseOf(name)
 	}
-	return &hiddenError{name + ": " + newer.Error(), err}
+	return &redactedError{name + ": " + newer.Error(), err}
 }
 
 // databaseOf returns host and name of a database of PostgreSQL, without anything that may be a password.

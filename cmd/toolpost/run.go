@@ -167,7 +167,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		defer over()
 	}
 	ask := newAsker(cmd.InOrStdin(), pr, w.tools, f.yes, stop)
-	ask.clean = w.clean
+	ask.clean = w.redact
 	ask.wait = &f.pendingFlags
 	r.grants = &ask.grants
 	var check checking
@@ -304,7 +304,7 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 			failed = err
 			break
 		}
-		ev = r.w.cleaned(ev)
+		ev = r.w.redactEvent(ev)
 		switch ev := ev.(type) {
 		case agent.Done:
 			done = ev

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 )
@@ -159,7 +160,7 @@ func questionLines(p palette, q invoke.Question) []string {
 		lines = append(lines, theirs("", q.Reason, p.dim)...)
 	}
 	if q.Hides() {
-		lines = append(lines, p.yellow("not shown whole: "+stripped+"…] stands for what looks like a secret, and may be anything"))
+		lines = append(lines, p.yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
 	}
 	if !q.Until.IsZero() {
 		lines = append(lines, p.dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
@@ -264,15 +265,12 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 	return f.say(ctx, cmd, store, run, allow, calls)
 }
 
-// stripped stands on the record in the place of what looks like a secret.
-const stripped = "[stripped:"
-
 // allShown says why calls are not allowed without a further word: what a person cannot see, nobody has
 // agreed to. A model can make any text look like a key.
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
 		if slices.Contains(calls, q.CallID) && q.Hides() {
-			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", printable(q.CallID), stripped)
+			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", printable(q.CallID), secret.MarkPrefix)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ func TestSecretsOfAccessKeys(t *testing.T) {
 	t.Setenv("AWS_EU_KEY", "AKIAEXAMPLE:"+secret+":"+session)
 	s := &settings{Providers: map[string]providerConfig{"bedrock-eu": {Like: "bedrock", KeyEnv: "AWS_EU_KEY"}}}
 	for _, text := range []string{"it said " + secret, "token " + session, "AKIAEXAMPLE:" + secret + ":" + session} {
-		if got, n := s.gatewaySecrets().StripValues(text); n != 1 || strings.Contains(got, secret) || strings.Contains(got, session) {
+		if got, n := s.gatewaySecrets().RedactValues(text); n != 1 || strings.Contains(got, secret) || strings.Contains(got, session) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}

@@ -61,18 +61,13 @@ type leftover struct {
 	text string
 }
 
-// liteVendors are LiteLLM's words for vendors, in ours, with the variable that holds the key.
-var liteVendors = map[string]struct{ name, key string }{
-	"openai": {"openai", "OPENAI_API_KEY"}, "anthropic": {"anthropic", "ANTHROPIC_API_KEY"}, "gemini": {"gemini", "GEMINI_API_KEY"},
-	"groq": {"groq", "GROQ_API_KEY"}, "mistral": {"mistral", "MISTRAL_API_KEY"}, "deepseek": {"deepseek", "DEEPSEEK_API_KEY"},
-	"together_ai": {"together", "TOGETHER_API_KEY"}, "fireworks_ai": {"fireworks", "FIREWORKS_API_KEY"}, "openrouter": {"openrouter", "OPENROUTER_API_KEY"},
-	"xai": {"xai", "XAI_API_KEY"}, "cerebras": {"cerebras", "CEREBRAS_API_KEY"}, "bedrock": {"bedrock", "AWS_BEARER_TOKEN_BEDROCK"},
-	"ollama": {"ollama", ""}, "ollama_chat": {"ollama", ""}, "hosted_vllm": {"vllm", ""}, "vllm": {"vllm", ""}, "lm_studio": {"lmstudio", ""},
-	"vertex_ai": {"vertex", "VERTEX_API_KEY"}, "vertex_ai_beta": {"vertex", "VERTEX_API_KEY"},
-	"custom_openai": {"openai-compatible", ""}, "openai_like": {"openai-compatible", ""}, "litellm_proxy": {"openai-compatible", ""},
-	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""}, "azure": {"azure", "AZURE_OPENAI_API_KEY"},
-	"cohere": {"cohere", "COHERE_API_KEY"}, "cohere_chat": {"cohere", "COHERE_API_KEY"}, "perplexity": {"perplexity", "PERPLEXITY_API_KEY"},
-	"deepinfra": {"deepinfra", "DEEPINFRA_API_KEY"}, "moonshot": {"moonshot", "MOONSHOT_API_KEY"}, "nvidia_nim": {"nvidia", "NVIDIA_API_KEY"}, "huggingface": {"huggingface", "HF_TOKEN"},
+// liteVendors maps LiteLLM's names of vendors to those of [provider.Vendors], which has the variables of their keys.
+var liteVendors = map[string]string{
+	"openai": "openai", "anthropic": "anthropic", "gemini": "gemini", "groq": "groq", "mistral": "mistral", "deepseek": "deepseek",
+	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "xai": "xai", "cerebras": "cerebras", "bedrock": "bedrock",
+	"ollama": "ollama", "ollama_chat": "ollama", "hosted_vllm": "vllm", "vllm": "vllm", "lm_studio": "lmstudio", "vertex_ai": "vertex", "vertex_ai_beta": "vertex",
+	"custom_openai": "openai-compatible", "openai_like": "openai-compatible", "litellm_proxy": "openai-compatible", "llamafile": "openai-compatible",
+	"azure": "azure", "cohere": "cohere", "cohere_chat": "cohere", "perplexity": "perplexity", "deepinfra": "deepinfra", "moonshot": "moonshot", "nvidia_nim": "nvidia", "huggingface": "huggingface",
 }
 
 // liteBare are the vendors of names without one, by what these begin with. All others are OpenAI's.
@@ -184,7 +179,7 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 	if n != nil && n.GetToken() != nil && n.GetToken().Position != nil {
 		line = n.GetToken().Position.Line
 	}
-	text, _ := new(journal.Secrets).Strip(fmt.Sprintf(format, args...))
+	text, _ := new(journal.Secrets).Redact(fmt.Sprintf(format, args...))
 	text = revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // of names that are not taken over
 	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
 		in.left = append(in.left, l)
@@ -465,25 +460,25 @@ func (in *importing) fromEnv(n ast.Node, setting, value string) {
 // id is the id of a model in our words, "" if there is none. Where its address or its key is not the vendor's own, there is a row of providers for it.
 func (in *importing) id(p *liteParams) string {
 	word, name := p.of()
-	ours, known := liteVendors[word]
-	if !known || ours.name == "" {
+	vendor := vendors()[liteVendors[word]]
+	if vendor.Name == "" {
 		in.leave(p.model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
 		return ""
 	}
-	base, ok := in.address(p, ours.name)
+	base, ok := in.address(p, vendor.Name)
 	if !ok {
 		return ""
 	}
-	row := importedRow{base: base, keyEnv: in.keyOf(p, ours.name, ours.key, base != "")}
+	row := importedRow{base: base, keyEnv: in.keyOf(p, vendor, base != "")}
 	name, region := in.bareName(p, word, name)
-	if in.place(p, &row, ours.name, name, region); row.region+row.project+row.endpoint != "" {
+	if in.place(p, &row, vendor.Name, name, region); row.region+row.project+row.endpoint != "" {
 		return in.row(row) + "/" + name
 	}
-	if base == "" && ours.name == "cohere" && p.pass == "rerank" { // its other endpoints are elsewhere
-		row.base, row.keyEnv = "https://api.cohere.com/v2", cmp.Or(row.keyEnv, ours.key)
+	if base == "" && vendor.Name == "cohere" && p.pass == "rerank" { // its other endpoints are elsewhere
+		row.base, row.keyEnv = "https://api.cohere.com/v2", cmp.Or(row.keyEnv, vendor.KeyEnv)
 	}
 	like := false // the vendor's own server, or one that speaks as it does
-	switch ours.name {
+	switch vendor.Name {
 	case "openai", "openai-compatible", "vllm", "lmstudio", "cohere":
 		row.wire = wire.Chat
 	case "ollama":
@@ -493,14 +488,14 @@ func (in *importing) id(p *liteParams) string {
 	}
 	switch {
 	case row.base == "" && row.keyEnv == "":
-		return ours.name + "/" + name
+		return vendor.Name + "/" + name
 	case row.base == "" || like:
-		row.like, row.wire = ours.name, ""
+		row.like, row.wire = vendor.Name, ""
 	case row.keyEnv == "" && !strings.Contains(row.base, "${"):
-		return addressed(ours.name, row.base) + "#" + name
+		return addressed(vendor.Name, row.base) + "#" + name
 	}
 	if row.keyEnv == "" && !strings.Contains(row.base, "${") { // like a vendor, at another address
-		return addressed(ours.name, row.base) + "#" + name
+		return addressed(vendor.Name, row.base) + "#" + name
 	}
 	return in.row(row) + "/" + name
 }
@@ -522,9 +517,9 @@ func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region 
 	case vendor == "bedrock" && region != "":
 		return strings.TrimPrefix(name, region), strings.TrimSuffix(region, "/")
 	case strings.HasPrefix(vendor, "vertex_ai"):
-		in.leave(p.model, "%s on Vertex AI is asked with a key in VERTEX_API_KEY, or Claude with a token in GOOGLE_OAUTH_ACCESS_TOKEN; LiteLLM uses a Google account", name)
+		in.leave(p.model, "%s on Vertex AI is asked with a key in %s, or Claude with a token in %s; LiteLLM uses a Google account", name, vendors()["vertex"].KeyEnv, vendors()["vertex-claude"].KeyEnv)
 	case vendor == "gemini" && p.base == nil && !strings.Contains(scalar(p.model), "/"):
-		in.leave(p.model, "%s is asked at Gemini's own API, with GEMINI_API_KEY; LiteLLM asks Vertex AI for a name without a vendor", name)
+		in.leave(p.model, "%s is asked at Gemini's own API, with %s; LiteLLM asks Vertex AI for a name without a vendor", name, vendors()["gemini"].KeyEnv)
 	}
 	return name, ""
 }
@@ -533,7 +528,8 @@ func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region 
 const liteAzureKey = "AZURE_API_KEY"
 
 // keyOf is the variable that holds the key of a model, "" if that is the vendor's own, or there is none.
-func (in *importing) keyOf(p *liteParams, vendor, own string, elsewhere bool) string {
+func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) string {
+	vendor, own := v.Name, v.KeyEnv
 	variable, isVariable := strings.CutPrefix(scalar(p.key), "os.environ/")
 	switch {
 	case p.key == nil && vendor == "azure" && elsewhere:

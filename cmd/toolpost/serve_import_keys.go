@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // keyForm is what keys of many vendors begin with, whatever comes then.
@@ -13,8 +13,7 @@ var keyForm = regexp.MustCompile(`(?i)(^|[^0-9a-z])sk-[0-9a-z_-]{12,}`)
 
 // holdsKey reports whether a text has a secret of a form that is known.
 func holdsKey(text string) bool {
-	_, found := new(journal.Secrets).Strip(text)
-	return len(found) > 0 || keyForm.MatchString(text)
+	return secret.HasForm(text) || keyForm.MatchString(text)
 }
 
 // keyInName is a word for a key in the name of a model, and what is set to it.

@@ -48,7 +48,7 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 // withoutPlace says what becomes of the project and the region of Gemini on Vertex AI, which is asked with a key: no variable is needed for them.
 func (in *importing) withoutPlace(p *liteParams) {
 	if n := p.places["vertex_project"]; n != nil {
-		in.leave(n, "vertex_project is not needed: Gemini is asked with the key in VERTEX_API_KEY, which is of one project")
+		in.leave(n, "vertex_project is not needed: Gemini is asked with the key in %s, which is of one project", vendors()["vertex"].KeyEnv)
 	}
 	if n := p.places["vertex_location"]; n != nil {
 		in.leave(n, "vertex_location is not taken over: with a key, Gemini is asked at Google's address for all regions")

@@ -83,7 +83,7 @@ func (m *mistakes) add(x mistake) {
 	}) {
 		return
 	}
-	x.Problem, _ = new(journal.Secrets).Strip(x.Problem)
+	x.Problem, _ = new(journal.Secrets).Redact(x.Problem)
 	x.Path, x.Problem = revealed(x.Path), revealed(x.Problem) // a name may be one that steers a terminal
 	m.list = append(m.list, x)
 }

@@ -151,7 +151,7 @@ func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
 	return func(n mcpbridge.Notice) {
 		t.noting.Lock()
 		defer t.noting.Unlock()
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(t.w.clean(n.String())))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(t.w.redact(n.String())))
 	}
 }
 

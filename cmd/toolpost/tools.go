@@ -163,7 +163,7 @@ func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error
 	}
 	defer servers.Close()
 	if err := servers.Connect(cmd.Context(), name); err != nil {
-		return nil, s.hide(err)
+		return nil, s.redactError(err)
 	}
 	listed, _ := servers.Definitions(name)
 	if len(listed) == 0 {
@@ -171,7 +171,7 @@ func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error
 	}
 	var out []llm.ToolDef
 	for _, d := range listed {
-		out = append(out, llm.ToolDef{Name: s.clean(d.Name), Description: s.clean(d.Description), Schema: d.Input})
+		out = append(out, llm.ToolDef{Name: s.redact(d.Name), Description: s.redact(d.Description), Schema: d.Input})
 	}
 	return out, nil
 }

@@ -97,7 +97,7 @@ func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, a
 		case invoke.Outcome:
 			out.Outcome = ev
 		case llm.Warning:
-			ev.Detail = s.clean(ev.Detail)
+			ev.Detail = s.redact(ev.Detail)
 			out.Warnings = append(out.Warnings, ev)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -63,10 +64,6 @@ type wiring struct {
 	mcpServers
 }
 
-// leastKey is the length from which a value counts as a secret. A placeholder
-// like "none", for a server that asks for no key, is shorter.
-const leastKey = 8
-
 // secrets are the keys of the environment and the credentials of declared tools,
 // whatever their form: a server or a tool that repeats one must not bring it into
 // the record, before the model or on the screen.
@@ -78,15 +75,12 @@ func (s *settings) secrets() *journal.Secrets {
 	for _, p := range s.Providers {
 		names = append(names, p.KeyEnv)
 	}
-	out := new(journal.Secrets)
+	var all []string
 	for _, name := range names {
-		for _, value := range provider.KeySecrets(strings.TrimSpace(os.Getenv(name))) {
-			if len(value) >= leastKey && !slices.Contains(out.Values, value) {
-				out.Values = append(out.Values, value)
-			}
-		}
+		all = append(all, secret.Values(provider.KeySecrets(strings.TrimSpace(os.Getenv(name))))...)
 	}
-	for _, value := range s.hidden {
+	out := new(journal.Secrets)
+	for _, value := range append(all, s.hidden...) {
 		if !slices.Contains(out.Values, value) {
 			out.Values = append(out.Values, value)
 		}

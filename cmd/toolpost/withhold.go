@@ -8,9 +8,6 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// withheld stands in the place of a key in what a model says.
-const withheld = "[stripped:value]"
-
 // withhold wraps m so that its text and thinking hold no secrets: a key that a
 // server repeats must not reach the screen. The end of a piece is held back until
 // the next one comes if it may be the beginning of a secret.
@@ -66,10 +63,10 @@ func (w *withholder) event(ev llm.Event, err error) bool {
 	}
 	switch d := ev.(type) {
 	case llm.TextDelta:
-		d.Text = w.clean([]byte(d.Text))
+		d.Text = w.redact([]byte(d.Text))
 		ev = d
 	case llm.ThinkingDelta:
-		d.Text = w.clean([]byte(d.Text))
+		d.Text = w.redact([]byte(d.Text))
 		ev = d
 	}
 	return w.pass(ev, err)
@@ -81,7 +78,7 @@ func (w *withholder) piece(text string, thinking bool) bool {
 		return false
 	}
 	w.thinking = thinking
-	clean := w.clean(append(w.held, text...))
+	clean := w.redact(append(w.held, text...))
 	n := len(clean) - w.set.Held([]byte(clean))
 	w.held = []byte(clean[n:])
 	return w.send(clean[:n])
@@ -104,9 +101,9 @@ func (w *withholder) send(text string) bool {
 	return w.pass(llm.TextDelta{Text: text}, nil)
 }
 
-// clean takes secrets out of text, and warns of the first.
-func (w *withholder) clean(text []byte) string {
-	out, n := w.set.Strip(text, withheld)
+// redact removes secrets from text, and warns of the first.
+func (w *withholder) redact(text []byte) string {
+	out, n := w.set.Redact(text)
 	if n > 0 && !w.warned {
 		w.warned = true
 		w.pass(llm.Warning{Code: llm.Stripped, Feature: "answer", Detail: "the answer held a key of this program, which was taken out"}, nil)

@@ -54,6 +54,7 @@ var layer = map[string]int{
 	"internal/compat":        0, // stores of earlier versions
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
+	"internal/formats":       2, // names of formats that people write
 	"internal/losses":        2, // what translations lose, for tests
 	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share

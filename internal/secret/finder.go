@@ -8,7 +8,7 @@ import "bytes"
 type Finder struct {
 	forms [][]byte
 	least int            // the length of the shortest form
-	skip  [1 << 12]uint8 // by two bytes: how far behind them the end of a form may be at the nearest
+	skip  [1 << 12]uint8 // by two bytes: the shortest distance from them to the end of a form
 }
 
 // pair is the place of two bytes in Finder.skip.
@@ -29,7 +29,7 @@ func NewFinder(forms ...string) *Finder {
 	if len(f.forms) == 0 {
 		return nil
 	}
-	f.least = min(f.least, 1<<8) // so that a skip fits
+	f.least = min(f.least, 1<<8) // a skip must fit into a byte
 	for i := range f.skip {
 		f.skip[i] = uint8(f.least - 1)
 	}
@@ -42,7 +42,7 @@ func NewFinder(forms ...string) *Finder {
 	return f
 }
 
-// In reports whether one of the forms stands in text.
+// In reports whether text contains one of the forms.
 func (f *Finder) In(text []byte) bool {
 	if f == nil {
 		return false

@@ -12,7 +12,7 @@ const leastWrapped = 16
 
 // plain is text as somebody reads it who undoes escapes, of addresses, HTML, JSON
 // and programs, and joins lines. at says where in the text each byte begins; it is
-// nil if nobody asked.
+// nil unless requested.
 type plain struct {
 	bytes []byte
 	at    []int
@@ -62,7 +62,7 @@ func plainOf(text []byte, place bool) plain {
 // lineEnd is what unit returns for the end of a line.
 const lineEnd rune = -1
 
-// unit returns what stands at i and how long it is there. Backslashes count as one
+// unit returns the character at i and the length of its spelling. Backslashes count as one
 // however many there are: text may be quoted more than once.
 func unit(text []byte, i int) (r rune, n int) {
 	switch b := text[i]; b {
@@ -248,8 +248,7 @@ const leastCut = 3
 // longestEscape bounds the escape of one character, in bytes.
 const longestEscape = 16
 
-// Uncut returns a text that was cut without what may be the beginning of a secret at its end, in any spelling that Strip knows a whole one
-// by. The cut may also have gone through the escape of a character.
+// Uncut returns a truncated text without a possible beginning of a secret at its end, in any spelling that Redact finds. The cut may also have gone through the escape of a character.
 func (s *Set) Uncut(text []byte) []byte {
 	if s == nil || len(s.forms) == 0 {
 		return text

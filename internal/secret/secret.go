@@ -1,5 +1,7 @@
-// Package secret finds values that must not be read by others in text, in the
-// spellings they have there, and cuts text without leaving half of one.
+// Package secret decides what counts as a secret and redacts text. A [Set] finds
+// known values in every spelling, RedactForms finds published forms of keys and
+// values of fields like password, and IsCredential judges names of variables and
+// headers. Head and Tail truncate text without leaving half a secret.
 package secret
 
 import (
@@ -12,11 +14,11 @@ import (
 	"strings"
 )
 
-// Least is the length from which on a value is taken for a secret: what stands in
-// for a key that nobody asks for, like "none", is shorter.
+// Least is the length from which on a value is taken for a secret:
+// placeholders like "none", for servers that need no key, are shorter.
 const Least = 8
 
-// leastForm bounds from below what is looked for: a shorter piece of base64 may
+// leastForm is the least length of an encoded form: a shorter piece of base64 may
 // be there by chance.
 const leastForm = 8
 
@@ -82,15 +84,17 @@ func lowerEscapes(s string) string {
 // Set is secrets to look for. The zero Set and nil have none.
 type Set struct {
 	forms [][]byte        // longest first
-	by    [256][][]byte   // those that begin with a byte
+	by    [256][][]byte   // by their first byte
 	start [1 << 10]uint64 // bits for the three bytes they begin with: nearly all text is passed over by a look at it
 }
 
 // NewSet returns the set of values; those shorter than Least are left out.
-func NewSet(values ...string) *Set {
+func NewSet(values ...string) *Set { return newSet(Least, values) }
+
+func newSet(least int, values []string) *Set {
 	s := new(Set)
 	for _, v := range values {
-		if len(v) < Least {
+		if len(v) < least {
 			continue
 		}
 		for _, f := range Forms(v) {
@@ -130,7 +134,7 @@ func (s *Set) next(text []byte, from int) (part stretch, ok bool) {
 	return stretch{}, false
 }
 
-// all returns where secrets stand in text. They may overlap.
+// all returns the places of secrets in text. They may overlap.
 func (s *Set) all(text []byte) []stretch {
 	var found []stretch
 	for from := 0; ; {
@@ -143,23 +147,57 @@ func (s *Set) all(text []byte) []stretch {
 	}
 }
 
-// Strip returns text with each secret replaced by marker, and how many there
+// Redact returns text with each secret replaced by a mark, and how many there
 // were.
-func (s *Set) Strip(text []byte, marker string) ([]byte, int) {
+func (s *Set) Redact(text []byte) ([]byte, int) {
 	if s == nil || len(s.forms) == 0 {
 		return text, 0
 	}
-	text, seen := replace(text, s.all(text), marker)
-	text, hidden := replace(text, s.hidden(text), marker)
+	text, seen := replace(text, s.all(text))
+	text, hidden := replace(text, s.hidden(text))
 	return text, seen + hidden
+}
+
+// leastInMessage is the length from which a value is redacted in an error message.
+// Messages are short, so a shorter value than Least is rarely there by chance.
+const leastInMessage = 4
+
+// Redact returns an error message, or another short text for people, without values.
+func Redact(text string, values ...string) string {
+	out, _ := newSet(leastInMessage, values).Redact([]byte(text))
+	return string(out)
+}
+
+// credentialWords are parts of names whose values are secret, in lower case.
+var credentialWords = []string{"key", "token", "secret", "pass", "pwd", "auth", "credential", "cookie", "session", "bearer", "private", "signature", "dsn"}
+
+// IsCredential reports whether the value of a variable or header of that name is a
+// secret, whatever it looks like.
+func IsCredential(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// OfHeader returns the value of a header and, if it has a scheme like Bearer, the
+// token behind it.
+func OfHeader(value string) []string {
+	if _, token, ok := strings.Cut(value, " "); ok {
+		return []string{value, token}
+	}
+	return []string{value}
+}
+
+// Values returns the values that are long enough to be secrets.
+func Values(list []string) []string {
+	return slices.DeleteFunc(list, func(v string) bool { return len(v) < Least })
 }
 
 // stretch is a part of a text.
 type stretch struct{ from, to int }
 
-// replace puts marker in the place of parts, which are in order, and returns how
+// replace puts a mark in the place of parts, which are in order, and returns how
 // often. Parts that overlap are one.
-func replace(text []byte, parts []stretch, marker string) ([]byte, int) {
+func replace(text []byte, parts []stretch) ([]byte, int) {
 	if len(parts) == 0 {
 		return text, 0
 	}
@@ -170,14 +208,14 @@ func replace(text []byte, parts []stretch, marker string) ([]byte, int) {
 			done = max(done, p.to)
 			continue
 		}
-		out = append(append(out, text[done:p.from]...), marker...)
+		out = append(append(out, text[done:p.from]...), valueMark...)
 		done = p.to
 		n++
 	}
 	return append(out, text[done:]...), n
 }
 
-// In reports whether text may hold a secret: Strip finds none where it says no.
+// In reports whether text may hold a secret: Redact finds none where it says no.
 func (s *Set) In(text []byte) bool {
 	if s == nil || len(s.forms) == 0 {
 		return false

@@ -16,7 +16,7 @@ import (
 // However a secret is spelled, and whatever stands around it, no eight
 // characters of its spelling are left.
 func TestEverySpelling(t *testing.T) {
-	const bit = "[key]"
+	const bit = "[stripped:value]"
 	for _, key := range []string{"sk-proj-Ab3_9xQ7-zz81kLmN", "p/ss+w0rd=with&all%of \"it\"", "12345678", "äöü-schlüssel", strings.Repeat("k3y", 100)} {
 		set := secret.NewSet("none", key)
 		quoted, _ := json.Marshal(key)
@@ -40,13 +40,13 @@ func TestEverySpelling(t *testing.T) {
 			}
 		}
 		for name, s := range spellings {
-			got, n := set.Strip([]byte("before "+s+" after"), bit)
+			got, n := set.Redact([]byte("before " + s + " after"))
 			if n == 0 || !strings.Contains(string(got), bit) || len(got) > len("before  after")+len(bit)+16 {
 				t.Errorf("%q as %s: %d found in %q: %q", key, name, n, s, got)
 			}
 		}
 	}
-	if got, n := secret.NewSet("none", "short").Strip([]byte("none short"), bit); n != 0 || string(got) != "none short" {
+	if got, n := secret.NewSet("none", "short").Redact([]byte("none short")); n != 0 || string(got) != "none short" {
 		t.Errorf("%s", got)
 	}
 }
@@ -72,7 +72,7 @@ func everyByte(digit, text string) string {
 // Escapes of every kind, mixed with plain characters, and lines that are wrapped
 // hide no secret.
 func TestHiddenSpellings(t *testing.T) {
-	const bit = "[key]"
+	const bit = "[stripped:value]"
 	for _, key := range []string{"sk-proj-Ab3_9xQ7-zz81kLmN", "AKIA/wJalrXUtnFEMI+K7MDENG&bPx", strings.Repeat("k3y", 100)} {
 		set := secret.NewSet(key)
 		half := len(key) / 2
@@ -97,7 +97,7 @@ func TestHiddenSpellings(t *testing.T) {
 		}
 		for name, text := range rows {
 			text = "before: " + text + " :after"
-			got, n := set.Strip([]byte(text), bit)
+			got, n := set.Redact([]byte(text))
 			if n != 1 || !set.In([]byte(text)) || !strings.HasPrefix(string(got), "before: ") || !strings.HasSuffix(strings.Replace(string(got), ", :", " :", 1), " :after") {
 				t.Errorf("%s: %d found: %q in %q", name, n, got, text)
 			}
@@ -111,29 +111,29 @@ func TestNoFalseAlarms(t *testing.T) {
 	for _, text := range []string{
 		"pass\nword", "the pass\n   word", "%zz &nope; &#; &#x; &#xzz; &#99999999999; \\u12 \\xz \\", "100% of &co", "a=\nb", "\\\\\\\\", "%", "&", "\\", "sk-proj-\nsk-proj-", `\"`, `\/`, `\'a`, `\u{`, `\u{}`, `\u{zz}`, `\U0000`, `\u`, `\U`, `\x`, `\12`, `\400`, `\u{ffffffffff}`, "&lt;", "&#xe4;", `\xe4`, "%e4",
 	} {
-		if got, n := set.Strip([]byte(text), "[key]"); n != 0 || string(got) != text {
+		if got, n := set.Redact([]byte(text)); n != 0 || string(got) != text {
 			t.Errorf("%q: %d found: %q", text, n, got)
 		}
 	}
-	if got, _ := set.Strip([]byte("x%20correct%20horse&#32;battery\u0020y pass\nword"), "[key]"); string(got) != "x%20[key]\u0020y pass\nword" {
+	if got, _ := set.Redact([]byte("x%20correct%20horse&#32;battery\u0020y pass\nword")); string(got) != "x%20[stripped:value]\u0020y pass\nword" {
 		t.Errorf("%q", got)
 	}
 }
 
-// FuzzStrip: nothing but secrets is taken out, and In says so before.
-func FuzzStrip(f *testing.F) {
+// FuzzRedact: nothing but secrets is taken out, and In says so before.
+func FuzzRedact(f *testing.F) {
 	for _, text := range []string{"%41%42CDEFGHIJKLMNOP", "&#x41;BCDEFGH\nIJKLMNOP", `\u0041BCDEFGHIJK\n\tLMNOP`, "ABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP", "=\n%", "\\"} {
 		f.Add(text)
 	}
 	set := secret.NewSet("ABCDEFGHIJKLMNOP")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, n := set.Strip([]byte(text), "")
+		got, n := set.Redact([]byte(text))
 		switch {
 		case n > 0 && !set.In([]byte(text)):
 			t.Errorf("%q holds a secret that In does not see", text)
 		case n == 0 && string(got) != text:
 			t.Errorf("%q became %q", text, got)
-		case n > 0 && len(got) > len(text)-len("ABCDEFGHIJKLMNOP"):
+		case n > 0 && len(got) > len(text)-n*len("ABCDEFGHIJKLMNOP")+n*len("[stripped:value]"):
 			t.Errorf("%q became %q", text, got)
 		}
 	})
@@ -166,5 +166,26 @@ func TestNoWordIsCut(t *testing.T) {
 	long := strings.Repeat("x", 40<<10)
 	if got := secret.Head(long, 30<<10); len(got) != 14<<10 {
 		t.Errorf("%d bytes of a long word", len(got))
+	}
+}
+
+// Messages lose values from four bytes on, in every spelling.
+func TestRedactMessage(t *testing.T) {
+	const key = "sk-proj-Ab3_9xQ7-zz81kLmN"
+	text := "wrong key " + key + ", " + url.QueryEscape(key+"/") + " or h4s%68; abc stays"
+	want := "wrong key [stripped:value], [stripped:value]%2F or [stripped:value]; abc stays"
+	if got := secret.Redact(text, key, "h4sh", "abc", ""); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestIsCredential(t *testing.T) {
+	for name, want := range map[string]bool{"X-Api-Key": true, "PGPASSWORD": true, "Authorization": true, "SENTRY_DSN": true, "Accept": false, "LANG": false} {
+		if secret.IsCredential(name) != want {
+			t.Errorf("%s: want %v", name, want)
+		}
+	}
+	if got := secret.OfHeader("Bearer abc"); len(got) != 2 || got[1] != "abc" {
+		t.Errorf("%q", got)
 	}
 }

@@ -90,7 +90,7 @@ func (q *question) take(ev llm.Event) error {
 		}
 		q.emit(ev)
 	case llm.Warning:
-		ev.Detail = child.Clip(child.PlainText(q.m.Program.clean(ev.Detail)), maxErrorText)
+		ev.Detail = child.Clip(child.PlainText(q.m.Program.redact(ev.Detail)), maxErrorText)
 		q.emit(ev)
 	case llm.CallStart:
 		ev.Name, _ = q.bridge.Original(ev.Name)
@@ -459,7 +459,7 @@ func (q *question) ended() error {
 	case <-time.After(child.Patience): // it closed its output and goes on
 	}
 	if q.run == nil && len(q.calls) > 0 {
-		q.emit(llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: q.m.Program.clean("the program ended after complete calls, which count: " + q.process.Why())})
+		q.emit(llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: q.m.Program.redact("the program ended after complete calls, which count: " + q.process.Why())})
 		return q.finish()
 	}
 	q.over = true

@@ -64,7 +64,7 @@ type question struct {
 
 // fail is an error of this question, without secrets.
 func (q *question) fail(kind llm.Kind, code, text string, args ...any) error {
-	text = q.m.Program.clean(child.PlainText(fmt.Sprintf(text, args...))) // in this order: what a terminal obeys may stand inside a secret
+	text = q.m.Program.redact(child.PlainText(fmt.Sprintf(text, args...))) // in this order: what a terminal obeys may stand inside a secret
 	return &llm.Error{Op: "agent/" + q.m.Program.Name, Kind: kind, Code: code, Err: errors.New(child.Clip(text, maxErrorText))}
 }
 

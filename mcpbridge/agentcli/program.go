@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -177,20 +177,10 @@ func (p Program) secrets() []string {
 	return secrets
 }
 
-// clean takes secrets out of text from the program.
-func (p Program) clean(text string) string {
-	secrets := p.secrets()
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, s := range secrets {
-		if len(s) >= leastSecret {
-			text = strings.ReplaceAll(text, s, "…")
-		}
-	}
-	return text
+// redact removes secrets from text of the program.
+func (p Program) redact(text string) string {
+	return secret.Redact(text, secret.Values(p.secrets())...)
 }
-
-// leastSecret is the length from which a value of a variable counts as a secret.
-const leastSecret = 8
 
 // Open returns the model of a program by the rest of its id: the name of the program,
 // and after a slash the name of the model that the program is to ask, if it is not to be

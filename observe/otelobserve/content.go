@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
-// clean returns text without secrets.
-func (o *observer) clean(text string) string {
-	out, _ := o.Secrets.Strip(text)
+// redact returns text without secrets.
+func (o *observer) redact(text string) string {
+	out, _ := o.Secrets.Redact(text)
 	return out
 }
 
@@ -45,7 +45,7 @@ func (o *observer) content(s *observe.ModelCall) []attribute.KeyValue {
 		}
 		a.json("gen_ai.input.messages", in)
 		if r.System != "" {
-			a.json("gen_ai.system_instructions", []part{{Type: "text", Content: o.clean(r.System)}})
+			a.json("gen_ai.system_instructions", []part{{Type: "text", Content: o.redact(r.System)}})
 		}
 	}
 	if len(s.Message.Parts) > 0 {
@@ -65,13 +65,13 @@ func (o *observer) parts(list []llm.Part) []part {
 	for _, p := range list {
 		switch p := p.(type) {
 		case llm.Text:
-			out = append(out, part{Type: "text", Content: o.clean(p.Text)})
+			out = append(out, part{Type: "text", Content: o.redact(p.Text)})
 		case llm.Thinking:
-			out = append(out, part{Type: "reasoning", Content: o.clean(p.Text)})
+			out = append(out, part{Type: "reasoning", Content: o.redact(p.Text)})
 		case llm.Call:
 			out = append(out, part{Type: "tool_call", ID: p.ID, Name: p.Name, Args: o.arguments(p.Args)})
 		case llm.Result:
-			out = append(out, part{Type: "tool_call_response", ID: p.CallID, Response: o.clean(p.Text())})
+			out = append(out, part{Type: "tool_call_response", ID: p.CallID, Response: o.redact(p.Text())})
 		case llm.Media:
 			out = append(out, part{Type: "blob", MIME: p.MIME})
 		}
@@ -82,7 +82,7 @@ func (o *observer) parts(list []llm.Part) []part {
 // arguments returns those of a call without secrets: as JSON if that is what is
 // left, else as a string.
 func (o *observer) arguments(args json.RawMessage) json.RawMessage {
-	text := o.clean(string(args))
+	text := o.redact(string(args))
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}

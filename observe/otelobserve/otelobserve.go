@@ -113,7 +113,7 @@ func (o *observer) failed(span trace.Span, s observe.Step) {
 	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
 	text := kind
 	if o.Content {
-		text = o.clean(err.Error())
+		text = o.redact(err.Error())
 	}
 	span.SetStatus(codes.Error, text)
 }
@@ -215,7 +215,7 @@ func (o *observer) toolCall(s *observe.ToolCall) []attribute.KeyValue {
 	}
 	a.usage(s.Usage)
 	if o.Content {
-		a = pairs.Content(a, attribute.String, "gen_ai.tool.call.arguments", o.clean(string(s.Args)), "gen_ai.tool.call.result", o.clean(s.Result.Text()), "toolpost.call.reason", o.clean(s.Reason))
+		a = pairs.Content(a, attribute.String, "gen_ai.tool.call.arguments", o.redact(string(s.Args)), "gen_ai.tool.call.result", o.redact(s.Result.Text()), "toolpost.call.reason", o.redact(s.Reason))
 	}
 	return a
 }

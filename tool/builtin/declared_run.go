@@ -176,14 +176,6 @@ var endpoints = outbound.New(outbound.Rules{Redirect: func(next *url.URL, via []
 	return nil
 }})
 
-// credentials are words in the names of headers and variables that hold them.
-var credentials = []string{"auth", "cookie", "credential", "key", "pass", "secret", "session", "token"}
-
-func isCredential(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(name, word) })
-}
-
 // Secrets returns the values that only the server should read: those of variables
 // in headers, and what stands in headers whose name says so.
 func (e *Endpoint) Secrets() []string {
@@ -193,14 +185,12 @@ func (e *Endpoint) Secrets() []string {
 			out = append(out, os.Getenv(v))
 			return ""
 		})
-		if isCredential(name) && !strings.Contains(value, "$") {
-			if _, token, ok := strings.Cut(value, " "); ok { // Bearer TOKEN
-				value = token
-			}
-			out = append(out, value)
+		if secret.IsCredential(name) && !strings.Contains(value, "$") {
+			parts := secret.OfHeader(value)
+			out = append(out, parts[len(parts)-1])
 		}
 	}
-	return slices.DeleteFunc(out, func(v string) bool { return len(v) < secret.Least })
+	return secret.Values(out)
 }
 
 // Secrets returns the values that nobody but the tool's server or program should
@@ -212,11 +202,11 @@ func (d Declared) Secrets() []string {
 		out = d.HTTP.Secrets()
 	}
 	for _, name := range d.Env {
-		if v := os.Getenv(name); isCredential(name) && len(v) >= secret.Least {
-			out = append(out, v)
+		if secret.IsCredential(name) {
+			out = append(out, os.Getenv(name))
 		}
 	}
-	return out
+	return secret.Values(out)
 }
 
 // call asks the server.

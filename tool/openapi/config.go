@@ -124,7 +124,7 @@ func (c Config) Secrets() []string {
 			return ""
 		})
 	}
-	return slices.DeleteFunc(out, func(v string) bool { return len(v) < secret.Least })
+	return secret.Values(out)
 }
 
 // chosen reports whether an operation is to become a tool.

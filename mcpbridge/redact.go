@@ -6,21 +6,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// strip takes the secrets of Options out of text.
-func (s *Servers) strip(text string) string {
-	out, _ := s.options.Secrets.StripValues(text)
+// redact removes the secrets of Options from text.
+func (s *Servers) redact(text string) string {
+	out, _ := s.options.Secrets.RedactValues(text)
 	return out
 }
 
-// hide takes our secrets out of what a server says of a tool. It reports whether the
+// redactTool removes our secrets from the definition of a tool. It reports whether the
 // tool can be used then: a name or a schema that holds one cannot be mended.
-func (s *Servers) hide(d ServerTool) (ServerTool, bool) {
+func (s *Servers) redactTool(d ServerTool) (ServerTool, bool) {
 	for _, text := range []string{d.Name, string(d.Input), string(d.Output)} {
-		if s.strip(text) != text {
+		if s.redact(text) != text {
 			return d, false
 		}
 	}
-	d.Title, d.Description = s.strip(d.Title), s.strip(d.Description)
+	d.Title, d.Description = s.redact(d.Title), s.redact(d.Description)
 	return d, true
 }
 
@@ -34,7 +34,7 @@ func (l *link) readList(ctx context.Context, session *mcp.ClientSession) (*listi
 	var defs []ServerTool
 	left := list.left
 	for _, d := range list.defs {
-		clean, ok := l.host.hide(d)
+		clean, ok := l.host.redactTool(d)
 		if !ok {
 			left = append(left, Notice{Server: l.Name, Tool: d.Name, Text: "is left out: its definition holds a secret of yours"})
 			continue
