@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 )
 

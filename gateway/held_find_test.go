@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 )
 
 // Who deletes an answer by its id deletes what is kept of it for requests that come again, too. The client has the id before the answer ends,

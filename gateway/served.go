@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"

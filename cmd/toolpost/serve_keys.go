@@ -17,7 +17,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 )
 
 // keysConfig is who may use a gateway, in the configuration.

@@ -20,7 +20,6 @@ var shared = map[string]string{
 	"Error":      "what goes wrong between packages: with a model, and with a tool",
 	"Fault":      "what a check found wrong: with an entry, and with a value",
 	"Format":     "the shape of bytes: of a vendor's API, and of an export",
-	"Hash":       "a hash: of an entry of the record, and of what something is found by",
 	"Head":       "what stands first: of a stream, of a message in a dialect, and the latest entry of a run",
 	"Kind":       "what sort of entry, and what sort of error",
 	"Loss":       "what a conversion could not keep: of a schema, and of an operation",

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )

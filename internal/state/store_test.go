@@ -15,8 +15,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/pgtest"
+	"github.com/toolpost/toolpost/internal/state"
 )
 
 // clock is a time that tests set.

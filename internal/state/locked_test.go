@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/state"
 )
 
 // TestLockedFile: a file of SQLite that another program has locked is waited for about two seconds, not longer, and what is asked

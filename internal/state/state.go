@@ -1,0 +1,137 @@
+// Package state keeps what a gateway remembers between requests: in memory, in SQLite, or in a
+// PostgreSQL that several gateways share. It knows no HTTP and no format. What is kept belongs to
+// an owner, is found by a hash, has an end, and is bounded in number and size.
+package state
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+)
+
+// Kind is what an entry is.
+type Kind string
+
+// The kinds.
+const (
+	// Signature is what an upstream signed, for a client that cannot carry it.
+	Signature Kind = "signature"
+	// Turn is what the gateway ran for an answer that ended with calls of the client.
+	Turn Kind = "turn"
+	// Answer is an answer that clients may go on from by its id.
+	Answer Kind = "answer"
+	// Item is an item of such an answer, which clients may name by its own id.
+	Item Kind = "item"
+	// Request is a request that must not be run again: it is open, or was answered.
+	Request Kind = "request"
+	// Waiting is a call that waits for a person, or was decided after it waited.
+	Waiting Kind = "waiting"
+)
+
+// Hash is what an entry is found by.
+type Hash [sha256.Size]byte
+
+// HashOf hashes parts of a key. Where one ends and the next begins counts.
+func HashOf(parts ...[]byte) Hash {
+	h := sha256.New()
+	for _, p := range parts {
+		n := len(p)
+		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		h.Write(p)
+	}
+	return Hash(h.Sum(nil))
+}
+
+// Place is where an entry is. No owner finds what is another's.
+type Place struct {
+	Kind  Kind
+	Owner string
+	Hash  Hash
+}
+
+// Kept is something that is kept in a store.
+type Kept struct {
+	Place
+	// Item tells entries of the same key apart; most keys have one, without a name.
+	Item  string
+	Value []byte
+	Until time.Time // when it ends
+	// Hold keeps it until then: it is not dropped to make room.
+	Hold bool
+}
+
+// Why nothing is kept. Other errors of a store mean that it does not work.
+var (
+	// ErrTooLarge says that a value is larger than its kind may be.
+	ErrTooLarge = errors.New("state: it is too large to be kept")
+	// ErrFull says that the owner has too many entries that must not be dropped.
+	ErrFull = errors.New("state: too many of the kind are open")
+)
+
+// Store keeps entries. All methods are safe for concurrent use.
+type Store interface {
+	// Get returns the values of keys that are there, of each key the newest first.
+	Get(ctx context.Context, kind Kind, owner string, hashes ...Hash) (map[Hash][][]byte, error)
+	// Put keeps entries, in place of those of the same key and item, and drops the oldest ones
+	// that are too many.
+	Put(ctx context.Context, entries ...Kept) error
+	// Claim keeps an entry unless there is one of the same key whose value is not mine, and returns
+	// the value that is there then. Of several who claim a key at once, one keeps it. Who has
+	// nothing there yet says nil.
+	Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error)
+	// Delete drops what is under a key, if it is mine; nil means whatever it is. It reports whether
+	// something was there.
+	Delete(ctx context.Context, k Place, mine []byte) (bool, error)
+	// Held returns entries of a kind that are not dropped to make room, of all owners, the oldest
+	// first, and no more than most.
+	Held(ctx context.Context, kind Kind, most int) ([]Kept, error)
+	// Sweep drops what has ended and what is too much.
+	Sweep(ctx context.Context) error
+}
+
+// limit bounds the entries of a kind.
+type limit struct {
+	entries int // in all
+	size    int // bytes, in all
+	owner   int // bytes of one owner
+	value   int // bytes of one entry
+	alike   int // entries of one key
+	held    int // entries of one owner that are not dropped
+	// counted: a database counts those before each claim, because there are few of them. Others are counted with each sweep.
+	counted bool
+}
+
+// limits are those of a store in memory. A database has room for more.
+var limits = map[Kind]limit{
+	Signature: {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 4 << 20, alike: 8},
+	Turn:      {entries: 20_000, size: 128 << 20, owner: 32 << 20, value: 8 << 20, alike: 8},
+	Answer:    {entries: 5_000, size: 128 << 20, owner: 64 << 20, value: 16 << 20, alike: 1},
+	Item:      {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 16 << 20, alike: 1},
+	Request:   {entries: 20_000, size: 64 << 20, owner: 32 << 20, value: 2 << 20, alike: 1, held: 20_000},
+	Waiting:   {entries: 20_000, size: 64 << 20, owner: 16 << 20, value: 1 << 20, alike: 1, held: 200, counted: true},
+}
+
+// room is how much more a database may keep than memory.
+var room = 16 // tests give it less
+
+// overhead is what an entry takes beside its value.
+const overhead = 256
+
+func (e *Kept) size() int { return len(e.Value) + len(e.Owner) + len(e.Item) + overhead }
+
+// check says why an entry cannot be kept.
+func (e *Kept) check() error {
+	if len(e.Value) > limits[e.Kind].value {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// now is the time by a clock; nil is that of the machine.
+func now(clock func() time.Time) time.Time {
+	if clock == nil {
+		return time.Now()
+	}
+	return clock()
+}
