@@ -114,7 +114,7 @@ func (x *exchange) passedBy(id string, err error, next string) {
 // failed counts an upstream that did not answer, under the route that was asked for, as the request is.
 func (x *exchange) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, errGone) {
-		x.meters.failures.add(1, x.tally.route, x.tally.upstream, llm.KindOf(err).String())
+		x.meters.Failures.Add(1, x.tally.route, x.tally.upstream, llm.KindOf(err).String())
 	}
 }
 
@@ -358,7 +358,7 @@ func (a *asking) pass(ev llm.Event) error {
 		return nil
 	}
 	a.x.invalid++
-	a.x.meters.invalid.add(1, a.x.tally.route, "schema")
+	a.x.meters.Invalid.Add(1, a.x.tally.route, "schema")
 	return a.each(*fault)
 }
 

@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"fmt"
 	"mime"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -21,9 +21,9 @@ const (
 // bodyLog collects what a request asks and is answered, for the log.
 type bodyLog struct {
 	asked  access.KeptBody
-	stream llm.Builder // of an answer in pieces
-	pieces int         // bytes of them; 0 if there are none
-	whole  seenBody    // of an answer in one piece
+	stream llm.Builder      // of an answer in pieces
+	pieces int              // bytes of them; 0 if there are none
+	whole  clientio.Capture // what was sent
 }
 
 // logs has the bodies of a request kept, if its route says so and there is a log.
@@ -32,11 +32,11 @@ func (x *exchange) logs(r *route, body []byte) {
 		return
 	}
 	x.bodies = &bodyLog{asked: x.keptBody(x.r.Header.Get("Content-Type"), body)}
-	x.bodies.whole.most = mostSeen
+	x.bodies.whole.Limit = mostSeen
 	if x.streamed {
-		x.bodies.whole.most = mostRefusal
+		x.bodies.whole.Limit = mostRefusal
 	}
-	x.outlet.seen = &x.bodies.whole
+	x.outlet.Log = &x.bodies.whole
 }
 
 // add takes an event of an answer in pieces. They are kept as the answer that they make together: half of a secret may stand in each.
@@ -69,21 +69,22 @@ func (x *exchange) keptAnswer() access.KeptBody {
 	l := x.bodies
 	mediaType := x.w.Header().Get("Content-Type")
 	if l.pieces == 0 {
-		if l.whole.size > l.whole.most {
-			return access.KeptBody{Type: mediaType, Size: l.whole.size, Note: "it is not kept: it is too long to be looked at for secrets"}
+		sent, ok := l.whole.Bytes()
+		if !ok {
+			return access.KeptBody{Type: mediaType, Size: l.whole.Size, Note: "it is not kept: it is too long to be looked at for secrets"}
 		}
-		body := x.keptBody(mediaType, l.whole.text.Bytes())
-		if body.Size = l.whole.size; body.Text == "" && x.spent.cached {
+		body := x.keptBody(mediaType, sent)
+		if body.Size = l.whole.Size; body.Text == "" && x.spent.cached {
 			body.Note = "it is not kept: it was given before, in pieces, to a request that has it"
 		}
 		return body
 	}
 	text, _, err := x.Codec.EncodeResponse(l.stream.Response())
 	if err != nil {
-		return access.KeptBody{Type: mediaType, Size: l.whole.size, Note: "it is not kept: it makes no whole answer"}
+		return access.KeptBody{Type: mediaType, Size: l.whole.Size, Note: "it is not kept: it makes no whole answer"}
 	}
 	body := x.keptBody(mediaType, text)
-	body.Size = l.whole.size
+	body.Size = l.whole.Size
 	body.Note = noted("it was sent in pieces, and is shown as one", body.Note)
 	if l.pieces > mostSeen {
 		body.Note = noted(body.Note, "its end is missing")
@@ -174,22 +175,3 @@ var base64Letters = func() (set [256]bool) {
 	}
 	return set
 }()
-
-// seenBody is what was sent, up to a bound.
-type seenBody struct {
-	text bytes.Buffer
-	size int64
-	most int64 // a longer one has no text
-}
-
-// add takes a piece.
-func (s *seenBody) add(b []byte) {
-	if s == nil {
-		return
-	}
-	if s.size += int64(len(b)); s.size <= s.most {
-		s.text.Write(b)
-	} else {
-		s.text = bytes.Buffer{}
-	}
-}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"container/list"
 	"crypto/sha256"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -108,7 +108,7 @@ func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) (bool, err
 	}
 	if !x.cacheable(r, req) {
 		x.w.Header().Set(CacheHeader, "off")
-		x.meters.cached.add(1, r.Model, "off")
+		x.meters.Cached.Add(1, r.Model, "off")
 		return false, nil
 	}
 	x.cacheKey = x.keyOf(r, body)
@@ -119,8 +119,8 @@ func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) (bool, err
 	}
 	if found == nil {
 		x.w.Header().Set(CacheHeader, "miss")
-		x.meters.cached.add(1, r.Model, "miss")
-		x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxCached
+		x.meters.Cached.Add(1, r.Model, "miss")
+		x.outlet.Copy = &clientio.Capture{Limit: maxCached}
 		return false, nil
 	}
 	x.asks(found.upstream)
@@ -129,7 +129,7 @@ func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) (bool, err
 		return false, err
 	}
 	defer settle(nil)
-	x.meters.cached.add(1, r.Model, "hit")
+	x.meters.Cached.Add(1, r.Model, "hit")
 	header := x.w.Header()
 	for name, values := range found.header {
 		header[name] = slices.Clone(values)
@@ -197,13 +197,14 @@ func (x *exchange) keyOf(r *route, body []byte) cacheKey {
 
 // remember keeps an answer that ended well.
 func (x *exchange) remember(err error) {
-	if err != nil || x.cacheFor == 0 || x.outlet.copy == nil || x.outlet.status != http.StatusOK || x.invalid > 0 {
+	body, kept := x.outlet.Copy.Bytes()
+	if err != nil || x.cacheFor == 0 || !kept || x.outlet.Status != http.StatusOK || x.invalid > 0 {
 		return
 	}
 	if f := x.tally.finish; f != llm.Stop && f != llm.ToolCalls {
 		return
 	}
-	x.lasting.cache.put(&cached{key: x.cacheKey, until: time.Now().Add(x.cacheFor), header: x.keptHeader(), body: x.outlet.copy.Bytes(), upstream: x.upstream})
+	x.lasting.cache.put(&cached{key: x.cacheKey, until: time.Now().Add(x.cacheFor), header: x.keptHeader(), body: body, upstream: x.upstream})
 }
 
 // keptHeader is what of the header belongs to an answer that is given again.

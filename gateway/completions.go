@@ -117,14 +117,15 @@ func (x *exchange) countWritten(status int, s *writtenStream) {
 		return
 	}
 	var said []byte
+	body, whole := x.outlet.Copy.Bytes()
 	switch {
 	case s != nil:
 		s.end()
 		said, x.spent.text = s.usage, s.text
-	case x.outlet.copy == nil: // it is too long to be read
+	case !whole: // it is too long to be read
 		x.spent.text = maxUsage
-	case js.Valid(x.outlet.copy.Bytes()):
-		said = js.Trim(x.outlet.copy.Bytes())
+	case js.Valid(body):
+		said = js.Trim(body)
 		x.spent.text = writtenIn(said)
 	}
 	x.usage.Input, x.usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -74,7 +75,7 @@ type exchange struct {
 	usage    llm.Usage
 	start    time.Time
 	step     *observe.Request // nil if nobody observes
-	outlet   outlet
+	outlet   clientio.Writer
 	tally    tally
 	cacheKey cacheKey
 	cacheFor time.Duration               // how long the answer may be given again
@@ -92,7 +93,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 		x.Action = vendorapi.Nothing
 	}
 	x.trace()
-	x.outlet.writeTo(w, r, g.settings.WriteTime)
+	x.outlet.Reset(w, r, g.settings.WriteTime)
 	x.w = &x.outlet
 	w.Header().Set(RequestHeader, x.id)
 	return x
@@ -120,7 +121,7 @@ func (x *exchange) observed(err error) {
 		return
 	}
 	x.step.Route, x.step.Model = x.tally.route, x.name
-	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.status, x.used()
+	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.Status, x.used()
 	if x.rights != nil {
 		x.step.Team = x.rights.Key.Team
 	}
@@ -444,15 +445,11 @@ const (
 
 // body reads the request.
 func (x *exchange) body() ([]byte, error) {
-	c := http.NewResponseController(x.w)
-	_ = c.SetReadDeadline(time.Now().Add(x.settings.BodyTime)) // a server without deadlines has its own bounds
-	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
+	body, err := clientio.ReadWithin(x.settings.BodyTime, x.w, x.r, func() ([]byte, error) { return vendorapi.Body(x.w, x.r, x.settings.MaxBody) })
 	x.tally.read = time.Now()
-	if err != nil { // nobody waits for the rest of the body
-		hangUp(x.w, x.r)
+	if err != nil {
 		return nil, err
 	}
-	_ = c.SetReadDeadline(time.Time{})
 	return body, nil
 }
 

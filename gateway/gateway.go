@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/journal"
@@ -80,7 +82,7 @@ type Gateway struct {
 type lasting struct {
 	memory   state.Memory // what is remembered, if nobody says where
 	checks   validators
-	meters   *meters
+	meters   *metrics.Set
 	cache    cache
 	inFlight atomic.Int64 // requests
 	streams  atomic.Int64 // that are open
@@ -116,7 +118,7 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{settings: c, since: time.Now().UTC().Truncate(time.Second), lasting: &lasting{meters: newMeters()}}
+	g := &Gateway{settings: c, since: time.Now().UTC().Truncate(time.Second), lasting: &lasting{meters: metrics.New()}}
 	if err := g.addRoutes(c.Routes); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -140,7 +142,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.leave()
 	w = x.w
 	if err := x.identify(); err != nil {
-		readOff(x.w, x.r)
+		clientio.DiscardBody(x.w, x.r)
 		x.fail(err)
 		x.end(err)
 		x.measure()

@@ -1,12 +1,9 @@
 package gateway
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -14,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -54,16 +53,16 @@ func (l *Live) Replace(c Setup) error {
 	before := l.now.Load()
 	g, err := build(c, before)
 	if err != nil {
-		before.meters.reloads.add(1, "refused")
+		before.meters.Reloads.Add(1, "refused")
 		return err
 	}
 	l.use(g)
-	g.meters.reloads.add(1, "done")
+	g.meters.Reloads.Add(1, "done")
 	return nil
 }
 
 // Refused counts a configuration that could not even be read.
-func (l *Live) Refused() { l.now.Load().meters.reloads.add(1, "refused") }
+func (l *Live) Refused() { l.now.Load().meters.Reloads.Add(1, "refused") }
 
 func (l *Live) use(g *Gateway) {
 	l.mu.Lock()
@@ -189,7 +188,7 @@ func (l *Live) Health() http.Handler {
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	readWithin(w, opsTime)
+	clientio.LimitReading(w, opsTime)
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintln(w, text) // whoever asked may be gone
 }
@@ -199,34 +198,21 @@ func say(w http.ResponseWriter, status int, text string) {
 func (l *Live) Metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		readWithin(w, opsTime)
-		_, _ = w.Write(l.now.Load().metrics()) // whoever asked may be gone
+		clientio.LimitReading(w, opsTime)
+		g := l.now.Load()
+		_, _ = w.Write(g.meters.Text(append(g.gauges(), metrics.Process()...))) // the client may be gone
 	})
 }
 
 // opsTime is how long whoever asks for metrics or health may take to read them.
 const opsTime = 30 * time.Second
 
-// metrics are written before they are sent: what counts is locked meanwhile, and a client may read as slowly as it likes.
-func (g *Gateway) metrics() []byte {
-	var text bytes.Buffer
-	out := bufio.NewWriter(&text)
-	for _, m := range g.meters.all() {
-		m.write(out)
-	}
-	for _, now := range append(g.gauges(), processGauges()...) {
-		now.write(out)
-	}
-	_ = out.Flush()
-	return text.Bytes()
-}
-
 // gauges are what can be said of this moment.
-func (g *Gateway) gauges() []gauge {
-	breakers, busy, healthy := map[marks]float64{}, map[marks]float64{}, map[marks]float64{}
+func (g *Gateway) gauges() []metrics.Gauge {
+	breakers, busy, healthy := map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}
 	for _, r := range g.routes {
 		for _, u := range r.upstreams {
-			of := marks{r.Model, u.Model}
+			of := metrics.Labels{r.Model, u.Model}
 			breakers[of] = float64(u.breaker.State(time.Now, limits))
 			busy[of] = float64(u.busy.Load())
 			if u.Health > 0 {
@@ -242,14 +228,14 @@ func (g *Gateway) gauges() []gauge {
 		unwritten = g.settings.Access.Late()
 	}
 	pair := []string{"route", "upstream"}
-	return []gauge{
-		{"toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers},
-		{"toolpost_upstream_busy", "Requests that an upstream is answering.", pair, busy},
-		{"toolpost_upstream_healthy", "Whether an upstream answered when it was last asked how it is.", pair, healthy},
-		{"toolpost_requests_in_flight", "Requests that are being answered.", nil, single(float64(g.inFlight.Load()))},
-		{"toolpost_open_streams", "Streams that are open.", nil, single(float64(g.streams.Load()))},
-		{"toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, single(flag(g.draining.Load()))},
-		{"toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, single(float64(unwritten))},
+	return []metrics.Gauge{
+		metrics.NewGauge("toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers),
+		metrics.NewGauge("toolpost_upstream_busy", "Requests that an upstream is answering.", pair, busy),
+		metrics.NewGauge("toolpost_upstream_healthy", "Whether an upstream answered when it was last asked how it is.", pair, healthy),
+		metrics.NewGauge("toolpost_requests_in_flight", "Requests that are being answered.", nil, metrics.Single(float64(g.inFlight.Load()))),
+		metrics.NewGauge("toolpost_open_streams", "Streams that are open.", nil, metrics.Single(float64(g.streams.Load()))),
+		metrics.NewGauge("toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, metrics.Single(flag(g.draining.Load()))),
+		metrics.NewGauge("toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, metrics.Single(float64(unwritten))),
 	}
 }
 
@@ -315,43 +301,17 @@ func (g *Gateway) admit() (reason string, err error) {
 	return reason, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: err}
 }
 
-// What is read of a request that is refused, and for how long.
-const (
-	refusedBody = 1 << 20
-	refusedTime = time.Second
-)
-
 // refuse answers a request that was not let in. Its body is read first: clients of HTTP/2 that are still sending, and see
 // their stream or connection end, lose the answer.
 func (x *exchange) refuse(reason string, err error) {
-	x.meters.refused.add(1, reason)
-	readOff(x.w, x.r)
+	x.meters.Refused.Add(1, reason)
+	clientio.DiscardBody(x.w, x.r)
 	if x.draining.Load() {
-		hangUp(x.w, x.r)
+		clientio.CloseAfter(x.w, x.r)
 	}
 	x.fail(err)
 	x.end(err)
 	x.measure()
-}
-
-// readOff reads the body of a request that is refused whatever it says. One that is too long, or takes too long, ends the
-// connection: its deadline stays, so package http does not wait for the rest either.
-func readOff(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Expect") != "" { // the client waits to be told that it may send the body
-		hangUp(w, r)
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
-	if n, err := io.CopyN(io.Discard, r.Body, refusedBody); n == refusedBody || err != io.EOF {
-		hangUp(w, r)
-	}
-}
-
-// hangUp ends the connection after the answer. One of HTTP/2 is shared with other answers, and ends with the server.
-func hangUp(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor < 2 {
-		w.Header().Set("Connection", "close")
-	}
 }
 
 func (g *Gateway) leave() { g.inFlight.Add(-1) }
@@ -360,7 +320,7 @@ func (g *Gateway) leave() { g.inFlight.Add(-1) }
 func (x *exchange) occupy(r *route) (leave func(), err error) {
 	if n := r.inFlight.Add(1); r.MaxRequests > 0 && n > int64(r.MaxRequests) {
 		r.inFlight.Add(-1)
-		x.meters.refused.add(1, "route_busy")
+		x.meters.Refused.Add(1, "route_busy")
 		return nil, &llm.Error{
 			Op: "gateway", Kind: llm.RateLimited, Status: http.StatusTooManyRequests, RetryAfter: retryAfter,
 			Err: fmt.Errorf("%d requests to %s are being answered already", r.MaxRequests, r.Model),

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -218,7 +218,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
-		x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+		x.meters.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
 		return outside(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
@@ -400,12 +400,12 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 	x.mu.Lock()
 	x.begun = true
 	x.mu.Unlock()
-	x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+	x.meters.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
 	var text *writtenStream // nil if the answer is a document
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == allTokens && kind == eventStream {
 		text = new(writtenStream)
 	} else {
-		x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxUsage
+		x.outlet.Copy = &clientio.Capture{Limit: maxUsage}
 	}
 	if resp.StatusCode/100 != 2 {
 		x.tally.sent.Store(turnedDown) // what is refused costs nothing
@@ -480,8 +480,8 @@ func firstNumber(v []byte, places [][]string) int {
 // another way has no price here, unless the answer says tokens.
 func (x *exchange) countPassed(e *endpoint, status, sent int) {
 	x.spent.finished = status/100 == 2
-	if x.outlet.copy != nil && js.Valid(x.outlet.copy.Bytes()) {
-		body := js.Trim(x.outlet.copy.Bytes())
+	if body, whole := x.outlet.Copy.Bytes(); whole && js.Valid(body) {
+		body = js.Trim(body)
 		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
 	}
 	if x.rights == nil {

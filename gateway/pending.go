@@ -216,7 +216,7 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 // waits notes that a call waits for a person, and tells model and client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
-	s.x.meters.served.add(1, s.to.route.Model, "waiting")
+	s.x.meters.HostedCalls.Add(1, s.to.route.Model, "waiting")
 	attrs := []slog.Attr{slog.String("id", s.x.id), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.route.Model),
 		slog.String("approval", waitingID(&pendingCall{Run: s.x.id, Call: c})), slog.Time("until", q.Until)}
 	s.x.settings.Log.LogAttrs(s.x.ctx(), slog.LevelWarn, "a call waits for a person", append(attrs, s.x.whose()...)...)

@@ -42,7 +42,7 @@ func (x *exchange) askUntilFit(ways []way, req *llm.Request, each func(llm.Event
 			return err
 		}
 		x.invalid += len(r.faults)
-		x.meters.invalid.add(float64(len(r.faults)), x.tally.route, "schema")
+		x.meters.Invalid.Add(float64(len(r.faults)), x.tally.route, "schema")
 		x.usage = r.usage
 		if try == reaskings || r.finish.Reason == llm.Length {
 			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}

@@ -128,7 +128,7 @@ func (x *exchange) refused(err error) error {
 		x.settings.Log.Error("keys and limits cannot be checked", "id", x.id, "error", err.Error())
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
 	}
-	x.meters.refused.add(1, string(r.Ground))
+	x.meters.Refused.Add(1, string(r.Ground))
 	x.spent.refused = true
 	as, own := mannersOf(x.Codec.ErrorsOf()).grounds[r.Ground]
 	if !own {

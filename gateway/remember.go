@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -19,7 +20,7 @@ const storeTime = 2 * time.Second
 // logged; whoever asked it goes on without, and says so.
 type remembering struct {
 	store  state.Store
-	meters *meters
+	meters *metrics.Set
 	log    *slog.Logger
 }
 
@@ -35,7 +36,7 @@ func (r *remembering) did(op string, kind state.Kind, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTooLarge) {
 		return err
 	}
-	r.meters.state.add(1, string(kind), op)
+	r.meters.State.Add(1, string(kind), op)
 	r.log.Error("what is remembered between requests cannot be kept or found", "kind", string(kind), "op", op, "error", err.Error())
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -110,8 +111,8 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 		x.warn(forgotten(state.Request))
 		return false, nil
 	case found == nil:
-		if p.named && x.outlet.copy == nil {
-			x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxCached
+		if p.named && x.outlet.Copy == nil {
+			x.outlet.Copy = &clientio.Capture{Limit: maxCached}
 		}
 		return false, nil
 	case found.Header == nil:
@@ -402,10 +403,11 @@ func (x *exchange) settled(err error) {
 
 // keepAnswer keeps the answer to a request, and reports whether there is one to be kept.
 func (x *exchange) keepAnswer(p *repeat) bool {
-	if x.outlet.copy == nil || x.outlet.status != http.StatusOK {
+	body, whole := x.outlet.Copy.Bytes()
+	if !whole || x.outlet.Status != http.StatusOK {
 		return false
 	}
-	answer := &known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes(), Upstream: x.upstream}
+	answer := &known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: body, Upstream: x.upstream}
 	value, err := json.Marshal(answer)
 	if err != nil || len(value) > 2*maxCached {
 		return false

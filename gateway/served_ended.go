@@ -23,7 +23,7 @@ var endings = map[journal.Status]struct {
 
 // ended counts a call that is over. What did not go well is in the log, and the client is told.
 func (s *serving) ended(c llm.Call, r *journal.Receipt, run string) {
-	s.x.meters.served.add(1, s.to.route.Model, string(r.Status))
+	s.x.meters.HostedCalls.Add(1, s.to.route.Model, string(r.Status))
 	e, bad := endings[r.Status]
 	if !bad {
 		return

@@ -125,7 +125,7 @@ func (x *exchange) spend(u llm.Usage) {
 // estimates books what was estimated.
 func (x *exchange) estimates(why string, u llm.Usage) {
 	x.spent.estimated = true
-	x.meters.estimated.add(1, x.tally.route, why)
+	x.meters.Estimated.Add(1, x.tally.route, why)
 	x.book(u)
 	x.spent.share().Estimated = true
 }

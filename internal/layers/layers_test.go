@@ -82,6 +82,10 @@ var inner = map[string]int{
 	"wire/internal/chat":     5, // formats; those of row 6 use the words of one of row 5
 	"wire/internal/messages": 5, "wire/internal/gemini": 5,
 	"wire/internal/responses": 6, "wire/internal/ollama": 6, "wire/internal/converse": 6,
+
+	"gateway/internal/metrics":  0, // what is counted, and its text format
+	"gateway/internal/clientio": 0, // reading and writing within time limits
+	"gateway/internal/admin":    1, // the administrators' API
 }
 
 // why is the reason behind each layer, for whoever meets the failure.

@@ -1,4 +1,4 @@
-package gateway
+package metrics
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// readProcess reads what the kernel says of the program. It reports false if that cannot be read.
-func readProcess() (use processUse, ok bool) {
+// readResources reads resource usage from the kernel. It reports false if that fails.
+func readResources() (use resources, ok bool) {
 	var rusage syscall.Rusage
 	var files syscall.Rlimit
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &rusage) != nil || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil {
@@ -26,15 +26,15 @@ func readProcess() (use processUse, ok bool) {
 		return use, false
 	}
 	page := float64(os.Getpagesize())
-	return processUse{
+	return resources{
 		cpu:      float64(rusage.Utime.Nano()+rusage.Stime.Nano()) / 1e9,
 		resident: resident * page, virtual: virtual * page,
 		openFiles: open, mostOpened: float64(files.Cur),
 	}, true
 }
 
-// openFiles counts what stands in the directory of open files. Since Linux 6.2 its size is that, so that thousands of connections
-// need not be listed.
+// openFiles counts the open files in a directory of /proc. Since Linux 6.2 the size of the directory is that count, which
+// avoids listing thousands of connections.
 func openFiles(dir string) (float64, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -1,0 +1,259 @@
+// Package admin serves the administrators of a gateway: keys, teams, usage, the log and approvals.
+package admin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+)
+
+// MinKey is the least number of bytes of the administrators' key.
+const MinKey = 24
+
+// maxBody bounds the body of a request.
+const maxBody = 64 << 10
+
+// defaultBodyTime is how long an administrator may take to send a request by default. A client without a valid key has
+// the same time to read the refusal.
+const defaultBodyTime = 10 * time.Second
+
+// Handler answers administrators. Its fields must not change once it serves.
+type Handler struct {
+	Book      *access.Book
+	Approvals Approvals // nil if no calls wait
+	Hosts     []string  // accepted besides localhost
+	// BodyTime limits sending a request; 0 means 10 seconds. WriteTime limits how long a piece of an answer may stay unread.
+	BodyTime, WriteTime time.Duration
+
+	key [sha256.Size]byte
+	mux *http.ServeMux
+}
+
+// Approvals are the calls that wait for a person.
+type Approvals interface {
+	// Waiting returns the calls, oldest first, as a value for JSON.
+	Waiting(ctx context.Context) (any, error)
+	// Decide records a decision about one of them and returns what the administrator is shown.
+	Decide(ctx context.Context, id string, d Decision) (any, error)
+}
+
+// WithKey returns the handler for administrators who have this key.
+func (a Handler) WithKey(key string) (http.Handler, error) {
+	if len(key) < MinKey {
+		return nil, fmt.Errorf("gateway: the administrators' key has less than %d bytes; use a longer one", MinKey)
+	}
+	a.key, a.BodyTime = sha256.Sum256([]byte(key)), cmp.Or(a.BodyTime, defaultBodyTime)
+	mux := http.NewServeMux()
+	answers := map[string]func(*http.Request) (any, error){
+		"GET /admin/keys":              a.keys,
+		"POST /admin/keys":             a.create,
+		"PATCH /admin/keys/{id}":       a.change,
+		"POST /admin/keys/{id}/rotate": a.rotate,
+		"POST /admin/keys/{id}/revoke": a.revoke,
+		"GET /admin/requests/{id}":     a.bodies,
+		"GET /admin/teams":             a.teams,
+		"PUT /admin/teams/{name}":      a.setTeam,
+	}
+	if a.Approvals != nil {
+		answers["GET /admin/approvals"], answers["POST /admin/approvals/{id}"] = a.approvals, a.decide
+	}
+	for pattern, answer := range answers {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := answer(r)
+			if err != nil {
+				a.fail(w, err)
+				return
+			}
+			vendorapi.WriteJSON(w, v)
+		})
+	}
+	mux.HandleFunc("GET /admin/usage", a.usage)
+	mux.HandleFunc("GET /admin/requests", a.requests)
+	a.mux = mux
+	return &a, nil
+}
+
+// Error is an error with its HTTP status.
+type Error struct {
+	Status int
+	Err    error
+	allow  string // the methods of the path, for the header Allow
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Invalidf returns the error of a request that is wrong.
+func Invalidf(format string, args ...any) error {
+	return &Error{Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
+}
+
+// ServeHTTP answers one request.
+func (a *Handler) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w := new(clientio.Writer)
+	w.Reset(to, r, a.WriteTime)
+	defer w.Finish()
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
+		w.Reset(to, r, min(a.WriteTime, defaultBodyTime))
+		clientio.DiscardBody(w, r)
+		a.fail(w, err)
+		return
+	}
+	a.receive(w, r)
+	a.mux.ServeHTTP(w, r)
+}
+
+// receive reads the body of a request and replaces it with what was read, or with the error.
+func (a *Handler) receive(w http.ResponseWriter, r *http.Request) {
+	body, err := clientio.ReadWithin(a.BodyTime, w, r, func() ([]byte, error) { return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)) })
+	r.Body = receivedBody{bytes.NewReader(body), err}
+}
+
+// receivedBody is a request body in memory. If reading it failed, it returns that error.
+type receivedBody struct {
+	io.Reader
+	err error
+}
+
+func (b receivedBody) Read(into []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.Reader.Read(into)
+}
+
+func (b receivedBody) Close() error { return nil }
+
+// queries are the allowed query parameters, by pattern.
+var queries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format")}
+
+// understand refuses requests for unknown paths or methods, and query parameters that are unknown, repeated or malformed.
+// Otherwise they would be ignored.
+func (a *Handler) understand(r *http.Request) error {
+	_, pattern := a.mux.Handler(r)
+	if pattern == "" {
+		var takes []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, there := a.mux.Handler(other); there != "" {
+				takes = append(takes, method)
+			}
+		}
+		if len(takes) > 0 {
+			return &Error{Status: http.StatusMethodNotAllowed, allow: strings.Join(takes, ", "), Err: fmt.Errorf("%.100q takes %s, not %.20s", r.URL.Path, strings.Join(takes, " and "), r.Method)}
+		}
+		return &Error{Status: http.StatusNotFound, Err: fmt.Errorf("there is nothing at %.100q", r.URL.Path)}
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery) // URL.Query would drop a malformed filter, and the answer would show everything
+	if err != nil {
+		return Invalidf("the parameters cannot be read: %v (%% is written %%25, and ; is written %%3B)", err)
+	}
+	for name, values := range query {
+		switch {
+		case !slices.Contains(queries[pattern], name):
+			return Invalidf("the parameter %.40q is not known here", name)
+		case len(values) > 1:
+			return Invalidf("the parameter %q is named %d times, and one is picked at a time", name, len(values))
+		}
+	}
+	return nil
+}
+
+// admit refuses requests without the administrators' key. Requests that a page in a browser could send are refused
+// whatever their key.
+func (a *Handler) admit(r *http.Request) error {
+	if status, err := clientio.RefuseBrowser(r, clientio.IsLocalHost, a.Hosts); err != nil {
+		return &Error{Status: status, Err: err}
+	}
+	values := r.Header.Values("Authorization")
+	scheme, key, _ := strings.Cut(strings.Join(values, "\x00"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
+	if subtle.ConstantTimeCompare(sum[:], a.key[:]) != 1 || !strings.EqualFold(scheme, "bearer") || len(values) != 1 {
+		return &Error{Status: http.StatusUnauthorized, Err: errors.New("the key of administrators is missing or wrong")}
+	}
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodGet && r.ContentLength != 0 && media != "application/json" {
+		return &Error{Status: http.StatusUnsupportedMediaType, Err: errors.New("the body has to be application/json")}
+	}
+	return nil
+}
+
+func (a *Handler) fail(w http.ResponseWriter, err error) {
+	status := http.StatusBadRequest // errors of package access
+	var known *Error
+	if errors.As(err, &known) {
+		if status = known.Status; known.allow != "" {
+			w.Header().Set("Allow", known.allow)
+		}
+	} else if errors.Is(err, access.ErrNotThere) {
+		status = http.StatusNotFound
+	} else if store := new(access.StoreError); errors.As(err, &store) {
+		status = http.StatusServiceUnavailable
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": err.Error()}}) // the client may be gone
+}
+
+// read reads a JSON object from the body. Unknown, repeated and null members are errors, because they would have no effect.
+// An empty body is allowed and leaves into unchanged.
+func read(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if large := new(http.MaxBytesError); errors.As(err, &large) {
+		return &Error{Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("the body has more than %d bytes", large.Limit)}
+	}
+	if err != nil {
+		return Invalidf("the body cannot be read: %v", err)
+	}
+	if body = js.Trim(body); len(body) == 0 {
+		return nil
+	}
+	if !js.Valid(body) || js.Kind(body) != '{' {
+		return Invalidf("the body is no JSON object")
+	}
+	if name := js.Repeated(body); name != nil {
+		return Invalidf("the member %.40q stands in the body twice", name)
+	}
+	for key, value := range js.Members(body) {
+		if js.Kind(value) == 'n' {
+			return Invalidf("the member %.40q is null: leave it out, or say what it is", key)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return Invalidf("the body cannot be read: %v", js.Explain(err))
+	}
+	return nil
+}
+
+// notNil makes an empty list [] in JSON instead of null.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,252 @@
+// Package metrics holds what a gateway counts and writes it in the text format of Prometheus.
+package metrics
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Metric is a counter or a histogram with labels. The number of its series is bounded, whatever values the labels
+// take. It is safe for concurrent use.
+type Metric struct {
+	name, help string
+	labels     []string
+	buckets    []float64 // upper bounds; nil if it is a counter
+
+	mu     sync.Mutex
+	series map[Labels]*series
+}
+
+// Labels are the label values of one series, in the order of the label names.
+type Labels [4]string
+
+// series is the value of a counter, or the counts of a histogram.
+type series struct {
+	value float64  // the count, or the sum of a histogram
+	count uint64   // observations of a histogram
+	under []uint64 // observations by bucket, not cumulative
+}
+
+// maxSeries bounds the series of a metric. Further label values are counted under "other".
+const maxSeries = 2000
+
+// overflowLabel replaces label values beyond maxSeries.
+const overflowLabel = "other"
+
+// seriesOf returns a series, which it creates if needed. The caller holds m.mu.
+func (m *Metric) seriesOf(of Labels) *series {
+	if s := m.series[of]; s != nil {
+		return s
+	}
+	if m.series == nil {
+		m.series = make(map[Labels]*series)
+	}
+	if len(m.series) >= maxSeries {
+		for i := range m.labels {
+			of[i] = overflowLabel
+		}
+		if s := m.series[of]; s != nil {
+			return s
+		}
+	}
+	s := &series{under: make([]uint64, len(m.buckets))}
+	m.series[of] = s
+	return s
+}
+
+// Add adds n to a counter.
+func (m *Metric) Add(n float64, of ...string) {
+	if n == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seriesOf(labelsOf(of)).value += n
+}
+
+// Observe adds a value to a histogram.
+func (m *Metric) Observe(v float64, of ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.seriesOf(labelsOf(of))
+	s.value += v
+	s.count++
+	if i, _ := slices.BinarySearch(m.buckets, v); i < len(s.under) {
+		s.under[i]++
+	}
+}
+
+func labelsOf(values []string) (of Labels) {
+	copy(of[:], values)
+	return of
+}
+
+// write writes all series of the metric. A metric without series is omitted.
+func (m *Metric) write(w *bufio.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.series) == 0 {
+		return
+	}
+	kind := "counter"
+	if m.buckets != nil {
+		kind = "histogram"
+	}
+	writeHead(w, m.name, m.help, kind)
+	for _, of := range slices.SortedFunc(maps.Keys(m.series), func(a, b Labels) int { return slices.Compare(a[:], b[:]) }) {
+		s := m.series[of]
+		if m.buckets == nil {
+			writeSample(w, m.name, m.labels, of[:], "", s.value)
+			continue
+		}
+		sum := uint64(0)
+		for i, bound := range m.buckets {
+			sum += s.under[i]
+			writeSample(w, m.name+"_bucket", m.labels, of[:], formatNumber(bound), float64(sum))
+		}
+		writeSample(w, m.name+"_bucket", m.labels, of[:], "+Inf", float64(s.count))
+		writeSample(w, m.name+"_sum", m.labels, of[:], "", s.value)
+		writeSample(w, m.name+"_count", m.labels, of[:], "", float64(s.count))
+	}
+}
+
+// writeHead writes the HELP and TYPE lines.
+func writeHead(w io.Writer, name, help, kind string) {
+	fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+// writeSample writes one line. The bound of a histogram bucket becomes the label "le".
+func writeSample(w *bufio.Writer, name string, labels, values []string, bound string, v float64) {
+	w.WriteString(name)
+	sep := "{"
+	for i, label := range labels {
+		fmt.Fprintf(w, `%s%s="%s"`, sep, label, escapeLabel(values[i]))
+		sep = ","
+	}
+	if bound != "" {
+		fmt.Fprintf(w, `%sle="%s"`, sep, bound)
+		sep = ","
+	}
+	if sep == "," {
+		w.WriteByte('}')
+	}
+	w.WriteString(" " + formatNumber(v) + "\n")
+}
+
+// maxLabel bounds the length of a label value.
+const maxLabel = 200
+
+// escapeLabel escapes a label value for the text format.
+func escapeLabel(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > maxLabel {
+		s = strings.ToValidUTF8(s[:maxLabel], "")
+	}
+	return labelEscapes.Replace(s)
+}
+
+var labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func formatNumber(v float64) string {
+	if math.IsInf(v, 1) {
+		return "+Inf"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// Histogram buckets: modelSeconds for the duration of model answers, ownSeconds for the time that the gateway adds.
+var (
+	modelSeconds = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	ownSeconds   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
+)
+
+// Set is every metric of a gateway. A reloaded gateway keeps the set of its predecessor.
+type Set struct {
+	Requests, Tokens, Calls, Repairs, Suspected, Invalid, Failures, Refused, Warnings, Cached, Forwarded, Reloads, HostedCalls, Estimated, State Metric
+	Duration, FirstByte, AddedLatency                                                                                                            Metric
+}
+
+func New() *Set {
+	m := new(Set)
+	for _, row := range []struct {
+		of         *Metric
+		name, help string
+		buckets    []float64
+		labels     []string
+	}{
+		{&m.Requests, "toolpost_requests_total", "Requests that were answered, by the status of the answer.", nil, []string{"route", "upstream", "format", "status"}},
+		{&m.Duration, "toolpost_request_seconds", "How long questions to models took from the first byte of the request to the last of the answer.", modelSeconds, []string{"route", "format"}},
+		{&m.FirstByte, "toolpost_first_byte_seconds", "How long it took from the request to the first byte of the answer.", modelSeconds, []string{"route", "format"}},
+		{&m.AddedLatency, "toolpost_added_seconds", "What the gateway added before the first byte: from the last byte of the request until the upstream was asked, and from the first event of its answer until that was sent.", ownSeconds, []string{"route", "format"}},
+		{&m.Tokens, "toolpost_tokens_total", "Tokens, as upstreams counted them; with keys, what is booked, also if it was estimated. Without keys, what an upstream does not say is not counted.", nil, []string{"route", "upstream", "kind"}},
+		{&m.Calls, "toolpost_calls_total", "Tool calls of models, by the dialect that they were written in; native ones came as calls.", nil, []string{"route", "dialect"}},
+		{&m.Repairs, "toolpost_repairs_total", "Repairs of tool calls, by class.", nil, []string{"route", "class"}},
+		{&m.Suspected, "toolpost_unpromoted_calls_total", "Text that looks like a call and was left as text.", nil, []string{"route", "code"}},
+		{&m.Invalid, "toolpost_invalid_calls_total", "Calls that cannot be run, or do not fit the schema of their tool.", nil, []string{"route", "reason"}},
+		{&m.Warnings, "toolpost_warnings_total", "Warnings, by code.", nil, []string{"route", "code"}},
+		{&m.Failures, "toolpost_upstream_failures_total", "Upstreams that did not answer, by the kind of failure.", nil, []string{"route", "upstream", "kind"}},
+		{&m.Refused, "toolpost_refused_total", "Requests that were refused without asking anybody, by reason.", nil, []string{"reason"}},
+		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache, by what became of them.", nil, []string{"route", "result"}},
+		{&m.Forwarded, "toolpost_passed_total", "Requests that were passed on to endpoints that are no questions to models.", nil, []string{"route", "endpoint", "status"}},
+		{&m.HostedCalls, "toolpost_served_calls_total", "Calls of tools that the gateway runs itself, by how they ended; waiting are those that began to wait for a person.", nil, []string{"route", "status"}},
+		{&m.Estimated, "toolpost_estimated_total", "Answers whose tokens were estimated for the limits of keys, because the upstream did not say them (absent, partly), said what cannot be (odd), or the answer has no end (lost).", nil, []string{"route", "reason"}},
+		{&m.State, "toolpost_state_failures_total", "What could not be kept or found of what is remembered between requests.", nil, []string{"kind", "op"}},
+		{&m.Reloads, "toolpost_config_reloads_total", "Configurations that were read while serving.", nil, []string{"result"}},
+	} {
+		row.of.name, row.of.help, row.of.buckets, row.of.labels = row.name, row.help, row.buckets, row.labels
+	}
+	return m
+}
+
+// all returns the metrics in the order in which they are written.
+func (m *Set) all() []*Metric {
+	return []*Metric{&m.Requests, &m.Duration, &m.FirstByte, &m.AddedLatency, &m.Tokens, &m.Calls, &m.Repairs, &m.Suspected, &m.Invalid, &m.Warnings,
+		&m.Failures, &m.Refused, &m.Cached, &m.Forwarded, &m.HostedCalls, &m.Estimated, &m.State, &m.Reloads}
+}
+
+// NewGauge returns a gauge.
+func NewGauge(name, help string, labels []string, values map[Labels]float64) Gauge {
+	return Gauge{name, help, labels, values}
+}
+
+// Gauge is a current value, by label values. A name that ends in _total marks a counter that is kept elsewhere.
+type Gauge struct {
+	name, help string
+	labels     []string
+	values     map[Labels]float64
+}
+
+func (g Gauge) write(w *bufio.Writer) {
+	kind := "gauge"
+	if strings.HasSuffix(g.name, "_total") {
+		kind = "counter"
+	}
+	writeHead(w, g.name, g.help, kind)
+	for _, of := range slices.SortedFunc(maps.Keys(g.values), func(a, b Labels) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+		writeSample(w, g.name, g.labels, of[:], "", g.values[of])
+	}
+}
+
+// Text writes the metrics and some gauges in the text format. The text is complete before any of it is sent, because
+// counters are locked while they are written and a client may read slowly.
+func (m *Set) Text(gauges []Gauge) []byte {
+	var text bytes.Buffer
+	out := bufio.NewWriter(&text)
+	for _, family := range m.all() {
+		family.write(out)
+	}
+	for _, g := range gauges {
+		g.write(out)
+	}
+	_ = out.Flush() // a buffer takes everything
+	return text.Bytes()
+}
