@@ -87,7 +87,7 @@ func (s *chatStream) envelope(v []byte) (choices []byte, alive bool) {
 		case "usage":
 			if js.Kind(val) == '{' {
 				alive, plain = false, false
-				Format{}.decodeUsage(&s.Decoder, val, &s.Finish)
+				decodeUsage(&s.Decoder, val, &s.Finish)
 			}
 		case "error":
 			if plain = false; js.Kind(val) != 'n' {
@@ -310,7 +310,7 @@ func (s *chatStream) besides(d *delta) {
 		s.Refusal(s.Quoted(d.refusal))
 	}
 	for el := range s.Elements(d.images) {
-		if m, ok := (Format{}).decodePart(&s.Decoder, el).(llm.Media); ok {
+		if m, ok := decodePart(&s.Decoder, el).(llm.Media); ok {
 			s.Media(m)
 		} else if s.IsRequest {
 			s.Want(el, "an image")
@@ -396,7 +396,7 @@ func (s *chatStream) content(v []byte) {
 //
 //go:noinline
 func (s *chatStream) contentParts(v []byte) {
-	parts := Format{}.decodeSaid(&s.Decoder, v)
+	parts := decodeSaid(&s.Decoder, v)
 	if s.history {
 		s.parts(parts)
 		return

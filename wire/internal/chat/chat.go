@@ -75,7 +75,7 @@ func chatWord(f llm.Finish) string {
 	return word
 }
 
-func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
+func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	if !d.Object(v) {
 		return
 	}
@@ -104,7 +104,7 @@ func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	d.KeepUsage(f, "usage", rest.Object())
 }
 
-func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
+func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	more := f.Extra[e.Host.Format]["usage"]
 	e.Key("usage")
@@ -118,7 +118,7 @@ func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
 	e.EndRest(start, more)
 }
 
-func (c Format) DecodeStream(a *codec.Answer, src io.Reader) error {
+func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 	a.DoneEnds = true
 	s := &chatStream{Answer: a}
 	if a.Relaying {

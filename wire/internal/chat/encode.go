@@ -13,35 +13,35 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-func (c Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
+func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	top, choice, message := SplitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
 	e.StringField("id", r.Finish.ID)
 	e.StringField("object", "chat.completion")
-	c.created(e, top, codec.CreatedAt(r.Start))
+	created(e, top, codec.CreatedAt(r.Start))
 	e.StringField("model", r.Finish.Model)
 	e.Key("choices")
 	e.Array()
-	c.encodeAlternative(e, 0, r, choice, message)
+	encodeAlternative(e, 0, r, choice, message)
 	for i, o := range r.Alternatives {
 		_, choice, message := SplitFinish(e.OwnExtra(o.Finish.Extra))
-		c.encodeAlternative(e, i+1, o, choice, message)
+		encodeAlternative(e, i+1, o, choice, message)
 	}
 	e.EndArray()
 	if e.HasUsage(r.Finish, "usage") {
-		c.encodeUsage(e, r.Finish)
+		encodeUsage(e, r.Finish)
 	}
 	e.EndFields(start, top)
 }
 
 // encodeAlternative writes one answer.
-func (c Format) encodeAlternative(e *codec.Encoder, index int, r *llm.Response, choice, message map[string]json.RawMessage) {
+func encodeAlternative(e *codec.Encoder, index int, r *llm.Response, choice, message map[string]json.RawMessage) {
 	ch := e.Object()
 	e.IntField("index", index)
 	e.Key("message")
 	msg := e.Object()
 	e.StringField("role", "assistant")
-	c.encodeAnswer(e, r)
+	encodeAnswer(e, r)
 	e.EndFields(msg, message)
 	texts := codec.TextsOf(r.Message.Parts)
 	if rest := choice["logprobs"]; rest != nil { // of tokens without text
@@ -49,16 +49,16 @@ func (c Format) encodeAlternative(e *codec.Encoder, index int, r *llm.Response, 
 		texts = append(texts, llm.Text{LogProbs: more.LogProbs(js.Get(rest, "content"))})
 		delete(choice, "logprobs")
 	}
-	c.encodeProbs(e, texts...)
+	encodeProbs(e, texts...)
 	e.StringField("finish_reason", chatWord(r.Finish))
 	e.EndFields(ch, choice)
 }
 
 // encodeAnswer writes the parts of an answer with the calls that cannot be
 // run, as the vendor would deliver them: with arguments that do not parse.
-func (c Format) encodeAnswer(e *codec.Encoder, r *llm.Response) {
+func encodeAnswer(e *codec.Encoder, r *llm.Response) {
 	if len(r.Invalid) == 0 {
-		c.encodeAssistant(e, r.Message.Parts, true)
+		encodeAssistant(e, r.Message.Parts, true)
 		return
 	}
 	var others []llm.Part
@@ -67,12 +67,12 @@ func (c Format) encodeAnswer(e *codec.Encoder, r *llm.Response) {
 			others = append(others, p)
 		}
 	}
-	c.encodeAssistant(e, others, true)
-	c.encodeCalls(e, r.Message.Calls(), r.Invalid)
+	encodeAssistant(e, others, true)
+	encodeCalls(e, r.Message.Calls(), r.Invalid)
 }
 
 // created writes the time of an answer: its own, or the one given.
-func (Format) created(e *codec.Encoder, top map[string]json.RawMessage, at int64) {
+func created(e *codec.Encoder, top map[string]json.RawMessage, at int64) {
 	if top["created"] == nil {
 		e.Key("created")
 		e.Int(at)
@@ -98,7 +98,6 @@ func SplitFinish(own map[string]json.RawMessage) (top, choice, message map[strin
 
 // writer writes a stream of chunks.
 type writer struct {
-	Format
 	e       *codec.Encoder
 	head    codec.StreamHead
 	opening []byte // what the head says in each chunk, once it was written
@@ -171,7 +170,7 @@ func (w *writer) Event(ev llm.Event) {
 	case llm.ThinkingDelta:
 		w.thinking(ev)
 	case llm.Media:
-		w.delta(func() { w.encodeAssistantMedia(w.e, []llm.Media{ev}) })
+		w.delta(func() { encodeAssistantMedia(w.e, []llm.Media{ev}) })
 	case llm.CallStart:
 		w.start(ev.ID, ev.Name, ev.Kind)
 	case llm.CallDelta:
@@ -221,7 +220,7 @@ func (w *writer) open(top map[string]json.RawMessage) int {
 	}
 	w.e.StringField("id", w.head.ID)
 	w.e.StringField("object", "chat.completion.chunk")
-	w.created(w.e, top, w.head.Created)
+	created(w.e, top, w.head.Created)
 	w.e.StringField("model", w.head.Model)
 	if top == nil {
 		w.opening = bytes.Clone(w.e.Buf[start+1:])
@@ -241,7 +240,7 @@ func (w *writer) delta(body func()) {
 	body()
 	w.e.End()
 	if w.probs != nil {
-		w.encodeProbs(w.e, *w.probs)
+		encodeProbs(w.e, *w.probs)
 		w.probs = nil
 	}
 	w.e.Key("finish_reason")
@@ -267,7 +266,7 @@ func (w *writer) text(ev llm.TextDelta) {
 		case ev.Text != "" || about.LogProbs == nil:
 			w.e.StringField("content", ev.Text)
 		}
-		w.encodeCitations(w.e, about.Citations, true)
+		encodeCitations(w.e, about.Citations, true)
 	})
 }
 
@@ -282,8 +281,8 @@ func (w *writer) thinking(ev llm.ThinkingDelta) {
 		return
 	}
 	w.delta(func() {
-		w.encodeThinkingStates(w.e, thinkingState(w.e, t))
-		w.encodeThinking(w.e, ev.Text, true, false, true)
+		encodeThinkingStates(w.e, thinkingState(w.e, t))
+		encodeThinking(w.e, ev.Text, true, false, true)
 	})
 }
 
@@ -415,7 +414,7 @@ func (w *writer) finish(f llm.Finish) {
 	if tells {
 		start := w.open(top)
 		w.e.RawField("choices", []byte("[]"))
-		w.encodeUsage(w.e, f)
+		encodeUsage(w.e, f)
 		w.e.EndFields(start, top)
 		w.e.FrameEnd()
 	}
@@ -440,6 +439,6 @@ func (w *writer) ending(word string, top, choice, message map[string]json.RawMes
 
 func (w *writer) Fail(err *llm.Error) {
 	w.e.Buf = append(w.e.Buf, "data: "...)
-	w.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
+	Format{}.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
 	w.e.FrameEnd()
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // encodeProbs writes the log probabilities of texts, if there are any.
-func (Format) encodeProbs(e *codec.Encoder, texts ...llm.Text) {
+func encodeProbs(e *codec.Encoder, texts ...llm.Text) {
 	var content, refusal []json.RawMessage
 	for _, t := range texts {
 		if t.Refusal {

@@ -13,44 +13,44 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-func (c Format) encodeMessage(e *codec.Encoder, m llm.Message) {
+func encodeMessage(e *codec.Encoder, m llm.Message) {
 	mark := len(e.Buf)
 	switch m.Role {
 	case llm.RoleTool:
-		c.encodeResults(e, m)
+		encodeResults(e, m)
 	case llm.RoleAssistant:
 		start := e.Object()
 		e.StringField("role", "assistant")
-		c.encodeAssistant(e, m.Parts, false)
+		encodeAssistant(e, m.Parts, false)
 		e.EndExtra(start, m.Extra)
 		e.DropUncarried(mark, m)
 	default:
 		start := e.Object()
 		e.StringField("role", string(m.Role))
 		e.Key("content")
-		c.encodeContent(e, m.Parts)
+		encodeContent(e, m.Parts)
 		e.EndExtra(start, m.Extra)
 		e.DropUncarried(mark, m)
 	}
 }
 
-func (c Format) encodeContent(e *codec.Encoder, parts []llm.Part) {
-	e.TextOrParts(parts, "text", c.encodeSaidMedia)
+func encodeContent(e *codec.Encoder, parts []llm.Part) {
+	e.TextOrParts(parts, "text", encodeSaidMedia)
 }
 
 // encodeSaidMedia writes a medium that the user says. Files are PDF, with their bytes: a text is said as text, and of an address
 // the model is told. What a client of this format wrote otherwise stays, since servers differ.
-func (c Format) encodeSaidMedia(e *codec.Encoder, m llm.Media) {
+func encodeSaidMedia(e *codec.Encoder, m llm.Media) {
 	if e.OwnState(m.State) == nil {
 		if t, said := e.DocumentText(m); said {
 			e.TextPart(t, "text")
 			return
 		}
 	}
-	c.encodeMedia(e, m)
+	encodeMedia(e, m)
 }
 
-func (c Format) encodeMedia(e *codec.Encoder, m llm.Media) {
+func encodeMedia(e *codec.Encoder, m llm.Media) {
 	if e.ForeignFile(m) {
 		return
 	}
@@ -59,17 +59,17 @@ func (c Format) encodeMedia(e *codec.Encoder, m llm.Media) {
 	file := e.IsOwnFile(m)
 	switch {
 	case m.Kind == llm.Image && m.ID == "" && !file:
-		inner = c.openMedia(e, "image_url")
+		inner = openMedia(e, "image_url")
 		e.StringField("url", codec.MediaURL(m))
 	case m.Kind == llm.Video && m.ID == "" && !file:
-		inner = c.openMedia(e, "video_url")
+		inner = openMedia(e, "video_url")
 		e.StringField("url", codec.MediaURL(m))
 	case m.Kind == llm.Audio && m.ID == "" && m.URL == "" && !file:
-		inner = c.openMedia(e, "input_audio")
+		inner = openMedia(e, "input_audio")
 		e.StringField("data", codec.Base64Text(m.Data))
 		e.StringField("format", codec.AudioFormat(m.MIME))
 	default:
-		inner = c.openMedia(e, "file")
+		inner = openMedia(e, "file")
 		e.OptString("filename", e.FileName(m))
 		if m.ID != "" {
 			e.StringField("file_id", m.ID)
@@ -85,13 +85,13 @@ func (c Format) encodeMedia(e *codec.Encoder, m llm.Media) {
 }
 
 // openMedia begins {"type":kind,kind:{ and returns where the inner object is.
-func (Format) openMedia(e *codec.Encoder, kind string) int {
+func openMedia(e *codec.Encoder, kind string) int {
 	e.StringField("type", kind)
 	e.Key(kind)
 	return e.Object()
 }
 
-func (c Format) encodeAssistant(e *codec.Encoder, parts []llm.Part, answer bool) {
+func encodeAssistant(e *codec.Encoder, parts []llm.Part, answer bool) {
 	var said []llm.Part
 	var refusal, thought strings.Builder
 	var calls []llm.Call
@@ -139,18 +139,18 @@ func (c Format) encodeAssistant(e *codec.Encoder, parts []llm.Part, answer bool)
 			e.Lost(llm.Ignored, "hosted result", "the chat format has no place for results the provider made")
 		}
 	}
-	c.encodeThinkingStates(e, states...)
-	c.encodeSaid(e, said, answer, len(calls) > 0 || refusal.Len() > 0)
+	encodeThinkingStates(e, states...)
+	encodeSaid(e, said, answer, len(calls) > 0 || refusal.Len() > 0)
 	e.OptString("refusal", refusal.String())
-	c.encodeThinking(e, thought.String(), sawThinking, len(calls) > 0, answer)
-	c.encodeCalls(e, calls, nil)
-	c.encodeCitations(e, cites, answer)
-	c.encodeAssistantMedia(e, media)
+	encodeThinking(e, thought.String(), sawThinking, len(calls) > 0, answer)
+	encodeCalls(e, calls, nil)
+	encodeCitations(e, cites, answer)
+	encodeAssistantMedia(e, media)
 }
 
 // encodeSaid writes the text of an assistant. An answer has it as one string.
 // A message may lack text only if it holds something else.
-func (c Format) encodeSaid(e *codec.Encoder, said []llm.Part, answer, more bool) {
+func encodeSaid(e *codec.Encoder, said []llm.Part, answer, more bool) {
 	e.Key("content")
 	switch {
 	case len(said) == 0 && (answer || more):
@@ -164,12 +164,12 @@ func (c Format) encodeSaid(e *codec.Encoder, said []llm.Part, answer, more bool)
 			case llm.Text:
 				e.TextPart(p, "text")
 			case llm.Thinking:
-				c.encodeThought(e, p)
+				encodeThought(e, p)
 			}
 		}
 		e.EndArray()
 	default:
-		c.encodeContent(e, said)
+		encodeContent(e, said)
 	}
 }
 
@@ -184,7 +184,7 @@ func appendThought(said []llm.Part, t llm.Thinking) []llm.Part {
 func isThinking(p llm.Part) bool { _, is := p.(llm.Thinking); return is }
 
 // encodeThought writes thinking as a part of the content.
-func (Format) encodeThought(e *codec.Encoder, t llm.Thinking) {
+func encodeThought(e *codec.Encoder, t llm.Thinking) {
 	start := e.Object()
 	e.StringField("type", thoughtPart)
 	fields := e.OwnExtra(t.Extra)
@@ -219,15 +219,15 @@ func stillThought(e *codec.Encoder, parts []byte, text string) bool {
 const thoughtPart = "thinking"
 
 // decodeSaid reads the content of an answer, or of one of history. Its parts may be thinking.
-func (c Format) decodeSaid(d *codec.Decoder, v []byte) []llm.Part {
+func decodeSaid(d *codec.Decoder, v []byte) []llm.Part {
 	if js.Kind(v) != '[' {
-		return c.DecodeContent(d, v)
+		return DecodeContent(d, v)
 	}
 	var parts []llm.Part
 	for el := range d.Objects(v) {
 		if !js.Is(d.Get(el, "type"), thoughtPart) {
-			parts = append(parts, c.decodePart(d, el))
-		} else if t := c.decodeThought(d, el); t.Text != "" || len(t.Extra) > 0 {
+			parts = append(parts, decodePart(d, el))
+		} else if t := decodeThought(d, el); t.Text != "" || len(t.Extra) > 0 {
 			parts = append(parts, t)
 		}
 	}
@@ -247,7 +247,7 @@ func thoughtText(d *codec.Decoder, v []byte) (text string, texts bool) {
 }
 
 // decodeThought reads a part that is thinking: a text, or a list of parts with texts.
-func (Format) decodeThought(d *codec.Decoder, v []byte) llm.Thinking {
+func decodeThought(d *codec.Decoder, v []byte) llm.Thinking {
 	var t llm.Thinking
 	for key, val := range d.Members(v) {
 		switch {
@@ -278,7 +278,7 @@ func thinkingState(e *codec.Encoder, t llm.Thinking) []byte {
 
 // encodeThinkingStates writes the members of the states of what was thought, as they came. A message has each member once:
 // lists of several thoughts become one, and of other members the last counts.
-func (Format) encodeThinkingStates(e *codec.Encoder, states ...[]byte) {
+func encodeThinkingStates(e *codec.Encoder, states ...[]byte) {
 	var names []string
 	values := map[string][]byte{}
 	for _, data := range states {
@@ -313,7 +313,7 @@ func joinLists(a, b []byte) []byte {
 	return w.Buf
 }
 
-func (c Format) encodeThinking(e *codec.Encoder, thought string, saw, calls, answer bool) {
+func encodeThinking(e *codec.Encoder, thought string, saw, calls, answer bool) {
 	q := e.Host.Quirks
 	switch {
 	case answer:
@@ -327,14 +327,14 @@ func (c Format) encodeThinking(e *codec.Encoder, thought string, saw, calls, ans
 	}
 }
 
-func (c Format) encodeCalls(e *codec.Encoder, calls []llm.Call, invalid []llm.InvalidCall) {
+func encodeCalls(e *codec.Encoder, calls []llm.Call, invalid []llm.InvalidCall) {
 	if len(calls)+len(invalid) == 0 {
 		return
 	}
 	e.Key("tool_calls")
 	e.Array()
 	for _, call := range calls {
-		c.encodeCall(e, call)
+		encodeCall(e, call)
 	}
 	for _, call := range invalid {
 		e.Object()
@@ -350,7 +350,7 @@ func (c Format) encodeCalls(e *codec.Encoder, calls []llm.Call, invalid []llm.In
 	e.EndArray()
 }
 
-func (Format) encodeCall(e *codec.Encoder, call llm.Call) {
+func encodeCall(e *codec.Encoder, call llm.Call) {
 	start := e.Object()
 	kind := ToolWord(call.Kind)
 	e.StringField("id", call.ID)
@@ -371,7 +371,7 @@ func (Format) encodeCall(e *codec.Encoder, call llm.Call) {
 	e.EndFields(start, outer)
 }
 
-func (Format) encodeCitations(e *codec.Encoder, cites []llm.Citation, answer bool) {
+func encodeCitations(e *codec.Encoder, cites []llm.Citation, answer bool) {
 	if len(cites) == 0 {
 		return
 	}
@@ -409,7 +409,7 @@ func EncodeURLCitation(e *codec.Encoder, c llm.Citation) {
 	}
 }
 
-func (c Format) encodeAssistantMedia(e *codec.Encoder, media []llm.Media) {
+func encodeAssistantMedia(e *codec.Encoder, media []llm.Media) {
 	open := false
 	for _, m := range media {
 		switch {
@@ -427,14 +427,14 @@ func (c Format) encodeAssistantMedia(e *codec.Encoder, media []llm.Media) {
 			e.Key("images")
 			e.Array()
 		}
-		c.encodeMedia(e, m)
+		encodeMedia(e, m)
 	}
 	if open {
 		e.EndArray()
 	}
 }
 
-func (c Format) encodeResults(e *codec.Encoder, m llm.Message) {
+func encodeResults(e *codec.Encoder, m llm.Message) {
 	var moved []llm.Part
 	for _, p := range m.Parts {
 		r, ok := p.(llm.Result)
@@ -454,7 +454,7 @@ func (c Format) encodeResults(e *codec.Encoder, m llm.Message) {
 		e.StringField("role", "tool")
 		e.StringField("tool_call_id", r.CallID)
 		e.Key("content")
-		c.encodeContent(e, said)
+		encodeContent(e, said)
 		e.EndExtra(start, r.Extra)
 		if r.Failed {
 			e.Lost(llm.Degraded, "failed", "the chat format cannot mark a result as failed; its text has to say so")
@@ -462,16 +462,16 @@ func (c Format) encodeResults(e *codec.Encoder, m llm.Message) {
 	}
 	if len(moved) > 0 {
 		e.Lost(llm.Degraded, "media in results", "the chat format takes text in results only; the rest follows in a message of the user")
-		c.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved})
+		encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved})
 	}
 	e.OwnExtra(m.Extra)
 }
 
 // Decoding.
 
-func (c Format) decodeMessages(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeMessages(d *codec.Decoder, v []byte, req *llm.Request) {
 	for el := range d.Objects(v) {
-		m := c.decodeMessage(d, el)
+		m := decodeMessage(d, el)
 		n := len(req.Messages)
 		text, plain := codec.PlainText(m.Parts)
 		switch {
@@ -490,7 +490,7 @@ var Roles = map[string]llm.Role{
 	"assistant": llm.RoleAssistant, "tool": llm.RoleTool, "function": llm.RoleTool,
 }
 
-func (c Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
+func decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	word := d.Get(v, "role")
 	role, ok := Roles[d.Str(word)]
 	if !ok {
@@ -502,15 +502,15 @@ func (c Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	m := llm.Message{Role: role}
 	switch role {
 	case llm.RoleTool:
-		m.Parts = []llm.Part{c.decodeResult(d, v)}
+		m.Parts = []llm.Part{decodeResult(d, v)}
 	case llm.RoleAssistant:
-		c.decodeAssistant(d, v, &m)
+		decodeAssistant(d, v, &m)
 	default:
 		for key, val := range d.Members(v) {
 			switch string(key) {
 			case "role":
 			case "content":
-				m.Parts = c.DecodeContent(d, val)
+				m.Parts = DecodeContent(d, val)
 			default:
 				d.Extra(&m.Extra, key, val)
 			}
@@ -519,7 +519,7 @@ func (c Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	return m
 }
 
-func (c Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
+func decodeResult(d *codec.Decoder, v []byte) llm.Result {
 	var r llm.Result
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -529,7 +529,7 @@ func (c Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
 		case "name":
 			r.Name = d.Str(val)
 		case "content":
-			r.Parts = c.DecodeContent(d, val)
+			r.Parts = DecodeContent(d, val)
 		default:
 			d.Extra(&r.Extra, key, val)
 		}
@@ -537,7 +537,7 @@ func (c Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
 	return r
 }
 
-func (c Format) DecodeContent(d *codec.Decoder, v []byte) []llm.Part {
+func DecodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	switch js.Kind(v) {
 	case '"':
 		if s := d.Text(v); s != "" {
@@ -546,7 +546,7 @@ func (c Format) DecodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	case '[':
 		var parts []llm.Part
 		for el := range d.Objects(v) {
-			parts = append(parts, c.decodePart(d, el))
+			parts = append(parts, decodePart(d, el))
 		}
 		return parts
 	case 'n':
@@ -556,7 +556,7 @@ func (c Format) DecodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	return nil
 }
 
-func (c Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
+func decodePart(d *codec.Decoder, v []byte) llm.Part {
 	kind := d.Str(d.Get(v, "type"))
 	switch kind {
 	case "text", "refusal", "output_text", "input_text":
@@ -572,14 +572,14 @@ func (c Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
 		}
 		return t
 	case "image_url", "video_url", "input_audio", "file":
-		return c.DecodeMedia(d, v, kind)
+		return DecodeMedia(d, v, kind)
 	}
 	return d.Opaque(v)
 }
 
 var chatMedia = map[string]llm.MediaKind{"image_url": llm.Image, "video_url": llm.Video, "input_audio": llm.Audio, "file": llm.Document}
 
-func (Format) DecodeMedia(d *codec.Decoder, v []byte, kind string) llm.Media {
+func DecodeMedia(d *codec.Decoder, v []byte, kind string) llm.Media {
 	m := llm.Media{Kind: chatMedia[kind]}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -620,7 +620,7 @@ func (Format) DecodeMedia(d *codec.Decoder, v []byte, kind string) llm.Media {
 
 // decodeAssistant reads a message of history like an answer, except that parts
 // stay as they are and calls are not judged.
-func (c Format) decodeAssistant(d *codec.Decoder, v []byte, m *llm.Message) {
+func decodeAssistant(d *codec.Decoder, v []byte, m *llm.Message) {
 	a := codec.NewAnswer(&d.Host, nil)
 	a.Body, a.IsRequest = d.Body, d.IsRequest
 	var b llm.Builder

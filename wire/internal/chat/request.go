@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
+func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
 	e.Key("messages")
@@ -23,16 +23,16 @@ func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	}
 	e.Turns(req.Messages, func(turn []llm.Message) {
 		for _, m := range turn {
-			c.encodeMessage(e, m)
+			encodeMessage(e, m)
 		}
 	})
 	e.EndArray()
-	c.encodeTools(e, req)
-	c.encodeChoice(e, req)
+	encodeTools(e, req)
+	encodeChoice(e, req)
 	if req.OneCall && len(req.Tools) > 0 {
 		e.Flag(!e.Host.Quirks.NoParallel, "parallel_tool_calls", false)
 	}
-	c.encodeOutput(e, req.Output)
+	encodeOutput(e, req.Output)
 	e.OptInt(cmp.Or(e.Host.Quirks.MaxTokens, "max_completion_tokens"), req.MaxTokens)
 	e.OptFloat("temperature", req.Temperature)
 	e.OptFloat("top_p", req.TopP)
@@ -45,7 +45,7 @@ func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	}
 	e.OptInt("n", req.N)
 	e.OptStrings("stop", req.Stop)
-	c.encodeReasoning(e, req.Reasoning)
+	encodeReasoning(e, req.Reasoning)
 	if stream {
 		e.BoolField("stream", true)
 	}
@@ -60,7 +60,7 @@ func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	e.EndFields(start, fields)
 }
 
-func (Format) encodeReasoning(e *codec.Encoder, r *llm.Reasoning) {
+func encodeReasoning(e *codec.Encoder, r *llm.Reasoning) {
 	if r == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (Format) encodeReasoning(e *codec.Encoder, r *llm.Reasoning) {
 	e.Unsupported(r.Summary != "", "reasoning.summary")
 }
 
-func (Format) encodeOutput(e *codec.Encoder, out *llm.OutputFormat) {
+func encodeOutput(e *codec.Encoder, out *llm.OutputFormat) {
 	switch {
 	case out == nil:
 	case len(out.Schema) == 0:
@@ -106,17 +106,17 @@ func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 	for key, v := range d.Members(body) {
 		switch string(key) {
 		case "messages":
-			c.decodeMessages(d, v, req)
+			decodeMessages(d, v, req)
 		case "tools":
-			c.DecodeTools(d, v, req)
+			DecodeTools(d, v, req)
 		case searchOptions:
-			c.decodeSearch(d, v, req)
+			decodeSearch(d, v, req)
 		case "tool_choice":
-			c.decodeChoice(d, v, req)
+			decodeChoice(d, v, req)
 		case "parallel_tool_calls":
 			req.OneCall = Refused(d, v)
 		case "response_format":
-			c.decodeOutput(d, v, req)
+			decodeOutput(d, v, req)
 		case "max_tokens", "max_completion_tokens": // of both, a host may read either
 			req.MaxTokens = max(req.MaxTokens, d.Integer(v))
 		case "reasoning_effort":
@@ -126,7 +126,7 @@ func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 		case "stream":
 			stream = d.Boolean(v)
 		case "stream_options":
-			c.decodeStreamOptions(d, v, req)
+			decodeStreamOptions(d, v, req)
 		default:
 			if !d.CommonField(req, key, v) {
 				d.Extra(&req.Extra, key, v)
@@ -147,7 +147,7 @@ func decodeEffort(word string) *llm.Reasoning {
 }
 
 // decodeStreamOptions drops include_usage, which every stream of ours has.
-func (Format) decodeStreamOptions(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeStreamOptions(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
 		if string(key) != "include_usage" {
@@ -161,7 +161,7 @@ func (Format) decodeStreamOptions(d *codec.Decoder, v []byte, req *llm.Request) 
 	}
 }
 
-func (Format) decodeOutput(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeOutput(d *codec.Decoder, v []byte, req *llm.Request) {
 	kind := d.Str(d.Get(v, "type"))
 	if kind == "text" || kind == "json_object" || kind == "json_schema" {
 		d.KeepUnread(&req.Extra, v, responseFormat)
@@ -198,7 +198,7 @@ func DecodeOutput(d *codec.Decoder, v []byte) *llm.OutputFormat {
 
 // Tools.
 
-func (c Format) encodeTools(e *codec.Encoder, req *llm.Request) {
+func encodeTools(e *codec.Encoder, req *llm.Request) {
 	open := false
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool && t.Name == llm.WebSearch && len(t.Extra[e.Host.Format]) == 0 {
@@ -209,19 +209,19 @@ func (c Format) encodeTools(e *codec.Encoder, req *llm.Request) {
 			e.Key("tools")
 			e.Array()
 		}
-		c.encodeTool(e, t)
+		encodeTool(e, t)
 	}
 	if open {
 		e.EndArray()
 	}
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool && t.Name == llm.WebSearch && len(t.Extra[e.Host.Format]) == 0 {
-			c.encodeSearch(e, t.Hosted)
+			encodeSearch(e, t.Hosted)
 		}
 	}
 }
 
-func (c Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(len(t.Examples) > 0, "examples")
 	if t.Kind == llm.HostedTool {
 		if raw := t.Extra[e.Host.Format]["tool"]; raw != nil {
@@ -239,7 +239,7 @@ func (c Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.StringField("name", t.Name)
 	e.OptString("description", t.Description)
 	if t.Kind == llm.FreeTool {
-		c.encodeGrammar(e, t.Grammar)
+		encodeGrammar(e, t.Grammar)
 	} else {
 		e.OptRaw("parameters", t.Schema)
 		if t.Strict != nil && !e.Host.Quirks.NoStrict {
@@ -257,7 +257,7 @@ func ToolWord(k llm.ToolKind) string {
 	return "function"
 }
 
-func (Format) encodeGrammar(e *codec.Encoder, g *llm.Grammar) {
+func encodeGrammar(e *codec.Encoder, g *llm.Grammar) {
 	if g == nil {
 		return
 	}
@@ -276,7 +276,7 @@ func (Format) encodeGrammar(e *codec.Encoder, g *llm.Grammar) {
 // other format has.
 const searchOptions = "web_search_options"
 
-func (Format) encodeSearch(e *codec.Encoder, h *llm.HostedConfig) {
+func encodeSearch(e *codec.Encoder, h *llm.HostedConfig) {
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
@@ -300,7 +300,7 @@ func (Format) encodeSearch(e *codec.Encoder, h *llm.HostedConfig) {
 	e.EndFields(start, h.Options)
 }
 
-func (Format) decodeSearch(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeSearch(d *codec.Decoder, v []byte, req *llm.Request) {
 	h := new(llm.HostedConfig)
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -323,13 +323,13 @@ func (Format) decodeSearch(d *codec.Decoder, v []byte, req *llm.Request) {
 	req.Tools = append(req.Tools, llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch, Hosted: h})
 }
 
-func (c Format) DecodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
+func DecodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 	for el := range d.Objects(v) {
-		req.Tools = append(req.Tools, c.decodeTool(d, el))
+		req.Tools = append(req.Tools, decodeTool(d, el))
 	}
 }
 
-func (c Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
+func decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
 	kind := d.Str(d.Get(v, "type"))
 	switch kind {
@@ -345,7 +345,7 @@ func (c Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 		switch string(key) {
 		case "type":
 		case "function", "custom":
-			c.decodeToolBody(d, val, &t)
+			decodeToolBody(d, val, &t)
 		default:
 			d.Extra(&t.Extra, key, val)
 		}
@@ -353,7 +353,7 @@ func (c Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	return t
 }
 
-func (Format) decodeToolBody(d *codec.Decoder, v []byte, t *llm.ToolDef) {
+func decodeToolBody(d *codec.Decoder, v []byte, t *llm.ToolDef) {
 	for key, val := range d.Members(v) {
 		switch string(key) {
 		case "name":
@@ -391,7 +391,7 @@ func Grammar(d *codec.Decoder, v []byte) *llm.Grammar {
 	return &llm.Grammar{Syntax: d.Str(d.Get(v, "syntax")), Definition: d.Str(d.Get(v, "definition"))}
 }
 
-func (Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
+func encodeChoice(e *codec.Encoder, req *llm.Request) {
 	ch := req.Choice
 	switch {
 	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
@@ -434,7 +434,7 @@ func toolRef(e *codec.Encoder, req *llm.Request, name string) {
 
 var choiceModes = map[string]llm.ChoiceMode{"auto": llm.MayCall, "required": llm.MustCall, "any": llm.MustCall, "none": llm.MustNotCall}
 
-func (Format) decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
 	ch := &req.Choice
 	if js.Kind(v) == '"' {
 		Mode(d, v, ch)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
-	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -50,147 +48,30 @@ const (
 	RedactedSpan
 )
 
-// Answer turns what a codec reads into events, streamed or not. It corrects
-// what vendors get wrong: ids, indexes and finish reasons of calls.
+// Answer reads one answer (a choice of the response) and reports it as events, streamed or not. It corrects
+// vendors' mistakes in ids, indexes and finish reasons.
 type Answer struct {
-	Decoder
-	Send    func(llm.Event) bool
-	Stopped bool // the caller listens no more
+	calls
 
 	strings arena
-	scratch []byte
 	Probs   *llm.LogProbs // of the next text
-	Span    SpanKind
-	NewPart bool   // the next span is another part, even if of the same kind
-	NextID  string // the vendor's id of the item that begins with the next piece
+	NewPart bool          // the next span is another part, even if it has the same kind
+	NextID  string        // the vendor's id of the item that begins with the next piece
+	hosted  turns.HostedIDs
 
-	Calls       []*PendingCall
-	Held        int  // calls not yet sent
-	Verbatim    bool // arguments of calls leave as they come and are not repaired
-	Indexed     bool // calls have an index and an id
-	LegacyCalls bool // calls have no id, by the rules of their format
-	// inPieces says that a piece of a call may hold some of its name, or none.
-	NamesInPieces bool
-	HasArgs       bool // the piece that is being read has arguments
-	hosted        turns.HostedIDs
-	IDs           llm.CallIDs
-	size          int
-	NextExtra     llm.Extra      // of the call that begins next
-	unknownFields []UnknownField // members of events that nobody reads
-
-	// Where the answer is in its stream, for a relay.
-	Relaying bool
-	Position Positioner // nil unless relaying
-	Frame    stretch    // that is being read
-	ending   int64      // start of the frame that said why the model stopped
-	Gap      string     // between frames, where the stream leaves it out at its end
-	late     bool       // what is sent was said by the frames since from
-	from     int64
-	Reported bool   // the vendor sent an error
-	unnamed  int    // calls of all answers whose start waits for the rest of their name
-	await    func() // has a relay keep the present frame until none does; nil without one
-	Changed  bool   // its events are no longer what the vendor's bytes say
-	IsArray  bool   // the stream is one JSON array
-
-	// others are the answers after the first; first is the first of an other.
-	others []*Answer
-	first  *Answer
-
-	Begun         bool      // the llm.Start was sent
-	hasSurrogates bool      // a document had halves of surrogate pairs
-	replaced      bool      // U+FFFD was told in the place of one
-	created       time.Time // what the vendor says about when the answer began
-
-	Finish   llm.Finish
-	Finished bool // the vendor said why the model stopped
-	blank    bool // the vendor's word for that is there, in a document, and empty
-	DoneEnds bool // [DONE] is the format's own word for the end of a stream
-	// plainStop says that the vendor's word for an ordinary end also ends an
-	// answer with calls.
-	PlainStop bool
+	firstAnswer *Answer   // nil in the first answer of a response
+	others      []*Answer // the answers after the first, in the first
+	blank       bool      // the document has a finish reason that is empty or null
+	DoneEnds    bool      // [DONE] ends streams of this format
+	PlainStop   bool      // the finish reason for a normal end also ends an answer with calls
+	Reported    bool      // the vendor sent an error
+	IsArray     bool      // the stream is one JSON array
 }
 
 func NewAnswer(c *Host, send func(llm.Event) bool) *Answer {
-	return &Answer{Decoder: Decoder{Host: *c}, Send: send, IDs: llm.CallIDs{After: c.Calls}}
-}
-
-// Emit sends an event, after the llm.Start.
-func (a *Answer) Emit(ev llm.Event) {
-	if !a.Begun {
-		a.Begin()
-	}
-	if a.hasSurrogates { // the other answers are sent by the first
-		a.sawSurrogates(ev)
-	}
-	a.pass(ev)
-}
-
-// KeepAlive passes on a sign that the vendor is still at work. It is not part
-// of the answer and may come before it.
-func (a *Answer) KeepAlive() { a.pass(llm.KeepAlive{}) }
-
-func (a *Answer) pass(ev llm.Event) {
-	if !a.Stopped && !a.Send(ev) {
-		a.Stopped = true
-	}
-}
-
-func (a *Answer) Warn(code llm.WarningCode, feature, format string, args ...any) {
-	a.Emit(llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
-}
-
-// Begin sends what is known about the answer before its first piece, once. A
-// codec calls it when it has read the head of an answer.
-func (a *Answer) Begin() {
-	if a.Begun {
-		return
-	}
-	a.Begun = true
-	s := llm.Start{ID: a.Finish.ID, Model: a.Finish.Model, Created: a.created}
-	if !a.OneDocument {
-		s.Usage = a.Finish.Usage
-		s.Usage.Hosted = maps.Clone(s.Usage.Hosted)
-	}
-	a.Emit(s)
-}
-
-// Seconds reads a time that is a number of seconds since 1970, and reports
-// whether v is one.
-func (a *Answer) Seconds(v []byte) bool {
-	n, ok := js.Int(v)
-	if ok && n > 0 && a.created.IsZero() {
-		a.created = time.Unix(n, 0).UTC()
-	}
-	return ok && n > 0 && a.created.Unix() == n
-}
-
-// Moment reads a time as RFC 3339 writes it. For anything else it returns the
-// zero time.
-func (a *Answer) Moment(v []byte) {
-	if !a.created.IsZero() || js.Kind(v) != '"' {
-		return
-	}
-	if t, err := time.Parse(time.RFC3339Nano, js.Text(v)); err == nil {
-		a.created = t
-	}
-}
-
-// KeepField keeps a field of an answer that only this format knows. A stream may say
-// it more than once: what it said before is an event of its own.
-func (a *Answer) KeepField(key string, v []byte) {
-	old := a.Finish.Extra[a.Host.Format][key]
-	if js.Kind(v) == 'n' || bytes.Equal(old, v) {
-		return
-	}
-	if old != nil && !a.OneDocument {
-		a.Emit(llm.UnknownEvent{Format: a.Host.Format, Type: key, Raw: old})
-	}
-	a.ExtraField(&a.Finish.Extra, key, v)
-}
-
-// Unknown passes on an event of a type that nobody knows.
-func (a *Answer) Unknown(typ string, v []byte) {
-	a.Emit(llm.UnknownEvent{Format: a.Host.Format, Type: typ, Raw: a.Raw(v)})
+	a := new(Answer)
+	a.Host, a.Send, a.IDs = *c, send, llm.CallIDs{After: c.Calls}
+	return a
 }
 
 // maxAnswers bounds the answers to one request.
@@ -206,7 +87,8 @@ func (a *Answer) other(index int) *Answer {
 		a.Emit(llm.Alternative{Index: index, Event: ev})
 		return !a.Stopped
 	})
-	o.first, o.Begun, o.PlainStop, o.OneDocument, o.Verbatim = a, true, a.PlainStop, a.OneDocument, a.Verbatim
+	o.firstAnswer, o.first = a, &a.calls
+	o.Begun, o.PlainStop, o.OneDocument, o.Verbatim = true, a.PlainStop, a.OneDocument, a.Verbatim
 	a.others = append(a.others, o)
 	return o
 }
@@ -506,12 +388,6 @@ func (a *Answer) DecodeFailure() error {
 		return a.Err
 	}
 	return a.Host.Fail("Decode", llm.Malformed, a.Err)
-}
-
-// correct warns that a part of the answer is not given as the vendor wrote it. A relay writes it anew.
-func (a *Answer) correct(feature, format string, args ...any) {
-	a.Changed = true
-	a.Warn(llm.Corrected, feature, format, args...)
 }
 
 // Fail notes an error that the vendor sent inside its answer.

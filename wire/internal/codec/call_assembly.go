@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,10 +36,33 @@ type PendingCall struct {
 	Frame     int64 // start of the frame with its last piece, as far as that is noted
 }
 
+// calls assembles the calls of one answer from pieces.
+type calls struct {
+	output
+	Calls         []*PendingCall
+	Held          int  // calls not yet sent
+	Verbatim      bool // arguments are sent as they arrive and are not repaired
+	Indexed       bool // calls have an index and an id
+	LegacyCalls   bool // the format's calls have no id
+	NamesInPieces bool // a piece of a call may hold a part of its name, or none
+	HasArgs       bool // the current piece has arguments
+	IDs           llm.CallIDs
+	NextExtra     llm.Extra // extra fields of the next call
+	scratch       []byte
+	size          int // bytes of all arguments
+
+	first   *calls // the calls of the first answer, in the answers after it
+	unnamed int    // calls of all answers that wait for the rest of their name
+	await   func() // makes a relay hold the current frame until no call waits; nil without a relay
+}
+
+// ofResponse returns the calls of the first answer, which count the waiting calls of all answers.
+func (a *calls) ofResponse() *calls { return cmp.Or(a.first, a) }
+
 // Delta finds the call that a piece belongs to, or begins one. Servers give
 // every parallel call the index 0, leave out the index, repeat the id in every
 // piece, say it late or leave it out of all: the id decides first, then index and order.
-func (a *Answer) Delta(index int, id, name string, kind llm.ToolKind) *PendingCall {
+func (a *calls) Delta(index int, id, name string, kind llm.ToolKind) *PendingCall {
 	p := a.Find(index, id, name)
 	repeats := p != nil && id != ""
 	if p == nil && id != "" {
@@ -66,14 +90,14 @@ func (a *Answer) Delta(index int, id, name string, kind llm.ToolKind) *PendingCa
 
 // again notes that a piece of a call says once more what the call is called or known by. Clients of a relay add up the pieces of
 // each member, and would have the name twice, so it is written anew. A piece that says nothing else is no event of its own.
-func (a *Answer) again() {
+func (a *calls) again() {
 	if a.Indexed && !a.OneDocument && !a.Changed {
 		a.Changed = true
 		a.KeepAlive()
 	}
 }
 
-func (a *Answer) Find(index int, id, name string) *PendingCall {
+func (a *calls) Find(index int, id, name string) *PendingCall {
 	for i := len(a.Calls) - 1; i >= 0; i-- {
 		p := a.Calls[i]
 		if id != "" {
@@ -104,7 +128,7 @@ func (a *Answer) Find(index int, id, name string) *PendingCall {
 
 // strayArgs returns the call that arguments of an index belong to where no call began: the last, as some servers count badly. If its own
 // arguments are whole, they are those of the next call, of which the name comes later.
-func (a *Answer) strayArgs(index int) *PendingCall {
+func (a *calls) strayArgs(index int) *PendingCall {
 	last := a.Calls[len(a.Calls)-1]
 	if a.NamesInPieces && a.HasArgs && last.Whole() {
 		return nil
@@ -130,7 +154,7 @@ func (p *PendingCall) unlessOther(index int, name string) *PendingCall {
 // findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
 // index of the piece, unless the piece says a new name as well, as the next call of a server does that gives each the same
 // index. Where there is no index, it is the last call of all. It may have been sent already. A call keeps the id under which its start was sent.
-func (a *Answer) findLate(index int, id, name string) *PendingCall {
+func (a *calls) findLate(index int, id, name string) *PendingCall {
 	i := len(a.Calls) - 1
 	for i >= 0 && index >= 0 && a.Calls[i].Index != index {
 		i--
@@ -162,7 +186,7 @@ func (a *Answer) findLate(index int, id, name string) *PendingCall {
 }
 
 // NewCall begins a call. An id that is missing or taken is replaced.
-func (a *Answer) NewCall(index int, id, name string, kind llm.ToolKind) *PendingCall {
+func (a *calls) NewCall(index int, id, name string, kind llm.ToolKind) *PendingCall {
 	if len(a.Calls) >= MaxCalls {
 		a.Refuse(fmt.Errorf("more than %d calls in one answer", MaxCalls))
 		return nil
@@ -189,7 +213,7 @@ func (a *Answer) NewCall(index int, id, name string, kind llm.ToolKind) *Pending
 
 // idless reports whether a call of an answer lacks the id by which clients of its format give its result, so that a relay has to
 // write it anew. A function_call of the chat format of old has none.
-func (a *Answer) idless(id string) bool {
+func (a *calls) idless(id string) bool {
 	if id != "" || a.LegacyCalls {
 		return false
 	}
@@ -198,20 +222,14 @@ func (a *Answer) idless(id string) bool {
 
 // oddCall reports whether a call begins without what clients of its format know it by, so that a relay has to write it
 // anew: they add up the pieces of a stream by index, and give results by id.
-func (a *Answer) oddCall(index int, id string) bool {
+func (a *calls) oddCall(index int, id string) bool {
 	if id == "" || a.OneDocument { // a document has no index
 		return id == ""
 	}
 	return index < 0 || slices.ContainsFunc(a.Calls, func(p *PendingCall) bool { return p.Index == index })
 }
 
-func (a *Answer) Refuse(err error) {
-	if a.Err == nil {
-		a.Err = err
-	}
-}
-
-func (a *Answer) start(p *PendingCall) {
+func (a *calls) start(p *PendingCall) {
 	if p.started {
 		return
 	}
@@ -227,10 +245,10 @@ func (a *Answer) start(p *PendingCall) {
 // keepsArgs reports whether the arguments of a call leave as they come. The text
 // of a free-text tool is ours to quote, and what a relay copies cannot be
 // repaired any more.
-func (a *Answer) keepsArgs(p *PendingCall) bool { return p.Kind == llm.FreeTool || a.Verbatim }
+func (a *calls) keepsArgs(p *PendingCall) bool { return p.Kind == llm.FreeTool || a.Verbatim }
 
 // passArgs sends the arguments of a function that have become certain.
-func (a *Answer) passArgs(p *PendingCall) {
+func (a *calls) passArgs(p *PendingCall) {
 	if certain := p.scan.safe - p.scan.begin; certain > p.passed {
 		a.Emit(llm.CallDelta{ID: p.ID, Args: p.Args.String()[p.scan.begin+p.passed : p.scan.safe]})
 		p.passed = certain
@@ -238,7 +256,7 @@ func (a *Answer) passArgs(p *PendingCall) {
 }
 
 // AddArgs takes a piece of the arguments as text.
-func (a *Answer) AddArgs(p *PendingCall, s []byte) {
+func (a *calls) AddArgs(p *PendingCall, s []byte) {
 	if p == nil || len(s) == 0 || p.Done {
 		if p != nil && p.Done && strings.TrimSpace(string(s)) != "" {
 			a.correct("arguments", "text after the end of the arguments of %s was dropped: %.100q", p.Name, s)
@@ -268,7 +286,7 @@ func (a *Answer) AddArgs(p *PendingCall, s []byte) {
 }
 
 // AddQuoted takes a piece of the arguments as a JSON string.
-func (a *Answer) AddQuoted(p *PendingCall, v []byte) {
+func (a *calls) AddQuoted(p *PendingCall, v []byte) {
 	if !a.Is(v, '"', "a string") || len(v) <= 2 {
 		return
 	}
@@ -278,7 +296,7 @@ func (a *Answer) AddQuoted(p *PendingCall, v []byte) {
 
 // AddInput takes a piece of the input of a free-text tool, whose arguments
 // are one JSON string.
-func (a *Answer) AddInput(p *PendingCall, v []byte) {
+func (a *calls) AddInput(p *PendingCall, v []byte) {
 	if p == nil || !a.Is(v, '"', "a string") || len(v) <= 2 {
 		return
 	}
@@ -309,14 +327,14 @@ func (p *PendingCall) Whole() bool {
 // Settle sends the calls that are whole, now that something follows them. The
 // last call of an answer is held until the vendor says why the model stopped:
 // had it reached its limit, even arguments that parse may be cut.
-func (a *Answer) Settle() {
+func (a *calls) Settle() {
 	if a.Held > 0 {
 		a.Changed = a.startNames(nil) || a.Changed // what follows overtakes the call
 		a.closeWhole()
 	}
 }
 
-func (a *Answer) closeWhole() {
+func (a *calls) closeWhole() {
 	for _, p := range a.Calls[len(a.Calls)-a.Held:] {
 		if !p.Whole() || p.Name == "" || p.naming {
 			return
@@ -326,7 +344,7 @@ func (a *Answer) closeWhole() {
 }
 
 // Close ends a call. last says that nothing followed it.
-func (a *Answer) Close(p *PendingCall, last bool) {
+func (a *calls) Close(p *PendingCall, last bool) {
 	a.startNamed(p)
 	early := a.Finished && a.stoppedEarly()
 	switch {
@@ -362,16 +380,16 @@ func (a *Answer) Close(p *PendingCall, last bool) {
 }
 
 // stoppedEarly reports whether the model was stopped before it had said all.
-func (a *Answer) stoppedEarly() bool {
+func (a *calls) stoppedEarly() bool {
 	return a.Finish.Reason == llm.Length || a.Finish.Reason == llm.ContentFilter || a.Host.Registry.Interrupted(a.Finish.Raw)
 }
 
 // mayBeHalf reports whether a call of free text, whose end nothing shows, is the last of an answer that ends for a reason that nobody knows.
-func (a *Answer) mayBeHalf(p *PendingCall) bool {
+func (a *calls) mayBeHalf(p *PendingCall) bool {
 	return a.Finished && p.Kind == llm.FreeTool && a.Finish.Reason == llm.OtherReason
 }
 
-func (a *Answer) Sent(p *PendingCall) {
+func (a *calls) Sent(p *PendingCall) {
 	p.Done = true
 	a.Held--
 	a.Span = NoSpan
@@ -384,7 +402,7 @@ var Problems = map[llm.InvalidReason]string{
 }
 
 // bad ends a call that must not be run.
-func (a *Answer) bad(p *PendingCall, why llm.InvalidReason) {
+func (a *calls) bad(p *PendingCall, why llm.InvalidReason) {
 	a.startNamed(p)
 	a.Sent(p)
 	a.lostCall(p)
@@ -399,7 +417,7 @@ func (a *Answer) bad(p *PendingCall, why llm.InvalidReason) {
 }
 
 // Call is a call that arrives in one piece.
-func (a *Answer) Call(c llm.Call) {
+func (a *calls) Call(c llm.Call) {
 	a.NextExtra = c.Extra
 	p := a.NewCall(-1, c.ID, c.Name, c.Kind)
 	if p == nil {

@@ -1,9 +1,6 @@
 package codec
 
-import (
-	"cmp"
-	"strings"
-)
+import "strings"
 
 // Most servers say the name of a call at once. Some say it in pieces ("get_", "weather"), some say all of it in every piece of
 // the call, some all that they have so far ("get_", "get_weather"), and some say it behind the first arguments. As the start of a
@@ -13,10 +10,10 @@ import (
 // the order in which they began, the calls behind it do.
 
 // name gives a call its name, with which it starts unless the name may go on, or that of a call before it.
-func (a *Answer) name(p *PendingCall, name string) {
+func (a *calls) name(p *PendingCall, name string) {
 	p.Name = name
 	p.naming = a.NamesInPieces && !a.wholeName(name)
-	if !p.waits && (p.naming || cmp.Or(a.first, a).unnamed > 0) {
+	if !p.waits && (p.naming || a.ofResponse().unnamed > 0) {
 		a.wait(p)
 	}
 	switch {
@@ -28,26 +25,26 @@ func (a *Answer) name(p *PendingCall, name string) {
 }
 
 // wait has the start of a call wait for its name, or for that of a call before it.
-func (a *Answer) wait(p *PendingCall) {
+func (a *calls) wait(p *PendingCall) {
 	p.waits, p.named = true, a.Frame.Start
-	first := cmp.Or(a.first, a)
+	first := a.ofResponse()
 	if first.unnamed++; first.await != nil {
 		first.await()
 	}
 }
 
 // wholeName reports whether nothing can follow the name of a call: it is a tool's, and no other tool's begins with it.
-func (a *Answer) wholeName(name string) bool {
+func (a *calls) wholeName(name string) bool {
 	return a.Host.offered(name) && !a.goesOn(name)
 }
 
-func (a *Answer) goesOn(name string) bool {
+func (a *calls) goesOn(name string) bool {
 	found, _ := a.Host.offers(func(s string) bool { return len(s) > len(name) && strings.HasPrefix(s, name) })
 	return found
 }
 
 // startNamed starts a call whose name is not followed by more of it, and the calls before it.
-func (a *Answer) startNamed(p *PendingCall) {
+func (a *calls) startNamed(p *PendingCall) {
 	if !p.waits {
 		return
 	}
@@ -60,12 +57,12 @@ func (a *Answer) startNamed(p *PendingCall) {
 }
 
 // startWaiting starts a call that waits. One without a name has none to start with.
-func (a *Answer) startWaiting(p *PendingCall) {
+func (a *calls) startWaiting(p *PendingCall) {
 	if !p.waits {
 		return
 	}
 	p.waits, p.naming = false, false
-	cmp.Or(a.first, a).unnamed--
+	a.ofResponse().unnamed--
 	if p.Name != "" {
 		a.Since(p.named, func() { a.start(p) })
 	}
@@ -73,8 +70,8 @@ func (a *Answer) startWaiting(p *PendingCall) {
 
 // startNames starts the calls that wait, as far as the first whose name may go on: by is the call that has got arguments, nil if
 // it is text that came, or a name. It reports whether a call still waits.
-func (a *Answer) startNames(by *PendingCall) bool {
-	if cmp.Or(a.first, a).unnamed == 0 {
+func (a *calls) startNames(by *PendingCall) bool {
+	if a.ofResponse().unnamed == 0 {
 		return false
 	}
 	earlier := by != nil
@@ -94,13 +91,13 @@ func (p *PendingCall) replacedBy(by *PendingCall) bool {
 }
 
 // mayGoOn reports whether more of the name of a call may come behind arguments: there is none yet, or only the beginning of a tool's.
-func (a *Answer) mayGoOn(p *PendingCall) bool {
+func (a *calls) mayGoOn(p *PendingCall) bool {
 	return p.Name == "" || !a.Host.offered(p.Name) && a.goesOn(p.Name)
 }
 
 // full reports whether a piece with a name cannot be one of a call: its arguments are whole, and the piece has more, or the name
 // is whole, too, or the piece has all of another and the call had its name before them. A server that gives ids, or counts, tells the last by these.
-func (a *Answer) full(p *PendingCall, index int, name string) bool {
+func (a *calls) full(p *PendingCall, index int, name string) bool {
 	next := p.Name != "" && (!p.naming || !p.lateName && p.Name != name && p.VendorID == "" && index <= 0 && a.Host.offered(name))
 	return (next || a.HasArgs) && p.Whole()
 }
@@ -109,7 +106,7 @@ func (a *Answer) full(p *PendingCall, index int, name string) bool {
 // a server that gives each the same index where both names are offered, or one is and does not go on. If the tools are not known,
 // only the id of a call tells that: a server that gives one gives it to the next call too. Pieces without an index are told apart
 // in the same way, but for two in one frame, and for names of which no tool knows anything.
-func (a *Answer) sameCall(p *PendingCall, index int, name string) bool {
+func (a *calls) sameCall(p *PendingCall, index int, name string) bool {
 	_, asked := a.Host.offers(func(string) bool { return false })
 	switch {
 	case p.Name == name, a.LegacyCalls && p.VendorID == "": // of which a message has one
@@ -135,7 +132,7 @@ func (a *Answer) sameCall(p *PendingCall, index int, name string) bool {
 
 // lateID reports whether a piece with an id and a name belongs to a call that has a name and no id: it is said with the rest of
 // the name. If the tools are not known, it is if both look like pieces of one name, or the second is all of it.
-func (a *Answer) lateID(p *PendingCall, index int, name string) bool {
+func (a *calls) lateID(p *PendingCall, index int, name string) bool {
 	if _, asked := a.Host.offers(func(string) bool { return false }); !asked && p.naming && (index >= 0 || p.Frame != a.Frame.Start) {
 		return strings.HasPrefix(name, p.Name) || strings.ContainsAny(p.Name[len(p.Name)-1:]+name[:1], nameMarks)
 	}
@@ -147,7 +144,7 @@ const nameMarks = "_-.:/"
 
 // lateIndex reports whether a piece with an index and no id belongs to the last call, which began without an index: it is the one at
 // that place, has no arguments yet, and the name is some of its name. Servers that leave out the index 0 have another for the next call.
-func (a *Answer) lateIndex(p *PendingCall, index int, name string) bool {
+func (a *calls) lateIndex(p *PendingCall, index int, name string) bool {
 	last := len(a.Calls) - 1
 	return p.Index < 0 && index == last && p == a.Calls[last] && name != "" && p.Name != "" && p.Args.Len() == 0 && !p.Done && a.sameCall(p, index, name)
 }
@@ -155,7 +152,7 @@ func (a *Answer) lateIndex(p *PendingCall, index int, name string) bool {
 // renamed reports whether a piece with the id of a call begins another, since it has another name: the call is whole, or
 // both names are offered and neither is the beginning of the other. Else the name of the call stands, with a warning if that is not all
 // there is of it.
-func (a *Answer) renamed(p *PendingCall, name string) bool {
+func (a *calls) renamed(p *PendingCall, name string) bool {
 	if name == "" || p.Name == "" || p.Name == name || p.long {
 		return false
 	}
@@ -175,7 +172,7 @@ func (a *Answer) renamed(p *PendingCall, name string) bool {
 
 // otherName reports whether a name that comes behind a whole call is that of another call, and not some of the same again, as
 // "get_time" behind "functions.get_time" is, or what a server writes for no name.
-func (a *Answer) otherName(old, name string) bool {
+func (a *calls) otherName(old, name string) bool {
 	affix := strings.HasPrefix(old, name) || strings.HasSuffix(old, name) || strings.HasPrefix(name, old) || strings.HasSuffix(name, old)
 	found, asked := a.Host.offers(func(s string) bool { return s == name })
 	if asked {
@@ -186,7 +183,7 @@ func (a *Answer) otherName(old, name string) bool {
 
 // moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
 // false if that is no part of it: the name so far is offered, and the other begins one that is.
-func (a *Answer) moreName(p *PendingCall, name string) (string, bool) {
+func (a *calls) moreName(p *PendingCall, name string) (string, bool) {
 	joined := p.Name + name
 	_, asked := a.Host.offers(func(string) bool { return false })
 	switch {
@@ -203,7 +200,7 @@ func (a *Answer) moreName(p *PendingCall, name string) (string, bool) {
 }
 
 // rename takes a piece of a name for a call that has one.
-func (a *Answer) rename(p *PendingCall, name string) {
+func (a *calls) rename(p *PendingCall, name string) {
 	if !p.naming || p.long {
 		return
 	}

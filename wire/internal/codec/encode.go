@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,41 +13,6 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
-
-type Count struct {
-	Key string
-	N   int
-}
-
-// Counts writes an object of counters with those of others, unless all are 0.
-func (e *Encoder) Counts(key string, more []byte, known ...Count) {
-	some := len(more) > 0
-	for _, c := range known {
-		some = some || c.N != 0
-	}
-	if !some {
-		return
-	}
-	e.Key(key)
-	start := e.Object()
-	for _, c := range known {
-		e.OptInt(c.Key, c.N)
-	}
-	e.EndRest(start, more)
-}
-
-// EndRest closes the object that began at start, after the members of more that
-// it does not have yet.
-func (e *Encoder) EndRest(start int, more []byte) {
-	many := e.manyKeys(start, len(more)/64)
-	for key, val := range js.Members(more) {
-		if name := string(key); !e.has(start, name, many) {
-			e.AnyKey(name)
-			e.Raw(val)
-		}
-	}
-	e.End()
-}
 
 // PlainText returns the only part as text if it is nothing but text.
 func PlainText(parts []llm.Part) (string, bool) {
@@ -88,7 +52,7 @@ func (e *Encoder) SplitExtra(inner int, x llm.Extra) map[string]json.RawMessage 
 
 // Encoder writes one body and remembers what it could not carry.
 type Encoder struct {
-	js.Writer
+	body
 	loss.Log
 	Host     Host
 	refused  error
@@ -145,93 +109,6 @@ func (e *Encoder) EndFields(start int, fields map[string]json.RawMessage) {
 	if nested {
 		e.nest(start, fields)
 	}
-}
-
-// HasKey reports whether the object that is still open holds the key.
-func HasKey(open []byte, key string) bool {
-	for k := range js.Members(append(slices.Clip(open), '}')) {
-		if string(k) == key {
-			return true
-		}
-	}
-	return false
-}
-
-// manyKeys returns the keys of the object that began at start, and is open still, if it is to be asked about many: of a few,
-// nil, it is read for each.
-func (e *Encoder) manyKeys(start, asked int) map[string]bool {
-	if asked <= 8 {
-		return nil
-	}
-	return keysOf(e.Buf[start:])
-}
-
-func (e *Encoder) has(start int, key string, many map[string]bool) bool {
-	if many != nil {
-		return many[key]
-	}
-	return HasKey(e.Buf[start:], key)
-}
-
-// keysOf returns the keys of an object, which may be open still.
-func keysOf(open []byte) map[string]bool {
-	keys := make(map[string]bool)
-	for k := range js.Members(append(slices.Clip(open), '}')) {
-		keys[string(k)] = true
-	}
-	return keys
-}
-
-// Members that are left out when they say nothing.
-
-func (e *Encoder) OptString(key, s string) {
-	if s != "" {
-		e.StringField(key, s)
-	}
-}
-
-func (e *Encoder) OptInt(key string, n int) {
-	if n != 0 {
-		e.IntField(key, n)
-	}
-}
-
-func (e *Encoder) OptFloat(key string, f *float64) {
-	if f != nil {
-		e.Key(key)
-		e.Float(*f)
-	}
-}
-
-func (e *Encoder) OptRaw(key string, v json.RawMessage) {
-	if len(v) > 0 {
-		e.RawField(key, v)
-	}
-}
-
-func (e *Encoder) OptStrings(key string, list []string) {
-	if len(list) > 0 {
-		e.StringsField(key, list)
-	}
-}
-
-func (e *Encoder) StringsField(key string, list []string) {
-	e.Key(key)
-	e.Array()
-	for _, s := range list {
-		e.Text(s)
-	}
-	e.EndArray()
-}
-
-// DropEmpty takes back a message that began at mark and of which nothing could
-// be carried, and reports whether it did: vendors refuse messages without content.
-func (e *Encoder) DropEmpty(mark int, content string) bool {
-	empty := bytes.HasSuffix(e.Buf, []byte(content))
-	if empty {
-		e.Buf = e.Buf[:mark]
-	}
-	return empty
 }
 
 // DropUncarried takes back a message that began at mark if nothing could be carried of what it holds beside text, in formats where such

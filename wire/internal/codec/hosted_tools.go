@@ -25,14 +25,6 @@ func (e *Encoder) RefuseSearchLimits(format string, h *llm.HostedConfig, domains
 	}
 }
 
-// Location writes the members of a place.
-func (e *Encoder) Location(l *llm.Location) {
-	e.OptString("city", l.City)
-	e.OptString("region", l.Region)
-	e.OptString("country", l.Country)
-	e.OptString("timezone", l.Timezone)
-}
-
 func (d *Decoder) Location(v []byte) *llm.Location {
 	if !d.OneOf(v, "{", "an object") {
 		return nil

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
@@ -28,16 +27,6 @@ func (a *Answer) About() *llm.Text {
 	t := &llm.Text{LogProbs: a.Probs}
 	a.Probs = nil
 	return t
-}
-
-// ListField writes tokens as a member.
-func (e *Encoder) ListField(key string, tokens []json.RawMessage) {
-	e.Key(key)
-	e.Array()
-	for _, t := range tokens {
-		e.Raw(t)
-	}
-	e.EndArray()
 }
 
 // TextsOf returns the texts of an answer.

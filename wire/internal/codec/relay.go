@@ -562,21 +562,32 @@ func (r RelayedCalls) Have(ev llm.Event) bool {
 // stretch is a part of a stream, in bytes.
 type stretch struct{ Start, end int64 }
 
+// position tracks which bytes of a stream an event came from.
+type position struct {
+	Relaying bool
+	Position Positioner // nil unless relaying
+	Frame    stretch    // the current frame
+	ending   int64      // start of the frame with the finish reason
+	Gap      string     // between frames; the last frame may lack it
+	late     bool       // an event repeats data of the frames since from
+	from     int64
+}
+
 // Next begins the frame that ends at an offset.
-func (a *Answer) Next(end int64) {
-	a.Frame = stretch{a.Frame.end, end}
-	if a.Position != nil {
-		a.Position.Mark(frameStart)
+func (p *position) Next(end int64) {
+	p.Frame = stretch{p.Frame.end, end}
+	if p.Position != nil {
+		p.Position.Mark(frameStart)
 	}
 }
 
-// MarkFinished notes that the vendor said why the model stopped.
+// MarkFinished notes that the vendor sent a finish reason.
 func (a *Answer) MarkFinished() {
 	if a.Finished {
 		return
 	}
 	a.Finished = true
-	all := cmp.Or(a.first, a)
+	all := cmp.Or(a.firstAnswer, a)
 	if !all.over() {
 		return
 	}
@@ -586,9 +597,9 @@ func (a *Answer) MarkFinished() {
 	}
 }
 
-// Since sends events that say what the frames since an offset said.
-func (a *Answer) Since(start int64, send func()) {
-	all := cmp.Or(a.first, a)
+// Since sends events whose data is in the frames since an offset.
+func (a *calls) Since(start int64, send func()) {
+	all := a.ofResponse()
 	all.late, all.from = true, start
 	send()
 	all.late = false

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -272,30 +271,6 @@ func (s *Stream) flush() error {
 	return s.Err
 }
 
-// OpenFrame and closeFrame put an event of a stream around an object.
-func (e *Encoder) OpenFrame(name string) int {
-	if name != "" {
-		e.Buf = append(append(append(e.Buf, "event: "...), name...), '\n')
-	}
-	e.Buf = append(e.Buf, "data: "...)
-	return e.Object()
-}
-
-func (e *Encoder) CloseFrame() {
-	e.End()
-	e.Buf = append(e.Buf, "\n\n"...)
-}
-
-// RawFrame writes an event whose data is there already.
-func (e *Encoder) RawFrame(name string, data []byte) {
-	if name != "" {
-		e.Buf = append(append(append(e.Buf, "event: "...), strings.Map(OneLine, name)...), '\n')
-	}
-	e.Buf = append(e.Buf, "data: "...)
-	e.Raw(data)
-	e.FrameEnd()
-}
-
 // OneLine drops what would end a line.
 func OneLine(r rune) rune {
 	if r == '\n' || r == '\r' {
@@ -303,9 +278,6 @@ func OneLine(r rune) rune {
 	}
 	return r
 }
-
-// FrameEnd ends a frame whose object is closed already.
-func (e *Encoder) FrameEnd() { e.Buf = append(e.Buf, "\n\n"...) }
 
 // OneAnswer is why there is only one where several were asked for.
 const OneAnswer = "the format has one answer to a request"

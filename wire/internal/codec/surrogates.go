@@ -48,14 +48,14 @@ func (e *Encoder) LostSurrogates(req *llm.Request) {
 }
 
 // sawSurrogates notes whether an event of an answer whose documents have halves holds what stands in their place.
-func (a *Answer) sawSurrogates(ev llm.Event) {
+func (a *output) sawSurrogates(ev llm.Event) {
 	if !a.replaced {
 		a.replaced = strings.Contains(fmt.Sprintf("%s", ev), replacement)
 	}
 }
 
 // warnSurrogates warns of halves of pairs that were replaced in an answer.
-func (a *Answer) warnSurrogates() {
+func (a *output) warnSurrogates() {
 	if a.replaced {
 		a.Warn(llm.Degraded, "text", surrogatesDetail)
 	}

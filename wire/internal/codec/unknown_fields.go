@@ -24,7 +24,7 @@ var moreUnknownFields = UnknownField{loss.NestedMark + "events", "more members"}
 
 // UnknownFields keeps the members of an object that are not read, where at is its place and prefix says in which part of the
 // answer that is. Those that are known may have their words joined by underscores, or not.
-func (a *Answer) UnknownFields(prefix, at string, v []byte, known ...string) {
+func (a *output) UnknownFields(prefix, at string, v []byte, known ...string) {
 	if js.Kind(v) != '{' {
 		return
 	}
@@ -36,7 +36,7 @@ func (a *Answer) UnknownFields(prefix, at string, v []byte, known ...string) {
 }
 
 // UnknownField keeps a member of the object at a place.
-func (a *Answer) UnknownField(at string, key, v []byte) {
+func (a *output) UnknownField(at string, key, v []byte) {
 	if js.Kind(v) == 'n' {
 		return
 	}
@@ -54,7 +54,7 @@ func (a *Answer) UnknownField(at string, key, v []byte) {
 }
 
 // lostCall keeps what only the format knows about a call that must not be run: it is told without that.
-func (a *Answer) lostCall(p *PendingCall) {
+func (a *calls) lostCall(p *PendingCall) {
 	const at = loss.NestedMark + "invalid call"
 	for key, v := range p.Extra[a.Host.Format] {
 		a.UnknownField(at, []byte(key), v)

@@ -14,7 +14,7 @@ import (
 )
 
 // DecodeResponse reads a whole answer, block by block, as a stream would.
-func (c Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
+func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 	s := &converseStream{Answer: a}
 	if js.Get(body, "output") == nil && js.Get(body, "__type") != nil {
 		a.Fail(body)
@@ -141,7 +141,7 @@ func (s *converseStream) members(v []byte, known string) {
 func (s *converseStream) about(key, val []byte) {
 	switch string(key) {
 	case "usage":
-		Format{}.decodeUsage(&s.Decoder, val, &s.Finish)
+		decodeUsage(&s.Decoder, val, &s.Finish)
 		return
 	case "metrics":
 		if codec.OnlyKey(val, "latencyMs") && string(js.Get(val, "latencyMs")) == "0" {
@@ -180,7 +180,7 @@ func (s *converseStream) message(v []byte) {
 		switch string(key) {
 		case "role":
 		case "content":
-			for _, p := range (Format{}).decodeBlocks(&s.Decoder, val) {
+			for _, p := range decodeBlocks(&s.Decoder, val) {
 				s.AddPart(p)
 			}
 		default:
@@ -220,7 +220,7 @@ func (s *converseStream) blockStart(index int, v []byte) {
 				b.hosted = s.Raw(val)
 				continue
 			}
-			c := Format{}.decodeCall(&s.Decoder, v, val, nil)
+			c := decodeCall(&s.Decoder, v, val, nil)
 			s.NextExtra = c.Extra
 			b.call = s.NewCall(index, c.ID, c.Name, llm.FunctionTool)
 		case "toolResult":
@@ -253,7 +253,7 @@ func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
 			}
 		case "citation":
 			b.span = codec.TextSpan
-			s.Cite(Format{}.decodeCitation(&s.Decoder, val))
+			s.Cite(decodeCitation(&s.Decoder, val))
 		case "image":
 			if source := js.Get(val, "source"); b.image != nil {
 				b.image.Data = s.grow(append(b.image.Data, s.Data(js.Get(source, "bytes"))...))
@@ -366,5 +366,5 @@ func (s *converseStream) endHosted(b *converseBlock) {
 		return
 	}
 	s.Body = w.Buf
-	s.AddPart((Format{}).decodeBlock(&s.Decoder, w.Buf))
+	s.AddPart(decodeBlock(&s.Decoder, w.Buf))
 }

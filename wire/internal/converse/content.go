@@ -14,7 +14,7 @@ import (
 
 // encodeMessages writes the messages. Those of one turn are one: roles must
 // alternate, and results are said by the user.
-func (c Format) encodeMessages(e *codec.Encoder, list []llm.Message) {
+func encodeMessages(e *codec.Encoder, list []llm.Message) {
 	e.Turns(list, func(turn []llm.Message) {
 		var role string
 		for _, m := range turn { // all are one, and each has its warning
@@ -27,7 +27,7 @@ func (c Format) encodeMessages(e *codec.Encoder, list []llm.Message) {
 		e.Array()
 		var extra map[string]json.RawMessage
 		for _, m := range turn {
-			codec.EncodeBlocks(c, e, m.Parts)
+			codec.EncodeBlocks(Format{}, e, m.Parts)
 			extra = e.JoinFields(extra, e.OwnExtra(m.Extra))
 		}
 		e.EndArray()
@@ -38,11 +38,11 @@ func (c Format) encodeMessages(e *codec.Encoder, list []llm.Message) {
 
 // endBlock ends the object inside a block, the block, and writes the cache point
 // that follows it.
-func (c Format) endBlock(e *codec.Encoder, start, inner int, x llm.Extra) {
-	c.endOuter(e, start, e.SplitExtra(inner, x))
+func endBlock(e *codec.Encoder, start, inner int, x llm.Extra) {
+	endOuter(e, start, e.SplitExtra(inner, x))
 }
 
-func (Format) endOuter(e *codec.Encoder, start int, fields map[string]json.RawMessage) {
+func endOuter(e *codec.Encoder, start int, fields map[string]json.RawMessage) {
 	e.EndFields(start, codec.OmitFields(fields, codec.CachePoint))
 	if point := fields[codec.CachePoint]; point != nil {
 		e.Object()
@@ -51,11 +51,11 @@ func (Format) endOuter(e *codec.Encoder, start int, fields map[string]json.RawMe
 	}
 }
 
-func (c Format) EncodeText(e *codec.Encoder, t llm.Text) {
+func (Format) EncodeText(e *codec.Encoder, t llm.Text) {
 	if raw, ok := e.OwnBlock(t); ok {
 		if raw != nil {
 			e.Raw(raw)
-			c.cachePointOf(e, t.Extra)
+			cachePointOf(e, t.Extra)
 		}
 		return
 	}
@@ -74,12 +74,12 @@ func (c Format) EncodeText(e *codec.Encoder, t llm.Text) {
 	}
 	if len(cites) == 0 && form == nil {
 		e.StringField("text", t.Text)
-		c.endOuter(e, start, e.OwnExtra(t.Extra))
+		endOuter(e, start, e.OwnExtra(t.Extra))
 		return
 	}
 	e.Key("citationsContent")
 	inner := e.Object()
-	c.encodeCited(e, t.Text, form)
+	encodeCited(e, t.Text, form)
 	if len(cites) > 0 || js.Get(form, "citations") != nil {
 		e.Key("citations")
 		e.Array()
@@ -88,7 +88,7 @@ func (c Format) EncodeText(e *codec.Encoder, t llm.Text) {
 		}
 		e.EndArray()
 	}
-	c.endBlock(e, start, inner, t.Extra)
+	endBlock(e, start, inner, t.Extra)
 }
 
 // citedForm keeps how a text with citations was written, where that is not one piece with a list of them: its pieces, and
@@ -96,7 +96,7 @@ func (c Format) EncodeText(e *codec.Encoder, t llm.Text) {
 const citedForm = loss.Restated + "citationsContent"
 
 // encodeCited writes the text of a block of citations, in its pieces if it is still theirs.
-func (Format) encodeCited(e *codec.Encoder, text string, form []byte) {
+func encodeCited(e *codec.Encoder, text string, form []byte) {
 	var pieces []string
 	for el := range js.Elements(js.Get(form, "content")) {
 		pieces = append(pieces, js.Text(el))
@@ -115,7 +115,7 @@ func (Format) encodeCited(e *codec.Encoder, text string, form []byte) {
 }
 
 // cachePointOf writes the cache point after a block that is kept whole.
-func (Format) cachePointOf(e *codec.Encoder, x llm.Extra) {
+func cachePointOf(e *codec.Encoder, x llm.Extra) {
 	if point := e.OwnExtra(x)[codec.CachePoint]; point != nil {
 		e.Object()
 		e.RawField(codec.CachePoint, point)
@@ -124,7 +124,7 @@ func (Format) cachePointOf(e *codec.Encoder, x llm.Extra) {
 }
 
 // EncodeThinking writes thinking. Only what the vendor signed goes back to it.
-func (c Format) EncodeThinking(e *codec.Encoder, t llm.Thinking) {
+func (Format) EncodeThinking(e *codec.Encoder, t llm.Thinking) {
 	data := e.OwnState(t.State)
 	if data == nil && (!e.Answering || t.Redacted) {
 		e.Lost(llm.Ignored, "thinking", "the converse format takes back thinking with its own signature only")
@@ -142,12 +142,12 @@ func (c Format) EncodeThinking(e *codec.Encoder, t llm.Thinking) {
 		e.StateFields(t.State)
 		e.End()
 	}
-	c.endBlock(e, start, inner, t.Extra)
+	endBlock(e, start, inner, t.Extra)
 }
 
-func (c Format) EncodeCall(e *codec.Encoder, call llm.Call) {
+func (Format) EncodeCall(e *codec.Encoder, call llm.Call) {
 	if call.Hosted {
-		c.encodeOwn(e, call.State, "hosted call", "another vendor ran it", call.Extra)
+		encodeOwn(e, call.State, "hosted call", "another vendor ran it", call.Extra)
 		return
 	}
 	start := e.Object()
@@ -156,23 +156,23 @@ func (c Format) EncodeCall(e *codec.Encoder, call llm.Call) {
 	e.StringField("toolUseId", call.ID)
 	e.StringField("name", call.Name)
 	e.RawField("input", e.ArgsObject(call))
-	c.endBlock(e, start, inner, call.Extra)
+	endBlock(e, start, inner, call.Extra)
 }
 
 // encodeOwn writes a block that is kept whole, if this vendor made it.
-func (c Format) encodeOwn(e *codec.Encoder, s llm.State, what, why string, x llm.Extra) {
+func encodeOwn(e *codec.Encoder, s llm.State, what, why string, x llm.Extra) {
 	raw := e.OwnState(s)
 	if raw == nil {
 		e.Lost(llm.Ignored, what, why)
 		return
 	}
 	e.Raw(raw)
-	c.cachePointOf(e, x)
+	cachePointOf(e, x)
 }
 
 func (c Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	if r.Hosted {
-		c.encodeOwn(e, r.State, "hosted result", "another vendor made it", r.Extra)
+		encodeOwn(e, r.State, "hosted result", "another vendor made it", r.Extra)
 		return
 	}
 	start := e.Object()
@@ -183,7 +183,7 @@ func (c Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	e.Array()
 	mark := len(e.Buf)
 	for _, p := range r.Parts {
-		c.encodeResultPart(e, p)
+		encodeResultPart(e, p)
 	}
 	switch {
 	case len(e.Buf) > mark:
@@ -196,13 +196,13 @@ func (c Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	if r.Failed {
 		e.StringField("status", "error")
 	}
-	c.endBlock(e, start, inner, r.Extra)
+	endBlock(e, start, inner, r.Extra)
 }
 
 // asJSON marks text of a result that is a JSON value of its own.
 const asJSON = "json"
 
-func (c Format) encodeResultPart(e *codec.Encoder, p llm.Part) {
+func encodeResultPart(e *codec.Encoder, p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
 		if string(p.Extra[e.Host.Format][asJSON]) == "true" {
@@ -214,13 +214,13 @@ func (c Format) encodeResultPart(e *codec.Encoder, p llm.Part) {
 			}
 			p.Extra = llm.Extra{e.Host.Format: codec.OmitFields(p.Extra[e.Host.Format], asJSON)}
 		}
-		c.EncodeText(e, p)
+		Format{}.EncodeText(e, p)
 	case llm.Media:
 		if p.Kind == llm.Audio {
 			e.Lost(llm.Ignored, "media in results", "results of the converse format hold no audio")
 			return
 		}
-		c.EncodeMedia(e, p)
+		Format{}.EncodeMedia(e, p)
 	}
 }
 
@@ -228,23 +228,23 @@ func (c Format) encodeResultPart(e *codec.Encoder, p llm.Part) {
 
 // decodeBlocks reads the blocks of a message. A cache point belongs to the block
 // before it; without one it is kept as a part.
-func (c Format) decodeBlocks(d *codec.Decoder, v []byte) []llm.Part {
+func decodeBlocks(d *codec.Decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	for el := range d.Objects(v) {
 		point := d.Get(el, codec.CachePoint)
 		if n := len(parts); d.OneOf(point, "{", "an object") && n > 0 && codec.OnlyKey(el, codec.CachePoint) {
-			if p, ok := c.withCachePoint(d, parts[n-1], point); ok {
+			if p, ok := withCachePoint(d, parts[n-1], point); ok {
 				parts[n-1] = p
 				continue
 			}
 		}
-		parts = append(parts, c.decodeBlock(d, el))
+		parts = append(parts, decodeBlock(d, el))
 	}
 	return parts
 }
 
 // withCachePoint reports false where the part has a cache point already.
-func (Format) withCachePoint(d *codec.Decoder, p llm.Part, point []byte) (llm.Part, bool) {
+func withCachePoint(d *codec.Decoder, p llm.Part, point []byte) (llm.Part, bool) {
 	mark := func(x *llm.Extra) bool {
 		if (*x)[d.Host.Format][codec.CachePoint] != nil {
 			return false
@@ -275,7 +275,7 @@ func (Format) withCachePoint(d *codec.Decoder, p llm.Part, point []byte) (llm.Pa
 
 // splitBlock returns the member that says what a block is, and keeps those that
 // stand beside it.
-func (Format) splitBlock(d *codec.Decoder, v []byte) (kind string, body []byte, extra llm.Extra) {
+func splitBlock(d *codec.Decoder, v []byte) (kind string, body []byte, extra llm.Extra) {
 	for key, val := range d.Members(v) {
 		switch name := string(key); name {
 		case "text", "image", "document", "video", "audio", "toolUse", "toolResult", "reasoningContent", "citationsContent",
@@ -288,24 +288,24 @@ func (Format) splitBlock(d *codec.Decoder, v []byte) (kind string, body []byte, 
 	return kind, body, extra
 }
 
-func (c Format) decodeBlock(d *codec.Decoder, v []byte) llm.Part {
-	kind, body, extra := c.splitBlock(d, v)
+func decodeBlock(d *codec.Decoder, v []byte) llm.Part {
+	kind, body, extra := splitBlock(d, v)
 	switch kind {
 	case "text":
 		return llm.Text{Text: d.Str(body), Extra: extra}
 	case "citationsContent":
-		return c.decodeCited(d, body, extra)
+		return decodeCited(d, body, extra)
 	case "reasoningContent":
-		return c.decodeThinking(d, body, extra)
+		return decodeThinking(d, body, extra)
 	case "image", "document", "video", "audio":
-		if m, ok := c.decodeMedia(d, llm.MediaKind(kind), body, extra); ok {
+		if m, ok := decodeMedia(d, llm.MediaKind(kind), body, extra); ok {
 			return m
 		}
 		return d.ReadableBlock(v, d.Get(d.Get(body, "source"), "content"), d.Get(body, "name"))
 	case "toolUse":
-		return c.decodeCall(d, v, body, extra)
+		return decodeCall(d, v, body, extra)
 	case "toolResult":
-		return c.decodeResult(d, v, body, extra)
+		return decodeResult(d, v, body, extra)
 	case "json":
 		d.ExtraField(&extra, asJSON, []byte("true"))
 		return llm.Text{Text: string(body), Extra: extra}
@@ -316,7 +316,7 @@ func (c Format) decodeBlock(d *codec.Decoder, v []byte) llm.Part {
 	return d.Opaque(v)
 }
 
-func (c Format) decodeCited(d *codec.Decoder, v []byte, extra llm.Extra) llm.Text {
+func decodeCited(d *codec.Decoder, v []byte, extra llm.Extra) llm.Text {
 	t := llm.Text{Extra: extra}
 	var form js.Writer
 	form.Object()
@@ -337,7 +337,7 @@ func (c Format) decodeCited(d *codec.Decoder, v []byte, extra llm.Extra) llm.Tex
 		case "citations":
 			form.RawField("citations", []byte("true"))
 			for el := range d.Objects(val) {
-				t.Citations = append(t.Citations, c.decodeCitation(d, el))
+				t.Citations = append(t.Citations, decodeCitation(d, el))
 			}
 		default:
 			d.ExtraField(&t.Extra, loss.InnerPrefix+string(key), val)
@@ -349,7 +349,7 @@ func (c Format) decodeCited(d *codec.Decoder, v []byte, extra llm.Extra) llm.Tex
 	return t
 }
 
-func (Format) decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
+func decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
 	c := llm.Citation{
 		URL:   cmp.Or(d.Text(d.Get(d.Get(d.Get(v, "location"), "web"), "url")), d.Text(d.Get(v, "source"))),
 		Title: d.Text(d.Get(v, "title")), Raw: d.State(v),
@@ -360,7 +360,7 @@ func (Format) decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
 	return c
 }
 
-func (Format) decodeThinking(d *codec.Decoder, v []byte, extra llm.Extra) llm.Thinking {
+func decodeThinking(d *codec.Decoder, v []byte, extra llm.Extra) llm.Thinking {
 	t := llm.Thinking{Extra: extra}
 	var state codec.Fields
 	for key, val := range d.Members(v) {
@@ -386,7 +386,7 @@ func (Format) decodeThinking(d *codec.Decoder, v []byte, extra llm.Extra) llm.Th
 }
 
 // decodeCall reads a call. One that the vendor runs itself has a type.
-func (Format) decodeCall(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Call {
+func decodeCall(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Call {
 	c := llm.Call{Extra: extra}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -409,7 +409,7 @@ func (Format) decodeCall(d *codec.Decoder, block, v []byte, extra llm.Extra) llm
 	return c
 }
 
-func (c Format) decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Result {
+func decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Result {
 	r := llm.Result{Extra: extra}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -417,10 +417,10 @@ func (c Format) decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra)
 			r.CallID = d.Str(val)
 		case "content":
 			for el := range d.Objects(val) {
-				r.Parts = append(r.Parts, c.decodeResultPart(d, el))
+				r.Parts = append(r.Parts, decodeResultPart(d, el))
 			}
 		case "status":
-			c.decodeStatus(d, val, &r)
+			decodeStatus(d, val, &r)
 		case "type":
 			kind := d.Str(val)
 			r.Hosted, r.Name = kind != "", hostedResultName(kind)
@@ -441,7 +441,7 @@ func (c Format) decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra)
 }
 
 // decodeStatus reads whether a tool failed. The vendor refuses other words; of those that it may write itself one day nothing is known.
-func (Format) decodeStatus(d *codec.Decoder, v []byte, r *llm.Result) {
+func decodeStatus(d *codec.Decoder, v []byte, r *llm.Result) {
 	switch word := d.Text(v); {
 	case word == "error":
 		r.Failed = true
@@ -454,8 +454,8 @@ func (Format) decodeStatus(d *codec.Decoder, v []byte, r *llm.Result) {
 }
 
 // decodeResultPart reads a block of a result. Blocks that only messages hold are kept as they are.
-func (c Format) decodeResultPart(d *codec.Decoder, v []byte) llm.Part {
-	switch p := c.decodeBlock(d, v).(type) {
+func decodeResultPart(d *codec.Decoder, v []byte) llm.Part {
+	switch p := decodeBlock(d, v).(type) {
 	case llm.Text, llm.Media:
 		return p
 	}

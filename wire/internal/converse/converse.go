@@ -160,7 +160,7 @@ func (Format) DecodeError(_ *codec.Registry, body []byte) (code, message string)
 
 // Usage. Like Anthropic, the vendor counts cached input apart.
 
-func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
+func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	if !d.Object(v) {
 		return
 	}
@@ -185,7 +185,7 @@ func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	d.KeepUsage(f, "usage", rest.Object())
 }
 
-func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
+func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	e.Key("usage")
 	start := e.Object()
@@ -203,7 +203,7 @@ func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
 const noMetrics = `{"latencyMs":0}`
 
 // encodeMetrics writes how long the answer took, which clients expect.
-func (Format) encodeMetrics(e *codec.Encoder, own map[string]json.RawMessage) {
+func encodeMetrics(e *codec.Encoder, own map[string]json.RawMessage) {
 	if own["metrics"] == nil {
 		e.RawField("metrics", []byte(noMetrics))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (c Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
-	top, message := c.splitFinish(e.OwnExtra(r.Finish.Extra))
+	top, message := splitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
 	e.Key("output")
 	e.Object()
@@ -31,15 +31,15 @@ func (c Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	e.EndArray()
 	e.EndFields(inner, message)
 	e.End()
-	c.encodeStop(e, r.Finish, top)
-	c.encodeUsage(e, r.Finish)
-	c.encodeMetrics(e, top)
-	c.unnamed(e, r.Finish)
+	encodeStop(e, r.Finish, top)
+	encodeUsage(e, r.Finish)
+	encodeMetrics(e, top)
+	unnamed(e, r.Finish)
 	e.EndFields(start, codec.OmitFields(top, modelFields))
 }
 
 // splitFinish sorts the extra fields of an answer by where they belong.
-func (Format) splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
+func splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
 	top, message = map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for key, v := range own {
 		if name, ok := loss.CutPrefix(key, loss.MessagePrefix); ok {
@@ -56,7 +56,7 @@ const modelFields = "additionalModelResponseFields"
 
 // encodeStop writes why the model stopped. The stop sequence, if there is one,
 // stands among the fields of the model.
-func (Format) encodeStop(e *codec.Encoder, f llm.Finish, own map[string]json.RawMessage) {
+func encodeStop(e *codec.Encoder, f llm.Finish, own map[string]json.RawMessage) {
 	reason := words.FinishWord(f)
 	if f.StopSequence != "" && f.Reason == llm.Stop {
 		reason = "stop_sequence"
@@ -68,14 +68,13 @@ func (Format) encodeStop(e *codec.Encoder, f llm.Finish, own map[string]json.Raw
 }
 
 // unnamed notes what an answer of this format does not say.
-func (Format) unnamed(e *codec.Encoder, f llm.Finish) {
+func unnamed(e *codec.Encoder, f llm.Finish) {
 	e.Unsupported(f.ID != "", "id")
 	e.Unsupported(f.Model != "" && f.Extra[e.Host.Format]["trace"] == nil, "model")
 }
 
 // writer writes a stream of frames.
 type writer struct {
-	Format
 	e     *codec.Encoder
 	begun bool
 	index int
@@ -318,17 +317,17 @@ func (w *writer) hosted(kind string, data []byte, later string) {
 }
 
 func (w *writer) Finish(f llm.Finish) {
-	own, message := w.splitFinish(w.e.OwnExtra(f.Extra))
+	own, message := splitFinish(w.e.OwnExtra(f.Extra))
 	if len(message) > 0 {
 		w.e.Lost(llm.Ignored, "message fields", "a stream of the converse format has no place for them")
 	}
-	w.frame("messageStop", func() { w.encodeStop(w.e, f, own) })
+	w.frame("messageStop", func() { encodeStop(w.e, f, own) })
 	before := w.e.Buf
 	w.e.Buf = nil
 	start := w.e.Object()
-	w.encodeUsage(w.e, f)
-	w.encodeMetrics(w.e, own)
-	w.unnamed(w.e, f)
+	encodeUsage(w.e, f)
+	encodeMetrics(w.e, own)
+	unnamed(w.e, f)
 	w.e.EndFields(start, codec.OmitFields(own, modelFields))
 	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: "metadata", Payload: w.e.Buf})
 }

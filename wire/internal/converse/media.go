@@ -139,7 +139,7 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 		if mime := format.BareType(m); formatName == txt && mime != format.PlainType && mime != "" {
 			e.Lost(llm.Degraded, "document type", "the converse format does not take "+mime+", which is sent as plain text")
 		}
-		e.StringField("name", c.documentName(e, m.Name, formatName))
+		e.StringField("name", documentName(e, m.Name, formatName))
 	}
 	e.Key("source")
 	e.Object()
@@ -158,7 +158,7 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 		e.StringField("bytes", codec.Base64Text(m.Data))
 	}
 	e.End()
-	c.endBlock(e, start, inner, llm.Extra{e.Host.Format: codec.OmitFields(codec.OmitFields(fields, codec.SourceField), codec.OwnerField)})
+	endBlock(e, start, inner, llm.Extra{e.Host.Format: codec.OmitFields(codec.OmitFields(fields, codec.SourceField), codec.OwnerField)})
 }
 
 const maxDocumentName = 200
@@ -168,7 +168,7 @@ const maxDocumentName = 200
 // did. No two documents of a request have one name, which the vendor refuses:
 // those after the first are numbered in order, so that a document keeps its name
 // while the conversation grows.
-func (Format) documentName(e *codec.Encoder, name, format string) string {
+func documentName(e *codec.Encoder, name, format string) string {
 	whole := name
 	if ext := path.Ext(name); format != "" && strings.EqualFold(ext, "."+format) {
 		name = strings.TrimSuffix(name, ext)
@@ -213,7 +213,7 @@ func unused(e *codec.Encoder, base, first string) string {
 
 // decodeMedia reports false for sources that it cannot read, whose blocks are
 // kept whole.
-func (c Format) decodeMedia(d *codec.Decoder, kind llm.MediaKind, v []byte, extra llm.Extra) (llm.Media, bool) {
+func decodeMedia(d *codec.Decoder, kind llm.MediaKind, v []byte, extra llm.Extra) (llm.Media, bool) {
 	m := llm.Media{Kind: kind, Extra: extra}
 	known := false
 	for key, val := range d.Members(v) {
@@ -223,7 +223,7 @@ func (c Format) decodeMedia(d *codec.Decoder, kind llm.MediaKind, v []byte, extr
 		case "name":
 			m.Name = d.Str(val)
 		case "source":
-			known = c.decodeSource(d, val, &m)
+			known = decodeSource(d, val, &m)
 		default:
 			d.ExtraField(&m.Extra, loss.InnerPrefix+string(key), val)
 		}
@@ -234,7 +234,7 @@ func (c Format) decodeMedia(d *codec.Decoder, kind llm.MediaKind, v []byte, extr
 	return m, known
 }
 
-func (Format) decodeSource(d *codec.Decoder, v []byte, m *llm.Media) bool {
+func decodeSource(d *codec.Decoder, v []byte, m *llm.Media) bool {
 	known := false
 	for key, val := range d.Members(v) {
 		switch string(key) {

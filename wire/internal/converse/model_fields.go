@@ -44,7 +44,7 @@ var makers = map[string]converseFields{
 }
 
 func encodeAnthropicFields(e *codec.Encoder, req *llm.Request) {
-	messages.Format{}.EncodeThinkingConfig(e, req.Reasoning)
+	messages.EncodeThinkingConfig(e, req.Reasoning)
 	if req.TopK != nil {
 		e.IntField("top_k", *req.TopK)
 	}
@@ -56,7 +56,7 @@ func decodeAnthropicFields(d *codec.Decoder, key string, v []byte, req *llm.Requ
 	case key == "top_k":
 		return readTopK(d, v, req)
 	case (key == "thinking" || key == "reasoning_config") && strings.Contains(" enabled adaptive disabled ", " "+typ+" "):
-		messages.Format{}.DecodeThinkingConfig(d, v, req)
+		messages.DecodeThinkingConfig(d, v, req)
 	default:
 		return false
 	}
@@ -134,7 +134,7 @@ func decodeOpenAIFields(d *codec.Decoder, key string, v []byte, req *llm.Request
 }
 
 // encodeModelFields writes what the format leaves to each model.
-func (Format) encodeModelFields(e *codec.Encoder, req *llm.Request) {
+func encodeModelFields(e *codec.Encoder, req *llm.Request) {
 	mark, start := member(e, "additionalModelRequestFields")
 	if maker, ok := makers[e.Host.Quirks.ModelFields]; ok {
 		maker.encode(e, req)
@@ -144,7 +144,7 @@ func (Format) encodeModelFields(e *codec.Encoder, req *llm.Request) {
 	endMember(e, mark, start, req.Extra[e.Host.Format]["additionalModelRequestFields"])
 }
 
-func (Format) decodeModelFields(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeModelFields(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}

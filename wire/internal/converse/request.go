@@ -14,17 +14,17 @@ import (
 
 // EncodeRequest writes a request. Model and stream stand in the address, see
 // Path.
-func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
+func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
-	rest := c.encodeSystem(e, req)
+	rest := encodeSystem(e, req)
 	e.Key("messages")
 	e.Array()
-	c.encodeMessages(e, rest)
+	encodeMessages(e, rest)
 	e.EndArray()
-	c.encodeInference(e, req)
-	c.encodeTools(e, req)
-	c.encodeOutputConfig(e, req)
-	c.encodeModelFields(e, req)
+	encodeInference(e, req)
+	encodeTools(e, req)
+	encodeOutputConfig(e, req)
+	encodeModelFields(e, req)
 	e.Unsupported(req.OneCall, "parallel_tool_calls")
 	e.Unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
 	e.Unsupported(req.PresencePenalty != nil, "presence_penalty")
@@ -37,7 +37,7 @@ func (c Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 }
 
 // encodeSystem writes the instructions and returns the messages after them.
-func (c Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
+func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	n := 0
 	for n < len(req.Messages) && codec.IsSystem(req.Messages[n].Role) {
 		n++
@@ -47,9 +47,9 @@ func (c Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	}
 	e.Key("system")
 	e.Array()
-	codec.EncodeBlock(c, e, llm.Text{Text: req.System})
+	codec.EncodeBlock(Format{}, e, llm.Text{Text: req.System})
 	for _, m := range req.Messages[:n] {
-		codec.EncodeBlocks(c, e, m.Parts)
+		codec.EncodeBlocks(Format{}, e, m.Parts)
 		e.OwnExtra(m.Extra)
 	}
 	e.EndArray()
@@ -72,7 +72,7 @@ func endMember(e *codec.Encoder, mark, start int, more []byte) {
 	}
 }
 
-func (Format) encodeInference(e *codec.Encoder, req *llm.Request) {
+func encodeInference(e *codec.Encoder, req *llm.Request) {
 	mark, start := member(e, "inferenceConfig")
 	e.OptInt("maxTokens", req.MaxTokens)
 	e.OptFloat("temperature", req.Temperature)
@@ -81,7 +81,7 @@ func (Format) encodeInference(e *codec.Encoder, req *llm.Request) {
 	endMember(e, mark, start, req.Extra[e.Host.Format]["inferenceConfig"])
 }
 
-func (Format) encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
+func encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
 	mark, start := member(e, "outputConfig")
 	if r := req.Reasoning; r != nil && !r.Off && !ownEffort(e, req) {
 		e.OptString("effort", r.Effort)
@@ -110,11 +110,11 @@ func (Format) encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
 
 // Tools.
 
-func (c Format) encodeTools(e *codec.Encoder, req *llm.Request) {
+func encodeTools(e *codec.Encoder, req *llm.Request) {
 	ch := codec.IsForced(req.Choice)
 	tools := e.OfferedTools(req)
 	if ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0 {
-		tools = c.withheld(e, req)
+		tools = withheld(e, req)
 	}
 	more := req.Extra[e.Host.Format]["toolConfig"]
 	if len(tools) == 0 {
@@ -126,7 +126,7 @@ func (c Format) encodeTools(e *codec.Encoder, req *llm.Request) {
 	e.Key("tools")
 	e.Array()
 	for _, t := range tools {
-		c.encodeTool(e, t)
+		encodeTool(e, t)
 	}
 	e.EndArray()
 	switch {
@@ -147,7 +147,7 @@ func (c Format) encodeTools(e *codec.Encoder, req *llm.Request) {
 // withheld returns the tools that are offered although none may be called: the
 // format cannot forbid calls, but it demands the tools of a conversation that
 // holds some.
-func (Format) withheld(e *codec.Encoder, req *llm.Request) []llm.ToolDef {
+func withheld(e *codec.Encoder, req *llm.Request) []llm.ToolDef {
 	if len(req.Tools) == 0 {
 		return nil
 	}
@@ -159,9 +159,9 @@ func (Format) withheld(e *codec.Encoder, req *llm.Request) []llm.ToolDef {
 	return nil
 }
 
-func (c Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	if t.Kind == llm.HostedTool {
-		c.encodeHosted(e, t)
+		encodeHosted(e, t)
 		return
 	}
 	e.Unsupported(len(t.Examples) > 0, "examples")
@@ -184,7 +184,7 @@ func (c Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	if t.Strict != nil && !e.Host.Quirks.NoStrict {
 		e.BoolField("strict", *t.Strict)
 	}
-	c.endBlock(e, start, inner, t.Extra)
+	endBlock(e, start, inner, t.Extra)
 }
 
 // hosted is what the vendor calls the hosted tools that have a common
@@ -195,7 +195,7 @@ var hostedNames = map[string]string{"nova_grounding": llm.WebSearch, "nova_code_
 
 const systemTool = "systemTool"
 
-func (c Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
+func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
 		h = new(llm.HostedConfig)
@@ -220,27 +220,27 @@ func (c Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 		e.AnyKey(key)
 		e.Raw(h.Options[key])
 	}
-	c.endBlock(e, start, inner, t.Extra)
+	endBlock(e, start, inner, t.Extra)
 }
 
 // Decoding.
 
-func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
+func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
 	var config []byte
 	for key, v := range d.Members(body) {
 		switch string(key) {
 		case "system":
-			c.decodeSystem(d, v, req)
+			decodeSystem(d, v, req)
 		case "messages":
 			for el := range d.Objects(v) {
-				req.Messages = append(req.Messages, codec.DecodeBlockMessage(d, el, c.decodeBlocks)...)
+				req.Messages = append(req.Messages, codec.DecodeBlockMessage(d, el, decodeBlocks)...)
 			}
 		case "inferenceConfig":
-			c.decodeInference(d, v, req)
+			decodeInference(d, v, req)
 		case "toolConfig":
-			c.decodeToolConfig(d, v, req)
+			decodeToolConfig(d, v, req)
 		case "additionalModelRequestFields":
-			c.decodeModelFields(d, v, req)
+			decodeModelFields(d, v, req)
 		case "outputConfig":
 			config = v
 		case "modelId":
@@ -249,14 +249,14 @@ func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			d.Extra(&req.Extra, key, v)
 		}
 	}
-	c.decodeOutputConfig(d, config, req)
+	decodeOutputConfig(d, config, req)
 	return false
 }
 
 // decodeSystem takes plain text for Request.System, and blocks for a message
 // that stands before all others.
-func (c Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
-	parts := c.decodeBlocks(d, v)
+func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
+	parts := decodeBlocks(d, v)
 	if s, ok := codec.PlainText(parts); ok {
 		req.System = s
 		return
@@ -264,7 +264,7 @@ func (c Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	req.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: parts}}, req.Messages...)
 }
 
-func (Format) decodeInference(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeInference(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}
@@ -295,7 +295,7 @@ func keep(d *codec.Decoder, req *llm.Request, key string, rest codec.Fields) {
 
 // decodeOutputConfig reads the schema and the effort. Where thinking is asked
 // for apart, an effort alone asks for none and stays a field of this format.
-func (c Format) decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	if _, apart := makers[d.Host.Quirks.ModelFields]; !apart && req.Reasoning == nil && codec.HasValue(d.Get(v, "effort")) {
 		req.Reasoning = new(llm.Reasoning)
 	}
@@ -306,7 +306,7 @@ func (c Format) decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request)
 			req.Reasoning.Effort = d.Str(val)
 		case string(key) == "textFormat" && d.Str(d.Get(val, "type")) == "json_schema":
 			structure := d.Get(val, "structure")
-			c.decodeSchema(d, d.Get(structure, "jsonSchema"), req)
+			decodeSchema(d, d.Get(structure, "jsonSchema"), req)
 			d.KeepUnread(&req.Extra, val, converseText)
 			d.KeepUnread(&req.Extra, structure, converseStructure)
 		default:
@@ -317,7 +317,7 @@ func (c Format) decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request)
 }
 
 // decodeSchema reads a schema, which is JSON in a string.
-func (Format) decodeSchema(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeSchema(d *codec.Decoder, v []byte, req *llm.Request) {
 	text := d.Str(d.Get(v, "schema"))
 	if !json.Valid([]byte(text)) {
 		d.Want(v, "a JSON schema as a string")
@@ -329,7 +329,7 @@ func (Format) decodeSchema(d *codec.Decoder, v []byte, req *llm.Request) {
 	d.KeepUnread(&req.Extra, v, schema)
 }
 
-func (c Format) decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}
@@ -338,10 +338,10 @@ func (c Format) decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 		switch string(key) {
 		case "tools":
 			for el := range d.Objects(val) {
-				c.decodeTool(d, el, req)
+				decodeTool(d, el, req)
 			}
 		case "toolChoice":
-			c.decodeChoice(d, val, req)
+			decodeChoice(d, val, req)
 		default:
 			rest.Add(key, val)
 		}
@@ -351,8 +351,8 @@ func (c Format) decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 
 // decodeTool reads a tool, or a cache point, which belongs to the tool before
 // it.
-func (c Format) decodeTool(d *codec.Decoder, v []byte, req *llm.Request) {
-	kind, body, extra := c.splitBlock(d, v)
+func decodeTool(d *codec.Decoder, v []byte, req *llm.Request) {
+	kind, body, extra := splitBlock(d, v)
 	t := llm.ToolDef{Extra: extra}
 	switch kind {
 	case "toolSpec":
@@ -401,7 +401,7 @@ func (c Format) decodeTool(d *codec.Decoder, v []byte, req *llm.Request) {
 	req.Tools = append(req.Tools, t)
 }
 
-func (Format) decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}

@@ -41,7 +41,7 @@ func (s *stream) chunk(v []byte) bool {
 		case "candidates":
 			candidates = val
 		case "usageMetadata":
-			Format{}.decodeUsage(&s.Decoder, val, &s.Finish)
+			decodeUsage(&s.Decoder, val, &s.Finish)
 		case "modelVersion":
 			s.Same(&s.Finish.Model, val)
 		case "responseId":
@@ -168,7 +168,7 @@ func (s *stream) answerPart(v []byte) {
 	if !s.Object(v) {
 		return
 	}
-	switch p := (Format{}).decodePart(&s.Decoder, v).(type) {
+	switch p := decodePart(&s.Decoder, v).(type) {
 	case llm.Text:
 		s.textWithState(p)
 	case llm.Thinking:

@@ -13,15 +13,15 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-func (g Format) encodeMessages(e *codec.Encoder, list []llm.Message, calls map[string]llm.Call) {
+func encodeMessages(e *codec.Encoder, list []llm.Message, calls map[string]llm.Call) {
 	e.Turns(list, func(turn []llm.Message) {
 		for _, m := range turn {
-			g.encodeMessage(e, m, calls)
+			encodeMessage(e, m, calls)
 		}
 	})
 }
 
-func (g Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
+func encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
 	role := "user"
 	switch m.Role {
 	case llm.RoleAssistant:
@@ -36,7 +36,7 @@ func (g Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]
 	e.Array()
 	for _, p := range m.Parts {
 		if s, plain := codec.PlainText([]llm.Part{p}); !plain || s != "" { // Vertex refuses empty text
-			g.encodePart(e, p, calls)
+			encodePart(e, p, calls)
 		}
 	}
 	e.EndArray()
@@ -46,25 +46,25 @@ func (g Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]
 	}
 }
 
-func (g Format) encodePart(e *codec.Encoder, p llm.Part, calls map[string]llm.Call) {
+func encodePart(e *codec.Encoder, p llm.Part, calls map[string]llm.Call) {
 	switch p := p.(type) {
 	case llm.Text:
-		g.encodeText(e, p)
+		encodeText(e, p)
 	case llm.Thinking:
-		g.encodeThinking(e, p, false)
+		encodeThinking(e, p, false)
 	case llm.Media:
-		g.encodeMedia(e, p)
+		encodeMedia(e, p)
 	case llm.Call:
 		if p.Hosted {
-			g.encodeHostedPart(e, p.State, "hosted call")
+			encodeHostedPart(e, p.State, "hosted call")
 		} else {
-			g.encodeCall(e, p)
+			encodeCall(e, p)
 		}
 	case llm.Result:
 		if p.Hosted {
-			g.encodeHostedPart(e, p.State, "hosted result")
+			encodeHostedPart(e, p.State, "hosted result")
 		} else {
-			g.encodeResult(e, p, calls)
+			encodeResult(e, p, calls)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func isSignature(data json.RawMessage) bool {
 	return codec.OnlyKey(data, "thoughtSignature") && len(data) > 2
 }
 
-func (g Format) encodeText(e *codec.Encoder, t llm.Text) {
+func encodeText(e *codec.Encoder, t llm.Text) {
 	data := e.OwnState(t.State)
 	switch {
 	case t.Text == "" && data != nil && !isSignature(data):
@@ -101,7 +101,7 @@ func (g Format) encodeText(e *codec.Encoder, t llm.Text) {
 
 // encodeThinking writes thoughts. Only those that the vendor signed go back to
 // it: it needs no others.
-func (Format) encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
+func encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 	if e.OwnState(t.State) == nil && (!answer || t.Redacted) {
 		e.Lost(llm.Ignored, "thinking", "the gemini format takes back thoughts that it signed only")
 		return
@@ -114,13 +114,13 @@ func (Format) encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 }
 
 // encodeMedia writes a medium. Only what a client of this format wrote has a name: the Gemini API refuses one, Vertex does not.
-func (g Format) encodeMedia(e *codec.Encoder, m llm.Media) {
+func encodeMedia(e *codec.Encoder, m llm.Media) {
 	if e.ForeignFile(m) {
 		return
 	}
 	if codec.HasNoSource(m) {
 		for _, t := range e.WithoutEmptyMedia([]llm.Part{m}) {
-			g.encodePart(e, t, nil)
+			encodePart(e, t, nil)
 		}
 		return
 	}
@@ -159,7 +159,7 @@ func geminiType(m llm.Media) string {
 // mediaName keeps that a client of this format named a medium.
 const mediaName = loss.Restated + "displayName"
 
-func (Format) encodeCall(e *codec.Encoder, c llm.Call) {
+func encodeCall(e *codec.Encoder, c llm.Call) {
 	start := e.Object()
 	e.Key("functionCall")
 	inner := e.Object()
@@ -173,7 +173,7 @@ func (Format) encodeCall(e *codec.Encoder, c llm.Call) {
 	e.EndFields(start, outer)
 }
 
-func (Format) encodeHostedPart(e *codec.Encoder, s llm.State, what string) {
+func encodeHostedPart(e *codec.Encoder, s llm.State, what string) {
 	if raw := e.OwnState(s); raw != nil {
 		e.Raw(raw)
 	} else {
@@ -183,7 +183,7 @@ func (Format) encodeHostedPart(e *codec.Encoder, s llm.State, what string) {
 
 // encodeResult writes a result. Its text is a string, never JSON of its own:
 // keywords like $ref in a result are refused by the vendor.
-func (g Format) encodeResult(e *codec.Encoder, r llm.Result, calls map[string]llm.Call) {
+func encodeResult(e *codec.Encoder, r llm.Result, calls map[string]llm.Call) {
 	start := e.Object()
 	e.Key("functionResponse")
 	inner := e.Object()
@@ -192,7 +192,7 @@ func (g Format) encodeResult(e *codec.Encoder, r llm.Result, calls map[string]ll
 		e.OptString("id", r.CallID)
 	}
 	e.StringField("name", cmp.Or(r.Name, calls[r.CallID].Name))
-	g.encodeOutput(e, r)
+	encodeOutput(e, r)
 	var media []llm.Media
 	for _, p := range r.Parts {
 		if m, ok := p.(llm.Media); ok {
@@ -203,7 +203,7 @@ func (g Format) encodeResult(e *codec.Encoder, r llm.Result, calls map[string]ll
 		e.Key("parts")
 		e.Array()
 		for _, m := range media {
-			g.encodeMedia(e, m)
+			encodeMedia(e, m)
 		}
 		e.EndArray()
 	}
@@ -211,7 +211,7 @@ func (g Format) encodeResult(e *codec.Encoder, r llm.Result, calls map[string]ll
 	e.EndFields(start, outer)
 }
 
-func (Format) encodeOutput(e *codec.Encoder, r llm.Result) {
+func encodeOutput(e *codec.Encoder, r llm.Result) {
 	if raw := js.Get(e.OwnState(r.State), "response"); raw != nil {
 		e.RawField("response", raw)
 		return
@@ -241,19 +241,19 @@ func (Format) encodeOutput(e *codec.Encoder, r llm.Result) {
 
 // Decoding.
 
-func (g Format) decodeContents(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
+func decodeContents(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
 	if js.Kind(v) == '{' { // one content instead of a list
-		g.decodeContent(d, v, req, calls)
+		decodeContent(d, v, req, calls)
 		return
 	}
 	for el := range d.Objects(v) {
-		g.decodeContent(d, el, req, calls)
+		decodeContent(d, el, req, calls)
 	}
 }
 
 var roles = map[string]llm.Role{"user": llm.RoleUser, "model": llm.RoleAssistant, "function": llm.RoleUser, "": llm.RoleUser}
 
-func (g Format) decodeContent(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
+func decodeContent(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
 	m := llm.Message{Role: llm.RoleUser}
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
@@ -264,7 +264,7 @@ func (g Format) decodeContent(d *codec.Decoder, v []byte, req *llm.Request, call
 			}
 			m.Role = role
 		case "parts":
-			m.Parts = g.decodeParts(d, val)
+			m.Parts = decodeParts(d, val)
 		default:
 			d.Extra(&m.Extra, key, val)
 		}
@@ -274,20 +274,20 @@ func (g Format) decodeContent(d *codec.Decoder, v []byte, req *llm.Request, call
 }
 
 // decodeParts reads a list of parts, or one instead of a list.
-func (g Format) decodeParts(d *codec.Decoder, v []byte) []llm.Part {
+func decodeParts(d *codec.Decoder, v []byte) []llm.Part {
 	if js.Kind(v) == '{' {
-		return []llm.Part{g.decodePart(d, v)}
+		return []llm.Part{decodePart(d, v)}
 	}
 	var parts []llm.Part
 	for el := range d.Objects(v) {
-		parts = append(parts, g.decodePart(d, el))
+		parts = append(parts, decodePart(d, el))
 	}
 	return parts
 }
 
 // decodePart reads a part: the member that says what it is, and those that
 // stand beside it.
-func (g Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
+func decodePart(d *codec.Decoder, v []byte) llm.Part {
 	var kind string
 	var body []byte
 	var signature codec.Fields
@@ -318,7 +318,7 @@ func (g Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
 		}
 		return llm.Text{Text: d.Str(body), State: state, Extra: extra}
 	case "inlineData", "fileData":
-		m := g.decodeMedia(d, body)
+		m := decodeMedia(d, body)
 		m.State = state
 		for key, val := range extra[d.Host.Format] {
 			d.ExtraField(&m.Extra, key, val)
@@ -326,13 +326,13 @@ func (g Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
 		d.KeepUnread(&m.Extra, body, geminiMedia, kind)
 		return m
 	case "functionCall":
-		return g.decodeCall(d, body, state, extra)
+		return decodeCall(d, body, state, extra)
 	case "functionResponse":
-		return g.decodeResult(d, body, extra)
+		return decodeResult(d, body, extra)
 	case "executableCode", "toolCall":
-		return g.decodeHostedCall(d, v, kind, body)
+		return decodeHostedCall(d, v, kind, body)
 	case "codeExecutionResult", "toolResponse":
-		return g.decodeHostedResult(d, v, kind, body)
+		return decodeHostedResult(d, v, kind, body)
 	}
 	if state.IsZero() {
 		return d.Opaque(v)
@@ -340,7 +340,7 @@ func (g Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
 	return llm.Text{State: state, Extra: extra}
 }
 
-func (Format) decodeMedia(d *codec.Decoder, v []byte) llm.Media {
+func decodeMedia(d *codec.Decoder, v []byte) llm.Media {
 	var m llm.Media
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
@@ -360,7 +360,7 @@ func (Format) decodeMedia(d *codec.Decoder, v []byte) llm.Media {
 	return m
 }
 
-func (Format) decodeCall(d *codec.Decoder, v []byte, state llm.State, extra llm.Extra) llm.Call {
+func decodeCall(d *codec.Decoder, v []byte, state llm.State, extra llm.Extra) llm.Call {
 	c := llm.Call{State: state, Extra: extra}
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
@@ -380,7 +380,7 @@ func (Format) decodeCall(d *codec.Decoder, v []byte, state llm.State, extra llm.
 	return c
 }
 
-func (g Format) decodeResult(d *codec.Decoder, v []byte, extra llm.Extra) llm.Result {
+func decodeResult(d *codec.Decoder, v []byte, extra llm.Extra) llm.Result {
 	r := llm.Result{Extra: extra}
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
@@ -389,10 +389,10 @@ func (g Format) decodeResult(d *codec.Decoder, v []byte, extra llm.Extra) llm.Re
 		case "name":
 			r.Name = d.Str(val)
 		case "response":
-			g.decodeOutput(d, val, &r)
+			decodeOutput(d, val, &r)
 		case "parts":
 			for el := range d.Elements(val) {
-				if m, ok := g.decodePart(d, el).(llm.Media); ok {
+				if m, ok := decodePart(d, el).(llm.Media); ok {
 					r.Parts = append(r.Parts, m)
 				} else if d.IsRequest {
 					d.Want(el, "inlineData or fileData")
@@ -407,7 +407,7 @@ func (g Format) decodeResult(d *codec.Decoder, v []byte, extra llm.Extra) llm.Re
 
 // decodeOutput reads the text of a result. An object that we would not have
 // written stays in the state as it is, and its JSON is the text.
-func (Format) decodeOutput(d *codec.Decoder, v []byte, r *llm.Result) {
+func decodeOutput(d *codec.Decoder, v []byte, r *llm.Result) {
 	output, failure := d.Get(v, "output"), d.Get(v, "error")
 	value := output
 	if failure != nil {
@@ -430,7 +430,7 @@ func (Format) decodeOutput(d *codec.Decoder, v []byte, r *llm.Result) {
 	}
 }
 
-func (Format) decodeHostedCall(d *codec.Decoder, v []byte, kind string, body []byte) llm.Call {
+func decodeHostedCall(d *codec.Decoder, v []byte, kind string, body []byte) llm.Call {
 	c := llm.Call{ID: d.Str(getCamel(d, body, "id")), Name: "code_execution", Hosted: true, State: d.State(v)}
 	if kind == "toolCall" {
 		c.Name = d.Str(getCamel(d, body, "toolType"))
@@ -441,7 +441,7 @@ func (Format) decodeHostedCall(d *codec.Decoder, v []byte, kind string, body []b
 	return c
 }
 
-func (Format) decodeHostedResult(d *codec.Decoder, v []byte, kind string, body []byte) llm.Result {
+func decodeHostedResult(d *codec.Decoder, v []byte, kind string, body []byte) llm.Result {
 	r := llm.Result{CallID: d.Str(getCamel(d, body, "id")), Name: "code_execution", Hosted: true, State: d.State(v)}
 	text := d.Str(getCamel(d, body, "output"))
 	if kind == "toolResponse" {

@@ -8,19 +8,19 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-func (g Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
-	top, candidate := g.splitFinish(e.OwnExtra(r.Finish.Extra))
+func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
+	top, candidate := splitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
 	e.Key("candidates")
 	e.Array()
-	g.encodeCandidate(e, 0, r, candidate)
+	encodeCandidate(e, 0, r, candidate)
 	for i, o := range r.Alternatives {
-		_, candidate := g.splitFinish(e.OwnExtra(o.Finish.Extra))
-		g.encodeCandidate(e, i+1, o, candidate)
+		_, candidate := splitFinish(e.OwnExtra(o.Finish.Extra))
+		encodeCandidate(e, i+1, o, candidate)
 	}
 	e.EndArray()
 	if e.HasUsage(r.Finish, "usageMetadata") {
-		g.encodeUsage(e, r.Finish)
+		encodeUsage(e, r.Finish)
 	}
 	e.OptString("modelVersion", r.Finish.Model)
 	e.OptString("responseId", r.Finish.ID)
@@ -28,7 +28,7 @@ func (g Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 }
 
 // encodeCandidate writes one answer.
-func (g Format) encodeCandidate(e *codec.Encoder, index int, r *llm.Response, fields map[string]json.RawMessage) {
+func encodeCandidate(e *codec.Encoder, index int, r *llm.Response, fields map[string]json.RawMessage) {
 	c := e.Object()
 	e.Key("content")
 	e.Object()
@@ -36,30 +36,30 @@ func (g Format) encodeCandidate(e *codec.Encoder, index int, r *llm.Response, fi
 	e.Key("parts")
 	e.Array()
 	for _, p := range r.Message.Parts {
-		g.encodeAnswerPart(e, p)
+		encodeAnswerPart(e, p)
 	}
 	for _, inv := range r.Invalid {
 		e.InvalidAsText(inv)
-		g.encodeText(e, llm.Text{Text: inv.Raw})
+		encodeText(e, llm.Text{Text: inv.Raw})
 	}
 	e.EndArray()
 	e.End()
 	e.StringField("finishReason", geminiWords.FinishWord(r.Finish))
 	e.IntField("index", index)
-	g.encodeProbs(e, fields["logprobsResult"], codec.TextsOf(r.Message.Parts)...)
+	encodeProbs(e, fields["logprobsResult"], codec.TextsOf(r.Message.Parts)...)
 	e.EndFields(c, codec.OmitFields(fields, "logprobsResult"))
 }
 
-func (g Format) encodeAnswerPart(e *codec.Encoder, p llm.Part) {
+func encodeAnswerPart(e *codec.Encoder, p llm.Part) {
 	if t, ok := p.(llm.Thinking); ok {
-		g.encodeThinking(e, t, true)
+		encodeThinking(e, t, true)
 		return
 	}
-	g.encodePart(e, p, nil)
+	encodePart(e, p, nil)
 }
 
 // splitFinish sorts the extra fields of an answer by where they belong.
-func (Format) splitFinish(own map[string]json.RawMessage) (top, candidate map[string]json.RawMessage) {
+func splitFinish(own map[string]json.RawMessage) (top, candidate map[string]json.RawMessage) {
 	top, candidate = map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for key, v := range own {
 		if name, ok := loss.CutPrefix(key, candidatePrefix); ok {
@@ -74,7 +74,6 @@ func (Format) splitFinish(own map[string]json.RawMessage) (top, candidate map[st
 // writer writes a stream of chunks. Calls go out whole: the format has
 // no pieces of arguments.
 type writer struct {
-	Format
 	e    *codec.Encoder
 	head codec.StreamHead
 	list bool // the stream is one JSON array
@@ -170,7 +169,7 @@ func (w *writer) part(p llm.Part) {
 	inner := codec.NewEncoder(w.e.Host)
 	inner.Warnings = w.e.Warnings
 	inner.Buf = w.space[:0]
-	w.encodeAnswerPart(&inner, p)
+	encodeAnswerPart(&inner, p)
 	w.e.Warnings, w.space = inner.Warnings, inner.Buf
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err
@@ -180,7 +179,7 @@ func (w *writer) part(p llm.Part) {
 		return
 	}
 	w.chunk(func() {
-		w.encodeProbs(w.e, nil, text)
+		encodeProbs(w.e, nil, text)
 		if len(inner.Buf) == 0 {
 			return
 		}
@@ -202,7 +201,7 @@ func (w *writer) usageSoFar() func() {
 	}
 	u := w.head.Usage
 	w.head.Usage = llm.Usage{}
-	return func() { w.encodeUsage(w.e, llm.Finish{Usage: u}) }
+	return func() { encodeUsage(w.e, llm.Finish{Usage: u}) }
 }
 
 // chunk writes a chunk; inner are the extra fields of its candidate, and fields its own.
@@ -225,7 +224,7 @@ func (w *writer) chunk(candidate func(), inner map[string]json.RawMessage, tail 
 }
 
 func (w *writer) finish(f llm.Finish) {
-	top, candidate := w.splitFinish(w.e.OwnExtra(f.Extra))
+	top, candidate := splitFinish(w.e.OwnExtra(f.Extra))
 	w.chunk(func() {
 		w.e.StringField("finishReason", geminiWords.FinishWord(f))
 	}, candidate, w.usage(f), top)
@@ -239,17 +238,17 @@ func (w *writer) usage(f llm.Finish) func() {
 	if w.index > 0 || !w.e.HasUsage(f, "usageMetadata") {
 		return nil
 	}
-	return func() { w.encodeUsage(w.e, f) }
+	return func() { encodeUsage(w.e, f) }
 }
 
 func (w *writer) Fail(err *llm.Error) {
 	if w.list {
 		w.element()
-		w.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
+		Format{}.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
 		w.e.Buf = append(w.e.Buf, ']')
 		return
 	}
 	w.e.Buf = append(w.e.Buf, "data: "...)
-	w.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
+	Format{}.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
 	w.e.FrameEnd()
 }

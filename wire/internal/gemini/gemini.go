@@ -205,7 +205,7 @@ func camelGet(v []byte, name string) []byte {
 	return nil
 }
 
-func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
+func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	var rest codec.Fields
 	u := llm.Usage{Hosted: f.Usage.Hosted}
 	for key, val := range js.Members(v) {
@@ -228,7 +228,7 @@ func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	d.KeepUsage(f, "usageMetadata", rest.Object())
 }
 
-func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
+func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	e.Key("usageMetadata")
 	start := e.Object()

@@ -48,7 +48,7 @@ func (s *stream) readProbs(v []byte) (rest []byte) {
 
 // encodeProbs writes the log probabilities of texts, with what else was said
 // about them.
-func (Format) encodeProbs(e *codec.Encoder, rest []byte, texts ...llm.Text) {
+func encodeProbs(e *codec.Encoder, rest []byte, texts ...llm.Text) {
 	var chosen, top []json.RawMessage
 	for _, t := range texts {
 		for _, token := range e.OwnLogProbs(t.LogProbs) {

@@ -16,23 +16,23 @@ import (
 )
 
 // EncodeRequest writes a request. The model stands in the address, see Path.
-func (g Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
+func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
-	rest := g.encodeSystem(e, req)
+	rest := encodeSystem(e, req)
 	e.Key("contents")
 	e.Array()
 	calls := codec.CallsByID(req.Messages)
-	g.encodeMessages(e, rest, calls)
+	encodeMessages(e, rest, calls)
 	e.EndArray()
-	g.encodeTools(e, req.Tools)
-	g.encodeToolConfig(e, req)
-	g.encodeConfig(e, req)
+	encodeTools(e, req.Tools)
+	encodeToolConfig(e, req)
+	encodeConfig(e, req)
 	e.Unsupported(req.OneCall, "parallel_tool_calls")
 	fields := e.OwnExtra(req.Extra)
 	e.EndFields(start, codec.OmitFields(codec.OmitFields(fields, "generationConfig"), "toolConfig"))
 }
 
-func (g Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
+func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	n := 0
 	for n < len(req.Messages) && codec.IsSystem(req.Messages[n].Role) {
 		n++
@@ -45,11 +45,11 @@ func (g Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	e.Key("parts")
 	e.Array()
 	if req.System != "" {
-		g.encodeText(e, llm.Text{Text: req.System})
+		encodeText(e, llm.Text{Text: req.System})
 	}
 	for _, m := range req.Messages[:n] {
 		for _, p := range m.Parts {
-			g.encodePart(e, p, nil)
+			encodePart(e, p, nil)
 		}
 		e.OwnExtra(m.Extra)
 	}
@@ -58,7 +58,7 @@ func (g Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	return req.Messages[n:]
 }
 
-func (g Format) encodeConfig(e *codec.Encoder, req *llm.Request) {
+func encodeConfig(e *codec.Encoder, req *llm.Request) {
 	e.Key("generationConfig")
 	start := e.Object()
 	e.OptFloat("temperature", req.Temperature)
@@ -79,11 +79,11 @@ func (g Format) encodeConfig(e *codec.Encoder, req *llm.Request) {
 		e.StringField("responseMimeType", "application/json")
 		e.OptRaw("responseJsonSchema", req.Output.Schema)
 	}
-	g.encodeThinkingConfig(e, req.Reasoning)
+	encodeThinkingConfig(e, req.Reasoning)
 	e.EndRest(start, req.Extra[e.Host.Format]["generationConfig"])
 }
 
-func (Format) encodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
+func encodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	if r == nil {
 		return
 	}
@@ -102,20 +102,20 @@ func (Format) encodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	e.End()
 }
 
-func (g Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) bool {
+func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) bool {
 	calls := &turns.CallMatcher{}
 	for key, v := range d.Members(body) {
 		switch string(codec.CamelCase(key)) {
 		case "systemInstruction":
-			g.decodeSystem(d, v, req)
+			decodeSystem(d, v, req)
 		case "contents":
-			g.decodeContents(d, v, req, calls)
+			decodeContents(d, v, req, calls)
 		case "tools":
-			g.decodeTools(d, v, req)
+			decodeTools(d, v, req)
 		case "toolConfig":
-			g.decodeToolConfig(d, v, req)
+			decodeToolConfig(d, v, req)
 		case "generationConfig":
-			g.decodeConfig(d, v, req)
+			decodeConfig(d, v, req)
 		case "model":
 			req.Model = strings.TrimPrefix(d.Str(v), "models/")
 		default:
@@ -125,7 +125,7 @@ func (g Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) b
 	return false
 }
 
-func (g Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
 		req.System = d.Text(v)
 		return
@@ -134,7 +134,7 @@ func (g Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
 		case "parts":
-			parts = g.decodeParts(d, val)
+			parts = decodeParts(d, val)
 		case "role":
 			d.Str(val) // the instructions are the system's, whoever it names
 		default:
@@ -148,7 +148,7 @@ func (g Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	req.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: parts}}, req.Messages...)
 }
 
-func (g Format) decodeConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}
@@ -190,7 +190,7 @@ func (g Format) decodeConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 				req.Output = &llm.OutputFormat{Schema: answerSchema(d, key, val)}
 			}
 		case "thinkingConfig":
-			g.decodeThinkingConfig(d, val, req)
+			decodeThinkingConfig(d, val, req)
 		default:
 			rest.Add(key, val)
 		}
@@ -219,7 +219,7 @@ func asksForWord(d *codec.Decoder, config []byte) bool {
 	return false
 }
 
-func (Format) decodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	d.KeepUnread(&req.Extra, v, thinking)
 	r := &llm.Reasoning{Summary: codec.HiddenThoughts}
 	zero := false
@@ -244,7 +244,7 @@ func (Format) decodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request)
 
 // Tools.
 
-func (g Format) encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
+func encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 	if len(tools) == 0 {
 		return
 	}
@@ -261,7 +261,7 @@ func (g Format) encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 			e.Key("functionDeclarations")
 			e.Array()
 		}
-		g.encodeTool(e, t)
+		encodeTool(e, t)
 	}
 	if open {
 		e.EndArray()
@@ -269,13 +269,13 @@ func (g Format) encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 	}
 	for _, t := range tools {
 		if t.Kind == llm.HostedTool {
-			g.encodeHosted(e, t)
+			encodeHosted(e, t)
 		}
 	}
 	e.EndArray()
 }
 
-func (Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(t.Strict != nil && *t.Strict, "strict")
 	e.Unsupported(len(t.Examples) > 0, "examples")
 	fields := e.OwnExtra(t.Extra)
@@ -306,7 +306,7 @@ var hostedNames = map[string]string{
 	"mcpServers": "mcpServers", "parallelAiSearch": "parallelAiSearch", "exaAiSearch": "exaAiSearch",
 }
 
-func (Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
+func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
 		h = new(llm.HostedConfig)
@@ -340,7 +340,7 @@ func (Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.End()
 }
 
-func (g Format) decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 	var strays []stray
 	for el := range d.Objects(v) {
 		first, known := len(req.Tools), len(strays)
@@ -350,11 +350,11 @@ func (g Format) decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 			switch {
 			case kind == "functionDeclarations":
 				for decl := range d.Objects(val) {
-					req.Tools = append(req.Tools, g.decodeTool(d, decl))
+					req.Tools = append(req.Tools, decodeTool(d, decl))
 				}
 			case js.Kind(val) == 'n':
 			case hosted || js.Kind(val) == '{': // one that is not known may be new
-				req.Tools = append(req.Tools, g.decodeHosted(d, kind, val))
+				req.Tools = append(req.Tools, decodeHosted(d, kind, val))
 			default:
 				strays = append(strays, stray{key: key, val: val, first: first})
 			}
@@ -363,7 +363,7 @@ func (g Format) decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 			strays[known+i].end = len(req.Tools)
 		}
 	}
-	g.keepStrays(d, strays, req)
+	keepStrays(d, strays, req)
 }
 
 // stray is a member beside the tools of an object that holds some, and which of the request's those are. All tools that
@@ -375,7 +375,7 @@ type stray struct {
 
 // keepStrays keeps strays where the tools beside them are written: all functions in one object, and each hosted tool in one
 // after it. One that has no place is told to be lost when the request is sent.
-func (Format) keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
+func keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
 	if len(strays) == 0 {
 		return
 	}
@@ -401,7 +401,7 @@ func (Format) keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
 	}
 }
 
-func (Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
+func decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
 	for key, val := range d.Members(v) {
 		switch string(codec.CamelCase(key)) {
@@ -423,7 +423,7 @@ func (Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	return t
 }
 
-func (Format) decodeHosted(d *codec.Decoder, kind string, v []byte) llm.ToolDef {
+func decodeHosted(d *codec.Decoder, kind string, v []byte) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
 	name, known := hostedNames[kind]
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: cmp.Or(name, kind), Hosted: h}
@@ -448,7 +448,7 @@ func (Format) decodeHosted(d *codec.Decoder, kind string, v []byte) llm.ToolDef 
 // plain text can name the functions, or one that checks the arguments.
 var modes = map[string]llm.ChoiceMode{"AUTO": llm.MayCall, "ANY": llm.MustCall, "NONE": llm.MustNotCall, "VALIDATED": llm.MayCall}
 
-func (Format) encodeToolConfig(e *codec.Encoder, req *llm.Request) {
+func encodeToolConfig(e *codec.Encoder, req *llm.Request) {
 	more := req.Extra[e.Host.Format]["toolConfig"]
 	ch := req.Choice
 	mode := ""
@@ -478,7 +478,7 @@ func (Format) encodeToolConfig(e *codec.Encoder, req *llm.Request) {
 	e.EndRest(start, more)
 }
 
-func (Format) decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeToolConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
 		if string(codec.CamelCase(key)) != "functionCallingConfig" {

@@ -12,7 +12,7 @@ import (
 )
 
 // DecodeResponse reads a whole answer, block by block, as a stream would.
-func (m Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
+func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 	s := &messagesStream{Answer: a}
 	if js.Is(js.Get(body, "type"), "error") {
 		a.Fail(body)
@@ -169,7 +169,7 @@ func (s *messagesStream) block(v []byte) {
 	if !s.Object(v) {
 		return
 	}
-	if p := (Format{}).decodeBlock(&s.Decoder, v); p != nil {
+	if p := decodeBlock(&s.Decoder, v); p != nil {
 		s.AddPart(p)
 	}
 }
@@ -196,7 +196,7 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 		s.NewPart = true
 		s.beginSpan(b, v)
 	case "tool_use":
-		c := Format{}.decodeCall(&s.Decoder, v)
+		c := decodeCall(&s.Decoder, v)
 		s.NextExtra = c.Extra
 		b.call = s.NewCall(index, c.ID, c.Name, llm.FunctionTool)
 		b.input = c.Args
@@ -227,7 +227,7 @@ func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
 			b.signature = js.AppendText(b.signature, val)
 		case "citations":
 			for el := range js.Elements(val) {
-				s.Cite(Format{}.decodeCitation(&s.Decoder, el))
+				s.Cite(decodeCitation(&s.Decoder, el))
 			}
 		}
 	}
@@ -236,11 +236,11 @@ func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
 // spanExtra sends the extra fields of a block of text or thinking.
 func (s *messagesStream) spanExtra(b *messagesBlock, v []byte) {
 	if b.kind == "text" {
-		if x := (Format{}).decodeText(&s.Decoder, v).Extra; len(x) > 0 {
+		if x := decodeText(&s.Decoder, v).Extra; len(x) > 0 {
 			s.Enter(codec.TextSpan)
 			s.Emit(llm.TextDelta{Part: &llm.Text{Extra: x}})
 		}
-	} else if x := (Format{}).decodeThinking(&s.Decoder, v).Extra; len(x) > 0 {
+	} else if x := decodeThinking(&s.Decoder, v).Extra; len(x) > 0 {
 		s.Enter(codec.ThinkingSpan)
 		s.Emit(llm.ThinkingDelta{Part: &llm.Thinking{Extra: x}})
 	}
@@ -270,7 +270,7 @@ func (s *messagesStream) blockDelta(index int, v, event []byte) {
 			}
 			b.signature = js.AppendText(b.signature, val)
 		case "citation":
-			s.Cite(Format{}.decodeCitation(&s.Decoder, val))
+			s.Cite(decodeCitation(&s.Decoder, val))
 		case "type":
 		default:
 			typ := js.Get(v, "type")

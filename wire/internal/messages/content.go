@@ -14,11 +14,11 @@ import (
 // encodeMessages writes the messages. Results and what the user says after
 // them are one message: the vendor wants all results of a turn at the start
 // of the next.
-func (m Format) encodeMessages(e *codec.Encoder, list []llm.Message) {
-	e.Turns(list, func(turn []llm.Message) { m.encodeTurn(e, turn) })
+func encodeMessages(e *codec.Encoder, list []llm.Message) {
+	e.Turns(list, func(turn []llm.Message) { encodeTurn(e, turn) })
 }
 
-func (m Format) encodeTurn(e *codec.Encoder, list []llm.Message) {
+func encodeTurn(e *codec.Encoder, list []llm.Message) {
 	for i := 0; i < len(list); i++ {
 		msg := list[i]
 		parts, fields := msg.Parts, e.OwnExtra(msg.Extra)
@@ -31,23 +31,23 @@ func (m Format) encodeTurn(e *codec.Encoder, list []llm.Message) {
 		start := e.Object()
 		e.StringField("role", codec.BlockRole(e, msg.Role))
 		e.Key("content")
-		m.encodeContent(e, parts)
+		encodeContent(e, parts)
 		e.EndFields(start, fields)
 		e.DropEmpty(mark, `"content":[]}`)
 	}
 }
 
-func (m Format) encodeContent(e *codec.Encoder, parts []llm.Part) {
+func encodeContent(e *codec.Encoder, parts []llm.Part) {
 	if s, ok := codec.PlainText(parts); ok {
 		e.Text(s)
 		return
 	}
 	e.Array()
-	codec.EncodeBlocks(m, e, parts)
+	codec.EncodeBlocks(Format{}, e, parts)
 	e.EndArray()
 }
 
-func (m Format) EncodeText(e *codec.Encoder, t llm.Text) {
+func (Format) EncodeText(e *codec.Encoder, t llm.Text) {
 	if raw, ok := e.OwnBlock(t); ok {
 		if raw != nil {
 			e.Raw(raw)
@@ -99,7 +99,7 @@ func (Format) EncodeThinking(e *codec.Encoder, t llm.Thinking) {
 	e.EndExtra(start, t.Extra)
 }
 
-func (m Format) EncodeCall(e *codec.Encoder, c llm.Call) {
+func (Format) EncodeCall(e *codec.Encoder, c llm.Call) {
 	if c.Hosted {
 		if raw := e.OwnState(c.State); raw != nil {
 			e.Raw(raw)
@@ -116,7 +116,7 @@ func (m Format) EncodeCall(e *codec.Encoder, c llm.Call) {
 	e.EndExtra(start, c.Extra)
 }
 
-func (m Format) EncodeResult(e *codec.Encoder, r llm.Result) {
+func (Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	if r.Hosted {
 		if raw := e.OwnState(r.State); raw != nil {
 			e.Raw(raw)
@@ -134,7 +134,7 @@ func (m Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	if len(r.Parts) > 0 {
 		e.Key("content")
 		mark := len(e.Buf)
-		m.encodeContent(e, r.Parts)
+		encodeContent(e, r.Parts)
 		if string(e.Buf[mark:]) == "[]" && !codec.SaysNothing(r.Parts) { // like a video, which the vendor does not take
 			e.Buf = e.Buf[:mark]
 			e.Text(codec.NotShown)
@@ -196,17 +196,17 @@ func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 
 // Decoding.
 
-func (m Format) decodeMessages(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeMessages(d *codec.Decoder, v []byte, req *llm.Request) {
 	for el := range d.Objects(v) {
-		req.Messages = append(req.Messages, codec.DecodeBlockMessage(d, el, m.decodeContent)...)
+		req.Messages = append(req.Messages, codec.DecodeBlockMessage(d, el, decodeContent)...)
 	}
 }
 
 // decodeContent reads the content of a message: one text, or blocks.
-func (m Format) decodeContent(d *codec.Decoder, v []byte) []llm.Part {
+func decodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	if js.Kind(v) != '"' {
 		if d.Array(v) {
-			return m.decodeBlocks(d, v)
+			return decodeBlocks(d, v)
 		}
 		return nil
 	}
@@ -216,36 +216,36 @@ func (m Format) decodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	return nil
 }
 
-func (m Format) decodeBlocks(d *codec.Decoder, v []byte) []llm.Part {
+func decodeBlocks(d *codec.Decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	for el := range d.Objects(v) {
-		parts = append(parts, m.decodeBlock(d, el))
+		parts = append(parts, decodeBlock(d, el))
 	}
 	return parts
 }
 
-func (m Format) decodeBlock(d *codec.Decoder, v []byte) llm.Part {
+func decodeBlock(d *codec.Decoder, v []byte) llm.Part {
 	kind := d.Str(d.Get(v, "type"))
 	switch kind {
 	case "text":
-		return m.decodeText(d, v)
+		return decodeText(d, v)
 	case "thinking", "redacted_thinking":
-		return m.decodeThinking(d, v)
+		return decodeThinking(d, v)
 	case "image", "document":
-		return m.decodeMedia(d, v)
+		return decodeMedia(d, v)
 	case "tool_use":
-		return m.decodeCall(d, v)
+		return decodeCall(d, v)
 	case "tool_result":
-		return m.decodeResult(d, v)
+		return decodeResult(d, v)
 	case "server_tool_use", "mcp_tool_use":
-		return m.decodeHostedCall(d, v)
+		return decodeHostedCall(d, v)
 	case toolReference:
 		return llm.Text{Text: codec.ToolFound(d.Text(d.Get(v, "tool_name"))), State: d.State(v)}
 	case "search_result":
 		return d.ReadableBlock(v, d.Get(v, "content"), d.Get(v, "title"), d.Get(v, "source"))
 	}
 	if strings.HasSuffix(kind, "_tool_result") && d.Get(v, "tool_use_id") != nil {
-		return m.decodeHostedResult(d, v, kind)
+		return decodeHostedResult(d, v, kind)
 	}
 	return d.Opaque(v)
 }
@@ -253,7 +253,7 @@ func (m Format) decodeBlock(d *codec.Decoder, v []byte) llm.Part {
 // toolReference is the block with which a client that searches tools itself has the vendor load one.
 const toolReference = "tool_reference"
 
-func (m Format) decodeText(d *codec.Decoder, v []byte) llm.Text {
+func decodeText(d *codec.Decoder, v []byte) llm.Text {
 	var t llm.Text
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -262,7 +262,7 @@ func (m Format) decodeText(d *codec.Decoder, v []byte) llm.Text {
 			t.Text = d.Str(val)
 		case "citations":
 			for el := range d.Elements(val) {
-				t.Citations = append(t.Citations, m.decodeCitation(d, el))
+				t.Citations = append(t.Citations, decodeCitation(d, el))
 			}
 		default:
 			d.Extra(&t.Extra, key, val)
@@ -271,7 +271,7 @@ func (m Format) decodeText(d *codec.Decoder, v []byte) llm.Text {
 	return t
 }
 
-func (Format) decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
+func decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
 	c := llm.Citation{Raw: d.State(v)}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -286,7 +286,7 @@ func (Format) decodeCitation(d *codec.Decoder, v []byte) llm.Citation {
 	return c
 }
 
-func (Format) decodeThinking(d *codec.Decoder, v []byte) llm.Thinking {
+func decodeThinking(d *codec.Decoder, v []byte) llm.Thinking {
 	var t llm.Thinking
 	var state codec.Fields
 	for key, val := range d.Members(v) {
@@ -309,7 +309,7 @@ func (Format) decodeThinking(d *codec.Decoder, v []byte) llm.Thinking {
 	return t
 }
 
-func (m Format) decodeMedia(d *codec.Decoder, v []byte) llm.Part {
+func decodeMedia(d *codec.Decoder, v []byte) llm.Part {
 	md := llm.Media{Kind: llm.MediaKind(d.Text(d.Get(v, "type")))}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -317,7 +317,7 @@ func (m Format) decodeMedia(d *codec.Decoder, v []byte) llm.Part {
 		case "title":
 			md.Name = d.Str(val)
 		case "source":
-			if !m.decodeSource(d, val, &md) {
+			if !decodeSource(d, val, &md) {
 				return d.ReadableBlock(v, d.Get(val, "content"), d.Get(v, "title"))
 			}
 		default:
@@ -328,7 +328,7 @@ func (m Format) decodeMedia(d *codec.Decoder, v []byte) llm.Part {
 }
 
 // decodeSource reports whether it knows the kind of source.
-func (Format) decodeSource(d *codec.Decoder, v []byte, md *llm.Media) bool {
+func decodeSource(d *codec.Decoder, v []byte, md *llm.Media) bool {
 	kind := d.Str(d.Get(v, "type"))
 	md.MIME = codec.LowerType(d.Str(d.Get(v, "media_type")))
 	switch kind {
@@ -348,7 +348,7 @@ func (Format) decodeSource(d *codec.Decoder, v []byte, md *llm.Media) bool {
 	return true
 }
 
-func (Format) decodeCall(d *codec.Decoder, v []byte) llm.Call {
+func decodeCall(d *codec.Decoder, v []byte) llm.Call {
 	var c llm.Call
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -367,7 +367,7 @@ func (Format) decodeCall(d *codec.Decoder, v []byte) llm.Call {
 	return c
 }
 
-func (m Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
+func decodeResult(d *codec.Decoder, v []byte) llm.Result {
 	var r llm.Result
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -377,7 +377,7 @@ func (m Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
 		case "is_error":
 			r.Failed = d.Boolean(val)
 		case "content":
-			r.Parts = m.decodeContent(d, val)
+			r.Parts = decodeContent(d, val)
 		default:
 			d.Extra(&r.Extra, key, val)
 		}
@@ -386,7 +386,7 @@ func (m Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
 	return r
 }
 
-func (Format) decodeHostedCall(d *codec.Decoder, v []byte) llm.Call {
+func decodeHostedCall(d *codec.Decoder, v []byte) llm.Call {
 	name := d.Str(d.Get(v, "name"))
 	if strings.HasPrefix(name, search) {
 		name = llm.ToolSearch
@@ -399,7 +399,7 @@ func (Format) decodeHostedCall(d *codec.Decoder, v []byte) llm.Call {
 
 // decodeHostedResult keeps the block for the vendor and shows what can be
 // read of it.
-func (Format) decodeHostedResult(d *codec.Decoder, v []byte, kind string) llm.Result {
+func decodeHostedResult(d *codec.Decoder, v []byte, kind string) llm.Result {
 	content := d.Get(v, "content")
 	r := llm.Result{
 		CallID: d.Str(d.Get(v, "tool_use_id")), Name: strings.TrimSuffix(kind, "_tool_result"),

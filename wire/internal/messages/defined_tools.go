@@ -76,12 +76,12 @@ func definedComputer(actions, arguments string) definedTool {
 
 // definition returns what a tool takes that has the members of its own format, and false if
 // the vendor has not said so.
-func (m Format) definition(own func(string) []byte) (definedTool, bool) {
-	return m.versionOf(js.Text(own("type")), own)
+func definition(own func(string) []byte) (definedTool, bool) {
+	return versionOf(js.Text(own("type")), own)
 }
 
 // versionOf is definition for a tool of that type.
-func (Format) versionOf(typ string, own func(string) []byte) (definedTool, bool) {
+func versionOf(typ string, own func(string) []byte) (definedTool, bool) {
 	def, known := DefinedTools[typ]
 	if w, h := own("display_width_px"), own("display_height_px"); known && js.Kind(w) == '0' && js.Kind(h) == '0' {
 		def.Description += fmt.Sprintf(" The screen is %.20s pixels wide and %.20s high.", w, h)
@@ -90,8 +90,8 @@ func (Format) versionOf(typ string, own func(string) []byte) (definedTool, bool)
 }
 
 // define has a tool say what it takes that its type says.
-func (m Format) define(t *llm.ToolDef) {
-	def, known := m.definition(func(key string) []byte { return t.Extra[format.Messages][key] })
+func define(t *llm.ToolDef) {
+	def, known := definition(func(key string) []byte { return t.Extra[format.Messages][key] })
 	if !known || t.Description != "" || len(t.Schema) > 0 {
 		return
 	}
@@ -99,8 +99,8 @@ func (m Format) define(t *llm.ToolDef) {
 }
 
 // asDefined returns a tool as the vendor takes it: without what its type says.
-func (m Format) asDefined(t llm.ToolDef) llm.ToolDef {
-	def, known := m.definition(func(key string) []byte { return t.Extra[format.Messages][key] })
+func asDefined(t llm.ToolDef) llm.ToolDef {
+	def, known := definition(func(key string) []byte { return t.Extra[format.Messages][key] })
 	if known && t.Description == def.Description && string(t.Schema) == def.Schema {
 		t.Description, t.Schema = "", nil
 	}
@@ -134,12 +134,12 @@ func (m Format) Described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is 
 
 // Told returns a tool of a type that the vendor defines with what it takes: what the newest
 // version takes that is known, if its own is not.
-func (m Format) Told(t llm.ToolDef) llm.ToolDef {
+func (Format) Told(t llm.ToolDef) llm.ToolDef {
 	if len(t.Schema) > 0 {
 		return t
 	}
 	own := t.Extra[format.Messages]
-	def, _ := m.versionOf(knownVersion(js.Text(own["type"])), func(key string) []byte { return own[key] })
+	def, _ := versionOf(knownVersion(js.Text(own["type"])), func(key string) []byte { return own[key] })
 	t.Description, t.Schema = cmp.Or(t.Description, def.Description), []byte(def.Schema)
 	return t
 }

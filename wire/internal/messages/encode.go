@@ -13,7 +13,7 @@ import (
 
 func (m Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	start := e.Object()
-	m.encodeEnvelope(e, r.Finish.ID, r.Finish.Model)
+	encodeEnvelope(e, r.Finish.ID, r.Finish.Model)
 	e.Key("content")
 	e.Array()
 	for _, p := range r.Message.Parts {
@@ -24,16 +24,16 @@ func (m Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 		m.EncodeText(e, llm.Text{Text: c.Raw})
 	}
 	e.EndArray()
-	m.encodeStop(e, r.Finish)
-	m.encodeUsage(e, r.Finish)
-	fields, event, stop := m.splitFinish(e.OwnExtra(r.Finish.Extra))
+	encodeStop(e, r.Finish)
+	encodeUsage(e, r.Finish)
+	fields, event, stop := splitFinish(e.OwnExtra(r.Finish.Extra))
 	maps.Copy(fields, event)
 	maps.Copy(fields, stop)
 	e.EndFields(start, fields)
 }
 
 // splitFinish sorts the extra fields of an answer by where they belong.
-func (Format) splitFinish(own map[string]json.RawMessage) (delta, event, stop map[string]json.RawMessage) {
+func splitFinish(own map[string]json.RawMessage) (delta, event, stop map[string]json.RawMessage) {
 	delta, event = map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for key, v := range own {
 		if name, ok := loss.CutPrefix(key, eventPrefix); ok {
@@ -50,14 +50,14 @@ func (Format) splitFinish(own map[string]json.RawMessage) (delta, event, stop ma
 	return delta, event, stop
 }
 
-func (Format) encodeEnvelope(e *codec.Encoder, id, model string) {
+func encodeEnvelope(e *codec.Encoder, id, model string) {
 	e.StringField("id", id)
 	e.StringField("type", "message")
 	e.StringField("role", "assistant")
 	e.StringField("model", model)
 }
 
-func (Format) encodeStop(e *codec.Encoder, f llm.Finish) {
+func encodeStop(e *codec.Encoder, f llm.Finish) {
 	reason := messagesWords.FinishWord(f)
 	if f.StopSequence != "" && f.Reason == llm.Stop {
 		reason = "stop_sequence"
@@ -73,7 +73,6 @@ func (Format) encodeStop(e *codec.Encoder, f llm.Finish) {
 
 // writer writes a stream of events.
 type writer struct {
-	Format
 	e      *codec.Encoder
 	head   codec.StreamHead
 	begun  bool
@@ -103,11 +102,11 @@ func (w *writer) Event(ev llm.Event) {
 		w.e.StringField("type", "message_start")
 		w.e.Key("message")
 		w.e.Object()
-		w.encodeEnvelope(w.e, w.head.ID, w.head.Model)
+		encodeEnvelope(w.e, w.head.ID, w.head.Model)
 		w.e.RawField("content", []byte("[]"))
 		w.e.RawField("stop_reason", []byte("null"))
 		w.e.RawField("stop_sequence", []byte("null"))
-		w.encodeUsage(w.e, llm.Finish{Usage: w.head.Usage})
+		encodeUsage(w.e, llm.Finish{Usage: w.head.Usage})
 		w.e.End()
 		w.e.CloseFrame()
 	}
@@ -257,7 +256,7 @@ func (w *writer) Opaque(kind codec.SpanKind, state llm.State) {
 
 // block writes a block in one piece.
 func (w *writer) block(p llm.Part) {
-	w.start(func() { codec.EncodeBlock(w, w.e, p) })
+	w.start(func() { codec.EncodeBlock(Format{}, w.e, p) })
 	w.stop()
 }
 
@@ -331,14 +330,14 @@ func (w *writer) HostedResult(r llm.Result) {
 }
 
 func (w *writer) Finish(f llm.Finish) {
-	fields, event, stop := w.splitFinish(w.e.OwnExtra(f.Extra))
+	fields, event, stop := splitFinish(w.e.OwnExtra(f.Extra))
 	frame := w.e.OpenFrame("message_delta")
 	w.e.StringField("type", "message_delta")
 	w.e.Key("delta")
 	start := w.e.Object()
-	w.encodeStop(w.e, f)
+	encodeStop(w.e, f)
 	w.e.EndFields(start, fields)
-	w.encodeUsage(w.e, f)
+	encodeUsage(w.e, f)
 	w.e.EndFields(frame, event)
 	w.e.FrameEnd()
 	frame = w.e.OpenFrame("message_stop")
@@ -349,6 +348,6 @@ func (w *writer) Finish(f llm.Finish) {
 
 func (w *writer) Fail(err *llm.Error) {
 	w.e.Buf = append(w.e.Buf, "event: error\ndata: "...)
-	w.EncodeError(w.e, err, codec.ErrorStatus(err, &Properties))
+	Format{}.EncodeError(w.e, err, codec.ErrorStatus(err, &Properties))
 	w.e.FrameEnd()
 }

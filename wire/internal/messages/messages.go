@@ -185,7 +185,7 @@ func cutSuffix(s, suffix string) (string, bool) {
 	return s, false
 }
 
-func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
+func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	more := f.Extra[e.Host.Format]["usage"]
 	e.Key("usage")

@@ -28,15 +28,15 @@ func (m Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 		e.IntField("max_tokens", maxTokens)
 		e.Lost(llm.Compatibility, "max_tokens", "the messages format demands a limit; 4096 was set")
 	}
-	rest := m.encodeSystem(e, req)
+	rest := encodeSystem(e, req)
 	e.Key("messages")
 	e.Array()
-	m.encodeMessages(e, rest)
+	encodeMessages(e, rest)
 	e.EndArray()
-	m.encodeTools(e, req)
-	m.encodeChoice(e, req)
-	m.EncodeThinkingConfig(e, req.Reasoning)
-	m.encodeOutputConfig(e, req)
+	encodeTools(e, req)
+	encodeChoice(e, req)
+	EncodeThinkingConfig(e, req.Reasoning)
+	encodeOutputConfig(e, req)
 	e.OptFloat("temperature", req.Temperature)
 	e.OptFloat("top_p", req.TopP)
 	if req.TopK != nil {
@@ -57,7 +57,7 @@ func (m Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 }
 
 // encodeSystem writes the instructions and returns the messages after them.
-func (m Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
+func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	n := 0
 	for n < len(req.Messages) && codec.IsSystem(req.Messages[n].Role) {
 		n++
@@ -67,11 +67,11 @@ func (m Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 		e.Key("system")
 		e.Array()
 		if req.System != "" {
-			codec.EncodeBlock(m, e, llm.Text{Text: req.System})
+			codec.EncodeBlock(Format{}, e, llm.Text{Text: req.System})
 		}
 		for _, msg := range req.Messages[:n] {
 			for _, p := range msg.Parts {
-				codec.EncodeBlock(m, e, p)
+				codec.EncodeBlock(Format{}, e, p)
 			}
 			e.OwnExtra(msg.Extra)
 		}
@@ -82,7 +82,7 @@ func (m Format) encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	return req.Messages[n:]
 }
 
-func (m Format) EncodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
+func EncodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	if r == nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (m Format) EncodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	e.End()
 }
 
-func (Format) encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
+func encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
 	more := req.Extra[e.Host.Format]["output_config"]
 	effort := ""
 	if req.Reasoning != nil && !req.Reasoning.Off {
@@ -131,13 +131,13 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 	for key, v := range d.Members(body) {
 		switch string(key) {
 		case "system":
-			m.decodeSystem(d, v, req)
+			decodeSystem(d, v, req)
 		case "messages":
-			m.decodeMessages(d, v, req)
+			decodeMessages(d, v, req)
 		case "tools":
-			m.decodeTools(d, v, req)
+			decodeTools(d, v, req)
 		case "tool_choice":
-			m.decodeChoice(d, v, req)
+			decodeChoice(d, v, req)
 		case "max_tokens":
 			req.MaxTokens = d.Integer(v)
 		case "top_k":
@@ -148,7 +148,7 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 		case "stop_sequences":
 			req.Stop = d.Strings(v)
 		case "thinking":
-			m.DecodeThinkingConfig(d, v, req)
+			DecodeThinkingConfig(d, v, req)
 		case "output_config":
 			config = v
 		case "stream":
@@ -163,7 +163,7 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			d.Extra(&req.Extra, key, v)
 		}
 	}
-	m.decodeOutputConfig(d, config, req)
+	decodeOutputConfig(d, config, req)
 	if ch := &req.Choice; strings.HasPrefix(ch.Name, search) {
 		if _, own := req.Tool(ch.Name); !own { // the vendor's search, which has one name here
 			ch.Name = llm.ToolSearch
@@ -172,7 +172,7 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 	return stream
 }
 
-func (Format) DecodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func DecodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	r := &llm.Reasoning{Summary: d.Str(d.Get(v, "display"))}
 	switch d.Str(d.Get(v, "type")) {
 	case "disabled":
@@ -190,7 +190,7 @@ func (Format) DecodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request)
 
 // decodeOutputConfig reads the schema and the effort. An effort without
 // thinking does not ask for thinking, so it stays a field of this format.
-func (Format) decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
 		switch {
@@ -210,7 +210,7 @@ func (Format) decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 
 // decodeSystem takes a string for Request.System, and blocks for a message
 // that stands before all others.
-func (m Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
 		req.System = d.Text(v)
 		return
@@ -218,7 +218,7 @@ func (m Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Array(v) {
 		return
 	}
-	parts := m.decodeBlocks(d, v)
+	parts := decodeBlocks(d, v)
 	if s, ok := codec.PlainText(parts); ok {
 		req.System = s
 		return
@@ -228,7 +228,7 @@ func (m Format) decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 
 // Tools.
 
-func (m Format) encodeTools(e *codec.Encoder, req *llm.Request) {
+func encodeTools(e *codec.Encoder, req *llm.Request) {
 	tools := e.OfferedTools(req)
 	if len(tools) == 0 {
 		return
@@ -236,17 +236,17 @@ func (m Format) encodeTools(e *codec.Encoder, req *llm.Request) {
 	e.Key("tools")
 	e.Array()
 	for _, t := range tools {
-		m.encodeTool(e, t)
+		encodeTool(e, t)
 	}
 	e.EndArray()
 }
 
-func (m Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	if t.Kind == llm.HostedTool {
-		m.encodeHosted(e, t)
+		encodeHosted(e, t)
 		return
 	}
-	t = m.asDefined(t)
+	t = asDefined(t)
 	fields := e.OwnExtra(t.Extra)
 	start := e.Object()
 	e.StringField("name", t.Name)
@@ -285,7 +285,7 @@ var nameless = map[string]string{"mcp_toolset": "mcp"}
 const search = "tool_search_tool_"
 
 // hostedName is what the vendor calls a hosted tool of that type.
-func (Format) hostedName(name, typ string) string {
+func hostedName(name, typ string) string {
 	if name != llm.ToolSearch || !strings.HasPrefix(typ, search) {
 		return name
 	}
@@ -294,7 +294,7 @@ func (Format) hostedName(name, typ string) string {
 }
 
 // calledHere is what the vendor calls a tool of the request.
-func (m Format) calledHere(name string, t llm.ToolDef) string {
+func calledHere(name string, t llm.ToolDef) string {
 	typ := messagesHosted[name]
 	if t.Hosted != nil && dated(t.Hosted.Type) {
 		typ = t.Hosted.Type
@@ -302,16 +302,16 @@ func (m Format) calledHere(name string, t llm.ToolDef) string {
 	if t.Kind != llm.HostedTool {
 		return name
 	}
-	return m.hostedName(name, typ)
+	return hostedName(name, typ)
 }
 
-func (m Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
+func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
 	if own := t.Extra[format.Messages]; own["type"] != nil { // as the client of this format said it
-		m.encodeOwn(e, own, h)
+		encodeOwn(e, own, h)
 		return
 	}
 	typ := h.Type
@@ -326,24 +326,24 @@ func (m Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(h.ContextSize != "", "search_context_size")
 	start := e.Object()
 	e.StringField("type", typ)
-	e.StringField("name", m.hostedName(t.Name, typ))
-	m.hostedLimits(e, h)
+	e.StringField("name", hostedName(t.Name, typ))
+	hostedLimits(e, h)
 	e.EndFields(start, h.Options)
 }
 
 // encodeOwn writes a tool of a type without a date: its type, and its name if it has one.
-func (m Format) encodeOwn(e *codec.Encoder, own map[string]json.RawMessage, h *llm.HostedConfig) {
+func encodeOwn(e *codec.Encoder, own map[string]json.RawMessage, h *llm.HostedConfig) {
 	start := e.Object()
 	e.RawField("type", own["type"])
 	if own["name"] != nil {
 		e.RawField("name", own["name"])
 	}
-	m.hostedLimits(e, h)
+	hostedLimits(e, h)
 	e.EndFields(start, h.Options)
 }
 
 // hostedLimits writes what guards a hosted tool.
-func (Format) hostedLimits(e *codec.Encoder, h *llm.HostedConfig) {
+func hostedLimits(e *codec.Encoder, h *llm.HostedConfig) {
 	e.OptInt("max_uses", h.MaxUses)
 	e.OptStrings("allowed_domains", h.AllowedDomains)
 	e.OptStrings("blocked_domains", h.BlockedDomains)
@@ -363,19 +363,19 @@ func dated(typ string) bool {
 	return i > 0 && len(typ) == i+9 && strings.Trim(typ[i+1:], "0123456789") == ""
 }
 
-func (m Format) decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 	for el := range d.Objects(v) {
-		req.Tools = append(req.Tools, m.decodeTool(d, el))
+		req.Tools = append(req.Tools, decodeTool(d, el))
 	}
 }
 
 // clientTools are tools whose definition the vendor knows and the client runs.
 var clientTools = []string{"bash_", "text_editor_", "computer_", "memory_"}
 
-func (m Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
+func decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	typ := d.Str(d.Get(v, "type"))
 	if typ != "" && typ != "custom" && !definesType(typ) {
-		return m.decodeHosted(d, v)
+		return decodeHosted(d, v)
 	}
 	var t llm.ToolDef
 	for key, val := range d.Members(v) {
@@ -400,11 +400,11 @@ func (m Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 			d.Extra(&t.Extra, key, val)
 		}
 	}
-	m.define(&t)
+	define(&t)
 	return t
 }
 
-func (Format) decodeHosted(d *codec.Decoder, v []byte) llm.ToolDef {
+func decodeHosted(d *codec.Decoder, v []byte) llm.ToolDef {
 	h := new(llm.HostedConfig)
 	t := llm.ToolDef{Kind: llm.HostedTool, Hosted: h}
 	for key, val := range d.Members(v) {
@@ -440,7 +440,7 @@ func (Format) decodeHosted(d *codec.Decoder, v []byte) llm.ToolDef {
 	return t
 }
 
-func (m Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
+func encodeChoice(e *codec.Encoder, req *llm.Request) {
 	if len(req.Tools) == 0 {
 		return
 	}
@@ -462,7 +462,7 @@ func (m Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
 	e.StringField("type", kind)
 	if kind == "tool" {
 		t, _ := req.Tool(ch.Name)
-		e.StringField("name", m.calledHere(ch.Name, t))
+		e.StringField("name", calledHere(ch.Name, t))
 	}
 	if req.OneCall {
 		e.Flag(!e.Host.Quirks.NoParallel, "disable_parallel_tool_use", true)
@@ -470,7 +470,7 @@ func (m Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
 	e.End()
 }
 
-func (Format) decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}

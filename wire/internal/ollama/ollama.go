@@ -60,7 +60,7 @@ func (Format) DecodeError(all *codec.Registry, body []byte) (code, message strin
 	return chat.Format{}.DecodeError(all, body)
 }
 
-func (o Format) DecodeStream(a *codec.Answer, src io.Reader) error {
+func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 	a.PlainStop = true
 	s := &ollamaStream{Answer: a}
 	if a.Relaying {
@@ -190,44 +190,44 @@ func (s *ollamaStream) message(v []byte) {
 	s.Thinking(s.Quoted(thinking))
 	s.Text(s.Quoted(content))
 	for el := range js.Elements(images) {
-		s.Media(Format{}.decodeImage(&s.Decoder, el))
+		s.Media(decodeImage(&s.Decoder, el))
 	}
 	for el := range js.Elements(calls) {
-		s.Call(Format{}.decodeCall(&s.Decoder, el))
+		s.Call(decodeCall(&s.Decoder, el))
 	}
 }
 
-func (o Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
-	top, message := o.splitFinish(e.OwnExtra(r.Finish.Extra))
+func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
+	top, message := splitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
-	o.encodeHead(e, r.Finish.Model, codec.CreatedAt(r.Start), top)
-	o.encodeSaid(e, o.withInvalid(e, r), message)
-	o.encodeEnd(e, r.Finish)
+	encodeHead(e, r.Finish.Model, codec.CreatedAt(r.Start), top)
+	encodeSaid(e, withInvalid(e, r), message)
+	encodeEnd(e, r.Finish)
 	e.EndFields(start, top)
 }
 
 // splitFinish sorts the extra fields of an answer by where they belong: it has no choices.
-func (Format) splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
+func splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
 	top, choice, message := chat.SplitFinish(own)
 	maps.Copy(top, choice)
 	return top, message
 }
 
 // encodeSaid writes what an answer, or a line of one, says; more are fields that nobody knows.
-func (o Format) encodeSaid(e *codec.Encoder, parts []llm.Part, more map[string]json.RawMessage) {
+func encodeSaid(e *codec.Encoder, parts []llm.Part, more map[string]json.RawMessage) {
 	if e.Host.Quirks.Prompt {
-		o.encodeText(e, parts)
+		encodeText(e, parts)
 		return
 	}
 	e.Key("message")
 	msg := e.Object()
 	e.StringField("role", "assistant")
-	o.encodeAssistant(e, parts, "", true)
+	encodeAssistant(e, parts, "", true)
 	e.EndFields(msg, more)
 }
 
 // withInvalid adds the calls that cannot be run as text.
-func (Format) withInvalid(e *codec.Encoder, r *llm.Response) []llm.Part {
+func withInvalid(e *codec.Encoder, r *llm.Response) []llm.Part {
 	parts := r.Message.Parts
 	for _, c := range r.Invalid {
 		e.InvalidAsText(c)
@@ -236,14 +236,14 @@ func (Format) withInvalid(e *codec.Encoder, r *llm.Response) []llm.Part {
 	return parts
 }
 
-func (Format) encodeHead(e *codec.Encoder, model string, created int64, top map[string]json.RawMessage) {
+func encodeHead(e *codec.Encoder, model string, created int64, top map[string]json.RawMessage) {
 	e.StringField("model", model)
 	if top["created_at"] == nil {
 		e.StringField("created_at", time.Unix(created, 0).UTC().Format(time.RFC3339))
 	}
 }
 
-func (Format) encodeEnd(e *codec.Encoder, f llm.Finish) {
+func encodeEnd(e *codec.Encoder, f llm.Finish) {
 	e.BoolField("done", true)
 	e.StringField("done_reason", words.FinishWord(f))
 	e.IntField("prompt_eval_count", codec.ClampUsage(f.Usage).Input)
@@ -255,7 +255,6 @@ func (Format) encodeEnd(e *codec.Encoder, f llm.Finish) {
 
 // writer writes a stream of lines.
 type writer struct {
-	Format
 	e        *codec.Encoder
 	head     codec.StreamHead
 	opening  []byte // what the head says in each line, once it was written
@@ -282,10 +281,10 @@ func (w *writer) Event(ev llm.Event) {
 
 // unknown writes a line with a field that nobody knows.
 func (w *writer) unknown(ev llm.UnknownEvent) {
-	top, message := w.splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
+	top, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.e.Object()
-	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
-	w.encodeSaid(w.e, nil, message)
+	encodeHead(w.e, w.head.Model, w.head.Created, top)
+	encodeSaid(w.e, nil, message)
 	w.e.BoolField("done", false)
 	w.e.EndFields(start, top)
 	w.e.Buf = append(w.e.Buf, '\n')
@@ -295,29 +294,29 @@ func (w *writer) unknown(ev llm.UnknownEvent) {
 func (w *writer) parts(parts ...llm.Part) {
 	start := w.e.Object()
 	if w.opening == nil {
-		w.encodeHead(w.e, w.head.Model, w.head.Created, nil)
+		encodeHead(w.e, w.head.Model, w.head.Created, nil)
 		w.opening = bytes.Clone(w.e.Buf[start+1:])
 	} else {
 		w.e.Buf = append(w.e.Buf, w.opening...)
 	}
-	w.encodeSaid(w.e, parts, nil)
+	encodeSaid(w.e, parts, nil)
 	w.e.BoolField("done", false)
 	w.e.End()
 	w.e.Buf = append(w.e.Buf, '\n')
 }
 
 func (w *writer) finish(f llm.Finish) {
-	top, message := w.splitFinish(w.e.OwnExtra(f.Extra))
+	top, message := splitFinish(w.e.OwnExtra(f.Extra))
 	start := w.e.Object()
-	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
-	w.encodeSaid(w.e, nil, message)
-	w.encodeEnd(w.e, f)
+	encodeHead(w.e, w.head.Model, w.head.Created, top)
+	encodeSaid(w.e, nil, message)
+	encodeEnd(w.e, f)
 	w.e.EndFields(start, top)
 	w.e.Buf = append(w.e.Buf, '\n')
 }
 
 func (w *writer) Fail(err *llm.Error) {
-	w.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
+	Format{}.EncodeError(w.e, err, codec.ErrorStatus(err, &properties))
 	w.e.Buf = append(w.e.Buf, '\n')
 }
 

@@ -24,7 +24,7 @@ var notInPrompts = map[string]bool{"suffix": true, "template": true, "context": 
 
 // chatOfPrompt returns a request for a text as the request for a chat that means the same. One
 // without a prompt has no messages.
-func (Format) chatOfPrompt(d *codec.Decoder, body []byte) []byte {
+func chatOfPrompt(d *codec.Decoder, body []byte) []byte {
 	var w js.Writer
 	var prompt, system, images []byte
 	w.Object()
@@ -94,7 +94,7 @@ func emptyValue(v []byte) bool {
 }
 
 // encodeText writes the parts of an answer that is one text.
-func (Format) encodeText(e *codec.Encoder, parts []llm.Part) {
+func encodeText(e *codec.Encoder, parts []llm.Part) {
 	var text, thought strings.Builder
 	for _, p := range parts {
 		switch p := p.(type) {

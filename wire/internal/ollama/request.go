@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-func (o Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
+func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
 	e.Key("messages")
@@ -28,11 +28,11 @@ func (o Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	calls := codec.CallsByID(req.Messages)
 	e.Turns(req.Messages, func(turn []llm.Message) {
 		for _, m := range turn {
-			o.encodeMessage(e, m, calls)
+			encodeMessage(e, m, calls)
 		}
 	})
 	e.EndArray()
-	o.encodeTools(e, req)
+	encodeTools(e, req)
 	if req.Output != nil {
 		e.Key("format")
 		if len(req.Output.Schema) > 0 {
@@ -41,13 +41,13 @@ func (o Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 			e.Text("json")
 		}
 	}
-	o.encodeThink(e, req.Reasoning)
+	encodeThink(e, req.Reasoning)
 	e.BoolField("stream", stream)
-	o.encodeOptions(e, req)
+	encodeOptions(e, req)
 	e.EndFields(start, codec.OmitFields(e.OwnExtra(req.Extra), "options"))
 }
 
-func (Format) encodeThink(e *codec.Encoder, r *llm.Reasoning) {
+func encodeThink(e *codec.Encoder, r *llm.Reasoning) {
 	switch {
 	case r == nil:
 	case r.Off:
@@ -61,7 +61,7 @@ func (Format) encodeThink(e *codec.Encoder, r *llm.Reasoning) {
 	e.Unsupported(r != nil && r.Summary != "", "reasoning.summary")
 }
 
-func (Format) encodeOptions(e *codec.Encoder, req *llm.Request) {
+func encodeOptions(e *codec.Encoder, req *llm.Request) {
 	e.Key("options")
 	start := e.Object()
 	e.OptFloat("temperature", req.Temperature)
@@ -82,7 +82,7 @@ func (Format) encodeOptions(e *codec.Encoder, req *llm.Request) {
 
 // encodeTools offers the tools. The format has no choice: what must not be
 // called is not offered, and nothing can be forced.
-func (o Format) encodeTools(e *codec.Encoder, req *llm.Request) {
+func encodeTools(e *codec.Encoder, req *llm.Request) {
 	ch := req.Choice
 	tools := e.OfferedTools(req)
 	e.Unsupported(ch.Mode == llm.MustCall, "tool_choice")
@@ -99,12 +99,12 @@ func (o Format) encodeTools(e *codec.Encoder, req *llm.Request) {
 	e.Key("tools")
 	e.Array()
 	for _, t := range tools {
-		o.encodeTool(e, t)
+		encodeTool(e, t)
 	}
 	e.EndArray()
 }
 
-func (o Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(t.Strict != nil && *t.Strict, "strict")
 	e.Unsupported(len(t.Examples) > 0, "examples")
 	if t.Kind == llm.HostedTool {
@@ -129,9 +129,9 @@ func (o Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.EndFields(start, outer)
 }
 
-func (o Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
+func encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
 	if m.Role == llm.RoleTool {
-		o.encodeResults(e, m, calls)
+		encodeResults(e, m, calls)
 		return
 	}
 	role := string(m.Role)
@@ -142,14 +142,14 @@ func (o Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]
 	mark := len(e.Buf)
 	start := e.Object()
 	e.StringField("role", role)
-	o.encodeAssistant(e, m.Parts, "\n", false)
+	encodeAssistant(e, m.Parts, "\n", false)
 	e.EndExtra(start, m.Extra)
 	e.DropUncarried(mark, m)
 }
 
 // encodeAssistant writes the parts of a message of any role, whose texts are
 // joined into one.
-func (o Format) encodeAssistant(e *codec.Encoder, parts []llm.Part, joint string, answer bool) {
+func encodeAssistant(e *codec.Encoder, parts []llm.Part, joint string, answer bool) {
 	var texts []string
 	var thought strings.Builder
 	var images []llm.Media
@@ -196,11 +196,11 @@ func (o Format) encodeAssistant(e *codec.Encoder, parts []llm.Part, joint string
 	}
 	e.StringField("content", strings.Join(texts, joint))
 	e.OptString("thinking", thought.String())
-	o.encodeImages(e, images)
-	o.encodeCalls(e, calls)
+	encodeImages(e, images)
+	encodeCalls(e, calls)
 }
 
-func (Format) encodeImages(e *codec.Encoder, images []llm.Media) {
+func encodeImages(e *codec.Encoder, images []llm.Media) {
 	if len(images) == 0 {
 		return
 	}
@@ -212,7 +212,7 @@ func (Format) encodeImages(e *codec.Encoder, images []llm.Media) {
 	e.EndArray()
 }
 
-func (Format) encodeCalls(e *codec.Encoder, calls []llm.Call) {
+func encodeCalls(e *codec.Encoder, calls []llm.Call) {
 	if len(calls) == 0 {
 		return
 	}
@@ -233,7 +233,7 @@ func (Format) encodeCalls(e *codec.Encoder, calls []llm.Call) {
 	e.EndArray()
 }
 
-func (o Format) encodeResults(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
+func encodeResults(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
 	var moved []llm.Part
 	for _, p := range m.Parts {
 		r, ok := p.(llm.Result)
@@ -241,7 +241,7 @@ func (o Format) encodeResults(e *codec.Encoder, m llm.Message, calls map[string]
 			moved = append(moved, p)
 			continue
 		}
-		r.Parts = o.takenParts(e, e.ResultParts(e.ReadableParts(r.Parts)))
+		r.Parts = takenParts(e, e.ResultParts(e.ReadableParts(r.Parts)))
 		for _, p := range r.Parts {
 			if _, ok := p.(llm.Media); ok {
 				moved = append(moved, p)
@@ -264,13 +264,13 @@ func (o Format) encodeResults(e *codec.Encoder, m llm.Message, calls map[string]
 	}
 	if len(moved) > 0 {
 		e.Lost(llm.Degraded, "media in results", "the ollama format takes text in results only; the rest follows in a message of the user")
-		o.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved}, calls)
+		encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved}, calls)
 	}
 	e.OwnExtra(m.Extra)
 }
 
 // takenParts returns the parts of a result that the format takes somewhere, documents that are text as text, and names the others.
-func (Format) takenParts(e *codec.Encoder, parts []llm.Part) []llm.Part {
+func takenParts(e *codec.Encoder, parts []llm.Part) []llm.Part {
 	var out []llm.Part
 	for _, p := range parts {
 		m, is := p.(llm.Media)
@@ -290,9 +290,9 @@ func (Format) takenParts(e *codec.Encoder, parts []llm.Part) []llm.Part {
 
 // Decoding.
 
-func (o Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
+func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
 	if d.Host.Quirks.Prompt {
-		body = o.chatOfPrompt(d, body)
+		body = chatOfPrompt(d, body)
 	}
 	stream = true // unless the client says otherwise
 	calls := &turns.CallMatcher{}
@@ -301,11 +301,11 @@ func (o Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 		case "model":
 			req.Model = d.Str(v)
 		case "messages":
-			o.decodeMessages(d, v, req, calls)
+			decodeMessages(d, v, req, calls)
 		case "tools":
-			chat.Format{}.DecodeTools(d, v, req)
+			chat.DecodeTools(d, v, req)
 		case "format":
-			req.Output = o.decodeFormat(d, v)
+			req.Output = decodeFormat(d, v)
 		case "think":
 			if js.Kind(v) == '"' {
 				req.Reasoning = &llm.Reasoning{Effort: d.Text(v)}
@@ -315,7 +315,7 @@ func (o Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 		case "stream":
 			stream = js.Kind(v) == 'n' || d.Boolean(v)
 		case "options":
-			o.decodeOptions(d, v, req)
+			decodeOptions(d, v, req)
 		default:
 			d.Extra(&req.Extra, key, v)
 		}
@@ -324,7 +324,7 @@ func (o Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 }
 
 // decodeFormat reads what form the answer has to have, nil if any.
-func (Format) decodeFormat(d *codec.Decoder, v []byte) *llm.OutputFormat {
+func decodeFormat(d *codec.Decoder, v []byte) *llm.OutputFormat {
 	switch {
 	case js.Is(v, "json"):
 		return new(llm.OutputFormat)
@@ -335,7 +335,7 @@ func (Format) decodeFormat(d *codec.Decoder, v []byte) *llm.OutputFormat {
 	return nil
 }
 
-func (Format) decodeOptions(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeOptions(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -359,9 +359,9 @@ func (Format) decodeOptions(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 }
 
-func (o Format) decodeMessages(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
+func decodeMessages(d *codec.Decoder, v []byte, req *llm.Request, calls *turns.CallMatcher) {
 	for el := range d.Objects(v) {
-		m := o.decodeMessage(d, el)
+		m := decodeMessage(d, el)
 		calls.Match(m.Role, m.Parts)
 		n := len(req.Messages)
 		text, plain := codec.PlainText(m.Parts)
@@ -376,7 +376,7 @@ func (o Format) decodeMessages(d *codec.Decoder, v []byte, req *llm.Request, cal
 	}
 }
 
-func (o Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
+func decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	word := d.Get(v, "role")
 	role, ok := chat.Roles[d.Str(word)]
 	if !ok {
@@ -387,7 +387,7 @@ func (o Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	}
 	m := llm.Message{Role: role}
 	if role == llm.RoleTool {
-		m.Parts = []llm.Part{o.decodeResult(d, v)}
+		m.Parts = []llm.Part{decodeResult(d, v)}
 		return m
 	}
 	var thinking, text string
@@ -402,11 +402,11 @@ func (o Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 		case "images":
 			for el := range d.Elements(val) {
 				d.Element(el, '"', "base64")
-				images = append(images, o.decodeImage(d, el))
+				images = append(images, decodeImage(d, el))
 			}
 		case "tool_calls":
 			for el := range d.Objects(val) {
-				calls = append(calls, o.decodeCall(d, el))
+				calls = append(calls, decodeCall(d, el))
 			}
 		default:
 			d.Extra(&m.Extra, key, val)
@@ -422,7 +422,7 @@ func (o Format) decodeMessage(d *codec.Decoder, v []byte) llm.Message {
 	return m
 }
 
-func (Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
+func decodeResult(d *codec.Decoder, v []byte) llm.Result {
 	var r llm.Result
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -444,12 +444,12 @@ func (Format) decodeResult(d *codec.Decoder, v []byte) llm.Result {
 
 // decodeImage finds the type of an image in its bytes: the format does not
 // say it.
-func (Format) decodeImage(d *codec.Decoder, v []byte) llm.Media {
+func decodeImage(d *codec.Decoder, v []byte) llm.Media {
 	data := d.Data(v)
 	return llm.Media{Kind: llm.Image, MIME: http.DetectContentType(data), Data: data}
 }
 
-func (Format) decodeCall(d *codec.Decoder, v []byte) llm.Call {
+func decodeCall(d *codec.Decoder, v []byte) llm.Call {
 	var c llm.Call
 	for key, val := range d.Members(v) {
 		switch string(key) {

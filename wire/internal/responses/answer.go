@@ -227,7 +227,7 @@ func (s *responsesStream) itemAdded(ev *event, _ []byte) bool {
 	s.NextID = js.Text(js.Get(ev.item, "id"))
 	kind := s.Str(js.Get(ev.item, "type"))
 	if kind == "function_call" || kind == "custom_tool_call" {
-		c := Format{}.decodeCall(&s.Decoder, ev.item)
+		c := decodeCall(&s.Decoder, ev.item)
 		s.Settle()
 		s.NameNext()
 		s.NewCall(s.Integer(ev.index), c.ID, c.Name, c.Kind)
@@ -317,7 +317,7 @@ func (s *responsesStream) itemDone(ev *event, _ []byte) bool {
 		s.NewPart = false
 		s.ThinkingState(s.State(ev.item), false)
 	case kind == "message" && s.streamed:
-		parts := Format{}.decodeSaid(&s.Decoder, ev.item)
+		parts := decodeSaid(&s.Decoder, ev.item)
 		s.earlier(parts)
 		if t, ok := last(parts).(llm.Text); ok {
 			if s.probed {
@@ -365,7 +365,7 @@ func last(parts []llm.Part) llm.Part {
 }
 
 func (s *responsesStream) callDone(ev *event) {
-	c := Format{}.decodeCall(&s.Decoder, ev.item)
+	c := decodeCall(&s.Decoder, ev.item)
 	p := s.Find(s.Integer(ev.index), "", "")
 	if p == nil || p.Done {
 		s.wholeCall(c, ev.item)
@@ -394,7 +394,7 @@ func (s *responsesStream) item(v []byte) {
 		return
 	}
 	s.NewPart = true
-	for i, p := range (Format{}).decodeOutput(&s.Decoder, v) {
+	for i, p := range decodeOutput(&s.Decoder, v) {
 		s.NewPart = s.NewPart || i > 0
 		switch p := p.(type) {
 		case llm.Text:
@@ -464,7 +464,7 @@ func (s *responsesStream) response(v []byte) {
 			reason = s.Str(js.Get(val, "reason"))
 			s.UnknownFields("", "/incomplete_details", val, "reason")
 		case "usage":
-			Format{}.decodeUsage(&s.Decoder, val, &s.Finish)
+			decodeUsage(&s.Decoder, val, &s.Finish)
 		case "created_at":
 			if !s.Seconds(val) {
 				s.Extra(&s.Finish.Extra, key, val)

@@ -13,25 +13,25 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-func (r Format) EncodeResponse(e *codec.Encoder, resp *llm.Response) {
+func (Format) EncodeResponse(e *codec.Encoder, resp *llm.Response) {
 	e.AnswerID = resp.Finish.ID
 	start := e.Object()
 	fields := e.OwnExtra(resp.Finish.Extra)
-	r.encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, codec.CreatedAt(resp.Start), fields)
+	encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, codec.CreatedAt(resp.Start), fields)
 	e.Key("output")
 	e.Array()
-	r.encodeItems(e, resp.Message.Parts, true)
+	encodeItems(e, resp.Message.Parts, true)
 	for _, c := range resp.Invalid {
-		r.encodeInvalid(e, c)
+		encodeInvalid(e, c)
 	}
 	e.EndArray()
-	r.encodeEnd(e, resp.Finish)
-	r.encodeUsage(e, resp.Finish)
-	r.encodeDefaults(e, fields)
+	encodeEnd(e, resp.Finish)
+	encodeUsage(e, resp.Finish)
+	encodeDefaults(e, fields)
 	e.EndFields(start, codec.OmitFields(fields, "usage"))
 }
 
-func (Format) encodeEnvelope(e *codec.Encoder, id, model string, created int64, fields map[string]json.RawMessage) {
+func encodeEnvelope(e *codec.Encoder, id, model string, created int64, fields map[string]json.RawMessage) {
 	e.StringField("id", id)
 	e.StringField("object", "response")
 	if fields["created_at"] == nil {
@@ -42,7 +42,7 @@ func (Format) encodeEnvelope(e *codec.Encoder, id, model string, created int64, 
 }
 
 // encodeDefaults writes what clients expect to find in every answer.
-func (Format) encodeDefaults(e *codec.Encoder, fields map[string]json.RawMessage) {
+func encodeDefaults(e *codec.Encoder, fields map[string]json.RawMessage) {
 	for _, key := range slices.Sorted(maps.Keys(defaults)) {
 		if fields[key] == nil {
 			e.RawField(key, []byte(defaults[key]))
@@ -52,7 +52,7 @@ func (Format) encodeDefaults(e *codec.Encoder, fields map[string]json.RawMessage
 
 // encodeInvalid writes a call that cannot be run as the vendor would: as an
 // item that is not complete.
-func (Format) encodeInvalid(e *codec.Encoder, c llm.InvalidCall) {
+func encodeInvalid(e *codec.Encoder, c llm.InvalidCall) {
 	e.Object()
 	e.StringField("type", "function_call")
 	e.StringField("id", itemID(e, "fc"))
@@ -63,7 +63,7 @@ func (Format) encodeInvalid(e *codec.Encoder, c llm.InvalidCall) {
 	e.End()
 }
 
-func (Format) encodeEnd(e *codec.Encoder, f llm.Finish) {
+func encodeEnd(e *codec.Encoder, f llm.Finish) {
 	word := words.FinishWord(f)
 	if word == "completed" || f.Reason == llm.ToolCalls {
 		e.StringField("status", "completed")
@@ -85,7 +85,6 @@ func (Format) encodeEnd(e *codec.Encoder, f llm.Finish) {
 
 // writer writes a stream of events.
 type writer struct {
-	Format
 	e    *codec.Encoder
 	head codec.StreamHead
 	seq  codec.BlockStream
@@ -179,10 +178,10 @@ func (w *writer) Event(ev llm.Event) {
 			w.frame(name, func() {
 				w.e.Key("response")
 				start := w.e.Object()
-				w.encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, nil)
+				encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, nil)
 				w.e.StringField("status", "in_progress")
 				w.e.RawField("output", []byte("[]"))
-				w.encodeDefaults(w.e, echo)
+				encodeDefaults(w.e, echo)
 				w.e.EndFields(start, echo)
 			})
 		}
@@ -288,7 +287,7 @@ func (w *writer) Begin(kind codec.SpanKind) {
 		}
 		w.partFrame("response.content_part.added", func() {
 			w.e.Key("part")
-			w.encodeOutputText(w.e, llm.Text{Refusal: kind == codec.RefusalSpan})
+			encodeOutputText(w.e, llm.Text{Refusal: kind == codec.RefusalSpan})
 		})
 	}
 	w.text.Reset()
@@ -349,7 +348,7 @@ func (w *writer) End(kind codec.SpanKind, state llm.State) {
 	w.partFrame(name, func() { w.e.StringField(key, t.Text) })
 	w.partFrame("response.content_part.done", func() {
 		w.e.Key("part")
-		w.encodeOutputText(w.e, t)
+		encodeOutputText(w.e, t)
 	})
 	w.parts = append(w.parts, t)
 	if !state.IsZero() {
@@ -386,7 +385,7 @@ func (w *writer) endThinking(state llm.State) {
 		w.e.StringField("text", t.Text)
 		w.e.End()
 	})
-	w.finishItem(func(e *codec.Encoder) { w.encodeThinking(e, t, true) })
+	w.finishItem(func(e *codec.Encoder) { encodeThinking(e, t, true) })
 }
 
 // closeMessage ends a message, whose texts may have been several.
@@ -402,7 +401,7 @@ func (w *writer) closeMessage(state llm.State) {
 		if e.OwnState(state) == nil {
 			parts[len(parts)-1].State = llm.State{Vendor: e.Host.Vendor, Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
 		}
-		w.encodeSaid(e, parts, true)
+		encodeSaid(e, parts, true)
 	})
 }
 
@@ -470,7 +469,7 @@ func (w *writer) EndCall(call *llm.Call) {
 	id := w.item
 	if call == nil {
 		w.finishItem(func(e *codec.Encoder) {
-			w.encodeInvalid(e, llm.InvalidCall{ID: w.call.ID, Name: w.call.Name, Raw: w.args.String()})
+			encodeInvalid(e, llm.InvalidCall{ID: w.call.ID, Name: w.call.Name, Raw: w.args.String()})
 		})
 		return
 	}
@@ -486,7 +485,7 @@ func (w *writer) EndCall(call *llm.Call) {
 		if e.OwnState(c.State) == nil {
 			c.State = llm.State{Vendor: e.Host.Vendor, Data: append(js.AppendQuoted([]byte(`{"id":`), id), `,"status":"completed"}`...)}
 		}
-		w.encodeCall(e, c, true)
+		encodeCall(e, c, true)
 	})
 }
 
@@ -524,16 +523,16 @@ func (w *writer) Finish(f llm.Finish) {
 	w.frame(name, func() {
 		w.e.Key("response")
 		start := w.e.Object()
-		w.encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, fields)
+		encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, fields)
 		w.e.Key("output")
 		w.e.Array()
 		for _, item := range w.done {
 			w.e.Raw(item)
 		}
 		w.e.EndArray()
-		w.encodeEnd(w.e, f)
-		w.encodeUsage(w.e, f)
-		w.encodeDefaults(w.e, fields)
+		encodeEnd(w.e, f)
+		encodeUsage(w.e, f)
+		encodeDefaults(w.e, fields)
 		w.e.EndFields(start, codec.OmitFields(fields, "usage"))
 	})
 }

@@ -16,15 +16,15 @@ import (
 )
 
 // encodeMessage writes a message as items.
-func (r Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
+func encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
 	switch m.Role {
 	case llm.RoleAssistant:
-		r.encodeItems(e, m.Parts, false)
+		encodeItems(e, m.Parts, false)
 		e.OwnExtra(m.Extra)
 	case llm.RoleTool:
 		for _, p := range m.Parts {
 			if res, ok := p.(llm.Result); ok {
-				r.encodeResult(e, res, calls[res.CallID])
+				encodeResult(e, res, calls[res.CallID])
 			}
 		}
 		e.OwnExtra(m.Extra)
@@ -33,17 +33,17 @@ func (r Format) encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]
 		start := e.Object()
 		e.StringField("role", string(m.Role))
 		e.Key("content")
-		r.encodeContent(e, m.Parts)
+		encodeContent(e, m.Parts)
 		e.EndExtra(start, m.Extra)
 		e.DropUncarried(mark, m)
 	}
 }
 
-func (r Format) encodeContent(e *codec.Encoder, parts []llm.Part) {
-	e.TextOrParts(parts, "input_text", r.encodeMedia)
+func encodeContent(e *codec.Encoder, parts []llm.Part) {
+	e.TextOrParts(parts, "input_text", encodeMedia)
 }
 
-func (Format) encodeMedia(e *codec.Encoder, m llm.Media) {
+func encodeMedia(e *codec.Encoder, m llm.Media) {
 	if e.ForeignFile(m) {
 		return
 	}
@@ -84,11 +84,11 @@ func (Format) encodeMedia(e *codec.Encoder, m llm.Media) {
 
 // encodeItems writes what an assistant said, did and thought. Texts side by
 // side are one message; the state of its vendor ends it.
-func (r Format) encodeItems(e *codec.Encoder, parts []llm.Part, answer bool) {
+func encodeItems(e *codec.Encoder, parts []llm.Part, answer bool) {
 	var run []llm.Text
 	flush := func() {
 		if len(run) > 0 {
-			r.encodeSaid(e, run, answer)
+			encodeSaid(e, run, answer)
 			run = nil
 		}
 	}
@@ -111,18 +111,18 @@ func (r Format) encodeItems(e *codec.Encoder, parts []llm.Part, answer bool) {
 			continue
 		}
 		flush()
-		r.encodeItem(e, p, own, answer)
+		encodeItem(e, p, own, answer)
 	}
 	flush()
 }
 
-func (r Format) encodeItem(e *codec.Encoder, p llm.Part, own map[string]bool, answer bool) {
+func encodeItem(e *codec.Encoder, p llm.Part, own map[string]bool, answer bool) {
 	switch p := p.(type) {
 	case llm.Thinking:
-		r.encodeThinking(e, p, answer)
+		encodeThinking(e, p, answer)
 	case llm.Call:
 		if !p.Hosted {
-			r.encodeCall(e, p, answer)
+			encodeCall(e, p, answer)
 			return
 		}
 		raw, typ := ownType(e, p.State)
@@ -148,7 +148,7 @@ func itemID(e *codec.Encoder, prefix string) string {
 }
 
 // encodeSaid writes a message of the assistant.
-func (r Format) encodeSaid(e *codec.Encoder, run []llm.Text, answer bool) {
+func encodeSaid(e *codec.Encoder, run []llm.Text, answer bool) {
 	last := run[len(run)-1]
 	if s, ok := codec.PlainText([]llm.Part{last}); ok && len(run) == 1 && !answer && !e.Host.Quirks.TypedMessages {
 		e.Object()
@@ -163,7 +163,7 @@ func (r Format) encodeSaid(e *codec.Encoder, run []llm.Text, answer bool) {
 	e.Key("content")
 	e.Array()
 	for _, t := range run {
-		r.encodeOutputText(e, t)
+		encodeOutputText(e, t)
 	}
 	e.EndArray()
 	e.StateFields(last.State)
@@ -178,7 +178,7 @@ func (r Format) encodeSaid(e *codec.Encoder, run []llm.Text, answer bool) {
 	e.End()
 }
 
-func (Format) encodeOutputText(e *codec.Encoder, t llm.Text) {
+func encodeOutputText(e *codec.Encoder, t llm.Text) {
 	start := e.Object()
 	if t.Refusal {
 		e.StringField("type", "refusal")
@@ -212,7 +212,7 @@ func encodeAnnotation(e *codec.Encoder, c llm.Citation) {
 
 // encodeThinking writes reasoning that the vendor made. To a client it also
 // shows that of others, as a summary.
-func (Format) encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
+func encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 	if raw, typ := ownType(e, t.State); typ != "" {
 		e.Raw(raw)
 		return
@@ -234,7 +234,7 @@ func (Format) encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 	e.End()
 }
 
-func (Format) encodeCall(e *codec.Encoder, c llm.Call, answer bool) {
+func encodeCall(e *codec.Encoder, c llm.Call, answer bool) {
 	if raw, typ := ownType(e, c.State); typ != "" { // a tool of the vendor that the client runs
 		e.Raw(raw)
 		return
@@ -263,7 +263,7 @@ func (Format) encodeCall(e *codec.Encoder, c llm.Call, answer bool) {
 	e.EndExtra(start, c.Extra)
 }
 
-func (r Format) encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
+func encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
 	if raw, typ := ownType(e, res.State); typ != "" {
 		e.Raw(raw)
 		return
@@ -271,7 +271,7 @@ func (r Format) encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
 	start := e.Object()
 	switch _, typ := ownType(e, call.State); {
 	case typ != "":
-		r.encodeClientOutput(e, res, typ)
+		encodeClientOutput(e, res, typ)
 	case call.Kind == llm.FreeTool:
 		e.StringField("type", "custom_tool_call_output")
 	default:
@@ -280,7 +280,7 @@ func (r Format) encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
 	e.StringField("call_id", res.CallID)
 	if !codec.HasKey(e.Buf[start:], "output") {
 		e.Key("output")
-		r.encodeContent(e, e.ReadableParts(res.Parts))
+		encodeContent(e, e.ReadableParts(res.Parts))
 	}
 	if res.Failed {
 		e.Lost(llm.Degraded, "failed", "the responses format cannot mark a result as failed; its text has to say so")
@@ -290,7 +290,7 @@ func (r Format) encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
 
 // encodeClientOutput writes the result of a tool that the vendor defines and
 // the client runs, whose output has a form of its own.
-func (Format) encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
+func encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
 	e.StringField("type", typ+"_output")
 	switch typ {
 	case "computer_call":
@@ -324,7 +324,7 @@ func (Format) encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
 
 // Decoding.
 
-func (r Format) decodeInput(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeInput(d *codec.Decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
 		req.Messages = append(req.Messages, llm.User(d.Text(v)))
 		return
@@ -334,13 +334,13 @@ func (r Format) decodeInput(d *codec.Decoder, v []byte, req *llm.Request) {
 		return
 	}
 	for el := range d.Objects(v) {
-		r.decodeItem(d, el, req)
+		decodeItem(d, el, req)
 	}
 }
 
 // decodeItem adds an item to the conversation. Items of one role in a row are
 // one message.
-func (r Format) decodeItem(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeItem(d *codec.Decoder, v []byte, req *llm.Request) {
 	kind := d.Str(d.Get(v, "type"))
 	role := d.Str(d.Get(v, "role"))
 	for _, key := range itemWords {
@@ -348,11 +348,11 @@ func (r Format) decodeItem(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 	switch {
 	case (kind == "message" || kind == "") && role != "assistant":
-		r.decodeMessage(d, v, role, req)
+		decodeMessage(d, v, role, req)
 	case strings.HasSuffix(kind, "_output") && !foundByServer(v, kind):
-		r.add(req, llm.RoleTool, r.decodeResult(d, v, kind))
+		add(req, llm.RoleTool, decodeResult(d, v, kind))
 	default:
-		r.add(req, llm.RoleAssistant, r.decodeOutput(d, v)...)
+		add(req, llm.RoleAssistant, decodeOutput(d, v)...)
 	}
 }
 
@@ -365,7 +365,7 @@ func foundByServer(v []byte, kind string) bool {
 	return kind == loss.SearchOutput && js.Text(js.Get(v, "call_id")) == ""
 }
 
-func (Format) add(req *llm.Request, role llm.Role, parts ...llm.Part) {
+func add(req *llm.Request, role llm.Role, parts ...llm.Part) {
 	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == role {
 		req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, parts...)
 		return
@@ -373,7 +373,7 @@ func (Format) add(req *llm.Request, role llm.Role, parts ...llm.Part) {
 	req.Messages = append(req.Messages, llm.Message{Role: role, Parts: parts})
 }
 
-func (r Format) decodeMessage(d *codec.Decoder, v []byte, role string, req *llm.Request) {
+func decodeMessage(d *codec.Decoder, v []byte, role string, req *llm.Request) {
 	m := llm.Message{Role: chat.Roles[role]}
 	if m.Role == "" {
 		d.Want(v, "an item with a type or a message with a role")
@@ -383,7 +383,7 @@ func (r Format) decodeMessage(d *codec.Decoder, v []byte, role string, req *llm.
 		switch string(key) {
 		case "type", "role":
 		case "content":
-			m.Parts = r.decodeContent(d, val)
+			m.Parts = decodeContent(d, val)
 		default:
 			d.Extra(&m.Extra, key, val)
 		}
@@ -391,32 +391,32 @@ func (r Format) decodeMessage(d *codec.Decoder, v []byte, role string, req *llm.
 	req.Messages = append(req.Messages, m)
 }
 
-func (r Format) decodeContent(d *codec.Decoder, v []byte) []llm.Part {
+func decodeContent(d *codec.Decoder, v []byte) []llm.Part {
 	if js.Kind(v) != '[' {
-		return chat.Format{}.DecodeContent(d, v)
+		return chat.DecodeContent(d, v)
 	}
 	var parts []llm.Part
 	for el := range d.Objects(v) {
-		parts = append(parts, r.decodePart(d, el))
+		parts = append(parts, decodePart(d, el))
 	}
 	return parts
 }
 
-func (r Format) decodePart(d *codec.Decoder, v []byte) llm.Part {
+func decodePart(d *codec.Decoder, v []byte) llm.Part {
 	switch kind := d.Str(d.Get(v, "type")); kind {
 	case "input_text", "text", "output_text", "refusal":
-		return r.decodeOutputText(d, v)
+		return decodeOutputText(d, v)
 	case "input_image":
-		return r.decodeMedia(d, v, llm.Image)
+		return decodeMedia(d, v, llm.Image)
 	case "input_file":
-		return r.decodeMedia(d, v, llm.Document)
+		return decodeMedia(d, v, llm.Document)
 	case "input_audio":
-		return chat.Format{}.DecodeMedia(d, v, kind)
+		return chat.DecodeMedia(d, v, kind)
 	}
 	return d.Opaque(v)
 }
 
-func (Format) decodeMedia(d *codec.Decoder, v []byte, kind llm.MediaKind) llm.Media {
+func decodeMedia(d *codec.Decoder, v []byte, kind llm.MediaKind) llm.Media {
 	m := llm.Media{Kind: kind}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -440,7 +440,7 @@ func (Format) decodeMedia(d *codec.Decoder, v []byte, kind llm.MediaKind) llm.Me
 	return m
 }
 
-func (Format) decodeOutputText(d *codec.Decoder, v []byte) llm.Text {
+func decodeOutputText(d *codec.Decoder, v []byte) llm.Text {
 	var t llm.Text
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -472,7 +472,7 @@ func decodeAnnotation(d *codec.Decoder, v []byte) llm.Citation {
 	return llm.Citation{URL: d.Str(d.Get(v, "url")), Title: d.Str(d.Get(v, "filename")), Raw: d.State(v)}
 }
 
-func (r Format) decodeResult(d *codec.Decoder, v []byte, kind string) llm.Result {
+func decodeResult(d *codec.Decoder, v []byte, kind string) llm.Result {
 	var res llm.Result
 	ofFunction := kind == "function_call_output" || kind == "custom_tool_call_output"
 	for key, val := range d.Members(v) {
@@ -482,7 +482,7 @@ func (r Format) decodeResult(d *codec.Decoder, v []byte, kind string) llm.Result
 			res.CallID = d.Str(val)
 		case "output":
 			if ofFunction || js.Kind(val) == '[' {
-				res.Parts = r.decodeContent(d, val)
+				res.Parts = decodeContent(d, val)
 			}
 		default:
 			d.Extra(&res.Extra, key, val)
@@ -491,7 +491,7 @@ func (r Format) decodeResult(d *codec.Decoder, v []byte, kind string) llm.Result
 	if !ofFunction {
 		res.State, res.Extra = d.State(v), nil
 		res.Parts = clientOutput(d, d.Get(v, "output"))
-		for _, t := range r.foundTools(d, v) {
+		for _, t := range foundTools(d, v) {
 			res.Parts = append(res.Parts, llm.Text{Text: codec.ToolFound(t.Name)})
 		}
 	}
@@ -520,15 +520,15 @@ func clientOutput(d *codec.Decoder, v []byte) []llm.Part {
 }
 
 // decodeOutput reads an item of an answer as the parts it stands for.
-func (r Format) decodeOutput(d *codec.Decoder, v []byte) []llm.Part {
+func decodeOutput(d *codec.Decoder, v []byte) []llm.Part {
 	kind := d.Str(d.Get(v, "type"))
 	switch kind {
 	case "message", "":
-		return r.decodeSaid(d, v)
+		return decodeSaid(d, v)
 	case "reasoning":
 		return []llm.Part{llm.Thinking{Text: reasoningText(d, v), State: d.State(v)}}
 	case "function_call", "custom_tool_call":
-		return []llm.Part{r.decodeCall(d, v)}
+		return []llm.Part{decodeCall(d, v)}
 	}
 	if c, ok := vendorCalls[kind]; ok {
 		return c.parts(d, v, kind)
@@ -536,14 +536,14 @@ func (r Format) decodeOutput(d *codec.Decoder, v []byte) []llm.Part {
 	return []llm.Part{d.Opaque(v)}
 }
 
-func (r Format) decodeSaid(d *codec.Decoder, v []byte) []llm.Part {
+func decodeSaid(d *codec.Decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	var state codec.Fields
 	for key, val := range d.Members(v) {
 		switch string(key) {
 		case "type", "role":
 		case "content":
-			parts = r.decodeContent(d, val)
+			parts = decodeContent(d, val)
 		default:
 			state.Add(key, val)
 		}
@@ -578,7 +578,7 @@ func reasoningText(d *codec.Decoder, v []byte) string {
 	return ""
 }
 
-func (Format) decodeCall(d *codec.Decoder, v []byte) llm.Call {
+func decodeCall(d *codec.Decoder, v []byte) llm.Call {
 	var c llm.Call
 	var state codec.Fields
 	for key, val := range d.Members(v) {

@@ -14,7 +14,7 @@ import (
 
 // decodeNamespace returns the tools of a namespace, and false if it holds anything but
 // tools that the client runs.
-func (r Format) decodeNamespace(d *codec.Decoder, v []byte) ([]llm.ToolDef, bool) {
+func decodeNamespace(d *codec.Decoder, v []byte) ([]llm.ToolDef, bool) {
 	space := make(map[string]json.RawMessage)
 	var inner []byte
 	for key, val := range d.Members(v) {
@@ -41,7 +41,7 @@ func (r Format) decodeNamespace(d *codec.Decoder, v []byte) ([]llm.ToolDef, bool
 		if kind := d.Str(d.Get(el, "type")); js.Kind(el) != '{' || d.Get(el, codec.NamespaceField) != nil || kind != "function" && kind != "custom" {
 			return nil, false
 		}
-		t := r.decodeTool(d, el)
+		t := decodeTool(d, el)
 		d.ExtraField(&t.Extra, codec.NamespaceField, raw)
 		tools = append(tools, t)
 	}
@@ -50,7 +50,7 @@ func (r Format) decodeNamespace(d *codec.Decoder, v []byte) ([]llm.ToolDef, bool
 
 // encodeNamespace writes the first tools of a list that stand in one namespace, and
 // returns how many these are.
-func (r Format) encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
+func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 	space, _ := spaceOf(tools[0])
 	e.Object()
 	e.StringField("type", "namespace")
@@ -71,7 +71,7 @@ func (r Format) encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 		delete(own, codec.NamespaceField)
 		t.Extra = maps.Clone(t.Extra)
 		t.Extra[format.Responses] = own
-		r.encodeTool(e, t)
+		encodeTool(e, t)
 		n++
 	}
 	e.EndArray()

@@ -19,7 +19,7 @@ var allowed = &codec.ObjectSpec{Path: codec.AllowedPlace, Known: []string{"type"
 
 var grammar = &codec.ObjectSpec{Path: "/format", Known: []string{"type", "syntax", "definition"}}
 
-func (r Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
+func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
 	e.OptString("instructions", req.System)
@@ -28,20 +28,20 @@ func (r Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	calls := codec.CallsByID(req.Messages)
 	e.Turns(req.Messages, func(turn []llm.Message) {
 		for _, m := range turn {
-			r.encodeMessage(e, m, calls)
+			encodeMessage(e, m, calls)
 		}
 	})
 	e.EndArray()
-	r.encodeTools(e, withoutFound(e, req))
-	r.encodeChoice(e, req)
+	encodeTools(e, withoutFound(e, req))
+	encodeChoice(e, req)
 	if req.OneCall && len(req.Tools) > 0 {
 		e.Flag(!e.Host.Quirks.NoParallel, "parallel_tool_calls", false)
 	}
 	e.OptInt("max_output_tokens", req.MaxTokens)
 	e.OptFloat("temperature", req.Temperature)
 	e.OptFloat("top_p", req.TopP)
-	r.encodeReasoning(e, req)
-	r.encodeText(e, req)
+	encodeReasoning(e, req)
+	encodeText(e, req)
 	e.Unsupported(req.TopK != nil, "top_k")
 	e.Unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
 	e.Unsupported(req.PresencePenalty != nil, "presence_penalty")
@@ -54,7 +54,7 @@ func (r Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	e.EndFields(start, codec.OmitFields(codec.OmitFields(fields, "text"), "reasoning"))
 }
 
-func (Format) encodeReasoning(e *codec.Encoder, req *llm.Request) {
+func encodeReasoning(e *codec.Encoder, req *llm.Request) {
 	more := req.Extra[e.Host.Format]["reasoning"]
 	r := req.Reasoning
 	if r == nil {
@@ -75,7 +75,7 @@ func (Format) encodeReasoning(e *codec.Encoder, req *llm.Request) {
 	e.EndRest(start, more)
 }
 
-func (Format) encodeText(e *codec.Encoder, req *llm.Request) {
+func encodeText(e *codec.Encoder, req *llm.Request) {
 	more := req.Extra[e.Host.Format]["text"]
 	out := req.Output
 	if out == nil && more == nil {
@@ -97,25 +97,25 @@ func (Format) encodeText(e *codec.Encoder, req *llm.Request) {
 	e.EndRest(start, more)
 }
 
-func (r Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
+func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
 	for key, v := range d.Members(body) {
 		switch string(key) {
 		case "instructions":
 			req.System = d.Str(v)
 		case "input":
-			r.decodeInput(d, v, req)
+			decodeInput(d, v, req)
 		case "tools":
-			r.decodeTools(d, v, req)
+			decodeTools(d, v, req)
 		case "tool_choice":
-			r.decodeChoice(d, v, req)
+			decodeChoice(d, v, req)
 		case "parallel_tool_calls":
 			req.OneCall = chat.Refused(d, v)
 		case "max_output_tokens":
 			req.MaxTokens = d.Integer(v)
 		case "reasoning":
-			r.decodeReasoning(d, v, req)
+			decodeReasoning(d, v, req)
 		case "text":
-			r.decodeText(d, v, req)
+			decodeText(d, v, req)
 		case "stream":
 			stream = d.Boolean(v)
 		case "model", "temperature", "top_p":
@@ -124,11 +124,11 @@ func (r Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			d.Extra(&req.Extra, key, v)
 		}
 	}
-	r.offerFound(d, req)
+	offerFound(d, req)
 	return stream
 }
 
-func (Format) decodeReasoning(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeReasoning(d *codec.Decoder, v []byte, req *llm.Request) {
 	if !d.Object(v) {
 		return
 	}
@@ -152,7 +152,7 @@ func (Format) decodeReasoning(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 }
 
-func (Format) decodeText(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeText(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
 		if string(key) != "format" {
@@ -180,7 +180,7 @@ func (Format) decodeText(d *codec.Decoder, v []byte, req *llm.Request) {
 
 // Tools.
 
-func (r Format) encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
+func encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 	if len(tools) == 0 {
 		return
 	}
@@ -190,18 +190,18 @@ func (r Format) encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 		n := 1
 		switch space, _ := spaceOf(tools[0]); {
 		case space != nil:
-			n = r.encodeNamespace(e, tools)
+			n = encodeNamespace(e, tools)
 		case tools[0].Kind == llm.HostedTool:
-			r.encodeHosted(e, tools[0])
+			encodeHosted(e, tools[0])
 		default:
-			r.encodeTool(e, tools[0])
+			encodeTool(e, tools[0])
 		}
 		tools = tools[n:]
 	}
 	e.EndArray()
 }
 
-func (Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
+func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(len(t.Examples) > 0, "examples")
 	start := e.Object()
 	e.StringField("type", chat.ToolWord(t.Kind))
@@ -230,7 +230,7 @@ func (Format) encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.EndExtra(start, t.Extra)
 }
 
-func (Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
+func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
 		h = new(llm.HostedConfig)
@@ -269,26 +269,26 @@ func (Format) encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.EndFields(start, h.Options)
 }
 
-func (r Format) decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 	for el := range d.Objects(v) {
 		if js.Is(d.Get(el, "type"), "namespace") {
-			if tools, ok := r.decodeNamespace(d, el); ok {
+			if tools, ok := decodeNamespace(d, el); ok {
 				req.Tools = append(req.Tools, tools...)
 				continue
 			}
 		}
-		req.Tools = append(req.Tools, r.decodeTool(d, el))
+		req.Tools = append(req.Tools, decodeTool(d, el))
 	}
 }
 
-func (r Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
+func decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
 	switch kind := d.Str(d.Get(v, "type")); kind {
 	case "function", "":
 	case "custom":
 		t.Kind = llm.FreeTool
 	default:
-		return r.decodeHosted(d, v, kind)
+		return decodeHosted(d, v, kind)
 	}
 	for key, val := range d.Members(v) {
 		switch string(key) {
@@ -317,7 +317,7 @@ func (r Format) decodeTool(d *codec.Decoder, v []byte) llm.ToolDef {
 	return t
 }
 
-func (Format) decodeHosted(d *codec.Decoder, v []byte, kind string) llm.ToolDef {
+func decodeHosted(d *codec.Decoder, v []byte, kind string) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: cmp.Or(hostedTypes[kind], kind), Hosted: h}
 	for key, val := range d.Members(v) {
@@ -346,14 +346,14 @@ func (Format) decodeHosted(d *codec.Decoder, v []byte, kind string) llm.ToolDef 
 	return t
 }
 
-func (r Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
+func encodeChoice(e *codec.Encoder, req *llm.Request) {
 	ch := req.Choice
 	switch {
 	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
 		e.StringField("tool_choice", "none")
 	case ch.Mode == llm.MustCall && ch.Name != "":
 		e.Key("tool_choice")
-		r.toolRef(e, req, ch.Name)
+		toolRef(e, req, ch.Name)
 	case ch.Allowed != nil:
 		e.Key("tool_choice")
 		e.Object()
@@ -362,7 +362,7 @@ func (r Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
 		e.Key("tools")
 		e.Array()
 		for _, name := range ch.Allowed {
-			r.toolRef(e, req, name)
+			toolRef(e, req, name)
 		}
 		e.EndArray()
 		e.End()
@@ -371,7 +371,7 @@ func (r Format) encodeChoice(e *codec.Encoder, req *llm.Request) {
 	}
 }
 
-func (Format) toolRef(e *codec.Encoder, req *llm.Request, name string) {
+func toolRef(e *codec.Encoder, req *llm.Request, name string) {
 	t, _ := req.Tool(name)
 	e.Object()
 	if t.Kind == llm.HostedTool {
@@ -387,7 +387,7 @@ func (Format) toolRef(e *codec.Encoder, req *llm.Request, name string) {
 	e.End()
 }
 
-func (Format) decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
+func decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
 	ch := &req.Choice
 	if js.Kind(v) == '"' {
 		chat.Mode(d, v, ch)

@@ -89,7 +89,7 @@ func (Format) DecodeError(all *codec.Registry, body []byte) (code, message strin
 	return chat.Format{}.DecodeError(all, body)
 }
 
-func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
+func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	var rest codec.Fields
 	for key, val := range js.Members(v) {
 		switch string(key) {
@@ -113,7 +113,7 @@ func (Format) decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 	d.KeepUsage(f, "usage", rest.Object())
 }
 
-func (Format) encodeUsage(e *codec.Encoder, f llm.Finish) {
+func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	more := f.Extra[e.Host.Format]["usage"]
 	e.Key("usage")

@@ -15,18 +15,18 @@ import (
 const foundField = "tool_search"
 
 // foundTools returns the tools that the output of a search defines.
-func (r Format) foundTools(d *codec.Decoder, v []byte) []llm.ToolDef {
+func foundTools(d *codec.Decoder, v []byte) []llm.ToolDef {
 	if !js.Is(d.Get(v, "type"), loss.SearchOutput) {
 		return nil
 	}
 	var found llm.Request
-	r.decodeTools(d, d.Get(v, "tools"), &found)
+	decodeTools(d, d.Get(v, "tools"), &found)
 	return found.Tools
 }
 
 // offerFound offers the tools that clients found. The vendor reads them where they were found; all others have only one
 // place for tools.
-func (r Format) offerFound(d *codec.Decoder, req *llm.Request) {
+func offerFound(d *codec.Decoder, req *llm.Request) {
 	type place struct{ name, space string }
 	at := func(t llm.ToolDef) place {
 		return place{t.Name, string(t.Extra[format.Responses][codec.NamespaceField])}
@@ -41,7 +41,7 @@ func (r Format) offerFound(d *codec.Decoder, req *llm.Request) {
 			if !ok || res.Hosted {
 				continue
 			}
-			for _, t := range r.foundTools(d, res.State.Data) {
+			for _, t := range foundTools(d, res.State.Data) {
 				if !offered[at(t)] {
 					offered[at(t)] = true
 					d.ExtraField(&t.Extra, foundField, []byte("true"))

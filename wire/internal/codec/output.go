@@ -1,0 +1,121 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// output sends the events of one answer: first what is known about the whole, then the rest.
+type output struct {
+	Decoder
+	position
+	Send    func(llm.Event) bool
+	Stopped bool // the caller takes no more events
+
+	Begun    bool      // the llm.Start was sent
+	created  time.Time // when the answer began, if the vendor reports it
+	Span     SpanKind
+	Finish   llm.Finish
+	Finished bool // the vendor sent a finish reason
+	Changed  bool // the events differ from the vendor's bytes
+
+	unknownFields []UnknownField // members of events that no codec reads
+	hasSurrogates bool           // a document had halves of surrogate pairs
+	replaced      bool           // an event had U+FFFD in place of one
+}
+
+// Emit sends an event, after the llm.Start.
+func (a *output) Emit(ev llm.Event) {
+	if !a.Begun {
+		a.Begin()
+	}
+	if a.hasSurrogates { // the first answer sends the events of all
+		a.sawSurrogates(ev)
+	}
+	a.pass(ev)
+}
+
+// KeepAlive passes on a sign that the vendor is still at work. It is not part
+// of the answer and may come before it.
+func (a *output) KeepAlive() { a.pass(llm.KeepAlive{}) }
+
+func (a *output) pass(ev llm.Event) {
+	if !a.Stopped && !a.Send(ev) {
+		a.Stopped = true
+	}
+}
+
+func (a *output) Warn(code llm.WarningCode, feature, format string, args ...any) {
+	a.Emit(llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
+}
+
+// Begin sends what is known about the answer before its first piece, once. A
+// codec calls it when it has read the head of an answer.
+func (a *output) Begin() {
+	if a.Begun {
+		return
+	}
+	a.Begun = true
+	s := llm.Start{ID: a.Finish.ID, Model: a.Finish.Model, Created: a.created}
+	if !a.OneDocument {
+		s.Usage = a.Finish.Usage
+		s.Usage.Hosted = maps.Clone(s.Usage.Hosted)
+	}
+	a.Emit(s)
+}
+
+// Seconds reads a time that is a number of seconds since 1970, and reports
+// whether v is one.
+func (a *output) Seconds(v []byte) bool {
+	n, ok := js.Int(v)
+	if ok && n > 0 && a.created.IsZero() {
+		a.created = time.Unix(n, 0).UTC()
+	}
+	return ok && n > 0 && a.created.Unix() == n
+}
+
+// Moment reads a time as RFC 3339 writes it. For anything else it returns the
+// zero time.
+func (a *output) Moment(v []byte) {
+	if !a.created.IsZero() || js.Kind(v) != '"' {
+		return
+	}
+	if t, err := time.Parse(time.RFC3339Nano, js.Text(v)); err == nil {
+		a.created = t
+	}
+}
+
+// KeepField keeps a field of an answer that only this format knows. A stream may say
+// it more than once: what it said before is an event of its own.
+func (a *output) KeepField(key string, v []byte) {
+	old := a.Finish.Extra[a.Host.Format][key]
+	if js.Kind(v) == 'n' || bytes.Equal(old, v) {
+		return
+	}
+	if old != nil && !a.OneDocument {
+		a.Emit(llm.UnknownEvent{Format: a.Host.Format, Type: key, Raw: old})
+	}
+	a.ExtraField(&a.Finish.Extra, key, v)
+}
+
+// Unknown passes on an event of a type that nobody knows.
+func (a *output) Unknown(typ string, v []byte) {
+	a.Emit(llm.UnknownEvent{Format: a.Host.Format, Type: typ, Raw: a.Raw(v)})
+}
+
+// correct warns that a part of the answer is not given as the vendor wrote it. A relay writes it anew.
+func (a *output) correct(feature, format string, args ...any) {
+	a.Changed = true
+	a.Warn(llm.Corrected, feature, format, args...)
+}
+
+func (a *output) Refuse(err error) {
+	if a.Err == nil {
+		a.Err = err
+	}
+}
