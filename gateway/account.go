@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -16,7 +17,7 @@ const keptThere = "a request reaches what others keep in the account of the upst
 
 // mayReach returns those of the ways that may be taken with what a request names of the upstream's account: all, if it names nothing or everybody
 // may ask. All teams share that account, and only we know their keys; so a route has to name the one team whose account it is.
-func (x *exchange) mayReach(ways []way, req *llm.Request) ([]way, error) {
+func (x *exchange) mayReach(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
 	if x.rights == nil {
 		return ways, nil
 	}
@@ -24,7 +25,7 @@ func (x *exchange) mayReach(ways []way, req *llm.Request) ([]way, error) {
 	if name == "" {
 		return ways, nil
 	}
-	own := slices.DeleteFunc(ways, func(w way) bool { return w.route.PassTeam != x.owner })
+	own := slices.DeleteFunc(ways, func(w upstream.Candidate) bool { return x.routeOf(&w).PassTeam != x.owner })
 	if len(own) == 0 {
 		return nil, x.refused(x.rights.MayNotSay(name, keptThere))
 	}

@@ -8,152 +8,61 @@ import (
 	"maps"
 	"net/http/httptrace"
 	"slices"
-	"time"
 
-	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
 
-// ask asks one upstream after the other, until one begins to answer, and hands each event
-// of its answer to each. What was not done as asked becomes a warning to the client.
-//
-// An upstream that keeps failing is left alone for a while, as long as there is another. If all others fail, it is asked all the same, before the
-// last of those is asked again.
-func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error) error {
+// ask asks the upstreams until one begins to answer, and hands each event of its answer to each. What was not done as
+// asked becomes a warning to the client.
+func (x *exchange) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if err := x.claimAgain(ways, req); err != nil {
 		return err
 	}
-	r := round{x: x, ways: ways, req: req, each: each}
-	for i := range ways {
-		to, last := &ways[i], i == len(ways)-1
-		if to.sick.Load() {
-			r.alone = append(r.alone, to)
-			continue
-		}
-		pass, open := to.breaker.Enter(time.Now, limits)
-		if open != nil {
-			r.alone = append(r.alone, to)
-			continue
-		}
-		if r.turn(to, pass, !last || len(r.alone) > 0) {
-			return r.end()
-		}
-	}
-	r.lastResort()
-	return r.end()
+	return upstream.Failover(x.ctx(), ways, &attempts{x, req, each})
 }
 
-// lastResort asks those that were left alone, and then once more who failed last of the others.
-//
-//go:noinline
-func (r *round) lastResort() {
-	before, why := r.failed, r.err
-	for i, to := range r.alone {
-		if r.turn(to, to.breaker.Anyway(), before != nil || i < len(r.alone)-1) {
-			return
-		}
-	}
-	if before != nil && len(r.alone) > 0 && passing(why) {
-		r.turn(before, before.breaker.Anyway(), false)
-	}
+// attempts is one question that several upstreams may be asked.
+type attempts struct {
+	x    *exchange
+	req  *llm.Request
+	each func(llm.Event) error
 }
 
-// round is one question to several upstreams, each in its turn.
-type round struct {
-	x     *exchange
-	ways  []way
-	req   *llm.Request
-	each  func(llm.Event) error
-	alone []*way // those that are left alone while there is another
-
-	failed   *way    // who failed last
-	failures []error // of those that were asked before
-	err      error   // of the last
+// Ask implements [upstream.Asker].
+func (a *attempts) Ask(to *upstream.Candidate, others bool) (begun bool, err error) {
+	a.x.spent.begin(to.ID, a.req)
+	begun, err = a.x.askOne(to, a.req, a.each, others)
+	a.x.lost(err)
+	a.x.failed(err)
+	return begun, err
 }
 
-// turn asks one upstream, and reports whether nobody else is to be asked.
-func (r *round) turn(to *way, pass breaker.Pass, others bool) bool {
-	x := r.x
-	if r.failed != nil {
-		r.failures = append(r.failures, r.err)
-		x.passedBy(r.failed.id, r.err, to.id)
-	}
-	x.spent.begin(to.id, r.req)
-	var begun bool
-	begun, r.err = x.askOne(to, r.req, r.each, others)
-	x.lost(r.err)
-	pass.Done(verdict(r.err), time.Now, limits)
-	x.failed(r.err)
-	r.failed = to
-	return r.err == nil || begun || !another(r.err) || x.ctx().Err() != nil
-}
-
-// end is how the question ended.
-//
-//go:noinline
-func (r *round) end() error { return outside(joined(r.failures, r.err), r.err, r.ways...) }
-
-// passing reports whether a failure may pass in a moment, and nobody said when.
-func passing(err error) bool {
-	var told *llm.Error
-	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
-}
-
-// passedBy tells the client that an upstream did not answer.
-func (x *exchange) passedBy(id string, err error, next string) {
-	w := llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(id), llm.KindOf(err), shownID(next))}
-	if x.out == nil {
-		x.warn(w)
-		return
-	}
-	_ = x.out.remark(w) // a client that is gone shows with the next bytes
+// Failed implements [upstream.Asker]: it tells the client that an upstream did not answer.
+func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.Candidate) {
+	a.x.tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
 // failed counts an upstream that did not answer, under the route that was asked for, as the request is.
 func (x *exchange) failed(err error) {
-	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, errGone) {
+	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
 		x.meters.Failures.Add(1, x.tally.route, x.tally.upstream, llm.KindOf(err).String())
 	}
 }
 
-// joined is the last error, which decides how the client is told, with those before it.
-func joined(before []error, last error) error {
-	if last == nil || len(before) == 0 {
-		return last
-	}
-	var known *llm.Error
-	if !errors.As(last, &known) {
-		return errors.Join(append(before, last)...)
-	}
-	out := *known
-	out.Err = fmt.Errorf("%w (and before: %w)", known.Err, errors.Join(before...))
-	return &out
-}
-
-// another reports whether another upstream may be able to answer.
-func another(err error) bool {
-	switch llm.KindOf(err) {
-	case llm.Invalid, llm.Canceled:
-		return false
-	}
-	return true
-}
-
 // askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
 // its filter took away is none.
-func (x *exchange) askOne(to *way, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
+func (x *exchange) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
 	patience := provider.Brief // the client has one of its own
 	if others {
 		patience = provider.Once
 	}
 	ctx, stop := context.WithCancel(provider.WithPatience(httptrace.WithClientTrace(x.ctx(), x.tally.trace()), patience))
 	defer stop()
-	to.busy.Add(1)
-	defer to.busy.Add(-1)
-	to.route.taken(to.upstream)
-	x.asks(to.id)
+	x.asks(to.ID)
 	x.tally.upstream = to.Model
 	a := x.newAsking(to, req)
 	a.each, a.others, a.stop = each, others, stop
@@ -171,14 +80,14 @@ func (x *exchange) askOne(to *way, req *llm.Request, each func(llm.Event) error,
 // the answer takes.
 //
 //go:noinline
-func (x *exchange) newAsking(to *way, req *llm.Request) *asking {
-	labels := x.labels(to.model)
-	return &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req)}
+func (x *exchange) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
+	labels := x.labels(to.Opened)
+	return &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(x.routeOf(to).Check, req)}
 }
 
 // stream has the upstream answer in events.
-func (a *asking) stream(ctx context.Context, to *way, req *llm.Request) (begun bool, err error) {
-	answer := a.x.readable(to.model.Stream(ctx, a.x.portable(to.model, req)))
+func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
+	answer := a.x.readable(to.Opened.Stream(ctx, a.x.portable(to.Opened, req)))
 	for ev, err := range withoutSpace(a.x.wholeCalls(answer)) {
 		if err != nil {
 			return a.begun, err
@@ -192,7 +101,7 @@ func (a *asking) stream(ctx context.Context, to *way, req *llm.Request) (begun b
 
 // whole hands the events of an answer on once all of them are there: a client that waits for all of it has seen nothing
 // until then, so another upstream can be asked.
-func (a *asking) whole(ctx context.Context, to *way, req *llm.Request) (begun bool, err error) {
+func (a *asking) whole(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
 	var held []llm.Event
 	each := a.each
 	a.each = func(ev llm.Event) error {
@@ -384,8 +293,8 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 
 // relay has the upstream answer in its own bytes, if it speaks the client's format and nothing
 // has to be mended. It reports whether it did.
-func (a *asking) relay(ctx context.Context, to *way, req *llm.Request) (bool, error) {
-	m, ok := to.model.(*provider.Model)
+func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Request) (bool, error) {
+	m, ok := to.Opened.(*provider.Model)
 	if !ok || a.x.raw == nil {
 		return false, nil
 	}
@@ -403,18 +312,4 @@ func (a *asking) relay(ctx context.Context, to *way, req *llm.Request) (bool, er
 //go:noinline
 func (x *exchange) asItCame(req *llm.Request) *provider.ClientRequest {
 	return &provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.out != nil, Says: req, Header: provider.Betas(x.r.Header)}
-}
-
-// verdict is what an answer says about its upstream.
-func verdict(err error) breaker.Verdict {
-	if err == nil {
-		return breaker.Succeeded
-	}
-	switch kind := llm.KindOf(err); {
-	case kind == llm.Canceled || errors.Is(err, errGone):
-		return breaker.Unknown
-	case kind.Transient(), kind == llm.Incomplete, kind == llm.Malformed:
-		return breaker.Failed
-	}
-	return breaker.Reached
 }

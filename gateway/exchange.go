@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -180,6 +181,18 @@ func (x *exchange) fail(err error) {
 	vendorapi.Fail(x.w, x.Codec, x.forClient(err))
 }
 
+// forClient returns what the client is told about an error.
+func (x *exchange) forClient(err error) error {
+	if x.ending() {
+		return errEnding
+	}
+	told, final := upstream.ForClient(err)
+	if final {
+		x.w.Header().Set("X-Should-Retry", "false")
+	}
+	return told
+}
+
 // answer serves one question.
 func (x *exchange) answer() error {
 	q := new(clientQuestion)
@@ -200,7 +213,7 @@ type clientQuestion struct {
 	body     []byte
 	req      *llm.Request
 	recalled bool // what it goes on from stands before it
-	way      []way
+	way      []upstream.Candidate
 	admitted bool
 	settle   func(error) // nil if nothing was claimed
 	leave    func()      // nil if no place was taken
@@ -223,7 +236,7 @@ func (x *exchange) accept(q *clientQuestion) bool {
 	if q.way, q.settle, q.err = x.claim(q.way, q.req); q.err != nil {
 		return false
 	}
-	if q.leave, q.err = x.occupy(q.way[0].route); q.err != nil {
+	if q.leave, q.err = x.enterRoute(q.way[0].Route); q.err != nil {
 		return false
 	}
 	q.err = x.prepare(q.way, q.body, q.req, q.recalled)
@@ -246,30 +259,30 @@ func (x *exchange) over(q *clientQuestion) {
 
 // admit returns who may answer a request. It is done where nobody has to: what was answered before is
 // answered again, and a request without messages says that the model is there.
-func (x *exchange) admit(body []byte, req *llm.Request) (way []way, done bool, err error) {
+func (x *exchange) admit(body []byte, req *llm.Request) (way []upstream.Candidate, done bool, err error) {
 	if way, err = x.ways(req.Model); err != nil {
 		return nil, false, err
 	}
 	if err = x.mayMean(); err != nil {
 		return nil, false, err
 	}
-	x.logs(way[0].route, body)
+	x.logs(x.routeOf(&way[0]), body)
 	if way, err = x.mayReach(way, req); err != nil {
 		return nil, false, err
 	}
 	if len(req.Messages) == 0 {
 		return nil, true, x.WriteReady(x.w, req)
 	}
-	if done, err = x.fromCache(way[0].route, req, body); done || err != nil {
+	if done, err = x.fromCache(x.routeOf(&way[0]), req, body); done || err != nil {
 		return nil, done, err
 	}
-	done, err = x.repeated(way[0].route, req, body, x.streamed)
+	done, err = x.repeated(x.routeOf(&way[0]), req, body, x.streamed)
 	return way, done, err
 }
 
 // prepare makes of a request what the route wants of it, and keeps its body if that says all of it.
-func (x *exchange) prepare(way []way, body []byte, req *llm.Request, recalled bool) error {
-	changed := way[0].route.Override.apply(req)
+func (x *exchange) prepare(way []upstream.Candidate, body []byte, req *llm.Request, recalled bool) error {
+	changed := x.routeOf(&way[0]).Override.apply(req)
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
@@ -375,7 +388,7 @@ func (x *exchange) askUsage(body []byte) {
 }
 
 // whole answers in one piece.
-func (x *exchange) whole(ways []way, req *llm.Request) error {
+func (x *exchange) whole(ways []upstream.Candidate, req *llm.Request) error {
 	var b llm.Builder
 	err := x.question(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
@@ -417,7 +430,7 @@ func (x *exchange) head(mediaType string) {
 	x.begun = true
 	x.w.Header().Set("Content-Type", mediaType)
 	x.w.Header().Set("Cache-Control", "no-cache")
-	x.w.Header().Set(UpstreamHeader, shownID(x.upstream))
+	x.w.Header().Set(UpstreamHeader, upstream.ShownID(x.upstream))
 	x.sayBeyond()
 	x.w.WriteHeader(http.StatusOK)
 }
@@ -584,7 +597,7 @@ var saidFirst = []llm.WarningCode{llm.RefusedCall, llm.FailedCall}
 // warningText is a warning as it may stand in a header: one line of plain letters, without the
 // addresses of upstreams.
 func warningText(w llm.Warning) string {
-	about := shownID(w.Feature)
+	about := upstream.ShownID(w.Feature)
 	if about != w.Feature {
 		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, about)
 	}
@@ -629,7 +642,7 @@ func (x *exchange) count() (err error) {
 	if err != nil {
 		return err
 	}
-	x.logs(ways[0].route, body)
+	x.logs(x.routeOf(&ways[0]), body)
 	if ways, err = x.mayReach(ways, req); err != nil {
 		return err
 	}
@@ -638,9 +651,9 @@ func (x *exchange) count() (err error) {
 		return err
 	}
 	defer func() { settle(err) }()
-	x.asks(ways[0].id)
+	x.asks(ways[0].ID)
 	x.tally.upstream = ways[0].Model
-	if m, ok := ways[0].model.(*provider.Model); ok && len(req.Messages) == before {
+	if m, ok := ways[0].Opened.(*provider.Model); ok && len(req.Messages) == before {
 		raw := provider.ClientRequest{Format: x.Codec.Format, Body: body, Says: req}
 		if n, counted, err := m.CountTokens(x.ctx(), raw); counted && err == nil {
 			x.WriteCount(x.w, n)
@@ -675,19 +688,8 @@ func (x *exchange) noModel(name string) error {
 	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are, but for routes of all names that begin alike", name))
 }
 
-// way is an upstream that may answer a question.
-type way struct {
-	route *route
-	*upstream
-	model llm.Model
-	id    string
-}
-
-// maxFallbacks bounds how far fallbacks lead.
-const maxFallbacks = 8
-
 // ways returns who may answer for a model, in the order in which they are asked.
-func (x *exchange) ways(name string) ([]way, error) {
+func (x *exchange) ways(name string) ([]upstream.Candidate, error) {
 	if err := x.mayAsk(name); err != nil {
 		return nil, err
 	}
@@ -699,35 +701,8 @@ func (x *exchange) ways(name string) ([]way, error) {
 	if err := x.mayTake(first); err != nil {
 		return nil, err
 	}
-	var list []way
-	var problem error
-	seen := map[*route]bool{}
-	add := func(r *route, name string) {
-		seen[r] = true
-		star := strings.TrimPrefix(name, r.prefix)
-		for _, u := range r.inOrder() {
-			m, err := u.open(&x.settings, star)
-			if err != nil {
-				problem = outside(err, err)
-				continue
-			}
-			list = append(list, way{r, u, m, strings.Replace(u.Model, "*", star, 1)})
-		}
-	}
-	add(first, name)
-	for _, other := range first.Fallback {
-		if r := x.find(other, x.Codec.Format); r != nil && !seen[r] && len(seen) <= maxFallbacks && x.mayTake(r) == nil {
-			add(r, other)
-		}
-	}
-	if len(list) == 0 {
-		return nil, problem
-	}
-	return list, nil
+	return x.table.Candidates(first.Route, name, x.Codec.Format, func(r *upstream.Route) bool { return x.mayTake(x.routes[r.Index]) == nil })
 }
-
-// errGone is why an answer ends that nobody reads any more.
-var errGone = errors.New("the client is gone")
 
 // ctx is that of the client: when it goes, the upstream is not asked any more.
 func (x *exchange) ctx() context.Context { return x.r.Context() }

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/journal"
@@ -72,6 +73,7 @@ const (
 type Gateway struct {
 	settings Setup
 	routes   []*route
+	table    upstream.Table // of the routes, by their index
 	since    time.Time
 	store    *remembering
 	answers  vendorapi.Answers

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -181,7 +182,7 @@ const (
 
 // claim lets a question in, if the client may ask it and has enough left. It returns those of the
 // ways that may be taken, and what ends it.
-func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), error) {
+func (x *exchange) claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, func(error), error) {
 	if x.rights == nil {
 		return ways, func(error) {}, nil
 	}
@@ -196,13 +197,13 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	unpriced, asked := false, ""
 	if x.rights.BoundsMoney() {
 		if len(ways) > 0 {
-			asked = shownID(ways[0].id)
+			asked = upstream.ShownID(ways[0].ID)
 		}
-		ways = slices.DeleteFunc(ways, func(w way) bool { return !priced(w, hosted) })
+		ways = slices.DeleteFunc(ways, func(w upstream.Candidate) bool { return !priced(w, hosted) })
 		unpriced = len(ways) == 0
 	}
 	for _, w := range ways {
-		s.models[w.id] = infoOf(w)
+		s.models[w.ID] = infoOf(w)
 	}
 	claim := x.most(ways, req)
 	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = x.id, x.name, unpriced, asked
@@ -214,15 +215,15 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	return ways, x.settle, nil
 }
 
-func infoOf(w way) catalog.Model {
-	if m, ok := w.model.(*provider.Model); ok {
+func infoOf(w upstream.Candidate) catalog.Model {
+	if m, ok := w.Opened.(*provider.Model); ok {
 		return m.Info()
 	}
 	return catalog.Model{}
 }
 
 // priced reports whether all that a request may cost is known.
-func priced(w way, hosted []string) bool {
+func priced(w upstream.Candidate, hosted []string) bool {
 	usage := llm.Usage{Input: 1, Output: 1, Hosted: make(map[string]int)}
 	for _, name := range hosted {
 		usage.Hosted[name] = 1

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
-	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -76,7 +75,7 @@ func (l *Live) use(g *Gateway) {
 	}
 	var ctx context.Context
 	ctx, l.stop = context.WithCancel(context.Background())
-	g.probe(ctx, &l.probes)
+	g.table.Watch(ctx, &l.probes, g.settings.Log)
 	g.sweep(ctx, &l.probes)
 }
 
@@ -148,10 +147,8 @@ func (l *Live) Ready() error {
 	if !g.hasKeys() {
 		return errors.New("keys and limits cannot be checked")
 	}
-	for _, r := range g.routes {
-		if slices.ContainsFunc(r.upstreams, func(u *upstream) bool { return u.reachable() }) {
-			return nil
-		}
+	if g.table.Reachable() {
+		return nil
 	}
 	return errors.New("no upstream can be reached")
 }
@@ -211,15 +208,12 @@ const opsTime = 30 * time.Second
 func (g *Gateway) gauges() []metrics.Gauge {
 	breakers, busy, healthy := map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}
 	for _, r := range g.routes {
-		for _, u := range r.upstreams {
+		for _, u := range r.Targets {
 			of := metrics.Labels{r.Model, u.Model}
-			breakers[of] = float64(u.breaker.State(time.Now, limits))
-			busy[of] = float64(u.busy.Load())
+			breakers[of] = float64(u.BreakerState())
+			busy[of] = float64(u.Busy())
 			if u.Health > 0 {
-				healthy[of] = 1
-				if u.sick.Load() {
-					healthy[of] = 0
-				}
+				healthy[of] = flag(u.Healthy())
 			}
 		}
 	}
@@ -246,45 +240,20 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// standing is how an upstream is doing. It outlives the setup that named it.
-type standing struct {
-	busy    atomic.Int64
-	breaker breaker.Breaker
-	sick    atomic.Bool // it did not answer when it was last asked how it is
-	turn    float64     // see turns, whose mutex it wants
-}
-
-// reachable reports whether an upstream would be asked.
-func (u *upstream) reachable() bool {
-	return !u.sick.Load() && u.breaker.State(time.Now, limits) != breaker.Refuses
-}
-
 // takeOver shares what outlives a setup with the gateway that is replaced.
 func (g *Gateway) takeOver(before *Gateway) {
 	if before == nil {
 		return
 	}
 	g.lasting, g.since = before.lasting, before.since
-	for _, r := range g.routes {
-		for _, old := range before.routes {
-			if r.Model != old.Model || !slices.Equal(r.From, old.From) {
-				continue
-			}
-			r.inFlight, r.turns = old.inFlight, old.turns
-			for _, u := range r.upstreams {
-				if i := slices.IndexFunc(old.upstreams, func(o *upstream) bool { return o.Model == u.Model && o.Way == u.Way }); i >= 0 {
-					u.standing = old.upstreams[i].standing
-				}
-			}
-		}
-	}
+	g.table.TakeOver(before.table)
 }
 
 // defaultRequests bounds the requests that are answered at the same time.
 const defaultRequests = 16384
 
-// retryAfter is when clients that were refused may try again.
-const retryAfter = time.Second
+// retryAfter is when refused clients may try again.
+const retryAfter = upstream.RetryAfter
 
 // admit lets a request in, or says why not: there are too many, or the gateway is about to end.
 // A request that was let in leaves by leave.
@@ -316,15 +285,10 @@ func (x *exchange) refuse(reason string, err error) {
 
 func (g *Gateway) leave() { g.inFlight.Add(-1) }
 
-// occupy takes a place on the route of the request, or says that there is none.
-func (x *exchange) occupy(r *route) (leave func(), err error) {
-	if n := r.inFlight.Add(1); r.MaxRequests > 0 && n > int64(r.MaxRequests) {
-		r.inFlight.Add(-1)
+// enterRoute counts a request as in flight on its route, and refuses it if the route is at its limit.
+func (x *exchange) enterRoute(r *upstream.Route) (leave func(), err error) {
+	if leave, err = r.Enter(); err != nil {
 		x.meters.Refused.Add(1, "route_busy")
-		return nil, &llm.Error{
-			Op: "gateway", Kind: llm.RateLimited, Status: http.StatusTooManyRequests, RetryAfter: retryAfter,
-			Err: fmt.Errorf("%d requests to %s are being answered already", r.MaxRequests, r.Model),
-		}
 	}
-	return func() { r.inFlight.Add(-1) }, nil
+	return leave, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -203,7 +204,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	defer func() { settle(err) }()
-	leave, err := x.occupy(r)
+	leave, err := x.enterRoute(r.Route)
 	if err != nil {
 		return err
 	}
@@ -212,14 +213,14 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	resp, err := to.Do(ctx, ask)
 	if err != nil {
 		x.leftPassed(e, len(body), err)
-		return outside(err, err)
+		return upstream.Wrap(err, err)
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
 		x.meters.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
-		return outside(err, err)
+		return upstream.Wrap(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
 }
@@ -344,20 +345,20 @@ func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *prov
 	if x.settings.Forward == nil {
 		return "", nil, vendorapi.NoEndpoint(x.Codec, x.r)
 	}
-	star := strings.TrimPrefix(model, r.prefix)
+	star := r.Rest(model)
 	var problem error
-	for _, u := range r.inOrder() {
+	for _, u := range r.InOrder() {
 		id := u.Model
-		if u.star {
-			if model != "" && !plainName(star) {
+		if u.Wildcard() {
+			if model != "" && !upstream.PlainName(star) {
 				return "", nil, x.noModel(model)
 			}
-			id = strings.Replace(id, "*", star, 1)
+			id = u.IDFor(star)
 		}
 		to, err := x.settings.Forward(id)
 		switch {
 		case err != nil:
-			problem = outside(err, err)
+			problem = upstream.Wrap(err, err)
 		case to.Speaks(e.format):
 			x.tally.upstream = u.Model
 			return id, to, nil
@@ -395,7 +396,7 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 	for name, values := range allowed(resp.Header, toClient) {
 		header[name] = values
 	}
-	header.Set(UpstreamHeader, shownID(x.upstream))
+	header.Set(UpstreamHeader, upstream.ShownID(x.upstream))
 	header.Set("X-Content-Type-Options", "nosniff")
 	x.mu.Lock()
 	x.begun = true
@@ -421,8 +422,8 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 				x.spent.text = text.text
 			}
 			if _, err := x.w.Write(buf[:n]); err != nil {
-				x.leftPassed(e, sent, errGone)
-				return errGone
+				x.leftPassed(e, sent, clientio.ErrGone)
+				return clientio.ErrGone
 			}
 			_ = flush.Flush() // a client that is gone shows with the next piece
 		}
@@ -446,14 +447,14 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 func (x *exchange) brokeOff(err error) error {
 	x.torn = true
 	if x.ctx().Err() != nil {
-		return errGone
+		return clientio.ErrGone
 	}
 	kind := llm.KindOf(err)
 	if kind == llm.Unknown {
 		kind = llm.Incomplete
 	}
 	err = &llm.Error{Op: "gateway", Kind: kind, Err: fmt.Errorf("the answer of the upstream broke off: %w", err)}
-	return outside(err, err)
+	return upstream.Wrap(err, err)
 }
 
 // usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.

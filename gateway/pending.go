@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -113,7 +114,7 @@ func readPending(value []byte) (*pendingCall, error) {
 // placeOf is what a call of the client's is found by: the arguments are those that it would be run with,
 // and that a person is shown.
 func (s *serving) placeOf(tool string, args journal.Hash) state.Place {
-	return state.Place{Kind: state.Waiting, Owner: s.x.owner, Hash: state.HashOf([]byte(s.to.route.Model), []byte(tool), []byte(args))}
+	return state.Place{Kind: state.Waiting, Owner: s.x.owner, Hash: state.HashOf([]byte(s.to.Route.Name), []byte(tool), []byte(args))}
 }
 
 // place is what a call of the model's is found by.
@@ -147,7 +148,7 @@ func (s *serving) recallPending(calls []llm.Call) error {
 	found, err := s.x.store.Get(s.x.ctx(), state.Waiting, s.x.owner, places...)
 	switch {
 	case err != nil && s.x.ctx().Err() != nil:
-		return errGone
+		return clientio.ErrGone
 	case err != nil:
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
 			Err: errors.New("it cannot be found out now which calls wait for a person; ask again later")}
@@ -183,7 +184,7 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 	if old := s.pending[at.Hash]; old != nil && !old.Over.IsZero() {
 		mine = old.value
 	}
-	p := &pendingCall{Run: s.x.id, Call: s.calls[i], Route: s.to.route.Model, Until: until}
+	p := &pendingCall{Run: s.x.id, Call: s.calls[i], Route: s.to.Route.Name, Until: until}
 	e, err := p.kept(at)
 	if err != nil {
 		return err
@@ -216,8 +217,8 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 // waits notes that a call waits for a person, and tells model and client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
-	s.x.meters.HostedCalls.Add(1, s.to.route.Model, "waiting")
-	attrs := []slog.Attr{slog.String("id", s.x.id), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.route.Model),
+	s.x.meters.HostedCalls.Add(1, s.to.Route.Name, "waiting")
+	attrs := []slog.Attr{slog.String("id", s.x.id), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name),
 		slog.String("approval", waitingID(&pendingCall{Run: s.x.id, Call: c})), slog.Time("until", q.Until)}
 	s.x.settings.Log.LogAttrs(s.x.ctx(), slog.LevelWarn, "a call waits for a person", append(attrs, s.x.whose()...)...)
 	return s.waiting(c, s.x.id, c.ID, q.Until)
@@ -420,7 +421,7 @@ func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 	if err != nil {
 		return was, err
 	}
-	session.Model, session.Turn = s.to.id, 1
+	session.Model, session.Turn = s.to.ID, 1
 	was = recordedCall{}
 	for e, err := range journal.Whole(store.Read(ctx, p.Run, 0)) {
 		if err == nil {

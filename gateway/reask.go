@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -16,7 +17,7 @@ const reaskings = 2
 // askChecked asks as ask does. Where the route says [Reask], the calls of an answer are held until
 // all of them fit: a model whose call does not is told why and asked again, and the client sees
 // nothing of it but what the model says beside its calls. If it does not learn it, the request fails.
-func (x *exchange) askChecked(ways []way, req *llm.Request, each func(llm.Event) error) error {
+func (x *exchange) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if !x.reasks(ways, req) {
 		return x.ask(ways, req, each)
 	}
@@ -24,7 +25,7 @@ func (x *exchange) askChecked(ways []way, req *llm.Request, each func(llm.Event)
 }
 
 // askUntilFit asks until all calls of an answer fit.
-func (x *exchange) askUntilFit(ways []way, req *llm.Request, each func(llm.Event) error) error {
+func (x *exchange) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
@@ -54,8 +55,8 @@ func (x *exchange) askUntilFit(ways []way, req *llm.Request, each func(llm.Event
 
 // reasks reports whether calls have to fit. Of several answers at once each would need a
 // conversation of its own, so they are annotated.
-func (x *exchange) reasks(ways []way, req *llm.Request) bool {
-	return len(ways) > 0 && ways[0].route.Check == Reask && len(req.Tools) > 0 && req.N <= 1
+func (x *exchange) reasks(ways []upstream.Candidate, req *llm.Request) bool {
+	return len(ways) > 0 && x.routeOf(&ways[0]).Check == Reask && len(req.Tools) > 0 && req.N <= 1
 }
 
 // reasking is a question that is asked until the calls of its answer fit.

@@ -1,19 +1,15 @@
 package gateway
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -90,24 +86,22 @@ const (
 	Reask Check = "reask"
 )
 
-// route is a ModelRoute that is in use.
+// route is a ModelRoute in use.
 type route struct {
 	ModelRoute
-	prefix    string // before the *; only where star
-	star      bool
-	upstreams []*upstream
-	inFlight  *atomic.Int64 // requests
-	turns     *turns
+	*upstream.Route
 }
 
-// upstream is an Upstream that is in use.
-type upstream struct {
-	Upstream
-	star bool
-	*standing
+// routeOf returns the settings of a candidate's route.
+func (g *Gateway) routeOf(c *upstream.Candidate) *route { return g.routes[c.Route.Index] }
 
-	mu     sync.Mutex
-	opened map[string]llm.Model // by id
+// find returns the route of a model name for a format, nil if there is none. An empty format matches every route.
+func (g *Gateway) find(name, format string) *route {
+	r := g.table.Find(name, format)
+	if r == nil {
+		return nil
+	}
+	return g.routes[r.Index]
 }
 
 // addRoutes makes the routes ready for use, or says everything that is wrong with them.
@@ -122,7 +116,8 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 			p.Route, p.Model = i, r.Model
 			wrong = append(wrong, p)
 		}
-		g.routes = append(g.routes, made)
+		made.Index = i
+		g.routes, g.table = append(g.routes, made), append(g.table, made.Route)
 	}
 	for _, p := range g.together() {
 		wrong = append(wrong, p)
@@ -205,8 +200,8 @@ func overlap(a, b []string) bool {
 
 // newRoute makes a route ready for use, and says everything that is wrong with it.
 func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
-	made = &route{ModelRoute: r, inFlight: new(atomic.Int64), turns: new(turns)}
-	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
+	made = &route{r, upstream.NewRoute(r.Model)}
+	made.Formats, made.Fallbacks, made.Limit = r.From, r.Fallback, r.MaxRequests
 	add := func(setting string, err error) {
 		if err != nil {
 			wrong = append(wrong, &RouteError{Setting: setting, Err: err})
@@ -215,7 +210,7 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 	switch {
 	case r.Model == "":
 		add("model", errors.New("it names no model; say which name clients ask for"))
-	case strings.Contains(made.prefix, "*"):
+	case strings.Contains(strings.TrimSuffix(r.Model, "*"), "*"):
 		add("model", errors.New("a * may only stand at the end"))
 	}
 	r.Override.check(add)
@@ -224,12 +219,12 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 		at := fmt.Sprintf("to[%d].", i)
 		up := g.newUpstream(made, u, func(setting string, err error) { add(at+setting, err) })
 		if !u.Off {
-			made.upstreams = append(made.upstreams, up)
+			made.Targets = append(made.Targets, up)
 		}
 	}
 	if len(r.Upstreams) == 0 {
 		add("to", errors.New("it has no upstream that is asked; say who answers, like to: [{model: ollama/qwen3:8b}]"))
-	} else if len(made.upstreams) == 0 {
+	} else if len(made.Targets) == 0 {
 		add("to", errors.New("it has no upstream that is asked; one without a weight, or with more than 0, is needed"))
 	}
 	return made, wrong
@@ -271,179 +266,59 @@ func (r *route) misnamed(model string) error {
 		return errors.New("it names no model; say who answers, like ollama/qwen3:8b")
 	case strings.Contains(model, "?") && !strings.Contains(model, "://"):
 		return errors.New("a name of a model has no ? in it; keys stand in variables, because the names of upstreams are told in metrics, warnings and the log")
-	case strings.Contains(model, "*") && !r.star:
+	case strings.Contains(model, "*") && !r.Wildcard():
 		return fmt.Errorf("the * of %s stands for nothing: the name of the route has none", model)
 	}
 	return nil
 }
 
 // newUpstream makes an upstream of a route ready for use.
-func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err error)) *upstream {
-	up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
-	up.Weight, up.Way = max(u.Weight, 1), r.WayOf(u)
+func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err error)) *upstream.Target {
+	up, way := upstream.NewTarget(u.Model), r.WayOf(u)
+	up.Weight, up.Health, up.Local = max(u.Weight, 1), u.Health, g.settings.Inside
 	if u.Weight < 0 || u.Weight > maxWeight {
 		add("weight", fmt.Errorf("the weight of %s is %d; it can be 0, which keeps it out of the draw, to %d", u.Model, u.Weight, maxWeight))
 	}
 	if !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools) {
 		add("tools", fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools))
-		up.Way.Tools = ""
+		way.Tools = ""
 	}
 	if err := checkDialect(u.Way.Style); err != nil {
 		add("style", err)
-		up.Way.Style = ""
+		way.Style = ""
 	}
-	if u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second) {
+	up.Key = fmt.Sprintf("%q %q", way.Tools, way.Style)
+	up.OpenModel = func(id string) (llm.Model, error) { return g.settings.Open(id, way) }
+	if u.Health < 0 || u.Health > 0 && (up.Wildcard() || u.Health < time.Second) {
 		add("health", fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health))
 	}
 	if err := r.misnamed(u.Model); err != nil {
 		add("model", err)
 		return up
 	}
-	if up.star {
+	if up.Wildcard() {
 		var wrong *provider.AddressError
-		if _, err := g.settings.Open(strings.Replace(u.Model, "*", "x", 1), up.Way); errors.As(err, &wrong) {
+		if _, err := up.OpenModel(up.IDFor("x")); errors.As(err, &wrong) {
 			add("model", err) // whatever the * stands for
 		}
 		return up
 	}
-	m, err := up.open(&g.settings, "")
+	m, _, err := up.Open("")
 	if err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
 		add("model", err) // one that is no chat model may still serve other endpoints
 		return up
 	}
-	if _, ok := m.(checker); !ok && u.Health > 0 {
+	if _, ok := m.(upstream.Checker); !ok && u.Health > 0 {
 		add("health", fmt.Errorf("%s cannot be asked whether it is there", u.Model))
 	}
 	return up
-}
-
-// find returns the route for a name, and nil if there is none. Without a format it is
-// for any.
-func (g *Gateway) find(name, format string) *route {
-	var best *route
-	for _, r := range g.routes {
-		if format != "" && !r.isFor(format) {
-			continue
-		}
-		switch {
-		case !r.star && r.Model == name:
-			return r
-		case r.star && strings.HasPrefix(name, r.prefix) && (best == nil || len(r.prefix) > len(best.prefix)):
-			best = r
-		}
-	}
-	return best
-}
-
-// isFor reports whether a route is for clients of a format.
-func (r *route) isFor(format string) bool { return r.From == nil || slices.Contains(r.From, format) }
-
-// maxOpened bounds the models that an upstream keeps open: clients choose their names.
-const maxOpened = 256
-
-// open opens the upstream for what the * of its route stands for.
-func (u *upstream) open(s *Setup, star string) (llm.Model, error) {
-	id := u.Model
-	if u.star {
-		if !plainName(star) || !u.mayName(star, s.Inside) {
-			return nil, &llm.Error{Op: "gateway", Kind: llm.NotFound, Err: fmt.Errorf("%q is no name of a model", star)}
-		}
-		id = strings.Replace(id, "*", star, 1)
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if m, ok := u.opened[id]; ok {
-		return m, nil
-	}
-	m, err := s.Open(id, u.Way)
-	if p, ok := m.(*provider.Model); ok && err == nil {
-		m = p.ForMany()
-	}
-	if err == nil && len(u.opened) < maxOpened {
-		u.opened[id] = m
-	}
-	return m, err
-}
-
-// mayName reports whether a client's name may stand for the *: it does not reach inside if the route does not.
-func (u *upstream) mayName(star string, inside []string) bool {
-	head, tail, _ := strings.Cut(u.Model, "*")
-	id := head + star + tail
-	return !slices.ContainsFunc(inside, func(p string) bool { return strings.HasPrefix(id, p) && !strings.HasPrefix(head, p) })
-}
-
-// plainName reports whether a name of a client's may become part of an id. It must not
-// be able to name another host than the route does.
-func plainName(name string) bool {
-	if name == "" || len(name) > 256 || strings.Contains(name, "//") || strings.Contains(name, "..") {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && strings.IndexByte("-._:/@+=,", c) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// inOrder returns the upstreams of a route in the order in which they are asked. Those come first that have no more
-// requests at the moment than their weight gives them of all, by turns; then the others, the least busy for its weight first.
-func (r *route) inOrder() []*upstream {
-	if len(r.upstreams) == 1 {
-		return r.upstreams
-	}
-	type place struct {
-		*upstream
-		busy, next float64
-	}
-	list := make([]place, len(r.upstreams))
-	all, weights := 1.0, 0.0
-	r.turns.mu.Lock()
-	for i, u := range r.upstreams {
-		list[i] = place{u, float64(u.busy.Load() + 1), max(u.turn+1/float64(u.Weight), r.turns.now)}
-		all, weights = all+list[i].busy-1, weights+float64(u.Weight)
-	}
-	r.turns.mu.Unlock()
-	for i, p := range list {
-		share := all * float64(p.Weight) / weights
-		if p.busy <= math.Ceil(share-1e-9) {
-			list[i].busy = 0
-		} else {
-			list[i].busy /= float64(p.Weight)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.busy, b.busy), cmp.Compare(a.next, b.next)) })
-	out := make([]*upstream, len(list))
-	for i, p := range list {
-		out[i] = p.upstream
-	}
-	return out
-}
-
-// turns share the requests of a route among its upstreams, each as many as its weight says: every request moves the
-// turn of the one that is asked on, by less the more it weighs. One that was left alone for a while does not make up for it.
-type turns struct {
-	mu  sync.Mutex // of now and of the turns of the upstreams
-	now float64    // the turn to which the last request has moved its upstream
-}
-
-// taken counts a request to an upstream.
-func (r *route) taken(u *upstream) {
-	if len(r.upstreams) == 1 {
-		return
-	}
-	r.turns.mu.Lock()
-	defer r.turns.mu.Unlock()
-	u.turn = max(u.turn+1/float64(u.Weight), r.turns.now)
-	r.turns.now = u.turn
 }
 
 // models are those that the routes name for clients of the list's format and that are not hidden. A name that ends in * is none.
 func (x *exchange) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
 	for _, r := range x.routes {
-		if slices.ContainsFunc(x.Readers(), r.isFor) && x.mayKnow(r, r.Model) && !r.star && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+		if slices.ContainsFunc(x.Readers(), r.IsFor) && x.mayKnow(r, r.Model) && !r.Wildcard() && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
 			list = append(list, x.describe(r, r.Model))
 		}
 	}
@@ -453,13 +328,10 @@ func (x *exchange) models() []vendorapi.Model {
 // describe says what is known of a model.
 func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
-	m, err := r.upstreams[0].open(&g.settings, strings.TrimPrefix(name, r.prefix))
+	m, _, err := r.Targets[0].Open(r.Rest(name))
 	if known, ok := m.(*provider.Model); ok && err == nil {
 		info := known.Info()
 		out.Context, out.Output, out.Thinks = info.ContextWindow, info.MaxOutput, info.Reasoning.Support == catalog.Yes
 	}
 	return out
 }
-
-// limits are those after which an upstream is left alone for a while.
-var limits = breaker.Limits{Failures: 3, Cooldown: 30 * time.Second}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
@@ -87,24 +88,24 @@ func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
 }
 
 // budget returns how many tools an upstream is told about.
-func (t *ServedTools) budget(to way) tool.SelectionBudget {
+func (t *ServedTools) budget(to upstream.Candidate) tool.SelectionBudget {
 	b := t.Offer
 	if b.Tools == 0 && b.Cost == 0 {
 		b.Tools, b.Cost = servedTools, servedToolCosts
 	}
-	m, ok := to.model.(*provider.Model)
+	m, ok := to.Opened.(*provider.Model)
 	if !ok || b.CostOf != nil {
 		return b
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.costs == nil || len(t.costs) > maxOpened {
+	if t.costs == nil || len(t.costs) > upstream.MaxOpened {
 		t.costs = make(map[string]func(llm.ToolDef) int)
 	}
-	if t.costs[to.id] == nil {
-		t.costs[to.id] = m.ToolCost()
+	if t.costs[to.ID] == nil {
+		t.costs[to.ID] = m.ToolCost()
 	}
-	b.CostOf = t.costs[to.id]
+	b.CostOf = t.costs[to.ID]
 	return b
 }
 
@@ -115,7 +116,7 @@ type serving struct {
 	runner *invoke.Runner
 	set    *tool.Set // all that can be run
 	kept   *tool.Set // those that are offered from the beginning; the same if all are
-	to     way       // who is asked first
+	to     upstream.Candidate       // who is asked first
 
 	conv       *llm.Request      // as the upstream is asked, without the tools of the gateway
 	before     int               // messages that came with the request
@@ -139,8 +140,8 @@ type serving struct {
 
 // attach makes the tools of a route ready for a request. What was run for the client in earlier
 // ones is put back into the conversation.
-func (x *exchange) attach(to way, req *llm.Request) error {
-	t := to.route.Tools
+func (x *exchange) attach(to upstream.Candidate, req *llm.Request) error {
+	t := x.routeOf(&to).Tools
 	if t == nil {
 		return nil
 	}
@@ -237,7 +238,7 @@ func (s *serving) clash(tools []llm.ToolDef) string {
 }
 
 // question asks for an answer: an upstream alone, or together with the tools of the gateway.
-func (x *exchange) question(ways []way, req *llm.Request, each func(llm.Event) error) error {
+func (x *exchange) question(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if x.serving == nil {
 		return x.askChecked(ways, req, each)
 	}
@@ -248,7 +249,7 @@ func (x *exchange) question(ways []way, req *llm.Request, each func(llm.Event) e
 
 // run asks the model, runs the tools that it calls, and asks it again with their results, until
 // it has said all or calls tools of the client.
-func (s *serving) run(ways []way, each func(llm.Event) error) error {
+func (s *serving) run(ways []upstream.Candidate, each func(llm.Event) error) error {
 	rounds := s.tools.Rounds
 	if rounds <= 0 {
 		rounds = defaultRounds

@@ -23,13 +23,13 @@ var endings = map[journal.Status]struct {
 
 // ended counts a call that is over. What did not go well is in the log, and the client is told.
 func (s *serving) ended(c llm.Call, r *journal.Receipt, run string) {
-	s.x.meters.HostedCalls.Add(1, s.to.route.Model, string(r.Status))
+	s.x.meters.HostedCalls.Add(1, s.to.Route.Name, string(r.Status))
 	e, bad := endings[r.Status]
 	if !bad {
 		return
 	}
 	s.toldEnding(c, r, run)
-	attrs := append([]slog.Attr{slog.String("id", s.x.id), slog.String("run", run), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.route.Model)}, s.x.whose()...)
+	attrs := append([]slog.Attr{slog.String("id", s.x.id), slog.String("run", run), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name)}, s.x.whose()...)
 	if r.Error != nil {
 		attrs = append(attrs, slog.String("code", r.Error.Code))
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -117,7 +118,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 		}
 	}
 	if s.x.ctx().Err() != nil {
-		return nil, errGone
+		return nil, clientio.ErrGone
 	}
 	for i, c := range calls {
 		if !known[i] {
@@ -157,7 +158,7 @@ func (s *serving) intends() {
 // broken is the error of a session that cannot go on.
 func (s *serving) broken(err error) error {
 	if s.x.ctx().Err() != nil {
-		return errGone
+		return clientio.ErrGone
 	}
 	return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusInternalServerError, Err: fmt.Errorf("the calls of the model could not be run: %w", err)}
 }
@@ -169,14 +170,14 @@ func (s *serving) begin() error {
 	}
 	var err error
 	if s.tools.Record != nil {
-		if s.rec, err = s.tools.Record(s.x.ctx(), ServedRun{ID: s.x.id, Team: s.x.owner, Route: s.to.route.Model}); err != nil {
+		if s.rec, err = s.tools.Record(s.x.ctx(), ServedRun{ID: s.x.id, Team: s.x.owner, Route: s.to.Route.Name}); err != nil {
 			return s.broken(err)
 		}
 	}
 	if s.session, err = s.runner.Session(s.rec); err != nil {
 		return s.broken(err)
 	}
-	s.session.Model = s.to.id
+	s.session.Model = s.to.ID
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -159,7 +161,7 @@ func (x *exchange) worked(err error) bool {
 		return false
 	case sent > 0 && x.tally.answered.Load():
 		return true
-	case errors.Is(err, errGone), x.ctx().Err() != nil:
+	case errors.Is(err, clientio.ErrGone), x.ctx().Err() != nil:
 		return sent > 0 || x.tally.asked.Load() == 0 // a model that is not asked over HTTP has what it is asked at once
 	}
 	return sent > 0 && gaveUp(llm.KindOf(err))
@@ -231,7 +233,7 @@ func (s *spending) share() *access.Share {
 }
 
 // most is what a question may use at most, whoever answers.
-func (x *exchange) most(ways []way, req *llm.Request) (claim access.Claim) {
+func (x *exchange) most(ways []upstream.Candidate, req *llm.Request) (claim access.Claim) {
 	read := x.mostRead(req)
 	for _, w := range ways {
 		x.addMost(&claim, read, req, infoOf(w))
@@ -260,7 +262,7 @@ func (x *exchange) addMost(claim *access.Claim, read int, req *llm.Request, info
 
 // claimAgain reserves what another question of a request may use, if anything is left of the budgets of its key and team: a model whose tools the gateway
 // runs, or that is told what is wrong with its calls, is asked several times.
-func (x *exchange) claimAgain(ways []way, req *llm.Request) error {
+func (x *exchange) claimAgain(ways []upstream.Candidate, req *llm.Request) error {
 	s := &x.spent
 	if s.asked++; s.asked == 1 || s.admission == nil || !x.rights.BoundsSize() {
 		return nil

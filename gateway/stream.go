@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
 // stream answers piece by piece. Until the first piece is there nothing is sent, so that an
 // error has its own status.
-func (x *exchange) stream(ways []way, req *llm.Request) error {
+func (x *exchange) stream(ways []upstream.Candidate, req *llm.Request) error {
 	end := x.open()
 	out := x.out
 	defer out.stop()
@@ -28,7 +30,7 @@ func (x *exchange) stream(ways []way, req *llm.Request) error {
 		}
 		return out.write(ev)
 	})
-	if err != nil && !x.relaying && (!errors.Is(err, errGone) || x.ending()) {
+	if err != nil && !x.relaying && (!errors.Is(err, clientio.ErrGone) || x.ending()) {
 		out.fail(err)
 	}
 	out.stop()
@@ -253,7 +255,7 @@ func (s *sink) ended(err error) error {
 	if err == nil || llm.KindOf(err) != llm.Unknown && s.x.ctx().Err() == nil {
 		return err
 	}
-	return errGone
+	return clientio.ErrGone
 }
 
 // remark tells the client of a warning in the middle of an answer: in a comment, over which every

@@ -86,6 +86,7 @@ var inner = map[string]int{
 	"gateway/internal/metrics":  0, // what is counted, and its text format
 	"gateway/internal/clientio": 0, // reading and writing within time limits
 	"gateway/internal/admin":    1, // the administrators' API
+	"gateway/internal/upstream": 1, // routes, health and failover
 }
 
 // why is the reason behind each layer, for whoever meets the failure.

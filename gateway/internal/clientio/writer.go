@@ -4,6 +4,7 @@ package clientio
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -168,3 +169,6 @@ func (c *Capture) add(b []byte) {
 		c.text = bytes.Buffer{}
 	}
 }
+
+// ErrGone is the error of an answer whose client has disconnected.
+var ErrGone = errors.New("the client is gone")

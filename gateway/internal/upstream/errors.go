@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"errors"
@@ -12,67 +12,68 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// upstreamError is an error of an upstream. The log is told all of it, a client only what it can do
-// something about: where upstreams are, and how the gateway proves who it is, is not its business.
+// upstreamError is an error of an upstream. The log gets all of it. A client is told only what it can act on: hosts and
+// credentials of upstreams stay secret.
 type upstreamError struct {
-	all   error    // with those of the upstreams that were asked before
-	last  error    // which decides what the client is told
+	all   error    // with the errors of upstreams that were asked before
+	last  error    // decides what the client is told
 	hosts []string // of the upstreams
 }
 
 func (e *upstreamError) Error() string { return e.all.Error() }
 func (e *upstreamError) Unwrap() error { return e.all }
 
-// outside marks an error as that of upstreams.
-func outside(all, last error, ways ...way) error {
+// Wrap marks an error as one of upstreams, whose details clients must not see. The last of several errors decides what
+// the client is told. A nil error stays nil.
+func Wrap(all, last error, candidates ...Candidate) error {
 	if all == nil {
 		return nil
 	}
 	e := &upstreamError{all: all, last: last}
-	for _, w := range ways {
-		if m, ok := w.model.(*provider.Model); ok {
+	for _, w := range candidates {
+		if m, ok := w.Opened.(*provider.Model); ok {
 			e.hosts = append(e.hosts, m.Host())
 		}
 	}
 	return e
 }
 
-// operatorFaults are errors that only who runs the gateway can mend. Clients must not take them for
-// errors of theirs, or look for them in their own keys.
+// operatorFaults are errors that only the operator of the gateway can fix. Clients must not mistake them for errors in
+// their own requests or keys.
 var operatorFaults = []struct {
 	is   func(*llm.Error) bool
 	says string
 }{
 	{func(e *llm.Error) bool { return errors.Is(e.Err, provider.ErrNoKey) },
-		"this gateway has no key for the upstream, which was not asked; who runs the gateway has to give it one"},
+		"this gateway has no key for the upstream, which was not asked; the operator of the gateway has to give it one"},
 	{func(e *llm.Error) bool {
 		return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests || e.Status == http.StatusProxyAuthRequired
 	},
-		"the upstream refused the credentials of this gateway; who runs the gateway has to look at them"},
+		"the upstream refused the credentials of this gateway; the operator of the gateway has to look at them"},
 	{func(e *llm.Error) bool {
 		var address *provider.AddressError
 		return e.Status/100 == 3 || outbound.Untrusted(e.Err) || errors.As(e.Err, &address)
 	},
-		"the address of the upstream is wrong, or it does not prove who it is; who runs the gateway has to look at it"},
+		"the address of the upstream is wrong, or it does not prove who it is; the operator of the gateway has to look at it"},
 }
 
-// sameEverywhere are the statuses of upstreams that mean the same kind of error to clients of every format. What has another status is
-// sent with that which the client's vendor has for the kind.
+// sameEverywhere are statuses that mean the same kind of error in every format. Any other status is replaced by the status
+// that the client's vendor uses for the kind.
 var sameEverywhere = map[int]llm.Kind{
 	http.StatusRequestEntityTooLarge: llm.TooLong, http.StatusInternalServerError: llm.Server, http.StatusNotImplemented: llm.Unsupported,
 	http.StatusBadGateway: llm.Server,
 }
 
-// withKind are the statuses that say that a request is wrong and for which every vendor has one, or a kind, of its own.
+// withKind are statuses of wrong requests for which each vendor has its own status or kind.
 var withKind = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 	http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, 499,
 }
 
-// clientStatus is the status of an upstream's error that a client is told; 0 leaves it to the client's format.
+// clientStatus returns the status that a client is told for an error of an upstream. 0 leaves it to the client's format.
 func clientStatus(e *llm.Error) int {
 	if e.Kind == llm.Invalid && e.Status/100 == 4 && !slices.Contains(withKind, e.Status) {
-		return e.Status // nothing says more about it
+		return e.Status // the status is all there is
 	}
 	if kind, same := sameEverywhere[e.Status]; e.Status == http.StatusTooManyRequests || same && kind == e.Kind {
 		return e.Status
@@ -80,24 +81,25 @@ func clientStatus(e *llm.Error) int {
 	return 0
 }
 
-// unreachable are errors in which the places of hosts stand.
+// unreachable reports whether the text of an error may contain addresses of hosts.
 func unreachable(e *llm.Error) bool {
 	var op *net.OpError
 	var name *net.DNSError
 	return e.Kind == llm.Network || errors.As(e.Err, &op) || errors.As(e.Err, &name)
 }
 
-// forClient returns what a client is told of an error: its own, as it is; of an upstream's, the kind,
-// the status and the words, but nothing that only the operator can mend, no place of a host, and nothing
-// of a page that came in place of an answer.
-func (x *exchange) forClient(err error) error {
-	if x.ending() {
-		return errEnding
-	}
+// ForClient returns what a client is told about an error, and whether the same request would fail again. An error of the
+// gateway itself is returned as it is. Of an upstream's error the client gets the kind, the status and the text, without
+// hosts, without faults of the operator, and without pages that came instead of an answer.
+func ForClient(err error) (told error, final bool) {
 	var up *upstreamError
 	if !errors.As(err, &up) {
-		return err
+		return err, false
 	}
+	return up.forClient()
+}
+
+func (up *upstreamError) forClient() (error, bool) {
 	told := &llm.Error{Op: "gateway", Kind: llm.KindOf(up.last), Err: up.last}
 	var known *llm.Error
 	if errors.As(up.last, &known) {
@@ -106,8 +108,7 @@ func (x *exchange) forClient(err error) error {
 	}
 	for _, f := range operatorFaults {
 		if f.is(told) {
-			x.w.Header().Set("X-Should-Retry", "false") // it would be the same again
-			return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusBadGateway, Err: errors.New(f.says)}
+			return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusBadGateway, Err: errors.New(f.says)}, true
 		}
 	}
 	var came *provider.NoAnswerError
@@ -125,14 +126,13 @@ func (x *exchange) forClient(err error) error {
 		}
 	}
 	if told.Kind == llm.Unknown && told.Status/100 == 4 {
-		told.Kind = llm.Invalid // as an error of the gateway it would be tried again; other upstreams were asked
+		told.Kind = llm.Invalid // clients would retry an error of the gateway, but other upstreams were asked already
 	}
 	told.Status = clientStatus(told)
-	return told
+	return told, false
 }
 
-// withoutHosts takes the places of hosts out of a text. A name without a dot may be any word, so it
-// counts only with its port.
+// withoutHosts replaces hosts in a text. A name without a dot could be any word, so it is replaced only with its port.
 func withoutHosts(text string, hosts []string) string {
 	for _, host := range hosts {
 		text = strings.ReplaceAll(text, host, "the upstream")
@@ -141,18 +141,4 @@ func withoutHosts(text string, hosts []string) string {
 		}
 	}
 	return text
-}
-
-// shownID is the id of a model without the address of its host.
-func shownID(id string) string {
-	before, rest, ok := strings.Cut(id, "://")
-	if !ok {
-		return id
-	}
-	vendor, _, _ := strings.Cut(before, "+")
-	_, model, _ := strings.Cut(rest, "#")
-	if vendor == before { // the address stands alone
-		return model
-	}
-	return vendor + "#" + model
 }

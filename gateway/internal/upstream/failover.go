@@ -1,0 +1,141 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Asker asks upstreams for one answer.
+type Asker interface {
+	// Ask asks one upstream. If others is true, another upstream can be asked instead of retrying. It reports whether the
+	// answer has begun.
+	Ask(to *Candidate, others bool) (begun bool, err error)
+	// Failed is called when next is about to be asked because failed did not answer.
+	Failed(failed *Candidate, err error, next *Candidate)
+}
+
+// Failover asks one candidate after another until one begins to answer.
+//
+// An upstream that is unhealthy or whose breaker is open is skipped as long as there is another. If all others fail, the
+// skipped ones are asked, and at last the one that failed last.
+func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
+	f := failover{ctx: ctx, asker: asker}
+	for i := range candidates {
+		to, last := &candidates[i], i == len(candidates)-1
+		if to.sick.Load() {
+			f.skipped = append(f.skipped, to)
+			continue
+		}
+		pass, open := to.breaker.Enter(time.Now, Limits)
+		if open != nil {
+			f.skipped = append(f.skipped, to)
+			continue
+		}
+		if f.try(to, pass, !last || len(f.skipped) > 0) {
+			return f.end(candidates)
+		}
+	}
+	f.trySkipped()
+	return f.end(candidates)
+}
+
+// failover is the state of one call of Failover.
+type failover struct {
+	ctx     context.Context
+	asker   Asker
+	skipped []*Candidate
+
+	failed   *Candidate // the last that failed
+	err      error      // its error
+	failures []error    // of those before it
+}
+
+// try asks one upstream, and reports whether no other may be asked.
+func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
+	if f.failed != nil {
+		f.failures = append(f.failures, f.err)
+		f.asker.Failed(f.failed, f.err, to)
+	}
+	to.busy.Add(1)
+	to.Route.took(to.Target)
+	var begun bool
+	begun, f.err = f.ask(to, others)
+	pass.Done(verdict(f.err), time.Now, Limits)
+	f.failed = to
+	return f.err == nil || begun || !retryable(f.err) || f.ctx.Err() != nil
+}
+
+// ask calls the asker. The upstream counts as busy until it returns, also if it panics.
+func (f *failover) ask(to *Candidate, others bool) (begun bool, err error) {
+	defer to.busy.Add(-1)
+	return f.asker.Ask(to, others)
+}
+
+// trySkipped asks the skipped upstreams, and then the one that failed last once more. Like end it is not inlined: its part
+// of the stack would be held as long as an answer takes.
+//
+//go:noinline
+func (f *failover) trySkipped() {
+	before, why := f.failed, f.err
+	for i, to := range f.skipped {
+		if f.try(to, to.breaker.Anyway(), before != nil || i < len(f.skipped)-1) {
+			return
+		}
+	}
+	if before != nil && len(f.skipped) > 0 && mayPass(why) {
+		f.try(before, before.breaker.Anyway(), false)
+	}
+}
+
+// end returns the error of the last upstream, with those before it.
+//
+//go:noinline
+func (f *failover) end(candidates []Candidate) error {
+	return Wrap(joined(f.failures, f.err), f.err, candidates...)
+}
+
+// mayPass reports whether a failure may be over in a moment, and the upstream did not say when.
+func mayPass(err error) bool {
+	var told *llm.Error
+	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
+}
+
+// retryable reports whether another upstream may be able to answer.
+func retryable(err error) bool {
+	kind := llm.KindOf(err)
+	return kind != llm.Invalid && kind != llm.Canceled
+}
+
+// joined returns the last error, which decides what the client is told, with those before it.
+func joined(before []error, last error) error {
+	if last == nil || len(before) == 0 {
+		return last
+	}
+	var known *llm.Error
+	if !errors.As(last, &known) {
+		return errors.Join(append(before, last)...)
+	}
+	out := *known
+	out.Err = fmt.Errorf("%w (and before: %w)", known.Err, errors.Join(before...))
+	return &out
+}
+
+// verdict is what the end of an answer means for the breaker of its upstream.
+func verdict(err error) breaker.Verdict {
+	if err == nil {
+		return breaker.Succeeded
+	}
+	switch kind := llm.KindOf(err); {
+	case kind == llm.Canceled || errors.Is(err, clientio.ErrGone):
+		return breaker.Unknown
+	case kind.Transient(), kind == llm.Incomplete, kind == llm.Malformed:
+		return breaker.Failed
+	}
+	return breaker.Reached
+}

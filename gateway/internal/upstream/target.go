@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+)
+
+// Limits decide when a failing upstream is skipped, and for how long.
+var Limits = breaker.Limits{Failures: 3, Cooldown: 30 * time.Second}
+
+// MaxOpened bounds the models that an upstream keeps open, because clients choose their names.
+const MaxOpened = 256
+
+// Target is one upstream of a route.
+type Target struct {
+	Model  string        // id of the model; a * stands for the * of the route
+	Key    string        // what else identifies the upstream across configurations
+	Weight int           // share of the requests
+	Health time.Duration // between two health checks; 0 means none
+	// OpenModel opens a model by its id.
+	OpenModel func(id string) (llm.Model, error)
+	// Local are the prefixes of ids that open something on this machine, such as a file. A client's name may not complete an
+	// id to one of these.
+	Local []string
+
+	*state
+	mu     sync.Mutex
+	opened map[string]llm.Model // by id
+}
+
+// state outlives the configuration of an upstream.
+type state struct {
+	busy    atomic.Int64 // requests in flight
+	breaker breaker.Breaker
+	sick    atomic.Bool // the last health check failed
+	turn    float64     // guarded by turns.mu
+}
+
+// NewTarget returns an upstream.
+func NewTarget(model string) *Target {
+	return &Target{Model: model, state: new(state), opened: make(map[string]llm.Model)}
+}
+
+// Wildcard reports whether the id of the model contains a *.
+func (u *Target) Wildcard() bool { return strings.Contains(u.Model, "*") }
+
+// IDFor returns the id of the model for a name in the place of the *.
+func (u *Target) IDFor(name string) string { return strings.Replace(u.Model, "*", name, 1) }
+
+// Open opens the model for a name in the place of the *, and returns its id.
+func (u *Target) Open(name string) (m llm.Model, id string, err error) {
+	id = u.Model
+	if u.Wildcard() {
+		if !PlainName(name) || u.opensLocal(name) {
+			return nil, "", &llm.Error{Op: "gateway", Kind: llm.NotFound, Err: fmt.Errorf("%q is not a valid model name", name)}
+		}
+		id = u.IDFor(name)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m, ok := u.opened[id]; ok {
+		return m, id, nil
+	}
+	m, err = u.OpenModel(id)
+	if p, ok := m.(*provider.Model); ok && err == nil {
+		m = p.ForMany()
+	}
+	if err == nil && len(u.opened) < MaxOpened {
+		u.opened[id] = m
+	}
+	return m, id, err
+}
+
+// opensLocal reports whether a client's name would complete the id to one of Local that the route itself does not name.
+func (u *Target) opensLocal(name string) bool {
+	head, tail, _ := strings.Cut(u.Model, "*")
+	id := head + name + tail
+	return slices.ContainsFunc(u.Local, func(p string) bool { return strings.HasPrefix(id, p) && !strings.HasPrefix(head, p) })
+}
+
+// PlainName reports whether a client's model name may become part of an id. Such a name cannot select another host than
+// the route does.
+func PlainName(name string) bool {
+	if name == "" || len(name) > 256 || strings.Contains(name, "//") || strings.Contains(name, "..") {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && strings.IndexByte("-._:/@+=,", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reachable reports whether the upstream would be asked now.
+func (u *Target) reachable() bool {
+	return !u.sick.Load() && u.BreakerState() != breaker.Refuses
+}
+
+// BreakerState returns the state of the breaker, Busy the number of requests in flight, and Healthy the result of the last
+// health check.
+func (u *Target) BreakerState() breaker.State { return u.breaker.State(time.Now, Limits) }
+func (u *Target) Busy() int64                 { return u.busy.Load() }
+func (u *Target) Healthy() bool               { return !u.sick.Load() }
+
+// ShownID returns the id of a model without the address of its host.
+func ShownID(id string) string {
+	before, rest, ok := strings.Cut(id, "://")
+	if !ok {
+		return id
+	}
+	vendor, _, _ := strings.Cut(before, "+")
+	_, model, _ := strings.Cut(rest, "#")
+	if vendor == before { // the address has no vendor before it
+		return model
+	}
+	return vendor + "#" + model
+}
