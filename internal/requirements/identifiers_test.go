@@ -122,8 +122,36 @@ func exported(t *testing.T, dir string) map[string]bool {
 		for _, d := range file.Decls {
 			declare(names, d)
 		}
+		aliases(t, names, file)
 	}
 	return names
+}
+
+// aliases gives the aliases of a file the members of the types that they name in other packages of this module.
+func aliases(t *testing.T, names map[string]bool, file *ast.File) {
+	t.Helper()
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || !spec.Assign.IsValid() {
+			return true
+		}
+		named, ok := spec.Type.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		for _, imported := range file.Imports {
+			dir, ours := strings.CutPrefix(strings.Trim(imported.Path.Value, `"`), "github.com/toolpost/toolpost/")
+			if !ours || filepath.Base(dir) != named.X.(*ast.Ident).Name {
+				continue
+			}
+			for name := range exported(t, dir) {
+				if member, ok := strings.CutPrefix(name, named.Sel.Name+"."); ok {
+					names[spec.Name.Name+"."+member] = true
+				}
+			}
+		}
+		return false
+	})
 }
 
 func declare(names map[string]bool, d ast.Decl) {
