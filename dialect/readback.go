@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/write"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -41,7 +41,10 @@ func (l *List) readsBack(d Dialect, parts []llm.Part, sections bool) bool {
 		case llm.InvalidCall:
 			return false
 		case llm.Call:
-			if n == len(calls) || ev.Name != calls[n].(llm.Call).Name || !sameValue(decodeJSON(ev.Args), decodeJSON(calls[n].(llm.Call).Args)) {
+			if n == len(calls) {
+				return false
+			}
+			if wrote := calls[n].(llm.Call); ev.Name != wrote.Name || !sameArgs(ev, wrote) {
 				return false
 			}
 			n++
@@ -96,19 +99,16 @@ func decodeJSON(raw json.RawMessage) (v any) {
 	return v
 }
 
-// sameValue reports whether two values are the same but for white space around
-// strings.
-func sameValue(a, b any) bool {
-	switch a := a.(type) {
-	case string:
-		b, ok := b.(string)
-		return ok && strings.TrimSpace(a) == strings.TrimSpace(b)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameValue)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, sameValue)
+// trimmed is the form of arguments in which white space around strings does not count.
+var trimmed = js.Form{Mode: js.ByValue, Text: func(dst, text []byte) []byte { return js.AppendShortest(dst, bytes.TrimSpace(text)) }}
+
+// sameArgs reports whether two calls have the same arguments. No arguments are an empty object.
+func sameArgs(a, b llm.Call) bool {
+	orEmpty := func(args json.RawMessage) []byte {
+		if !js.Valid(args) {
+			return []byte("{}")
+		}
+		return args
 	}
-	return a == b
+	return trimmed.Equal(orEmpty(a.Args), orEmpty(b.Args))
 }

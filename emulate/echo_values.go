@@ -150,7 +150,15 @@ func (q *quotes) key(c llm.Call, marked bool) (key uint64, says bool) {
 	}
 	q.form = append(q.form, 0)
 	start := len(q.form)
-	q.form = appendSaid(q.form, c.Args, q.declared(c.Name), maxSaidDepth)
+	declared := q.declared(c.Name)
+	form := js.Form{Mode: js.ByValue, OmitEmpty: true, Text: appendSqueezed, Omit: func(depth int, name, _ []byte) bool {
+		return depth == 0 && declared != nil && !declared[string(name)]
+	}}
+	args, err := form.Append(q.form, c.Args)
+	if err != nil { // nested too deep to be compared by value
+		args = append(q.form, c.Args...)
+	}
+	q.form = args
 	return maphash.Bytes(q.seed, q.form), len(q.form) > start
 }
 
@@ -176,53 +184,11 @@ func (q *quotes) declared(name string) map[string]bool {
 	return known
 }
 
-// maxSaidDepth bounds the nesting that is compared by value; what lies deeper is compared as text.
-const maxSaidDepth = 64
-
-// appendSaid appends what a JSON value says, in the one form that all ways to write it have: members in order, numbers by value,
-// text as it is squeezed. Members that say nothing, like "" and null, do not count, nor do those of the outermost object that
-// the tool does not declare, which it has no use for. A value that says nothing appends nothing.
-func appendSaid(dst, v []byte, known map[string]bool, depth int) []byte {
-	v = js.Trim(v)
-	switch kind := js.Kind(v); {
-	case len(v) == 0 || string(v) == "null":
-		return dst
-	case kind == '{' && depth > 0:
-		return appendMembers(dst, v, known, depth)
-	case kind == '[' && depth > 0:
-		start := len(dst)
-		dst = append(dst, '[')
-		for element := range js.Elements(v) {
-			dst = append(appendSaid(dst, element, nil, depth-1), ',')
-		}
-		if len(dst) == start+1 {
-			return dst[:start]
-		}
-		return append(dst, ']')
-	case kind == '"':
-		v = squeezed(js.Text(v))
-	}
-	if n, _ := js.NumberLength(v); n > 0 && n == len(v) { // also in quotes
-		return js.AppendDecimal(dst, v)
+// appendSqueezed writes a text as it is squeezed, and a number in quotes as the number.
+func appendSqueezed(dst, text []byte) []byte {
+	v := squeezed(string(text))
+	if n, _ := js.NumberLength(v); n > 0 && n == len(v) {
+		return bytes.TrimSuffix(js.AppendDecimal(dst, v), []byte("e0"))
 	}
 	return append(dst, v...)
-}
-
-func appendMembers(dst, v []byte, known map[string]bool, depth int) []byte {
-	var members [][]byte
-	for name, value := range js.Members(v) {
-		if known != nil && !known[string(name)] {
-			continue
-		}
-		said := appendSaid(nil, value, nil, depth-1)
-		if len(said) > 0 {
-			members = append(members, slices.Concat(squeezed(string(name)), []byte{':'}, said))
-		}
-	}
-	if len(members) == 0 {
-		return dst
-	}
-	slices.SortFunc(members, bytes.Compare)
-	dst = append(dst, '{')
-	return append(append(dst, bytes.Join(members, []byte{1})...), '}')
 }

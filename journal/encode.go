@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -83,7 +84,7 @@ func (o *object) textAlways(k, v string) {
 		v = strings.ToValidUTF8(v, "\uFFFD")
 	}
 	start := len(o.b)
-	o.b = appendQuoted(o.b, v)
+	o.b = js.AppendShortest(o.b, v)
 	o.suspect = o.suspect || secret.Suspicious(o.b[start:])
 }
 

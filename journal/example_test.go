@@ -91,5 +91,5 @@ func ExampleCanonical() {
 	fmt.Println(err)
 	// Output:
 	// {"a":[12345678901234567890,"<"],"b":1} <nil>
-	// journal: no canonical form: the key "a" stands twice in the object that ends at byte 16
+	// journal: no canonical form: the name "a" occurs twice in the object that ends at byte 16
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -88,14 +89,13 @@ func (h Hash) speaksFor(b []byte) bool {
 
 // HashJSON returns the hash of the canonical form of raw.
 func HashJSON(raw []byte) (Hash, error) {
-	c := canons.Get().(*canon)
-	defer c.release()
-	c.Text, c.Max, c.dst = raw, maxDepth, c.hashed[:0]
-	if err := c.whole(); err != nil {
-		return "", canonicalError(err)
+	space := bodies.Get().(*[]byte)
+	b, err := AppendCanonical((*space)[:0], raw)
+	if err != nil {
+		return "", err
 	}
-	c.hashed = c.dst
-	return hashBytes(c.dst), nil
+	defer giveBack(space, b)
+	return hashBytes(b), nil
 }
 
 // HashValue returns the hash of the canonical form of v's JSON.
@@ -155,7 +155,7 @@ func appendParams(dst []byte, args json.RawMessage) []byte {
 }
 
 func quoteText(text []byte) []byte {
-	return appendQuoted(nil, bytes.ToValidUTF8(text, []byte("\uFFFD")))
+	return js.AppendShortest(nil, bytes.ToValidUTF8(text, []byte("\uFFFD")))
 }
 
 // hashText is the hash of a text as a JSON string.
@@ -214,7 +214,7 @@ func outputParts(parts []llm.Part) ([]byte, error) {
 
 func appendText(dst []byte, s string) []byte {
 	if utf8.ValidString(s) {
-		return appendQuoted(dst, s)
+		return js.AppendShortest(dst, s)
 	}
 	dst = append(dst, `{"base64":"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, []byte(s)), `"}`...)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // onRecord is what a Recorder knows of the values of its run: enough to refer to
@@ -125,7 +127,7 @@ func (r *onRecord) leaveOut(f fields, p place) bool {
 		if !isRef(hash) || !r.known[refOf(hash)] || refOf(hash) != hashBytes(raw) {
 			return false
 		}
-	case r.saidIn == "" || !bytes.Equal(raw, appendQuoted(nil, r.said)):
+	case r.saidIn == "" || !bytes.Equal(raw, js.AppendShortest(nil, r.said)):
 		return false
 	default:
 		f["answer"] = quoted(r.saidIn)

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // In format 2 an entry that would repeat a value refers to it by its hash: that
@@ -69,7 +71,7 @@ func (f fields) join() []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendQuoted(b, k), ':')
+		b = append(js.AppendShortest(b, k), ':')
 		b = append(b, f[k]...)
 	}
 	return append(b, '}')
@@ -292,7 +294,7 @@ func (r *Resolver) resolve(f fields, p place) (changed bool, missing Hash) {
 		return r.named(f, p.key, "params_hash")
 	case p.form == lastWords && !there:
 		if changed, missing = r.named(f, p.key, "answer"); changed {
-			f[p.key] = appendQuoted(nil, Clean{saidIn(f[p.key])}.Cut(maxSummary)) // stripped when it was stored
+			f[p.key] = js.AppendShortest(nil, Clean{saidIn(f[p.key])}.Cut(maxSummary)) // stripped when it was stored
 			delete(f, "answer")
 		}
 		return changed, missing
@@ -404,7 +406,7 @@ func withIDs(raw json.RawMessage, ids []string) json.RawMessage {
 		return raw
 	}
 	if _, result := f["call_id"]; result {
-		f["call_id"] = appendQuoted(nil, ids[0])
+		f["call_id"] = js.AppendShortest(nil, ids[0])
 		return f.join()
 	}
 	if json.Unmarshal(raw, &m) != nil {
@@ -418,7 +420,7 @@ func withIDs(raw json.RawMessage, ids []string) json.RawMessage {
 		if json.Unmarshal(p, &call) != nil {
 			continue
 		}
-		call["id"] = appendQuoted(nil, ids[0])
+		call["id"] = js.AppendShortest(nil, ids[0])
 		m.Parts[i], ids = call.join(), ids[1:]
 	}
 	f["parts"] = joinList(m.Parts)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 )
@@ -192,12 +193,12 @@ func requestHash(messages iter.Seq[Hash], settings, tools Hash) Hash {
 		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = appendQuoted(b, string(m))
+		b = js.AppendShortest(b, string(m))
 	}
 	b = append(b, `],"settings":`...)
-	b = appendQuoted(b, string(settings))
+	b = js.AppendShortest(b, string(settings))
 	b = append(b, `,"tools":`...)
-	b = appendQuoted(b, string(tools))
+	b = js.AppendShortest(b, string(tools))
 	return hashBytes(append(b, '}'))
 }
 

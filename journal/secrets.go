@@ -187,7 +187,9 @@ func (s *Secrets) redactStrings(body []byte) ([]byte, *Stripped) {
 		rules   []string
 		done    int
 		name    []byte // the key whose value comes next
-		scratch canon
+		space   []byte // for strings with escapes
+		end     int
+		said    []byte
 		rekeyed bool
 
 		nameSpace [secret.LongestName]byte
@@ -199,7 +201,7 @@ func (s *Secrets) redactStrings(body []byte) ([]byte, *Stripped) {
 			}
 			continue
 		}
-		end, said := scratch.stringAt(body, i)
+		end, said, space = stringAt(body, i, space)
 		isKey := end < len(body) && body[end] == ':'
 		clean, found := s.redactString(name, said, rules)
 		if len(found) > len(rules) {
@@ -207,7 +209,7 @@ func (s *Secrets) redactStrings(body []byte) ([]byte, *Stripped) {
 				clean = append(bytes.Clone(clean), "#"+hashBytes(said).Short()...)
 				rekeyed = true
 			}
-			out = appendQuoted(append(out, body[done:i]...), clean)
+			out = js.AppendShortest(append(out, body[done:i]...), clean)
 			rules, done = found, end
 		}
 		if name = nil; isKey && len(said) <= secret.LongestName {
@@ -227,17 +229,15 @@ func (s *Secrets) redactStrings(body []byte) ([]byte, *Stripped) {
 	return out, &Stripped{Whole: hashBytes(body), Rules: sortedOnce(rules)}
 }
 
-// stringAt returns the end of the JSON string at i and what it says, which is
-// valid until the next call.
-func (c *canon) stringAt(body []byte, i int) (int, []byte) {
-	end := i + 1 + bytes.IndexByte(body[i+1:], '"')
+// stringAt returns the end of the JSON string at i and its text, which is in space if it has escapes.
+func stringAt(body []byte, i int, space []byte) (end int, text, used []byte) {
+	end = i + 1 + bytes.IndexByte(body[i+1:], '"')
 	if bytes.IndexByte(body[i+1:end], '\\') < 0 {
-		return end + 1, body[i+1 : end]
+		return end + 1, body[i+1 : end], space
 	}
-	c.Text, c.Pos = body, i
-	quoted, _, _ := c.String() // canonical, so it cannot fail
-	c.scratch, _ = js.AppendUnquoted(c.scratch[:0], quoted)
-	return c.Pos, c.scratch
+	end = js.EndOfString(body, i)
+	text, _ = js.AppendUnquoted(space[:0], body[i:end])
+	return end, text, text
 }
 
 // isSecret reports whether a hash is itself one of the secrets known by value. Part

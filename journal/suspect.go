@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/secret"
 )
@@ -32,10 +33,5 @@ func (s *Secrets) mayFind(body []byte, harmless bool) bool {
 
 // needsEscape reports whether JSON writes text otherwise than it is.
 func needsEscape(text string) bool {
-	for i := range len(text) {
-		if escaped[text[i]] {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })
 }

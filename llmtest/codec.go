@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -58,15 +59,7 @@ func TestCodec(t *testing.T, c wire.Codec) {
 var same = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreTypes(llm.State{}, llm.Extra{}),
-	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		return string(a) == string(b)
-	}
-	return cmp.Equal(x, y)
+	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b json.RawMessage) bool { return js.Equal(a, b) })),
 }
 
 func codecProperties(t *testing.T, c wire.Codec) {

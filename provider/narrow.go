@@ -42,7 +42,7 @@ func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) *na
 	if got == nil {
 		got = new(narrowed)
 		got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
-		got.same = got.err == nil && got.Wrapped == "" && !got.Strict && sameValue(s, got.Schema)
+		got.same = got.err == nil && got.Wrapped == "" && !got.Strict && schemaForm.Equal(s, got.Schema)
 		n.keep(key, s, got)
 	}
 	return got

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -34,22 +35,8 @@ func sameTool(planned, said llm.ToolDef) bool {
 		samePlace(planned.Grammar, said.Grammar) && samePlace(planned.Hosted, said.Hosted) && sameExtra(planned.Extra, said.Extra)
 }
 
-// sameValue reports whether two texts are the same JSON value: the order of members and how characters are written do
-// not count, nor does which draft a schema is of.
-func sameValue(a, b json.RawMessage) bool {
-	value := func(text json.RawMessage) (v any, ok bool) {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		ok = d.Decode(&v) == nil
-		if object, is := v.(map[string]any); is {
-			delete(object, "$schema")
-		}
-		return v, ok
-	}
-	x, readable := value(a)
-	y, ok := value(b)
-	return readable && ok && reflect.DeepEqual(x, y)
-}
+// schemaForm is for comparing schemas whose $schema does not matter.
+var schemaForm = js.Form{Mode: js.ByValue, Omit: func(depth int, name, _ []byte) bool { return depth == 0 && string(name) == "$schema" }}
 
 // sameJSON reports whether two texts are the same JSON, but for white space.
 func sameJSON(a, b json.RawMessage) bool {

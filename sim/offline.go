@@ -1,17 +1,16 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -242,34 +241,22 @@ type wanted struct {
 // asked reports whether c was made for what w was asked for with: it has the
 // arguments that the request itself gives, whatever the others are.
 func (w wanted) asked(c llm.Call) bool {
-	args, ok := exact(c.Args).(map[string]any)
-	if c.Name != w.Name || w.Kind == llm.FreeTool || !ok {
+	args := js.Trim(c.Args)
+	if c.Name != w.Name || w.Kind == llm.FreeTool || js.Kind(args) != '{' || !js.Valid(args) {
 		return false
 	}
 	for name, v := range w.own {
-		raw, err := json.Marshal(v)
-		if err != nil || !reflect.DeepEqual(exact(raw), args[name]) {
+		want, err := json.Marshal(v)
+		if err != nil || !js.Equal(want, js.Get(args, name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// same reports whether c is this call. Clients send arguments back in their own
-// spacing and order.
+// same reports whether c is this call. Clients may write the arguments in another way when they send them back.
 func (w wanted) same(c llm.Call) bool {
-	return c.Name == w.Name && (string(c.Args) == string(w.Args) || reflect.DeepEqual(exact(c.Args), exact(w.Args)))
-}
-
-// exact decodes JSON with its numbers as they are written.
-func exact(raw json.RawMessage) any {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return string(raw)
-	}
-	return v
+	return c.Name == w.Name && js.Equal(c.Args, w.Args)
 }
 
 // permitted returns the tools that may be called and that we can fill.

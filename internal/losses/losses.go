@@ -2,12 +2,12 @@
 package losses
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -91,7 +91,7 @@ var noParameters = []string{"", `{"type":"object"}`, `{"properties":{},"type":"o
 
 // sameSchema reports whether a tool has its schema, or one that says less and a warning about that.
 func (t Translation) sameSchema(d llm.ToolDef, got []byte) bool {
-	x, y := canonical(d.Schema), canonical(got)
+	x, y := valueForm(d.Schema), valueForm(got)
 	if x == y || slices.Contains(noParameters, x) && slices.Contains(noParameters, y) {
 		return true
 	}
@@ -99,7 +99,7 @@ func (t Translation) sameSchema(d llm.ToolDef, got []byte) bool {
 		return false
 	}
 	narrowed, less := t.Narrow(d.Schema)
-	return canonical(narrowed) == y && (!less || t.told(d.Name))
+	return valueForm(narrowed) == y && (!less || t.told(d.Name))
 }
 
 // told reports whether a warning speaks of the schema of a tool.
@@ -138,7 +138,7 @@ func calls(req *llm.Request) []string {
 				if c.Kind == llm.FreeTool {
 					args = `{"` + wire.FreeInput + `":` + args + `}`
 				}
-				list = append(list, c.Name+" "+canonical([]byte(args)))
+				list = append(list, c.Name+" "+valueForm([]byte(args)))
 			}
 		}
 	}
@@ -261,14 +261,11 @@ func leaves(v any, path []string, found func(path []string, text string)) {
 // squeeze removes white space, which formats with one text a message add.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// canonical writes JSON with sorted keys.
-func canonical(b []byte) string {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+// valueForm is for comparing values; text that is not JSON is its own form.
+func valueForm(b []byte) string {
+	out, err := (&js.Form{Mode: js.ByValue}).Append(nil, b)
+	if err != nil {
 		return string(b)
 	}
-	out, _ := json.Marshal(v)
 	return string(out)
 }
