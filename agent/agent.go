@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -120,8 +119,25 @@ type Agent struct {
 	Now    func() time.Time
 	NewID  func() string
 	NewRun func() string
+}
 
-	fell *fallen // of a copy for one run
+// Ladder is what is tried when calls of a tool keep failing, besides telling
+// the model what was wrong. Which step comes when is decided by the failure and
+// the number of attempts alone; see [tool.Error.Next]. Every step gives a new
+// call, which is checked and recorded like any other, and takes one question
+// from the budget.
+type Ladder struct {
+	// Views are instructions that are given side by side at the step
+	// "interference"; nil means those of an analyst, a pragmatist and an
+	// expert.
+	Views []string `json:"views,omitempty"`
+	// Temperatures are tried side by side at the step "vortex"; nil means 0.2,
+	// 0.5 and 0.8.
+	Temperatures []float64 `json:"temperatures,omitempty"`
+	// Stronger is asked at the step "escalate", until the run gets further;
+	// nil skips that step. StrongerID is what it is called.
+	Stronger   llm.Model `json:"-"`
+	StrongerID string    `json:"stronger,omitempty"`
 }
 
 // The defaults of an Agent.
@@ -129,48 +145,6 @@ const (
 	defaultTurns  = 20
 	defaultBudget = 2
 )
-
-// ErrBegun is the error of beginning a run that has begun: it can only be resumed.
-var ErrBegun = errors.New("agent: the run has begun before; resume it")
-
-// Run starts a conversation and yields its events until there is an answer: the
-// events of the model, those of package invoke, and those of this package. The
-// last event is a [Done]. A run that failed yields its error after that.
-//
-// Stopping early, or cancelling ctx, interrupts the run: what runs is stopped
-// and recorded, and Resume can take it up again.
-func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		l, err := a.marked(new(fallen)).begin(ctx, msgs)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		l.walk(ctx, yield)
-	}
-}
-
-// Ask runs a conversation to its end and returns the Done event. With an error,
-// Done holds what was reached; see also Done.Status.
-func (a *Agent) Ask(ctx context.Context, msgs ...llm.Message) (Done, error) {
-	return Last(a.Run(ctx, msgs...))
-}
-
-// Last reads the events of Run, Resume or ResumeWith to their end and returns the
-// Done event and the error. A run that waits for a person has no error: its
-// Status says so.
-func Last(events iter.Seq2[llm.Event, error]) (Done, error) {
-	var done Done
-	for ev, err := range events {
-		if err != nil {
-			return done, err
-		}
-		if d, ok := ev.(Done); ok {
-			done = d
-		}
-	}
-	return done, nil
-}
 
 // check refuses settings that cannot be honoured.
 func (a *Agent) check() error {
@@ -225,17 +199,7 @@ func (a *Agent) set() *tool.Set {
 	return a.Tools.Set()
 }
 
-// limits are the numbers a run is held to.
-type limits struct {
-	MaxTurns   int  `json:"max_turns"`
-	NoLastTurn bool `json:"no_last_turn,omitempty"`
-	Budget     int  `json:"budget"`
-	Tokens     int  `json:"tokens,omitempty"`
-	Context    int  `json:"context,omitempty"`
-	// Money is in millionths of a millionth of a dollar.
-	Money catalog.Money `json:"money,omitempty"`
-}
-
+// limits returns the limits with their defaults.
 func (a *Agent) limits() limits {
 	return limits{
 		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,

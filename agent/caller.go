@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
@@ -12,9 +11,9 @@ import (
 // sendBack asks again for calls that the caller could not run, as long as the
 // budget lasts. A valid call beside them goes back, too: the caller gets all
 // calls of one answer or none.
-func (l *loop) sendBack(ctx context.Context, h *modelAnswer) (again bool, err error) {
-	bad := l.unusable(h.calls)
-	if len(bad)+len(h.invalid) == 0 || !l.budget.Take() {
+func (q *asker) sendBack(ctx context.Context, h *modelAnswer) (again bool, err error) {
+	bad := q.unusable(h.calls)
+	if len(bad)+len(h.invalid) == 0 || !q.budget.Take() {
 		return false, nil
 	}
 	problem := ""
@@ -22,19 +21,19 @@ func (l *loop) sendBack(ctx context.Context, h *modelAnswer) (again bool, err er
 		problem = c.Problem
 		break
 	}
-	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.CauseValidation, Error: problem})
-	if err := l.keep(ctx, h); err != nil {
+	q.emit(Recovery{Attempt: q.budget.Used(), Max: q.Limits.Budget, Cause: refine.CauseValidation, Error: problem})
+	if err := q.keep(ctx, h, &q.turn); err != nil {
 		return false, err
 	}
-	l.results = make(map[string]llm.Result)
-	return true, l.giveBack(ctx, h.calls, h.invalid)
+	q.results = make(map[string]llm.Result)
+	return true, q.giveBack(ctx, h.calls, h.invalid)
 }
 
 // giveBack tells the model why the calls of an answer cannot be run.
 func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.InvalidCall) error {
-	a := new(acting)
+	b := &callBatch{loop: l}
 	for _, c := range invalid {
-		if err := l.refuse(ctx, a, c); err != nil {
+		if err := b.refuse(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -45,30 +44,26 @@ func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 		}
 		back := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.BadArguments, Provenance: c.Provenance,
 			Problem: "the call is fine, but was not run, because another call of the same answer cannot be"}
-		for _, b := range bad {
-			if b.ID == c.ID {
-				back = b
+		for _, known := range bad {
+			if known.ID == c.ID {
+				back = known
 			}
 		}
-		o, err := l.runner.Refuse(ctx, back)
+		o, err := l.effects.refuse(ctx, l.site(), back)
 		if err != nil {
 			return err
 		}
 		l.results[c.ID] = o.Result
 	}
-	l.giveResults()
-	if len(a.notes) > 0 {
-		return l.note(ctx, string(refine.CauseValidation), strings.Join(a.notes, "\n\n"))
-	}
-	return nil
+	return b.answerModel(ctx)
 }
 
 // handOver deals with the calls that an earlier process left: it hands them to
 // the caller, unless that process had begun to send them back, or the record does
 // not have what the model wrote.
 func (l *loop) handOver(ctx context.Context, calls []llm.Call) (over bool, err error) {
-	invalid := l.unread
-	l.unread = nil
+	invalid := l.left.invalid
+	l.left.invalid = nil
 	if len(l.results) > 0 || len(calls) == 0 || slices.ContainsFunc(calls, l.redacted) {
 		return false, l.giveBack(ctx, calls, invalid)
 	}
@@ -88,7 +83,7 @@ func (l *loop) unusable(calls []llm.Call) []llm.InvalidCall {
 			continue
 		}
 		b := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.BadArguments, Provenance: c.Provenance}
-		if !l.offers(c.Name) {
+		if !l.turn.offers(c.Name) {
 			b.Reason = llm.UnknownTool
 		}
 		for i, f := range faults {

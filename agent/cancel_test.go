@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	_ "modernc.org/sqlite"
 )
 
 // everyStore are the stores that a run can be resumed from.

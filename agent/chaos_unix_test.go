@@ -24,13 +24,12 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/internal/pgtest"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	_ "modernc.org/sqlite"
 )
 
 // The environment of a process that works on a run: where its store and the world

@@ -22,24 +22,29 @@ func (e *AbortedError) Unwrap() error { return e.Err }
 // byDefault is who decides where nobody is asked.
 const byDefault = "default"
 
-// sealed reports whether an error ends the run for good.
-func sealed(err error) bool {
-	var aborted *AbortedError
-	return errors.As(err, &aborted)
+// aborted reports whether an error ends the run for good.
+func aborted(err error) bool {
+	var abort *AbortedError
+	return errors.As(err, &abort)
 }
 
 // checkpoint asks how to go on, has the choice take effect, and records both.
 // Without anybody to ask the choice is to abort.
 func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice) (*llm.Result, error)) (Choice, error) {
 	l.points++
-	c.N, c.Turn, c.Model = l.points, l.turnNo, l.model
+	c.N, c.Turn, c.Model = l.points, l.turn.n, l.turn.model
 	if !l.emit(c) {
 		return Choice{}, context.Canceled
 	}
 	choice := Choice{Action: Abort, By: byDefault}
-	if l.person != nil {
+	if l.asks {
 		var err error
-		if choice, err = guarded(ctx, l, hookCheckpoint, func() (Choice, error) { return l.person(ctx, c) }); err != nil {
+		d := l.decision(kindChoice)
+		d.point = c
+		choice, err = decide(ctx, l.effects, d, func() (Choice, error) {
+			return guarded(ctx, l, hookCheckpoint, func() (Choice, error) { return l.agent.Checkpoint(ctx, c) })
+		})
+		if err != nil {
 			return choice, err
 		}
 		if !slices.Contains(c.Options, choice.Action) {

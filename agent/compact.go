@@ -10,7 +10,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/refine"
@@ -47,45 +46,6 @@ type Compacted struct {
 // EventType returns "compacted".
 func (Compacted) EventType() string { return "compacted" }
 
-// compactEntry says what became of a conversation that was compacted.
-type compactEntry struct {
-	Turn int `json:"turn"`
-	// Messages are the new conversation. Nil if there is none: a summary was asked
-	// for, and the run ended before it was there.
-	Messages *[]pieceOf    `json:"messages,omitempty"`
-	Of       int           `json:"of,omitempty"` // how many messages there were
-	Used     llm.Usage     `json:"used,omitzero"`
-	Cost     catalog.Money `json:"cost,omitempty"` // of the run so far
-	Unpriced bool          `json:"unpriced,omitempty"`
-}
-
-// apply returns the conversation after a compaction.
-func (e compactEntry) apply(msgs []llm.Message) ([]llm.Message, error) {
-	if e.Messages == nil {
-		return msgs, nil
-	}
-	if e.Of != len(msgs) {
-		return nil, fmt.Errorf("agent: the conversation that was compacted had %d messages, and this one has %d", e.Of, len(msgs))
-	}
-	return assemble(*e.Messages, msgs)
-}
-
-// assemble puts a conversation together from parts of a known one.
-func assemble(list []pieceOf, known []llm.Message) ([]llm.Message, error) {
-	out := []llm.Message{}
-	for _, p := range list {
-		switch {
-		case p.Message != nil:
-			out = append(out, *p.Message)
-		case p.From < 0 || p.To > len(known) || p.From > p.To:
-			return nil, errors.New("agent: the record names messages that are not there")
-		default:
-			out = append(out, known[p.From:p.To]...)
-		}
-	}
-	return out, nil
-}
-
 // The shares of the window, in hundredths, that the newest turns, the first task and the
 // summary may have after a compaction. What is left is for what comes next.
 const (
@@ -116,7 +76,7 @@ func divide(msgs []llm.Message, room int) division {
 	d := division{task: -1, tail: len(msgs)}
 	last := -1 // message of the user
 	for i, m := range msgs {
-		if m.Role == llm.RoleUser && !isOurs(m) {
+		if m.Role == llm.RoleUser && !isOwn(m) {
 			if last = i; d.task < 0 {
 				d.task = i
 			}
@@ -143,20 +103,10 @@ func divide(msgs []llm.Message, room int) division {
 	return d
 }
 
-// isOurs reports whether the library wrote a message.
-func isOurs(m llm.Message) bool {
-	for _, p := range m.Parts {
-		if t, ok := p.(llm.Text); !ok || !t.Ours {
-			return false
-		}
-	}
-	return len(m.Parts) > 0
-}
-
 // with returns the conversation with a message in the place of what is left out.
-func (d division) with(msgs []llm.Message, instead, task llm.Message) []pieceOf {
-	var list []pieceOf
-	keep := func(i int) { list = append(list, pieceOf{From: i, To: i + 1}) }
+func (d division) with(msgs []llm.Message, instead, task llm.Message) []messageRange {
+	var list []messageRange
+	keep := func(i int) { list = append(list, messageRange{From: i, To: i + 1}) }
 	rest := d.stay
 	for len(rest) > 0 && rest[0] < d.task { // instructions before the task
 		keep(rest[0])
@@ -164,24 +114,24 @@ func (d division) with(msgs []llm.Message, instead, task llm.Message) []pieceOf 
 	}
 	switch {
 	case d.task < 0 || d.task >= d.tail:
-		list = append(list, pieceOf{Message: new(llm.Note(beginsLater))})
+		list = append(list, messageRange{Message: new(llm.Note(beginsLater))})
 	case task.Parts != nil:
-		list = append(list, pieceOf{Message: &task})
+		list = append(list, messageRange{Message: &task})
 	default:
 		keep(d.task)
 	}
-	list = append(list, pieceOf{Message: &instead})
+	list = append(list, messageRange{Message: &instead})
 	next := d.tail
 	if len(rest) > 0 {
 		next = rest[len(rest)-1]
 	}
 	if next < len(msgs) && msgs[next].Role != llm.RoleUser && instead.Role != llm.RoleUser {
-		list = append(list, pieceOf{Message: new(llm.Note(goOnNote))})
+		list = append(list, messageRange{Message: new(llm.Note(goOnNote))})
 	}
 	for _, i := range rest {
 		keep(i)
 	}
-	return append(list, pieceOf{From: d.tail, To: len(msgs)})
+	return append(list, messageRange{From: d.tail, To: len(msgs)})
 }
 
 // What the library says around a part that was left out.
@@ -193,113 +143,100 @@ const (
 	cutTail     = "\n[cut here: %d characters -> %d kept, because the conversation had grown too long]"
 )
 
-// compact leaves the oldest part of the conversation out. Without force it does so only
-// if that makes room enough. It reports whether something was left out.
-func (l *loop) compact(ctx context.Context, limit int, force bool) (bool, error) {
-	if l.now.view != nil { // the program says what the model reads
-		return false, nil
+// compact plans to leave the oldest part of the conversation out, nil if there is no such
+// part. Without force it does so only if that makes enough room.
+func (r *reducer) compact(ctx context.Context, force bool) (*reduction, error) {
+	if r.turn.view != nil { // a hook decides which messages the model reads
+		return nil, nil
 	}
-	window := l.estimated(limit)
-	fixed := l.asksFor - llm.EstimateMessages(l.messages...)
+	window := r.window.estimated(r.limit)
+	fixed := r.window.size - llm.EstimateMessages(r.messages...)
 	room := window - fixed
-	d := divide(l.messages, room*tailShare/100)
-	c := Compaction{Turn: l.turnNo, Messages: pick(l.messages, d.out), Window: window}
+	d := divide(r.messages, room*tailShare/100)
+	c := Compaction{Turn: r.turn.n, Messages: pick(r.messages, d.out), Window: window}
 	tokens := llm.EstimateMessages(c.Messages...)
 	c.Tokens = min(room*summaryShare/100, tokens*3/4, maxSummary)
-	if m, _ := l.turnModel(); m != nil {
+	if m, _ := r.turnModel(); m != nil {
 		if info, ok := infoOf(m); ok && info.MaxOutput > 0 {
 			c.Tokens = min(c.Tokens, info.MaxOutput/2)
 		}
 	}
-	if c.Tokens < leastSummary || force && len(d.out) < 2 || !force && l.asksFor-tokens+c.Tokens > window*9/10 {
-		return false, nil
+	if c.Tokens < leastSummary || force && len(d.out) < 2 || !force && r.window.size-tokens+c.Tokens > window*9/10 {
+		return nil, nil
 	}
-	text, used, err := l.summary(ctx, c)
-	said := Compacted{Messages: len(d.out), Tokens: tokens, Usage: used}
-	e := compactEntry{Turn: l.turnNo, Of: len(l.messages), Used: used, Cost: catalog.Money(l.spent.Load()), Unpriced: l.unpriced.Load()}
-	if over := l.stops(ctx, err); over != nil {
+	text, used, err := r.summary(ctx, c)
+	event := Compacted{Messages: len(d.out), Tokens: tokens, Usage: used}
+	if over := r.endsCompaction(ctx, err); over != nil {
 		if !used.IsZero() {
-			over = errors.Join(over, l.write(ctx, kindCompact, e))
+			_, werr := r.recordCompaction(ctx, nil, used)
+			over = errors.Join(over, werr)
 		}
-		return false, over
+		return nil, over
 	}
 	instead := llm.Note(fmt.Sprintf(cutHead, len(d.out)))
 	if text != "" {
 		instead = llm.Assistant(llm.Text{Text: fmt.Sprintf(summaryHead, len(d.out)) + text})
-		said.Summary = text
+		event.Summary = text
 	} else {
-		l.warnCut(said, err)
+		why := "no function writes one"
+		switch {
+		case err != nil:
+			why = r.redact(err.Error()).Cut(maxTask)
+		case r.agent.Compact != nil:
+			why = "the summary was empty"
+		}
+		r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
+			"the conversation is longer than the model can take: its oldest %d messages were left out without a summary: %s", event.Messages, why)})
 	}
-	said.Kept = llm.EstimateMessages(instead)
-	list := d.with(l.messages, instead, l.shortTask(d, room*taskShare/100))
-	e.Messages = &list
-	return true, l.replace(ctx, e, &said)
+	event.Kept = llm.EstimateMessages(instead)
+	list := d.with(r.messages, instead, r.shortTask(d, room*taskShare/100))
+	plan, err := r.recordCompaction(ctx, &list, used)
+	if err == nil {
+		r.emit(event)
+	}
+	return plan, err
 }
 
-// stops returns why the run ends instead of going on after a compaction was tried.
-func (l *loop) stops(ctx context.Context, err error) error {
+// recordCompaction records a new conversation, or only what a summary used.
+func (r *reducer) recordCompaction(ctx context.Context, list *[]messageRange, used llm.Usage) (*reduction, error) {
+	e := compactEntry{Turn: r.turn.n, Messages: list, Of: len(r.messages), Used: used, Cost: r.spending.cost(), Unpriced: r.spending.unpriced.Load()}
+	return &reduction{compact: &e}, r.write(ctx, kindCompact, e)
+}
+
+// endsCompaction returns the error that ends the run after a summary was requested.
+func (r *reducer) endsCompaction(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case sealed(err):
-		return fmt.Errorf("agent: the compaction before turn %d: %w", l.turnNo, err)
+	case aborted(err):
+		return fmt.Errorf("agent: the compaction before turn %d: %w", r.turn.n, err)
 	}
-	return l.broke(l.turnNo - 1)
-}
-
-// warnCut says that a part was left out without a summary, and why.
-func (l *loop) warnCut(said Compacted, err error) {
-	why := "nobody writes one"
-	switch {
-	case err != nil:
-		why = l.redact(err.Error()).Cut(maxTask)
-	case l.compacts != nil:
-		why = "nothing was written"
-	}
-	l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
-		"the conversation is longer than the model can take: its oldest %d messages were left out without a summary: %s", said.Messages, why)})
-}
-
-// replace has the conversation be another one, and records it.
-func (l *loop) replace(ctx context.Context, e compactEntry, said *Compacted) error {
-	msgs, err := e.apply(l.messages)
-	if err != nil {
-		return err
-	}
-	if err := l.write(ctx, kindCompact, e); err != nil {
-		return err
-	}
-	l.messages = msgs
-	l.now.from = len(msgs)
-	if said != nil {
-		l.emit(*said)
-	}
-	return nil
+	return r.exhausted(ctx, r.turn.n-1)
 }
 
 // shortTask returns the first message of the user with its text cut to so many tokens; a
 // message without parts if it is short enough, or part of what stays anyway.
-func (l *loop) shortTask(d division, tokens int) llm.Message {
+func (r *reducer) shortTask(d division, tokens int) llm.Message {
 	if d.task < 0 || d.task >= d.tail {
 		return llm.Message{}
 	}
-	m := l.messages[d.task]
+	m := r.messages[d.task]
 	text := m.Text()
 	if llm.EstimateMessages(m) <= max(tokens, leastSummary) || text == "" {
 		return llm.Message{}
 	}
-	return llm.User(l.cutText(text, max(tokens, leastSummary)))
+	return llm.User(r.cutText(text, max(tokens, leastSummary)))
 }
 
 // cutText returns the beginning of a text of about so many tokens, and says so behind it.
-func (l *loop) cutText(text string, tokens int) string {
+func (r *reducer) cutText(text string, tokens int) string {
 	n := utf8.RuneCountInString(text)
 	has := max(llm.EstimateText(text), 1)
 	if has <= tokens {
 		return text
 	}
 	keep := int(float64(n) * float64(tokens) / float64(has))
-	clean := []rune(l.redact(text).String()) // half of a secret would not be known as one
+	clean := []rune(r.redact(text).String()) // half of a secret would not be known as one
 	keep = min(keep, len(clean))
 	return string(clean[:keep]) + fmt.Sprintf(cutTail, n, keep)
 }
@@ -307,14 +244,14 @@ func (l *loop) cutText(text string, tokens int) string {
 // trim cuts the longest text of the conversation to half: one of the model, or the first
 // task. The question, which is the last message of the user, and calls stay as they are.
 // It reports whether something was cut.
-func (l *loop) trim(ctx context.Context) (bool, error) {
-	if l.now.view != nil {
-		return false, nil
+func (r *reducer) trim(ctx context.Context) (*reduction, error) {
+	if r.turn.view != nil {
+		return nil, nil
 	}
 	longest, at, part := 4*leastSummary, -1, 0
-	task := divide(l.messages, 0).task
-	for i, m := range l.messages {
-		if m.Role != llm.RoleAssistant && (i != task || l.isQuestion(i)) {
+	task := divide(r.messages, 0).task
+	for i, m := range r.messages {
+		if m.Role != llm.RoleAssistant && (i != task || isLastOfUser(r.messages, i)) {
 			continue
 		}
 		for j, p := range m.Parts {
@@ -324,23 +261,22 @@ func (l *loop) trim(ctx context.Context) (bool, error) {
 		}
 	}
 	if at < 0 {
-		return false, nil
+		return nil, nil
 	}
-	m := l.messages[at]
+	m := r.messages[at]
 	m.Parts = slices.Clone(m.Parts)
 	text := m.Parts[part].(llm.Text)
-	m.Parts[part] = llm.Text{Text: l.cutText(text.Text, longest/2), Ours: text.Ours}
-	list := []pieceOf{{From: 0, To: at}, {Message: &m}, {From: at + 1, To: len(l.messages)}}
-	l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
+	m.Parts[part] = llm.Text{Text: r.cutText(text.Text, longest/2), Ours: text.Ours}
+	list := []messageRange{{From: 0, To: at}, {Message: &m}, {From: at + 1, To: len(r.messages)}}
+	r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 		"the conversation is longer than the model can take: a text of about %d tokens was cut to half", longest)})
-	e := compactEntry{Turn: l.turnNo, Of: len(l.messages), Messages: &list, Cost: catalog.Money(l.spent.Load()), Unpriced: l.unpriced.Load()}
-	return true, l.replace(ctx, e, nil)
+	return r.recordCompaction(ctx, &list, llm.Usage{})
 }
 
-// isQuestion reports whether a message is the last one of the user.
-func (l *loop) isQuestion(i int) bool {
-	for j := len(l.messages) - 1; j >= 0; j-- {
-		if l.messages[j].Role == llm.RoleUser && !isOurs(l.messages[j]) {
+// isLastOfUser reports whether message i is the last one of the user.
+func isLastOfUser(msgs []llm.Message, i int) bool {
+	for j := len(msgs) - 1; j >= 0; j-- {
+		if msgs[j].Role == llm.RoleUser && !isOwn(msgs[j]) {
 			return i == j
 		}
 	}
@@ -349,20 +285,20 @@ func (l *loop) isQuestion(i int) bool {
 
 // summary asks the hook of the program for what stands in the place of a part, and returns
 // what that used. Without a hook, and with an error, there is nothing.
-func (l *loop) summary(ctx context.Context, c Compaction) (text string, used llm.Usage, err error) {
-	if l.compacts == nil {
+func (r *reducer) summary(ctx context.Context, c Compaction) (text string, used llm.Usage, err error) {
+	if r.agent.Compact == nil {
 		return "", used, nil
 	}
 	c = deepCopy(c)
-	m, id := l.turnModel()
-	asked := &summarizer{l: l, id: id, m: m}
-	c.Model = &refine.Again{Model: observe.Model(llm.Around(m, asked.stream), id), Attempts: l.Limits.Budget + 1}
-	text, err = guarded(ctx, l, hookCompact, func() (string, error) { return l.compacts(ctx, c) })
+	m, id := r.turnModel()
+	asked := &summarizer{l: r.loop, id: id, m: m}
+	c.Model = &refine.Again{Model: observe.Model(llm.Around(m, asked.stream), id), Attempts: r.Limits.Budget + 1}
+	text, err = guarded(ctx, r.loop, hookCompact, func() (string, error) { return r.agent.Compact(ctx, c) })
 	used = asked.end()
 	if err != nil {
 		return "", used, err
 	}
-	return l.cutText(strings.TrimSpace(text), c.Tokens), used, nil
+	return r.cutText(strings.TrimSpace(text), c.Tokens), used, nil
 }
 
 // summarizer is a model as the hook of a compaction asks it: within the budgets of the run,
@@ -378,7 +314,7 @@ type summarizer struct {
 
 func (s *summarizer) stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		if err := s.may(); err != nil {
+		if err := s.may(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -394,13 +330,13 @@ func (s *summarizer) stream(ctx context.Context, req *llm.Request) iter.Seq2[llm
 }
 
 // may returns why nothing more is asked.
-func (s *summarizer) may() error {
+func (s *summarizer) may(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return errors.New("agent: the compaction is over")
 	}
-	return s.l.broke(s.l.turnNo - 1)
+	return s.l.exhausted(ctx, s.l.turn.n-1)
 }
 
 func (s *summarizer) count(u llm.Usage) {
@@ -408,7 +344,7 @@ func (s *summarizer) count(u llm.Usage) {
 	defer s.mu.Unlock()
 	if !s.over {
 		s.used = s.used.Add(u)
-		s.l.used(s.m, s.id, u)
+		s.l.spending.asked(s.m, s.id, u)
 	}
 }
 
@@ -418,13 +354,4 @@ func (s *summarizer) end() llm.Usage {
 	defer s.mu.Unlock()
 	s.over = true
 	return s.used
-}
-
-// pick returns some messages of a conversation.
-func pick(msgs []llm.Message, at []int) []llm.Message {
-	out := make([]llm.Message, len(at))
-	for i, j := range at {
-		out[i] = msgs[j]
-	}
-	return out
 }

@@ -65,9 +65,9 @@ func TestCompact(t *testing.T) {
 		question int // tokens
 	}{
 		"a summary":                 {write("They counted to 7.", nil), 1500, 1500, "They counted to 7.", "", 10},
-		"no hook":                   {nil, 1500, 1500, "", "without a summary: nobody writes one", 10},
+		"no hook":                   {nil, 1500, 1500, "", "without a summary: no function writes one", 10},
 		"the hook fails":            {write("", errors.New("no ink")), 1500, 1500, "", "without a summary: no ink", 10},
-		"nothing is written":        {write("  ", nil), 1500, 1500, "", "without a summary: nothing was written", 10},
+		"nothing is written":        {write("  ", nil), 1500, 1500, "", "without a summary: the summary was empty", 10},
 		"a summary that is long":    {write(lasting("They counted.", 5000), nil), 1500, 1500, "They counted. and on", "", 10},
 		"only the model knows":      {write("They counted to 7.", nil), 0, 1500, "They counted to 7.", "", 10},
 		"and it is much smaller":    {write("They counted to 7.", nil), 0, 300, "They counted to 7.", "", 10},

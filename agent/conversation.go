@@ -16,19 +16,19 @@ import (
 // What outgrew the window of the model is as the run went on with it: results that were
 // shortened, and a summary in the place of the oldest part. [WholeConversation] has all.
 func Conversation(ctx context.Context, store journal.Store, run string) (messages []llm.Message, ended bool, err error) {
-	return conversation(ctx, store, run, newPast())
+	return conversation(ctx, store, run, newRecordedRun())
 }
 
 // WholeConversation is [Conversation] without anything shortened, left out or summed up.
 // It is for people and programs that look at what happened: a model may not be able to
 // take all of it.
 func WholeConversation(ctx context.Context, store journal.Store, run string) (messages []llm.Message, ended bool, err error) {
-	p := newPast()
+	p := newRecordedRun()
 	p.whole = true
 	return conversation(ctx, store, run, p)
 }
 
-func conversation(ctx context.Context, store journal.Store, run string, p *past) (messages []llm.Message, ended bool, err error) {
+func conversation(ctx context.Context, store journal.Store, run string, p *recordedRun) (messages []llm.Message, ended bool, err error) {
 	for e, err := range journal.Whole(store.Read(ctx, run, 0)) {
 		if err == nil {
 			err = p.take(e)

@@ -16,14 +16,13 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Bool("update", false, "write what happens into the journeys and their table")

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"

@@ -8,26 +8,15 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// modelAnswer is an answer of the model, complete or as far as it came.
-type modelAnswer struct {
-	message llm.Message
-	calls   []llm.Call // to be run, in order
-	invalid []llm.InvalidCall
-	finish  llm.Finish
-	over    bool // the run is over with it
-	err     error
-	kept    bool // it is part of the conversation, although it failed
-}
-
 // empty reports whether nothing was said or asked for.
 func (h *modelAnswer) empty() bool {
 	return len(h.calls)+len(h.invalid) == 0 && strings.TrimSpace(h.message.Text()) == ""
 }
 
 // readAnswer asks the model and passes its events on.
-func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*modelAnswer, error) {
-	e := &answerReader{l: l, names: make(map[string]string)}
-	for ev, err := range m.Stream(l.executing(ctx, req), req) {
+func (q *asker) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*modelAnswer, error) {
+	e := &answerReader{l: q.loop, names: make(map[string]string)}
+	for ev, err := range m.Stream(q.executing(ctx, req), req) {
 		if err != nil {
 			e.h.err = err
 			break
@@ -35,21 +24,21 @@ func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*
 		if err := e.take(ctx, ev); err != nil {
 			return &e.h, err
 		}
-		if l.abandoned {
+		if q.events.abandoned {
 			e.h.err = context.Canceled
 			break
 		}
 	}
 	e.h.message = e.b.Response().Message
 	if e.h.finish.Reason != "" && e.usage.IsZero() { // it was asked once
-		l.counted(e.h.finish.Usage)
+		q.window.counted(e.h.finish.Usage)
 	}
 	if e.h.finish.Reason != "" {
 		e.usage = e.h.finish.Usage
 	} else if e.h.err == nil {
 		e.h.err = context.Cause(ctx)
 	}
-	l.used(l.askedModel, l.model, e.usage)
+	q.spending.asked(q.turn.asked, q.turn.model, e.usage)
 	return &e.h, nil
 }
 
@@ -114,7 +103,7 @@ func (l *loop) added(ctx context.Context, r Recovery) error {
 	for _, m := range r.Added {
 		var err error
 		if m.Role == llm.RoleAssistant {
-			err = l.keep(ctx, &modelAnswer{message: m})
+			err = l.keep(ctx, &modelAnswer{message: m}, &l.turn)
 		} else {
 			err = l.note(ctx, string(r.Cause), m.Text())
 		}
@@ -150,7 +139,7 @@ func (e *answerReader) invalid(c llm.InvalidCall) {
 
 // name gives a call that begins an id of its own.
 func (e *answerReader) name(id string) string {
-	ours := e.l.unique(id)
+	ours := e.l.newID(id)
 	e.names[id] = ours
 	return ours
 }
@@ -159,38 +148,10 @@ func (e *answerReader) name(id string) string {
 func (e *answerReader) close(id string) string {
 	ours, ok := e.names[id]
 	if !ok {
-		return e.l.unique(id)
+		return e.l.newID(id)
 	}
 	delete(e.names, id)
 	return ours
-}
-
-// unique returns id if no call of the conversation has it, else a new one.
-func (l *loop) unique(id string) string {
-	fresh := l.ids.Take(id)
-	if fresh != id {
-		l.minted = append(l.minted, fresh)
-	}
-	return fresh
-}
-
-// some returns the names of the first n tools that are offered.
-func (l *loop) some(n int) []string {
-	var names []string
-	for _, d := range l.now.tools[:min(len(l.now.tools), n)] {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-// offers reports whether a function tool of that name is offered.
-func (l *loop) offers(name string) bool {
-	for _, d := range l.now.tools {
-		if d.Name == name && d.Kind != llm.HostedTool {
-			return true
-		}
-	}
-	return false
 }
 
 // asCall returns a call that cannot be run as a call that can be shown: its

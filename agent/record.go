@@ -3,9 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -39,8 +42,19 @@ type beginning struct {
 	Request  json.RawMessage `json:"request,omitempty"`
 	Limits   limits          `json:"limits"`
 	Ladder   *Ladder         `json:"ladder,omitempty"`
-	Lanes    laneSet         `json:"lanes"`
+	Lanes    offeredTools    `json:"lanes"`
 	Program  json.RawMessage `json:"program,omitempty"`
+}
+
+// limits are the numbers a run is held to.
+type limits struct {
+	MaxTurns   int  `json:"max_turns"`
+	NoLastTurn bool `json:"no_last_turn,omitempty"`
+	Budget     int  `json:"budget"`
+	Tokens     int  `json:"tokens,omitempty"`
+	Context    int  `json:"context,omitempty"`
+	// Money is in millionths of a millionth of a dollar.
+	Money catalog.Money `json:"money,omitempty"`
 }
 
 // template returns the settings of every question.
@@ -67,9 +81,19 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// offeredTools is the tools that one model is told about.
+type offeredTools struct {
+	Defs     []llm.ToolDef   `json:"defs"`               // all tools that run here or at the provider
+	Withheld map[string]bool `json:"withheld,omitempty"` // tools of the program that are not offered
+	Chosen   []LaneChosen    `json:"chosen,omitempty"`
+	// Dropped are tools that did not fit into Agent.Offer, best first.
+	Dropped []string `json:"dropped,omitempty"`
+	Finds   bool     `json:"finds,omitempty"` // the model can find the dropped tools with find_tools
+}
+
 // UnmarshalJSON reads a set from the record.
-func (s *laneSet) UnmarshalJSON(b []byte) error {
-	type plain laneSet
+func (s *offeredTools) UnmarshalJSON(b []byte) error {
+	type plain offeredTools
 	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
 		return err
 	}
@@ -84,10 +108,10 @@ func dropNulls(defs []llm.ToolDef) {
 	}
 }
 
-// laneEntry is a laneSet that begins to count when another model is asked.
+// laneEntry is a offeredTools that begins to count when another model is asked.
 type laneEntry struct {
-	Model string  `json:"model"`
-	Lanes laneSet `json:"lanes"`
+	Model string       `json:"model"`
+	Lanes offeredTools `json:"lanes"`
 }
 
 // turnEntry is an answer that became part of the conversation.
@@ -121,10 +145,23 @@ type costEntry struct {
 // whyResumed marks the messages that came with Resume.
 const whyResumed = "resumed"
 
-// noteEntry is a message from us.
+// whyManual marks a note that a person wrote.
+const whyManual = "manual"
+
+// noteEntry is a message that was added to the conversation.
 type noteEntry struct {
 	Message llm.Message `json:"message"`
 	Why     string      `json:"why"`
+}
+
+// message returns the message of a note. A text of the library is marked as such: it may
+// quote a call, and the model may repeat that call without it being an echo.
+func (n noteEntry) message() llm.Message {
+	m := n.Message
+	if n.Why != whyManual && n.Why != whyResumed {
+		m.Parts = markOwn(m.Parts)
+	}
+	return m
 }
 
 // resumeEntry says that a run was taken up again, and under which settings.
@@ -134,7 +171,7 @@ type resumeEntry struct {
 	Request json.RawMessage `json:"request,omitempty"`
 	Limits  limits          `json:"limits"`
 	Ladder  *Ladder         `json:"ladder,omitempty"`
-	Lanes   laneSet         `json:"lanes"`
+	Lanes   offeredTools    `json:"lanes"`
 	Program json.RawMessage `json:"program,omitempty"`
 }
 
@@ -158,50 +195,167 @@ type choiceEntry struct {
 	Minted []string    `json:"minted,omitempty"` // ids given to calls that were run again
 }
 
-// write records v unless the run is not recorded. It writes even if ctx has
-// been cancelled: what happened, happened.
-func (l *loop) write(ctx context.Context, kind journal.Kind, v any) error {
-	if l.rec == nil {
+// compactEntry is a compaction of the conversation.
+type compactEntry struct {
+	Turn int `json:"turn"`
+	// Messages is the new conversation. Nil means that there is none: the run ended after
+	// the request for a summary.
+	Messages *[]messageRange `json:"messages,omitempty"`
+	Of       int             `json:"of,omitempty"` // the number of messages before
+	Used     llm.Usage       `json:"used,omitzero"`
+	Cost     catalog.Money   `json:"cost,omitempty"` // of the run so far
+	Unpriced bool            `json:"unpriced,omitempty"`
+}
+
+// apply returns the conversation after a compaction.
+func (e compactEntry) apply(msgs []llm.Message) ([]llm.Message, error) {
+	if e.Messages == nil {
+		return msgs, nil
+	}
+	if e.Of != len(msgs) {
+		return nil, fmt.Errorf("agent: the conversation that was compacted had %d messages, and this one has %d", e.Of, len(msgs))
+	}
+	return assemble(*e.Messages, msgs)
+}
+
+// planEntry is what a hook changed for a turn.
+type planEntry struct {
+	Turn     int             `json:"turn"`
+	Model    string          `json:"model,omitempty"`
+	System   *string         `json:"system,omitempty"`
+	Tools    *[]llm.ToolDef  `json:"tools,omitempty"`
+	Messages *[]messageRange `json:"messages,omitempty"`
+	Request  json.RawMessage `json:"request,omitempty"`
+}
+
+// changed names the parts that a hook changed.
+func (e *planEntry) changed() []string {
+	var names []string
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{{"model", e.Model != ""}, {"system", e.System != nil}, {"tools", e.Tools != nil}, {"messages", e.Messages != nil}, {"request", e.Request != nil}} {
+		if c.is {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// stopEntry is the end of a run by a hook after a turn.
+type stopEntry struct {
+	Turn int    `json:"turn"`
+	Why  string `json:"why"`
+}
+
+// foundEntry is tools that the model found with find_tools before a turn. They are offered
+// from then on.
+type foundEntry struct {
+	Turn  int           `json:"turn"`
+	Tools []llm.ToolDef `json:"tools"`
+}
+
+// panicEntry is the panic of a hook, which ended the run.
+type panicEntry struct {
+	Turn int    `json:"turn"`
+	Hook string `json:"hook"`
+	Why  string `json:"why"`
+}
+
+// recorder writes the record of a run. Without a [journal.Recorder] it writes nothing: in
+// a replay, and for an Agent without a Store.
+type recorder struct{ *journal.Recorder }
+
+// write records v, even if ctx has been cancelled.
+func (r recorder) write(ctx context.Context, kind journal.Kind, v any) error {
+	if r.Recorder == nil {
 		return nil
 	}
-	if _, err := l.rec.Write(context.WithoutCancel(ctx), kind, v); err != nil {
+	if _, err := r.Write(context.WithoutCancel(ctx), kind, v); err != nil {
 		return fmt.Errorf("agent: %s could not be recorded: %w", kind, err)
 	}
 	return nil
 }
 
-// maxTask bounds the task in the record: the messages hold all of it.
-const maxTask = 1000
-
-// task is what the run is about: the last thing a person said.
-func (c redactor) task(msgs []llm.Message) string {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == llm.RoleUser && msgs[i].Text() != "" {
-			return c.redact(msgs[i].Text()).Cut(maxTask)
-		}
+// model records the requests of a model and its answers.
+func (r recorder) model(m llm.Model) llm.Model {
+	if r.Recorder == nil {
+		return m
 	}
-	return ""
+	return r.Model(m)
 }
 
-// redactor is the secrets that are kept out of records and results. Text is
-// cleaned of them before it is cut.
-type redactor []*journal.Secrets
-
-// redactor returns what the record and the results are kept free of.
-func (a *Agent) redactor() redactor {
-	c := redactor{journal.SecretsOf(a.Store)}
-	if a.Tools != nil {
-		c = append(c, a.Tools.Output.Secrets)
+// close gives up the ownership of the run, so that another process can resume it.
+func (r recorder) close(ctx context.Context) error {
+	if r.Recorder == nil {
+		return nil
 	}
-	return c
+	return r.Close(ctx)
 }
 
-func (c redactor) redact(text string) journal.Clean {
-	out := (*journal.Secrets)(nil).Clean(text)
-	for _, s := range c {
-		if s != nil {
-			out = s.Clean(out.String())
+// hosted records the calls that the provider ran in an answer. Calls in ran have a receipt
+// already.
+func (r recorder) hosted(ctx context.Context, m llm.Message, turn int, ran map[string]bool) error {
+	if r.Recorder == nil {
+		return nil
+	}
+	results := make(map[string]llm.Result)
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.Result); ok {
+			results[r.CallID] = r
 		}
 	}
-	return out
+	for _, p := range m.Parts {
+		c, ok := p.(llm.Call)
+		if !ok || !c.Hosted || ran[c.ID] {
+			continue
+		}
+		id := c.ID
+		for n := 1; id == "" || r.Settled(id); n++ { // a vendor may leave the id out
+			id = fmt.Sprintf("hosted_%d_%d", turn, n)
+		}
+		receipt := journal.Receipt{Call: id, Tool: c.Name, Args: c.Args, Status: journal.OK, ExecutedBy: journal.ByProvider, Attempts: 1}
+		if result, ok := results[c.ID]; ok {
+			receipt.Result = &result
+			if result.Failed {
+				receipt.Status, receipt.Error = journal.Failed, &journal.Failure{Code: "execution", Message: result.Text()}
+			}
+			if hash, err := journal.OutputHash(result.Parts, ""); err == nil {
+				receipt.OutputHash = hash
+			}
+		}
+		if _, err := r.Receipt(ctx, receipt); err != nil {
+			return fmt.Errorf("agent: the call of %s could not be recorded: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// consented gives the session the decisions about the calls it is going to run: those in
+// the record, and new ones, which are recorded first.
+func (r recorder) consented(ctx context.Context, session *invoke.Session, entries []journal.Entry, decisions []journal.Approval) error {
+	for _, a := range decisions {
+		e, err := r.Write(context.WithoutCancel(ctx), journal.KindApproval, a)
+		if err != nil {
+			return fmt.Errorf("agent: a decision could not be recorded: %w", err)
+		}
+		entries = append(slices.Clip(entries), e)
+	}
+	for _, e := range entries {
+		if err := session.Recall(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal ends the record of a run for good. err is the error of the run.
+func (r recorder) seal(ctx context.Context, end journal.End, err error) error {
+	if e := r.write(ctx, journal.KindEnd, end); e != nil {
+		return errors.Join(err, e)
+	}
+	if _, e := r.Seal(ctx); e != nil {
+		return errors.Join(err, fmt.Errorf("agent: the run could not be sealed: %w", e))
+	}
+	return err
 }

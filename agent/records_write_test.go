@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/journal/export"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	_ "modernc.org/sqlite"
 )
 
 // writeRecords names a new directory for the records that this version writes.

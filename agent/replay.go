@@ -9,16 +9,17 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 )
 
-// Replay runs the loop of a recorded run again. No model is asked and no tool
-// is run: both answer from the record, and so does whoever decided at
-// checkpoints. It returns nil if the run goes as it went, a
-// *[journal.Difference] that names the first thing that does not, or another
-// error if the record cannot be played.
+// Replay runs the loop of a recorded run again. It asks no model and runs no tool: their
+// answers, and the choices at checkpoints, come from the record. It returns nil if the run
+// takes the same steps, a *[journal.Difference] that names the first other step, or another
+// error if the record cannot be replayed.
 func Replay(ctx context.Context, store journal.Store, run string) error {
 	var entries []journal.Entry
 	starts := []int{0} // of the process that began the run, and of those that resumed it
@@ -36,27 +37,29 @@ func Replay(ctx context.Context, store journal.Store, run string) error {
 		if i+1 < len(starts) {
 			to = starts[i+1]
 		}
-		if err := replayPart(ctx, run, entries[:to], from, to < len(entries) || waits(entries)); err != nil {
+		if err := replayProcess(ctx, run, entries[:to], from, to < len(entries) || waits(entries)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replayPart plays what one process did: the entries from a place on. A process
-// that was interrupted did everything that is on record, and perhaps more.
-func replayPart(ctx context.Context, run string, entries []journal.Entry, from int, interrupted bool) error {
-	l, r, err := replayLoop(entries, from)
+// replayProcess replays the part of one process: the entries starting at from. An
+// interrupted process may have done more than the record shows.
+func replayProcess(ctx context.Context, run string, entries []journal.Entry, from int, interrupted bool) error {
+	l, r, err := replayLoop(run, entries, from)
 	if err != nil {
 		return err
 	}
-	l.run = run
+	if observe.From(ctx) != nil {
+		ctx = observe.With(ctx, nil)
+	}
 	_, err = Last(func(yield func(llm.Event, error) bool) { l.walk(ctx, yield) })
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	requests, calls := r.model.Left()
-	d := r.model.Difference()
+	requests, calls := r.answers.Left()
+	d := r.answers.Difference()
 	if d == nil {
 		d = r.different
 	}
@@ -71,55 +74,60 @@ func replayPart(ctx context.Context, run string, entries []journal.Entry, from i
 	return nil
 }
 
-// replayLoop builds the loop of the process that wrote the entries from a place
-// on.
-func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
-	played, err := played(entries)
+// replayLoop builds the loop of the process that wrote the entries starting at from.
+func replayLoop(run string, entries []journal.Entry, from int) (*loop, *replay, error) {
+	entries, err := withoutHosted(entries)
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := journal.NewReplay(sequence(played))
+	answers, err := journal.NewReplay(sequence(entries))
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, inside: make(map[int][]string), notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{fell: new(fallen), falls: r.falls, wereRun: r.wereRun, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, redacted: r.redacted}
-	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo, l.wasInside = l, r.prepare, r.discover, r.halt, r.spent, r.redo, r.replayInside
-	before, err := recall(sequence(entries[:from]))
+	r := &replay{answers: answers, panics: new(hookPanics), textRead: len(entries) > 0 && entries[0].Format > 1,
+		receipts: make(map[string]journal.Receipt), failures: make(map[string]int), turns: make(map[int]*recordedTurn),
+		tools: make(map[string]offeredTools), reductions: make(map[place][]reduction)}
+	before, err := readRun(sequence(entries[:min(from, len(entries))]))
 	if err != nil {
 		return nil, nil, err
 	}
-	r.turn = before.turn
-	r.costs[before.turn] = before.cost
-	for _, e := range entries[from:] {
-		if err := r.take(e, l); err != nil {
+	r.reading.turn = before.turn
+	r.at(before.turn).cost = before.cost
+	for _, e := range entries[min(from, len(entries)):] {
+		if err := r.read(e); err != nil {
 			return nil, nil, fmt.Errorf("agent: entry %d: %w", e.Seq, err)
 		}
 	}
-	if l.Limits.MaxTurns == 0 {
+	if r.begin.Limits.MaxTurns == 0 {
 		return nil, nil, errors.New("agent: the record has no run that an agent began")
 	}
-	template, err := l.template()
+	template, err := r.begin.template()
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.asked {
-		l.person = r.person
+	l := &loop{
+		settings:   settings{beginning: r.begin, id: run, plans: true, asks: r.asked, panics: r.panics},
+		transcript: transcript{spending: &spending{run: run}, messages: slices.Clone(r.begin.Messages)},
+		effects:    r,
 	}
-	l.messages = slices.Clone(l.Messages)
-	l.ready(template)
+	l.ids.New = func() string { return r.newID(l.turn.n) }
+	l.spending.price = func(llm.Model, string, llm.Usage) (catalog.Money, bool) {
+		r.raise(hookCost, l.turn.n)
+		return 0, true // the record has the cost of each turn
+	}
+	r.usage = &l.spending.usage
+	l.prepare(template, l.Lanes)
 	if from > 0 {
-		model.Skip(entries[from].Seq)
-		l.takeUp(before)
-		l.done.Usage = before.usage
+		answers.Skip(entries[from].Seq)
+		l.restore(before)
+		l.spending.usage = before.usage
 	}
 	return l, r, nil
 }
 
-// played returns a record without the calls that the provider ran: they are
-// part of its answers.
-func played(entries []journal.Entry) ([]journal.Entry, error) {
+// withoutHosted returns a record without the receipts of calls that the provider ran: its
+// answers contain them.
+func withoutHosted(entries []journal.Entry) ([]journal.Entry, error) {
 	var kept []journal.Entry
 	for _, e := range entries {
 		if e.Kind == journal.KindReceipt {
@@ -146,268 +154,178 @@ func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
 	}
 }
 
-// recorded plays tools and person from the record.
-type recorded struct {
-	model    *journal.Replay
-	receipts map[string]journal.Receipt
-	inside   map[int][]string // calls that were run in the answer of a turn
-	choices  []Choice
-	asked    bool                  // somebody was asked at checkpoints
-	stops    map[int]string        // why the runtime stopped the run, by turn
-	notes    map[int][]llm.Message // that came with Resume, by the turn before
-	turn     int                   // while the record is read
-	loop     *loop
-	minted   []string
-	ids      map[int]string        // of the models, by turn
-	lanes    map[string]laneSet    // by model
-	costs    map[int]catalog.Money // of the run after a turn
-	requests int                   // while the record is read
-	planned  bool                  // while the record is read: there is a plan since the last question
-	// reductions are what was cut and left out before a question
+// replay returns the effects that the record of one process holds.
+type replay struct {
+	begin    beginning
+	answers  *journal.Replay
+	textRead bool // the recorded answers have no calls in text any more: format 2 and later
+	panics   *hookPanics
+	usage    *llm.Usage // of the loop
+
+	turns      map[int]*recordedTurn
+	receipts   map[string]journal.Receipt
+	failures   map[string]int // consecutive failures of a tool
+	tools      map[string]offeredTools
 	reductions map[place][]reduction
-	plans      map[int]*planEntry // that hooks made, by turn
-	found      map[int]foundEntry // by turn
-	halts      map[int]string     // why hooks ended the run, by turn
+	choices    []Choice
+	asked      bool // a person answered a checkpoint
+	minted     []string
 	panicked   panicEntry
-	panickedAt int // after so many questions
-	failures   map[string]int
+	panickedAt int // after so many requests
 	different  *journal.Difference
+	// reading is the position while the record is read.
+	reading struct {
+		place
+		turn int
+	}
 }
 
-func (r *recorded) take(e journal.Entry, l *loop) error {
-	switch e.Kind {
-	case kindBegin:
-		defer func() { dropNulls(l.Caller) }()
-		return e.Decode(&l.beginning)
-	case kindResume:
-		var again resumeEntry
-		if err := e.Decode(&again); err != nil {
-			return err
-		}
-		l.beginning = again.beginning()
-	case kindTurn:
-		var t turnEntry
-		if err := e.Decode(&t); err != nil {
-			return err
-		}
-		r.ids[t.Turn] = t.Model
-		r.turn, r.costs[t.Turn] = t.Turn, t.Cost
-		r.minted = append(r.minted, t.Minted...)
-	case kindNote:
-		var n noteEntry
-		if err := e.Decode(&n); err != nil {
-			return err
-		}
-		if n.Why == whyResumed {
-			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
-		}
-	case journal.KindRequest:
-		r.requests++
-		r.planned = false
-	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic, kindFound, kindInside:
-		return r.takeHook(e)
-	case kindLane:
-		var set laneEntry
-		if err := e.Decode(&set); err != nil {
-			return err
-		}
-		r.lanes[set.Model] = set.Lanes
-	case kindChoice:
-		var c choiceEntry
-		if err := e.Decode(&c); err != nil {
-			return err
-		}
-		r.choices = append(r.choices, c.Choice)
-		r.minted = append(r.minted, c.Minted...)
-		if c.Cause == LoopStopped {
-			r.stops[c.Turn] = c.Error.Message
-		}
-		r.asked = r.asked || c.Choice.By != byDefault
-	case journal.KindReceipt, journal.KindRefusal:
-		var rec journal.Receipt
-		if err := e.Decode(&rec); err != nil {
-			return err
-		}
-		r.receipts[rec.Call] = rec
-	}
-	return nil
+// recordedTurn is the decisions of one turn.
+type recordedTurn struct {
+	model    string
+	cost     catalog.Money // of the run after the turn
+	plan     *planEntry
+	found    foundEntry
+	halt     string        // why a hook ended the run
+	stop     *string       // why the runtime stopped the run
+	inAnswer []string      // calls that ran while the model answered
+	added    []llm.Message // by a resume after the turn
 }
 
-// takeHook takes what a hook changed, and what calls cost.
-func (r *recorded) takeHook(e journal.Entry) error {
-	if e.Kind == kindCost {
-		var c costEntry
-		err := e.Decode(&c)
-		r.costs[c.Turn] = c.Cost
-		return err
-	}
-	if e.Kind == kindInside {
-		var in insideEntry
-		err := e.Decode(&in)
-		r.inside[in.Turn] = append(r.inside[in.Turn], in.Call)
-		return err
-	}
-	if e.Kind == kindStop {
-		var s stopEntry
-		err := e.Decode(&s)
-		r.halts[s.Turn] = s.Why
-		return err
-	}
-	if e.Kind == kindPanic {
-		r.panickedAt = r.requests
-		return e.Decode(&r.panicked)
-	}
-	if e.Kind == kindCut || e.Kind == kindCompact {
-		return r.takeReduction(e)
-	}
-	if e.Kind == kindFound {
-		var f foundEntry
-		err := e.Decode(&f)
-		dropNulls(f.Tools)
-		r.found[f.Turn] = f
-		return err
-	}
-	p := new(planEntry)
-	if err := e.Decode(p); err != nil {
-		return err
-	}
-	p.Request = present(p.Request)
-	if p.Tools != nil {
-		dropNulls(*p.Tools)
-	}
-	r.plans[p.Turn], r.planned = p, true
-	if r.ids[p.Turn] == "" {
-		r.ids[p.Turn] = p.Model
-	}
-	return nil
-}
-
-// place is where something was cut: after so many questions, and after or before the plan
-// of a hook.
+// place is the position of a reduction: the number of requests before it, and whether a
+// plan follows the last of them.
 type place struct {
 	requests int
 	planned  bool
 }
 
-// takeReduction takes what was cut or left out.
-func (r *recorded) takeReduction(e journal.Entry) error {
-	at := place{r.requests, r.planned}
-	if e.Kind == kindCut {
-		c := new(cutEntry)
-		r.reductions[at] = append(r.reductions[at], reduction{cut: c})
-		return e.Decode(c)
+// at returns the decisions of a turn.
+func (r *replay) at(turn int) *recordedTurn {
+	t := r.turns[turn]
+	if t == nil {
+		t = new(recordedTurn)
+		r.turns[turn] = t
 	}
-	c := new(compactEntry)
-	r.reductions[at] = append(r.reductions[at], reduction{compact: c})
-	if err := e.Decode(c); err != nil {
-		return err
-	}
-	r.costs[c.Turn-1] = c.Cost
-	return nil
+	return t
 }
 
-// redo returns what was cut or left out next, before another question was asked.
-func (r *recorded) redo(planned bool) (*reduction, error) {
-	left, _ := r.model.Left()
-	for _, at := range []place{{r.requests - left, false}, {r.requests - left, true}} {
-		if list := r.reductions[at]; len(list) > 0 && (planned || !at.planned) {
-			r.reductions[at] = list[1:]
-			return &list[0], nil
+// decode returns the body of an entry.
+func decode[T any](e journal.Entry) (v T, err error) {
+	err = e.Decode(&v)
+	return v, err
+}
+
+// read adds an entry of the process.
+func (r *replay) read(e journal.Entry) (err error) {
+	switch e.Kind {
+	case kindBegin:
+		r.begin, err = decode[beginning](e)
+		dropNulls(r.begin.Caller)
+	case kindResume:
+		var again resumeEntry
+		again, err = decode[resumeEntry](e)
+		r.begin = again.beginning()
+	case kindTurn:
+		var t turnEntry
+		t, err = decode[turnEntry](e)
+		r.reading.turn = t.Turn
+		r.at(t.Turn).model, r.at(t.Turn).cost = t.Model, t.Cost
+		r.minted = append(r.minted, t.Minted...)
+	case kindNote:
+		var n noteEntry
+		if n, err = decode[noteEntry](e); n.Why == whyResumed {
+			t := r.at(r.reading.turn)
+			t.added = append(t.added, n.Message)
+		}
+	case journal.KindRequest:
+		r.reading.requests++
+		r.reading.planned = false
+	case kindLane:
+		var set laneEntry
+		set, err = decode[laneEntry](e)
+		r.tools[set.Model] = set.Lanes
+	case kindChoice:
+		var c choiceEntry
+		c, err = decode[choiceEntry](e)
+		r.choices = append(r.choices, c.Choice)
+		r.minted = append(r.minted, c.Minted...)
+		if c.Cause == LoopStopped && err == nil {
+			r.at(c.Turn).stop = &c.Error.Message
+		}
+		r.asked = r.asked || c.Choice.By != byDefault
+	case journal.KindReceipt, journal.KindRefusal:
+		var rec journal.Receipt
+		rec, err = decode[journal.Receipt](e)
+		r.receipts[rec.Call] = rec
+	default:
+		return r.readHook(e)
+	}
+	return err
+}
+
+// readHook adds an entry about a hook, a cost or a shorter conversation.
+func (r *replay) readHook(e journal.Entry) (err error) {
+	switch e.Kind {
+	case kindCost:
+		var c costEntry
+		c, err = decode[costEntry](e)
+		r.at(c.Turn).cost = c.Cost
+	case kindInside:
+		var in insideEntry
+		in, err = decode[insideEntry](e)
+		r.at(in.Turn).inAnswer = append(r.at(in.Turn).inAnswer, in.Call)
+	case kindStop:
+		var s stopEntry
+		s, err = decode[stopEntry](e)
+		r.at(s.Turn).halt = s.Why
+	case kindPanic:
+		r.panickedAt = r.reading.requests
+		r.panicked, err = decode[panicEntry](e)
+	case kindCut:
+		var c cutEntry
+		c, err = decode[cutEntry](e)
+		r.reductions[r.reading.place] = append(r.reductions[r.reading.place], reduction{cut: &c})
+	case kindCompact:
+		var c compactEntry
+		c, err = decode[compactEntry](e)
+		r.reductions[r.reading.place] = append(r.reductions[r.reading.place], reduction{compact: &c})
+		r.at(c.Turn - 1).cost = c.Cost
+	case kindFound:
+		var f foundEntry
+		f, err = decode[foundEntry](e)
+		dropNulls(f.Tools)
+		r.at(f.Turn).found = f
+	case kindPlan:
+		var p planEntry
+		p, err = decode[planEntry](e)
+		p.Request = present(p.Request)
+		if p.Tools != nil {
+			dropNulls(*p.Tools)
+		}
+		t := r.at(p.Turn)
+		t.plan, r.reading.planned = &p, true
+		if t.model == "" {
+			t.model = p.Model
 		}
 	}
-	if r.requests-left != r.panickedAt {
-		return nil, nil
+	return err
+}
+
+func (r *replay) model(turn int) (llm.Model, string) {
+	r.raise(hookRoute, turn)
+	r.raise(hookCost, turn)
+	return r.answers, r.at(turn).model
+}
+
+func (r *replay) ask(m llm.Model, ids func() llm.CallIDs) llm.Model {
+	if r.textRead {
+		return m
 	}
-	return nil, r.panics(hookCompact)
+	return emulate.ReadCalls(m, ids)
 }
 
-// spent returns what the run had cost after a turn.
-func (r *recorded) spent(turn int) catalog.Money { return r.costs[turn] }
-
-// prepare returns the plan of a turn that is on record.
-func (r *recorded) prepare(context.Context) (*planEntry, error) {
-	return r.plans[r.loop.turnNo], r.panics(hookBefore)
-}
-
-// discover returns the tools that the model found before a turn.
-func (r *recorded) discover(context.Context) (foundEntry, error) { return r.found[r.loop.turnNo], nil }
-
-// halt returns why the run was ended after a turn.
-func (r *recorded) halt(context.Context, bool) (string, error) {
-	return r.halts[r.loop.turnNo], r.panics(hookAfter)
-}
-
-// panics returns the error of a hook that panicked in this turn, nil if it did not.
-func (r *recorded) panics(hook string) error {
-	if r.panicked.Hook != hook || r.panicked.Turn != r.loop.turnNo {
-		return nil
-	}
-	return r.panicked.err()
-}
-
-// wereRun reports whether the record has the outcome of one of the calls.
-func (r *recorded) wereRun(calls []llm.Call) bool {
-	return slices.ContainsFunc(calls, func(c llm.Call) bool {
-		_, ok := r.receipts[c.ID]
-		return ok
-	})
-}
-
-// falls panics as a hook did in this turn, when everything on record has been asked.
-func (r *recorded) falls(hook string) {
-	if left, _ := r.model.Left(); left == 0 && r.panics(hook) != nil {
-		r.loop.fell.fall(r.panicked)
-	}
-}
-
-func (r *recorded) models(turn int) (llm.Model, string) {
-	r.falls(hookRoute)
-	return r.model, r.ids[turn]
-}
-
-func (r *recorded) lanesOf(_ llm.Model, id string) (laneSet, error) {
-	r.falls(hookPrice)
-	r.falls(hookGroup)
-	return r.lanes[id], nil
-}
-
-// more returns what came with Resume after a turn, once.
-func (r *recorded) more(turn int) []llm.Message {
-	notes := r.notes[turn]
-	delete(r.notes, turn)
-	return notes
-}
-
-// mint returns the ids that calls were given, in order.
-func (r *recorded) mint() string {
-	if len(r.minted) == 0 {
-		r.falls(hookNewID)
-		return ""
-	}
-	id := r.minted[0]
-	r.minted = r.minted[1:]
-	return id
-}
-
-func (r *recorded) person(_ context.Context, c Checkpoint) (Choice, error) {
-	if len(r.choices) == 0 {
-		d := &journal.Difference{What: fmt.Sprintf("checkpoint %d", c.N), Is: c.Error.Error()}
-		r.different = d
-		return Choice{}, d
-	}
-	choice := r.choices[0]
-	r.choices = r.choices[1:]
-	return choice, nil
-}
-
-// redacted reports whether a call was refused for the mark it holds: one that was
-// run had the secret.
-func (r *recorded) redacted(c llm.Call) bool {
-	return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused
-}
-
-// Do gives the recorded outcomes of calls.
-func (r *recorded) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error] {
+// run gives the recorded outcomes of calls.
+func (r *replay) run(ctx context.Context, at callSite, calls []llm.Call) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for i, c := range calls {
 			o, err := r.outcome(ctx, c)
@@ -420,23 +338,23 @@ func (r *recorded) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event
 				return
 			}
 		}
-		if why, ok := r.stops[r.loop.turnNo]; ok {
-			yield(invoke.Stopped{Reason: why}, nil)
+		if why := r.at(at.turn).stop; why != nil {
+			yield(invoke.Stopped{Reason: *why}, nil)
 		}
 	}
 }
 
-// Refuse gives the recorded outcome of a call that could not be read.
-func (r *recorded) Refuse(ctx context.Context, c llm.InvalidCall) (invoke.Outcome, error) {
+// refuse gives the recorded outcome of a call that could not be run.
+func (r *replay) refuse(ctx context.Context, _ callSite, c llm.InvalidCall) (invoke.Outcome, error) {
 	return r.outcome(ctx, llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance})
 }
 
-func (r *recorded) outcome(ctx context.Context, c llm.Call) (invoke.Outcome, error) {
+func (r *replay) outcome(ctx context.Context, c llm.Call) (invoke.Outcome, error) {
 	rec, ok := r.receipts[c.ID]
 	if ok && rec.Tool == c.Name {
-		c.Args = rec.Args // as they were run: checked and given their types
+		c.Args = rec.Args // with the types of the schema
 	}
-	result, err := r.model.Call(ctx, c)
+	result, err := r.answers.Call(ctx, c)
 	if err != nil {
 		return invoke.Outcome{}, err
 	}
@@ -445,5 +363,113 @@ func (r *recorded) outcome(ctx context.Context, c llm.Call) (invoke.Outcome, err
 	} else {
 		delete(r.failures, c.Name)
 	}
-	return outcome(c, result, rec, r.failures[c.Name]), nil
+	return outcomeOf(c, result, rec, r.failures[c.Name]), nil
+}
+
+// decide returns the recorded result of a decision.
+func (r *replay) decide(ctx context.Context, d decision, _ func() (any, error)) (any, error) {
+	switch d.kind {
+	case kindPlan:
+		return r.at(d.turn).plan, r.hookPanic(hookBefore, d.turn)
+	case kindStop:
+		return r.at(d.turn).halt, r.hookPanic(hookAfter, d.turn)
+	case kindFound:
+		return r.at(d.turn).found, nil
+	case kindLane:
+		r.raise(hookPrice, d.turn)
+		r.raise(hookGroup, d.turn)
+		return r.tools[d.model], nil
+	case kindCut:
+		return r.reduction(d)
+	case kindChoice:
+		return r.choice(d.point)
+	case kindNote:
+		t := r.at(d.turn)
+		added := t.added
+		t.added = nil
+		return added, nil
+	case kindInside:
+		return r.callsInAnswer(ctx, d.turn)
+	case kindCost:
+		return r.at(d.turn).cost, nil
+	case journal.KindRefusal: // a call that ran had the secret
+		c := d.calls[0]
+		return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused, nil
+	case journal.KindReceipt:
+		return slices.ContainsFunc(d.calls, func(c llm.Call) bool {
+			_, ok := r.receipts[c.ID]
+			return ok
+		}), nil
+	}
+	return nil, fmt.Errorf("agent: a replay has no decision %s", d.kind)
+}
+
+// reduction returns the next reduction before the next request.
+func (r *replay) reduction(d decision) (*reduction, error) {
+	left, _ := r.answers.Left()
+	asked := r.reading.requests - left
+	for _, at := range []place{{asked, false}, {asked, true}} {
+		if list := r.reductions[at]; len(list) > 0 && (d.planned || !at.planned) {
+			r.reductions[at] = list[1:]
+			if c := list[0].compact; c != nil {
+				*r.usage = r.usage.Add(c.Used)
+			}
+			return &list[0], nil
+		}
+	}
+	if asked != r.panickedAt {
+		return nil, nil
+	}
+	return nil, r.hookPanic(hookCompact, d.turn)
+}
+
+func (r *replay) choice(c Checkpoint) (Choice, error) {
+	if len(r.choices) == 0 {
+		r.different = &journal.Difference{What: fmt.Sprintf("checkpoint %d", c.N), Is: c.Error.Error()}
+		return Choice{}, r.different
+	}
+	choice := r.choices[0]
+	r.choices = r.choices[1:]
+	return choice, nil
+}
+
+// callsInAnswer replays the calls that ran while the model gave the answer of a turn.
+func (r *replay) callsInAnswer(ctx context.Context, turn int) ([]string, error) {
+	ids := r.at(turn).inAnswer
+	for _, id := range ids {
+		rec := r.receipts[id]
+		if rec.Call == "" {
+			continue // the process ended during the call
+		}
+		if _, err := r.outcome(ctx, llm.Call{ID: id, Name: rec.Tool, Args: rec.Args}); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// hookPanic returns the error of a hook that panicked in a turn, nil if it did not.
+func (r *replay) hookPanic(hook string, turn int) error {
+	if r.panicked.Hook != hook || r.panicked.Turn != turn {
+		return nil
+	}
+	return r.panicked.err()
+}
+
+// raise panics if a hook did in this turn, after all requests on record.
+func (r *replay) raise(hook string, turn int) {
+	if left, _ := r.answers.Left(); left == 0 && r.hookPanic(hook, turn) != nil {
+		r.panics.raise(r.panicked)
+	}
+}
+
+// newID returns the ids that calls were given, in order.
+func (r *replay) newID(turn int) string {
+	if len(r.minted) == 0 {
+		r.raise(hookNewID, turn)
+		return ""
+	}
+	id := r.minted[0]
+	r.minted = r.minted[1:]
+	return id
 }

@@ -17,10 +17,10 @@ import (
 // answer that broke off after complete calls ends with these calls, and one with
 // which the vendor itself gave up on a schema ends with its text. One that never
 // ended ends with an error. Calls of tools that are not offered are no calls.
-func (l *loop) salvaging(m llm.Model) llm.Model {
+func (q *asker) salvaging(m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
-			s := &salvage{l: l, yield: yield}
+			s := &salvage{l: q.loop, yield: yield}
 			for ev, err := range m.Stream(ctx, req) {
 				if err != nil {
 					s.fail(ctx, err)
@@ -55,7 +55,7 @@ func (s *salvage) take(ev llm.Event) bool {
 	case llm.Retract:
 		s.said = false
 	case llm.Call:
-		if s.l.Lanes.Withheld[e.Name] {
+		if s.l.tools.Withheld[e.Name] {
 			ev = s.l.notOffered(e)
 			break
 		}
@@ -94,9 +94,13 @@ func (s *salvage) fail(ctx context.Context, err error) {
 // notOffered returns the call of a tool that the model was not told about.
 func (l *loop) notOffered(c llm.Call) llm.InvalidCall {
 	problem := fmt.Sprintf("there is no tool called %q", c.Name)
-	if l.Lanes.Finds && slices.Contains(l.Lanes.Dropped, c.Name) {
+	if l.tools.Finds && slices.Contains(l.tools.Dropped, c.Name) {
 		problem = fmt.Sprintf("%q is not in your list of tools; call %s first, which adds it", c.Name, tool.FinderName)
 	}
+	names := make([]string, len(l.turn.tools))
+	for i, d := range l.turn.tools {
+		names[i] = d.Name
+	}
 	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
-		Problem: problem, Nearest: near.Names(c.Name, l.some(len(l.now.tools)), 3), Provenance: c.Provenance}
+		Problem: problem, Nearest: near.Names(c.Name, names, 3), Provenance: c.Provenance}
 }

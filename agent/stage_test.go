@@ -16,14 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
+	"golang.org/x/tools/txtar"
 )
 
 // form is a way to reach a model that must not matter.

@@ -83,22 +83,12 @@ func HostedSupportIn(format string) func(id string, def llm.ToolDef) error {
 	}
 }
 
-// laneSet is what the choice of lanes means for one model.
-type laneSet struct {
-	Defs     []llm.ToolDef   `json:"defs"`               // all tools that are run, by us or by the provider
-	Withheld map[string]bool `json:"withheld,omitempty"` // our tools that are not offered
-	Chosen   []LaneChosen    `json:"chosen,omitempty"`
-	// Dropped are tools that did not fit into Agent.Offer, best first.
-	Dropped []string `json:"dropped,omitempty"`
-	Finds   bool     `json:"finds,omitempty"` // it can find those with find_tools
-}
-
-// offer decides which tools the model is told about. The conversation
-// is what they have to fit if there is no room for all. Those that were found before
-// are offered, too: the searches may be gone from a conversation that was compacted.
-func (a *Agent) offer(model func() (llm.Model, string), conversation []llm.Message, must bool, found ...string) (laneSet, error) {
+// offer decides which tools the model of an id is told about. If there is no room for all of
+// them, those that fit the conversation best are offered. So are the tools that the model
+// found before: their searches may be missing in a compacted conversation. With must, a lane
+// that the program requested by name has to exist.
+func (a *Agent) offer(m llm.Model, id string, conversation []llm.Message, must bool, found ...string) (offeredTools, error) {
 	set := a.set()
-	m, id := model()
 	out, err := a.lanes(m, id, set, must)
 	if err != nil || !set.Exceeds(a.Offer) {
 		return out, err
@@ -146,7 +136,7 @@ func (a *Agent) vendorSearches(id string) bool {
 
 // deferring offers all tools: those that fit as they are, and the others deferred, for
 // the vendor's own search. All can be called.
-func deferring(out laneSet, set, kept *tool.Set, left []tool.Omitted) laneSet {
+func deferring(out offeredTools, set, kept *tool.Set, left []tool.Omitted) offeredTools {
 	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
 	out.Defs = append(out.Defs, llm.ToolDef{Kind: llm.HostedTool, Name: llm.ToolSearch})
 	for t := range kept.All() {
@@ -165,8 +155,8 @@ func deferring(out laneSet, set, kept *tool.Set, left []tool.Omitted) laneSet {
 // lanes decides for each hosted tool who runs it when the model of that id is
 // asked. With must, a lane that was asked for by name and is not there is an
 // error; else the tool is not offered.
-func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (laneSet, error) {
-	out := laneSet{Withheld: make(map[string]bool)}
+func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (offeredTools, error) {
+	out := offeredTools{Withheld: make(map[string]bool)}
 	var hosted []llm.ToolDef
 	for _, h := range a.Hosted {
 		def := llm.ToolDef{Kind: llm.HostedTool, Name: h.Name, Hosted: &h.Config}

@@ -48,7 +48,7 @@ var ErrTooLate = errors.New("agent: the time to decide is over, so the call is r
 // order of its calls. It changes nothing and needs no agent. A run that does not
 // wait has none.
 func Waiting(ctx context.Context, store journal.Store, run string) ([]invoke.Question, error) {
-	p, err := recall(journal.Whole(store.Read(ctx, run, 0)))
+	p, err := readRun(journal.Whole(store.Read(ctx, run, 0)))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Decide(ctx context.Context, store journal.Store, run string, grants ...Gran
 		return err
 	}
 	defer rec.Close(ctx)
-	p, err := recall(journal.Whole(store.Read(ctx, run, 0)))
+	p, err := readRun(journal.Whole(store.Read(ctx, run, 0)))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func Decide(ctx context.Context, store journal.Store, run string, grants ...Gran
 }
 
 // waiting returns the questions on record that nobody has answered.
-func (p *past) waiting() ([]invoke.Question, error) {
+func (p *recordedRun) waiting() ([]invoke.Question, error) {
 	var open []invoke.Question
 	for _, e := range p.consent {
 		switch e.Kind {
@@ -114,7 +114,7 @@ func (p *past) waiting() ([]invoke.Question, error) {
 
 // decide turns decisions by call into what the record holds about the questions
 // that wait. A decision that comes too late is a refusal.
-func (p *past) decide(run string, grants []Grant, now time.Time) ([]journal.Approval, error) {
+func (p *recordedRun) decide(run string, grants []Grant, now time.Time) ([]journal.Approval, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (p *past) decide(run string, grants []Grant, now time.Time) ([]journal.Appr
 func steers(r rune) bool { return child.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
 // check refuses a decision that cannot be meant, and one whose words would steer the terminal of who reads the record.
-func (p *past) check(q invoke.Question, g Grant) error {
+func (p *recordedRun) check(q invoke.Question, g Grant) error {
 	switch {
 	case strings.ContainsFunc(g.By, child.IsControl) || !utf8.ValidString(g.By):
 		return fmt.Errorf("agent: by, who decides about call %s, has something that cannot be printed: %.60q; write a name, as it is to stand on the record", g.Call, g.By)
@@ -186,25 +186,6 @@ func (p *past) check(q invoke.Question, g Grant) error {
 	return nil
 }
 
-// consented tells the session what was decided about the calls it is going to
-// run, and records what was decided now.
-func (l *loop) consented(ctx context.Context, p *past, decisions []journal.Approval) error {
-	entries := p.consent
-	for _, a := range decisions {
-		e, err := l.rec.Write(context.WithoutCancel(ctx), journal.KindApproval, a)
-		if err != nil {
-			return fmt.Errorf("agent: a decision could not be recorded: %w", err)
-		}
-		entries = append(slices.Clip(entries), e)
-	}
-	for _, e := range entries {
-		if err := l.session.Recall(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // now is the time that deadlines are held against: that of the runner.
 func (a *Agent) now() time.Time {
 	if a.Tools != nil && a.Tools.Now != nil {
@@ -215,7 +196,7 @@ func (a *Agent) now() time.Time {
 
 // waits reports whether the last thing on record is that the run waits.
 func waits(entries []journal.Entry) bool {
-	p, err := recall(sequence(entries))
+	p, err := readRun(sequence(entries))
 	if err != nil {
 		return false
 	}

@@ -1,145 +1,20 @@
 package agent
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Resume takes up a run that was interrupted, where it was interrupted. Calls
-// that have a receipt are not run again: their results are read from it. A call
-// that was begun and has no receipt is reported to the model as one whose
-// outcome is unknown, and is not run again either. The settings are those of a;
-// the conversation is that of the record. msgs are added to it.
-//
-// A run that somebody else is at work on is a *[journal.HeldError], at once,
-// and its record stays as it is. A store that cannot tell gives
-// [journal.ErrNoLease]; see [journal.Unleased].
-func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
-	return a.ResumeWith(ctx, run, nil, msgs...)
-}
-
-// ResumeWith is Resume with decisions about calls that the run waits for; see
-// [StatusPending]. What was decided before, here or with [Decide], still counts.
-// A call that nobody has decided about is asked about again.
-func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		l, err := a.marked(new(fallen)).reopen(ctx, run, grants)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		l.more = func(int) []llm.Message {
-			more := msgs
-			msgs = nil
-			return more
-		}
-		l.walk(ctx, yield)
-	}
-}
-
-// reopen returns the loop of a run that has begun.
-func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, error) {
-	if err := a.check(); err != nil {
-		return nil, err
-	}
-	if a.Store == nil {
-		return nil, errors.New("agent: a run can only be resumed from a Store")
-	}
-	l, err := a.open(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.caught(l.fell, func() error { return a.restart(ctx, l, grants) }); err != nil {
-		return nil, errors.Join(err, l.close(ctx))
-	}
-	return l, nil
-}
-
-// restart takes up the record of a run, which nobody else writes to any more.
-func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
-	p, err := recall(journal.Whole(a.Store.Read(ctx, l.run, 0)))
-	if err != nil {
-		return err
-	}
-	if !p.begun {
-		return fmt.Errorf("agent: the record has no run %s that an agent began", l.run)
-	}
-	decisions, err := p.decide(l.run, grants, a.now())
-	if err != nil {
-		return err
-	}
-	l.beginning = p.begin
-	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
-	l.found = p.found
-	if l.Lanes, err = a.offer(a.first, p.messages, false, l.found...); err != nil {
-		return err
-	}
-	l.messages = p.messages
-	l.ready(a.Request)
-	l.takeUp(p)
-	l.charge(p.cost)
-	if p.unpriced {
-		l.unpricedPart()
-	}
-	if err := a.affords(l); err != nil {
-		return err
-	}
-	l.done.Usage, l.done.Ran, l.done.Did, l.done.Unreported = p.usage, p.ran, p.did, p.unreported
-	template, err := json.Marshal(a.Request)
-	if err != nil {
-		return fmt.Errorf("agent: Request: %w", err)
-	}
-	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes, a.Program}); err != nil {
-		return err
-	}
-	if err := l.consented(ctx, p, decisions); err != nil {
-		return err
-	}
-	l.made = p.madeBefore()
-	for _, in := range l.rec.Unknown() {
-		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
-			if _, err := l.rec.Abandon(ctx, in); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// takeUp puts the loop where the record ends.
-func (l *loop) takeUp(p *past) {
-	for id := range p.unfinished { // as if the process had been killed
-		delete(p.results, id)
-		delete(p.receipts, id)
-	}
-	l.messages, l.results, l.settled, l.unread = p.messages, p.results, p.receipts, p.invalid
-	l.turnNo, l.model, l.points = p.turn, p.model, p.points
-	if l.session != nil {
-		l.session.Turn = p.turn
-	}
-	l.collectIDs()
-	for id := range p.ids {
-		l.ids.Use(id)
-	}
-	l.resumed, l.seen.Resumed = true, true
-	l.halted, l.over = p.stopped, p.over
-	l.choice = l.question.Choice
-	if l.choice.Mode == llm.MustCall && p.called {
-		l.choice.Mode, l.choice.Name = llm.MayCall, ""
-	}
-	l.renew()
-}
-
 // past is what the record of a run says.
-type past struct {
+type recordedRun struct {
 	whole    bool // nothing is shortened or left out
 	begun    bool
 	ended    bool        // with success
@@ -169,13 +44,13 @@ type past struct {
 	ids        map[string]bool // of all calls on record, also of those that were run again and are in no message
 }
 
-func newPast() *past {
-	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), inside: make(map[string]bool), unfinished: make(map[string]bool)}
+func newRecordedRun() *recordedRun {
+	return &recordedRun{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), inside: make(map[string]bool), unfinished: make(map[string]bool)}
 }
 
 // recall reads the record of a run.
-func recall(entries iter.Seq2[journal.Entry, error]) (*past, error) {
-	p := newPast()
+func readRun(entries iter.Seq2[journal.Entry, error]) (*recordedRun, error) {
+	p := newRecordedRun()
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
@@ -187,7 +62,7 @@ func recall(entries iter.Seq2[journal.Entry, error]) (*past, error) {
 	return p, nil
 }
 
-func (p *past) take(e journal.Entry) error {
+func (p *recordedRun) take(e journal.Entry) error {
 	switch e.Kind {
 	case kindBegin:
 		p.begun = true
@@ -254,13 +129,13 @@ func (p *past) take(e journal.Entry) error {
 
 // beforeQuestion puts the conversation where it was when a question was about to be asked:
 // all calls of the last answer have been seen to.
-func (p *past) beforeQuestion() {
+func (p *recordedRun) beforeQuestion() {
 	p.answered()
 	p.invalid = nil
 }
 
 // takeFound takes tools that the model found.
-func (p *past) takeFound(e journal.Entry) error {
+func (p *recordedRun) takeFound(e journal.Entry) error {
 	var f foundEntry
 	err := e.Decode(&f)
 	for _, d := range f.Tools {
@@ -270,20 +145,20 @@ func (p *past) takeFound(e journal.Entry) error {
 }
 
 // takeCut takes results that were shortened.
-func (p *past) takeCut(e journal.Entry) error {
+func (p *recordedRun) takeCut(e journal.Entry) error {
 	var c cutEntry
 	if err := e.Decode(&c); err != nil {
 		return err
 	}
 	p.beforeQuestion()
 	if !p.whole {
-		p.messages = shortened(p.messages, nil, 0, c.of)
+		p.messages = shortened(p.messages, nil, c.of)
 	}
 	return nil
 }
 
 // takeCompact takes a compaction.
-func (p *past) takeCompact(e journal.Entry) (err error) {
+func (p *recordedRun) takeCompact(e journal.Entry) (err error) {
 	var c compactEntry
 	if err := e.Decode(&c); err != nil {
 		return err
@@ -297,7 +172,7 @@ func (p *past) takeCompact(e journal.Entry) (err error) {
 }
 
 // takeCall takes what the runtime records about calls, and the end of the run.
-func (p *past) takeCall(e journal.Entry) error {
+func (p *recordedRun) takeCall(e journal.Entry) error {
 	switch e.Kind {
 	case kindInside:
 		var in insideEntry
@@ -331,7 +206,7 @@ func (p *past) takeCall(e journal.Entry) error {
 }
 
 // settle keeps the result of a call.
-func (p *past) settle(r journal.Receipt) {
+func (p *recordedRun) settle(r journal.Receipt) {
 	p.receipts[r.Call] = r
 	delete(p.unfinished, r.Call)
 	if r.Interrupted() && !p.intended[r.Call] {
@@ -350,7 +225,7 @@ func (p *past) settle(r journal.Receipt) {
 	if r.Result != nil {
 		result := *r.Result
 		if r.Status == journal.Refused {
-			result.Parts = ours(result.Parts)
+			result.Parts = markOwn(result.Parts)
 		}
 		p.results[r.Call] = result
 	} else {
@@ -359,7 +234,7 @@ func (p *past) settle(r journal.Receipt) {
 }
 
 // answered adds the results of the last answer's calls to the conversation.
-func (p *past) answered() {
+func (p *recordedRun) answered() {
 	if len(p.messages) == 0 {
 		return
 	}
@@ -377,4 +252,25 @@ func (p *past) answered() {
 	clear(p.unfinished)
 	clear(p.inside)
 	p.consent = nil
+}
+
+// callsInLostAnswer returns a note about calls that ran while the model gave an answer that
+// is not in the record, because the process ended first. It is empty if there are none.
+func (p *recordedRun) callsInLostAnswer() string {
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(p.inside)) {
+		r, ok := p.receipts[id]
+		if !ok || r.Status == journal.Refused {
+			continue
+		}
+		line := fmt.Sprintf("%s %s: %s", r.Tool, r.Args, r.Status)
+		if r.Result != nil {
+			line += ": " + secret.Head(r.Result.Text(), maxTask)
+		}
+		lines = append(lines, line)
+	}
+	if lines == nil {
+		return ""
+	}
+	return "An answer of yours was interrupted. These calls were made in it; do not make them again unless they failed:\n" + strings.Join(lines, "\n")
 }

@@ -28,7 +28,7 @@ type Comparison struct {
 // run, and nothing is recorded. The error it may end with is one of the record.
 func Against(ctx context.Context, store journal.Store, run string, m llm.Model) iter.Seq2[Comparison, error] {
 	return func(yield func(Comparison, error) bool) {
-		p := newPast()
+		p := newRecordedRun()
 		for e, err := range journal.Whole(store.Read(ctx, run, 0)) {
 			if err != nil {
 				yield(Comparison{}, err)
@@ -56,7 +56,7 @@ func Against(ctx context.Context, store journal.Store, run string, m llm.Model) 
 }
 
 // against asks the question that the turn of entry e answered.
-func (p *past) against(ctx context.Context, e journal.Entry, m llm.Model) (Comparison, error) {
+func (p *recordedRun) against(ctx context.Context, e journal.Entry, m llm.Model) (Comparison, error) {
 	var t turnEntry
 	if err := e.Decode(&t); err != nil {
 		return Comparison{}, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolpost/toolpost/invoke"
@@ -117,16 +116,13 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 	var done Done
 	events := a.Run(ctx, llm.User(task))
 	if a.Store != nil {
-		p, err := recall(journal.Whole(a.Store.Read(ctx, run, 0)))
+		p, err := readRun(journal.Whole(a.Store.Read(ctx, run, 0)))
 		switch {
 		case err != nil:
 			return done, err
 		case p.ended:
-			if outer, ok := ctx.Value(loopKey{}).(*loop); ok {
-				outer.charge(p.cost) // which was not counted there when it was spent
-				if p.unpriced {
-					outer.unpricedPart()
-				}
+			if outer := enclosing(ctx); outer != nil {
+				outer.charge(p.cost, p.unpriced) // the process that spent it has not told this one
 			}
 			return p.answer(run), nil
 		case p.begun:
@@ -146,7 +142,7 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 }
 
 // answer is the end of a run as its record has it.
-func (p *past) answer(run string) Done {
+func (p *recordedRun) answer(run string) Done {
 	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn, Cost: p.cost, Unpriced: p.unpriced}
 	if n := len(p.messages); n > 0 {
 		d.Text = p.messages[n-1].Text()
@@ -226,70 +222,4 @@ func forwarded(ctx context.Context, q invoke.Question, p tool.Prompt, asked *err
 		err = read(&a)
 	}
 	return a, err
-}
-
-type loopKey struct{}
-
-// part makes the run part of the one whose call ctx belongs to.
-func (l *loop) part(ctx context.Context) {
-	l.outer, _ = ctx.Value(loopKey{}).(*loop)
-	if l.session != nil {
-		l.session.Within(ctx)
-	}
-}
-
-// used counts what a model was asked for, for this run and those that it is part
-// of, which learn of it for good when the call is over.
-func (l *loop) used(m llm.Model, id string, u llm.Usage) {
-	l.done.Usage = l.done.Usage.Add(u)
-	if !u.IsZero() {
-		l.pay(m, id, u)
-	}
-	for at := l.outer; at != nil; at = at.outer {
-		at.insideTokens.Add(int64(u.Input + u.Output))
-	}
-}
-
-// usedInside takes over what a call used of models.
-func (l *loop) usedInside(u *llm.Usage) {
-	if u == nil {
-		return
-	}
-	l.done.Usage = l.done.Usage.Add(*u)
-	l.settledTokens.Add(int64(u.Input + u.Output))
-	if left := l.insideTokens.Add(-int64(u.Input + u.Output)); left < 0 { // in a replay nothing was counted before
-		l.insideTokens.Store(0)
-	}
-}
-
-// broke returns the error of a run that may not ask the model any more, because
-// its tokens or its money are used up, or those of a run that it is part of. Turns is
-// how many answers of the model there were.
-func (l *loop) broke(turns int) error {
-	if err := l.overspent(turns); err != nil {
-		return err
-	}
-	for at := l; at != nil; at = at.outer {
-		spent := int64(l.done.Usage.Input + l.done.Usage.Output)
-		if at != l { // which waits for this run in a call
-			spent = at.settledTokens.Load() + at.insideTokens.Load()
-		}
-		if limit := int64(at.Limits.Tokens); limit > 0 && spent >= limit {
-			if at != l {
-				return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
-			}
-			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, taken(turns))
-		}
-	}
-	return nil
-}
-
-// shared are the counters that runs inside the calls of a run use while it waits
-// for them.
-type shared struct {
-	outer         *loop        // the run whose call this one is part of
-	insideTokens  atomic.Int64 // of runs inside that are not over
-	settledTokens atomic.Int64 // of this run when its calls began
-	spent         atomic.Int64 // what models cost, here and inside
-	unpriced      atomic.Bool  // something was asked for that has no known price, here or inside
 }

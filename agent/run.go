@@ -1,0 +1,305 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// ErrBegun is the error of starting a run that exists already: it can only be resumed.
+var ErrBegun = errors.New("agent: the run has begun before; resume it")
+
+// Run starts a conversation and yields its events until there is an answer: the
+// events of the model, those of package invoke, and those of this package. The
+// last event is a [Done]. A run that failed yields its error after that.
+//
+// Stopping early, or cancelling ctx, interrupts the run: its calls are stopped
+// and recorded, and Resume can continue it.
+func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		l, err := a.begin(ctx, msgs)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.walk(a.observed(ctx), yield)
+	}
+}
+
+// Ask runs a conversation to its end and returns the Done event. With an error,
+// Done holds the state in which the run ended; see also Done.Status.
+func (a *Agent) Ask(ctx context.Context, msgs ...llm.Message) (Done, error) {
+	return Last(a.Run(ctx, msgs...))
+}
+
+// Resume continues a run that was interrupted. Calls that have a receipt do not run again:
+// their results are read from it. A call that has an intent and no receipt is reported to
+// the model as a call of unknown outcome, and does not run again either. The settings are
+// those of a; the conversation is read from the record, and msgs are added to it.
+//
+// If another process owns the run, Resume fails at once with a *[journal.HeldError] and
+// leaves the record unchanged. A store without leases gives [journal.ErrNoLease]; see
+// [journal.Unleased].
+func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return a.ResumeWith(ctx, run, nil, msgs...)
+}
+
+// ResumeWith is Resume with decisions about calls that the run waits for; see
+// [StatusPending]. Earlier decisions, made here or with [Decide], still count. The run asks
+// again about a call without a decision.
+func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		l, err := a.reopen(ctx, run, grants)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.left.added = append(l.left.added, msgs...)
+		l.walk(a.observed(ctx), yield)
+	}
+}
+
+// Last reads the events of Run, Resume or ResumeWith to their end and returns the
+// Done event and the error. A run that waits for a person has no error: its
+// Status is [StatusPending].
+func Last(events iter.Seq2[llm.Event, error]) (Done, error) {
+	var done Done
+	for ev, err := range events {
+		if err != nil {
+			return done, err
+		}
+		if d, ok := ev.(Done); ok {
+			done = d
+		}
+	}
+	return done, nil
+}
+
+// live performs the effects of a run with models, tools and hooks.
+type live struct {
+	agent   *Agent
+	record  recorder
+	session *invoke.Session
+}
+
+func (v *live) model(turn int) (llm.Model, string) { return v.agent.modelOf(turn) }
+
+func (v *live) ask(m llm.Model, ids func() llm.CallIDs) llm.Model {
+	return v.record.model(emulate.ReadCalls(m, ids))
+}
+
+// at prepares the session for calls from a place in the run.
+func (v *live) at(at callSite) *invoke.Session {
+	v.session.Turn, v.session.Model = at.turn, at.model
+	v.session.Also(at.extra)
+	if at.repeat != "" {
+		v.session.Again(at.repeat, at.repeats, at.by)
+	}
+	return v.session
+}
+
+func (v *live) run(ctx context.Context, at callSite, calls []llm.Call) iter.Seq2[llm.Event, error] {
+	return v.at(at).Do(ctx, calls)
+}
+
+func (v *live) refuse(ctx context.Context, at callSite, c llm.InvalidCall) (invoke.Outcome, error) {
+	return v.at(at).Refuse(ctx, c)
+}
+
+func (v *live) decide(_ context.Context, _ decision, compute func() (any, error)) (any, error) {
+	return compute()
+}
+
+// observed returns the context of a run, with the agent's observer.
+func (a *Agent) observed(ctx context.Context) context.Context {
+	if a.Observer == nil {
+		return ctx
+	}
+	return observe.With(ctx, a.Observer)
+}
+
+// modelOf returns the model of a turn and its id.
+func (a *Agent) modelOf(turn int) (llm.Model, string) {
+	if a.Route != nil {
+		if m, id := a.Route(turn); m != nil {
+			return m, id
+		}
+	}
+	return a.Model, a.ID
+}
+
+// begin creates the record of a run and returns its loop.
+func (a *Agent) begin(ctx context.Context, msgs []llm.Message) (*loop, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if len(msgs) == 0 {
+		return nil, errors.New("agent: a conversation begins with a message")
+	}
+	panics := new(hookPanics)
+	a = a.catching(panics)
+	run := journal.NewRun()
+	if a.NewRun != nil {
+		if err := panics.caught(a.redactor(), func() error { run = a.NewRun(); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return a.open(ctx, run, panics, func(l *loop, session *invoke.Session) error { return a.start(ctx, l, session, msgs) })
+}
+
+// reopen returns the loop of a run that has begun.
+func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if a.Store == nil {
+		return nil, errors.New("agent: a run can only be resumed from a Store")
+	}
+	panics := new(hookPanics)
+	a = a.catching(panics)
+	return a.open(ctx, run, panics, func(l *loop, session *invoke.Session) error { return a.restart(ctx, l, session, grants) })
+}
+
+// open opens the record and the session of a run, and owns the run until the loop is
+// closed. first does what comes before the first turn.
+func (a *Agent) open(ctx context.Context, run string, panics *hookPanics, first func(*loop, *invoke.Session) error) (*loop, error) {
+	l := &loop{
+		settings: settings{id: run, agent: a, panics: panics, redactor: a.redactor(), plans: a.BeforeTurn != nil, asks: a.Checkpoint != nil,
+			seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}},
+		transcript: transcript{ids: llm.CallIDs{New: a.NewID}, spending: &spending{run: run, price: a.price, outer: enclosing(ctx)}},
+		window:     window{known: a.Windows},
+	}
+	if a.Store != nil {
+		rec, err := journal.Open(ctx, a.Store, run)
+		if err != nil {
+			return nil, err
+		}
+		rec.Now = a.Now
+		l.record = recorder{rec}
+	}
+	err := panics.caught(l.redactor, func() error {
+		runner, err := a.runner(l)
+		if err != nil {
+			return err
+		}
+		session, err := runner.Session(l.record.Recorder)
+		if err != nil {
+			return err
+		}
+		session.Model = a.ID
+		session.Within(ctx)
+		l.effects = &live{a, l.record, session}
+		return first(l, session)
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.record.close(ctx))
+	}
+	return l, nil
+}
+
+// runner returns the runner of the calls of one run.
+func (a *Agent) runner(l *loop) (*invoke.Runner, error) {
+	if a.Tools == nil {
+		return new(invoke.Runner), nil
+	}
+	set, err := a.restricted(a.set())
+	if err == nil && a.finds() {
+		l.tools.finder = &toolFinder{a.set().Ranker(), a.set().Defs()}
+		set, err = tool.Join(set, tool.MustSet(a.set().Finder(l.tools.told)))
+	}
+	if err != nil || set == a.set() {
+		return a.Tools, err
+	}
+	return a.Tools.With(set), nil
+}
+
+// start writes the first entries of a run.
+func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, msgs []llm.Message) error {
+	if l.record.Recorder != nil && l.record.Continued() {
+		if p, err := readRun(journal.Whole(a.Store.Read(ctx, l.id, 0))); err != nil || p.begun {
+			return cmp.Or(err, fmt.Errorf("%w: %s", ErrBegun, l.id))
+		}
+	}
+	l.messages = slices.Clone(msgs)
+	template, err := json.Marshal(a.Request)
+	if err != nil {
+		return fmt.Errorf("agent: Request: %w", err)
+	}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
+	m, id := a.modelOf(1)
+	if l.Lanes, err = a.offer(m, id, msgs, true); err != nil {
+		return err
+	}
+	l.prepare(a.Request, l.Lanes)
+	if err := a.affords(l.spending, 1); err != nil {
+		return err
+	}
+	session.Task = l.task(msgs)
+	start := journal.Start{Producer: "toolpost", Task: session.Task, Model: a.ID, Parent: a.Parent}
+	if err := l.write(ctx, journal.KindStart, start); err != nil {
+		return err
+	}
+	return l.write(ctx, kindBegin, l.beginning)
+}
+
+// restart continues the record of a run. No other process writes to it any more.
+func (a *Agent) restart(ctx context.Context, l *loop, session *invoke.Session, grants []Grant) error {
+	p, err := readRun(journal.Whole(a.Store.Read(ctx, l.id, 0)))
+	if err != nil {
+		return err
+	}
+	if !p.begun {
+		return fmt.Errorf("agent: the record has no run %s that an agent began", l.id)
+	}
+	decisions, err := p.decide(l.id, grants, a.now())
+	if err != nil {
+		return err
+	}
+	template, err := json.Marshal(a.Request)
+	if err != nil {
+		return fmt.Errorf("agent: Request: %w", err)
+	}
+	l.beginning = p.begin
+	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
+	l.tools.found, l.messages = p.found, p.messages
+	m, id := a.modelOf(1)
+	if l.Lanes, err = a.offer(m, id, p.messages, false, p.found...); err != nil {
+		return err
+	}
+	l.prepare(a.Request, l.Lanes)
+	l.restore(p)
+	l.spending.restore(p)
+	session.Task = l.task(p.messages)
+	if err := a.affords(l.spending, l.turn.n+1); err != nil {
+		return err
+	}
+	l.done.Ran, l.done.Did, l.done.Unreported = p.ran, p.did, p.unreported
+	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes, a.Program}); err != nil {
+		return err
+	}
+	if err := l.record.consented(ctx, session, p.consent, decisions); err != nil {
+		return err
+	}
+	if text := p.callsInLostAnswer(); text != "" {
+		l.left.added = []llm.Message{llm.User(text)}
+	}
+	for _, in := range l.record.Unknown() {
+		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
+			if _, err := l.record.Abandon(ctx, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

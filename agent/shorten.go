@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// A cutStep is a way to shorten results: how many of the newest messages of results are
+// left alone, and how many characters the others keep.
+type cutStep struct{ spare, keep int }
+
+// oldResults and newResults are the steps before a part of the conversation is left out,
+// and after.
+var (
+	oldResults = []cutStep{{2, 400}, {1, 400}}
+	newResults = []cutStep{{0, 2000}, {0, 200}}
+)
+
+// reduction makes a conversation shorter: one of the two is set.
+type reduction struct {
+	cut     *cutEntry
+	compact *compactEntry
+}
+
+// reducer plans how to make the conversation of a run shorter, for a request of at most limit
+// tokens. save is how many tokens of results to save; 0 means as many as possible.
+type reducer struct {
+	*loop
+	limit, save int
+}
+
+// cutResults plans to shorten results, the oldest first and the newest last, with the first
+// step that has an effect. It returns nil if there is nothing to shorten.
+func (r *reducer) cutResults(ctx context.Context, steps []cutStep) (*reduction, error) {
+	for _, step := range steps {
+		cut := cutEntry{Results: make(map[string]int)}
+		event := Shortened{}
+		c := cutter{step.spare == 0, step.keep, r.save == 0, r.save}
+		eachResult(r.messages, step.spare, func(result llm.Result) {
+			n, keep := c.keeps(result)
+			if n == keep {
+				return
+			}
+			cut.Results[result.CallID] = keep
+			event.Calls = append(event.Calls, result.CallID)
+			event.Chars += n
+			event.Kept += keep
+		})
+		if len(event.Calls) == 0 {
+			continue
+		}
+		if err := r.write(ctx, kindCut, cut); err != nil {
+			return nil, err
+		}
+		r.emit(event)
+		r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
+			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(event.Calls), event.Chars, event.Kept)})
+		return &reduction{cut: &cut}, nil
+	}
+	return nil, nil
+}
+
+// cutter decides how much of each result is cut in a step.
+type cutter struct {
+	newest bool // also the newest, which is cut only as far as needed
+	keep   int  // characters
+	all    bool // whatever that saves
+	save   int  // tokens, still
+}
+
+// keeps returns how many characters a result has, and how many of them are kept.
+func (c *cutter) keeps(r llm.Result) (n, keep int) {
+	text := r.Text()
+	n = utf8.RuneCountInString(text)
+	if n <= 2*c.keep || !c.all && c.save <= 0 {
+		return n, n
+	}
+	keep = c.keep
+	if c.all {
+		return n, keep
+	}
+	tokens := max(llm.EstimateText(text), 1)
+	if c.newest { // at least a quarter, so that cutting comes to an end
+		keep = max(keep, min(n*3/4, int(float64(n)*(1-float64(c.save)/float64(tokens)))))
+	}
+	c.save -= int(float64(tokens) * float64(n-keep) / float64(n))
+	return n, keep
+}
+
+// of returns how many characters of a result are kept.
+func (e cutEntry) of(r llm.Result) (int, bool) {
+	n, ok := e.Results[r.CallID]
+	return n, ok
+}
+
+// fit makes the conversation shorter before it is sent, if the size of the model's window is
+// known. A size from the catalog is not exact, so it is no reason not to ask. planned reports
+// whether the hook BeforeTurn has been called.
+func (l *loop) fit(ctx context.Context, planned bool) error {
+	for {
+		less, err := l.reduce(ctx, planned, func() (*reduction, error) {
+			r := &reducer{loop: l}
+			l.window.size = r.size()
+			var sure bool
+			if r.limit, sure = r.windowLimit(); r.limit == 0 || l.window.corrected(l.window.size) <= r.limit {
+				return nil, nil
+			}
+			// A tenth of the window is for the next messages.
+			r.save = max(l.window.size-l.window.estimated(r.limit-r.limit/10), 1)
+			way, err := r.shorter(ctx)
+			if way == nil && err == nil && sure && planned {
+				err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; %s can take %d", r.sizeReport(), l.modelName(), r.limit)}
+			}
+			return way, err
+		})
+		if !less || err != nil {
+			return err
+		}
+	}
+}
+
+// reduce makes the conversation shorter in the way that compute returns, and reports whether
+// there was one.
+func (l *loop) reduce(ctx context.Context, planned bool, compute func() (*reduction, error)) (bool, error) {
+	d := l.decision(kindCut)
+	d.planned = planned
+	r, err := decide(ctx, l.effects, d, compute)
+	if r == nil || err != nil {
+		return false, err
+	}
+	if r.cut != nil {
+		l.messages = shortened(l.messages, l.redactor, r.cut.of)
+		l.turn.view = shortened(l.turn.view, l.redactor, r.cut.of)
+		return true, nil
+	}
+	if l.messages, err = r.compact.apply(l.messages); err != nil {
+		return false, err
+	}
+	l.turn.viewed = len(l.messages)
+	return true, l.exhausted(ctx, l.turn.n-1)
+}
+
+// sizeReport describes the size of the request after everything that can be left out is gone.
+func (r *reducer) sizeReport() string {
+	part := func(req llm.Request) int { return r.window.corrected(llm.EstimateRequest(&req)) }
+	return fmt.Sprintf("the question still has about %d tokens when all that can be left out of the conversation is: %d of the instructions (System), %d of tools, %d of messages",
+		r.window.corrected(r.window.size), part(llm.Request{System: r.turn.system}), part(llm.Request{Tools: r.turn.tools, Output: r.turn.settings.Output}), part(llm.Request{Messages: r.turn.conversation(r.messages)}))
+}
+
+// shorter plans to make the conversation shorter by the mildest way that is left: cut old
+// results, leave the oldest part out, cut new results, and last cut long texts. It returns nil
+// if there is no way.
+func (r *reducer) shorter(ctx context.Context) (*reduction, error) {
+	for _, way := range []func() (*reduction, error){
+		func() (*reduction, error) { return r.cutResults(ctx, oldResults) },
+		func() (*reduction, error) { return r.compact(ctx, false) },
+		func() (*reduction, error) { return r.cutResults(ctx, newResults) },
+		func() (*reduction, error) { return r.compact(ctx, true) },
+		func() (*reduction, error) { return r.trim(ctx) },
+	} {
+		if plan, err := way(); plan != nil || err != nil {
+			return plan, err
+		}
+	}
+	return nil, nil
+}
+
+// refusedAsTooLong makes a conversation shorter that the model refused as too long, whatever
+// the known size of its window is. It reports whether there was a way.
+func (l *loop) refusedAsTooLong(ctx context.Context) (bool, error) {
+	return l.reduce(ctx, true, func() (*reduction, error) {
+		r := &reducer{loop: l}
+		if plan, err := r.cutResults(ctx, oldResults); plan != nil || err != nil {
+			return plan, err
+		}
+		l.window.refused = max(l.window.corrected(l.window.size)*3/4, 1)
+		l.window.known.learn(l.turn.model, l.window.refused)
+		r.limit = l.window.refused
+		return r.shorter(ctx)
+	})
+}
+
+// windowLimit returns how many tokens a request may have, 0 if that is unknown, and whether
+// the program set the limit. A request that was refused is a limit, too.
+func (r *reducer) windowLimit() (tokens int, sure bool) {
+	m, id := r.turnModel()
+	if info, ok := infoOf(m); r.Limits.Context > 0 {
+		tokens, sure = r.Limits.Context, true
+	} else if ok && info.Known() {
+		answer := cmp.Or(r.turn.settings.MaxTokens, info.MaxOutput)
+		tokens = info.ContextWindow - min(answer, info.ContextWindow/4)
+	}
+	for _, bound := range []int{r.window.refused, r.window.known.of(cmp.Or(r.turn.model, id))} {
+		if bound > 0 && (tokens == 0 || bound < tokens) {
+			tokens = bound
+		}
+	}
+	return tokens, sure
+}
+
+// Windows is how much models can take that refused a question as too long; see
+// [Agent.Windows]. The zero value knows nothing. It may be used by many runs at once.
+type Windows struct {
+	mu     sync.Mutex
+	tokens map[string]int // of a question, by id of the model
+}
+
+// maxWindows bounds how many models are remembered.
+const maxWindows = 1_000
+
+// learn remembers that a model may be asked questions of so many tokens.
+func (w *Windows) learn(id string, tokens int) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tokens == nil || len(w.tokens) >= maxWindows {
+		w.tokens = make(map[string]int)
+	}
+	w.tokens[id] = tokens
+}
+
+// of returns how many tokens a question to a model may have; 0 if nothing was learnt.
+func (w *Windows) of(id string) int {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tokens[id]
+}
+
+// size estimates the tokens of the next question.
+func (r *reducer) size() int {
+	return llm.EstimateRequest(&llm.Request{System: r.turn.system, Messages: r.turn.conversation(r.messages), Tools: r.turn.tools, Output: r.turn.settings.Output})
+}
+
+// Only the counts of requests with at least minCounted tokens are compared with the estimate.
+// The factor between the two stays within these bounds.
+const (
+	minCounted           = 200
+	minFactor, maxFactor = 0.5, 2.5
+)
+
+// corrected converts an estimate to the count of the model's vendor.
+func (w *window) corrected(size int) int {
+	if w.factor == 0 {
+		return size
+	}
+	return int(float64(size) * w.factor)
+}
+
+// estimated converts a count of the model's vendor to an estimate.
+func (w *window) estimated(count int) int {
+	if w.factor == 0 {
+		return count
+	}
+	return int(float64(count) / w.factor)
+}
+
+// counted learns how the vendor counts from the usage of one request.
+func (w *window) counted(u llm.Usage) {
+	if w.size >= minCounted && u.Input > 0 {
+		w.factor = min(max(float64(u.Input)/float64(w.size), minFactor), maxFactor)
+	}
+}

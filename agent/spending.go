@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// spending counts the tokens and the money of one run. Runs inside its calls add to it while
+// it waits for them.
+type spending struct {
+	run    string
+	limits limits
+	// price returns the cost of usage with a model, and false if it is unknown.
+	price func(m llm.Model, id string, u llm.Usage) (catalog.Money, bool)
+	outer *spending // of the run whose call this run is part of
+
+	usage         llm.Usage
+	nestedTokens  atomic.Int64 // of runs inside that are not over
+	settledTokens atomic.Int64 // of this run when its calls began
+	money         atomic.Int64
+	unpriced      atomic.Bool // a part of the cost is unknown
+}
+
+type spendingKey struct{}
+
+// enclosing returns the spending of the run whose call ctx belongs to, nil if there is none.
+func enclosing(ctx context.Context) *spending {
+	s, _ := ctx.Value(spendingKey{}).(*spending)
+	return s
+}
+
+// restore continues from the spending on record.
+func (s *spending) restore(p *recordedRun) {
+	s.usage = p.usage
+	s.charge(p.cost, p.unpriced)
+}
+
+// cost is the money spent so far, with that of runs inside.
+func (s *spending) cost() catalog.Money { return catalog.Money(s.money.Load()) }
+
+// affordable refuses to ask a model without a known price if this run, or a run that it is
+// part of, has a budget in money.
+func (s *spending) affordable(m llm.Model, id string) error {
+	for at := s; at != nil; at = at.outer {
+		if at.limits.Money == 0 {
+			continue
+		}
+		if _, known := s.price(m, id, llm.Usage{Input: 1, Output: 1}); !known {
+			whose := ""
+			if at != s {
+				whose = " of run " + at.run + ", which this one is part of,"
+			}
+			return fmt.Errorf("agent: the budget of %s%s cannot be kept, because the price of %s is not known: set Agent.Cost, or put a price into models.yaml", at.limits.Money, whose, cmp.Or(id, "the model"))
+		}
+	}
+	return nil
+}
+
+// asked counts the usage of an answer, for this run and the runs that it is part of. They
+// get the final usage when the call is over.
+func (s *spending) asked(m llm.Model, id string, u llm.Usage) {
+	s.usage = s.usage.Add(u)
+	if !u.IsZero() {
+		sum, known := s.price(m, id, u)
+		if !known {
+			sum = 0
+		}
+		s.charge(sum, !known)
+	}
+	for at := s.outer; at != nil; at = at.outer {
+		at.nestedTokens.Add(int64(u.Input + u.Output))
+	}
+}
+
+// charge adds to the cost of this run and of the runs that it is part of. unpriced reports that
+// another part of the cost is unknown.
+func (s *spending) charge(sum catalog.Money, unpriced bool) {
+	for at := s; at != nil; at = at.outer {
+		at.money.Add(int64(sum))
+		if unpriced {
+			at.unpriced.Store(true)
+		}
+	}
+}
+
+// settle marks the tokens of the run itself as counted, before its calls run.
+func (s *spending) settle() { s.settledTokens.Store(int64(s.usage.Input + s.usage.Output)) }
+
+// addCall adds the usage that a call reported.
+func (s *spending) addCall(u *llm.Usage) {
+	if u == nil {
+		return
+	}
+	s.usage = s.usage.Add(*u)
+	s.settledTokens.Add(int64(u.Input + u.Output))
+	if left := s.nestedTokens.Add(-int64(u.Input + u.Output)); left < 0 { // a replay counts no nested tokens
+		s.nestedTokens.Store(0)
+	}
+}
+
+// exhausted returns the error of a run that has used up its money or its tokens, or those of
+// a run that it is part of. cost is the cost of this run, turns its number of answers, and
+// name the name of its model.
+func (s *spending) exhausted(cost catalog.Money, turns int, name string) error {
+	taken := fmt.Sprintf("%d turns", turns)
+	if turns == 1 {
+		taken = "1 turn"
+	}
+	for at := s; at != nil; at = at.outer {
+		limit := at.limits.Money
+		if at != s {
+			cost = at.cost()
+		}
+		switch {
+		case limit == 0:
+		case at != s && cost >= limit:
+			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, cost)
+		case cost >= limit:
+			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, cost, taken)
+		case s.unpriced.Load():
+			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, name)
+		}
+	}
+	for at := s; at != nil; at = at.outer {
+		limit := int64(at.limits.Tokens)
+		switch spent := at.tokens(at == s); {
+		case limit == 0 || spent < limit:
+		case at != s:
+			return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
+		default:
+			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, taken)
+		}
+	}
+	return nil
+}
+
+// tokens returns how many tokens were spent, by the run that asks or by a run that waits for
+// it in a call.
+func (s *spending) tokens(own bool) int64 {
+	if own {
+		return int64(s.usage.Input + s.usage.Output)
+	}
+	return s.settledTokens.Load() + s.nestedTokens.Load()
+}
+
+// priced is a model that knows its price, like those of package provider.
+type priced interface{ Info() catalog.Model }
+
+// maxWrapped bounds how many models inside a model are tried.
+const maxWrapped = 100
+
+// infoOf returns the catalog entry of a model, or of the model that it wraps, and false if
+// neither has one.
+func infoOf(m llm.Model) (catalog.Model, bool) {
+	if p, ok := inner[priced](m); ok {
+		return p.Info(), true
+	}
+	return catalog.Model{}, false
+}
+
+// inner returns a model, or the first model that it wraps, that implements T.
+func inner[T any](m llm.Model) (T, bool) {
+	for range maxWrapped {
+		if p, ok := m.(T); ok {
+			return p, true
+		}
+		around, ok := m.(interface{ Unwrap() llm.Model })
+		if !ok {
+			break // also if m is nil
+		}
+		m = around.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// price returns the cost of usage with a model, and false if it is unknown.
+func (a *Agent) price(m llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
+	if a.Cost != nil {
+		return a.Cost(id, u)
+	}
+	info, ok := infoOf(m)
+	if !ok {
+		return 0, false
+	}
+	return info.Cost(u)
+}
+
+// affords checks the price of the models that a run will certainly ask.
+func (a *Agent) affords(s *spending, turn int) error {
+	m, id := a.modelOf(turn)
+	if err := s.affordable(m, id); err != nil {
+		return err
+	}
+	if a.Ladder != nil && a.Ladder.Stronger != nil {
+		return s.affordable(a.Ladder.Stronger, a.Ladder.StrongerID)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// transcript is the part of a run that is written to: its conversation, its record and its
+// spending.
+type transcript struct {
+	record   recorder
+	spending *spending
+	messages []llm.Message
+	ids      llm.CallIDs           // of all calls
+	minted   []string              // ids that the loop gave to calls since the last recorded answer
+	results  map[string]llm.Result // of the calls of the last answer, by id
+}
+
+// modelAnswer is an answer of the model, complete or as far as it came.
+type modelAnswer struct {
+	message llm.Message
+	calls   []llm.Call // to run, in order
+	invalid []llm.InvalidCall
+	finish  llm.Finish
+	over    bool // the run ends with it
+	err     error
+	kept    bool // part of the conversation, although it failed
+}
+
+func (t *transcript) write(ctx context.Context, kind journal.Kind, v any) error {
+	return t.record.write(ctx, kind, v)
+}
+
+// newID returns id if no call of the conversation has it, and a new id otherwise.
+func (t *transcript) newID(id string) string {
+	fresh := t.ids.Take(id)
+	if fresh != id {
+		t.minted = append(t.minted, fresh)
+	}
+	return fresh
+}
+
+// pending returns the calls of the last answer if they have no results yet.
+func (t *transcript) pending() []llm.Call {
+	if len(t.messages) == 0 {
+		return nil
+	}
+	return t.messages[len(t.messages)-1].Calls()
+}
+
+// giveResults answers the calls of the last message, in their order.
+func (t *transcript) giveResults() {
+	var results []llm.Result
+	for _, c := range t.pending() {
+		if r, ok := t.results[c.ID]; ok {
+			results = append(results, r)
+		}
+	}
+	if len(results) > 0 {
+		t.messages = append(t.messages, llm.Results(results...))
+	}
+	t.results = nil
+}
+
+// closeCalls gives each call of the last answer a result, because every vendor refuses a
+// conversation with an open call. A call without a result gets the text why.
+func (t *transcript) closeCalls(why string) {
+	calls := t.pending()
+	if len(calls) == 0 {
+		return
+	}
+	results := make([]llm.Result, len(calls))
+	for i, c := range calls {
+		r, ok := t.results[c.ID]
+		if !ok {
+			r = llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: why}}}
+		}
+		results[i] = r
+	}
+	t.messages = append(slices.Clip(t.messages), llm.Results(results...))
+}
+
+// keep adds an answer to the conversation and to the record.
+func (t *transcript) keep(ctx context.Context, h *modelAnswer, turn *turn) error {
+	if len(h.message.Parts) == 0 && len(h.invalid) == 0 {
+		return nil
+	}
+	if len(h.message.Parts) > 0 {
+		t.messages = append(t.messages, h.message)
+	}
+	if err := t.record.hosted(ctx, h.message, turn.n, turn.ranInAnswer); err != nil {
+		return err
+	}
+	entry := turnEntry{Turn: turn.n, Model: turn.model, Message: h.message, Invalid: h.invalid, Minted: t.minted,
+		Usage: t.spending.usage, Cost: t.spending.cost(), Unpriced: t.spending.unpriced.Load()}
+	t.minted = nil
+	if h.over {
+		entry.Over = &h.finish
+	}
+	return t.write(ctx, kindTurn, entry)
+}
+
+// note adds a message to the model to the conversation and to the record.
+func (t *transcript) note(ctx context.Context, why, text string) error {
+	n := noteEntry{Message: llm.User(text), Why: why}
+	t.messages = append(t.messages, n.message())
+	return t.write(ctx, kindNote, n)
+}
