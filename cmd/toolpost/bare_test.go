@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -40,6 +42,48 @@ func bare(t *testing.T, files map[string]string) string {
 	return work
 }
 
+// machine is a machine where nothing is configured, for programs that a parallel test starts:
+// unlike bare, it changes neither the environment nor the folder of the test itself.
+type machine struct {
+	dir string // where programs start
+	env []string
+}
+
+// newMachine returns a machine whose folder holds the given files.
+func newMachine(t *testing.T, files map[string]string) machine {
+	t.Helper()
+	m := machine{dir: t.TempDir(), env: append(os.Environ(), beTheProgram)}
+	for name, value := range bareEnv(t.TempDir()) {
+		m.env = append(m.env, name+"="+value)
+	}
+	writeFiles(t, m.dir, files)
+	return m
+}
+
+// program returns the program as another process of the machine.
+func (m machine) program(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir, cmd.Env = m.dir, m.env
+	return cmd
+}
+
+// thisMachine returns the machine on which the test itself runs.
+func thisMachine() machine { return machine{env: append(os.Environ(), beTheProgram)} }
+
+// beTheProgram makes the test binary the program: see TestMain.
+const beTheProgram = "TOOLPOST_BE_THE_PROGRAM=1"
+
+// programPath returns a folder for $PATH that has the program as "toolpost".
+func programPath(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n%s exec '%s' \"$@\"\n", beTheProgram, os.Args[0])
+	if err := os.WriteFile(filepath.Join(bin, "toolpost"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
 func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -51,4 +95,13 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // The places of deploy that tests put elsewhere.
@@ -229,9 +231,7 @@ func (m builtImage) start(t *testing.T, config, home string) *started {
 // TestContainerRuns builds the program as the Dockerfile does and runs it as the image would, as its user: the probes of the Deployment are
 // answered as the kubelet asks them, nobody gets in without a key, the first key is made as the documentation has it, and SIGTERM ends an idle gateway at once.
 func TestContainerRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it builds the command a second time")
-	}
+	testkit.Long(t, "it builds the command again")
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} { // for the user of the image
 		if err := os.Chmod(d, 0o755); err != nil {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/pages"
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // documentedCommands runs every command that README.md and docs/ show in a
@@ -22,7 +25,7 @@ import (
 // fails is shown with what it says first.
 func documentedCommands(t *testing.T) {
 	root := moduleRoot(t)
-	env := documentEnv(t, root)
+	env := documentEnv(t)
 	for _, file := range documents(t, root) {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
@@ -40,9 +43,16 @@ func documentedCommands(t *testing.T) {
 }
 
 func checkCommand(t *testing.T, c pages.Command, root string, env []string) {
+	if strings.HasPrefix(c.Text, "go test ") {
+		testkit.Long(t, "it runs tests inside the tests")
+	}
+	text := c.Text
+	if !testkit.IsLong() {
+		text = strings.ReplaceAll(text, "go run ./cmd/toolpost ", "toolpost ") // the same program without building it
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", c.Text)
+	cmd := exec.CommandContext(ctx, "sh", "-c", text)
 	cmd.Dir, cmd.Env = root, env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -84,17 +94,11 @@ func documents(t *testing.T, root string) []string {
 	return files
 }
 
-// documentEnv builds the program and returns an environment in which it is on
-// the path, nothing is configured, and no key is set.
-func documentEnv(t *testing.T, root string) []string {
+// documentEnv returns an environment in which the program is on the path, nothing is
+// configured, and no key is set.
+func documentEnv(t *testing.T) []string {
 	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "toolpost"), "./cmd/toolpost")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	home := t.TempDir()
+	bin, home := programPath(t), t.TempDir()
 	env := []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "NO_COLOR=1",
@@ -108,13 +112,4 @@ func documentEnv(t *testing.T, root string) []string {
 		env = append(env, name+"="+strings.TrimSpace(string(out)))
 	}
 	return env
-}
-
-func moduleRoot(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

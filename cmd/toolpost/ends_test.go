@@ -48,9 +48,7 @@ func TestMain(m *testing.M) {
 // program returns the program as another process, on a bare machine.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
-	return cmd
+	return thisMachine().program(args...)
 }
 
 // ended is how a process ended.
@@ -172,8 +170,8 @@ func TestInterruptedWhileTheModelThinks(t *testing.T) {
 func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	for _, args := range [][]string{{"parse"}, {"explain"}, {"parse", "--batch"}, {"tools", "list", "--tools", "-"}, {"tools", "call", "list_files", "-"}, {"run"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			bare(t, nil)
-			interruptOnce(t, syscall.SIGTERM, args...)
+			t.Parallel()
+			interruptOnce(t, newMachine(t, nil), syscall.SIGTERM, args...)
 		})
 	}
 }
@@ -259,7 +257,7 @@ func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
 	if v := toolpost(t, "", "receipts", "verify", "--allow-open", id); v.code != exitOK { // reading needs no lock
 		t.Errorf("verify: %+v", v)
 	}
-	e := afterSignal(t, syscall.SIGTERM, "run", "-m", "sim/native", "--resume", id)
+	e := afterSignal(t, thisMachine(), syscall.SIGTERM, "run", "-m", "sim/native", "--resume", id)
 	if e.code != exitTerminated {
 		t.Errorf("it took %v to end: %+v", e.took, e)
 	}
@@ -302,7 +300,7 @@ func TestFullDisk(t *testing.T) {
 	for _, blocks := range []string{"0", "4", "8"} { // nothing fits; the beginning fits; more fits
 		attacks++
 		cmd := exec.Command("sh", "-c", `ulimit -f `+blocks+`; exec "$0" "$@"`, os.Args[0], "run", fruitTask)
-		cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1", "TOOLPOST_STORE="+t.TempDir())
+		cmd.Env = append(os.Environ(), beTheProgram, "TOOLPOST_STORE="+t.TempDir())
 		errOut := start(t, cmd)
 		await(t, cmd, errOut).clear(t, "the record cannot be written, so nothing more was done")
 	}

@@ -49,33 +49,39 @@ func TestExplainKinds(t *testing.T) {
 	for _, d := range dialect.All() {
 		dialects[d.Name] = d.Name != "labelled" && d.Name != "yaml_tagname"
 	}
-	cases := 0
 	for _, file := range files {
-		if dialects[strings.TrimSuffix(filepath.Base(file), ".txtar")] {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if dialects[name] {
 			continue
 		}
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			explainCases(t, file, tools)
+		})
+	}
+}
+
+// explainCases explains every case of a file and checks that the output has each reason.
+func explainCases(t *testing.T, file, tools string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(archive.Files); i += 2 {
+		if testing.Short() && i%8 != 0 {
+			continue
 		}
-		for i := 0; i+1 < len(archive.Files); i += 2 {
-			if testing.Short() && i%8 != 0 {
-				continue
-			}
-			args, ok := explainArgs(archive.Files[i].Name, tools)
-			if !ok {
-				continue
-			}
-			cases++
-			out := toolpost(t, strings.TrimSuffix(string(archive.Files[i].Data), "\n"), args...).out
-			for _, why := range reasonsOf(string(archive.Files[i+1].Data)) {
-				if !strings.Contains(strings.Join(strings.Fields(out), " "), why) {
-					t.Errorf("%s, %s: explain does not say %q:\n%s", filepath.Base(file), archive.Files[i].Name, why, out)
-				}
+		args, ok := explainArgs(archive.Files[i].Name, tools)
+		if !ok {
+			continue
+		}
+		out := toolpost(t, strings.TrimSuffix(string(archive.Files[i].Data), "\n"), args...).out
+		for _, why := range reasonsOf(string(archive.Files[i+1].Data)) {
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), why) {
+				t.Errorf("%s: explain does not say %q:\n%s", archive.Files[i].Name, why, out)
 			}
 		}
 	}
-	t.Logf("%d cases", cases)
 }
 
 // manyOf is the file of manyKindTools beside that of kindTools.

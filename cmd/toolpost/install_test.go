@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // TestGoInstall installs the command the way users do, with
@@ -20,9 +22,7 @@ import (
 // or exclude directive, or a file of the module cannot be put into a module
 // zip.
 func TestGoInstall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it builds the module a second time")
-	}
+	testkit.Long(t, "it builds the module again")
 	const module = "github.com/toolpost/toolpost"
 	version := time.Now().UTC().Format("v0.0.0-20060102150405-") + "0123456789ab" // new each time: versions are cached
 	proxy, bin, cache := t.TempDir(), t.TempDir(), goEnv(t, "GOMODCACHE")

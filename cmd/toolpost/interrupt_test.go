@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,13 +16,13 @@ import (
 
 // interruptOnce starts the program, sends one signal when it is at work, and
 // checks that it ended with a line that says so.
-func interruptOnce(t *testing.T, signal os.Signal, args ...string) ended {
+func interruptOnce(t *testing.T, m machine, signal os.Signal, args ...string) ended {
 	t.Helper()
 	want := exitInterrupted
 	if signal == syscall.SIGTERM {
 		want = exitTerminated
 	}
-	e := afterSignal(t, signal, args...)
+	e := afterSignal(t, m, signal, args...)
 	e.with(t, want, "interrupted")
 	return e
 }
@@ -29,10 +30,10 @@ func interruptOnce(t *testing.T, signal os.Signal, args ...string) ended {
 // afterSignal starts the program, sends one signal when it is at work, and returns
 // how it ended. A program that had not begun to listen for signals is started
 // again and given more time.
-func afterSignal(t *testing.T, signal os.Signal, args ...string) ended {
+func afterSignal(t *testing.T, m machine, signal os.Signal, args ...string) ended {
 	t.Helper()
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
-		cmd := program(t, args...)
+		cmd := m.program(args...)
 		silent, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -76,15 +77,15 @@ func TestInterruptedWhileReadingAFile(t *testing.T) {
 		"receipts verify --key pipe x",
 		"receipts anchor --key pipe anchors",
 	}
-	var slowest time.Duration
 	for _, row := range rows {
 		t.Run(row, func(t *testing.T) {
-			bare(t, nil)
-			makePipe(t, "pipe")
-			slowest = max(slowest, interruptOnce(t, syscall.SIGTERM, strings.Fields(row)...).took)
+			t.Parallel()
+			m := newMachine(t, nil)
+			makePipe(t, filepath.Join(m.dir, "pipe"))
+			e := interruptOnce(t, m, syscall.SIGTERM, strings.Fields(row)...)
+			t.Logf("it took %v to end", e.took)
 		})
 	}
-	t.Logf("%d attacks; the slowest took %v to end", len(rows), slowest)
 }
 
 // manyTools is a file of n tools.
@@ -100,8 +101,8 @@ func manyTools(n int) string {
 // TestInterruptedWhileReadingManyTools: one signal ends a run that is at work with
 // a large file of tools, or begins with them.
 func TestInterruptedWhileReadingManyTools(t *testing.T) {
-	bare(t, map[string]string{"tools.yaml": manyTools(50_000)})
-	e := interruptOnce(t, syscall.SIGINT, "run", "-m", "sim/native+stall=10m", "--tools", "tools.yaml", "x")
+	t.Parallel()
+	e := interruptOnce(t, newMachine(t, map[string]string{"tools.yaml": manyTools(50_000)}), syscall.SIGINT, "run", "-m", "sim/native+stall=10m", "--tools", "tools.yaml", "x")
 	t.Logf("it took %v to end", e.took)
 }
 
@@ -130,15 +131,16 @@ func TestUntilInterrupted(t *testing.T) {
 func TestEndlessFiles(t *testing.T) {
 	for _, row := range []string{"run --config /dev/zero x", "run --tools /dev/zero x", "sim --script /dev/zero", "receipts verify --key /dev/zero x", "receipts anchor --key /dev/zero x"} {
 		t.Run(row, func(t *testing.T) {
-			bare(t, nil)
+			t.Parallel()
+			m := newMachine(t, nil)
 			if _, err := os.Stat("/dev/zero"); err != nil {
 				t.Skip(err)
 			}
-			cmd := program(t, strings.Fields(row)...)
+			cmd := m.program(strings.Fields(row)...)
 			await(t, cmd, start(t, cmd)).clear(t, "")
 			// What Linux says of a program counts what this process had when it
 			// started it; a program that does nothing tells how much that is.
-			idle := program(t, "version")
+			idle := m.program("version")
 			await(t, idle, start(t, idle))
 			if used := peakMemory(cmd) - peakMemory(idle); used > 1<<20 {
 				t.Errorf("it used %d KiB of memory", used)

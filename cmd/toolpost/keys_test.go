@@ -236,7 +236,7 @@ func TestPublicAddress(t *testing.T) {
 func startProgram(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+	cmd.Env = append(os.Environ(), beTheProgram)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // Parse takes at most 100 MB for an answer of 50 MB, from a file or a pipe. It is the command that does, as it is
 // released: the pages of the program itself count, and this test has more of them.
 func TestParseMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it builds the command a second time")
-	}
+	testkit.Long(t, "it builds the command again")
 	const limit = 100_000 // kB
 	command, dir := released(t), t.TempDir()
 	call := "Some text.\n<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":\"" + strings.Repeat("x", 900) + "\"}}\n</tool_call>\n"

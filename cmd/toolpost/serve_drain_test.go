@@ -26,7 +26,7 @@ func TestListensWhileDraining(t *testing.T) {
 	upstream := slowChat(t, goOn)
 	dir := bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  drain: 1m\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream)})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", "--addr", "127.0.0.1:0", "--config", filepath.Join(dir, "gateway.yaml"))
-	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+	cmd.Env = append(os.Environ(), beTheProgram)
 	log := newLines()
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()

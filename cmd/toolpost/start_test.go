@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // released builds the command as it is released.
@@ -24,9 +26,7 @@ func released(t *testing.T) string {
 // fails if it allocates much before main begins, or is large. What a start takes
 // is a matter of the machine; what is done in it is not.
 func TestStartAndSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it builds the command a second time")
-	}
+	testkit.Long(t, "it builds the command again")
 	command := released(t)
 	fastest := time.Hour
 	for range 30 {

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -216,11 +215,7 @@ type terminal struct {
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	bin := t.TempDir()
-	wrapper := fmt.Sprintf("#!/bin/sh\nTOOLPOST_BE_THE_PROGRAM=1 exec '%s' \"$@\"\n", os.Args[0])
-	if err := os.WriteFile(filepath.Join(bin, "toolpost"), []byte(wrapper), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	bin := programPath(t)
 	if err := os.WriteFile(filepath.Join(bin, "rc"), []byte("PS1='$ '\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -153,10 +153,11 @@ func endlessServer(t *testing.T, behave func(net.Conn)) (address string, asked <
 func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 	for name, behave := range upstreams {
 		t.Run(name, func(t *testing.T) {
-			bare(t, nil)
+			t.Parallel()
+			m := newMachine(t, nil)
 			soon(t, func() time.Duration {
 				address, asked := endlessServer(t, behave)
-				cmd := program(t, "run", "-m", address, "Say something.")
+				cmd := m.program("run", "-m", address, "Say something.")
 				errOut := start(t, cmd)
 				peak := watchMemory(cmd.Process)
 				select {
@@ -232,9 +233,10 @@ func soon(t *testing.T, try func() time.Duration) {
 func TestEndlessAnswersEndRuns(t *testing.T) {
 	for name, want := range map[string]string{"text": "text limit", "long lines": "text limit", "thinking": "thinking limit", "a call": "text limit"} {
 		t.Run(name, func(t *testing.T) {
-			bare(t, map[string]string{"c.yaml": "limits: {text: 2000000, thinking: 2000000}\n"})
+			t.Parallel()
+			m := newMachine(t, map[string]string{"c.yaml": "limits: {text: 2000000, thinking: 2000000}\n"})
 			address, _ := endlessServer(t, upstreams[name])
-			cmd := program(t, "run", "--config", "c.yaml", "-m", address, "Say something.")
+			cmd := m.program("run", "--config", "c.yaml", "-m", address, "Say something.")
 			errOut := start(t, cmd)
 			peak := watchMemory(cmd.Process)
 			e := await(t, cmd, errOut)
@@ -253,7 +255,7 @@ func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
 	}
 	for _, name := range []string{"silence before the answer", "headers without end", "keep-alives", "text", "long lines"} {
 		t.Run(name, func(t *testing.T) {
-			bare(t, nil)
+			t.Parallel()
 			soon(t, func() time.Duration {
 				address, asked := endlessServer(t, upstreams[name])
 				term := newTerminal(t)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // maxLines bounds the lines of a program, without its imports: what takes more is
@@ -47,20 +49,10 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// build makes the program of a folder.
-func build(t *testing.T, name string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), name+".exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
-}
-
 // TestApproval: one process asks and ends; another serves the question, takes the
 // decision, and goes on.
 func TestApproval(t *testing.T) {
-	program, dir := build(t, "approval"), t.TempDir()
+	program, dir := testkit.Build(t, "approval"), t.TempDir()
 	ask := exec.CommandContext(t.Context(), program, "ask", "Pay invoice \"2026-17\"")
 	ask.Dir = dir
 	out, err := ask.Output()

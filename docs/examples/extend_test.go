@@ -3,12 +3,14 @@ package examples
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // TestExtend: the model's calls are read in the program's own dialect and run by its
 // own tools, the card stays out of what the model reads, and the trace has every step.
 func TestExtend(t *testing.T) {
-	program, dir := build(t, "extend"), t.TempDir()
+	program, dir := testkit.Build(t, "extend"), t.TempDir()
 	const booked = `call_1 find {"Town": "Siena"}
 call_2 book {"room": 7}
 booked {"room": 7} [card] <nil>
@@ -34,7 +36,7 @@ span invoke_agent
 // TestUsage: a program that is called without what it needs says what that is.
 func TestUsage(t *testing.T) {
 	for _, name := range []string{"approval", "extend", "media", "resume", "switch"} {
-		if out, code := output(t, build(t, name), t.TempDir(), nil); code != 1 || !strings.Contains(out, "usage: "+name+" ") || strings.Contains(out, "nil") {
+		if out, code := output(t, testkit.Build(t, name), t.TempDir(), nil); code != 1 || !strings.Contains(out, "usage: "+name+" ") || strings.Contains(out, "nil") {
 			t.Errorf("%s: exit status %d:\n%s", name, code, out)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/sim"
 )
 
 // TestMedia: image, document, search and effort reach two vendors in the words of
 // each; the mark reaches the one that has marks, and the other's user is told.
 func TestMedia(t *testing.T) {
-	program, dir := build(t, "media"), "media"
+	program, dir := testkit.Build(t, "media"), "media"
 	sent := make(chan []byte, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -18,13 +18,14 @@ import (
 // own and with a simulator at another address than the pages have.
 func TestPages(t *testing.T) {
 	server := httptest.NewServer(new(sim.Server))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"context", "extraction", "media", "resume", "switch"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile("../" + name + ".md")
 			if err != nil {
 				t.Fatal(err)

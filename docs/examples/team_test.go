@@ -3,12 +3,14 @@ package examples
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // TestTeam: the runs of two agents are part of that of a third, and each of the four
 // budgets is one for all three.
 func TestTeam(t *testing.T) {
-	program, dir := build(t, "team"), t.TempDir()
+	program, dir := testkit.Build(t, "team"), t.TempDir()
 	const task = `Ask the forecaster "What is the weather in Oslo?", then the banker "How many crowns are 20 euros?"`
 	const all = `  get_weather {"City":"Oslo"} ok 
   finished 114 tokens, $0.00114

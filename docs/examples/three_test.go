@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -33,7 +34,7 @@ func output(t *testing.T, program, dir string, env []string, args ...string) (st
 // TestResume: a process dies in the middle of a call, another one goes on, and the
 // record of both verifies and plays again.
 func TestResume(t *testing.T) {
-	program, dir := build(t, "resume"), t.TempDir()
+	program, dir := testkit.Build(t, "resume"), t.TempDir()
 	if out, code := output(t, program, dir, []string{"CRASH=Oslo"}, "ask", "first", "What is the weather in Oslo?"); code != 9 || strings.Contains(out, "sunny") {
 		t.Fatalf("exit status %d: %s", code, out)
 	}
@@ -86,7 +87,7 @@ func TestALongChat(t *testing.T) {
 
 // TestLongchat: the chat is compacted more than once, and all codes are known at its end.
 func TestLongchat(t *testing.T) {
-	out, code := output(t, build(t, "longchat"), t.TempDir(), nil, "120")
+	out, code := output(t, testkit.Build(t, "longchat"), t.TempDir(), nil, "120")
 	if code != 0 || !strings.HasSuffix(out, "20 of 20 codes are known after 120 turns\n") || strings.Count(out, " tokens -> ") < 2 {
 		t.Errorf("exit status %d: %s", code, out)
 	}
@@ -94,7 +95,7 @@ func TestLongchat(t *testing.T) {
 
 // TestExtract: the third answer of the model is the first that nothing refuses.
 func TestExtract(t *testing.T) {
-	out, code := output(t, build(t, "extract"), t.TempDir(), []string{"MODEL="})
+	out, code := output(t, testkit.Build(t, "extract"), t.TempDir(), []string{"MODEL="})
 	if code != 0 || out != "{Ada Oslo} 2026-01-02 [{lamp 2 1990} {cable 1 500}] 4480 card 4242\n" {
 		t.Errorf("exit status %d: %s", code, out)
 	}
@@ -102,7 +103,7 @@ func TestExtract(t *testing.T) {
 
 // TestSwitch: each of these formats goes on with what another one began.
 func TestSwitch(t *testing.T) {
-	program, dir := build(t, "switch"), t.TempDir()
+	program, dir := testkit.Build(t, "switch"), t.TempDir()
 	server := httptest.NewServer(new(sim.Server))
 	defer server.Close()
 	openai, claude, gemini := "openai+"+server.URL+"/v1#sim/native", "anthropic+"+server.URL+"/v1#sim/native", "gemini+"+server.URL+"/v1beta#sim/native"

@@ -18,25 +18,19 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/toolpost/toolpost/internal/pgtest"
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 var binary string // the current build
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "toolpost-compat-test-")
+func TestMain(m *testing.M) {
+	program, err := testkit.BuildCached("../../cmd/toolpost")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "program.exe")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "../../cmd/toolpost").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+	binary = program
+	os.Exit(m.Run())
 }
 
 // set is a copy of a folder of testdata/compat.

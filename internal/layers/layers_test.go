@@ -22,6 +22,7 @@ var layer = map[string]int{
 	"internal/leaks":         -1, // what tests leave behind
 	"internal/linear":        -1, // how tests measure growth
 	"internal/pages":         -1, // what documents show, for tests
+	"internal/testkit":       -1, // programs of the module and long tests
 	"internal/secret":        -1, // values that others must not read, in text
 	"internal/yamlcheck":     -1, // whether YAML may be read at all
 	"llm":                    0,
@@ -101,7 +102,7 @@ var why = []string{
 }
 
 // testOnly may be imported by tests of any layer.
-var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true, "internal/mcptest": true, "internal/losses": true}
+var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true, "internal/testkit": true, "internal/mcptest": true, "internal/losses": true}
 
 type pkg struct {
 	Dir, ImportPath                             string

@@ -1,0 +1,64 @@
+// Package testkit holds what tests of several packages need: programs of this module, and the
+// switch for tests that take long.
+package testkit
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// longVar is the variable that turns on long tests. .ci/run sets it.
+const longVar = "TOOLPOST_LONG"
+
+// IsLong reports whether long tests run.
+func IsLong() bool { return os.Getenv(longVar) == "1" }
+
+// Long skips a test unless long tests run. The reason tells why the test takes long.
+func Long(t testing.TB, reason string) {
+	t.Helper()
+	if !IsLong() {
+		t.Skipf("%s: set %s=1 to run it", reason, longVar)
+	}
+}
+
+// Build compiles the main package in a folder and returns the path of the executable.
+//
+// The executable comes from the build cache, where "go run" keeps it, so it is linked once for
+// each version of the source and not once for each test. It must not be changed.
+func Build(t testing.TB, dir string) string {
+	t.Helper()
+	path, err := BuildCached(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// BuildCached is Build for callers without a test, such as TestMain.
+func BuildCached(dir string) (path string, err error) {
+	echo := "echo" // prints the path of the executable instead of running it
+	if runtime.GOOS == "windows" {
+		echo = "cmd /c echo"
+	}
+	var errOut strings.Builder
+	cmd := exec.Command("go", "run", "-exec", echo, ".")
+	cmd.Dir, cmd.Stderr = dir, &errOut
+	out, err := cmd.Output()
+	if err != nil {
+		return "", &buildError{dir, errOut.String(), err}
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+type buildError struct {
+	dir, output string
+	err         error
+}
+
+func (e *buildError) Error() string {
+	return "cannot build " + e.dir + ": " + e.err.Error() + "\n" + e.output
+}
+func (e *buildError) Unwrap() error { return e.err }
