@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/pages"
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // TestTutorial does what docs/tutorial.md tells its reader to do, in a folder beside
 // that of this module: it writes the files, runs the commands, and compares what they
 // print.
 func TestTutorial(t *testing.T) {
+	testkit.Long(t, "it builds ten programs and needs modules that only tests of other modules import")
 	page, err := os.ReadFile("../../docs/tutorial.md")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +26,7 @@ func TestTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell := &pages.Shell{Dir: t.TempDir(), Env: append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "GOFLAGS="), Replace: strings.NewReplacer("../toolpost", root)}
+	shell := &pages.Shell{Dir: t.TempDir(), Env: append(os.Environ(), "GOWORK=off", "GOFLAGS="), Replace: strings.NewReplacer("../toolpost", root)}
 	files, commands := 0, 0
 	for _, f := range pages.Fences(string(page)) {
 		switch f.Kind {

@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -39,6 +40,19 @@ func Build(t testing.TB, dir string) string {
 
 // BuildCached is Build for callers without a test, such as TestMain.
 func BuildCached(dir string) (path string, err error) {
+	for range 2 { // a program that was just linked is in a temporary folder; the second time it is in the cache
+		if path, err = executable(dir); err != nil {
+			return "", err
+		}
+		if _, err = os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the build cache does not keep the program in %s: %w", dir, err)
+}
+
+// executable lets the go command build a program and returns where it is.
+func executable(dir string) (string, error) {
 	echo := "echo" // prints the path of the executable instead of running it
 	if runtime.GOOS == "windows" {
 		echo = "cmd /c echo"
@@ -48,17 +62,7 @@ func BuildCached(dir string) (path string, err error) {
 	cmd.Dir, cmd.Stderr = dir, &errOut
 	out, err := cmd.Output()
 	if err != nil {
-		return "", &buildError{dir, errOut.String(), err}
+		return "", fmt.Errorf("cannot build the program in %s: %w\n%s", dir, err, errOut.String())
 	}
 	return strings.TrimSpace(string(out)), nil
 }
-
-type buildError struct {
-	dir, output string
-	err         error
-}
-
-func (e *buildError) Error() string {
-	return "cannot build " + e.dir + ": " + e.err.Error() + "\n" + e.output
-}
-func (e *buildError) Unwrap() error { return e.err }
