@@ -24,6 +24,7 @@ import (
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // The headers of answers.
@@ -91,7 +92,7 @@ type exchange struct {
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
 	if e, _ := otherEndpoint(r); e != nil || asksWebSocket(r) {
-		x.Action = vendorapi.Nothing
+		x.Action = format.NoOperation
 	}
 	x.trace()
 	x.outlet.Reset(w, r, g.settings.WriteTime)

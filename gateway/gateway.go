@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Setup is what a gateway is made of.
@@ -152,7 +153,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	switch x.Action {
-	case vendorapi.Answer:
+	case format.Generate:
 		err = x.answer()
 	default:
 		err = x.serveOther(w, r)
@@ -172,15 +173,15 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveOther serves what is no question to a model.
 func (x *exchange) serveOther(w http.ResponseWriter, r *http.Request) error {
 	switch x.Action {
-	case vendorapi.Count:
+	case format.CountTokens:
 		return x.count()
-	case vendorapi.ListModels, vendorapi.ListTags:
+	case format.ListModels:
 		x.WriteModels(w, x.models())
-	case vendorapi.GetModel, vendorapi.ShowModel:
+	case format.GetModel, format.ShowModel:
 		return x.getModel()
-	case vendorapi.GetAnswer, vendorapi.DeleteAnswer, vendorapi.CancelAnswer:
+	case format.GetAnswer, format.DeleteAnswer, format.CancelAnswer:
 		x.answers.Serve(x.owner, x.Endpoint, w, r)
-	case vendorapi.Version:
+	case format.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:
 		return x.elsewhere()

@@ -22,6 +22,7 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // throughAll returns routes on which each client is answered by a station on each path: "CLIENT-PATH".
@@ -40,7 +41,7 @@ type speaker struct{ llm.Model }
 // ServeHTTP answers one request.
 func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
-	if e.Action != vendorapi.Answer {
+	if e.Action != format.Generate {
 		vendorapi.Fail(w, e.Codec, vendorapi.NoEndpoint(e.Codec, r))
 		return
 	}

@@ -120,7 +120,7 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 	case found.Words != p.words:
 		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
 	case found.Deleted != "":
-		return false, vendorapi.NoAnswer(found.Deleted)
+		return false, vendorapi.NoAnswer(x.Codec, found.Deleted)
 	}
 	settle, err := x.claimFree(true)
 	if err != nil {

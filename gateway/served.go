@@ -114,9 +114,9 @@ type serving struct {
 	x      *exchange
 	tools  *ServedTools
 	runner *invoke.Runner
-	set    *tool.Set // all that can be run
-	kept   *tool.Set // those that are offered from the beginning; the same if all are
-	to     upstream.Candidate       // who is asked first
+	set    *tool.Set          // all that can be run
+	kept   *tool.Set          // those that are offered from the beginning; the same if all are
+	to     upstream.Candidate // who is asked first
 
 	conv       *llm.Request      // as the upstream is asked, without the tools of the gateway
 	before     int               // messages that came with the request

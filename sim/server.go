@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // maxBody bounds a request.
@@ -46,17 +47,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
 	var err error
 	switch e.Action {
-	case vendorapi.Answer:
+	case format.Generate:
 		err = s.answer(e, w, r)
-	case vendorapi.Count:
+	case format.CountTokens:
 		err = s.count(e, w, r)
-	case vendorapi.ListModels, vendorapi.ListTags:
+	case format.ListModels:
 		e.WriteModels(w, described(Models()))
-	case vendorapi.GetModel, vendorapi.ShowModel:
+	case format.GetModel, format.ShowModel:
 		err = s.getModel(e, w, r)
-	case vendorapi.Version:
+	case format.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": "0.0.0-sim"})
-	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:
+	case format.GetAnswer, format.DeleteAnswer:
 		s.answers.Serve("", e, w, r)
 	default:
 		err = vendorapi.NoEndpoint(e.Codec, r)

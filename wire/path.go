@@ -26,8 +26,8 @@ func placeOf(place, model string) string {
 	return before + escapeSegment(model) + after
 }
 
-// escapeSegment escapes a name for use in a path. It escapes more than it must,
-// as Amazon's clients do, since signatures cover the path as it is sent.
+// escapeSegment escapes a name for use in a path. It escapes more than necessary, as Amazon's clients do, because
+// signatures cover the escaped path.
 func escapeSegment(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -41,9 +41,8 @@ func escapeSegment(s string) string {
 	return b.String()
 }
 
-// SplitPath reads the unescaped path of a request: which model it asks for,
-// and whether for a stream. It is the reverse of [Codec.Path] for formats whose
-// properties have ModelInPath, whatever stands before.
+// SplitPath returns the model in the unescaped path of a request, and whether the path asks for a stream. It is the
+// reverse of [Codec.Path] for formats whose properties have ModelInPath. The beginning of the path is ignored.
 func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
 	if !c.Properties().ModelInPath() {
 		return "", false, false

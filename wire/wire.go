@@ -1,20 +1,16 @@
-// Package wire translates between package llm and the formats that vendors
-// speak: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, Gemini
-// generateContent, Ollama chat and Amazon Bedrock Converse. It reads and writes requests, answers,
-// streams and errors, so that the same code serves a client of a vendor and a
-// server that looks like the vendor.
+// Package wire translates between package llm and the formats of vendors: OpenAI Chat Completions, OpenAI Responses,
+// Anthropic Messages, Gemini generateContent, Ollama chat and Amazon Bedrock Converse. It reads and writes requests,
+// answers, streams and errors. The same code serves a client of a vendor and a server that imitates the vendor.
 //
-// It knows no network, validates no arguments and retries nothing. It repairs
-// what a stream gets wrong about its own calls and says so in warnings.
+// It does not use a network, validate arguments or retry. It repairs mistakes of a stream in its own calls and reports
+// them in warnings.
 //
 // # Nothing is lost
 //
-// What a format can say and package llm can not is kept: fields that only the
-// format knows in [llm.Extra], and what only the vendor can read (signatures,
-// encrypted thoughts, blocks of an unknown type) in [llm.State]. Both go back
-// where they came from, untouched. A field that another format has, too, with
-// the same meaning, goes to its place there; everything else stays at home.
-// What a target cannot carry is a warning; what would be dangerous to drop is an error.
+// Data of a format that package llm lacks is kept: unknown fields in [llm.Extra], and data that only the vendor can
+// read (signatures, encrypted thinking, blocks of unknown type) in [llm.State]. Both go back to their origin unchanged.
+// A field that another format has with the same meaning is moved to its place there; other fields are not. Data that a
+// target cannot carry is a warning. Data that is dangerous to drop is an error.
 package wire
 
 import (
@@ -26,6 +22,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/history"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -45,8 +42,8 @@ type Codec struct {
 	Format string
 	// Own is a format that this package does not have.
 	Own Format
-	// Vendor labels opaque state: what is decoded gets the label, and only
-	// what has it is encoded. Empty means Format.
+	// Vendor labels opaque state. Decoding adds the label, and only state with this label is encoded. Empty means
+	// Format.
 	Vendor string
 	// Calls is how many calls the conversation holds already. Ids minted for
 	// an answer without ids count on from there.
@@ -108,9 +105,8 @@ func (c Codec) StreamType() string {
 	return c.Properties().StreamType
 }
 
-// EncodeRequest returns req as the body of a request. The warnings say what
-// the format cannot carry. Options of hosted tools that cannot be carried are
-// an error of kind llm.Unsupported: a domain filter must not be dropped.
+// EncodeRequest returns req as the body of a request. The warnings list data that the format cannot carry. Options of
+// hosted tools that cannot be carried are an error of kind llm.Unsupported: a domain filter must not be dropped.
 func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warning, error) {
 	h, err := c.host("EncodeRequest")
 	if err != nil {
@@ -189,9 +185,9 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 	return b.Response(), err
 }
 
-// DecodeEvents is DecodeResponse for a reader of events. They end with an llm.Finish unless there is an
-// error. Mended says that they are not quite what the body says: a call had to get another id or index, or its
-// arguments had to be repaired. Whoever passes the body on should write it anew.
+// DecodeEvents is DecodeResponse for a reader of events. They end with an llm.Finish unless there is an error. Mended
+// means that the events differ from the body: a call got another id or index, or its arguments were repaired. A server
+// that forwards the body should encode it again.
 func (c Codec) DecodeEvents(body []byte) (events []llm.Event, mended bool, err error) {
 	h, err := c.host("DecodeEvents")
 	if err != nil {
@@ -323,17 +319,17 @@ func (c Codec) WithoutUsage(events []byte) []byte {
 	return events
 }
 
-// Defines reports whether the vendor of the format defines a client tool by its type. Such a tool is sent as it is, without
-// a description or schema.
+// Defines reports whether the vendor of the format defines a client tool by its type. Such a tool is sent without a
+// description or schema.
 func (c Codec) Defines(t llm.ToolDef) bool {
 	h, _ := c.host("Defines")
 	f, ok := h.Impl.(codec.ToolDefiner)
 	return ok && f.Defines(t)
 }
 
-// DefineTools returns tools with description and schema, for models of other vendors than the one that defines them by
-// type. Call it before schemas are narrowed or tools are taught in a prompt. [Codec.EncodeRequest] and [Unsent] return the
-// warnings about it. The tools are not changed.
+// DefineTools adds descriptions and schemas to tools that another vendor defines by type. Call it before schemas are
+// narrowed or tools are taught in a prompt. [Codec.EncodeRequest] and [Unsent] return the warnings about it. The given
+// tools are not changed.
 func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 	out := tools
 	for _, f := range all.Formats {
@@ -354,29 +350,26 @@ func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 	return out
 }
 
-// Relay copies the stream of an answer from src to dst, for a client that
-// speaks the format of the upstream, and shows each event to observe before
-// its bytes are written. As long as all verdicts are [Pass], what is written is
-// what was read, byte for byte; [Hold] and [Replace] act at the boundary of the
-// frame (an event of the format's own stream) that an event came in. A nil
-// observe passes everything.
+// Relay copies the stream of an answer from src to dst, for a client that uses the upstream's format, and shows each
+// event to observe before its bytes are written. If all decisions are [Pass], the bytes are copied unchanged. [Hold]
+// and [Replace] act at the boundary of the event's frame (an event of the format's stream). A nil observe passes
+// everything.
 //
-// The events are those of [Codec.DecodeStream], with four differences. An error that the upstream tells
-// in its stream is shown as a [RelayFailure]. Arguments
-// of calls are shown as they come and are not repaired, since the client gets
-// them as they came: a call that DecodeStream would repair is invalid here. And the
-// frames that end an answer are written when the verdict about the llm.Finish
-// is there. A [RelayTrailing] may follow the llm.Finish. What is decided is written before Relay waits for more, and dst is
-// flushed if it has a method Flush or FlushError.
+// The events are those of [Codec.DecodeStream], with four differences:
+//   - An error of the upstream inside its stream is a [RelayFailure].
+//   - Arguments of calls are not repaired, because the client gets the upstream's bytes. A call that DecodeStream would
+//     repair is invalid here.
+//   - The final frames are written after the decision about the llm.Finish.
+//   - A [RelayTrailing] may follow the llm.Finish. Bytes after the end of an answer are dropped.
 //
-// An error has the kind that DecodeStream gives it. What was held is then
-// dropped, and unless the upstream told the error itself, the client is told in
-// the words of the format. If nothing was written yet, nothing is: the caller
-// can still answer with another status. What an upstream says after the end of its answer is dropped: see
-// [RelayTrailing].
+// Decided frames are written before Relay waits for more, and dst is flushed if it has a method Flush or FlushError.
 //
-// A document in the place of a stream is written as a stream. The same goes
-// for the stream of a [Format] of a program's own, and for events in frames.
+// An error has the kind that DecodeStream gives it. Held frames are dropped, and the client gets the error in its
+// format unless the upstream sent one. If nothing was written yet, nothing is written: the caller can still answer with
+// another status.
+//
+// A document instead of a stream is written as a stream. So are the streams of a program's own [Format], and events in
+// frames.
 func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
 	h, err := c.host("Relay")
 	if err != nil {
@@ -460,4 +453,14 @@ func (c Codec) Properties() Properties {
 		return Properties{}
 	}
 	return h.Properties()
+}
+
+// Server describes the HTTP API of the vendor's servers: paths, lists of models, stored answers. Without such a format
+// it has no routes. Callers must not change it.
+func (c Codec) Server() *format.ServerAPI {
+	h, err := c.host("Server")
+	if f, ok := h.Impl.(codec.ServerDescriber); ok && err == nil {
+		return f.Server()
+	}
+	return new(format.ServerAPI)
 }

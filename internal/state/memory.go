@@ -20,7 +20,7 @@ type Memory struct {
 	kinds map[Kind]*shelf
 }
 
-// shelf is what is kept of one kind.
+// shelf holds the entries of one kind.
 type shelf struct {
 	at     map[Place][]*kept // the oldest first
 	order  list.List         // of *kept that may be dropped, the oldest first
@@ -42,7 +42,7 @@ type kept struct {
 	all, own *list.Element // nil if it is held
 }
 
-// Empty reports whether there is nothing of a kind, so that nobody need look.
+// Empty reports whether a kind has no entries. It saves a lookup.
 func (m *Memory) Empty(kind Kind) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *Memory) Sweep(context.Context) error {
 	return nil
 }
 
-// shelf returns what is kept of a kind; it wants m.mu.
+// shelf returns the entries of a kind. The caller holds m.mu.
 func (m *Memory) shelf(kind Kind) *shelf {
 	if m.kinds == nil {
 		m.kinds = make(map[Kind]*shelf)
@@ -233,7 +233,7 @@ func (s *shelf) drop(k *kept) {
 	}
 }
 
-// sweep drops what has ended.
+// sweep deletes expired entries.
 func (s *shelf) sweep(at time.Time) {
 	for _, list := range s.at {
 		for _, k := range slices.Clone(list) {

@@ -29,7 +29,7 @@ type SQL struct {
 
 const columns = `kind, owner, hash, item, size, held, at, until_at, value`
 
-// The statements. The value stands last, so that SQLite need not read it to sum up sizes.
+// The statements. The value is the last column, because then SQLite need not read it to sum up sizes.
 var (
 	replace = ` ON CONFLICT (kind, owner, hash, item) DO UPDATE SET size = excluded.size, held = excluded.held,
 	at = excluded.at, until_at = excluded.until_at, value = excluded.value`
@@ -99,7 +99,7 @@ func failed(err error) error {
 
 func (h Hash) text() string { return hex.EncodeToString(h[:]) }
 
-// row is an entry as it is found.
+// row is an entry in a result of a query.
 type row struct {
 	hash  string
 	value []byte
@@ -206,7 +206,7 @@ func (s *SQL) putOnce(ctx context.Context, entries []Kept) error {
 	return tx.Commit()
 }
 
-// tooMany counts what is put, and reports from time to time that it should be looked at.
+// tooMany counts new entries and reports from time to time that the limits must be checked.
 func (s *SQL) tooMany(e *Kept) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +257,8 @@ func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
 	return nil, failed(fmt.Errorf("%s is claimed by too many at once", e.Kind))
 }
 
-// place says that the owner of an entry has no place for another that is held; of a kind whose entries are counted, it returns what is there under its key
-// if the owner has none.
+// place reports that the owner of an entry may not hold another one. For kinds whose entries are counted, it returns
+// the value under the key otherwise.
 func (s *SQL) place(ctx context.Context, e *Kept) ([]byte, error) {
 	if !limits[e.Kind].counted {
 		s.mu.Lock()
@@ -303,7 +303,7 @@ func (s *SQL) Delete(ctx context.Context, k Place, mine []byte) (bool, error) {
 	return n > 0, failed(err)
 }
 
-// heldRow is an entry that is held, as it is found.
+// heldRow is a held entry in a result of a query.
 type heldRow struct {
 	owner, hash, item string
 	until             int64

@@ -1,6 +1,6 @@
-// Package state keeps what a gateway remembers between requests: in memory, in SQLite, or in a
-// PostgreSQL that several gateways share. It knows no HTTP and no format. What is kept belongs to
-// an owner, is found by a hash, has an end, and is bounded in number and size.
+// Package state stores the data that a gateway keeps between requests: in memory, in SQLite, or in a PostgreSQL
+// database that several gateways share. It does not depend on HTTP or formats. An entry belongs to an owner, has a hash
+// as its key, expires, and counts towards limits of number and size.
 package state
 
 import (
@@ -43,7 +43,7 @@ func HashOf(parts ...[]byte) Hash {
 	return Hash(h.Sum(nil))
 }
 
-// Place is where an entry is. No owner finds what is another's.
+// Place is the key of an entry. An owner finds only its own entries.
 type Place struct {
 	Kind  Kind
 	Owner string
@@ -76,17 +76,15 @@ type Store interface {
 	// Put keeps entries, in place of those of the same key and item, and drops the oldest ones
 	// that are too many.
 	Put(ctx context.Context, entries ...Kept) error
-	// Claim keeps an entry unless there is one of the same key whose value is not mine, and returns
-	// the value that is there then. Of several who claim a key at once, one keeps it. Who has
-	// nothing there yet says nil.
+	// Claim stores an entry unless another value is under its key, and returns the value under the key. mine is the
+	// value that may be replaced; nil means none. If several callers claim a key at once, one succeeds.
 	Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error)
-	// Delete drops what is under a key, if it is mine; nil means whatever it is. It reports whether
-	// something was there.
+	// Delete deletes the value under a key if it equals mine; nil matches any value. It reports whether there was one.
 	Delete(ctx context.Context, k Place, mine []byte) (bool, error)
 	// Held returns entries of a kind that are not dropped to make room, of all owners, the oldest
 	// first, and no more than most.
 	Held(ctx context.Context, kind Kind, most int) ([]Kept, error)
-	// Sweep drops what has ended and what is too much.
+	// Sweep deletes expired entries and those beyond the limits.
 	Sweep(ctx context.Context) error
 }
 
@@ -115,12 +113,12 @@ var limits = map[Kind]limit{
 // room is how much more a database may keep than memory.
 var room = 16 // tests give it less
 
-// overhead is what an entry takes beside its value.
+// overhead is added to the size of each value.
 const overhead = 256
 
 func (e *Kept) size() int { return len(e.Value) + len(e.Owner) + len(e.Item) + overhead }
 
-// check says why an entry cannot be kept.
+// check returns why an entry cannot be stored.
 func (e *Kept) check() error {
 	if len(e.Value) > limits[e.Kind].value {
 		return ErrTooLarge

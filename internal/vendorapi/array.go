@@ -3,35 +3,31 @@ package vendorapi
 import (
 	"bytes"
 	"net/http"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
-	"github.com/toolpost/toolpost/wire"
 )
 
-// arrays are the formats whose streams are a JSON array unless the query asks for events.
-var arrays = []struct{ format, key, events string }{{wire.Gemini, "alt", "sse"}}
-
-// AsArray returns where the stream of an answer is written, and what ends it: a writer that makes an
-// array of the events if the client did not ask for events, else w.
+// AsArray returns the writer for the stream of an answer, and a function that ends it. The writer converts
+// server-sent events to a JSON array if the format has one and the query of the request does not ask for events.
 func (e Endpoint) AsArray(w http.ResponseWriter, r *http.Request) (out http.ResponseWriter, end func()) {
-	for _, row := range arrays {
-		if row.format == e.Codec.Format && r.URL.Query().Get(row.key) != row.events {
-			a := &arrayWriter{ResponseWriter: w}
-			return a, a.end
-		}
+	key, events, _ := strings.Cut(e.Codec.Server().EventsQuery, "=")
+	if key != "" && r.URL.Query().Get(key) != events {
+		a := &arrayWriter{ResponseWriter: w}
+		return a, a.end
 	}
 	return w, func() {}
 }
 
-// arrayWriter writes the data of a stream of events as the elements of an array.
+// arrayWriter writes the data of server-sent events as the elements of an array.
 type arrayWriter struct {
 	http.ResponseWriter
-	rest   []byte // of an event that is not whole
+	rest   []byte // an incomplete event
 	begun  bool
-	failed bool // what is written is an error, and no stream
+	failed bool // the response is an error, not a stream
 }
 
-// Unwrap returns the writer behind it, for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (a *arrayWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader sends the status.
@@ -41,7 +37,7 @@ func (a *arrayWriter) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes the events that are whole. What is no data is left out.
+// Write writes the complete events. Lines other than data are dropped.
 func (a *arrayWriter) Write(b []byte) (int, error) {
 	if a.failed {
 		return a.ResponseWriter.Write(b)
@@ -60,8 +56,8 @@ func (a *arrayWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// endOfEvent returns where the first event ends and where the next begins; end is below 0 if none is whole. The lines
-// of a vendor whose bytes are passed on may end in CR LF, as Google's do.
+// endOfEvent returns where the first event ends and where the next begins; end is -1 if no event is complete. Lines may
+// end in CR LF, as Google's do.
 func endOfEvent(b []byte) (end, next int) {
 	for i, c := range b {
 		switch {
@@ -96,10 +92,10 @@ func (a *arrayWriter) element(event []byte) error {
 
 // end ends the array.
 func (a *arrayWriter) end() {
-	if data := bytes.TrimPrefix(bytes.TrimSpace(a.rest), []byte("data:")); !a.failed && js.Valid(bytes.TrimSpace(data)) { // the last event needs no blank line, but has to be whole
-		_ = a.element(a.rest) // a client that is gone needs no answer
+	if data := bytes.TrimPrefix(bytes.TrimSpace(a.rest), []byte("data:")); !a.failed && js.Valid(bytes.TrimSpace(data)) { // the last event needs no blank line, but must be complete
+		_ = a.element(a.rest) // the client may be gone
 	}
 	if a.begun {
-		_, _ = a.ResponseWriter.Write([]byte("]\n")) // a client that is gone needs no answer
+		_, _ = a.ResponseWriter.Write([]byte("]\n")) // the client may be gone
 	}
 }

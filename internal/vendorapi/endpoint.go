@@ -2,95 +2,61 @@ package vendorapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
-// Action is what a path asks for.
-type Action uint8
-
-// The actions.
-const (
-	Nothing      Action = iota
-	Answer              // an answer of a model
-	Count               // how many tokens a request has
-	ListModels          // which models there are
-	GetModel            // one model
-	ShowModel           // one model, as Ollama shows it
-	ListTags            // which models there are, as Ollama lists them
-	Version             // of the server, which Ollama's clients ask for
-	GetAnswer           // an answer that is kept
-	DeleteAnswer        // to forget one
-	CancelAnswer        // to end one that runs in the background, which none does
-)
-
-// Endpoint is a question of a vendor's API.
+// Endpoint is the operation that a request asks for, and the codec of the client's format.
 type Endpoint struct {
-	Action Action
+	Action format.Operation
 	Codec  wire.Codec
 }
 
-// place says what a path asks for. A path that ends in "/" is a prefix, and "*"
-// stands for anything. Without a format, the request's headers say it.
-type place struct {
-	method, path string
-	action       Action
-	format       string
-	quirks       wire.Quirks
+// route is a route of a format.
+type route struct {
+	format.ServerPath
+	name string // of the format
 }
 
-var places = []place{
-	{"POST", "/v1/chat/completions", Answer, wire.Chat, wire.Quirks{}},
-	{"POST", "/chat/completions", Answer, wire.Chat, wire.Quirks{}},
-	{"POST", "/openai/v1/chat/completions", Answer, wire.Chat, wire.Quirks{}},
-	{"POST", deployments + "*/chat/completions", Answer, wire.Chat, wire.Quirks{}},
-	{"POST", "/openai/v1/responses", Answer, wire.Responses, wire.Quirks{}},
-	{"POST", "/openai/responses", Answer, wire.Responses, wire.Quirks{}},
-	{"GET", "/openai/v1/models", ListModels, wire.Chat, wire.Quirks{}},
-	{"POST", "/v1/responses", Answer, wire.Responses, wire.Quirks{}},
-	{"POST", "/responses", Answer, wire.Responses, wire.Quirks{}},
-	{"POST", "/v1/messages", Answer, wire.Messages, wire.Quirks{}},
-	{"POST", "/v1/messages/count_tokens", Count, wire.Messages, wire.Quirks{}},
-	{"POST", "/v1/responses/input_tokens", Count, wire.Responses, wire.Quirks{}},
-	{"POST", "/v1beta/models/*:countTokens", Count, wire.Gemini, wire.Quirks{}},
-	{"POST", "/v1/models/*:countTokens", Count, wire.Gemini, wire.Quirks{}},
-	{"POST", "/model/*/count-tokens", Count, wire.Converse, wire.Quirks{}},
-	{"POST", "/v1/projects/*/publishers/anthropic/models/*", Answer, wire.Messages, wire.OnVertex()},
-	{"POST", "/v1beta/models/", Answer, wire.Gemini, wire.Quirks{}},
-	{"POST", "/v1/models/", Answer, wire.Gemini, wire.Quirks{}},
-	{"POST", "/api/chat", Answer, wire.Ollama, wire.Quirks{}},
-	{"POST", "/model/*/invoke", Answer, wire.Messages, wire.OnBedrock()},
-	{"POST", "/model/*/invoke-with-response-stream", Answer, wire.Messages, wire.OnBedrock()},
-	{"POST", "/model/", Answer, wire.Converse, wire.Quirks{}},
-	{"POST", "/api/generate", Answer, wire.Ollama, wire.OnGenerate()},
-	{"POST", "/api/show", ShowModel, wire.Ollama, wire.Quirks{}},
-	{"GET", "/api/tags", ListTags, wire.Ollama, wire.Quirks{}},
-	{"GET", "/api/version", Version, wire.Ollama, wire.Quirks{}},
-	{"GET", "/v1/models", ListModels, "", wire.Quirks{}},
-	{"GET", "/models", ListModels, "", wire.Quirks{}},
-	{"GET", "/v1beta/models", ListModels, wire.Gemini, wire.Quirks{}},
-	{"GET", "/v1/models/", GetModel, "", wire.Quirks{}},
-	{"GET", "/models/", GetModel, "", wire.Quirks{}},
-	{"GET", "/v1beta/models/", GetModel, wire.Gemini, wire.Quirks{}},
-	{"GET", answerPath, GetAnswer, wire.Responses, wire.Quirks{}},
-	{"POST", answerPath + "*/" + cancelAnswer, CancelAnswer, wire.Responses, wire.Quirks{}},
-	{"DELETE", answerPath, DeleteAnswer, wire.Responses, wire.Quirks{}},
-}
+// routes are the routes of all formats. Exact paths and patterns come before prefixes.
+var routes = sync.OnceValue(func() []route {
+	var list []route
+	for _, name := range wire.Formats() {
+		for _, r := range (wire.Codec{Format: name}).Server().Routes {
+			list = append(list, route{r, name})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b route) int {
+		switch a, b := a.isPrefix(), b.isPrefix(); {
+		case a == b:
+			return 0
+		case a:
+			return 1
+		}
+		return -1
+	})
+	return list
+})
 
-func (p place) matches(method, path string) bool {
-	if p.method != method {
+func (r route) isPrefix() bool { return strings.HasSuffix(r.Path, "/") }
+
+func (r route) matches(method, path string) bool {
+	if r.Method != method {
 		return false
 	}
-	if strings.HasSuffix(p.path, "/") {
-		return strings.HasPrefix(path, p.path)
+	if r.isPrefix() {
+		return strings.HasPrefix(path, r.Path)
 	}
-	rest, after := path, p.path
+	rest, after := path, r.Path
 	for {
 		var before string
 		var more bool
 		if before, after, more = strings.Cut(after, "*"); !more {
-			return before == rest || before != p.path && strings.HasSuffix(rest, before)
+			return before == rest || before != r.Path && strings.HasSuffix(rest, before)
 		}
 		i := strings.Index(rest, before)
 		if i < 0 {
@@ -100,54 +66,53 @@ func (p place) matches(method, path string) bool {
 	}
 }
 
-// Find returns what a request asks for. What no vendor has is the action Nothing, in the
-// format that the client seems to speak.
+// Find returns the endpoint of a request. For an unknown path the action is [format.NoOperation], in the client's format as
+// far as path and headers tell it.
 func Find(r *http.Request) Endpoint {
-	for _, p := range places {
+	for _, p := range routes() {
 		if p.matches(r.Method, r.URL.Path) {
-			format := p.format
-			if format == "" {
-				format = formatOf(r)
+			name := p.name
+			if p.Shared {
+				name = formatOf(r)
 			}
-			return Endpoint{p.action, wire.Codec{Format: format, Quirks: p.quirks}}
+			return Endpoint{p.Action, wire.Codec{Format: name, Quirks: p.Quirks}}
 		}
 	}
-	return Endpoint{Nothing, wire.Codec{Format: formatOf(r)}}
+	return Endpoint{format.NoOperation, wire.Codec{Format: formatOf(r)}}
 }
 
-// Route returns the path of a request with * in the place of names and ids, and "" for what no
-// vendor has. There are only so many of them, whatever clients write.
+// Route returns the path of a request with * in place of names and ids, and "" for unknown paths. The number of results
+// is limited, so they can be labels of metrics.
 func Route(r *http.Request) string {
-	for _, p := range places {
+	for _, p := range routes() {
 		if !p.matches(r.Method, r.URL.Path) {
 			continue
 		}
-		if !strings.HasSuffix(p.path, "/") {
-			return p.path
+		if !p.isPrefix() {
+			return p.Path
 		}
-		model, _, ok := wire.Codec{Format: p.format}.SplitPath(r.URL.Path)
-		if verb, found := strings.CutPrefix(r.URL.Path, p.path+model); p.action == Answer && ok && found {
-			return p.path + "*" + verb
+		model, _, ok := wire.Codec{Format: p.name}.SplitPath(r.URL.Path)
+		if verb, found := strings.CutPrefix(r.URL.Path, p.Path+model); p.Action == format.Generate && ok && found {
+			return p.Path + "*" + verb
 		}
-		return p.path + "*"
+		return p.Path + "*"
 	}
 	return ""
 }
 
-// formatOf is the format of the client that sends a request, as far as its path and its
-// headers tell.
+// formatOf returns the format that the headers of a request identify, or else its path. The default is the first format.
 func formatOf(r *http.Request) string {
-	switch under := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }; {
-	case r.Header.Get("Anthropic-Version") != "" || under("/v1/messages"):
-		return wire.Messages
-	case r.Header.Get("X-Goog-Api-Key") != "" || under("/v1beta/"):
-		return wire.Gemini
-	case under("/api/"):
-		return wire.Ollama
-	case under("/model/"):
-		return wire.Converse
-	case under("/v1/responses"):
-		return wire.Responses
+	names := wire.Formats()
+	byPath := names[0]
+	for _, name := range slices.Backward(names) {
+		if prefix := (wire.Codec{Format: name}).Server().Prefix; prefix != "" && strings.HasPrefix(r.URL.Path, prefix) {
+			byPath = name
+		}
 	}
-	return wire.Chat
+	for _, name := range names {
+		if header := (wire.Codec{Format: name}).Server().Header; header != "" && r.Header.Get(header) != "" {
+			return name
+		}
+	}
+	return byPath
 }

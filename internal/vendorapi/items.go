@@ -13,34 +13,29 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
-// Clients that go on from a kept answer may name its items one by one, in place of the answer, by
-// elements of their input that are references.
-const (
-	itemsMember   = "output" // of an answer
-	inputMember   = "input"  // of a request
-	itemReference = "item_reference"
-
-	maxReferences = 1000 // of one request
-)
+// Clients that continue from a stored answer may name its items one by one instead, by references in their input.
+// A request has at most maxReferences of them.
+const maxReferences = 1000
 
 func itemKey(owner, id string) state.Place {
 	return state.Place{Kind: state.Item, Owner: owner, Hash: state.HashOf([]byte(id))}
 }
 
-// ownItemKey is where an item is whose id an item of somebody else of the owner's has, for who asked for it.
+// ownItemKey is the key of an item for one caller of the owner, when the item of another caller has the same id.
 func ownItemKey(owner, by, id string) state.Place {
 	return state.Place{Kind: state.Item, Owner: owner, Hash: state.HashOf([]byte(id), []byte(by))}
 }
 
-// ownedItem is an item with who asked for its answer, as it is kept. Those that nobody in particular asked for are kept as they are.
+// ownedItem returns the stored form of an item with its caller. Items without a caller are stored unchanged.
 func ownedItem(by string, item []byte) []byte {
 	out := js.AppendQuoted([]byte(`{"by":`), by)
 	return append(append(append(out, `,"item":`...), item...), '}')
 }
 
-// readItem returns an item as it is kept, and who asked for it.
+// readItem returns a stored item and its caller.
 func readItem(value []byte) (item []byte, by string) {
 	if inner := js.Get(value, "item"); inner != nil && js.Get(value, "type") == nil {
 		return inner, js.Text(js.Get(value, "by"))
@@ -49,8 +44,8 @@ func readItem(value []byte) (item []byte, by string) {
 }
 
 // itemIDs returns the ids of the items of an answer.
-func itemIDs(answer []byte) (ids []string) {
-	for item := range js.Elements(js.Get(answer, itemsMember)) {
+func itemIDs(codec wire.Codec, answer []byte) (ids []string) {
+	for item := range js.Elements(js.Get(answer, codec.Server().Stored.Output)) {
 		if id := js.Text(js.Get(item, "id")); id != "" {
 			ids = append(ids, id)
 		}
@@ -58,11 +53,11 @@ func itemIDs(answer []byte) (ids []string) {
 	return ids
 }
 
-// itemsOf returns the items of an answer as they are kept. An id that an item of somebody else has, because an upstream gives ids twice, stays
-// that one's; who asked for this one finds it all the same.
-func (a *Answers) itemsOf(ctx context.Context, owner, by string, answer []byte, until time.Time) (list []state.Kept, err error) {
+// itemsOf returns the stored forms of the items of an answer. Some upstreams use an id twice: the item of the first
+// caller keeps the shared key, and the second caller finds its own item under ownItemKey.
+func (a *Answers) itemsOf(ctx context.Context, owner, by string, codec wire.Codec, answer []byte, until time.Time) (list []state.Kept, err error) {
 	var hashes []state.Hash
-	for _, id := range itemIDs(answer) {
+	for _, id := range itemIDs(codec, answer) {
 		hashes = append(hashes, itemKey(owner, id).Hash)
 	}
 	if len(hashes) == 0 {
@@ -74,7 +69,7 @@ func (a *Answers) itemsOf(ctx context.Context, owner, by string, answer []byte, 
 			return nil, err
 		}
 	}
-	for item := range js.Elements(js.Get(answer, itemsMember)) {
+	for item := range js.Elements(js.Get(answer, codec.Server().Stored.Output)) {
 		id := js.Text(js.Get(item, "id"))
 		if id == "" {
 			continue
@@ -93,15 +88,15 @@ func (a *Answers) itemsOf(ctx context.Context, owner, by string, answer []byte, 
 	return list, nil
 }
 
-// Refer returns the body of a request with the items that it names in place of their names, as far as
-// they are the owner's. Others are left as they are. Of two that have one id, that of who asks, by, counts. The body may have no more than
-// most bytes then.
+// Refer returns the body of a request with references to the owner's items replaced by these items. Other references stay.
+// If two items have one id, that of the caller, by, is used. The result may have at most most bytes.
 func (a *Answers) Refer(ctx context.Context, owner, by string, codec wire.Codec, body []byte, most int64) ([]byte, error) {
-	if codec.Properties().Previous == "" || !bytes.Contains(body, []byte(itemReference)) || !js.Valid(body) {
+	stored := codec.Server().Stored
+	if stored == nil || !bytes.Contains(body, []byte(stored.Reference)) || !js.Valid(body) {
 		return body, nil
 	}
 	body = js.Trim(body)
-	items, err := a.named(ctx, owner, by, js.Get(body, inputMember))
+	items, err := a.named(ctx, owner, by, stored, js.Get(body, stored.Input))
 	if err != nil || len(items) == 0 {
 		return body, err
 	}
@@ -109,13 +104,13 @@ func (a *Answers) Refer(ctx context.Context, owner, by string, codec wire.Codec,
 	w.Object()
 	for key, value := range js.Members(body) {
 		w.AnyKey(string(key))
-		if string(key) != inputMember || js.Kind(value) != '[' {
+		if string(key) != stored.Input || js.Kind(value) != '[' {
 			w.Raw(value)
 			continue
 		}
 		w.Array()
 		for element := range js.Elements(value) {
-			if item := items[referred(element)]; item != nil {
+			if item := items[referred(stored, element)]; item != nil {
 				element = item
 			}
 			if w.Raw(element); int64(len(w.Buf)) > most {
@@ -128,20 +123,20 @@ func (a *Answers) Refer(ctx context.Context, owner, by string, codec wire.Codec,
 	return w.Buf, nil
 }
 
-// referred returns the id that a reference names, "" if it is none.
-func referred(element []byte) string {
-	if !js.Is(js.Get(element, "type"), itemReference) {
+// referred returns the id in a reference, and "" if the element is not a reference.
+func referred(stored *format.StoredAnswers, element []byte) string {
+	if !js.Is(js.Get(element, "type"), stored.Reference) {
 		return ""
 	}
 	return js.Text(js.Get(element, "id"))
 }
 
-// named returns the items that are named in an input and kept for the owner.
-func (a *Answers) named(ctx context.Context, owner, by string, input []byte) (map[string]json.RawMessage, error) {
+// named returns the owner's items to which an input refers.
+func (a *Answers) named(ctx context.Context, owner, by string, stored *format.StoredAnswers, input []byte) (map[string]json.RawMessage, error) {
 	ids := map[string]state.Hash{}
 	var hashes []state.Hash
 	for element := range js.Elements(input) {
-		if id := referred(element); id != "" && ids[id] == (state.Hash{}) {
+		if id := referred(stored, element); id != "" && ids[id] == (state.Hash{}) {
 			ids[id] = itemKey(owner, id).Hash
 			hashes = append(hashes, ids[id])
 		}

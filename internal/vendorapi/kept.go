@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,25 +16,26 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
-// Answers are answers that are kept, as vendors do whose clients go on from an answer by
-// its id. The zero value keeps them in memory, and is safe for concurrent use.
+// Answers stores answers, for formats whose clients continue from an answer by its id. The zero value stores them in
+// memory. It is safe for concurrent use.
 type Answers struct {
-	// Store is where they are kept; nil means in memory.
+	// Store holds the answers; nil means memory.
 	Store state.Store
-	// Life is how long they are; 0 means 30 days, as with OpenAI.
+	// Life is how long an answer is stored; 0 means 30 days, as with OpenAI.
 	Life time.Duration
-	// Deleting is told of an answer before it is deleted, which an error prevents. It may be nil.
+	// Deleting is called before an answer is deleted. If it returns an error, the answer stays. It may be nil.
 	Deleting func(ctx context.Context, owner, id string) error
 
 	memory state.Memory
 }
 
-// AnswerLife is how long answers are kept if nobody says otherwise.
+// AnswerLife is the default of [Answers.Life].
 const AnswerLife = 30 * 24 * time.Hour
 
-// kept is an answer with the conversation before it.
+// kept is a stored answer with the conversation before it.
 type kept struct {
 	Messages []llm.Message   `json:"messages"` // with the answer
 	Answer   json.RawMessage `json:"answer"`   // as the vendor would show it
@@ -51,7 +53,7 @@ func answerKey(owner, id string) state.Place {
 	return state.Place{Kind: state.Answer, Owner: owner, Hash: state.HashOf([]byte(id))}
 }
 
-// find returns an answer, nil if it is not there.
+// find returns an answer, and nil if it is unknown.
 func (a *Answers) find(ctx context.Context, owner, id string) (*kept, error) {
 	key := answerKey(owner, id)
 	found, err := a.store().Get(ctx, key.Kind, key.Owner, key.Hash)
@@ -62,7 +64,7 @@ func (a *Answers) find(ctx context.Context, owner, id string) (*kept, error) {
 	return k, unavailable(json.Unmarshal(found[key.Hash][0], k))
 }
 
-// unavailable is the error of a store that does not work. What it says itself is not for clients.
+// unavailable is the error of a store that fails. Clients do not see the text of the store.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
@@ -71,11 +73,11 @@ func unavailable(err error) error {
 		Err: errors.New("what is kept of earlier answers cannot be reached now; ask again later")}
 }
 
-// Recall puts the conversation that a request goes on from before it. The owner is whose
-// answers these are: nobody goes on from another's.
+// Recall adds the conversation of the stored answer from which a request continues. A request can continue only from
+// answers of the same owner.
 func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, req *llm.Request) error {
 	member := codec.Properties().Previous
-	if member == "" {
+	if member == "" || codec.Server().Stored == nil {
 		return nil
 	}
 	named := req.Extra[codec.Format][member]
@@ -91,23 +93,21 @@ func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, re
 		return err
 	}
 	if k == nil {
-		return &llm.Error{
-			Op: "server", Kind: llm.Invalid, Status: http.StatusBadRequest, Code: "previous_response_not_found",
-			Err: errors.New("Previous response with id '" + id + "' not found."),
-		}
+		return unknownAnswer(codec.Server().Stored.PreviousNotFound, http.StatusBadRequest, id)
 	}
 	req.Messages = slices.Concat(codec.Answering(req).Flat(k.Messages), req.Messages)
 	return nil
 }
 
-// ErrIDTaken says that an answer is not kept because an earlier one, which somebody else asked for, has its id.
+// ErrIDTaken reports that an answer was not stored because an answer of another caller has its id.
 var ErrIDTaken = errors.New("an earlier answer has this id")
 
-// Keep remembers an answer, unless the request says otherwise. An error says that it is not kept. Who of the owner's asked for
-// it is by; an upstream that gives an id twice takes no answer away from another, but who asks again goes on from the last.
+// Keep stores an answer unless the request has store: false. It returns an error if the answer was not stored. by is the
+// caller within the owner. If an upstream uses an id twice, the answer of another caller stays; for the same caller the
+// last answer counts.
 func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, req *llm.Request, r *llm.Response) error {
 	own, member := req.Extra[codec.Format], codec.Properties().Previous
-	if member == "" {
+	if member == "" || codec.Server().Stored == nil {
 		return nil
 	}
 	if before := own[member]; before != nil {
@@ -139,14 +139,14 @@ func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, 
 		life = AnswerLife
 	}
 	until := time.Now().Add(life)
-	items, err := a.itemsOf(ctx, owner, by, body, until)
+	items, err := a.itemsOf(ctx, owner, by, codec, body, until)
 	if err != nil {
 		return err
 	}
 	return a.put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}, by, items)
 }
 
-// put keeps an answer and its items.
+// put stores an answer and its items.
 func (a *Answers) put(ctx context.Context, answer state.Kept, by string, items []state.Kept) error {
 	if by == "" {
 		return a.store().Put(ctx, append([]state.Kept{answer}, items...)...)
@@ -163,13 +163,13 @@ func (a *Answers) put(ctx context.Context, answer state.Kept, by string, items [
 	case len(items) == 0:
 		return nil
 	}
-	if err = a.store().Put(ctx, items...); err != nil { // without its items it is not kept
+	if err = a.store().Put(ctx, items...); err != nil { // an answer without its items is not stored
 		_, _ = a.store().Delete(ctx, answer.Place, answer.Value)
 	}
 	return err
 }
 
-// whole returns messages without calls whose arguments were cut off: nobody has run them.
+// whole returns messages without calls whose arguments were truncated. Such calls were never run.
 func whole(messages []llm.Message) []llm.Message {
 	cut := func(p llm.Part) bool {
 		c, ok := p.(llm.Call)
@@ -183,10 +183,10 @@ func whole(messages []llm.Message) []llm.Message {
 	return messages
 }
 
-// forgetItems drops the items of an answer, and none that somebody else's has the id of.
-func (a *Answers) forgetItems(ctx context.Context, owner, by string, answer []byte) error {
+// forgetItems deletes the items of an answer, but not an item of another caller with the same id.
+func (a *Answers) forgetItems(ctx context.Context, owner, by string, codec wire.Codec, answer []byte) error {
 	var errs []error
-	for _, id := range itemIDs(answer) {
+	for _, id := range itemIDs(codec, answer) {
 		shared := itemKey(owner, id)
 		found, err := a.store().Get(ctx, shared.Kind, shared.Owner, shared.Hash)
 		errs = append(errs, err)
@@ -204,13 +204,17 @@ func (a *Answers) forgetItems(ctx context.Context, owner, by string, answer []by
 	return errors.Join(errs...)
 }
 
-// NoAnswer is the error of an answer that is not kept, or was deleted.
-func NoAnswer(id string) error {
-	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "response_not_found", Err: errors.New("Response with id '" + id + "' not found.")}
+// NoAnswer is the error of an answer that is not stored, or was deleted.
+func NoAnswer(codec wire.Codec, id string) error {
+	return unknownAnswer(codec.Server().Stored.NotFound, http.StatusNotFound, id)
 }
 
-// delete forgets an answer, and reports whether it was there.
-func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, error) {
+func unknownAnswer(form format.ErrorForm, status int, id string) error {
+	return &llm.Error{Op: "server", Kind: form.Kind, Status: status, Code: form.Code, Err: fmt.Errorf(form.Words, id)}
+}
+
+// delete deletes an answer and reports whether it was stored.
+func (a *Answers) delete(ctx context.Context, owner string, codec wire.Codec, id string, k *kept) (bool, error) {
 	if a.Deleting != nil {
 		if err := a.Deleting(ctx, owner, id); err != nil {
 			return false, err
@@ -220,28 +224,26 @@ func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, 
 	if err != nil || !was {
 		return was, err
 	}
-	return true, a.forgetItems(ctx, owner, k.By, k.Answer)
+	return true, a.forgetItems(ctx, owner, k.By, codec, k.Answer)
 }
 
-// answerPath is where answers that are kept are asked for.
-const answerPath = "/v1/responses/"
-
-// Serve answers what is asked about an answer that is kept: to have it or the items of its input, or to forget it.
+// Serve answers requests about a stored answer: to get it or its input items, or to delete it.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
-	id, part, below := strings.Cut(strings.TrimPrefix(r.URL.Path, answerPath), "/")
+	stored := e.Codec.Server().Stored
+	id, part, below := strings.Cut(strings.TrimPrefix(r.URL.Path, stored.Path), "/")
 	k, err := a.find(r.Context(), owner, id)
 	if err == nil && k != nil && below {
 		if err = k.under(e, w, r, id, part); err == nil {
 			return
 		}
 	}
-	if err == nil && k != nil && e.Action == GetAnswer && r.URL.Query().Get("stream") == "true" {
+	if err == nil && k != nil && e.Action == format.GetAnswer && r.URL.Query().Get("stream") == "true" {
 		err = errReplay
 	}
-	if err == nil && k != nil && e.Action == DeleteAnswer {
+	if err == nil && k != nil && e.Action == format.DeleteAnswer {
 		var was bool
-		if was, err = a.delete(r.Context(), owner, id, k); err == nil && !was {
-			k = nil // somebody else has deleted it
+		if was, err = a.delete(r.Context(), owner, e.Codec, id, k); err == nil && !was {
+			k = nil // deleted meanwhile
 		}
 		err = unavailable(err)
 	}
@@ -249,11 +251,11 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 	case err != nil:
 		Fail(w, e.Codec, err)
 	case k == nil:
-		Fail(w, e.Codec, NoAnswer(id))
-	case e.Action == DeleteAnswer:
-		WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
+		Fail(w, e.Codec, NoAnswer(e.Codec, id))
+	case e.Action == format.DeleteAnswer:
+		WriteJSON(w, stored.Deleted(id))
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(k.Answer) // a client that is gone needs no answer
+		_, _ = w.Write(k.Answer) // the client may be gone
 	}
 }

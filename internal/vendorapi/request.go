@@ -2,7 +2,6 @@ package vendorapi
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
-// Body reads the body of a request, of at most so many bytes.
+// Body reads the body of a request, up to a number of bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusUnsupportedMediaType, Err: fmt.Errorf("the body is encoded (Content-Encoding: %.40s); send it as it is", coding)}
@@ -33,19 +32,19 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
-// mostAhead is the room that is made for a body whose length is only announced.
+// mostAhead limits the buffer that is allocated from Content-Length alone.
 const mostAhead = 1 << 20
 
-// readAll reads a body, for which there is room at once if it is as long as announced.
+// readAll reads a body into a buffer of the announced length.
 func readAll(src io.Reader, announced int64) ([]byte, error) {
-	room := min(max(announced, 0), mostAhead) + bytes.MinRead // which reading wants to see the end
+	room := min(max(announced, 0), mostAhead) + bytes.MinRead // ReadFrom needs it to find the end
 	b := bytes.NewBuffer(make([]byte, 0, room))
 	_, err := b.ReadFrom(src)
 	return b.Bytes(), err
 }
 
-// Request reads what a client asks a model, and whether for a stream. The model and the
-// stream are taken from the path where the format has them there.
+// Request decodes a request for an answer and reports whether it asks for a stream. Both the model and the stream come
+// from the path if the format has them there.
 func (e *Endpoint) Request(path string, body []byte) (req *llm.Request, stream bool, err error) {
 	if req, stream, err = e.Codec.DecodeRequest(body); err != nil {
 		return nil, false, err
@@ -56,7 +55,7 @@ func (e *Endpoint) Request(path string, body []byte) (req *llm.Request, stream b
 	return req, stream, nil
 }
 
-// byPath has a request say what stands in its path, and reports whether it asks for a stream.
+// byPath adds the values in the path to a request, and reports whether the request asks for a stream.
 func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, error) {
 	format := e.Codec.Properties()
 	if format.ModelInPath() {
@@ -69,7 +68,7 @@ func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, err
 			stream = streams
 		}
 	}
-	if name := deployment(path); name != "" {
+	if name := e.deployment(path); name != "" {
 		req.Model = name
 	}
 	if len(req.Messages) == 0 && !format.EmptyLoads {
@@ -79,96 +78,50 @@ func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, err
 	return stream, nil
 }
 
-// deployment returns the model that a path of Azure's names.
-func deployment(path string) string {
-	rest, ok := strings.CutPrefix(path, deployments)
-	if !ok {
+// deployment returns the model that the path names although the format has it in the body.
+func (e *Endpoint) deployment(path string) string {
+	prefix := e.Codec.Server().Deployments
+	rest, ok := strings.CutPrefix(path, prefix)
+	if prefix == "" || !ok {
 		return ""
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	return name
 }
 
-// deployments are where Azure has models of its customers.
-const deployments = "/openai/deployments/"
-
-// counting is how a vendor counts the tokens of a request that is not answered.
-type counting struct {
-	format string
-	inside [][]string // where the request stands in the body, if not at its root
-	object string     // what the answer says it is
-	member string     // of the answer that has the number
-}
-
-// countings are the formats that count tokens.
-var countings = []counting{
-	{format: wire.Messages, member: "input_tokens"},
-	{format: wire.Responses, object: "response.input_tokens", member: "input_tokens"},
-	{format: wire.Gemini, inside: [][]string{{"generateContentRequest"}}, member: "totalTokens"},
-	{format: wire.Converse, inside: [][]string{{"input", "converse"}, {"input", "invokeModel", "body"}}, member: "inputTokens"},
-}
-
-func (e Endpoint) counting() counting {
-	for _, c := range countings {
-		if c.format == e.Codec.Format {
-			return c
+// CountRequest reads the request whose tokens a client counts. The model comes from the path if the format has it there.
+func (e Endpoint) CountRequest(path string, body []byte) (*llm.Request, error) {
+	server, codec := e.Codec.Server(), e.Codec
+	if server.Count != nil {
+		counted := server.Count(body)
+		if body = counted.Body; counted.Format != "" {
+			codec = wire.Codec{Format: counted.Format, Quirks: counted.Quirks}
 		}
 	}
-	return countings[0]
-}
-
-// CountRequest reads the request whose tokens a client wants to know. The model is taken from the
-// path where the format has it there.
-func (e Endpoint) CountRequest(path string, body []byte) (*llm.Request, error) {
-	body, codec := e.counting().request(e.Codec, body)
 	req, _, err := codec.DecodeRequest(body)
 	if err == nil && e.Codec.Properties().ModelInPath() {
-		req.Model = modelIn(path)
+		req.Model = countedModel(server.Routes, path)
 	}
 	return req, err
 }
 
-// modelIn returns the model that the path of a question for tokens names.
-func modelIn(path string) string {
-	for _, before := range []string{"/models/", "/model/"} {
-		_, rest, found := strings.Cut(path, before)
-		if !found {
-			continue
-		}
-		for _, after := range []string{":countTokens", "/count-tokens"} {
-			if model, ok := strings.CutSuffix(rest, after); ok {
-				return model
-			}
+// countedModel returns the part of a path that * stands for in a route for [format.CountTokens].
+func countedModel(routes []format.ServerPath, path string) string {
+	for _, r := range routes {
+		before, after, found := strings.Cut(r.Path, "*")
+		rest, begins := strings.CutPrefix(path, before)
+		if model, ends := strings.CutSuffix(rest, after); found && begins && ends && r.Action == format.CountTokens {
+			return model
 		}
 	}
 	return ""
 }
 
-// WriteCount says how many tokens a request has.
+// WriteCount writes the number of tokens of a request.
 func (e Endpoint) WriteCount(w http.ResponseWriter, tokens int) {
-	c := e.counting()
-	answer := map[string]any{c.member: tokens}
-	if c.object != "" {
-		answer["object"] = c.object
+	answer := map[string]any{e.Codec.Properties().Count.Member: tokens}
+	if object := e.Codec.Server().CountObject; object != "" {
+		answer["object"] = object
 	}
 	WriteJSON(w, answer)
-}
-
-// request finds the request in the body of a question for its tokens.
-func (c counting) request(codec wire.Codec, body []byte) ([]byte, wire.Codec) {
-	for _, path := range c.inside {
-		v := body
-		for _, key := range path {
-			v = js.Get(v, key)
-		}
-		switch {
-		case js.Kind(v) == '{':
-			return v, codec
-		case js.Kind(v) == '"': // the body of another format, in base64
-			if raw, err := base64.StdEncoding.DecodeString(js.Text(v)); err == nil {
-				return raw, wire.Codec{Format: wire.Messages, Quirks: wire.OnBedrock()}
-			}
-		}
-	}
-	return body, codec
 }

@@ -7,11 +7,11 @@ import (
 // RequestBounds are what the maker of a format refuses requests for although the format can say it. The zero value
 // refuses nothing.
 type RequestBounds struct {
-	// MakerOnly says that many copy the format, and take what its maker refuses: whoever asks such a server for 6 tokens
-	// must not get 16.
+	// MakerOnly limits the bounds to servers of the maker. Servers that copy the format may accept what the maker
+	// refuses: a request for 6 tokens must not become one for 16.
 	MakerOnly bool
-	// MaxTemperature is the highest temperature, MaxStops how many stop sequences there may be, and MinTokens the least
-	// limit of an answer. 0 is no bound.
+	// MaxTemperature is the highest temperature, MaxStops the highest number of stop sequences, and MinTokens the
+	// lowest limit of an answer. 0 means unlimited.
 	MaxTemperature float64
 	MaxStops       int
 	MinTokens      int
@@ -21,12 +21,12 @@ type RequestBounds struct {
 	SeenResults bool
 	// TrimmedEnd says that a conversation whose last turn is the model's must not end in white space.
 	TrimmedEnd bool
-	// Describes reports whether a medium is a document beside which a turn of the user has to hold text. Nil means that none is.
+	// Describes reports whether a user turn with this document also needs text. Nil means that it never does.
 	Describes func(llm.Media) bool
 	// Media are the types of media that a request may hold.
 	Media MediaTypes
-	// SaysJSON says that an answer that may be any JSON is given only where a message has the word. SystemApart says
-	// that the instructions of a request are no message there.
+	// SaysJSON means that an answer of any JSON needs the word JSON in a message. SystemApart means that the
+	// instructions of a request do not count as a message there.
 	SaysJSON, SystemApart bool
 	// ClosedOutput says that an answer is held to schemas only whose objects are all closed.
 	ClosedOutput bool

@@ -1,7 +1,7 @@
 package format
 
-// FailedGeneration is the cause of an error of a vendor that could not read
-// what its own model wrote, and says what that was. Groq does.
+// FailedGeneration is the cause of the error of a vendor that could not parse the output of its own model. It has that
+// output. Groq sends such errors.
 type FailedGeneration struct {
 	Text string // as the model wrote it
 	Err  error  // what the vendor said

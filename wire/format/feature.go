@@ -45,7 +45,7 @@ const (
 	ReasoningSummary Feature = "reasoning.summary"
 )
 
-// asking says which requests ask for each feature.
+// asking maps each feature to a function that reports whether a request needs it.
 var asking = map[Feature]func(*llm.Request) bool{
 	StrictTools:   anyTool(func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }),
 	ToolExamples:  anyTool(func(t llm.ToolDef) bool { return len(t.Examples) > 0 }),

@@ -1,5 +1,5 @@
-// Package format is the vocabulary of a vendor format: its properties, the quirks of its hosts, what a request can ask for, and
-// the interface that a program implements to add a format of its own.
+// Package format is the vocabulary of a vendor format: its properties, the quirks of its hosts, the features of
+// requests, the API of its servers, and the interface that a program implements to add a format.
 package format
 
 import (
@@ -17,8 +17,7 @@ import (
 // The opaque state that Format gets to encode is its own: the codec takes out
 // what another vendor made.
 type Format interface {
-	// Properties returns the same value at every call. Nobody changes its maps
-	// and slices.
+	// Properties returns the same value at every call. Callers must not change its maps and slices.
 	Properties() Properties
 
 	// EncodeRequest returns the body of a request, and a warning for each
@@ -56,14 +55,14 @@ type EventWriter interface {
 	Fail(err *llm.Error) []byte
 }
 
-// Answer takes the contents of an answer from a [Format]. The codec makes the events of package llm from it: it gives ids to
-// calls that have none, keeps parallel calls apart, corrects a finish reason that contradicts the answer, and never delivers
-// a truncated call as one that can be run.
+// Answer takes the contents of an answer from a [Format]. The codec makes the events of package llm from it. It adds
+// missing call ids, keeps parallel calls apart and corrects a finish reason that contradicts the answer. It never
+// delivers a truncated call as a complete one.
 type Answer struct{ Sink }
 
 // Sink receives the contents of an answer, in order. The codec implements it; a test of a Format may use its own.
 type Sink interface {
-	// Start reports what is known about the answer before its first piece. It is optional: without it the codec uses the
+	// Start reports the metadata of the answer before its first piece. It is optional: without it the codec uses the
 	// values of Finish.
 	Start(s llm.Start)
 	// Text adds a piece of text.
@@ -96,9 +95,8 @@ type Sink interface {
 	Lines(src io.Reader, each func(line []byte) (more bool)) error
 }
 
-// Head is what a stream says before its first event. What is left empty is
-// taken from the llm.Start; an id and a time that are missing there too are
-// made.
+// Head is the metadata at the start of a stream. Empty fields are taken from the llm.Start. An id and a time that are
+// missing there too are generated.
 type Head struct {
 	ID      string // of the answer
 	Model   string

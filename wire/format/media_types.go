@@ -19,7 +19,7 @@ const (
 	PDFType   = "application/pdf"
 )
 
-// AnyText stands for all types of documents that are text in a list of MediaTypes: they are written as plain text.
+// AnyText, in a list of MediaTypes, allows all types of text documents. They are written as plain text.
 const AnyText = "text"
 
 // The types of images and sounds that several makers take.
@@ -34,8 +34,8 @@ var sameTypes = map[string]string{
 	"audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav", "audio/mp3": "audio/mpeg",
 }
 
-// Takes returns the type of a medium as the list has it, and whether the vendor takes it. A medium of which no type is known is
-// taken, and so is a file that the vendor holds, or a document by its address: the format says how it is written.
+// Takes returns the type of a medium as it is in the list, and whether the vendor accepts it. A medium of unknown type
+// is accepted. So are files stored at the vendor and documents with a URL, which the format writes in its own way.
 func (t MediaTypes) Takes(m llm.Media) (mime string, ok bool) {
 	types, bounded := t[m.Kind]
 	mime = BareType(m)
@@ -66,7 +66,7 @@ func BareType(m llm.Media) string {
 	return mime
 }
 
-// textTypes are the types of documents that are text although their names do not say so.
+// textTypes are media types of text documents that do not begin with text/.
 var textTypes = []string{
 	"json", "xml", "yaml", "x-yaml", "csv", "toml", "x-toml", "javascript", "x-javascript", "ecmascript", "typescript", "x-typescript",
 	"x-ndjson", "ndjson", "jsonl", "x-jsonlines", "json5", "sql", "x-sql", "graphql", "x-sh", "x-shellscript", "x-python", "x-httpd-php", "x-tex", "x-latex",
@@ -84,8 +84,7 @@ func IsText(m llm.Media) bool {
 	return text && utf8.Valid(m.Data)
 }
 
-// urlTypes are the types of media by the end of their address, where nothing
-// else says what they are.
+// urlTypes maps the extension of a URL to a media type. It is used if the type is not known otherwise.
 var urlTypes = map[string]string{
 	".heic": "image/heic", ".heif": "image/heif", ".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".svg": "image/svg+xml", ".avif": "image/avif",
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",

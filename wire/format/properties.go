@@ -9,35 +9,32 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// ModelMark stands for the name of the model in a path.
+// ModelMark is the placeholder for the model's name in a path.
 const ModelMark = "{model}"
 
-// ModelInPath reports whether the name of the model stands in the path of a
-// request.
+// ModelInPath reports whether the path of a request contains the model's name.
 func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, ModelMark) }
 
 // StreamInPath reports whether the path of a request says that a stream is
 // asked for.
 func (p Properties) StreamInPath() bool { return p.StreamPath != "" && p.StreamPath != p.Path }
 
-// Properties are what the users of a codec must know about its format: what
-// it can express and how its hosts expect to be asked. They stand beside the
-// codec, so that no other package has to compare the names of formats. The
-// zero value is a format that can do the least.
+// Properties describe a format for the users of its codec: what it can express, and how its hosts expect requests.
+// Other packages read properties instead of comparing names of formats. The zero value is a format that can do the
+// least.
 type Properties struct {
 	// Name is what the format is called in [Codec.Format].
 	Name string
-	// Path is where requests go, below the root of the API's version;
-	// {model} stands for the name of the model. StreamPath is where requests
-	// for a stream go; empty means Path.
+	// Path is the path of requests, below the root of the API's version; {model} is the placeholder for the model's
+	// name. StreamPath is the path of requests for a stream; empty means Path.
 	Path, StreamPath string
 	// StreamType is the media type of a stream.
 	StreamType string
 	// LogProbs is the form of log probabilities in answers, as llm.LogProbs
 	// names it. Empty means that answers have none.
 	LogProbs string
-	// KeepAlive is what a stream holds while nothing comes, so that nobody
-	// gives up waiting. Empty means that the format has no place for it.
+	// KeepAlive is written to a stream while the model is silent, to keep clients from timing out. Empty means that the
+	// format has no such message.
 	KeepAlive string
 	// NoComments says that clients of the vendor do not pass over comments in a stream of events.
 	NoComments bool
@@ -45,16 +42,15 @@ type Properties struct {
 	Features []Feature
 	// Models is where hosts list their models.
 	Models ModelList
-	// Imitated says that many hosts copy the format without all it can do.
-	// What they lack stands in the row of the host.
+	// Imitated means that many hosts implement only a part of the format. The row of a host lists what it lacks.
 	Imitated bool
-	// HostFields says that hosts take fields of their own beside those of
-	// the format, like a grammar. Elsewhere they drop or refuse such fields.
+	// HostFields means that hosts accept more fields than the format has, such as a grammar. Other hosts drop or refuse
+	// such fields.
 	HostFields bool
 	// OutputField is how package catalog calls the field that holds an answer
 	// to a schema.
 	OutputField string
-	// NeedsLimit says that a request has to say how long its answer may be.
+	// NeedsLimit means that a request must have a limit of output tokens.
 	NeedsLimit bool
 	// UserFirst says that a conversation has to begin with the user.
 	UserFirst bool
@@ -66,8 +62,8 @@ type Properties struct {
 	// StreamedArgs says that the arguments of a call are streamed in pieces.
 	// Elsewhere a call that was cut off by the limit is not sent at all.
 	StreamedArgs bool
-	// TextArgs says that whole answers, too, hold arguments as text, so that
-	// arguments that were cut off can be seen. Elsewhere they are objects.
+	// TextArgs means that documents, too, have arguments as text, where truncation is visible. Other formats have
+	// objects.
 	TextArgs bool
 	// OptionalCallIDs says that clients need not send back the ids of calls.
 	OptionalCallIDs bool
@@ -76,11 +72,10 @@ type Properties struct {
 	IDPrefix  string
 	// Count is where hosts count the tokens of a request that is not answered.
 	Count TokenCount
-	// Previous is the member of a request that names the answer it goes on
-	// from, which the host has kept. Empty means that every request holds its
-	// whole conversation.
+	// Previous is the field of a request that names the stored answer from which it continues. Empty means that every
+	// request holds its whole conversation.
 	Previous string
-	// Items says that a turn of the model is a list of items, each with a text of its own.
+	// Items means that a turn of the model is a list of items, each with separate text.
 	Items bool
 	// Files is whose files the ids in a request are: formats with the same name have the same. Empty means those of the format alone.
 	Files string
@@ -89,24 +84,22 @@ type Properties struct {
 	Signature string
 	// Thinking are the demands on a request whose model thinks.
 	Thinking ThinkingRules
-	// Bounds are what the maker of the format refuses requests for, by family of models: those of "" are of all families
-	// that have none of their own. Who only copies the format may take more.
+	// Bounds are the limits of the format's maker, by model family; "" is for families without an entry. Other hosts of
+	// the format may accept more.
 	Bounds map[string]RequestBounds
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
 	// ErrorForms are errors that the vendor sends otherwise than with that code and the usual
 	// status. The first that fits counts.
 	ErrorForms []ErrorForm
-	// MoreErrors are codes of the vendor beside those. The code of an error that is none
-	// of its own is not passed on.
+	// MoreErrors are further error codes of the vendor. A code in neither list is not passed on.
 	MoreErrors []string
 	// SearchModels says that the vendor searches the web only for models that are made
 	// to, which have the word in their name.
 	SearchModels bool
-	// SystemFirst says that instructions stand before all messages, but for models that take them among these.
+	// SystemFirst means that instructions precede all messages, except for models that accept them between messages.
 	SystemFirst bool
-	// EmptyLoads says that a request without messages asks for nothing but that the model is
-	// ready.
+	// EmptyLoads means that a request without messages only loads the model.
 	EmptyLoads bool
 }
 
@@ -122,7 +115,7 @@ type ErrorForm struct {
 // TokenCount is how hosts of a format count the tokens of a request. The zero value says that they
 // do not.
 type TokenCount struct {
-	Path   string // below the root of the API's version; {model} stands for the name of the model
+	Path   string // below the root of the API's version; {model} is the placeholder for the model's name
 	Member string // of the answer that has the number
 }
 
@@ -180,8 +173,8 @@ type ThinkingRules struct {
 	// BeginTurn says that with a number of tokens to think a turn that holds
 	// calls has to begin with thinking of the maker's own.
 	BeginTurn bool
-	// Unsigned stands for the signature of the first call of an answer that has
-	// none, which models since UnsignedSince demand in the turn that is under way.
+	// Unsigned replaces the missing signature of the first call of an answer. Models since UnsignedSince require a
+	// signature in the current turn.
 	Unsigned      string
 	UnsignedSince catalog.Version
 	// Efforts are the words for how much to think; nil means that any is passed on. What a model takes of them says the

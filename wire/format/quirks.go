@@ -23,9 +23,8 @@ type Quirks struct {
 	Thinking string
 	// ThinkingForCalls sends thinking back only in turns that hold calls.
 	ThinkingForCalls bool
-	// ThinkingParts sends thinking back in the content of the chat format, as
-	// parts of their own in their place among the text, as Mistral has it.
-	// Answers that have it there are read in any case.
+	// ThinkingParts sends thinking back as separate parts of the chat format's content, at their place in the text, as
+	// Mistral does. Answers in this form are read in any case.
 	ThinkingParts bool
 	// NoParallel leaves out the flag that forbids parallel calls.
 	NoParallel bool
@@ -56,10 +55,9 @@ type Quirks struct {
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
-	// Members are the members of requests that the host takes from clients of
-	// other formats although package llm does not have them, like user and
-	// cache_control, separated by spaces. Empty means those that the vendor who
-	// made the format takes.
+	// Members are fields of requests, separated by spaces, that the host accepts from clients of other formats although
+	// package llm does not have them, like user and cache_control. Empty means the fields that the format's vendor
+	// accepts.
 	Members string
 	// Prompt says that requests of the Ollama format hold one prompt instead of messages, and
 	// answers one text instead of a message.

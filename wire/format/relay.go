@@ -32,34 +32,32 @@ var (
 	Hold = RelayDecision{Action: RelayHold}
 )
 
-// Replace writes events in the place of this one and of all that are held. From
-// here on the stream is a translation: what follows is encoded anew, and what
-// only the upstream's own bytes could say is lost. Without events it drops
-// them. Where no call is left, or one was added, the finish reason follows. The
-// llm.Finish cannot be dropped, or the stream would have no end: if none of the
-// events in its place is one, it follows them.
+// Replace writes events instead of this event and all held events; without events it drops them. The rest of the stream
+// is a translation: it is encoded again, and data that only the upstream's bytes had is lost. The finish reason is
+// adjusted if no call is left or one was added. The llm.Finish cannot be dropped: if no replacement is one, it follows
+// them.
 func Replace(events ...llm.Event) RelayDecision {
 	return RelayDecision{Action: RelayReplace, Events: events}
 }
 
-// GiveUp ends the stream with an error, in the words of the format, whatever the upstream
-// still says. What was held is dropped. Relay returns the error.
+// GiveUp ends the stream with an error in the client's format, even if the upstream continues. Held events are dropped.
+// Relay returns the error.
 func GiveUp(err *llm.Error) RelayDecision { return RelayDecision{Action: RelayGiveUp, Err: err} }
 
 // RelayTrailing is shown to the observer of a relay when all is over, if the upstream went on after the end of
 // its answer. That is not passed on, whatever the decision.
 type RelayTrailing struct {
-	Bytes int // as far as they were read
+	Bytes int // as far as the relay read them
 }
 
 // EventType names the event.
 func (RelayTrailing) EventType() string { return "relay_trailing" }
 
-// RelayFailure is shown to the observer of a relay where the upstream ends its answer with an error of its
-// own. [Pass] lets its bytes go on as they are; with [GiveUp] the client is told that error instead.
+// RelayFailure is shown to the observer of a relay if the upstream ends its answer with an error. [Pass] forwards its
+// bytes unchanged; with [GiveUp] the client gets that error instead.
 type RelayFailure struct {
 	Err  *llm.Error
-	Said []byte // the upstream's own words, if they would go on as they are
+	Said []byte // the upstream's bytes, if they would be forwarded unchanged
 }
 
 // EventType names the event.

@@ -27,20 +27,18 @@ type Rules struct {
 	NoFreeTools bool
 }
 
-// Aliases is the way back from the names and ids of a target to those of the
-// caller. It is kept beside the request, never hidden in a name or an id. A
-// nil Aliases changes nothing. It is safe for concurrent use.
+// Aliases maps the names and ids of a target back to those of the caller. The caller keeps it next to the request;
+// nothing is encoded in names or ids. A nil Aliases changes nothing. It is safe for concurrent use.
 type Aliases struct {
 	names map[string]string // caller's by target's
 	ids   map[string]string
 	free  map[string]bool // the caller's names of free-text tools that became functions
 }
 
-// Apply returns req in the terms of the target, and the way back. An alias
-// depends on the name or id alone, not on the order of tools or turns, so that
-// it stays the same over a conversation. Names that would become equal all
-// get a suffix made of their own hash. The request is not changed; where the
-// target accepts it as it is, it is what is returned, and the way back is nil.
+// Apply returns req with names and ids that the target accepts, and the aliases to map them back. An alias depends only
+// on the name or id, not on the order of tools or turns, and so stays the same in a conversation. Names that would
+// become equal all get a suffix from their hash. Apply does not change req. If the target accepts req unchanged, it
+// returns req and nil.
 func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 	if r.accepts(req) {
 		return req, nil
@@ -48,7 +46,7 @@ func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 	return r.translate(req)
 }
 
-// translate is Apply for a request that the target does not accept as it is.
+// translate is Apply for a request that the target does not accept unchanged.
 func (r Rules) translate(req *llm.Request) (*llm.Request, *Aliases) {
 	out := req.Clone()
 	a := &Aliases{names: map[string]string{}, ids: map[string]string{}, free: map[string]bool{}}
@@ -103,14 +101,14 @@ func (r Rules) acceptsName(name string) bool {
 	return name == "" || r.Name.Allows(name) && !(r.LetterFirst && !LetterFirst(name))
 }
 
-// acceptsCall reports whether the name and the id of a call may stay as they are, if no other call has that id.
+// acceptsCall reports whether the name and the id of a call may stay, if no other call has that id.
 func (r Rules) acceptsCall(c llm.Call) bool {
 	return r.acceptsName(c.Name) && r.IDForm == "" && c.ID != "" && r.ID.Allows(c.ID) && !(c.Kind == llm.FreeTool && r.NoFreeTools)
 }
 
 // aliasNames finds the alias of every name that the target does not accept.
 func (r Rules) aliasNames(req *llm.Request) map[string]string {
-	wanted := map[string][]string{} // the names that a name of the target would stand for
+	wanted := map[string][]string{} // the original names for each name of the target
 	seen := map[string]bool{}
 	add := func(name string) {
 		if name != "" && !seen[name] {
@@ -227,7 +225,7 @@ func (t *translation) call(c llm.Call) llm.Call {
 	}
 	c.Name = t.name(c.Name)
 	id := t.id(c)
-	if t.answered[c.ID] { // what is open was answered in an earlier turn
+	if t.answered[c.ID] { // an earlier turn answered the open call
 		t.open[c.ID], t.answered[c.ID] = nil, false
 	}
 	t.open[c.ID] = append(t.open[c.ID], id)

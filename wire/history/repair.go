@@ -15,14 +15,11 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-// Repair makes a history one that every vendor accepts: each call has exactly one
-// result, all results of a turn follow it at once in the order of its calls and
-// with their names, nothing that another vendor signed is in it, failures say something, and no
-// message is empty or has blank text beside other parts. A turn of which nothing is left says so. A history that is in
-// order stays as it is. The warnings say what was changed.
-//
-// The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
-// given are not changed.
+// Repair returns a history that every vendor accepts. Each call has exactly one result. The results of a turn follow it
+// directly, in the order of its calls and with their names. Signatures of other vendors are removed. Failures have a
+// text, and no message is empty or has blank text next to other parts. If nothing of a turn is left, a text replaces
+// it. A correct history is returned unchanged. The warnings list the changes. Signatures of the given vendor stay, as
+// in Codec.Vendor. The given messages are not changed.
 func Repair(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) {
 	h := newRepairer(vendor)
 	h.collect(messages)
@@ -53,8 +50,8 @@ type repairer struct {
 	missing, twice, misnamed, foreign, broken, silent int
 }
 
-// newRepairer returns a history with nothing healed. It is not inlined, so that its encoder is not part of the stack of
-// whoever heals: that of an open stream never becomes smaller again.
+// newRepairer returns an empty repairer. It is not inlined: that keeps its encoder off the caller's stack, which stays
+// large for as long as a stream is open.
 //
 //go:noinline
 func newRepairer(vendor string) *repairer {
@@ -67,11 +64,11 @@ func newRepairer(vendor string) *repairer {
 type repairedResult struct {
 	llm.Result
 	of    llm.Extra
-	there bool // it is not the place of one that is missing
+	there bool // not a placeholder for a missing result
 }
 
-// collect finds the results of all calls. A result that stands before all calls of its id belongs to the first of them
-// that gets no other.
+// collect finds the results of all calls. A result that precedes all calls with its id belongs to the first of them
+// without another result.
 func (h *repairer) collect(messages []llm.Message) {
 	var open turns.OpenCalls
 	var early []repairedResult
@@ -108,7 +105,7 @@ func (h *repairer) collect(messages []llm.Message) {
 	h.collectEarly(messages, early)
 }
 
-// collectEarly gives results that stand before their calls to the calls without one.
+// collectEarly assigns results that precede their calls to calls without a result.
 func (h *repairer) collectEarly(messages []llm.Message, early []repairedResult) {
 	if len(early) == 0 {
 		return
@@ -134,7 +131,7 @@ func (h *repairer) collectEarly(messages []llm.Message, early []repairedResult) 
 	}
 }
 
-// onlyResults reports whether a message holds nothing but answers to calls of the client.
+// onlyResults reports whether all parts of a message are results of client calls.
 func onlyResults(m llm.Message) bool {
 	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
 		r, ok := p.(llm.Result)
@@ -142,8 +139,7 @@ func onlyResults(m llm.Message) bool {
 	})
 }
 
-// message takes the next message over. Results have their place after their
-// calls; what else stands in their message follows as the user's.
+// message copies the next message. Its results move after their calls; its other parts follow as a user message.
 func (h *repairer) message(msg llm.Message) {
 	var t repairedTurn
 	for _, p := range msg.Parts {
@@ -196,8 +192,8 @@ type repairedCall struct {
 	result repairedResult
 }
 
-// work takes over a call, or the result of one that the vendor ran. It is not inlined, as histories are healed deep in
-// the stack of a request, and a stack that had to grow is held as long as an answer takes.
+// work copies a call, or the result of a hosted call. It is not inlined: histories are repaired deep in the stack of a
+// request, and a stack that has grown stays large until the answer ends.
 //
 //go:noinline
 func (h *repairer) work(t *repairedTurn, p llm.Part) {
@@ -305,8 +301,8 @@ func (h *repairer) own(s llm.State) llm.State {
 
 func (h *repairer) isForeign(s llm.State) bool { return !s.IsZero() && s.Vendor != h.vendor }
 
-// signed reports whether a state holds what only its vendor can read: the id of an item, and whether it is complete, is
-// missed by nobody.
+// signed reports whether a state holds data that only its vendor can read. The id of an item and its status do not
+// count.
 func signed(s llm.State) bool {
 	if js.Kind(s.Data) != '{' {
 		return true
@@ -391,7 +387,7 @@ func (h *repairer) result(c repairedCall) repairedResult {
 	return r
 }
 
-// explain tells what was wrong with calls that cannot be sent back.
+// explain adds the problems of calls that cannot be sent back.
 func (h *repairer) explain(calls []repairedCall) {
 	for _, c := range calls {
 		h.broken++
@@ -405,14 +401,14 @@ func (h *repairer) explain(calls []repairedCall) {
 	}
 }
 
-// orphan counts a result that answers no call, or one that has its result.
+// orphan counts a result that has no call, or whose call already has a result.
 func (h *repairer) orphan(r repairedResult) {
 	h.twice++
 	h.left(r.of)
 	h.left(r.Extra)
 }
 
-// report says what was changed.
+// report returns the warnings about all changes.
 func (h *repairer) report() []llm.Warning {
 	var out []llm.Warning
 	for _, w := range []struct {
@@ -434,7 +430,7 @@ func (h *repairer) report() []llm.Warning {
 	return append(out, h.notes.Warnings...)
 }
 
-// withoutGaps returns the healed messages without those of which nothing is left, which stand among them as they came. What was a turn stays one.
+// withoutGaps returns the repaired messages without the empty ones among them. Each turn stays one turn.
 func (h *repairer) withoutGaps() []llm.Message {
 	if len(h.gaps) == 0 {
 		return h.out

@@ -25,8 +25,8 @@ type chatStream struct {
 	audible  int64 // start of the frame with its first piece
 	logprobs bytes.Buffer
 	streams  map[int]*chatStream // of the answers after the first, by index
-	// head and tail are what stood before and behind the choices of a chunk that said nothing else:
-	// nearly all chunks of an answer repeat them.
+	// head and tail are the bytes before and after the choices of the last chunk without other data. Nearly all chunks
+	// of an answer repeat them.
 	head, tail []byte
 	one        chatChoice // that is being read
 	piece      delta      // of it
@@ -41,7 +41,7 @@ func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 // chunk reads one chunk or one whole answer.
 func (s *chatStream) chunk(v []byte) bool {
 	choices, known := s.repeated(v)
-	alive := len(choices) <= 2 // nothing but the envelope
+	alive := len(choices) <= 2 // only the envelope
 	if !known {
 		choices, alive = s.envelope(v)
 	}
@@ -125,8 +125,8 @@ func (s *chatStream) choices(v []byte) {
 	}
 }
 
-// choicePlaces gives each choice of a document an index: its own, or the first that is free if it has none, one that
-// another has, or one that there are not choices enough for.
+// choicePlaces assigns an index to each choice of a document: its own, or the first free one if its index is missing,
+// taken or too large.
 type choicePlaces struct {
 	all   []byte // the choices
 	count int    // of them; 0 until it is needed
@@ -135,7 +135,7 @@ type choicePlaces struct {
 	free  int // no index below it is free
 }
 
-// next returns the index of the next choice, which says that it is index if it says so.
+// next returns the index of the next choice, which has the given index if says is true.
 func (p *choicePlaces) next(index int, says bool) int {
 	if index == 0 && says && !p.first { // as nearly always
 		p.first = true
@@ -159,7 +159,7 @@ func (p *choicePlaces) next(index int, says bool) int {
 	return index
 }
 
-// chatChoice is a choice, as it came and by its members.
+// chatChoice is a choice: its bytes and its members.
 type chatChoice struct {
 	all, index, message, reason, logprobs []byte
 
@@ -216,7 +216,7 @@ func (s *chatStream) choice(c *chatChoice) {
 	}
 }
 
-// keepChoice keeps the members of a choice that nobody knows.
+// keepChoice keeps the unknown members of a choice.
 func (s *chatStream) keepChoice(c *chatChoice) {
 	for key, val := range js.Members(c.all) {
 		switch string(key) {
@@ -234,16 +234,16 @@ type delta struct {
 	toolCalls, functionCall                          []byte
 }
 
-// message reads a message or a piece of one. Members that nobody knows go to
-// rest, which is the message of history or the end of the answer.
+// message reads a message or a piece of one. Unknown members go to rest, which is the message of a history or the end
+// of the answer.
 func (s *chatStream) message(v []byte, rest *llm.Extra) {
 	s.piece = delta{}
 	s.readPiece(v, rest, &s.piece)
 	s.delta(&s.piece)
 }
 
-// readPiece finds the members of a message. It is a function of its own, as are those for what is rare in a piece:
-// whoever reads a stream is deep in the stack, which is held as long as the stream.
+// readPiece finds the members of a message. It is a separate function, like those for rare members: the stack of a
+// reader stays as large as its deepest call until the stream ends.
 //
 //go:noinline
 func (s *chatStream) readPiece(v []byte, rest *llm.Extra, d *delta) {
@@ -276,8 +276,7 @@ func (s *chatStream) readPiece(v []byte, rest *llm.Extra, d *delta) {
 	}
 }
 
-// unknown keeps a member of a message. At the end of an answer it is marked as
-// one, so that it can be put back into the message.
+// unknown keeps a member of a message. At the end of an answer it gets a prefix, which puts it back into the message.
 func (s *chatStream) unknown(rest *llm.Extra, key, v []byte) {
 	if s.history {
 		s.Extra(rest, key, v)
@@ -344,7 +343,7 @@ func (s *chatStream) toolCalls(d *delta) {
 // reasoning reads thinking under whichever name it comes. Some servers send
 // the same piece under two names.
 func (s *chatStream) reasoning(d *delta) {
-	if s.IsRequest { // those that are not read are of the right kind, too
+	if s.IsRequest { // check the kind of unread members too
 		s.OneOf(d.reasoning, `"`, "a string")
 		s.OneOf(d.reasoningOpenRouter, `"`, "a string")
 	}
@@ -472,7 +471,7 @@ type callPiece struct {
 	extra                llm.Extra
 }
 
-// readCall finds the members of a call. For why it is a function of its own see readPiece.
+// readCall finds the members of a call. It is a separate function for the reason given at readPiece.
 //
 //go:noinline
 func (s *chatStream) readCall(v []byte, c *callPiece) {

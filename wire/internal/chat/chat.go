@@ -141,14 +141,14 @@ var OpenaiErrors = map[llm.Kind]string{
 	llm.ThinkingLimit: "thinking_limit", llm.EventLimit: "event_limit", llm.TimeLimit: "time_limit", llm.Stalled: "stalled",
 }
 
-// openaiErrorTypes are the types beside the codes; the others are server_error.
+// openaiErrorTypes are the types that accompany the codes; the others are server_error.
 var openaiErrorTypes = map[llm.Kind]string{
 	llm.Invalid: "invalid_request_error", llm.Auth: "invalid_request_error", llm.NotFound: "invalid_request_error",
 	llm.TooLong: "invalid_request_error", llm.Unsupported: "invalid_request_error", llm.Refused: "invalid_request_error",
 	llm.RateLimited: "rate_limit_error", llm.Overloaded: "service_unavailable_error",
 }
 
-// openaiCodeTypes are the types of codes that have one of their own.
+// openaiCodeTypes are the types of codes with a special type.
 var openaiCodeTypes = map[string]string{"insufficient_quota": "insufficient_quota"}
 
 // words is the vocabulary of the format for finish reasons and error codes.

@@ -193,7 +193,7 @@ func (w *writer) Event(ev llm.Event) {
 	}
 }
 
-// unknown writes a field of a chunk that nobody knows.
+// unknown writes an unknown field of a chunk.
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	top, choice, message := SplitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.open(nil)
@@ -421,7 +421,7 @@ func (w *writer) finish(f llm.Finish) {
 	w.e.Buf = append(w.e.Buf, "data: [DONE]\n\n"...)
 }
 
-// ending writes the chunk that says why the model stopped.
+// ending writes the chunk with the finish reason.
 func (w *writer) ending(word string, top, choice, message map[string]json.RawMessage) {
 	start := w.open(top)
 	w.e.Key("choices")

@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
-// OpenaiCodes are codes of the OpenAI formats beside those for kinds of errors.
+// OpenaiCodes are further codes of the OpenAI formats, which do not belong to a kind of error.
 var OpenaiCodes = []string{
 	"string_above_max_length", "insufficient_quota", "content_filter", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation",
 	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt", "unknown_url", "response_not_found",

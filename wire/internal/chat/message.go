@@ -173,7 +173,7 @@ func encodeSaid(e *codec.Encoder, said []llm.Part, answer, more bool) {
 	}
 }
 
-// appendThought adds thinking to what was said, if there is some to read.
+// appendThought adds thinking to parts, if it has text.
 func appendThought(said []llm.Part, t llm.Thinking) []llm.Part {
 	if t.Text == "" && len(t.Extra) == 0 {
 		return said
@@ -276,8 +276,8 @@ func thinkingState(e *codec.Encoder, t llm.Thinking) []byte {
 	return data
 }
 
-// encodeThinkingStates writes the members of the states of what was thought, as they came. A message has each member once:
-// lists of several thoughts become one, and of other members the last counts.
+// encodeThinkingStates writes the unchanged members of the states of thinking. A message has each member once: lists of
+// several parts are joined, and of other members the last counts.
 func encodeThinkingStates(e *codec.Encoder, states ...[]byte) {
 	var names []string
 	values := map[string][]byte{}
@@ -618,8 +618,8 @@ func DecodeMedia(d *codec.Decoder, v []byte, kind string) llm.Media {
 	return m
 }
 
-// decodeAssistant reads a message of history like an answer, except that parts
-// stay as they are and calls are not judged.
+// decodeAssistant reads a message of a history like an answer, except that parts stay separate and calls are not
+// checked.
 func decodeAssistant(d *codec.Decoder, v []byte, m *llm.Message) {
 	a := codec.NewAnswer(&d.Host, nil)
 	a.Body, a.IsRequest = d.Body, d.IsRequest

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
-// reasoningDetails are the pieces of the reasoning_details of OpenRouter, which have to go back as they came. They are joined
-// once, when all are there; a relay that goes on by itself says those that its client does not have.
+// reasoningDetails are the pieces of OpenRouter's reasoning_details, which must go back unchanged. They are joined
+// once, at the end. A relay that becomes a translation sends those that its client does not have.
 type reasoningDetails struct {
 	pieces [][]byte
 	size   int // bytes of them
@@ -57,7 +57,7 @@ func (m *detailMember) add(v []byte, grows bool) {
 	m.text = js.AppendText(m.text, v)
 }
 
-// items joins the pieces after the first from ones: those that have an index and a type in common.
+// items joins the pieces after the first from pieces, by index and type.
 func (r *reasoningDetails) items(from int) []detail {
 	var items []detail
 	places := make(map[string]int)

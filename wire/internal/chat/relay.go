@@ -126,7 +126,7 @@ func (Format) WithoutUsage(events []byte) []byte {
 	return out
 }
 
-// endOfEvent returns where the first event of a stream ends, with the blank line behind it.
+// endOfEvent returns the end of the first event of a stream, including its blank line.
 func endOfEvent(events []byte) int {
 	end := len(events)
 	for _, blank := range []string{"\n\n", "\r\n\r\n", "\r\r"} {

@@ -26,8 +26,7 @@ const MaxDocument = 64 << 20
 
 var errLongDocument = fmt.Errorf("a document of more than %d bytes", MaxDocument)
 
-// ReadDocument reads an answer that is one document, and no more than
-// [MaxDocument] bytes of it. One that is longer is an error of kind
+// ReadDocument reads an answer that is one document, up to [MaxDocument] bytes. A longer one is an error of kind
 // [llm.ByteLimit].
 func ReadDocument(src io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(src, MaxDocument+1))
@@ -131,7 +130,7 @@ func (a *Answer) Enter(kind SpanKind) {
 	a.Span, a.NewPart = kind, false
 }
 
-// NameNext says which id the vendor gave what comes next.
+// NameNext sends the vendor's id of the next item.
 func (a *Answer) NameNext() {
 	if a.NextID != "" {
 		a.Emit(llm.PartEnd{Next: a.NextID, Vendor: a.Host.Vendor})
@@ -142,7 +141,7 @@ func (a *Answer) NameNext() {
 // HasValue reports whether a value says something: it is neither null nor "".
 func HasValue(v []byte) bool { return len(v) > 0 && v[0] != 'n' && string(v) != `""` }
 
-// Quoted unquotes a JSON string without an allocation of its own.
+// Quoted unquotes a JSON string. Short strings share an allocation.
 func (a *Answer) Quoted(v []byte) string {
 	if !a.Is(v, '"', "a string") || len(v) <= 2 {
 		return ""
@@ -206,8 +205,7 @@ func (a *Answer) Thinking(s string) {
 	}
 }
 
-// ThinkingState signs the thinking that was written, or stands for thinking
-// that the vendor does not show.
+// ThinkingState signs the preceding thinking, or represents thinking that the vendor does not show.
 func (a *Answer) ThinkingState(s llm.State, redacted bool) {
 	kind := ThinkingSpan
 	if redacted {
@@ -218,7 +216,7 @@ func (a *Answer) ThinkingState(s llm.State, redacted bool) {
 	a.Span = NoSpan
 }
 
-// TextState signs the text that was written, or is a part of its own.
+// TextState signs the preceding text, or is a separate part.
 func (a *Answer) TextState(s llm.State) {
 	refusal := a.Span == RefusalSpan && !a.NewPart
 	if !refusal {
@@ -291,8 +289,8 @@ func (a *Answer) Conclude() {
 	a.Emit(a.Finish)
 }
 
-// reason corrects a finish reason that contradicts the answer. The reason to
-// stop early always stands: a call cut by the limit is no call.
+// reason corrects a finish reason that contradicts the answer. A reason to stop early always stays: a call cut off by
+// the limit is not a call.
 func (a *Answer) reason() llm.Reason {
 	switch r := a.Finish.Reason; {
 	case r == llm.Stop && len(a.Calls) > 0:
@@ -320,10 +318,9 @@ func (a *Answer) CutOff() {
 	}
 }
 
-// What is made of a value takes far more memory than the few bytes it may take
-// in an answer, and nobody can interrupt the reading of one event: a megabyte of
-// "{}," is refused before it is read. A whole answer may have the likelihoods of
-// all its tokens.
+// A decoded value needs far more memory than its few bytes in an answer, and decoding one event cannot be interrupted.
+// So a document with too many values, such as a megabyte of "{},", is refused before it is decoded. A whole answer may
+// have the log probabilities of all its tokens.
 const (
 	MaxEventValues = 1 << 18
 	maxValues      = 1 << 20
@@ -332,7 +329,7 @@ const (
 // Take makes v the document that is read, if it is not too crowded.
 func (a *Answer) Take(v []byte, most int) bool {
 	a.Body = v
-	if a.Surrogates && (!a.Relaying || a.OneDocument) && !a.hasSurrogates { // a relay writes one document instead of a stream anew
+	if a.Surrogates && (!a.Relaying || a.OneDocument) && !a.hasSurrogates { // a relay encodes a document again as a stream
 		a.hasSurrogates = js.Halves(v) > 0
 	}
 	if js.Crowded(v, most) {
@@ -415,20 +412,19 @@ func (a *Answer) Events(src io.Reader, chunk func(data []byte) (more bool)) erro
 	return a.ReadEvents(sse.NewReader(looked), chunk)
 }
 
-// Peeked is a reader whose beginning is known. It keeps nothing but that: most streams are open
-// and silent, and those who read from it have buffers of their own.
+// Peeked is a reader whose first bytes are known. It buffers only these: most streams are open and silent, and the
+// readers above it have buffers.
 type Peeked struct {
 	io.Reader
 	First byte   // that is not white space; 0 if there is none nearby
 	seen  []byte // read and not yet served
-	err   error  // behind what was seen
+	err   error  // after the bytes in seen
 }
 
 // nearby is how far a look goes.
 const nearby = 64
 
-// beforeAll are the bytes that may stand before a document: white space, and a mark of the order of
-// bytes.
+// beforeAll are the bytes that may precede a document: white space and a byte order mark.
 var beforeAll = []byte(" \t\r\n\ufeff")
 
 // Peek looks for the first byte of a stream that is not white space.
@@ -451,7 +447,7 @@ func Peek(src io.Reader) *Peeked {
 	return l
 }
 
-// Read serves what was seen, and then the rest.
+// Read returns the bytes that Peek read, and then the rest.
 func (l *Peeked) Read(p []byte) (int, error) {
 	if len(l.seen) > 0 {
 		n := copy(p, l.seen)
@@ -514,8 +510,8 @@ func (a *Answer) Ended(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoEnd, err)
 }
 
-// doneMarker judges a [DONE]. In a format that has another marker it only ends
-// the bytes, and before the first chunk there is no answer that it could end.
+// doneMarker handles [DONE]. In a format with another end marker it only ends the bytes. Before the first chunk there
+// is nothing to end.
 func (a *Answer) doneMarker() error {
 	if a.over() || a.DoneEnds && a.Begun {
 		return a.MarkDone()
@@ -556,8 +552,7 @@ func (a *Answer) Broken(data []byte, cut error) error {
 	return a.Host.Fail("DecodeStream", llm.Malformed, fmt.Errorf("an event is not JSON: %.200q", data))
 }
 
-// arena hands out strings cut from larger ones, so that a stream of small
-// pieces does not cost an allocation each.
+// arena cuts strings from larger ones, to save an allocation for each small piece of a stream.
 type arena struct{ b strings.Builder }
 
 func (s *arena) add(p []byte) string {
@@ -646,5 +641,5 @@ func (a *Answer) TextPart(t llm.Text) {
 	}
 }
 
-// References keeps the parts of thinking where they are not all texts: Mistral's say which documents a thought refers to.
+// References keeps the parts of thinking that are not text: Mistral's name the documents to which a thought refers.
 const References = "references"

@@ -9,12 +9,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// argScan follows arguments as they come and says how much of them is certain
-// to be part of their JSON value, whatever follows: deltas cannot be taken
-// back, and arguments that turn out to be broken are repaired. It holds back a
-// quote that may belong to the text, a comma that may be one too many, and a
-// word or number that goes on. Once the text is no longer JSON, it holds back
-// everything that follows.
+// argScan follows arguments as they arrive and finds how much of them is certainly part of their JSON value. Deltas
+// cannot be taken back, and broken arguments are repaired at their end. So it holds back a quote that may belong to the
+// text, a comma that may be superfluous, and an incomplete word or number. When the text is not JSON any more, it holds
+// back everything after that.
 type argScan struct {
 	mode  argMode
 	depth int
@@ -30,10 +28,10 @@ type argMode uint8
 const (
 	beforeValue argMode = iota // a value may begin here
 	inText                     // inside a string
-	inEscape                   // behind a backslash in a string
+	inEscape                   // after a backslash in a string
 	inToken                    // inside a number or word
-	afterValue                 // behind a value or key
-	afterAll                   // behind the whole value
+	afterValue                 // after a value or key
+	afterAll                   // after the whole value
 	noJSON                     // something is wrong
 )
 
@@ -116,7 +114,7 @@ func (s *argScan) before(c byte) {
 	s.empty = s.empty && isSpace(c)
 }
 
-// after reads a byte behind a value or key.
+// after reads a byte after a value or key.
 func (s *argScan) after(c byte) {
 	switch {
 	case isSpace(c):
@@ -137,10 +135,9 @@ func (s *argScan) after(c byte) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// value returns arguments that have ended as one JSON value, and what was
-// repaired in them. They are repaired as those of calls in text are, if the
-// answer was not cut off: what is missing then may be anything. It reports false
-// if there is no such value, or if the deltas that were sent do not begin it.
+// value returns complete arguments as one JSON value, and the repairs. Arguments are repaired like those of calls in
+// text, unless the answer was truncated, because then anything may be missing. It reports false if there is no such
+// value, or if the value does not begin with the deltas that were sent.
 func (p *PendingCall) value(whole bool) (args json.RawMessage, repairs []llm.Repair, ok bool) {
 	text := p.Args.String()
 	if js.Valid([]byte(text)) {

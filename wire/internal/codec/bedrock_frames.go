@@ -20,11 +20,11 @@ import (
 
 // Errors.
 
-// AWSErrorHeader says what kind of error a response of Amazon's is.
+// AWSErrorHeader is the header of Amazon's responses with the kind of an error.
 const AWSErrorHeader = "X-Amzn-Errortype"
 
-// AWSError reads an error of Amazon's. The code stands in a header or in the
-// body, at times with a namespace before it or an address after it.
+// AWSError reads an error of Amazon. The code is in a header or in the body, sometimes with a namespace before it or a
+// URL after it.
 func AWSError(header http.Header, body []byte) (code, message string) {
 	code = cmp.Or(header.Get(AWSErrorHeader), js.Text(js.Get(body, "__type")))
 	code, _, _ = strings.Cut(code, ":")
@@ -37,9 +37,8 @@ func AWSError(header http.Header, body []byte) (code, message string) {
 	return code, cmp.Or(js.Text(js.Get(body, "message")), js.Text(js.Get(body, "Message")))
 }
 
-// Amazon serves the formats of others in frames of its own: each holds one
-// event of the format as base64. Only this file knows: the code of the format
-// sees server-sent events.
+// Amazon serves formats of other vendors in binary frames, each with one event of the format as base64. The code of the
+// format sees server-sent events; only this file handles frames.
 
 // ChunkEvent is the type of a frame that holds an event.
 const ChunkEvent = "chunk"

@@ -12,11 +12,11 @@ type blockWriter interface {
 	Cite(c llm.Citation)
 	// end closes a block of text or thinking, signed or not.
 	End(kind SpanKind, state llm.State)
-	// opaque writes a block that is nothing but state.
+	// opaque writes a block that has only state.
 	Opaque(kind SpanKind, state llm.State)
 	BeginCall(start llm.CallStart)
 	CallPiece(args string)
-	// endCall closes the call; nil says that it cannot be run.
+	// endCall closes the call; nil means that the call cannot run.
 	EndCall(call *llm.Call)
 	Media(m llm.Media)
 	HostedCall(c llm.Call)
@@ -78,7 +78,7 @@ func (s *BlockStream) Event(ev llm.Event) {
 	}
 }
 
-// other writes the events that are blocks of their own.
+// other writes the events that are separate blocks.
 func (s *BlockStream) other(ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.Media:
@@ -181,20 +181,19 @@ func (s *BlockStream) thinking(ev llm.ThinkingDelta) {
 // itemWriter is a blockWriter whose blocks have ids that are said when they
 // begin.
 type itemWriter interface {
-	// named says which id the next block has, and reports whether that block is
-	// open already: a relay had begun it.
+	// named sets the id of the next block and reports whether a relay has begun that block already.
 	Named(id, vendor string) (open bool)
-	// known says which id the next block has if it begins an item.
+	// known sets the id of the next block if the block begins an item.
 	Known(id, vendor string)
 }
 
 // extraWriter is a blockWriter that has a place for the extra fields of texts and thinking.
 type extraWriter interface {
-	// extra takes those of the block that is open, or of the one that is written next.
+	// extra adds fields to the open block, or else to the next one.
 	Extra(kind SpanKind, open bool, x llm.Extra)
 }
 
-// extra passes on the extra fields of a text or of thinking, and begins its block, unless that is nothing but its state.
+// extra adds the extra fields of text or thinking and begins its block, unless the block has only state.
 func (s *BlockStream) extra(kind SpanKind, x llm.Extra, whole bool) {
 	w, ok := s.W.(extraWriter)
 	if !ok {
@@ -233,8 +232,7 @@ func (s *BlockStream) logProbs(p *llm.LogProbs) {
 	}
 }
 
-// sign closes the open block with its state; without one, the state is a
-// block of its own.
+// sign closes the open block with its state. If no block is open, the state becomes a separate block.
 func (s *BlockStream) sign(kind SpanKind, state llm.State) {
 	switch {
 	case state.IsZero():
@@ -267,8 +265,8 @@ func (s *BlockStream) endCall(call *llm.Call) {
 	}
 }
 
-// invalid ends a call that cannot be run: its pieces are out already, as the
-// vendor would have sent them. One that never began is text the model wrote.
+// invalid ends a call that cannot run. Its pieces were written already, as the vendor would send them. A call without a
+// start is written as text of the model.
 func (s *BlockStream) invalid(ev llm.InvalidCall) {
 	switch {
 	case s.Open:

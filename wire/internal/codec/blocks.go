@@ -57,8 +57,8 @@ func BlockRole(e *Encoder, r llm.Role) string {
 
 var blockRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
 
-// DecodeBlockMessage reads one message, whose content is read by content. It
-// becomes several messages where results stand beside other parts.
+// DecodeBlockMessage reads one message, with content for its content. A message with both results and other parts
+// becomes several messages.
 func DecodeBlockMessage(d *Decoder, v []byte, content func(*Decoder, []byte) []llm.Part) []llm.Message {
 	var m llm.Message
 	known := false
@@ -164,10 +164,10 @@ const MaxBlocks = 4096
 type ObjectArgs struct {
 	free    bool // the call is of a free-text tool
 	Begun   bool // it is decided; a call that a relay began is its vendor's
-	wrapped bool // the value stands in an object
+	wrapped bool // the value is inside an object
 }
 
-// Begin returns what comes before the pieces of a call.
+// Begin returns the text before the pieces of a call.
 func (o *ObjectArgs) Begin(start llm.CallStart) string {
 	*o = ObjectArgs{free: start.Kind == llm.FreeTool}
 	if o.free {
@@ -177,10 +177,10 @@ func (o *ObjectArgs) Begin(start llm.CallStart) string {
 	return ""
 }
 
-// wrapOpen begins the object that a value stands in.
+// wrapOpen begins the object around a value.
 const wrapOpen = `{"` + format.FreeInput + `":`
 
-// Piece returns a piece as it is written.
+// Piece returns the text to write for a piece.
 func (o *ObjectArgs) Piece(e *Encoder, args string) string {
 	first := strings.TrimLeft(args, " \t\r\n")
 	if o.Begun || first == "" {
@@ -194,7 +194,7 @@ func (o *ObjectArgs) Piece(e *Encoder, args string) string {
 	return wrapOpen + args
 }
 
-// End returns what comes after the pieces. A call that cannot be run stays open.
+// End returns the text after the pieces. A call that cannot run stays open.
 func (o *ObjectArgs) End(call *llm.Call) string {
 	if o.wrapped && (o.free || call != nil) {
 		return "}"
@@ -202,5 +202,5 @@ func (o *ObjectArgs) End(call *llm.Call) string {
 	return ""
 }
 
-// objectsOnly says what becomes of arguments that are no object.
+// objectsOnly is the warning about arguments that are not an object.
 const objectsOnly = "the format takes objects only; the value is under " + format.FreeInput

@@ -43,7 +43,7 @@ type calls struct {
 	Held          int  // calls not yet sent
 	Verbatim      bool // arguments are sent as they arrive and are not repaired
 	Indexed       bool // calls have an index and an id
-	LegacyCalls   bool // the format's calls have no id
+	LegacyCalls   bool // calls of the format never have an id
 	NamesInPieces bool // a piece of a call may hold a part of its name, or none
 	HasArgs       bool // the current piece has arguments
 	IDs           llm.CallIDs
@@ -88,8 +88,8 @@ func (a *calls) Delta(index int, id, name string, kind llm.ToolKind) *PendingCal
 	return p
 }
 
-// again notes that a piece of a call says once more what the call is called or known by. Clients of a relay add up the pieces of
-// each member, and would have the name twice, so it is written anew. A piece that says nothing else is no event of its own.
+// again notes that a piece of a call repeats its name or id. Clients of a relay concatenate the pieces of each field
+// and would get the name twice, so the stream is encoded again. A piece that only repeats causes no other event.
 func (a *calls) again() {
 	if a.Indexed && !a.OneDocument && !a.Changed {
 		a.Changed = true
@@ -151,9 +151,10 @@ func (p *PendingCall) unlessOther(index int, name string) *PendingCall {
 	return p
 }
 
-// findLate finds the call that a piece with an id belongs to, if the call began without one or with another: the last with the
-// index of the piece, unless the piece says a new name as well, as the next call of a server does that gives each the same
-// index. Where there is no index, it is the last call of all. It may have been sent already. A call keeps the id under which its start was sent.
+// findLate finds the call for a piece with an id, if the call began without an id or with another: the last call with
+// the index of the piece, or the last of all if the piece lacks an index. A piece that also has a new name begins the
+// next call, on servers that give each call the same index. The call may have been sent already. A call keeps the id of
+// its CallStart.
 func (a *calls) findLate(index int, id, name string) *PendingCall {
 	i := len(a.Calls) - 1
 	for i >= 0 && index >= 0 && a.Calls[i].Index != index {
@@ -211,8 +212,8 @@ func (a *calls) NewCall(index int, id, name string, kind llm.ToolKind) *PendingC
 	return p
 }
 
-// idless reports whether a call of an answer lacks the id by which clients of its format give its result, so that a relay has to
-// write it anew. A function_call of the chat format of old has none.
+// idless reports whether a call lacks the id by which clients of its format return its result; then a relay must encode
+// it again. The older function_call of the chat format never has an id.
 func (a *calls) idless(id string) bool {
 	if id != "" || a.LegacyCalls {
 		return false
@@ -220,10 +221,10 @@ func (a *calls) idless(id string) bool {
 	return !a.Host.Impl.Properties().OptionalCallIDs
 }
 
-// oddCall reports whether a call begins without what clients of its format know it by, so that a relay has to write it
-// anew: they add up the pieces of a stream by index, and give results by id.
+// oddCall reports whether a call begins without the index or id by which clients of its format identify it: they join
+// pieces by index and return results by id. Then a relay must encode it again.
 func (a *calls) oddCall(index int, id string) bool {
-	if id == "" || a.OneDocument { // a document has no index
+	if id == "" || a.OneDocument { // documents do not have indexes
 		return id == ""
 	}
 	return index < 0 || slices.ContainsFunc(a.Calls, func(p *PendingCall) bool { return p.Index == index })
@@ -242,9 +243,8 @@ func (a *calls) start(p *PendingCall) {
 	a.passArgs(p)
 }
 
-// keepsArgs reports whether the arguments of a call leave as they come. The text
-// of a free-text tool is ours to quote, and what a relay copies cannot be
-// repaired any more.
+// keepsArgs reports whether arguments are sent as they arrive. The text of a free-text tool is quoted by the decoder,
+// and copied bytes of a relay cannot be repaired any more.
 func (a *calls) keepsArgs(p *PendingCall) bool { return p.Kind == llm.FreeTool || a.Verbatim }
 
 // passArgs sends the arguments of a function that have become certain.
@@ -324,9 +324,8 @@ func (p *PendingCall) Whole() bool {
 	return false
 }
 
-// Settle sends the calls that are whole, now that something follows them. The
-// last call of an answer is held until the vendor says why the model stopped:
-// had it reached its limit, even arguments that parse may be cut.
+// Settle sends the complete calls when something follows them. The last call of an answer is held until the finish
+// reason: if the model reached its limit, even arguments that parse may be truncated.
 func (a *calls) Settle() {
 	if a.Held > 0 {
 		a.Changed = a.startNames(nil) || a.Changed // what follows overtakes the call
@@ -384,7 +383,8 @@ func (a *calls) stoppedEarly() bool {
 	return a.Finish.Reason == llm.Length || a.Finish.Reason == llm.ContentFilter || a.Host.Registry.Interrupted(a.Finish.Raw)
 }
 
-// mayBeHalf reports whether a call of free text, whose end nothing shows, is the last of an answer that ends for a reason that nobody knows.
+// mayBeHalf reports whether a call of a free-text tool is the last of an answer with an unknown finish reason. Nothing
+// shows the end of such a text.
 func (a *calls) mayBeHalf(p *PendingCall) bool {
 	return a.Finished && p.Kind == llm.FreeTool && a.Finish.Reason == llm.OtherReason
 }

@@ -2,12 +2,14 @@ package codec
 
 import "strings"
 
-// Most servers say the name of a call at once. Some say it in pieces ("get_", "weather"), some say all of it in every piece of
-// the call, some all that they have so far ("get_", "get_weather"), and some say it behind the first arguments. As the start of a
-// call tells its name and cannot be taken back, it waits where the name may go on. A name that no tool's goes on from waits until
-// the next call, text or arguments. The name of a tool which begins another's waits for the first arguments of its own call, and
-// what only begins one for the rest of it; the end of the answer ends both. So no call is made of half a name. Text does not wait with it. As calls start in
-// the order in which they began, the calls behind it do.
+// Most servers send the name of a call at once. Some send it in pieces ("get_", "weather"), some repeat it in every
+// piece of the call, some send all of it so far ("get_", "get_weather"), and some send it after the first arguments. A
+// CallStart contains the name and cannot be taken back, so it waits while the name may continue:
+// - A name that is not a prefix of any tool waits until the next call, text or arguments.
+// - The name of a tool that is a prefix of another tool's name waits for the first arguments of its call.
+// - A proper prefix of a tool's name waits for the rest of the name.
+//
+// The end of the answer ends all waiting. Text does not wait. Calls start in their order, so later calls wait too.
 
 // name gives a call its name, with which it starts unless the name may go on, or that of a call before it.
 func (a *calls) name(p *PendingCall, name string) {
@@ -142,8 +144,9 @@ func (a *calls) lateID(p *PendingCall, index int, name string) bool {
 // nameMarks are what stands between the words of a name.
 const nameMarks = "_-.:/"
 
-// lateIndex reports whether a piece with an index and no id belongs to the last call, which began without an index: it is the one at
-// that place, has no arguments yet, and the name is some of its name. Servers that leave out the index 0 have another for the next call.
+// lateIndex reports whether a piece with an index and no id belongs to the last call, which began without an index: the
+// call is at that place, has no arguments yet, and the name fits. Servers that omit the index 0 send another index for
+// the next call.
 func (a *calls) lateIndex(p *PendingCall, index int, name string) bool {
 	last := len(a.Calls) - 1
 	return p.Index < 0 && index == last && p == a.Calls[last] && name != "" && p.Name != "" && p.Args.Len() == 0 && !p.Done && a.sameCall(p, index, name)
@@ -170,8 +173,8 @@ func (a *calls) renamed(p *PendingCall, name string) bool {
 	return false
 }
 
-// otherName reports whether a name that comes behind a whole call is that of another call, and not some of the same again, as
-// "get_time" behind "functions.get_time" is, or what a server writes for no name.
+// otherName reports whether a name that follows a complete call names another call. It does not if it repeats the first
+// name, like "get_time" after "functions.get_time", or is a server's word for no name.
 func (a *calls) otherName(old, name string) bool {
 	affix := strings.HasPrefix(old, name) || strings.HasSuffix(old, name) || strings.HasPrefix(name, old) || strings.HasSuffix(name, old)
 	found, asked := a.Host.offers(func(s string) bool { return s == name })
@@ -181,8 +184,8 @@ func (a *calls) otherName(old, name string) bool {
 	return !affix && name != "null"
 }
 
-// moreName returns the name of a call that waits for the rest of it, after a piece of that call that says name. It reports
-// false if that is no part of it: the name so far is offered, and the other begins one that is.
+// moreName returns the name of a waiting call after another piece with a name. It reports false if the piece does not
+// belong to the name: the name so far is offered, and the piece begins another offered name.
 func (a *calls) moreName(p *PendingCall, name string) (string, bool) {
 	joined := p.Name + name
 	_, asked := a.Host.offers(func(string) bool { return false })

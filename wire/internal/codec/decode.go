@@ -67,8 +67,8 @@ func (d *Decoder) Flag(v []byte) *bool {
 	return &b
 }
 
-// Decoder reads one body. Values are slices of the body, so that an error can
-// say where it is. The first error sticks, and null counts as absent.
+// Decoder reads one body. Values are slices of the body, which lets errors report their path. The first error stays,
+// and null counts as absent.
 type Decoder struct {
 	Host        Host
 	Body        []byte
@@ -87,9 +87,9 @@ func (d *Decoder) Valid(v []byte) (ok bool) {
 	return ok
 }
 
-// Args reads the arguments of a call in a format that has objects only. Some
-// languages write an empty object as an empty list. Other values are refused in a
-// request; in an answer they are the model's, and whoever runs the call judges.
+// Args reads the arguments of a call in a format that has only objects. Some languages write an empty object as an
+// empty list. Other values are an error in a request. In an answer they are the model's mistake, and the caller
+// decides.
 func (d *Decoder) Args(v []byte) json.RawMessage {
 	switch kind := js.Kind(v); {
 	case kind == '[' && len(js.Trim(js.Trim(v)[1:])) == 1:
@@ -109,7 +109,7 @@ func (d *Decoder) read(body []byte) ([]byte, bool) {
 	return d.document(body)
 }
 
-// document checks a body once, so that nobody has to check its parts again.
+// document checks a whole body once. Its parts need no further check.
 func (d *Decoder) document(body []byte) ([]byte, bool) {
 	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
@@ -123,7 +123,7 @@ func (d *Decoder) document(body []byte) ([]byte, bool) {
 	return v, d.Err == nil
 }
 
-// whole is what a body is for people: whose it is decides who has to mend it.
+// whole returns the name of the body for error messages.
 func (d *Decoder) whole() string {
 	if d.IsRequest {
 		return "the body of the request"
@@ -186,7 +186,7 @@ func (d *Decoder) Integer(v []byte) int {
 	return int(n)
 }
 
-// Tokens reads a count of what was used. One that is no whole number is none: the answer is not worth less for it.
+// Tokens reads a token count. A value that is not an integer counts as 0, because the answer is still useful.
 func (d *Decoder) Tokens(v []byte) int {
 	n, ok := js.Int(v)
 	if !ok || int64(int(n)) != n {
@@ -229,12 +229,11 @@ func (d *Decoder) Object(v []byte) bool { return d.Is(v, '{', "an object") }
 
 func (d *Decoder) Array(v []byte) bool { return d.Is(v, '[', "an array") }
 
-// Requests are read through members, elements, get and text alone: a value that is there and is of another
-// kind than the one that is read is an error that names it, and never passed over. Answers are read as far as they can
-// be: their client did not write them.
+// Decoders of requests use only Members, Elements, Get and Text. These report a value of the wrong kind as an error
+// with its path. Answers are read leniently, because the client did not write them.
 
-// AskObject refuses a value of a request that is there and is no object, and returns how to walk it. It is not inlined,
-// so that those who call it can be.
+// AskObject reports a value of a request that is not an object, and returns the iterator over it. It is not inlined, to
+// let its callers be inlined.
 //
 //go:noinline
 func (d *Decoder) AskObject(v []byte) *js.Ends {

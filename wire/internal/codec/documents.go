@@ -23,8 +23,8 @@ const EmptyDocument = "(This document is empty.)"
 // cacheMarks are the extra fields of a document that its text may have as well.
 var cacheMarks = map[string]bool{"cache_control": true, CachePoint: true}
 
-// DocumentText returns the text that stands for a document where the format has no place for such a document: what it says, or where it is.
-// It notes which, and reports false for documents of which neither is known.
+// DocumentText returns text in place of a document that the format does not accept: the text of the document, or its
+// URL. It adds a warning. It reports false if neither is known.
 func (e *Encoder) DocumentText(m llm.Media) (llm.Text, bool) {
 	text := ""
 	switch {
@@ -47,7 +47,7 @@ func (e *Encoder) DocumentText(m llm.Media) (llm.Text, bool) {
 	return llm.Text{Text: text, Extra: e.markOf(m.Extra)}, true
 }
 
-// HasNoSource reports whether there are no bytes of a medium, and nothing says where it is.
+// HasNoSource reports whether a medium has no bytes, URL or id.
 func HasNoSource(m llm.Media) bool { return len(m.Data) == 0 && m.URL == "" && m.ID == "" }
 
 // WithoutEmptyMedia returns parts with a text in place of documents that are empty, for a format that takes no medium without bytes or an address.
@@ -85,7 +85,7 @@ func (e *Encoder) markOf(x llm.Extra) llm.Extra {
 	return kept
 }
 
-// LowerType returns a media type as other code compares it: type and subtype in small letters. Parameters stay as they are.
+// LowerType returns a media type with type and subtype in lower case. Parameters are unchanged.
 func LowerType(mime string) string {
 	bare, params, found := strings.Cut(mime, ";")
 	bare = strings.ToLower(strings.TrimSpace(bare))

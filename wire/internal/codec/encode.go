@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-// PlainText returns the only part as text if it is nothing but text.
+// PlainText returns the text of a single part that has only text.
 func PlainText(parts []llm.Part) (string, bool) {
 	switch len(parts) {
 	case 0:
@@ -26,7 +26,7 @@ func PlainText(parts []llm.Part) (string, bool) {
 	return "", false
 }
 
-// Flag writes a boolean where the host has the field, and says so where not.
+// Flag writes a boolean if the host has the field, and otherwise adds a warning.
 func (e *Encoder) Flag(has bool, key string, value bool) {
 	if has {
 		e.BoolField(key, value)
@@ -65,7 +65,7 @@ type Encoder struct {
 	Answering bool
 }
 
-// Result returns what was written.
+// Result returns the written body.
 func (e *Encoder) Result(op string) ([]byte, []llm.Warning, error) {
 	if e.refused != nil {
 		return nil, nil, e.Host.Fail(op, llm.Unsupported, e.refused)
@@ -111,8 +111,8 @@ func (e *Encoder) EndFields(start int, fields map[string]json.RawMessage) {
 	}
 }
 
-// DropUncarried takes back a message that began at mark if nothing could be carried of what it holds beside text, in formats where such
-// a message has an empty content.
+// DropUncarried removes a message that began at mark if it has parts other than text and none of them could be carried.
+// It is for formats in which such a message has empty content.
 func (e *Encoder) DropUncarried(mark int, m llm.Message) {
 	if turns.HoldsMore(m) && !e.DropEmpty(mark, `"content":[]}`) {
 		e.DropEmpty(mark, `"content":""}`)
@@ -158,8 +158,8 @@ func (e *Encoder) TextPart(t llm.Text, textType string) {
 	e.EndExtra(start, t.Extra)
 }
 
-// PartOf returns the part that an event stands for in formats that have no
-// pieces of calls, and nil for events that such formats do not show.
+// PartOf returns the part for an event in formats without pieces of calls, and nil for events that such formats do not
+// have.
 func (e *Encoder) PartOf(ev llm.Event) llm.Part {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
@@ -185,15 +185,15 @@ func (e *Encoder) PartOf(ev llm.Event) llm.Part {
 	return nil
 }
 
-// ClampUsage returns what a client is told of what was used: an upstream that counts below 0 is not repeated.
+// ClampUsage returns the usage for a client, with negative numbers of an upstream replaced by 0.
 func ClampUsage(u llm.Usage) llm.Usage {
 	u.Input, u.Output, u.Reasoning = max(0, u.Input), max(0, u.Output), max(0, u.Reasoning)
 	u.CacheRead, u.CacheWrite = max(0, u.CacheRead), max(0, u.CacheWrite)
 	return u
 }
 
-// HasUsage reports whether there is a usage to tell. One that nobody counted is not told as 0, where clients can do without it:
-// the messages and converse formats demand it.
+// HasUsage reports whether there is a usage to write. Unknown usage is not written as 0, except in the messages and
+// converse formats, which require numbers.
 func (e *Encoder) HasUsage(f llm.Finish, key string) bool {
 	return !ClampUsage(f.Usage).IsZero() || len(f.Extra[e.Host.Format][key]) > 0
 }
@@ -232,8 +232,8 @@ func OmitFields[V any](m map[string]V, key string) map[string]V {
 
 func IsSystem(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
 
-// OfferedTools returns the tools that the choice allows, for formats that cannot
-// name them: what is not offered cannot be called.
+// OfferedTools returns the tools that the choice allows, for formats that cannot list allowed tools. The model cannot
+// call the others.
 func (e *Encoder) OfferedTools(req *llm.Request) []llm.ToolDef {
 	ch := IsForced(req.Choice)
 	if len(ch.Allowed) == 0 || ch.Mode == llm.MustNotCall {

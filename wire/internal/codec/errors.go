@@ -23,8 +23,7 @@ var KindStatus = map[llm.Kind]int{
 	llm.ByteLimit: 502, llm.TextLimit: 502, llm.ThinkingLimit: 502, llm.EventLimit: 502, llm.TimeLimit: 504, llm.Stalled: 504,
 }
 
-// StandIns are kinds for which most formats have no code, and those whose code
-// they get.
+// StandIns maps kinds for which most formats have no code to kinds whose code is used instead.
 var StandIns = map[llm.Kind]llm.Kind{
 	llm.ByteLimit: llm.Malformed, llm.TextLimit: llm.Malformed, llm.ThinkingLimit: llm.Malformed, llm.EventLimit: llm.Malformed,
 	llm.TimeLimit: llm.Timeout, llm.Stalled: llm.Timeout,
@@ -67,7 +66,7 @@ var phrases = []struct {
 	{"api key not found", llm.Auth},
 }
 
-// errorForm returns how a format sends err, the zero value if in no way of its own.
+// errorForm returns how a format sends err, and the zero value if it has no special form.
 func errorForm(err *llm.Error, p *format.Properties) format.ErrorForm {
 	status := err.Status
 	if status < 400 || status > 599 {
@@ -168,7 +167,7 @@ func retryAfter(header http.Header, body []byte) time.Duration {
 	return 0
 }
 
-// seconds returns a time that makes sense, and 0 for one that does not.
+// seconds returns a plausible duration, and 0 for other numbers.
 func seconds(s float64) time.Duration {
 	if !(s > 0 && s < 1e8) {
 		return 0

@@ -52,7 +52,7 @@ func OptionNames(h *llm.HostedConfig) string {
 	return strings.Join(names[:min(len(names), loss.MaxNotes)], ", ")
 }
 
-// HasOthers reports whether an object has members beside those that are known.
+// HasOthers reports whether an object has members other than the known ones.
 func HasOthers(v []byte, known ...string) bool {
 	for key := range js.Members(v) {
 		if !slices.Contains(known, string(key)) {

@@ -18,8 +18,7 @@ func (d *Decoder) LogProbs(list []byte) *llm.LogProbs {
 	return p
 }
 
-// About returns what is known about the next piece of text, if it is more than
-// the text.
+// About returns the metadata of the next piece of text, and nil if there are none.
 func (a *Answer) About() *llm.Text {
 	if a.Probs == nil {
 		return nil

@@ -22,7 +22,7 @@ func MediaURL(m llm.Media) string {
 	return "data:" + cmp.Or(m.MIME, "application/octet-stream") + ";base64," + Base64Text(m.Data)
 }
 
-// URL reads an address; one that holds the bytes gives the bytes.
+// URL reads a URL. A data URL becomes its bytes.
 func (d *Decoder) URL(v []byte, m *llm.Media) {
 	s := d.Str(v)
 	scheme, rest, ok := strings.Cut(s, ":")
@@ -95,8 +95,8 @@ func (e *Encoder) FileName(m llm.Media) string {
 // IsOwnFile reports whether a client of the same format wrote a medium as a file.
 func (e *Encoder) IsOwnFile(m llm.Media) bool { return string(e.OwnState(m.State)) == loss.OwnFile }
 
-// KindFromType gives what was sent as a file the kind of its type: clients send images, sounds and films as files too. Images that few can look at, like
-// drawings in text, stay documents.
+// KindFromType sets the kind of a file from its type, because clients also send images, audio and video as files. Image
+// types that few models accept, like SVG, stay documents.
 func KindFromType(d *Decoder, m *llm.Media) {
 	typ := format.BareType(*m)
 	family, _, _ := strings.Cut(typ, "/")

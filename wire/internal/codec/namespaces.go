@@ -15,9 +15,8 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-// NamespaceField is the extra field of a tool that stands in a namespace of the Responses
-// format: the namespace without its tools and, where the tool has another name here, the
-// one it has there. Of a call it is the name of the namespace.
+// NamespaceField is an extra field of a tool inside a namespace of the Responses format. It has the namespace without
+// its tools, and the tool's original name if that differs. For a call it is the name of the namespace.
 const (
 	NamespaceField = "namespace"
 	FunctionField  = "function"
@@ -26,13 +25,13 @@ const (
 // qualified is a name within a namespace.
 type qualified struct{ space, name string }
 
-// Namespaces are the tools of a request that stand in namespaces.
+// Namespaces are the tools of a request that belong to namespaces.
 type Namespaces struct {
 	there map[string]qualified // by the name they have here
 	here  map[qualified]string
 }
 
-// NamespacesOf returns the tools of a request that stand in namespaces, and nil if there are none.
+// NamespacesOf returns the tools of a request that belong to namespaces, and nil if it has no such tools.
 func NamespacesOf(req *llm.Request) *Namespaces {
 	var names *Namespaces
 	for _, t := range req.Tools {
@@ -64,9 +63,8 @@ func (e *Encoder) CallName(name string) {
 	e.StringField(NamespaceField, q.space)
 }
 
-// Spaced returns messages whose calls name their tools as the client does, with the
-// namespace, for whoever keeps them: a later request may have other names for the same
-// tools. Flat of its codec turns them round.
+// Spaced returns messages whose calls name their tools as the client does, with the namespace. Stored messages have
+// this form, because a later request may have other names for the same tools. Flat is the reverse.
 func (n *Namespaces) Spaced(messages []llm.Message) []llm.Message {
 	if n == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), isSpaced) }) {
 		return messages
@@ -188,7 +186,8 @@ func nameInSpace(c llm.Call) string {
 	return strings.TrimPrefix(c.Name, js.Text(c.Extra[format.Responses][NamespaceField])+spaceMark)
 }
 
-// ItemName writes the name of a call in a conversation. One that names a namespace itself is of none that is offered.
+// ItemName writes the name of a call in a conversation. A call whose own name includes a namespace is not of an offered
+// namespace.
 func (e *Encoder) ItemName(c llm.Call) {
 	if isSpaced(c) {
 		e.StringField("name", nameInSpace(c))
@@ -222,8 +221,8 @@ func (n *Namespaces) flattenChoice(req *llm.Request) {
 	}
 }
 
-// flattenNames gives the tools of namespaces names of their own, and the choice and the
-// calls of the conversation those of their tools.
+// flattenNames gives tools of namespaces separate names, and renames the choice and the calls of the conversation
+// accordingly.
 func flattenNames(req *llm.Request) {
 	count := make(map[string]int)
 	for _, t := range req.Tools {

@@ -12,19 +12,19 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// ObjectSpec is an object of requests whose members are read one by one: where it stands in the value that keeps the members
-// that nobody knows, and those that are read. A star in the place is told by the reader.
+// ObjectSpec describes an object of requests whose members are read individually: its path in the value that keeps
+// unknown members, and the known members. The reader replaces a star in the path.
 type ObjectSpec struct {
 	Path      string
 	Known     []string
 	SnakeCase bool // members may be written with underscores, too
 }
 
-// SchemaMembers are those that both OpenAI formats give the schema of an answer.
+// SchemaMembers are the members of an output schema in both OpenAI formats.
 var SchemaMembers = []string{"name", "description", "schema", "strict"}
 
-// KeepUnread keeps the members of an object of a request or of an answer that are not read. Each star in the place of the object stands for
-// one of the words.
+// KeepUnread keeps the unknown members of an object of a request or an answer. Each star in the object's path is
+// replaced by one of the words.
 func (d *Decoder) KeepUnread(x *llm.Extra, v []byte, o *ObjectSpec, stars ...string) {
 	if js.Kind(v) != '{' {
 		return

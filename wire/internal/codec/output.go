@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// output sends the events of one answer: first what is known about the whole, then the rest.
+// output sends the events of one answer: first the metadata, then the rest.
 type output struct {
 	Decoder
 	position
@@ -54,8 +54,8 @@ func (a *output) Warn(code llm.WarningCode, feature, format string, args ...any)
 	a.Emit(llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Begin sends what is known about the answer before its first piece, once. A
-// codec calls it when it has read the head of an answer.
+// Begin sends the metadata of the answer before its first piece, once. A codec calls it after reading the head of an
+// answer.
 func (a *output) Begin() {
 	if a.Begun {
 		return
@@ -90,8 +90,8 @@ func (a *output) Moment(v []byte) {
 	}
 }
 
-// KeepField keeps a field of an answer that only this format knows. A stream may say
-// it more than once: what it said before is an event of its own.
+// KeepField keeps a field of an answer that only this format has. If a stream repeats the field, the earlier value
+// becomes an event.
 func (a *output) KeepField(key string, v []byte) {
 	old := a.Finish.Extra[a.Host.Format][key]
 	if js.Kind(v) == 'n' || bytes.Equal(old, v) {
@@ -103,12 +103,12 @@ func (a *output) KeepField(key string, v []byte) {
 	a.ExtraField(&a.Finish.Extra, key, v)
 }
 
-// Unknown passes on an event of a type that nobody knows.
+// Unknown forwards an event of an unknown type.
 func (a *output) Unknown(typ string, v []byte) {
 	a.Emit(llm.UnknownEvent{Format: a.Host.Format, Type: typ, Raw: a.Raw(v)})
 }
 
-// correct warns that a part of the answer is not given as the vendor wrote it. A relay writes it anew.
+// correct warns that a part of the answer differs from the vendor's. A relay encodes it again.
 func (a *output) correct(feature, format string, args ...any) {
 	a.Changed = true
 	a.Warn(llm.Corrected, feature, format, args...)

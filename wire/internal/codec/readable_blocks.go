@@ -13,8 +13,8 @@ import (
 // What only one vendor has a block for, and others can read: a found page, a document made of texts. Its vendor
 // gets the block, everybody else its words.
 
-// ReadableBlock keeps a block with what can be read of it: the names of the whole and its content, one a line. Of a list it is the
-// texts of its blocks. A block whose content says nothing is opaque.
+// ReadableBlock keeps a block with its readable text: titles and content, one per line. For a list, it is the texts of
+// the list's blocks. A block without text is opaque.
 func (d *Decoder) ReadableBlock(v, content []byte, names ...[]byte) llm.Text {
 	said := func(s string) bool { return s != "" }
 	var words, body []string
@@ -36,8 +36,8 @@ func (d *Decoder) ReadableBlock(v, content []byte, names ...[]byte) llm.Text {
 	return llm.Text{Text: strings.Join(words, "\n"), State: d.State(v)}
 }
 
-// OwnBlock returns the block that a text stands for, in the formats of blocks, where the state of a text is always one: nil if
-// nothing can be read of it and another vendor made it. It reports false for text that is text here.
+// OwnBlock returns the block for a text whose state is always a block. It returns nil if another vendor made the block
+// and it has no readable text. It reports false for ordinary text.
 func (e *Encoder) OwnBlock(t llm.Text) (json.RawMessage, bool) {
 	if raw := e.OwnState(t.State); raw != nil {
 		return raw, true
@@ -85,7 +85,7 @@ func WithoutNoOutput(r llm.Result) []llm.Part {
 	return r.Parts
 }
 
-// SaysNothing reports whether a result is empty as it stands: there are no parts, or only blank texts.
+// SaysNothing reports whether a result has no parts, or only blank texts.
 func SaysNothing(parts []llm.Part) bool {
 	return !slices.ContainsFunc(parts, func(p llm.Part) bool {
 		t, is := p.(llm.Text)

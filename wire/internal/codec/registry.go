@@ -12,7 +12,7 @@ import (
 
 // Words is the vocabulary of a format outside its requests.
 type Words struct {
-	// reasons are the finish reasons that the format's servers send, and finish those that a server of ours writes.
+	// Reasons are the finish reasons of the format's servers, and Finish those that our servers write.
 	Reasons map[string]llm.Reason
 	Finish  map[llm.Reason]string
 	// interrupted are the finish reasons of answers that are not complete although no limit was reached.
@@ -108,6 +108,9 @@ type ToolDefiner interface {
 	Told(t llm.ToolDef) llm.ToolDef
 	Described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool)
 }
+
+// ServerDescriber is a format whose vendor's HTTP API a server can imitate.
+type ServerDescriber interface{ Server() *format.ServerAPI }
 
 // FrameDetector is a format whose streams are binary frames.
 type FrameDetector interface {

@@ -16,7 +16,7 @@ import (
 // MaxHeld bounds the bytes that a relay keeps back.
 const MaxHeld = 64 << 20
 
-// maxTrailing bounds what may follow the end of an answer.
+// maxTrailing limits the bytes after the end of an answer.
 const maxTrailing = 1 << 20
 
 // RelayStream copies the stream of an answer from src to dst and shows each event to observe.
@@ -61,8 +61,7 @@ func (r *relay) over(err error) error {
 	return err
 }
 
-// relay is one stream that is being relayed. It is the reader that the decoder
-// reads from, so that it knows when the decoder waits for more.
+// relay is one relayed stream. The decoder reads from it, so it knows when the decoder waits for more.
 type relay struct {
 	c       Host
 	dst     io.Writer
@@ -70,7 +69,7 @@ type relay struct {
 	observe func(llm.Event) format.RelayDecision
 	a       *Answer
 
-	buf     []byte // what was read and not written
+	buf     []byte // read and not yet written
 	at      int64  // offset in the stream of the first byte of buf
 	served  int    // bytes of buf that the decoder has
 	room    int    // that a read wants
@@ -89,7 +88,7 @@ type relay struct {
 	kept    int          // bytes that were read while events of a translation were held
 	called  map[int]bool // answers of which the client has a call, by index
 	gaveUp  *llm.Error   // why an observer ended the stream
-	failing bool         // what comes was not said: calls that the failure cut off
+	failing bool         // events are calls that a failure cut off, which the upstream did not send
 }
 
 // judged is an event whose frame is not written yet.
@@ -121,8 +120,7 @@ func (r *relay) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What is read at once: little where events trickle in, as most streams are open and silent,
-// and more as long as every read is full.
+// A read is small while events arrive slowly, as on most streams, and larger while every read fills the buffer.
 const (
 	relayLeast = 1 << 10
 	relayMost  = 32 << 10
@@ -232,7 +230,7 @@ func (r *relay) event(ev llm.Event) bool {
 	return r.err == nil
 }
 
-// atEnd makes a decision about the end of an answer one that can be followed: the end is neither held nor dropped.
+// atEnd corrects a decision about the end of an answer: it can be neither held nor dropped.
 func atEnd(v *format.RelayDecision, ev llm.Event) {
 	index, last := Ends(ev)
 	switch {
@@ -253,7 +251,7 @@ func Ends(ev llm.Event) (index int, last bool) {
 	return index, last
 }
 
-// judge notes a verdict that leaves the bytes as they are.
+// judge notes a decision that leaves the bytes unchanged.
 func (r *relay) judge(ev llm.Event, passed bool) {
 	frame := r.a.Frame.Start
 	r.forget(min(frame, r.decided()))
@@ -297,8 +295,8 @@ func (r *relay) forget(before int64) {
 	r.queue = r.queue[:copy(r.queue, r.queue[n:])]
 }
 
-// translate makes the rest of the stream a translation: from the first frame
-// that is not decided, everything comes from events. Those that an observer holds stay held.
+// translate encodes the rest of the stream from events, beginning with the first undecided frame. Held events stay
+// held.
 func (r *relay) translate() {
 	cut, at := r.a.Frame.Start, frameStart
 	if r.a.over() && r.a.ending <= cut {
@@ -354,8 +352,7 @@ func (r *relay) encode(events ...llm.Event) {
 	}
 }
 
-// noteCall notes that the client has a call. One that cannot be run counts too:
-// it is a call of the format.
+// noteCall notes that the client has a call. Invalid calls count too, because the format has them as calls.
 func (r *relay) noteCall(ev llm.Event) {
 	index := 0
 	if other, ok := ev.(llm.Alternative); ok {
@@ -430,8 +427,8 @@ func (r *relay) finish() error {
 	return nil
 }
 
-// rest reads what follows the answer and returns how many bytes of it were dropped. Blank lines go on, and
-// the end of a list: the answer is whole, and whatever else is said is no part of it.
+// rest reads the bytes after the answer and returns how many of them were dropped. Blank lines and the end of a list
+// are written. The rest does not belong to the answer.
 func (r *relay) rest() (dropped int) {
 	blank := ""
 	switch {
@@ -512,7 +509,7 @@ type Positioner interface {
 	// mark remembers the state of the stream. At frameStart that is the
 	// present one; the others are what it was before the present frame.
 	Mark(at Moment)
-	// resume returns an encoder that goes on from there.
+	// resume returns an encoder that continues from there.
 	Resume(at Moment, e *Encoder, head StreamHead) StreamEncoder
 }
 

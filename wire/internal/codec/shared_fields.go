@@ -18,10 +18,10 @@ import (
 // package llm it is a field of the part or tool before it.
 const CachePoint = "cachePoint"
 
-// Members that several formats have and package llm does not are extra fields of the format that the client wrote. A
-// table says which of them mean the same, and where they stand; before a request or the end of an answer is written,
-// those of other formats move to the place that the target has for them. What the target lacks, or means otherwise, is a
-// warning that says so.
+// Fields that several formats have and package llm lacks are extra fields of the client's format. A table lists fields
+// with the same meaning and their places. Before a request or the end of an answer is written, fields of other formats
+// move to the target's place. A field that the target lacks, or uses with another meaning, causes a warning with the
+// reason.
 
 // holder is what holds a member: a set of the kinds of values that have extra fields.
 type holder uint16
@@ -35,11 +35,11 @@ const (
 	ofDocument
 	ofCall
 	ofResult
-	ofInner  // beside another: inside of a result
+	ofInner  // combined with another: inside a result
 	ofFinish // the end of an answer
 )
 
-// ofBlock is whatever can stand in a message and be cached up to.
+// ofBlock is any part of a message that can have a cache mark.
 const ofBlock = ofText | ofImage | ofDocument | ofCall | ofResult
 
 // place is where a format has a member.
@@ -47,9 +47,9 @@ type place struct {
 	format string
 	// path is the name of the extra field, or of an object and its member with a dot between.
 	Path string
-	// element is the element of a list that stands for true.
+	// element is the list element that means true.
 	element string
-	// of is what may hold it, where that is less than the member says, and outside says that nothing in a result does.
+	// of is the set of holders, if smaller than the member's. outside excludes parts inside results.
 	of      holder
 	outside bool
 	// onlyRead says that others do not get it here, and why.
@@ -58,12 +58,12 @@ type place struct {
 	byHost bool
 	// makers are those whose models take it in the converse format; nil means all.
 	makers []string
-	// needs is the member that has to be true beside it.
+	// needs is another member that must be true.
 	needs string
 	// most bounds the bytes of a text, since the vendor refuses more.
 	most int
-	// toCommon and fromCommon change the value into the one that stands between the formats and back, where the format
-	// writes it otherwise. They return nil for a value that cannot be said; unsaid says why.
+	// toCommon and fromCommon convert between the format's value and the common value. They return nil for a value that
+	// cannot be carried; unsaid is the reason.
 	toCommon, fromCommon func(*Encoder, json.RawMessage) json.RawMessage
 	unsaid               string
 }
@@ -172,7 +172,7 @@ func chatDetail(_ *Encoder, v json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// noAddress refuses what may be an address of a person: the vendor does.
+// noAddress refuses values that may be email addresses, as the vendor does.
 func noAddress(_ *Encoder, v json.RawMessage) json.RawMessage {
 	if bytes.ContainsRune(v, '@') {
 		return nil
@@ -209,7 +209,7 @@ func cacheMark(typ string, v json.RawMessage) json.RawMessage {
 	return w.Buf
 }
 
-// lacks says why a member does not go to a place of this host, and returns "" if it does.
+// lacks returns why a member does not go to a place of this host, and "" if it does.
 func (e *Encoder) lacks(m *member, p place, of holder) string {
 	q := &e.Host.Quirks
 	switch {
@@ -254,7 +254,7 @@ type sharing struct {
 	copied bool
 }
 
-// move moves a member that stands at p in the fields of a format, if it does.
+// move moves a member at p in the fields of a format, if there is one.
 func (s *sharing) move(m *member, from string, p place) {
 	raw := p.read(s.x[from])
 	if raw == nil {
@@ -303,7 +303,7 @@ func (s *sharing) told(m *member, to place, has bool, value json.RawMessage) (ow
 	return own, why
 }
 
-// only says which formats have the member.
+// only returns the formats that have the member, as text.
 func (m *member) only() string {
 	var names []string
 	for _, p := range m.At {
@@ -344,7 +344,7 @@ func (p place) split() (field, inside string) {
 	return field, inside
 }
 
-// read returns what stands at the place, and nil if nothing does.
+// read returns the value at the place, and nil if there is none.
 func (p place) read(fields map[string]json.RawMessage) json.RawMessage {
 	field, inside := p.split()
 	v := fields[field]
@@ -367,7 +367,7 @@ func (p place) read(fields map[string]json.RawMessage) json.RawMessage {
 	return v
 }
 
-// cut takes away what stands at the place, and what held nothing else.
+// cut removes the value at the place, and objects that become empty.
 func (p place) cut(fields map[string]json.RawMessage) {
 	field, inside := p.split()
 	var w js.Writer
@@ -453,7 +453,7 @@ func (e *Encoder) ShareFields(req *llm.Request, stream bool) *llm.Request {
 	return &out
 }
 
-// alone takes members back that moved, and that the format takes only beside another, which is not there. What moved stands in a copy.
+// alone restores moved members that need another member which is absent. Moved members are in a copy.
 func (e *Encoder) alone(before, now map[string]json.RawMessage) {
 	for i := range SharedMembers {
 		p, ok := SharedMembers[i].in(e.Host.Format)
@@ -464,7 +464,7 @@ func (e *Encoder) alone(before, now map[string]json.RawMessage) {
 	}
 }
 
-// sharedTool is shared for a tool, which may be one that the vendor of another format defines.
+// sharedTool is shared for a tool, which another format's vendor may define.
 func (e *Encoder) sharedTool(t llm.ToolDef) llm.ToolDef {
 	if _, own := t.Extra[e.Host.Format]; !own {
 		if told, said, is := e.Host.Registry.Describe(t); is {

@@ -33,8 +33,7 @@ func (h StreamHead) with(format format.Properties, s llm.Start) StreamHead {
 	return h
 }
 
-// CreatedAt returns when an answer began, in seconds since 1970; one that does
-// not say began now.
+// CreatedAt returns when an answer began, in seconds since 1970. The default is now.
 func CreatedAt(s llm.Start) int64 {
 	if s.Created.IsZero() {
 		return time.Now().Unix()
@@ -87,7 +86,7 @@ type StreamEncoder interface {
 	Fail(err *llm.Error)
 }
 
-// NewStream returns a stream that writes to w. Each event is one Write, so that a server can flush after each.
+// NewStream returns a stream that writes to w. Each event is one Write, so a server can flush after each.
 func NewStream(h Host, w io.Writer, head StreamHead) *Stream {
 	return &Stream{w: w, E: NewEncoder(h), head: head}
 }
@@ -142,7 +141,7 @@ func (s *Stream) foreign(ev llm.Event) {
 	case llm.TextDelta:
 		if ev.Part != nil {
 			t := *ev.Part
-			if js.Get(t.State.Data, "type") == nil { // else it is a block of its own
+			if js.Get(t.State.Data, "type") == nil { // otherwise it is a separate block
 				t.Text = "signed"
 			}
 			s.E.ForeignParts([]llm.Part{t})
@@ -234,7 +233,7 @@ func (s *Stream) FailWith(err *llm.Error) error {
 	return s.flush()
 }
 
-// retract ends the stream: no format can take back what was said.
+// retract ends the stream, because no format can take back written text.
 func (s *Stream) retract(r llm.Retract) error {
 	failed := &llm.Error{Op: s.E.Host.Format + ".Write", Kind: llm.Incomplete, Err: fmt.Errorf("the answer was taken back after it had begun, which this format cannot say: %s", r.Why)}
 	if err := s.FailWith(failed); err != nil {
@@ -244,7 +243,7 @@ func (s *Stream) retract(r llm.Retract) error {
 	return failed
 }
 
-// tell tells what was lost since it was last called.
+// tell reports new warnings to the caller.
 func (s *Stream) tell() {
 	if s.head.Lost == nil {
 		return

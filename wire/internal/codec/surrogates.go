@@ -11,11 +11,10 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// Texts of package llm are UTF-8, which has no place for half of a surrogate pair, like "\ud83d" alone in JSON. U+FFFD
-// stands in its place, and whoever wrote or reads the text is told. What is passed on as the bytes that came, by a relay or as a
-// value that nobody reads, keeps it.
+// Texts of package llm are UTF-8, which cannot encode half of a surrogate pair, like "\ud83d" alone in JSON. U+FFFD
+// replaces it, with a warning. Bytes that a relay or an opaque value copies keep it.
 
-// surrogatesField is the extra field of a request that has some. It says how often U+FFFD itself is in it.
+// surrogatesField is the extra field of a request that has such halves. Its value counts the U+FFFD in the request.
 const surrogatesField = loss.Restated + "halves"
 
 const surrogatesDetail = `half of a surrogate pair, like \ud83d alone, is no character; U+FFFD stands in its place`
@@ -30,15 +29,15 @@ func (d *Decoder) countSurrogates(body []byte, req *llm.Request) {
 	}
 }
 
-// replacements counts how often U+FFFD is in a document, as it is or as an escape, which may stand in JSON in a string.
+// replacements counts U+FFFD in a document, literal or as an escape, which may be inside a JSON string.
 func replacements(v []byte) int {
 	return bytes.Count(v, []byte(replacement)) + bytes.Count(bytes.ToLower(v), []byte(`\ufffd`))
 }
 
 const replacement = "\ufffd"
 
-// LostSurrogates warns if U+FFFD is in what was written of a request more often than in what the client sent. Arguments and
-// schemas, which are carried as they are, keep their halves.
+// LostSurrogates warns if the encoded request has more U+FFFD than the client's. Arguments and schemas are copied
+// unchanged and keep their halves.
 func (e *Encoder) LostSurrogates(req *llm.Request) {
 	for _, fields := range req.Extra {
 		if n, ok := js.Int(fields[surrogatesField]); ok && replacements(e.Buf) > int(n) {
@@ -47,7 +46,7 @@ func (e *Encoder) LostSurrogates(req *llm.Request) {
 	}
 }
 
-// sawSurrogates notes whether an event of an answer whose documents have halves holds what stands in their place.
+// sawSurrogates notes whether an event has U+FFFD, for an answer whose documents have halves.
 func (a *output) sawSurrogates(ev llm.Event) {
 	if !a.replaced {
 		a.replaced = strings.Contains(fmt.Sprintf("%s", ev), replacement)
@@ -61,8 +60,8 @@ func (a *output) warnSurrogates() {
 	}
 }
 
-// SaysReplaced reports whether a warning says that U+FFFD stands in the place of something that is no character. Whoever
-// passes on the bytes that were read has no such loss.
+// SaysReplaced reports whether a warning is about U+FFFD in place of half a surrogate pair. A server that forwards the
+// original bytes has no such loss.
 func SaysReplaced(ev llm.Event) bool {
 	w, ok := ev.(llm.Warning)
 	return ok && w.Detail == surrogatesDetail

@@ -20,7 +20,7 @@ func JoinThinking(b *strings.Builder, t llm.Thinking) {
 // ThinkingJoiner does in a stream what joinThinking does in one piece. Parts of thinking end where those of an [llm.Builder] do.
 type ThinkingJoiner struct{ some, ended, redacted bool }
 
-// Joined returns an event of the stream with what stands before it.
+// Joined returns an event of the stream together with the thinking before it.
 func (t *ThinkingJoiner) Joined(ev llm.Event) llm.Event {
 	switch ev := ev.(type) {
 	case llm.ThinkingDelta:

@@ -9,7 +9,7 @@ import (
 // Display is how a format says that thinking is shown, or hidden.
 type Display struct {
 	Word  string // of the format; "" says it by leaving the field out
-	Close bool   // the word says less than what was asked for
+	Close bool   // the word only approximates the request
 }
 
 // HiddenThoughts is the summary that asks for none, as the gemini format says by leaving its field out.

@@ -8,22 +8,22 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// Members of answers that nobody knows are extra fields of the part or the call they stand in, or else of the end of the
-// answer, under the place of their object; see nested.go. The place of an object of a stream begins with the name of its
-// event, like "/content_block_delta/delta": if there is no such place in what is written at the end, the client is told.
-// What events say about the answer again and again is kept once.
+// Unknown members of answers are extra fields of their part or call, or else of the end of the answer, under the path
+// of their object; see nested_fields.go. In a stream the path begins with the name of the event, like
+// "/content_block_delta/delta". If the target has no such place at the end, the client gets a warning. Repeated members
+// of events are kept once.
 
-// UnknownField is a member of the events of a stream, and the place of the object it stands in.
+// UnknownField is an unknown member of a stream's events and the path of its object.
 type UnknownField struct{ At, Name string }
 
 // MaxUnknownFields bounds those of one answer.
 const MaxUnknownFields = 64
 
-// moreUnknownFields stands for those beyond the bound.
+// moreUnknownFields represents the unknown fields beyond the limit.
 var moreUnknownFields = UnknownField{loss.NestedMark + "events", "more members"}
 
-// UnknownFields keeps the members of an object that are not read, where at is its place and prefix says in which part of the
-// answer that is. Those that are known may have their words joined by underscores, or not.
+// UnknownFields keeps the unknown members of an object. at is its path, and prefix the part of the answer. Known names
+// may also be written in snake case.
 func (a *output) UnknownFields(prefix, at string, v []byte, known ...string) {
 	if js.Kind(v) != '{' {
 		return

@@ -35,7 +35,7 @@ func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 // converseStream reads the frames of a stream.
 type converseStream struct {
 	*codec.Answer
-	blocks []*converseBlock // those that are being written
+	blocks []*converseBlock // the open blocks
 	seen   int              // blocks that began so far
 	next   int              // the index after the last that began
 	places codec.Positions[codec.BlockPosition[converseBlock]]
@@ -53,7 +53,7 @@ type converseBlock struct {
 	redacted  []byte
 	image     *llm.Media
 	at        int64 // start of the frame in which it began
-	signedAt  int64 // start of the frame with the signature, or with what is hidden
+	signedAt  int64 // start of the frame with the signature, or with redacted thinking
 }
 
 // event reads a frame and reports whether more may come.
@@ -70,7 +70,7 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 	if !s.Take(v, codec.MaxEventValues) {
 		return false
 	}
-	if s.Finished && strings.HasPrefix(f.Name, "contentBlock") { // nobody can say whether it counts
+	if s.Finished && strings.HasPrefix(f.Name, "contentBlock") { // it may not count
 		s.Refuse(fmt.Errorf("%s after messageStop", f.Name))
 		return false
 	}
@@ -108,7 +108,7 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 	return true
 }
 
-// beside keeps a member of an event that nobody reads. What the last events say about the answer is read by members.
+// beside keeps an unknown member of an event. The last events have their own readers.
 func (s *converseStream) beside(event string, key, v []byte) {
 	if event == "messageStart" && string(key) != "role" || strings.HasPrefix(event, "contentBlock") {
 		s.UnknownField(loss.NestedMark+event, key, v)
@@ -127,8 +127,8 @@ func (s *converseStream) exception(f eventstream.Frame) {
 	}
 }
 
-// members keeps what an event says about the answer. The vendor pads events with
-// a member p, so that their lengths tell nothing.
+// members keeps the unknown members of an event about the answer. The vendor pads events with a member p to hide their
+// lengths.
 func (s *converseStream) members(v []byte, known string) {
 	for key, val := range js.Members(v) {
 		if k := string(key); k != known && k != "p" {
@@ -137,7 +137,7 @@ func (s *converseStream) members(v []byte, known string) {
 	}
 }
 
-// about reads what stands beside the message of an answer.
+// about reads the members next to the message of an answer.
 func (s *converseStream) about(key, val []byte) {
 	switch string(key) {
 	case "usage":
@@ -280,7 +280,7 @@ func (s *converseStream) inputDelta(b *converseBlock, v []byte) {
 	}
 }
 
-// grow bounds what is collected of a block that goes out whole.
+// grow limits the buffer of a block that is sent whole.
 func (s *converseStream) grow(b []byte) []byte {
 	if len(b) > codec.MaxArgs {
 		s.Refuse(fmt.Errorf("more than %d bytes in one block", codec.MaxArgs))

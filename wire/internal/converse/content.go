@@ -199,7 +199,7 @@ func (c Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 	endBlock(e, start, inner, r.Extra)
 }
 
-// asJSON marks text of a result that is a JSON value of its own.
+// asJSON marks text of a result that is a JSON value.
 const asJSON = "json"
 
 func encodeResultPart(e *codec.Encoder, p llm.Part) {
@@ -273,8 +273,7 @@ func withCachePoint(d *codec.Decoder, p llm.Part, point []byte) (llm.Part, bool)
 	return p, ok
 }
 
-// splitBlock returns the member that says what a block is, and keeps those that
-// stand beside it.
+// splitBlock returns the member for the kind of a block, and keeps the others.
 func splitBlock(d *codec.Decoder, v []byte) (kind string, body []byte, extra llm.Extra) {
 	for key, val := range d.Members(v) {
 		switch name := string(key); name {
@@ -385,7 +384,7 @@ func decodeThinking(d *codec.Decoder, v []byte, extra llm.Extra) llm.Thinking {
 	return t
 }
 
-// decodeCall reads a call. One that the vendor runs itself has a type.
+// decodeCall reads a call. Calls that the vendor runs have a type.
 func decodeCall(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Call {
 	c := llm.Call{Extra: extra}
 	for key, val := range d.Members(v) {
@@ -431,7 +430,7 @@ func decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Result
 	r.Parts = codec.WithoutNoOutput(r)
 	if r.Hosted {
 		r.State, r.Extra = d.State(block), nil
-		for i, p := range r.Parts { // what is shown; the block goes back whole
+		for i, p := range r.Parts { // the readable parts; the block goes back whole
 			if t, ok := p.(llm.Text); ok {
 				r.Parts[i] = llm.Text{Text: t.Text}
 			}
@@ -440,7 +439,7 @@ func decodeResult(d *codec.Decoder, block, v []byte, extra llm.Extra) llm.Result
 	return r
 }
 
-// decodeStatus reads whether a tool failed. The vendor refuses other words; of those that it may write itself one day nothing is known.
+// decodeStatus reads whether a tool failed. The vendor refuses other values today; future values are unknown.
 func decodeStatus(d *codec.Decoder, v []byte, r *llm.Result) {
 	switch word := d.Text(v); {
 	case word == "error":
@@ -453,7 +452,7 @@ func decodeStatus(d *codec.Decoder, v []byte, r *llm.Result) {
 	}
 }
 
-// decodeResultPart reads a block of a result. Blocks that only messages hold are kept as they are.
+// decodeResultPart reads a block of a result. Blocks that belong only in messages are kept unchanged.
 func decodeResultPart(d *codec.Decoder, v []byte) llm.Part {
 	switch p := decodeBlock(d, v).(type) {
 	case llm.Text, llm.Media:

@@ -133,8 +133,7 @@ func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 	return nil
 }
 
-// EncodeError writes the code into the body too, where clients look for it if
-// there is no header.
+// EncodeError writes the code into the body too, where clients look if the header is missing.
 func (Format) EncodeError(e *codec.Encoder, err *llm.Error, _ int) {
 	e.Object()
 	e.StringField("__type", awsCode(e.Host.Registry, err))

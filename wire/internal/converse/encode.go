@@ -51,7 +51,7 @@ func splitFinish(own map[string]json.RawMessage) (top, message map[string]json.R
 	return top, message
 }
 
-// modelFields is where an answer says what only its model does.
+// modelFields is the member of an answer with fields of the model's maker.
 const modelFields = "additionalModelResponseFields"
 
 // encodeStop writes why the model stopped. The stop sequence, if there is one,
@@ -109,8 +109,8 @@ func (w *writer) Event(ev llm.Event) {
 	w.seq.Event(ev)
 }
 
-// frame writes an event. Its payload is written apart: commas depend on what
-// stands before, and the end of a frame is any byte.
+// frame writes an event. Its payload is written separately: commas depend on the preceding bytes, and a frame may end
+// in any byte.
 func (w *writer) frame(name string, members func()) {
 	before := w.e.Buf
 	w.e.Buf = nil
@@ -120,7 +120,7 @@ func (w *writer) frame(name string, members func()) {
 	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: name, Payload: w.e.Buf})
 }
 
-// seal appends a frame to what was written before it.
+// seal appends a frame to the preceding bytes.
 func (w *writer) seal(before []byte, f eventstream.Frame) {
 	var err error
 	if w.e.Buf, err = eventstream.Append(before, f); err != nil && w.e.Err == nil {
@@ -226,7 +226,7 @@ func (w *writer) BeginCall(ev llm.CallStart) {
 	}
 }
 
-// sayFields writes the extra fields of a call. Those that do not stand inside of it have no place where it begins.
+// sayFields writes the extra fields of a call. Only fields inside the call's object fit at its start.
 func (w *writer) sayFields(fields map[string]json.RawMessage) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if name, ok := loss.CutPrefix(key, loss.InnerPrefix); ok && !strings.HasPrefix(name, loss.NestedMark) {

@@ -85,7 +85,7 @@ func document(m llm.Media) bool {
 // media are the media that a request can hold. Which sounds and videos a model takes differs.
 var media = format.MediaTypes{llm.Image: format.WebImages, llm.Document: append(converseTypes(llm.Document), format.AnyText)}
 
-// converseTypes are the media types of a kind that have a word of their own.
+// converseTypes are the media types of a kind that have a name in this format.
 func converseTypes(kind llm.MediaKind) (types []string) {
 	for _, f := range formats {
 		if f.kind == kind {
@@ -163,11 +163,9 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 
 const maxDocumentName = 200
 
-// documentName returns a name that the vendor takes: letters, digits, spaces one
-// at a time, hyphens, parentheses and brackets. The type says what the extension
-// did. No two documents of a request have one name, which the vendor refuses:
-// those after the first are numbered in order, so that a document keeps its name
-// while the conversation grows.
+// documentName returns a name that the vendor accepts: letters, digits, single spaces, hyphens, parentheses and
+// brackets. The extension is dropped, because the type has it. The vendor refuses two documents with the same name in a
+// request. Later documents are numbered in order, which keeps names stable while the conversation grows.
 func documentName(e *codec.Encoder, name, format string) string {
 	whole := name
 	if ext := path.Ext(name); format != "" && strings.EqualFold(ext, "."+format) {

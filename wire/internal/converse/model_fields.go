@@ -21,7 +21,7 @@ import (
 type converseFields struct {
 	features []format.Feature
 	thinking format.ThinkingRules
-	// effort says that the maker has a field of its own for the effort.
+	// effort means that the maker has a field for the effort.
 	effort bool
 	encode func(e *codec.Encoder, req *llm.Request)
 	// decode reports whether it understood a field.
@@ -74,8 +74,7 @@ func readTopK(d *codec.Decoder, v []byte, req *llm.Request) bool {
 	return true
 }
 
-// defaultEffort is asked for where a model shall think and nobody says how much:
-// the maker demands a word.
+// defaultEffort is used for thinking without an effort, because the maker requires one.
 const defaultEffort = "medium"
 
 func encodeAmazonFields(e *codec.Encoder, req *llm.Request) {
@@ -163,12 +162,12 @@ func decodeModelFields(d *codec.Decoder, v []byte, req *llm.Request) {
 	keep(d, req, "additionalModelRequestFields", rest)
 }
 
-// restatedFields are fields of a maker that the request names only by its model. What they mean stands in the request itself, for
-// models elsewhere; a model of the converse format whose maker is not known gets them as they came.
+// restatedFields are fields of a maker, for a request whose model does not identify the maker. The request has their
+// meaning too, for models elsewhere. A model of the converse format with an unknown maker gets the unchanged fields.
 const restatedFields = loss.Restated + "additionalModelRequestFields"
 
-// decodeAnyMaker reads a field that some maker has; no two makers have the same. One that is not as its maker wants it, or says again what
-// another has said, is not understood, and stays as it is.
+// decodeAnyMaker reads a field of any maker; no field has two makers. A field with an unexpected value, or that repeats
+// another field, stays unchanged.
 func decodeAnyMaker(d *codec.Decoder, key string, v []byte, req *llm.Request) bool {
 	if codec.HasOthers(v, "type", "budget_tokens", "display", "maxReasoningEffort", "topK") && js.Kind(v) == '{' {
 		return false
@@ -200,8 +199,8 @@ func addFields(req, one *llm.Request) bool {
 	return true
 }
 
-// encodeRestated writes such fields, if they still say what the request does, and notes what else a model of an unknown maker is
-// not told.
+// encodeRestated writes such fields if they still agree with the request. It notes other options that a model of an
+// unknown maker does not get.
 func encodeRestated(e *codec.Encoder, req *llm.Request) {
 	topK, reasoning := false, false
 	for key, one := range restatedOnes(req) {
@@ -239,7 +238,7 @@ func restatedOnes(req *llm.Request) iter.Seq2[string, restatedOne] {
 	}
 }
 
-// stillIn reports whether a request says what the field does. An effort may stand elsewhere.
+// stillIn reports whether the request agrees with the field. An effort may be in another field.
 func (o *restatedOne) stillIn(req *llm.Request) bool {
 	if o.TopK != nil && (req.TopK == nil || *o.TopK != *req.TopK) || o.Reasoning != nil && req.Reasoning == nil {
 		return false

@@ -31,8 +31,8 @@ func (s *converseStream) Resume(at codec.Moment, e *codec.Encoder, _ codec.Strea
 	return w
 }
 
-// endRelayed stops a block that is open since before the translation of a relay
-// began, and reports whether the event says what the client has of it.
+// endRelayed stops a block that a relay began before it became a translation. It reports whether the client already has
+// the event.
 func (w *writer) endRelayed(ev llm.Event) bool {
 	b := w.relayed
 	w.relayed = nil

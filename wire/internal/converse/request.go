@@ -12,8 +12,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// EncodeRequest writes a request. Model and stream stand in the address, see
-// Path.
+// EncodeRequest writes a request. The model and the stream are in the URL; see Path.
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
 	rest := encodeSystem(e, req)
@@ -253,8 +252,7 @@ func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (st
 	return false
 }
 
-// decodeSystem takes plain text for Request.System, and blocks for a message
-// that stands before all others.
+// decodeSystem reads plain text as Request.System, and blocks as a message before all others.
 func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	parts := decodeBlocks(d, v)
 	if s, ok := codec.PlainText(parts); ok {

@@ -12,7 +12,7 @@ func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 	s.chunk(body)
 }
 
-// stream reads chunks, which are answers with the next parts.
+// stream reads chunks. Each is an answer with the next parts.
 type stream struct {
 	*codec.Answer
 	streams map[int]*stream // of the answers after the first, by index
@@ -127,7 +127,7 @@ func (s *stream) candidate(v []byte) {
 	s.ending(s.Str(reason), s.Str(message))
 }
 
-// content returns the parts of what was said.
+// content returns the parts of a content.
 func (s *stream) content(v []byte) (parts []byte) {
 	for key, val := range js.Members(v) {
 		switch string(codec.CamelCase(key)) {

@@ -99,8 +99,7 @@ func encodeText(e *codec.Encoder, t llm.Text) {
 	e.EndExtra(start, t.Extra)
 }
 
-// encodeThinking writes thoughts. Only those that the vendor signed go back to
-// it: it needs no others.
+// encodeThinking writes thoughts. Only signed thoughts go back to the vendor, which needs no others.
 func encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 	if e.OwnState(t.State) == nil && (!answer || t.Redacted) {
 		e.Lost(llm.Ignored, "thinking", "the gemini format takes back thoughts that it signed only")
@@ -147,7 +146,7 @@ func encodeMedia(e *codec.Encoder, m llm.Media) {
 	e.EndFields(start, codec.OmitFields(fields, mediaName))
 }
 
-// geminiType returns the type of a medium. Of sounds, parameters say how they were sampled; elsewhere the vendor does not know them.
+// geminiType returns the type of a medium. Only audio types keep their parameters, which describe the sampling.
 func geminiType(m llm.Media) string {
 	if m.Kind == llm.Audio {
 		return m.MIME
@@ -181,8 +180,8 @@ func encodeHostedPart(e *codec.Encoder, s llm.State, what string) {
 	}
 }
 
-// encodeResult writes a result. Its text is a string, never JSON of its own:
-// keywords like $ref in a result are refused by the vendor.
+// encodeResult writes a result. Its text is always a string, because the vendor refuses results with JSON keywords like
+// $ref.
 func encodeResult(e *codec.Encoder, r llm.Result, calls map[string]llm.Call) {
 	start := e.Object()
 	e.Key("functionResponse")
@@ -285,8 +284,7 @@ func decodeParts(d *codec.Decoder, v []byte) []llm.Part {
 	return parts
 }
 
-// decodePart reads a part: the member that says what it is, and those that
-// stand beside it.
+// decodePart reads a part: the member for its kind, and the others.
 func decodePart(d *codec.Decoder, v []byte) llm.Part {
 	var kind string
 	var body []byte
@@ -405,8 +403,8 @@ func decodeResult(d *codec.Decoder, v []byte, extra llm.Extra) llm.Result {
 	return r
 }
 
-// decodeOutput reads the text of a result. An object that we would not have
-// written stays in the state as it is, and its JSON is the text.
+// decodeOutput reads the text of a result. An object in another form than ours stays in the state unchanged, and its
+// JSON is the text.
 func decodeOutput(d *codec.Decoder, v []byte, r *llm.Result) {
 	output, failure := d.Get(v, "output"), d.Get(v, "error")
 	value := output

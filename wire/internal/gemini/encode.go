@@ -153,7 +153,7 @@ func (w *writer) Event(ev llm.Event) {
 	}
 }
 
-// unknown writes a field of a chunk that nobody knows.
+// unknown writes an unknown field of a chunk.
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	name, inner := loss.CutPrefix(ev.Type, candidatePrefix)
 	field := map[string]json.RawMessage{name: ev.Raw}
@@ -194,7 +194,7 @@ func (w *writer) part(p llm.Part) {
 	}, nil, w.usageSoFar(), nil)
 }
 
-// usageSoFar writes, in the first chunk, what was counted before the answer.
+// usageSoFar writes, in the first chunk, the usage before the answer.
 func (w *writer) usageSoFar() func() {
 	if w.head.Usage.IsZero() {
 		return nil
@@ -233,7 +233,7 @@ func (w *writer) finish(f llm.Finish) {
 	}
 }
 
-// usage writes what was counted, at the end of the first answer.
+// usage writes the usage, at the end of the first answer.
 func (w *writer) usage(f llm.Finish) func() {
 	if w.index > 0 || !w.e.HasUsage(f, "usageMetadata") {
 		return nil

@@ -111,8 +111,7 @@ func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 	return a.ReadEvents(sse.NewReader(looked), s.chunk)
 }
 
-// array reads a stream that is one JSON array, as the vendor sends it where
-// nobody asks for events.
+// array reads a stream that is one JSON array, as the vendor sends it unless the query asks for events.
 func (s *stream) array(src io.Reader) error {
 	bounded := &eachUpTo{src: src}
 	bounded.next()
@@ -127,7 +126,7 @@ func (s *stream) array(src io.Reader) error {
 			return s.Ended(err)
 		}
 		s.Next(dec.InputOffset())
-		s.Surrogates = true // nobody looked
+		s.Surrogates = true // not checked
 		if s.Take(chunk, codec.MaxEventValues) {
 			s.chunk(chunk)
 		}

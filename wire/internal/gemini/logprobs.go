@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
-// The tokens of the gemini format stand in two lists side by side; one of ours
-// has both: {"chosen":…,"top":…}.
+// The gemini format has tokens in two parallel lists. Ours has one list with both: {"chosen":…,"top":…}.
 
 // probs reads the log probabilities of a chunk, and returns what else is said
 // about them.

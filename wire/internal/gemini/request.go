@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
-// EncodeRequest writes a request. The model stands in the address, see Path.
+// EncodeRequest writes a request. The model is in the URL; see Path.
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
 	rest := encodeSystem(e, req)
@@ -136,7 +136,7 @@ func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 		case "parts":
 			parts = decodeParts(d, val)
 		case "role":
-			d.Str(val) // the instructions are the system's, whoever it names
+			d.Str(val) // instructions belong to the system, whatever the role
 		default:
 			d.Want(val, "absent: instructions have a role and parts")
 		}
@@ -353,7 +353,7 @@ func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 					req.Tools = append(req.Tools, decodeTool(d, decl))
 				}
 			case js.Kind(val) == 'n':
-			case hosted || js.Kind(val) == '{': // one that is not known may be new
+			case hosted || js.Kind(val) == '{': // an unknown tool may be new
 				req.Tools = append(req.Tools, decodeHosted(d, kind, val))
 			default:
 				strays = append(strays, stray{key: key, val: val, first: first})
@@ -366,15 +366,15 @@ func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 	keepStrays(d, strays, req)
 }
 
-// stray is a member beside the tools of an object that holds some, and which of the request's those are. All tools that
-// Google hosts are configured by objects, or known.
+// stray is an unknown member of an object with tools, and the range of the request's tools in that object. All of
+// Google's hosted tools are objects, or known.
 type stray struct {
 	key, val   []byte
 	first, end int
 }
 
-// keepStrays keeps strays where the tools beside them are written: all functions in one object, and each hosted tool in one
-// after it. One that has no place is told to be lost when the request is sent.
+// keepStrays keeps unknown members at the place where their tools are written: all functions in one object, and each
+// hosted tool in an object after it. A member without a place causes a warning when the request is sent.
 func keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
 	if len(strays) == 0 {
 		return
@@ -444,8 +444,8 @@ func decodeHosted(d *codec.Decoder, kind string, v []byte) llm.ToolDef {
 	return t
 }
 
-// modes are the modes of function calling. Only a mode that allows no
-// plain text can name the functions, or one that checks the arguments.
+// modes are the modes of function calling. Only modes that forbid plain text, or that check arguments, can name
+// functions.
 var modes = map[string]llm.ChoiceMode{"AUTO": llm.MayCall, "ANY": llm.MustCall, "NONE": llm.MustNotCall, "VALIDATED": llm.MayCall}
 
 func encodeToolConfig(e *codec.Encoder, req *llm.Request) {
@@ -551,7 +551,7 @@ func writeOrNull(w *js.Writer, v []byte) {
 // nullSchema is the schema of null.
 const nullSchema = `{"type":"null"}`
 
-// writeMembers copies an object of a schema. If null is allowed beside what the members say, each of them allows it.
+// writeMembers copies an object of a schema. If null is also allowed, each member allows it.
 func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
 	w.Object()
 	for key, val := range js.Members(v) {
@@ -576,8 +576,8 @@ func writeMembers(w *js.Writer, v []byte, schema, nullable bool) {
 	w.End()
 }
 
-// choiceWords are the keywords that list what is allowed, valueWords those that hold no schemas, and namingWords those whose
-// members are names. referWords are the words of JSON Schema for the vendor's own.
+// choiceWords are the keywords that list alternatives, valueWords those without schemas, and namingWords those whose
+// members are names. referWords maps the vendor's keywords to those of JSON Schema.
 var (
 	choiceWords = []string{"enum", "anyOf", "oneOf"}
 	valueWords  = []string{"enum", "default", "example", "required", "propertyOrdering"}
@@ -598,7 +598,7 @@ func writeReference(w *js.Writer, word string, v []byte) {
 	}
 }
 
-// writeChoice copies a list of what is allowed, with null.
+// writeChoice copies a list of alternatives, with null.
 func writeChoice(w *js.Writer, name string, list []byte) {
 	if name == "enum" {
 		writeWith(w, list, "null", w.Raw)
@@ -607,7 +607,7 @@ func writeChoice(w *js.Writer, name string, list []byte) {
 	writeWith(w, list, nullSchema, func(el []byte) { writeSchema(w, el, true) })
 }
 
-// writeWith copies a list, each element by write, and adds one that it may lack.
+// writeWith copies a list, each element by write, and adds an element if it is missing.
 func writeWith(w *js.Writer, list []byte, more string, write func([]byte)) {
 	there := false
 	w.Array()

@@ -24,11 +24,11 @@ func CutPrefix(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// Restated marks extra fields that say again, in the words of their vendor, what stands in the request itself: other formats lose nothing
-// without them.
+// Restated marks extra fields that repeat data of the request in the vendor's form. Other formats lose nothing without
+// them.
 const Restated = "restated."
 
-// saidAnyway are the fields of formats that are kept as they came, beside what every format has for them.
+// saidAnyway are fields that are kept unchanged although every format has their data in another form.
 var saidAnyway = map[[2]string]bool{{format.Ollama, "created_at"}: true}
 
 // OwnExtra returns the fields that only this format knows, and notes those
@@ -89,7 +89,7 @@ func (l *Log) LostField(format, key string, raw []byte, why string) {
 	}
 }
 
-// ForeignExtra is ownExtra for what was told already, most of the time.
+// ForeignExtra is OwnExtra for fields that mostly caused a warning already.
 func (l *Log) ForeignExtra(x llm.Extra) {
 	for format, fields := range x {
 		for key := range fields {
@@ -106,7 +106,7 @@ func (l *Log) toldField(key string) bool {
 	return strings.HasPrefix(key, Restated) || slices.ContainsFunc(l.Warnings, func(w llm.Warning) bool { return w.Feature == name })
 }
 
-// LostInStream warns about extra fields for which a stream has no place, or has none any more.
+// LostInStream warns about extra fields that a stream cannot carry, or cannot carry any more.
 func (l *Log) LostInStream(fields map[string]json.RawMessage) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !strings.HasPrefix(key, Restated) {
@@ -134,7 +134,7 @@ var (
 
 // remainder is an extra field that holds what only its format knows of an object, most of which every format has.
 type remainder struct {
-	known []string // what is told otherwise
+	known []string // members with another warning
 	whole bool     // the field is told, too
 }
 

@@ -32,7 +32,8 @@ func WithoutHosted(req *llm.Request, refused func(llm.ToolDef) error) (*llm.Requ
 	return out, warnings
 }
 
-// notOffered says which tool is left out, by its type too if nothing else does, and why.
+// notOffered returns the warning for a tool that is left out: its name, its type if that adds something, and the
+// reason.
 func notOffered(t llm.ToolDef, why string) string {
 	if t.Hosted == nil || len(t.Extra) == 0 || strings.Contains(t.Name, t.Hosted.Type) || strings.Contains(why, t.Hosted.Type) {
 		return "the tool is not offered: " + why

@@ -41,7 +41,7 @@ func (l *Log) Lost(code llm.WarningCode, feature, detail string) {
 	l.Warnings = append(l.Warnings, llm.Warning{Code: code, Feature: feature, Detail: detail})
 }
 
-// Unsupported notes an option that this format has no word for.
+// Unsupported notes an option that this format lacks.
 func (l *Log) Unsupported(set bool, feature string) {
 	if set {
 		l.Lost(llm.Ignored, feature, "the "+l.Format+" format has no field for it")

@@ -40,7 +40,7 @@ func Unsent(req, sent *llm.Request, describe describer) []llm.Warning {
 	return e.Warnings
 }
 
-// inWords is why a thing is lost that is no field.
+// inWords is the reason for a loss of data other than fields.
 const inWords = "the model is told in words what was said before"
 
 // lostField is a field that only a format or a vendor knows, or without one a kind of thing that words cannot say.

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// OwnState returns the data of a state that belongs to this vendor. The state of
-// another stays here: nobody else can read it.
+// OwnState returns the data of this vendor's state. The state of another vendor is not sent, because only that vendor
+// can read it.
 func (l *Log) OwnState(s llm.State) json.RawMessage {
 	if s.Vendor == l.Vendor {
 		return s.Data
@@ -57,8 +57,8 @@ func (l *Log) ForeignParts(parts []llm.Part) {
 	}
 }
 
-// ForeignState notes the members of a state of another vendor, except those that only it can read, or that say again what
-// the part says.
+// ForeignState notes the members of another vendor's state, except those that only that vendor can read and those that
+// repeat the part.
 func (l *Log) ForeignState(under string, s llm.State) {
 	if s.Vendor == l.Vendor {
 		return
@@ -70,7 +70,7 @@ func (l *Log) ForeignState(under string, s llm.State) {
 	}
 }
 
-// foreignSummary notes the members of the texts of an item of reasoning, beside the texts, which thinking has.
+// foreignSummary notes the extra members of the texts of a reasoning item. Thinking has the texts themselves.
 func (l *Log) foreignSummary(s llm.State) {
 	if s.Vendor == l.Vendor {
 		return
@@ -122,8 +122,8 @@ func (l *Log) foreignMembers(at string, v []byte, vendor string) {
 	}
 }
 
-// ForeignFile reports whether a medium is a file that another vendor holds, and names it: nobody else knows its id. An id that
-// a program gives itself has no label, and is the vendor's.
+// ForeignFile reports whether a medium is a file stored at another vendor, and adds a warning, because its id is
+// useless elsewhere. An id that a program sets has no label and belongs to the target's vendor.
 func (l *Log) ForeignFile(m llm.Media) bool {
 	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, l.Vendor) {
 		return false
@@ -213,7 +213,7 @@ func (l *Log) ResultParts(parts []llm.Part) []llm.Part {
 	})
 }
 
-// ForeignPart says what a part is that another format decoded without understanding it.
+// ForeignPart describes a part that another format decoded without understanding it.
 func ForeignPart(s llm.State) string {
 	what := "a part"
 	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && len(typ) <= 100 {
@@ -252,14 +252,14 @@ func filesOf(label string) (owner, files string) {
 // sharedFiles are the formats whose file ids belong to one vendor; see [Properties.Files].
 var sharedFiles = []struct{ Format, vendor string }{{format.Chat, "openai"}, {format.Responses, "openai"}}
 
-// OwnFile is the state of a file that a client wrote in another way than the vendor of the format wants it: it stays as it is
-// where the format does.
+// OwnFile is the state of a file in a form that the format accepts and its vendor does not prefer. It keeps this form
+// in the same format.
 const OwnFile = `{"type":"file"}`
 
 // SealedMembers are the members of states that are for the eyes of their vendor.
 var SealedMembers = []string{"signature", "data", "thoughtSignature", "encrypted_content", "redactedContent", "extra_content", "reasoning_details"}
 
-// StateMembers are the members of states of all vendors that nobody else needs.
+// StateMembers are members of states that no other vendor needs.
 var StateMembers = append([]string{
 	"id", "status", "call_id", "type", "role", "name", "execution", // what pairs items
 	"text", "content", "summary", "action", "actions", "operation", "arguments", "input", "output", "response", "tools", "tool_name", "tool_use_id", // what the part says
@@ -278,11 +278,11 @@ var readableFields = map[string]bool{
 	"type": true, "content[].type": true, "source.type": true, "source.content[].type": true, "document.format": true,
 }
 
-// maxNamed is how deep members are named one by one; what is below is one thing.
+// maxNamed is the depth to which members are named individually. Deeper members count as one.
 const maxNamed = 8
 
-// The items of a search for tools. The vendor does one itself, or has the client do it: then the call has an id, and its
-// output has the definitions of what was found.
+// The items of a tool search. Either the vendor runs it, or the client does: then the call has an id, and its output
+// has the definitions of the found tools.
 const (
 	SearchCall   = "tool_search_call"
 	SearchOutput = "tool_search_output"

@@ -27,7 +27,7 @@ type messagesStream struct {
 	*codec.Answer
 	counts Usage
 	blocks []*messagesBlock
-	open   *messagesBlock // the last one that began, until it stops
+	open   *messagesBlock // the last one, until it stops
 	places codec.Positions[codec.BlockPosition[messagesBlock]]
 }
 
@@ -36,7 +36,7 @@ type messagesBlock struct {
 	index     int
 	kind, id  string
 	call      *codec.PendingCall
-	start     []byte // the block as it began, for those that go back whole
+	start     []byte // the start of a block that goes back whole
 	input     []byte // of a call: as it began, or what a hosted tool was given
 	signature []byte
 	at        int64 // start of the frame in which it began
@@ -110,7 +110,7 @@ func (s *messagesStream) event(v []byte) (more bool) {
 	return true
 }
 
-// beside keeps the members of an event that nobody reads.
+// beside keeps the unknown members of an event.
 func (s *messagesStream) beside(typ, v []byte) {
 	for _, name := range events {
 		if js.Is(typ, name) {
@@ -149,7 +149,8 @@ func (s *messagesStream) ending(v []byte) {
 	s.EmptyFinish(js.Get(v, "stop_reason"))
 }
 
-// eventPrefix marks what the event that ends an answer says beside its delta, and stopPrefix what the last event says.
+// eventPrefix marks members of the event that ends an answer, outside its delta, and stopPrefix those of the last
+// event.
 const (
 	eventPrefix = "event."
 	stopPrefix  = "message_stop."
@@ -211,8 +212,8 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 	}
 }
 
-// beginSpan takes what stands in the start of a block: its extra fields, which its first piece is sent with, and the text
-// that some servers put there.
+// beginSpan reads the start of a block: its extra fields, which are sent with its first piece, and the text that some
+// servers put there.
 func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
 	if codec.HasOthers(v, "type", "text", "thinking", "signature", "citations") {
 		s.spanExtra(b, v)

@@ -158,7 +158,7 @@ func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 	if e.ForeignFile(md) {
 		return
 	}
-	if mime := format.BareType(md); md.URL != "" && mime != "" && mime != format.PDFType { // what is not known may be a PDF
+	if mime := format.BareType(md); md.URL != "" && mime != "" && mime != format.PDFType { // an unknown type may be a PDF
 		if t, said := e.DocumentText(md); said {
 			m.EncodeText(e, t)
 			return
@@ -397,8 +397,7 @@ func decodeHostedCall(d *codec.Decoder, v []byte) llm.Call {
 	}
 }
 
-// decodeHostedResult keeps the block for the vendor and shows what can be
-// read of it.
+// decodeHostedResult keeps the block for the vendor and returns its readable parts.
 func decodeHostedResult(d *codec.Decoder, v []byte, kind string) llm.Result {
 	content := d.Get(v, "content")
 	r := llm.Result{

@@ -14,8 +14,8 @@ import (
 // know it by its type, all others have to be told.
 type definedTool struct{ Description, Schema string }
 
-// DefinedTools are the tools that the vendor documents, by type, in words of our own. They
-// demand little: a call that the vendor's own model makes must fit, too.
+// DefinedTools are the tools that the vendor documents, by type, described in our words. The schemas are lenient: calls
+// of the vendor's models must fit too.
 var DefinedTools = map[string]definedTool{
 	"bash_20241022":        definedShell,
 	"bash_20250124":        definedShell,
@@ -59,7 +59,7 @@ func definedEditor(undo, inserted string) definedTool {
 		`]},"path":{"type":"string","description":"The file or folder, from the root."},` + editorArguments + more + `},"required":["command","path"]}`}
 }
 
-// What later versions of the tool for screens have beside those of the first.
+// Actions that later versions of the computer tool add to the first.
 const (
 	moreActions   = `,"left_mouse_down","left_mouse_up","triple_click","scroll","hold_key","wait"`
 	moreArguments = `,"start_coordinate":{"type":"array","items":{"type":"integer"},"description":"Where left_click_drag begins."},` +
@@ -74,8 +74,8 @@ func definedComputer(actions, arguments string) definedTool {
 			`"text":{"type":"string","description":"What type writes, or the keys that key presses, like Return or ctrl+s."}` + arguments + `},"required":["action"]}`}
 }
 
-// definition returns what a tool takes that has the members of its own format, and false if
-// the vendor has not said so.
+// definition returns the definition of a tool from the members of its type. It reports false for types that the vendor
+// does not document.
 func definition(own func(string) []byte) (definedTool, bool) {
 	return versionOf(js.Text(own("type")), own)
 }
@@ -89,7 +89,7 @@ func versionOf(typ string, own func(string) []byte) (definedTool, bool) {
 	return def, known
 }
 
-// define has a tool say what it takes that its type says.
+// define adds the description and schema of the tool's type.
 func define(t *llm.ToolDef) {
 	def, known := definition(func(key string) []byte { return t.Extra[format.Messages][key] })
 	if !known || t.Description != "" || len(t.Schema) > 0 {
@@ -107,8 +107,8 @@ func asDefined(t llm.ToolDef) llm.ToolDef {
 	return t
 }
 
-// Described returns a tool that the vendor defines and the client runs as models of others are offered it: without its
-// type, and what is said of it says what those models are told.
+// Described returns a tool that the vendor defines and the client runs, as it is offered to models of other vendors:
+// without its type, with the description for those models.
 func (m Format) Described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool) {
 	typ := js.Text(t.Extra[format.Messages]["type"])
 	if !definesType(typ) {

@@ -80,7 +80,7 @@ type writer struct {
 	args   codec.ObjectArgs // of the open call
 	seq    codec.BlockStream
 	fields map[string]json.RawMessage // extra ones of the block that is written next
-	said   map[string]json.RawMessage // those that the open call began with
+	said   map[string]json.RawMessage // the fields with which the open call began
 	// signed: the client has the signature of the open block.
 	signed bool
 	// relayed: a block of another kind is open since before the translation of
@@ -120,8 +120,7 @@ func (w *writer) Event(ev llm.Event) {
 	w.seq.Event(ev)
 }
 
-// unknown writes an event that nobody knows. What it says about a block, it says
-// about the one that is open here.
+// unknown writes an unknown event. If it is about a block, it is written for the block that is open here.
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	if js.Get(ev.Raw, "index") == nil {
 		w.e.RawFrame(ev.Type, ev.Raw)
@@ -194,7 +193,7 @@ func (w *writer) Begin(kind codec.SpanKind) {
 
 func (w *writer) TakesExtra() {}
 
-// Extra takes the extra fields of a block, which are said where it begins.
+// Extra takes the extra fields of a block. They are written at its start.
 func (w *writer) Extra(_ codec.SpanKind, open bool, x llm.Extra) {
 	if open {
 		w.e.LostInStream(x[w.e.Host.Format])

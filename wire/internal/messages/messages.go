@@ -154,7 +154,7 @@ func (u *Usage) decode(d *codec.Decoder, v []byte, f *llm.Finish) {
 // serverUses counts the uses of hosted tools.
 const serverUses = "server_tool_use"
 
-// decodeUses adds the counts to those that are known. What is none goes to more.
+// decodeUses adds known counts. Other members go to more.
 func decodeUses(d *codec.Decoder, v []byte, hosted map[string]int, more *codec.Fields) map[string]int {
 	for key, n := range d.Members(v) {
 		name, ok := cutSuffix(string(key), usesSuffix)
@@ -207,15 +207,14 @@ func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	e.EndRest(start, more)
 }
 
-// OnVertex returns how Google's Vertex AI serves the messages format: the model
-// stands in the path, below publishers/anthropic, and the version in the body.
+// OnVertex returns how Google's Vertex AI serves the messages format: the model is in the path, below
+// publishers/anthropic, and the version in the body.
 func OnVertex() format.Quirks {
 	return format.Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict", Version: "vertex-2023-10-16"}
 }
 
-// OnBedrock returns how Amazon Bedrock serves the messages format with
-// InvokeModel: the model stands in the path, the version in the body, and a
-// stream comes in frames.
+// OnBedrock returns how Amazon Bedrock serves the messages format with InvokeModel: the model is in the path, the
+// version in the body, and a stream consists of frames.
 func OnBedrock() format.Quirks {
 	return format.Quirks{Path: "model/{model}/invoke", StreamPath: "model/{model}/invoke-with-response-stream", Version: "bedrock-2023-05-31", Framed: true, Members: "cache_control citations context anthropic_beta effort"}
 }

@@ -208,8 +208,7 @@ func decodeOutputConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 }
 
-// decodeSystem takes a string for Request.System, and blocks for a message
-// that stands before all others.
+// decodeSystem reads a string as Request.System, and blocks as a message before all others.
 func decodeSystem(d *codec.Decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
 		req.System = d.Text(v)
@@ -278,7 +277,7 @@ var messagesHosted = map[string]string{
 	llm.ToolSearch: search + "bm25_20251119", llm.WebSearch: "web_search_20250305", "web_fetch": "web_fetch_20250910", "code_execution": "code_execution_20250825",
 }
 
-// nameless is what tools are called that have no name in this format: as in others.
+// nameless are our names for tools that do not have a name in this format.
 var nameless = map[string]string{"mcp_toolset": "mcp"}
 
 // search begins the names of the vendor's tools that find tools.

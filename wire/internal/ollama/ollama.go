@@ -118,7 +118,7 @@ func (Format) DecodeResponse(_ *codec.Decoder, body []byte, a *codec.Answer) {
 	s.chunk(body)
 }
 
-// ollamaStream reads lines, which are answers with the next piece.
+// ollamaStream reads lines. Each is an answer with the next piece.
 type ollamaStream struct {
 	*codec.Answer
 	ends codec.WholeCalls
@@ -206,14 +206,14 @@ func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	e.EndFields(start, top)
 }
 
-// splitFinish sorts the extra fields of an answer by where they belong: it has no choices.
+// splitFinish sorts the extra fields of an answer by their place. The format does not have choices.
 func splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
 	top, choice, message := chat.SplitFinish(own)
 	maps.Copy(top, choice)
 	return top, message
 }
 
-// encodeSaid writes what an answer, or a line of one, says; more are fields that nobody knows.
+// encodeSaid writes the parts of an answer or of one line. more are unknown fields.
 func encodeSaid(e *codec.Encoder, parts []llm.Part, more map[string]json.RawMessage) {
 	if e.Host.Quirks.Prompt {
 		encodeText(e, parts)
@@ -279,7 +279,7 @@ func (w *writer) Event(ev llm.Event) {
 	}
 }
 
-// unknown writes a line with a field that nobody knows.
+// unknown writes a line with an unknown field.
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	top, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.e.Object()

@@ -22,8 +22,8 @@ func OnGenerate() format.Quirks { return format.Quirks{Path: "generate", Prompt:
 // of a model, and those of a chat. To leave one out would give another answer without a word.
 var notInPrompts = map[string]bool{"suffix": true, "template": true, "context": true, "raw": true, "messages": true, "tools": true}
 
-// chatOfPrompt returns a request for a text as the request for a chat that means the same. One
-// without a prompt has no messages.
+// chatOfPrompt returns the chat request that corresponds to a request with a prompt. Without a prompt it has no
+// messages.
 func chatOfPrompt(d *codec.Decoder, body []byte) []byte {
 	var w js.Writer
 	var prompt, system, images []byte
@@ -78,7 +78,7 @@ func message(w *js.Writer, role string, text, images []byte) {
 	w.End()
 }
 
-// emptyValue reports whether a value says as much as one that is missing.
+// emptyValue reports whether a value means the same as a missing one.
 func emptyValue(v []byte) bool {
 	switch string(js.Trim(v)) {
 	case "", "null", "false", `""`:

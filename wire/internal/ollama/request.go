@@ -80,8 +80,8 @@ func encodeOptions(e *codec.Encoder, req *llm.Request) {
 	e.EndRest(start, req.Extra[e.Host.Format]["options"])
 }
 
-// encodeTools offers the tools. The format has no choice: what must not be
-// called is not offered, and nothing can be forced.
+// encodeTools writes the tools. The format lacks a tool choice: forbidden tools are not offered, and no call can be
+// forced.
 func encodeTools(e *codec.Encoder, req *llm.Request) {
 	ch := req.Choice
 	tools := e.OfferedTools(req)

@@ -36,7 +36,7 @@ type responsesStream struct {
 	probed   bool                 // and log probabilities with them
 	cited    bool                 // and citations
 	items    int                  // items that are complete
-	ahead    []codec.UnknownField // members that nobody reads of what is not complete yet
+	ahead    []codec.UnknownField // unknown members of items that are not complete yet
 	ev       event                // the current one; kept here to save an allocation
 	track    track                // for a relay
 	places   codec.Positions[responsesPlace]
@@ -46,11 +46,10 @@ type responsesStream struct {
 type event struct {
 	typ, delta, item, response, part, annotation, index, content, summary, text, probs []byte
 
-	more bool // there are others that nobody knows
+	more bool // there are unknown members
 }
 
-// members are those that events have beside the ones that are read: they say where in the answer an event belongs,
-// or repeat what others said.
+// members are members of events that are not read: they name the event's place in the answer, or repeat other events.
 var members = []string{
 	"type", "delta", "output_index", "item", "response", "part", "annotation", "content_index", "summary_index", "arguments", "input", "logprobs",
 	"sequence_number", "item_id", "annotation_index", "text", "refusal", "name", "obfuscation", "status",
@@ -114,7 +113,7 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	return handle(s, ev, v)
 }
 
-// beside keeps the members of an event that nobody reads. An event that nobody knows goes on whole.
+// beside keeps the unknown members of an event. An unknown event is forwarded whole.
 func (s *responsesStream) beside(ev *event, v []byte) {
 	if typ := js.Text(ev.typ); know(typ) {
 		s.UnknownFields("", loss.NestedMark+typ, v, members...)
@@ -126,7 +125,7 @@ func know(typ string) bool {
 	return events[typ] != nil || repeats[typ] || responsesStep(typ)
 }
 
-// foresee notes the members of an object of an event that nobody reads, and that the complete item or answer should have, too.
+// foresee notes the unknown members of an object of an event that the complete item or answer should repeat.
 func (s *responsesStream) foresee(ev *event, under string, v []byte, known ...string) {
 	for key, val := range js.Members(v) {
 		if js.Kind(val) == 'n' || slices.ContainsFunc(known, func(k string) bool { return k == string(key) }) || len(s.ahead) == codec.MaxUnknownFields {
@@ -136,7 +135,7 @@ func (s *responsesStream) foresee(ev *event, under string, v []byte, known ...st
 	}
 }
 
-// foreseen keeps what was noted if the complete item or answer does not have it.
+// foreseen keeps the noted members that the complete item or answer lacks.
 func (s *responsesStream) foreseen(whole []byte) {
 	for _, m := range s.ahead {
 		if !bytes.Contains(whole, js.AppendQuoted(nil, m.Name)) {
@@ -163,7 +162,7 @@ func responsesStep(typ string) bool {
 	return progress[step]
 }
 
-// progress are the steps of a hosted call, whose item says how it ended.
+// progress are the steps of a hosted call. Its item has the final status.
 var progress = map[string]bool{
 	"in_progress": true, "searching": true, "interpreting": true, "generating": true, "completed": true,
 }

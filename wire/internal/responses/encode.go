@@ -73,7 +73,7 @@ func encodeEnd(e *codec.Encoder, f llm.Finish) {
 	}
 	e.StringField("status", "incomplete")
 	e.RawField("error", []byte("null"))
-	if f.Raw == cut && f.Reason == llm.OtherReason { // the vendor did not say why
+	if f.Raw == cut && f.Reason == llm.OtherReason { // the vendor gave no reason
 		e.RawField("incomplete_details", []byte("null"))
 		return
 	}
@@ -88,7 +88,7 @@ type writer struct {
 	e    *codec.Encoder
 	head codec.StreamHead
 	seq  codec.BlockStream
-	sent int // events, which are numbered
+	sent int // number of the last event
 	// The item that is open.
 	item   string     // its id
 	parts  []llm.Text // of a message
@@ -103,8 +103,8 @@ type writer struct {
 	begun  bool
 	coming string          // the id that the next item has
 	taken  map[string]bool // ids of items
-	// relayed is an item that is open since before the translation of a relay
-	// began; input is what was sent of the input of a free-text tool then.
+	// relayed is an item that a relay began before it became a translation. input is the part of a free-text tool's
+	// input that the client has.
 	relayed *responsesItem
 	input   string
 }
@@ -193,7 +193,7 @@ func (w *writer) Event(ev llm.Event) {
 	w.seq.Event(ev)
 }
 
-// unknown writes an event that nobody knows, with the number it has here.
+// unknown writes an unknown event, with its number in this stream.
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	w.e.OpenFrame(strings.Map(codec.OneLine, ev.Type))
 	for key, v := range js.Members(ev.Raw) {
@@ -358,7 +358,7 @@ func (w *writer) End(kind codec.SpanKind, state llm.State) {
 
 func (w *writer) TakesExtra() {}
 
-// Extra takes the extra fields of a text, which are said when it is complete.
+// Extra takes the extra fields of a text. They are written when the text is complete.
 func (w *writer) Extra(kind codec.SpanKind, _ bool, x llm.Extra) {
 	own := x[w.e.Host.Format]
 	if kind == codec.ThinkingSpan || kind == codec.RedactedSpan {

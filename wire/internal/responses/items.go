@@ -288,8 +288,8 @@ func encodeResult(e *codec.Encoder, res llm.Result, call llm.Call) {
 	e.EndExtra(start, res.Extra)
 }
 
-// encodeClientOutput writes the result of a tool that the vendor defines and
-// the client runs, whose output has a form of its own.
+// encodeClientOutput writes the result of a tool that the vendor defines and the client runs. Such results have a
+// special form.
 func encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
 	e.StringField("type", typ+"_output")
 	switch typ {
@@ -498,8 +498,7 @@ func decodeResult(d *codec.Decoder, v []byte, kind string) llm.Result {
 	return res
 }
 
-// clientOutput shows what can be read of the result of a tool that the vendor
-// defines.
+// clientOutput returns the readable parts of the result of a tool that the vendor defines.
 func clientOutput(d *codec.Decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	show := func(v []byte) {
@@ -519,7 +518,7 @@ func clientOutput(d *codec.Decoder, v []byte) []llm.Part {
 	return parts
 }
 
-// decodeOutput reads an item of an answer as the parts it stands for.
+// decodeOutput returns the parts for an item of an answer.
 func decodeOutput(d *codec.Decoder, v []byte) []llm.Part {
 	kind := d.Str(d.Get(v, "type"))
 	switch kind {
@@ -624,7 +623,7 @@ func (h vendorCall) clientArgs(d *codec.Decoder, v []byte) json.RawMessage {
 	return codec.ObjectOf(d.Raw(d.Get(v, h.args)))
 }
 
-// parts returns what the item of a call stands for.
+// parts returns the parts for the item of a call.
 func (h vendorCall) parts(d *codec.Decoder, v []byte, item string) []llm.Part {
 	if h.client && (item != loss.SearchCall || d.Text(d.Get(v, "call_id")) != "") { // a search without it the vendor ran
 		return []llm.Part{llm.Call{ID: d.Str(d.Get(v, "call_id")), Name: h.tool, Args: h.clientArgs(d, v), State: d.State(v)}}

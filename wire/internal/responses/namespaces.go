@@ -48,8 +48,7 @@ func decodeNamespace(d *codec.Decoder, v []byte) ([]llm.ToolDef, bool) {
 	return tools, len(tools) > 0
 }
 
-// encodeNamespace writes the first tools of a list that stand in one namespace, and
-// returns how many these are.
+// encodeNamespace writes the first tools of a list that belong to one namespace, and returns their number.
 func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 	space, _ := spaceOf(tools[0])
 	e.Object()
@@ -79,8 +78,7 @@ func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 	return n
 }
 
-// spaceOf returns the namespace that a tool stands in, nil if there is none, and the name
-// that it has there.
+// spaceOf returns the namespace of a tool, nil if there is none, and the tool's name in it.
 func spaceOf(t llm.ToolDef) (map[string]json.RawMessage, string) {
 	var space map[string]json.RawMessage
 	if raw := t.Extra[format.Responses][codec.NamespaceField]; raw == nil || json.Unmarshal(raw, &space) != nil {

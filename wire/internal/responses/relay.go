@@ -113,7 +113,7 @@ func (s *responsesStream) Resume(at codec.Moment, e *codec.Encoder, head codec.S
 	return w
 }
 
-// adopt goes on with an item that the client has the beginning of.
+// adopt continues an item whose beginning the client has.
 func (w *writer) adopt(p responsesPlace) {
 	o := p.open
 	w.item, w.taken[o.id] = o.id, true
@@ -140,7 +140,7 @@ func (w *writer) adopt(p responsesPlace) {
 	}
 }
 
-// adoptPart goes on with the last part of a message.
+// adoptPart continues the last part of a message.
 func (w *writer) adoptPart(p responsesPlace, last responsesPart) {
 	text, cites := p.open.text[last.start:p.text], slices.Clone(p.open.cites[:p.cites])
 	if p.closed {

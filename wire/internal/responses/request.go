@@ -398,7 +398,7 @@ func decodeChoice(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 	name := func(ref []byte) string {
 		kind := d.Str(d.Get(ref, "type"))
-		if here := hostedTypes[kind]; here != "" { // a name beside it is of something inside, as of a tool of an MCP server
+		if here := hostedTypes[kind]; here != "" { // a name next to it belongs to an inner object, such as a tool of an MCP server
 			return here
 		}
 		if n := d.Get(ref, "name"); n != nil {

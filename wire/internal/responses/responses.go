@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
-// Format is the format of OpenAI Responses. An answer is a list of items;
-// an item that only the vendor needs goes back as it came.
+// Format is the format of OpenAI Responses. An answer is a list of items. An item that only the vendor needs goes back
+// unchanged.
 type Format struct{}
 
 // properties are what the format can do.

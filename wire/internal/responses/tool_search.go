@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// foundField is the extra field of a tool whose definition stands in the output of a search.
+// foundField is the extra field of a tool whose definition is in the output of a search.
 const foundField = "tool_search"
 
 // foundTools returns the tools that the output of a search defines.
@@ -52,7 +52,7 @@ func offerFound(d *codec.Decoder, req *llm.Request) {
 	}
 }
 
-// withoutFound returns the tools of a request without those that stand in the output of a search.
+// withoutFound returns the tools of a request without those in the output of a search.
 func withoutFound(e *codec.Encoder, req *llm.Request) []llm.ToolDef {
 	marked := func(t llm.ToolDef) bool { return t.Extra[e.Host.Format][foundField] != nil }
 	if !slices.ContainsFunc(req.Tools, marked) {

@@ -5,13 +5,13 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
-// vendorCall is what an item of the responses format says that calls a tool of the vendor's own: which tool that is, and where the item has
-// the arguments and the result. The tool and its calls have one name here, whatever the types of both are called: what is offered,
-// allowed and demanded is compared with what is called by that name.
+// vendorCall describes an item that calls a tool of the vendor: the tool, and the members with arguments and result. A
+// tool and its calls have the same name here, whatever their types are called. Offered, allowed and forced tools are
+// compared with calls by that name.
 type vendorCall struct {
 	tool   string   // what the tool is called here, and its calls unless they are named
 	types  []string // the types of the tool, in all versions; the first is asked for where the caller names none
-	named  bool     // the item names what was called, as that of an MCP server does
+	named  bool     // the item names the called tool, as for an MCP server
 	client bool     // the client runs it
 	args   string   // the member that is the arguments
 	wrap   bool     // the arguments are an object with that member
@@ -35,8 +35,8 @@ var vendorCalls = map[string]vendorCall{
 	"apply_patch_call":      {tool: "apply_patch", types: []string{"apply_patch"}, client: true, args: "operation"},
 }
 
-// hostedTypes is what the vendor's tools are called here, by their types: those above, and those that no item calls. responsesHosted is the
-// type of each that is asked for where the caller names none.
+// hostedTypes maps the types of the vendor's tools to our names: those above, and tools without an item for their
+// calls. hosted is the default type for each name.
 var hostedTypes, hosted = vendorTypes()
 
 func vendorTypes() (names, types map[string]string) {

@@ -136,8 +136,7 @@ type Reader struct {
 // NewReader returns the events of src.
 func NewReader(src io.Reader) *Reader { return &Reader{lines: NewLines(src), data: []byte{}} }
 
-// Offset returns how many bytes of the stream belong to what was returned so
-// far.
+// Offset returns the number of bytes of the stream up to the end of the last returned event.
 func (r *Reader) Offset() int64 { return r.lines.Offset() }
 
 // Cut returns what ended the last event, if the end of the stream did, as that of [Lines].

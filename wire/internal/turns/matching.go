@@ -17,7 +17,7 @@ type OpenCalls struct {
 type CallKey struct {
 	Kind keyKind
 	Text string
-	Name string // of the tool, beside the id of byIDAndName
+	Name string // of the tool, together with the id of byIDAndName
 }
 
 // CallKeys are those of a result with an id, and of the call that it answers: where two calls of a turn have one id, the name tells them apart.
@@ -25,7 +25,7 @@ func CallKeys(id, name string) [2]CallKey {
 	return [2]CallKey{{ByIDAndName, id, name}, {Kind: ByID, Text: id}}
 }
 
-// keyKind says what the text of a key is.
+// keyKind is the meaning of a key's text.
 type keyKind uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	ByIDAndName
 	byName
 	byMintedName // of a call that came without an id
-	anyCall      // there is no text
+	anyCall      // the text is empty
 	anyMinted
 )
 

@@ -13,15 +13,16 @@ func IsMedia(p llm.Part) bool {
 	return ok
 }
 
-// NotCarried is what stands in place of a turn of which nothing can be carried.
+// NotCarried replaces a turn of which no part could be carried.
 const NotCarried = "(This message holds nothing that can be shown here.)"
 
-// turnSides are the sides that say [notCarried] in place of a turn, and how a warning calls them. Nobody misses instructions of which
-// nothing can be carried.
+// turnSides are the roles whose turns are replaced by [NotCarried], and their names in warnings. Instructions that
+// cannot be carried are dropped.
 var turnSides = map[llm.Role]string{llm.RoleUser: "the user", llm.RoleAssistant: "the model"}
 
-// HoldsMore reports whether a message holds more than text, or what only a vendor can read. A turn of which that was left out still has
-// to be there, since vendors want both sides to speak by turns; what is left of empty texts is a matter of who plans the request.
+// HoldsMore reports whether a message has parts other than text, or parts that only a vendor can read. A turn that
+// loses such parts must still exist, because vendors require alternating roles. Empty texts are handled by the planner
+// of the request.
 func HoldsMore(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { t, text := p.(llm.Text); return !text || !t.State.IsZero() })
 }

@@ -1,0 +1,29 @@
+package messages
+
+import "github.com/toolpost/toolpost/wire/format"
+
+var server = format.ServerAPI{
+	Routes: []format.ServerPath{
+		{Method: "POST", Path: "/v1/messages", Action: format.Generate},
+		{Method: "POST", Path: "/v1/messages/count_tokens", Action: format.CountTokens},
+		{Method: "POST", Path: "/v1/projects/*/publishers/anthropic/models/*", Action: format.Generate, Quirks: OnVertex()},
+		{Method: "POST", Path: "/model/*/invoke", Action: format.Generate, Quirks: OnBedrock()},
+		{Method: "POST", Path: "/model/*/invoke-with-response-stream", Action: format.Generate, Quirks: OnBedrock()},
+	},
+	Header: "Anthropic-Version", Prefix: "/v1/messages",
+	Models: &format.ModelPage{
+		One: func(m format.ModelInfo) map[string]any {
+			return map[string]any{"type": "model", "id": m.Name, "display_name": m.Name, "created_at": m.Since}
+		},
+		All: func(models []map[string]any) map[string]any {
+			answer := map[string]any{"data": models, "has_more": false, "first_id": nil, "last_id": nil}
+			if len(models) > 0 {
+				answer["first_id"], answer["last_id"] = models[0]["id"], models[len(models)-1]["id"]
+			}
+			return answer
+		},
+	},
+}
+
+// Server returns the HTTP API of the format.
+func (Format) Server() *format.ServerAPI { return &server }
