@@ -13,7 +13,7 @@ const maxDuplicates = 100
 
 // DuplicateKeys returns the JSON pointers of the keys that an object of value
 // has more than once. JSON allows this and readers differ in which one they
-// keep, so a repair leaves them all; whoever runs a call wants to know.
+// keep, so a repair keeps them all. A caller that runs a tool must know.
 func DuplicateKeys(value []byte) []string {
 	d := duplicates{dec: json.NewDecoder(bytes.NewReader(value))}
 	d.dec.UseNumber()

@@ -1,7 +1,6 @@
 package jsonfix
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -12,22 +11,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Reading is one way to read a text as a JSON value.
-type Reading struct {
-	Value json.RawMessage
-	Edits []llm.Repair // in the order of the text
-}
-
-// Class returns the most doubtful class among the edits.
-func (rd Reading) Class() llm.RepairClass { return llm.Provenance{Repairs: rd.Edits}.Worst() }
-
-// Fix reads a whole text as one JSON value and lists every edit it took. Text
-// and code fences around the value are edits too. A valid text is returned as
-// it is, without the white space around it.
+// Fix reads a whole text as one JSON value and lists every edit it made. Text
+// and code fences around the value are edits too. A valid text is returned
+// unchanged, without the white space around it.
 func Fix(text string) (value json.RawMessage, edits []llm.Repair, err error) {
-	if rd, ok := valid(text); ok {
-		return rd.Value, nil, nil
-	}
 	found, err := read(text, false)
 	if err != nil {
 		return nil, nil, err
@@ -36,15 +23,12 @@ func Fix(text string) (value json.RawMessage, edits []llm.Repair, err error) {
 }
 
 // Readings yields all plausible ways to read a text, first the one that Fix
-// returns. Whoever has a schema takes the first that fits it.
+// returns. A caller with a schema takes the first that fits it.
 func Readings(text string) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
-		var found []Reading
-		if rd, ok := valid(text); ok {
-			found = []Reading{rd}
-		} else {
-			found, _ = read(text, false)
-			if again, err := read(text, true); err == nil && len(found) > 0 && string(again[0].Value) != string(found[0].Value) {
+		found, _ := read(text, false)
+		if len(found) > 0 && len(found[0].Edits) > 0 { // with 007 as a number
+			if again, err := read(text, true); err == nil && string(again[0].Value) != string(found[0].Value) {
 				found = append(found, again[0])
 			}
 		}
@@ -59,11 +43,6 @@ func Readings(text string) iter.Seq[Reading] {
 	}
 }
 
-func valid(text string) (Reading, bool) {
-	value := []byte(strings.Trim(text, " \t\r\n"))
-	return Reading{Value: value}, json.Valid(value)
-}
-
 // unwrap reads a string that holds JSON as that JSON. Only a schema can ask
 // for this.
 func (rd Reading) unwrap() (Reading, bool) {
@@ -72,9 +51,6 @@ func (rd Reading) unwrap() (Reading, bool) {
 		return Reading{}, false
 	}
 	inside, err := read(s, false)
-	if in, ok := valid(s); ok {
-		inside, err = []Reading{in}, nil
-	}
 	if err != nil || inside[0].Value[0] == '"' {
 		return Reading{}, false
 	}
@@ -85,17 +61,16 @@ func (rd Reading) unwrap() (Reading, bool) {
 	return Reading{inside[0].Value, edits}, true
 }
 
-// maxStarts bounds how many brackets in prose are tried as the beginning of
-// the value.
-const maxStarts = 16
-
-// read returns the readings of a text that is not valid, best first, or an
-// error if there are none.
+// read returns the readings of a text, best first, or an error if there are
+// none. A valid text has one, without edits. With numbers, 007 is a number.
 func read(text string, numbers bool) ([]Reading, error) {
+	if value := []byte(strings.Trim(text, " \t\r\n")); json.Valid(value) {
+		return []Reading{{Value: value}}, nil
+	}
 	if len(text) > DefaultMaxBytes {
 		return nil, fmt.Errorf("the text is longer than %d bytes", DefaultMaxBytes)
 	}
-	s := scan{text: text, bytes: []byte(text), numbers: numbers}
+	s := scanner{text: text, bytes: []byte(text), numbers: numbers}
 	start := len(text) - len(strings.TrimLeft(text, " \t\r\n\ufeff"))
 	if start == len(text) {
 		return nil, errNoValue
@@ -149,23 +124,4 @@ func isShort(text string) bool {
 		}
 	}
 	return len(text) <= 80 && !strings.ContainsAny(text, "{[")
-}
-
-// scalarWithText reports whether rd is a string or number in the middle of
-// other text.
-func (rd Reading) scalarWithText() bool {
-	return rd.Value[0] != '{' && rd.Value[0] != '[' &&
-		slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "text-after" })
-}
-
-// empty reports whether rd is no more than an opening bracket.
-func (rd Reading) empty() bool {
-	inside := rd.Value[1:max(len(rd.Value)-1, 1)]
-	return len(bytes.TrimSpace(inside)) == 0 && slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "missing-closer" })
-}
-
-// compare puts the surer reading first, and of two alike the object, which
-// prose has more rarely than brackets.
-func (rd Reading) compare(other Reading) int {
-	return cmp.Or(cmp.Compare(rd.Class(), other.Class()), cmp.Compare(other.Value[0], rd.Value[0]))
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// keys are those of the outermost object, which readers of it may find twice.
+// keys are the keys of the outermost object. They show whether it has a key twice.
 type keys struct {
-	few      [8]span // where the first ones stand in out, quotes included
+	few      [8]span // where the first keys are in the output, quotes included
 	n        int     // how many of few are in use
 	all      map[string]bool
 	repeated bool
@@ -16,42 +16,12 @@ type keys struct {
 
 type span struct{ from, to int }
 
-// RepeatsKey reports whether the value is an object that has a key twice so far,
-// however the two are spelt. Keys of objects inside it do not count; see
-// [DuplicateKeys] for those.
-func (r *Reader) RepeatsKey() bool { return r.keys.repeated }
-
-// endKey writes the colon behind a key.
-func (r *Reader) endKey() {
-	if r.outermost() && !r.keys.repeated {
-		mark := r.top().mark
-		member := r.out[mark:]
-		from, to := bytes.IndexByte(member, '"'), bytes.LastIndexByte(member, '"')
-		if from >= 0 && to > from {
-			r.addKey(span{mark + from, mark + to + 1})
-		}
-	}
-	r.out = append(r.out, ':')
-	r.state = wantValue
-}
-
-// outermost reports whether the innermost container is the whole value, or the
-// only argument of calls around it.
-func (r *Reader) outermost() bool {
-	for _, f := range r.stack[:len(r.stack)-1] {
-		if f.open != 'f' {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *Reader) addKey(s span) {
-	k := &r.keys
+// add adds the key that is written at s in out.
+func (k *keys) add(out []byte, s span) {
+	key := out[s.from:s.to]
 	if k.all == nil {
-		text := r.out[s.from:s.to]
 		for _, other := range k.few[:k.n] {
-			if sameKey(r.out[other.from:other.to], text) {
+			if sameKey(out[other.from:other.to], key) {
 				k.repeated = true
 				return
 			}
@@ -63,15 +33,15 @@ func (r *Reader) addKey(s span) {
 		}
 		k.all = make(map[string]bool)
 		for _, other := range k.few {
-			k.all[js.Text(r.out[other.from:other.to])] = true
+			k.all[js.Text(out[other.from:other.to])] = true
 		}
 	}
-	text := js.Text(r.out[s.from:s.to])
+	text := js.Text(key)
 	k.repeated = k.all[text]
 	k.all[text] = true
 }
 
-// sameKey reports whether two strings of JSON say the same.
+// sameKey reports whether two JSON strings have the same value.
 func sameKey(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -215,7 +215,7 @@ func TestStops(t *testing.T) {
 		`{"a": "x"</b>y", "c": 1}`: `{"a": "x\"</b>y", "c": 1}|`,
 	} {
 		for _, pieces := range [][]string{{in}, bytewise(in)} {
-			r := Reader{Stops: []string{"</call>", "<|end|>"}}
+			r := NewReader(Options{Stops: []string{"</call>", "<|end|>"}})
 			rest := ""
 			for _, p := range pieces {
 				if r.Done() {
@@ -232,13 +232,13 @@ func TestStops(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	deep := Reader{MaxDepth: 2}
+	deep := NewReader(Options{MaxDepth: 2})
 	deep.Feed(`[[[`)
-	long := Reader{MaxBytes: 10}
+	long := NewReader(Options{MaxBytes: 10})
 	long.Feed(`["0123456789`)
-	token := Reader{}
+	token := new(Reader)
 	token.Feed("[" + strings.Repeat("a", maxToken+1))
-	for want, r := range map[string]*Reader{"2 levels": &deep, "10 bytes": &long, "without quotes": &token} {
+	for want, r := range map[string]*Reader{"2 levels": deep, "10 bytes": long, "without quotes": token} {
 		if r.Err() == nil || !strings.Contains(r.Err().Error(), want) {
 			t.Errorf("%v does not say %q", r.Err(), want)
 		}
@@ -251,7 +251,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	r := Reader{Base: 100}
+	r := NewReader(Options{Base: 100})
 	for range 2 {
 		r.Feed(`['a',]`)
 		first := r.Value()

@@ -8,25 +8,29 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// scan finds the values in a whole text.
-type scan struct {
+// scanner finds the values in a whole text.
+type scanner struct {
 	text    string
 	bytes   []byte // the same
-	numbers bool
-	start   int // where the value begins
+	numbers bool   // as in Options
+	start   int    // where the value begins
 	pos     int
 	values  []json.RawMessage
-	edits   []llm.Repair
+	edits   editLog
 }
 
-func (s *scan) note(rule string, class llm.RepairClass, start, end int) {
+func (s *scanner) note(rule string, class llm.RepairClass, start, end int) {
 	s.edits = append(s.edits, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
 }
 
+// maxStarts bounds how many brackets in prose are tried as the beginning of
+// the value.
+const maxStarts = 16
+
 // starts reads the value from each place in the middle of the text where one
-// might begin. After a beginning that looked like a value only a code fence
-// counts.
-func (s *scan) starts(after int, brackets bool) []Reading {
+// might begin. Without brackets, after a beginning that looked like a value, only
+// a code fence counts.
+func (s *scanner) starts(after int, brackets bool) []Reading {
 	var found []Reading
 	tried := 0
 	for at := after; at < len(s.text) && tried < maxStarts; at++ {
@@ -38,7 +42,7 @@ func (s *scan) starts(after int, brackets bool) []Reading {
 		tried++
 		rds, err := s.from(at)
 		if err == nil && rds[0].empty() {
-			continue // an opening bracket with nothing in it proves nothing
+			continue // an opening bracket alone proves nothing
 		}
 		if err == nil {
 			found = append(found, rds...)
@@ -46,7 +50,7 @@ func (s *scan) starts(after int, brackets bool) []Reading {
 		if isFence {
 			at += 2
 			if err == nil {
-				return found // a fence says where the value is
+				return found // a fence shows where the value is
 			}
 		}
 	}
@@ -54,7 +58,7 @@ func (s *scan) starts(after int, brackets bool) []Reading {
 }
 
 // from reads the value, or the values, that begin at start.
-func (s scan) from(start int) ([]Reading, error) {
+func (s scanner) from(start int) ([]Reading, error) {
 	s.start, s.pos, s.values, s.edits = start, start, nil, nil
 	if before := s.text[:start]; strings.Trim(before, " \t\r\n") != "" {
 		s.note("text-before", classBefore(before, s.text[start:]), 0, start)
@@ -78,8 +82,8 @@ func (s scan) from(start int) ([]Reading, error) {
 	return s.readings(), nil
 }
 
-// classBefore: text that announces the value is no part of it; a word right
-// before it may be.
+// classBefore returns the class of dropping the text before a value. Text that
+// announces the value is not part of it; a word right before it may be.
 func classBefore(before, rest string) llm.RepairClass {
 	before = strings.TrimRight(before, " \t")
 	if strings.ContainsAny(before, "{[") {
@@ -91,25 +95,25 @@ func classBefore(before, rest string) llm.RepairClass {
 	return llm.Guess
 }
 
-// classAfter: text that is set off from the value is no part of it, if the
-// value was whole and nothing of JSON is in the text.
-func (s *scan) classAfter() llm.RepairClass {
+// classAfter returns the class of dropping the text after a value. Text that is
+// set off from the value is not part of it, if the value was whole and the text
+// contains nothing of JSON.
+func (s *scanner) classAfter() llm.RepairClass {
 	rest := strings.TrimSpace(s.text[s.pos:])
 	inline := rest == "`" && s.start > 0 && s.text[s.start-1] == '`'
 	spaced := s.pos > 0 && isSpace(s.text[s.pos-1]) && !strings.ContainsAny(rest, "{}[]\"")
-	container := s.values[0][0] == '{' || s.values[0][0] == '['
-	if (inline || spaced) && container && !slices.ContainsFunc(s.edits, func(e llm.Repair) bool {
-		return e.Class > llm.Syntax || e.Rule == "extra-closer" || e.Rule == "trailing-comma" && e.End == s.pos
-	}) {
+	first := Reading{s.values[0], s.edits}
+	if (inline || spaced) && first.container() && first.Class() <= llm.Syntax && !first.has("extra-closer") &&
+		!slices.ContainsFunc(s.edits, func(e llm.Repair) bool { return e.Rule == "trailing-comma" && e.End == s.pos }) {
 		return llm.Syntax
 	}
 	return llm.Guess
 }
 
-// readings returns what was found: one value, or several as an array and one
-// by one.
-func (s *scan) readings() []Reading {
-	slices.SortStableFunc(s.edits, func(a, b llm.Repair) int { return a.Start - b.Start })
+// readings returns one reading for one value, and for several an array of them
+// followed by each.
+func (s *scanner) readings() []Reading {
+	s.edits.sort()
 	if len(s.values) == 1 {
 		return []Reading{{s.values[0], s.edits}}
 	}
@@ -128,12 +132,12 @@ func (s *scan) readings() []Reading {
 	return found
 }
 
-// maxValues bounds how many values may stand one after the other.
+// maxValues bounds how many values may follow one another.
 const maxValues = 1 << 16
 
-// another reports whether a value may start here. After a value only one that
-// is set off from it counts, or an object or array.
-func (s *scan) another() bool {
+// another reports whether a value may start here. After a value it must be an
+// object or an array, or set off from that value.
+func (s *scanner) another() bool {
 	if len(s.values) == 0 {
 		return true
 	}
@@ -148,9 +152,9 @@ func (s *scan) another() bool {
 	return (strings.HasSuffix(gap, "\n") || strings.HasSuffix(gap, ",")) && strings.IndexByte("{[", s.values[0][0]) < 0
 }
 
-// between skips what may stand around values: white space, commas, closing
+// between skips text that is allowed around values: white space, commas, closing
 // brackets that close nothing, code fences.
-func (s *scan) between() {
+func (s *scanner) between() {
 	for s.pos < len(s.text) {
 		rest := s.text[s.pos:]
 		switch {
@@ -164,37 +168,39 @@ func (s *scan) between() {
 			s.note("code-fence", llm.Syntax, s.pos, s.pos+n)
 			s.pos += n
 		case len(s.values) > 0 && strings.IndexByte(",;)}]", rest[0]) >= 0:
-			s.note(s.debris(rest[0]))
-			s.pos++
+			s.extra(rest[0])
 		default:
 			return
 		}
 	}
 }
 
-// debris says what a comma or closing bracket after a value is. A brace after
-// an object is one too many, for a brace missing before would have left a
-// trace; with other brackets an opening one may be missing.
-func (s *scan) debris(c byte) (rule string, class llm.RepairClass, start, end int) {
+// extra skips a comma or closing bracket after a value. A brace after an object
+// is one too many, for a brace missing before would have left a trace; with other
+// brackets an opening one may be missing.
+func (s *scanner) extra(c byte) {
 	last := s.values[len(s.values)-1]
+	rule, class := "extra-closer", llm.Guess
 	switch {
 	case c == ',' || c == ';':
-		return "trailing-comma", llm.Syntax, s.pos, s.pos + 1
+		rule, class = "trailing-comma", llm.Syntax
 	case c == '}' && last[len(last)-1] == '}':
-		return "extra-closer", llm.Syntax, s.pos, s.pos + 1
+		class = llm.Syntax
 	}
-	return "extra-closer", llm.Guess, s.pos, s.pos + 1
+	s.note(rule, class, s.pos, s.pos+1)
+	s.pos++
 }
 
 // value reads one value.
-func (s *scan) value() error {
-	r := Reader{Base: s.pos, bare: true, numbers: s.numbers, Stops: []string{"```"}}
+func (s *scanner) value() error {
+	r := NewReader(Options{Base: s.pos, Stops: []string{"```"}, bare: true, numbers: s.numbers})
 	n, err := r.readWhole(s.bytes[s.pos:])
-	if err == errNoValue && len(s.values) > 0 { // a comment at the end
+	switch {
+	case err == errNoValue && len(s.values) > 0: // a comment at the end
 		s.pos = len(s.text)
-	} else if err != nil {
+	case err != nil:
 		return err
-	} else {
+	default:
 		s.values = append(s.values, r.Value())
 		s.pos += n
 	}

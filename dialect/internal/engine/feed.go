@@ -78,7 +78,7 @@ func (m *machine) stream() { m.streamOf("") }
 
 // streamOf is stream for the value of the parameter key, if that is not empty.
 func (m *machine) streamOf(key string) {
-	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall(), Patient: true}
+	r := jsonfix.NewReader(jsonfix.Options{Base: m.offset(), MaxBytes: m.maxCall(), Patient: true})
 	if m.call.element != "" {
 		r.Stops = []string{"</" + m.call.element + ">"}
 	}
@@ -100,7 +100,7 @@ func (m *machine) streamOf(key string) {
 			m.checkArgs()
 		}
 	}
-	m.finishValue(&r, m.feed(&r, ArgsSpan, take), take)
+	m.finishValue(r, m.feed(r, ArgsSpan, take), take)
 }
 
 // WantsText implements [jsonfix.Types] for the arguments of the call.

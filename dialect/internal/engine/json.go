@@ -466,7 +466,7 @@ func (m *machine) nameValue() (string, bool) {
 func (m *machine) quotedArguments() {
 	start := m.offset()
 	var inner jsonfix.Reader
-	outer := jsonfix.Reader{Base: start, MaxBytes: m.maxCall()}
+	outer := jsonfix.NewReader(jsonfix.Options{Base: start, MaxBytes: m.maxCall()})
 	var u unquoter
 	var plain strings.Builder // of a dialect whose input may be plain text
 	beside := false           // text stands behind the object in the string
@@ -479,13 +479,13 @@ func (m *machine) quotedArguments() {
 		beside = beside || inner.Done() && strings.TrimSpace(s[n:]) != ""
 		m.arg(inner.Take())
 	}
-	ended := m.feed(&outer, ArgsSpan, take)
+	ended := m.feed(outer, ArgsSpan, take)
 	if !ended && outer.Err() == nil && !m.more() && m.truncated() {
 		m.cutCall()
 		return
 	}
 	if !ended {
-		m.finishValue(&outer, false, take)
+		m.finishValue(outer, false, take)
 	}
 	if !u.said {
 		return // no arguments at all

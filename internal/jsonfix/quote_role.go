@@ -5,57 +5,63 @@ import (
 	"unicode/utf8"
 )
 
-// maxLook bounds how far a Reader looks ahead to find out what a quote is.
+// maxLook bounds how far a Reader looks ahead to decide what a quote is.
 const maxLook = 1 << 10
 
-// role is what a quote inside a string turned out to be.
+// role is the meaning of a quote inside a string.
 type role uint8
 
 const (
 	undecided role = iota // more text will tell
 	closing               // the end of the string
 	content               // part of the text, unescaped
-	joining               // "a" + "b": the string goes on
+	joining               // "a" + "b": the string continues
 )
 
-// role finds out what a quote is from the text that follows it. For joining it
-// also returns how much of rest to skip. Its answer for a text is its answer
-// for every longer one.
-func (r *Reader) role(rest []byte, final bool) (role, int) {
-	if len(r.stack) == 0 && !r.whole {
-		return closing, 0 // a string on its own: nothing after it matters
-	}
-	look := lookahead{text: rest, final: final, patient: r.Patient && !r.escaped && r.in[r.i] < utf8.RuneSelf}
-	if len(rest) > maxLook {
-		look.text, look.final = rest[:maxLook], true
-	}
-	look.space()
-	if stop, maybe := r.atStop(rest[look.i:], look.final); stop || maybe {
-		return endOr(stop), 0
-	}
-	c, ok := look.peek()
-	switch {
-	case !ok:
-		return endOr(look.final), 0
-	case c == '+':
-		return look.join()
-	case r.whole && len(r.stack) > 0 && !r.quoteFollows(rest):
-		return closing, 0 // there is no other quote to end the string
-	case c == '/' && look.i+1 == len(look.text) && !look.final:
-		return undecided, 0
-	case beginsComment(rest[look.i:]):
-		return closing, 0
-	case len(r.stack) == 0:
-		return r.roleAtRoot(rest[look.i:], look.newline), 0
-	case r.str.key:
-		return look.afterKey(c), 0
-	case r.top().open == '{':
-		return r.roleInObject(&look, c), 0
-	}
-	return r.roleInArray(&look, c), 0
+// lookahead reads the text after a quote without consuming it.
+type lookahead struct {
+	b               *builder
+	quote           quote // of the string that the quote may end
+	key             bool  // that string is a key
+	text            []byte
+	i               int
+	final, patient  bool
+	spaced, newline bool // white space was skipped, and a line end in it
 }
 
-// beginsComment reports whether a comment stands at the beginning of rest.
+// role decides what a quote is from rest, the text after it. For joining it also
+// returns how much of rest to skip. The answer for a text is also the answer for
+// every longer one.
+func (l *lookahead) role(rest []byte) (role, int) {
+	b := l.b
+	l.space()
+	after := rest[l.i:] // may be longer than what lookahead reads
+	if stop, maybe := b.atStop(after, l.final); stop || maybe {
+		return endOr(stop), 0
+	}
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return endOr(l.final), 0
+	case c == '+':
+		return l.join()
+	case b.whole && len(b.stack) > 0 && !l.quote.occursIn(rest):
+		return closing, 0 // there is no other quote to end the string
+	case c == '/' && l.i+1 == len(l.text) && !l.final:
+		return undecided, 0
+	case beginsComment(after):
+		return closing, 0
+	case len(b.stack) == 0:
+		return l.atRoot(after), 0
+	case l.key:
+		return l.afterKey(c), 0
+	case b.inside('{'):
+		return l.inObject(c), 0
+	}
+	return l.inArray(c), 0
+}
+
+// beginsComment reports whether rest begins with a comment.
 func beginsComment(rest []byte) bool {
 	return len(rest) > 1 && rest[0] == '/' && (rest[1] == '/' || rest[1] == '*')
 }
@@ -68,83 +74,78 @@ func endOr(certain bool) role {
 	return undecided
 }
 
-// roleAtRoot decides on a quote in a text that is one string: the last quote
-// ends it, unless another value seems to follow.
-func (r *Reader) roleAtRoot(rest []byte, newline bool) role {
-	if !r.quoteFollows(rest) || rest[0] == ',' || newline {
+// atRoot decides on a quote in a text that is one string: the last quote ends
+// it, unless another value seems to follow.
+func (l *lookahead) atRoot(rest []byte) role {
+	if !l.quote.occursIn(rest) || rest[0] == ',' || l.newline {
 		return closing
 	}
 	return content
 }
 
-func (r *Reader) roleInObject(look *lookahead, c byte) role {
+// inObject decides on a quote in a value of an object.
+func (l *lookahead) inObject(c byte) role {
 	switch c {
 	case '}':
-		return look.afterClosers()
+		return l.afterClosers()
 	case ']', ')':
-		if r.within(openerOf[c]) || c == ')' && r.within('f') {
-			return look.afterClosers()
+		if l.b.closes(c) {
+			return l.afterClosers()
 		}
 		return content
 	case ',':
-		return r.afterComma(look, func() role { return look.member(r.whole) })
+		if role, ok := l.pastComma(); ok {
+			return role
+		}
+		return l.member(l.b.whole)
 	case '"', '\'':
-		return look.key(true)
+		return l.nextKey(true)
 	}
-	if look.newline && isWord(c) {
-		return look.key(false)
+	if l.newline && isWord(c) {
+		return l.nextKey(false)
 	}
 	return content
 }
 
-// afterComma decides on a quote that a comma follows: a marker that ends the
-// value may stand behind it, else what decides.
-func (r *Reader) afterComma(look *lookahead, decide func() role) role {
-	look.i++
-	look.space()
-	switch stop, maybe := r.atStop(look.text[look.i:], look.final); {
-	case maybe:
-		return undecided
-	case stop:
-		return closing
-	}
-	return decide()
-}
-
-func (r *Reader) roleInArray(look *lookahead, c byte) role {
+// inArray decides on a quote in an item of an array or a tuple.
+func (l *lookahead) inArray(c byte) role {
 	switch c {
 	case ']':
-		return look.afterClosers()
+		return l.afterClosers()
 	case '}', ')':
-		if r.within(openerOf[c]) || c == ')' && r.within('f') {
+		if l.b.closes(c) {
 			return closing
 		}
 		return content
 	case ',':
-		return r.afterComma(look, look.item)
+		if role, ok := l.pastComma(); ok {
+			return role
+		}
+		return l.item()
 	case '"', '\'':
-		if look.spaced {
+		if l.spaced {
 			return closing
 		}
-		return look.adjacent()
+		return l.adjacent()
 	case '{', '[':
 		return closing
 	}
-	if look.spaced && (isDigit(c) || c == '-') {
-		return look.number()
+	if l.spaced && (isDigit(c) || c == '-') {
+		return l.number()
 	}
-	if look.newline && isWord(c) {
+	if l.newline && isWord(c) {
 		return closing
 	}
 	return content
 }
 
-// lookahead reads text without consuming it.
-type lookahead struct {
-	text            []byte
-	i               int
-	final, patient  bool
-	spaced, newline bool // white space was skipped, and a line end in it
+// pastComma skips a comma and the white space after it. It decides if one of the
+// markers that end the value follows.
+func (l *lookahead) pastComma() (role, bool) {
+	l.i++
+	l.space()
+	stop, maybe := l.b.atStop(l.text[l.i:], l.final)
+	return endOr(stop), stop || maybe
 }
 
 func (l *lookahead) space() {
@@ -161,10 +162,10 @@ func (l *lookahead) peek() (byte, bool) {
 	return 0, false
 }
 
-// open is the answer when the text ends: more of it, or none will come.
-func (l *lookahead) open(atEnd role) role {
+// atEnd is the decision when the text ends: undecided if more of it may come.
+func (l *lookahead) atEnd(decision role) role {
 	if l.final {
-		return atEnd
+		return decision
 	}
 	return undecided
 }
@@ -178,7 +179,7 @@ func (l *lookahead) join() (role, int) {
 	} else if bytes.HasPrefix(rest, []byte("/*")) {
 		end := bytes.Index(rest, []byte("*/"))
 		if end < 0 {
-			return l.open(closing), 0
+			return l.atEnd(closing), 0
 		}
 		l.i += end + 2
 		l.space()
@@ -186,7 +187,7 @@ func (l *lookahead) join() (role, int) {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(closing), 0
+		return l.atEnd(closing), 0
 	case c == '"' || c == '\'':
 		return joining, l.i + 1
 	}
@@ -201,14 +202,14 @@ func (l *lookahead) afterKey(c byte) role {
 	case isWord(c):
 		word, ok := l.word()
 		if !ok {
-			return l.open(closing)
+			return l.atEnd(closing)
 		}
 		if _, literal := literals[word]; literal {
 			return closing
 		}
 	case c >= utf8.RuneSelf:
 		if !utf8.FullRune(l.text[l.i:]) {
-			return l.open(content)
+			return l.atEnd(content)
 		}
 		if q, _ := utf8.DecodeRune(l.text[l.i:]); isDoubleQuote(q) || isSingleQuote(q) {
 			return closing
@@ -217,7 +218,7 @@ func (l *lookahead) afterKey(c byte) role {
 	return content
 }
 
-// word reads a word; ok is false if it may go on.
+// word reads a word; ok is false if the word may continue.
 func (l *lookahead) word() (word string, ok bool) {
 	from := l.i
 	for l.i < len(l.text) && (isWord(l.text[l.i]) || isDigit(l.text[l.i])) {
@@ -226,8 +227,8 @@ func (l *lookahead) word() (word string, ok bool) {
 	return string(l.text[from:l.i]), l.i < len(l.text)
 }
 
-// afterClosers decides on a quote that closers follow: it is the end, unless
-// another quote stands right behind them and text behind that, as in
+// afterClosers decides on a quote that closers follow. It is the end, unless
+// another quote follows them at once and text follows that, as in
 // "He said "}" there".
 func (l *lookahead) afterClosers() role {
 	if !l.patient {
@@ -237,7 +238,7 @@ func (l *lookahead) afterClosers() role {
 		l.i++
 	}
 	if c, ok := l.peek(); !ok {
-		return l.open(closing)
+		return l.atEnd(closing)
 	} else if c != '"' {
 		return closing
 	}
@@ -247,7 +248,7 @@ func (l *lookahead) afterClosers() role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(closing)
+		return l.atEnd(closing)
 	case !isWord(c) && !isDigit(c):
 		return closing
 	case l.spaced:
@@ -257,7 +258,7 @@ func (l *lookahead) afterClosers() role {
 }
 
 // quotedKey decides after closers and a quote that a word follows: the word is a
-// key, behind a comma that is missing, or text.
+// key after a missing comma, or text.
 func (l *lookahead) quotedKey() role {
 	for ; l.i < len(l.text) && l.text[l.i] != '"'; l.i++ {
 	}
@@ -266,7 +267,7 @@ func (l *lookahead) quotedKey() role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(content)
+		return l.atEnd(content)
 	case c == ':':
 		return closing
 	}
@@ -274,27 +275,28 @@ func (l *lookahead) quotedKey() role {
 }
 
 // member decides after a quote and a comma in an object: a key, a closer or
-// another comma must follow, or the quote is content.
+// another comma must follow, or the quote is content. With sure a quote alone
+// does not count as the beginning of a key.
 func (l *lookahead) member(sure bool) role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(closing)
+		return l.atEnd(closing)
 	case (c == '"' || c == '\'') && !sure:
 		if !l.patient {
 			return closing
 		}
 		if l.i+1 == len(l.text) {
-			return l.open(closing)
+			return l.atEnd(closing)
 		}
 		if isSpace(l.text[l.i+1]) && l.text[l.i+1] != '\n' { // no key begins with a space
-			return l.key(true)
+			return l.nextKey(true)
 		}
 		return closing
 	case c == '"' || c == '\'':
-		return l.key(true)
+		return l.nextKey(true)
 	case isWord(c) || isDigit(c):
-		return l.key(false)
+		return l.nextKey(false)
 	case c >= utf8.RuneSelf:
 		return closing
 	case bytes.IndexByte([]byte("}],./#{\\"), c) >= 0:
@@ -303,9 +305,8 @@ func (l *lookahead) member(sure bool) role {
 	return content
 }
 
-// key decides whether a key and a colon follow: then the quote before was the
-// end.
-func (l *lookahead) key(quoted bool) role {
+// nextKey decides whether a key and a colon follow: then the quote was the end.
+func (l *lookahead) nextKey(quoted bool) role {
 	if quoted {
 		q := l.text[l.i]
 		for l.i++; l.i < len(l.text) && l.text[l.i] != q; l.i++ {
@@ -315,7 +316,7 @@ func (l *lookahead) key(quoted bool) role {
 		}
 		l.i++
 	} else if _, ok := l.word(); !ok {
-		return l.open(closing)
+		return l.atEnd(closing)
 	} else if l.text[l.i] == '"' {
 		l.i++
 	}
@@ -323,7 +324,7 @@ func (l *lookahead) key(quoted bool) role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(content)
+		return l.atEnd(content)
 	case c == ':':
 		return closing
 	case !quoted || c == '"' || c == '\'' || c == ',' || c == '}' || c == ']':
@@ -337,11 +338,11 @@ func (l *lookahead) item() role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(closing)
+		return l.atEnd(closing)
 	case isWord(c):
 		word, ok := l.word()
 		if !ok {
-			return l.open(closing)
+			return l.atEnd(closing)
 		}
 		if _, literal := literals[word]; literal || l.newline || l.text[l.i] == '(' {
 			return closing
@@ -351,8 +352,8 @@ func (l *lookahead) item() role {
 	return closing
 }
 
-// number decides on a number after a quote and white space in an array: a
-// value if it ends like one.
+// number decides on a number after a quote and white space in an array: the
+// number is a value if it ends like one.
 func (l *lookahead) number() role {
 	for l.i < len(l.text) && (isDigit(l.text[l.i]) || bytes.IndexByte([]byte("+-.eE"), l.text[l.i]) >= 0) {
 		l.i++
@@ -361,28 +362,37 @@ func (l *lookahead) number() role {
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(closing)
+		return l.atEnd(closing)
 	case c == ',' || c == ']' || c == '{' || c == '[' || l.newline:
 		return closing
 	}
 	return content
 }
 
-// adjacent decides on two quotes side by side in an array: the first is
-// content if the second ends the item.
+// adjacent decides on two adjacent quotes in an array: the first is content if
+// the second ends the item.
 func (l *lookahead) adjacent() role {
 	l.i++
 	l.space()
 	c, ok := l.peek()
 	switch {
 	case !ok:
-		return l.open(content)
+		return l.atEnd(content)
 	case c == ',' || c == ']':
 		return content
 	}
 	return closing
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func isWord(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '$' }
+// wholeItem reports whether a string that could be an item of an array starts
+// here.
+func (l *lookahead) wholeItem() bool {
+	end := bytes.IndexByte(l.text[l.i+1:], l.text[l.i])
+	if end < 0 {
+		return false
+	}
+	l.i += end + 2
+	l.space()
+	c, ok := l.peek()
+	return !ok || c == ',' || c == ']'
+}
