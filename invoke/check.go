@@ -37,8 +37,8 @@ func (d *batch) check(j *job) error {
 	return d.authorise(j)
 }
 
-// identify gives the call an id, and notices one that was used before: two
-// calls of one id could not be told apart in the record.
+// identify gives the call an id, and notices an id that was used before: the record
+// could not distinguish two calls with one id.
 func (d *batch) identify(j *job) {
 	s := d.s
 	s.mu.Lock()

@@ -21,7 +21,7 @@ type Question struct {
 	CallID string          `json:"call_id"`
 	Tool   string          `json:"tool"`
 	Args   json.RawMessage `json:"args"`
-	// ParamsHash stands for exactly these arguments. An answer must carry it.
+	// ParamsHash identifies exactly these arguments. An answer must carry it.
 	ParamsHash journal.Hash `json:"params_hash"`
 	Effects    tool.Effects `json:"-"`
 	Reason     string       `json:"reason,omitempty"` // of the policy, for asking
@@ -53,13 +53,13 @@ func (q Question) Hides() bool {
 	return q.Prompt == 0 && bytes.Contains(q.Args, []byte(secret.MarkPrefix))
 }
 
-// PendingError is what Approve returns if nobody has decided yet and the run is
-// to wait: it ends without a failure, gives up its record, and goes on when it
-// is resumed with an answer, perhaps by another process. Until is when the
-// question counts as answered with no; zero means never.
+// PendingError is what Approve returns if a decision is still missing and the run
+// should wait. The run then ends without a failure and gives up its record. It
+// continues when it is resumed with an answer, perhaps by another process. Until is
+// when the question counts as answered with no; zero means never.
 type PendingError struct{ Until time.Time }
 
-// Error says what is missing.
+// Error names the missing decision.
 func (e *PendingError) Error() string { return "a person has to decide first" }
 
 // asked returns a question as the record holds it.
@@ -144,11 +144,11 @@ func (s *Session) before(q Question) (Question, bool) {
 	if i < 0 {
 		return q, false
 	}
-	q.Until, q.Waited = s.waiting[i].Until, true // asking again gives nobody more time
+	q.Until, q.Waited = s.waiting[i].Until, true // asking again does not extend the time
 	return q, true
 }
 
-// ByDeadline is who decided about a question that nobody answered in time.
+// ByDeadline is the decider of a question that was not answered in time.
 const ByDeadline = "deadline"
 
 // Expired returns the refusal of a question whose time is over at now, and
@@ -259,7 +259,7 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 		return nil, no("policy", "a person has to allow it, and the run cannot wait, because it is not recorded")
 	case errors.As(err, &pending):
 		return nil, d.wait(j, q, known, pending.Until, emit)
-	case d.ctx.Err() != nil && !answer.Allowed: // whoever resumes the run is asked again
+	case d.ctx.Err() != nil && !answer.Allowed: // a resumed run asks again
 		return nil, cancelled()
 	case err != nil:
 		return nil, no("policy", "a person has to allow it, and asking failed: "+err.Error())
@@ -324,7 +324,7 @@ func (d *batch) prompts(j *job) error {
 			open = append(open, q)
 		}
 	}
-	for _, g := range d.s.grants { // what was answered at once is not among the questions
+	for _, g := range d.s.grants { // a question that was answered at once is not among the questions
 		asked := slices.ContainsFunc(open, func(q Question) bool { return q.Prompt == g.Prompt })
 		if g.Call == j.call.ID && g.Prompt > 0 && g.Allowed && !asked {
 			j.answers = append(j.answers, g.Approval)
@@ -340,8 +340,8 @@ func (d *batch) prompts(j *job) error {
 	return nil
 }
 
-// prompt has a person answer a question of the tool. It reports whether the call
-// is over, or over for now: somebody declined, or nobody has answered yet.
+// prompt has a person answer a question of the tool. It reports whether the call is
+// over, or over for now: the person declined, or has not answered yet.
 func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err error) {
 	q.CallID, q.Tool, q.Args, q.ParamsHash, q.Effects = j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects
 	a, _, err := d.answer(j, q, emit)
@@ -362,7 +362,7 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 	return false, err
 }
 
-// Fault returns why value is no answer to the question of a tool, or "".
+// Fault returns why value does not answer the question of a tool, or "".
 func (q Question) Fault(value json.RawMessage) string {
 	if !json.Valid(value) {
 		return "there is no value"
@@ -374,7 +374,7 @@ func (q Question) Fault(value json.RawMessage) string {
 	if err != nil {
 		return "the schema of the question cannot be used: " + err.Error()
 	}
-	if faults := compiled.Validate(value); len(faults) > 0 { // it is passed on as it is, so it must match as it is
+	if faults := compiled.Validate(value); len(faults) > 0 { // value is passed on unchanged, so it must match unchanged
 		return faults[0].Message
 	}
 	return ""
@@ -406,7 +406,7 @@ type doubt struct {
 	params journal.Hash
 }
 
-// doubtIf remembers a call whose outcome is unknown, and forgets those that it
+// doubtIf remembers a call whose outcome is unknown, and forgets the calls that it
 // repeats once it is done.
 func (s *Session) doubtIf(j *job, status journal.Status) {
 	if j.tool.Effects.Has(tool.ReadOnly) {

@@ -60,16 +60,16 @@ func (e *execution) put(ev llm.Event) bool {
 	return room
 }
 
-// promptError is what a tool gets, and must return, for a question that nobody
-// has answered yet.
+// promptError is the error for a tool whose question has no answer yet. The tool must
+// return it.
 type promptError struct {
 	n      int
 	prompt tool.Prompt
 	alone  bool
 }
 
-// Nobody reports whether there is nobody who could answer. A tool that can go on
-// without an answer may do so then.
+// Nobody reports whether no person could answer. A tool that does not need an answer
+// may then continue.
 func (e *promptError) Nobody() bool { return e.alone }
 
 func (e *promptError) Error() string { return "a person has to answer first: " + e.prompt.Message }

@@ -14,21 +14,19 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Do runs calls and yields what happens. Read-only tools run side by side, the
-// others wait for their turn and run alone, and nothing overtakes a call that
-// may change things. There is one [Outcome] for each call, in the order of the
-// calls. A tool that fails is an outcome, not an error: an error means that the
-// session could not record its own work; it is the last thing yielded, and no
-// further call is begun.
+// Do runs calls and yields what happens. Read-only tools run in parallel. The others
+// wait for their turn and run alone, and no call overtakes a call that may change
+// things. There is one [Outcome] for each call, in the order of the calls. A tool that
+// fails is an outcome, not an error: an error means that the session could not record
+// its own work. It is the last thing yielded, and no further call is begun.
 //
-// Stopping early, or cancelling ctx, cancels the calls that run and refuses
-// those that have not begun; each is recorded all the same. Whoever resumes the
-// run goes on as after a crash: a call that may have changed something has an
-// unknown outcome, and the others are run. Nothing waits longer than a tool's
-// timeout and the grace after it.
+// Stopping early, or cancelling ctx, cancels the calls that run and refuses the calls
+// that have not begun; each is recorded all the same. A resumed run continues as after
+// a crash: a call that may have changed something has an unknown outcome, and the
+// others are run. Do waits no longer than a tool's timeout and the grace after it.
 //
-// If a person has to decide and has not, Do ends with a [Waiting] event for each
-// such call. Calls that are not over then have no outcome.
+// If a person has to decide and has not, Do ends with a [Waiting] event for each such
+// call. Calls that are not over then get no outcome.
 //
 // One Do runs at a time; a second one yields an error.
 func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error] {
@@ -72,8 +70,8 @@ func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, 
 type batch struct {
 	s     *Session
 	yield func(llm.Event, error) bool
-	// ctx is what the next step gets. It has a cancel of its own only once
-	// something runs beside the goroutine of Do, or it is to be cancelled.
+	// ctx is the context of the next step. It gets a separate cancel only when
+	// something runs in parallel to the goroutine of Do, or it is to be cancelled.
 	ctx       context.Context
 	cancel    context.CancelFunc
 	abandoned bool // the caller of Do stopped reading events
@@ -100,12 +98,12 @@ type job struct {
 	info     tool.Info          // for the tool
 	answers  []journal.Approval // to questions of the tool
 	begun    bool               // it may change things, and its intent is on record
-	waits    bool               // for a person: it is not over, and has no outcome
+	waits    bool               // for a person: the call is not over
 	twice    bool               // the record has or may have a call of this id; no receipt is written
 	fail     *tool.Error        // why it cannot run
 	failed   bool               // how it ended
 	seen     *seen              // by an observer, nil without one
-	settled  llm.Event          // its Outcome when it is over; whoever runs the call writes it
+	settled  llm.Event          // its Outcome when it is over; written by the goroutine that runs the call
 	outcome  llm.Event          // the same, once the goroutine of Do knows
 }
 
@@ -121,7 +119,7 @@ func (d *batch) emit(ev llm.Event) {
 	}
 }
 
-// cancellable gives ctx a cancel of its own.
+// cancellable gives ctx a separate cancel.
 func (d *batch) cancellable() {
 	if d.cancel == nil {
 		d.ctx, d.cancel = context.WithCancel(d.ctx)
@@ -179,8 +177,8 @@ func (d *batch) run(calls []llm.Call) error {
 	return nil
 }
 
-// waiting reports whether a call waits for a person. What is not over then is
-// left to whoever resumes the run.
+// waiting reports whether a call waits for a person. The calls that are not over then
+// are left to a resumed run.
 func (d *batch) waiting() bool {
 	if !d.waits() {
 		return false
@@ -303,7 +301,7 @@ func (d *batch) deliver() {
 	}
 }
 
-// count keeps the number of failures in a row. Outcomes come in order, so that
+// count keeps the number of failures in a row. Outcomes come in order, and therefore
 // the same calls always count the same.
 func (s *Session) count(j *job) {
 	s.mu.Lock()

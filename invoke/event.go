@@ -30,10 +30,9 @@ type Decided struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Waiting says that nobody has decided about a call yet: Approve returned a
-// [PendingError], and the question is on record. The calls of the same Do that
-// are not over have no outcome. Until is when the question counts as answered
-// with no; zero means never.
+// Waiting reports a call that is not decided yet: Approve returned a [PendingError],
+// and the question is on record. The calls of the same Do that are not over get no
+// outcome. Until is when the question counts as answered with no; zero means never.
 type Waiting struct{ Question }
 
 // Progress is how far a call has come, as its tool reports it.
@@ -67,7 +66,7 @@ type Started struct {
 type ToolRetry struct {
 	CallID  string        `json:"call_id"`
 	Tool    string        `json:"tool"`
-	Attempt int           `json:"attempt"` // the one that failed
+	Attempt int           `json:"attempt"` // that failed
 	Delay   time.Duration `json:"delay_ns"`
 	Error   *tool.Error   `json:"error"`
 }
@@ -79,12 +78,12 @@ type Truncated struct {
 	Chars  int    `json:"chars"` // of the whole
 	Kept   int    `json:"kept"`
 	Spill  string `json:"spill,omitempty"` // the file that has the whole
-	// SpillError says why there is no such file.
+	// SpillError is the reason why there is no such file.
 	SpillError string `json:"spill_error,omitempty"`
 }
 
-// Ended says that a call is over, as soon as it is. Its Outcome follows when
-// those of the calls before it have been delivered.
+// Ended reports the end of a call at once. Its Outcome follows when the outcomes of
+// the calls before it have been delivered.
 type Ended struct {
 	CallID string         `json:"call_id"`
 	Tool   string         `json:"tool"`

@@ -91,13 +91,13 @@ func (d *batch) asks(j *job, end *ending, abandoned bool, emit func(llm.Event)) 
 // maxPrompts is how many questions a tool may ask in one call.
 const maxPrompts = 32
 
-// interrupt gives a call that may change things and was told to stop the end that
-// it has if the process is killed: whether it took effect is unknown. That is so
-// of one that ran out of time, too, unless doing it again does no harm.
+// interrupt ends a call that may change things and was told to stop as if the process
+// had been killed: whether it took effect is unknown. The same applies to a call that
+// ran out of time, unless repeating it does no harm.
 func (d *batch) interrupt(j *job, end *ending) {
 	switch {
 	case end.status != journal.Failed || j.tool.Effects.Has(tool.ReadOnly):
-	case end.err.Code == tool.Uncertain: // the tool says so itself
+	case end.err.Code == tool.Uncertain: // the tool reports it itself
 		end.status = journal.Unknown
 	case end.err.Code == tool.Cancelled && d.ctx.Err() != nil:
 		end.err, end.status = uncertain(), journal.Unknown
@@ -111,8 +111,8 @@ func uncertain() *tool.Error {
 	return tool.Errorf(tool.Uncertain, "the call was begun and interrupted, and whether it took effect is unknown; it was not run again")
 }
 
-// mayHaveActed reports whether the tool may have taken effect before it failed,
-// so that repeating the call could have the effect twice.
+// mayHaveActed reports whether the tool may have taken effect before it failed.
+// Repeating such a call could have the effect twice.
 func mayHaveActed(e *tool.Error, effects tool.Effects) bool {
 	return !effects.Has(tool.Idempotent) && (e.Code == tool.Timeout || e.Code == tool.Network || e.Code == tool.Cancelled)
 }
@@ -147,9 +147,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 var errTimeout = errors.New("the time is up")
 
 // attempt runs the tool once. It sets the output and the error of end, and reports
-// whether the tool was abandoned: a tool that goes on when it was told to stop is
-// abandoned after the grace. Its goroutine ends when the tool does, and nobody
-// waits for it.
+// whether the tool was abandoned: a tool that does not stop when it is told to is
+// abandoned after the grace. Its goroutine ends when the tool does, without a wait for
+// it.
 func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, end *ending, emit func(llm.Event)) (abandoned bool) {
 	r := s.runner
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
@@ -189,11 +189,11 @@ func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, end
 	return true
 }
 
-// execution is one run of a tool, on a goroutine of its own. Its variables are
-// fields so that the goroutine's stack stays small: growing the stack takes
-// longer than a small tool does.
+// execution is one run of a tool, on a separate goroutine. Its variables are fields to
+// keep the goroutine's stack small: growing the stack takes longer than a small tool
+// does.
 type execution struct {
-	context.Context // of the tool, less what is in Value
+	context.Context // of the tool, except for the values in Value
 
 	name string
 	call func(context.Context, json.RawMessage) (tool.Output, error)
@@ -214,7 +214,7 @@ type execution struct {
 
 // talk is what a tool says and is told while it runs.
 type talk struct {
-	events []llm.Event   // that nobody was told yet
+	events []llm.Event   // not yielded yet
 	room   chan struct{} // wakes a tool that waits for room for an event; nil if it never did
 	// answers are those to the questions that the tool asked in earlier runs of
 	// the same call.

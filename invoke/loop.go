@@ -12,9 +12,9 @@ const (
 	historyLen   = 64
 )
 
-// loopGuard notices a model that repeats itself: the same call with the same
-// result, or the same few calls in turn. A call whose result changes is no
-// loop: the model may be waiting for something.
+// loopGuard notices a model that repeats itself: the same call with the same result,
+// or the same few calls in turn. A call whose result changes is not a loop: the model
+// may be waiting for something.
 type loopGuard struct {
 	limit   int // 0 means 3, below 0 off
 	history []loopEntry

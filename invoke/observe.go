@@ -78,7 +78,7 @@ func (d *batch) observed(j *job, o *Outcome) {
 	j.seen = nil
 }
 
-// unobserve ends what was not brought to its end.
+// unobserve ends the spans that are still open.
 func (d *batch) unobserve() {
 	for i := range d.jobs {
 		j := &d.jobs[i]

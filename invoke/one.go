@@ -290,8 +290,8 @@ func (s *Session) affordable(ctx context.Context) *tool.Error {
 	return nil
 }
 
-// exhausted returns what the session has used up, or "", if a call that goes on has
-// taken so long.
+// exhausted returns which limit the session has reached, or "". A call that is still
+// running has taken the given time so far.
 func (s *Session) exhausted(inside time.Duration) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

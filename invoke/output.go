@@ -29,14 +29,14 @@ const (
 const (
 	defaultChars = 50_000
 	leastChars   = 1_000
-	mediaBytes   = 16 << 20      // of images and the like in one result; what is more is left out
+	mediaBytes   = 16 << 20      // of images and the like in one result; the rest is left out
 	heldBytes    = 64 << 20      // of text in one result: what a tool returns beyond is not kept
 	mostKept     = 4 * heldBytes // of a file that holds such a text, in which signs may have been replaced by longer ones
 	failedBytes  = 1 << 20       // of an error message, which the receipt holds; the rest is not kept
 )
 
-// ResultView says what the model is shown of a result. The receipt's hash is that
-// of the whole result, however little is shown.
+// ResultView controls how much of a result the model sees. The receipt's hash is
+// always that of the whole result.
 type ResultView struct {
 	// Mode is how much is shown of what tools return. With Concise and Minimal the
 	// model has a tool, [ReaderName], to read what it was not shown. A tool may choose
@@ -156,9 +156,9 @@ func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, c
 	return s.explain(j, &shown), whole, limit - min(most, utf8.RuneCountInString(e.Message))
 }
 
-// repeats reports whether an error message ends with the output after its first
-// line. The messages of programs do: an exit code or the like stands before what
-// the program printed.
+// repeats reports whether an error message ends with the output after its first line.
+// The messages of programs do: the first line is an exit code or the like, and the
+// output of the program follows.
 func repeats(words, whole string) bool {
 	_, printed, ok := strings.Cut(whole, "\n")
 	return ok && len(printed) >= leastChars && strings.HasSuffix(strings.TrimSpace(words), strings.TrimSpace(printed))
@@ -339,8 +339,8 @@ func (o ResultView) tail(limit int) int {
 
 const hint = "The full output was truncated; refine the tool arguments to return less data."
 
-// marker says how much is missing, and how to get it: with the tool for that if the
-// model has it, which needs the handle of the result.
+// marker names the missing size and the way to get the rest: with the tool for that if
+// the model has it, which needs the handle of the result.
 func marker(c *Truncated, reads bool, handle string) string {
 	if reads && handle != "" {
 		return fmt.Sprintf("\n\n[output shortened: %d chars -> %d kept. For more call %s with {\"id\":%q}, and \"match\" (words) or \"from\" (a line).]", c.Chars, c.Kept, ReaderName, handle)

@@ -31,12 +31,11 @@ type Decision struct {
 // has not been passed. It is called for one call at a time, in order.
 type Policy func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error)
 
-// AllowOwn is the default policy of a Runner. It allows the program's own Go
-// functions (see [tool.Func]), and read-only tools, except those that come with
-// Toolpost and reach the network. All other tools need a policy that allows
-// them. A person is asked about a function's call that may change things if it
-// was found in the model's text without a marker, or if the user's messages hold
-// the same text.
+// AllowOwn is the default policy of a Runner. It allows the program's own Go functions
+// (see [tool.Func]), and read-only tools, except the tools of Toolpost that reach the
+// network. All other tools need a policy that allows them. A person is asked about a
+// function's call that may change things if it was found in the model's text without a
+// marker, or if the user's messages hold the same text.
 func AllowOwn(_ context.Context, t tool.Tool, c llm.Call) (Decision, error) {
 	return allowOwn(&t, &c.Provenance), nil
 }
@@ -55,9 +54,9 @@ func allowOwn(t *tool.Tool, from *llm.Provenance) Decision {
 	return allowRead(t)
 }
 
-// AllowReadOnly allows read-only tools, except those that come with Toolpost and
-// reach the network, and refuses all others, also the program's own functions. With
-// [AskFirst], a person decides about everything that may change things.
+// AllowReadOnly allows read-only tools, except the tools of Toolpost that reach the
+// network, and refuses all others, also the program's own functions. With [AskFirst],
+// a person decides about everything that may change things.
 func AllowReadOnly(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
 	if !t.Effects.Has(tool.ReadOnly) {
 		return Decision{Refuse, t.Name + " may change things"}, nil
@@ -118,8 +117,8 @@ func AskFirst(p Policy) Policy {
 	}
 }
 
-// authorise has the policy decide, and a person if the policy says so. It
-// returns an error only if a decision cannot be recorded.
+// authorise asks the policy, and a person if the policy wants that. It returns an
+// error only if a decision cannot be recorded.
 func (d *batch) authorise(j *job) error {
 	decision, err := d.decide(j)
 	doubt := d.s.repeats(j)

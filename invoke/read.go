@@ -37,11 +37,13 @@ func (r *Runner) Set() *tool.Set {
 	return r.reading
 }
 
-// ResultReader returns the tool [ReaderName]. It reads the results that a session of this
-// user kept in the folder of the session that runs it, so that later turns of a chat and
-// resumed runs can go on, or with NoSpill those of its own session. Whoever asks must know
-// the id, which is in the note of the view. A file that was changed is refused. A Runner adds it by itself if its mode is not Detailed; with Detailed, a
-// program may add it to its tools for results that are longer than the limit.
+// ResultReader returns the tool [ReaderName]. It reads the results that sessions of
+// this user kept in the folder of the session that runs it. Later turns of a chat and
+// resumed runs can therefore continue. With NoSpill it reads only results of its own
+// session. The caller must know the id, which is in the note of the view. A file that
+// was changed is refused. A Runner adds the tool by itself if its mode is not
+// Detailed. With Detailed, a program may add it to its tools for results that are
+// longer than the limit.
 func ResultReader() tool.Tool {
 	t := tool.New(ReaderName, "Read more of an earlier result that was shortened. Such a result ends in a note with its id. "+
 		"With \"match\" it returns only the lines in which all these words occur; with \"from\" it goes on at a line. "+
@@ -202,8 +204,9 @@ func (s *Session) reads() bool {
 	return ok && t.Origin == tool.Builtin
 }
 
-// params returns the names of all parameters of the tools of the session, which say
-// what ids are good for. A tool that takes any arguments makes it nil: all ids may be.
+// params returns the names of all parameters of the session's tools. They show which
+// ids a later call may need. A tool that takes any arguments makes the result nil:
+// every id may be needed.
 func (s *Session) params() []string {
 	set := s.tools()
 	s.mu.Lock()
@@ -222,7 +225,7 @@ func (s *Session) params() []string {
 			return s.learnt(set, nil)
 		}
 		for name, v := range js.Members(properties) {
-			if js.Is(js.Get(v, "type"), "object") { // what is in it may be anything
+			if js.Is(js.Get(v, "type"), "object") { // its content may be anything
 				return s.learnt(set, nil)
 			}
 			out = append(out, string(name))

@@ -14,9 +14,9 @@ import (
 // invalidCodes are the error codes of calls that could not be read, by reason.
 var invalidCodes = map[llm.InvalidReason]tool.Code{llm.NotAllowed: tool.Permission}
 
-// Refuse answers a call that cannot be run because it could not be read: it
-// records what the model wrote and why that is no call, and returns the outcome
-// with the result for the model. Nothing is run.
+// Refuse answers a call that cannot be run because it could not be read. It records
+// the model's text and the reason, and returns the outcome with the result for the
+// model. Nothing is run.
 func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error) {
 	if !s.busy.TryLock() {
 		return Outcome{}, errors.New("invoke: a Do of the session is running")

@@ -14,12 +14,12 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Runner says how calls are run. The zero value of every field is a safe
-// choice. A Runner may serve many sessions at once; it must not be copied or
-// changed once it is in use.
+// Runner holds the settings for running calls. The zero value of every field is a safe
+// choice. A Runner may serve many sessions at once; it must not be copied or changed
+// once it is in use.
 type Runner struct {
 	Tools *tool.Set
-	// Policy decides what may run; nil means AllowOwn.
+	// Policy decides which calls may run; nil means AllowOwn.
 	Policy Policy
 	// Approve asks a person about a call the policy wants asked about. Nil
 	// refuses such calls. The answer must carry the question's ParamsHash; see
@@ -27,9 +27,9 @@ type Runner struct {
 	// comes later. It is called for one question at a time.
 	Approve func(context.Context, Question) (journal.Approval, error)
 
-	// Timeout bounds one attempt of a tool that has none of its own; 0 means
-	// 30 s. Grace is how long a tool that was told to stop may take before it
-	// is abandoned; 0 means 2 s.
+	// Timeout bounds one attempt of a tool without a timeout; 0 means 30 s. Grace is
+	// how long a tool that was told to stop may take before it is abandoned; 0 means 2
+	// s.
 	Timeout, Grace time.Duration
 	// Parallel is how many calls run side by side; 0 means 64.
 	Parallel int
@@ -62,10 +62,10 @@ type Runner struct {
 	reading  *tool.Set // what Set returns, once it was asked
 }
 
-// Backoff is how long to wait before another attempt: Initial, doubled each
-// time, at most Max, plus a random part of up to Jitter of it. Zero means 500 ms,
-// 10 s and a quarter. If the tool's error says how long to wait, the wait is at
-// least that long; one longer than Patience (0 means 30 s) ends the attempts.
+// Backoff is the wait before another attempt: Initial, doubled each time, at most Max,
+// plus a random part of up to Jitter of it. Zero means 500 ms, 10 s and a quarter. If
+// the tool's error names a longer wait, that applies; a wait longer than Patience (0
+// means 30 s) ends the attempts.
 type Backoff struct {
 	Initial, Max, Patience time.Duration
 	Jitter                 float64
@@ -79,8 +79,8 @@ type Budget struct {
 	Bytes int64         // they return
 }
 
-// With returns a Runner with the settings of r over other tools. It has
-// breakers of its own.
+// With returns a Runner with the settings of r over other tools. It has separate
+// breakers.
 func (r *Runner) With(tools *tool.Set) *Runner {
 	return &Runner{
 		Tools: tools, Policy: r.Policy, Approve: r.Approve, Timeout: r.Timeout, Grace: r.Grace, Parallel: r.Parallel, Attempts: r.Attempts,
@@ -137,8 +137,8 @@ func (r *Runner) check() error {
 	return r.Output.check()
 }
 
-// Session runs the calls of one conversation, turn by turn, and remembers what
-// that needs: what was run, what it cost, what was granted.
+// Session runs the calls of one conversation, turn by turn. It remembers the calls
+// that were run, their cost, and the approvals that were granted.
 type Session struct {
 	// Task, Model and Step are written into the record of later calls. They
 	// must not be changed while Do runs. Turn is told to tools.
@@ -196,9 +196,9 @@ func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
 	return s, nil
 }
 
-// Within makes the session part of the call that ctx belongs to, if it does: its
-// calls count for the budgets of both sessions, and it may use what is left of
-// each. It must be called before the first Do.
+// Within makes the session part of the call that ctx belongs to, if it does: its calls
+// count for the budgets of both sessions, and it may use the rest of each. It must be
+// called before the first Do.
 func (s *Session) Within(ctx context.Context) {
 	if e, ok := tool.RuntimeOf(ctx).(*execution); ok && e.session != s {
 		s.parent, s.began = e.session, e.session.runner.now()

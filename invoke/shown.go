@@ -13,9 +13,11 @@ import (
 // roundedRule is the repair of a number that no float64 holds.
 const roundedRule = "rounded-number"
 
-// shown gives a call that a person decides about its arguments in their canonical form. That is the form that the record
-// has, that every display takes from there, and that ParamsHash stands for: if it is also what runs, an approval covers
-// what the person saw and nothing else. Arguments without such a form cannot be shown as they are, so they do not run.
+// shown gives a call that a person decides about its arguments in their canonical
+// form. The record holds that form, every display takes it from there, and ParamsHash
+// identifies it. Because the same form also runs, an approval covers exactly what the
+// person saw. Arguments without such a form cannot be shown unchanged, so they do not
+// run.
 func (d *batch) shown(j *job) *tool.Error {
 	form, err := journal.Canonical(j.args)
 	if err != nil {
@@ -32,10 +34,11 @@ func (d *batch) shown(j *job) *tool.Error {
 	return nil
 }
 
-// rounded gives a call the numbers that its record has: one that no float64 holds is rounded there, so it is before
-// the call is checked and run, and the receipt and the model are told. All else of the canonical form only spells the same values in
-// another way, so that a call which nobody is asked about runs as it is written; and arguments without such a form are on record as they are.
-// It reports whether a number was rounded.
+// rounded gives a call the numbers that its record has: a number that no float64 holds
+// is rounded there. The call is therefore rounded before it is checked and run, and
+// the receipt and the model are told. All other changes of the canonical form are only
+// spelling: a call that needs no approval runs as written, and arguments without such
+// a form are recorded as written. It reports whether a number was rounded.
 func (d *batch) rounded(j *job) bool {
 	from, to := roundedNumber(j.args)
 	if from == "" {

@@ -22,9 +22,9 @@ func (o ResultView) spillDir() string {
 	return filepath.Join(os.TempDir(), "toolpost-"+strconv.Itoa(os.Getuid()))
 }
 
-// spill writes the whole of an output, which is free of secrets, to a file of its
-// own and returns its path and the end of its name, which is its handle. The file is
-// new, and readable by this user alone.
+// spill writes the whole of an output, which is free of secrets, to a separate file
+// and returns its path and the end of its name, which is its handle. The file is new,
+// and readable by this user alone.
 func (s *Session) spill(j *job, text string, hash journal.Hash) (path, handle string, err error) {
 	dir := s.runner.Output.spillDir()
 	root, err := privateDir(dir)
@@ -56,8 +56,8 @@ func (s *Session) handle(j *job, hash journal.Hash) string {
 	return digest(run + "\x00" + j.call.ID + "\x00" + string(hash))
 }
 
-// digest is a short hash. That of its text stands in the name of a file, so that a file
-// that was changed is not taken for the result.
+// digest is a short hash. The name of a file holds that of its text, and a file that
+// was changed is therefore not taken for the result.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])
@@ -73,8 +73,8 @@ func writeNew(root *os.Root, name, text string) error {
 }
 
 // privateDir opens a folder that belongs to this user alone, making it if it is
-// not there. A symbolic link in its place is refused: whoever made it chooses
-// where the files go.
+// missing. A symbolic link in its place is refused: its author would choose where the
+// files go.
 func privateDir(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, err
