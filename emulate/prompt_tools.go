@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -51,30 +52,15 @@ func describe(b *strings.Builder, t llm.ToolDef, compact bool) {
 		return
 	}
 	fmt.Fprintf(b, "- %s%s", t.Name, r.signature(r.root))
-	if text := clip(t.Description, compactDescription); text != "" {
+	if text := clip.Words(t.Description, compactDescription); text != "" {
 		b.WriteString(": " + text)
 	}
 	b.WriteByte('\n')
 	for _, p := range r.properties(r.root) {
-		if text := clip(p.description, compactParameter); text != "" {
+		if text := clip.Words(p.description, compactParameter); text != "" {
 			fmt.Fprintf(b, "  %s: %s\n", p.key, text)
 		}
 	}
-}
-
-// clip makes text one line of at most n runes, cut between words if a word
-// ends near.
-func clip(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	runes := []rune(text)
-	if len(runes) <= n {
-		return text
-	}
-	text = string(runes[:n-1])
-	if i := strings.LastIndexByte(text, ' '); i > len(text)-16 {
-		text = text[:i]
-	}
-	return strings.TrimRight(text, " ,;:.") + "…"
 }
 
 // schemaReader reads a schema for people: what is meant, not what is valid.

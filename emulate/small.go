@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -134,24 +134,15 @@ func closed(props ...field) json.RawMessage {
 
 // describeSmall writes the tool and the parameters that are asked for.
 func describeSmall(b *strings.Builder, d llm.ToolDef, bounded json.RawMessage) {
-	fmt.Fprintf(b, "%s: %s\n", d.Name, shorten(d.Description, smallDescription))
+	fmt.Fprintf(b, "%s: %s\n", d.Name, clip.Line(d.Description, smallDescription))
 	asked, _ := readObject(bounded)
 	offered, _ := readObject(asked.get("properties"))
 	original, _ := readObject(d.Schema)
 	props, _ := readObject(original.get("properties"))
 	for _, p := range offered {
 		about, _ := readObject(props.get(p.key))
-		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), shorten(decode[string](about.get("description")), smallParameter))
+		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), clip.Line(decode[string](about.get("description")), smallParameter))
 	}
-}
-
-// shorten makes text one line of at most n runes.
-func shorten(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
 }
 
 // exampleTokens is what the worked example costs, and runesPerToken how texts

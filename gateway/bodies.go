@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -125,23 +126,10 @@ func (x *exchange) keptBody(mediaType string, body []byte) access.KeptBody {
 	most := x.settings.MaxKeptBody
 	if len(text) > most {
 		out.Note = noted(out.Note, fmt.Sprintf("of %d bytes without secrets, the middle is left out", len(text)))
-		text = cutMiddle(text, most)
+		text = clip.Middle(text, most, most/2) // a conversation begins with its subject, and ends with the question
 	}
 	out.Text = text
 	return out
-}
-
-// cutMiddle returns the beginning and the end of a text, which has no secrets any more, and says between them how much is left out: a
-// conversation begins with what it is about, and ends with what was asked.
-func cutMiddle(text string, most int) string {
-	from, to := most/2, len(text)-most/2
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	return fmt.Sprintf("%s … [%d bytes left out] … %s", text[:from], to-from, text[to:])
 }
 
 // leastData is how many letters of base64 in a row are no words of anybody's.

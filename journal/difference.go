@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // Difference is the first thing in which a replay is not the recorded run.
@@ -116,10 +118,4 @@ func briefValue(v any) string {
 }
 
 // brief shortens a value for a message.
-func brief(b []byte) string {
-	const most = 200
-	if len(b) <= most {
-		return string(b)
-	}
-	return strings.ToValidUTF8(string(b[:most]), "") + "…"
-}
+func brief(b []byte) string { return clip.Bytes(string(b), 200) }

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"sync/atomic"
-	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/secret"
 )
@@ -86,16 +86,13 @@ func (s *Secrets) Clean(text string) Clean {
 // String returns the whole text.
 func (c Clean) String() string { return c.text }
 
-// Cut returns the first n bytes, without half a character, and a mark if there
-// is more.
+// Cut returns the first n bytes, without part of a rune, and "…" if there is more. The record holds such texts, so that another
+// length would be another text.
 func (c Clean) Cut(n int) string {
 	if len(c.text) <= n {
 		return c.text
 	}
-	for n > 0 && !utf8.RuneStart(c.text[n]) {
-		n--
-	}
-	return c.text[:n] + "…"
+	return c.text[:clip.Rune(c.text, n)] + "…"
 }
 
 // Map returns what f makes of the text, which may be a part of it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -96,7 +97,7 @@ func runs(do func(context.Context, llm.Call) (llm.Result, error)) mcp.ToolHandle
 		c := llm.Call{ID: callID(req), Name: req.Params.Name, Args: argumentsOf(req)}
 		r, err := do(ctx, c)
 		if err != nil {
-			return failedResult(clip(plainText(err.Error()), maxError)), nil
+			return failedResult(clip.Bytes(plainText(err.Error()), maxError)), nil
 		}
 		return resultOf(r, nil), nil
 	}

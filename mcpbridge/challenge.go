@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // challenge is how a server refuses a request because it wants to know who we are, or
@@ -113,7 +115,7 @@ func (t *tokens) meet(c *challenge) error {
 	if t.login != nil {
 		may = t.login.Scopes
 	}
-	scopes := clip(strings.Join(c.scopes(), " "), 200)
+	scopes := clip.Bytes(strings.Join(c.scopes(), " "), 200)
 	if c.Status == http.StatusForbidden && !c.more(may) {
 		return loginErrorf(": it forbids that, though the login asked for all it wants (%s); another login will not help, ask whoever runs the server", scopes)
 	}

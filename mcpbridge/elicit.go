@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -28,7 +29,7 @@ func (l *link) elicit(ctx context.Context, live *connection, p *mcp.ElicitParams
 	if err != nil {
 		return decline, nil
 	}
-	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip(plainText(p.Message), maxQuestion)), Schema: schema}
+	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip.Bytes(plainText(p.Message), maxQuestion)), Schema: schema}
 	value, err := tool.Ask(f.caller, prompt)
 	if err != nil {
 		if nobody(err) {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // envelope is a message as far as a relay looks at it. What it does not look at goes
@@ -75,7 +77,7 @@ func unambiguous(text []byte, names ...string) error {
 		}
 		alike := slices.ContainsFunc(names, func(known string) bool { return known != name && strings.EqualFold(known, name) })
 		if seen[name] || alike {
-			return fmt.Errorf("the message can be read in two ways: it has %q twice, or in other letters", clip(plainText(name), 60))
+			return fmt.Errorf("the message can be read in two ways: it has %q twice, or in other letters", clip.Bytes(plainText(name), 60))
 		}
 		seen[name] = true
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -106,6 +107,6 @@ func (f *flights) progress(p *mcp.ProgressNotificationParams) {
 	one := f.on[token]
 	f.mu.Unlock()
 	if one != nil {
-		tool.ReportProgress(one.caller, tool.Progress{Message: clip(plainText(p.Message), 400), Done: p.Progress, Total: p.Total})
+		tool.ReportProgress(one.caller, tool.Progress{Message: clip.Bytes(plainText(p.Message), 400), Done: p.Progress, Total: p.Total})
 	}
 }

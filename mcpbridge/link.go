@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
@@ -455,7 +456,7 @@ func (l *link) redact(text string, more ...string) string {
 		more = append(more, *secrets...)
 	}
 	text = secret.Redact(text, more...)
-	return clip(strings.ReplaceAll(text, "\n", " "), 600)
+	return clip.Bytes(strings.ReplaceAll(text, "\n", " "), 600)
 }
 
 // close ends the connection.

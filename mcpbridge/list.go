@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -199,7 +200,7 @@ func define(t *mcp.Tool) (ServerTool, error) {
 	why, bad := t.Meta[unusable].(string)
 	switch {
 	case bad:
-		return d, errors.New(clip(plainText(why), 200))
+		return d, errors.New(clip.Bytes(plainText(why), 200))
 	case t.Name == "" || len(t.Name) > maxToolName || !utf8.ValidString(t.Name):
 		return d, fmt.Errorf("a name has 1 to %d characters", maxToolName)
 	case strings.ContainsFunc(t.Name, isControl) || strings.ContainsFunc(t.Name, unicode.IsSpace):
@@ -272,7 +273,7 @@ func showName(t *mcp.Tool) string {
 	if t == nil || t.Name == "" {
 		return "(without a name)"
 	}
-	return clip(strings.ReplaceAll(plainText(t.Name), "\n", " "), maxToolName)
+	return clip.Bytes(strings.ReplaceAll(plainText(t.Name), "\n", " "), maxToolName)
 }
 
 // changes says in what two definitions of one tool differ, for a person.

@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // LoginOptions are how somebody logs in to a server. Show is needed; the rest has
@@ -70,7 +72,7 @@ func shownLoginError(err error) error {
 	if errors.As(err, &refused) {
 		return fmt.Errorf("no token was given: %s", oauthReason(err))
 	}
-	return errors.New(clip(strings.ReplaceAll(plainText(err.Error()), "\n", " "), 600))
+	return errors.New(clip.Bytes(strings.ReplaceAll(plainText(err.Error()), "\n", " "), 600))
 }
 
 // maxRounds is how often a person is asked to agree in one login.
@@ -249,7 +251,7 @@ func pasted(text string) (*auth.AuthorizationResult, error) {
 
 func agreedIn(q url.Values) (*auth.AuthorizationResult, error) {
 	if problem := q.Get("error"); problem != "" {
-		return nil, fmt.Errorf("it was not agreed to: %s", clip(plainText(problem+" "+q.Get("error_description")), 200))
+		return nil, fmt.Errorf("it was not agreed to: %s", clip.Bytes(plainText(problem+" "+q.Get("error_description")), 200))
 	}
 	if q.Get("code") == "" {
 		return nil, errors.New("no code came back")

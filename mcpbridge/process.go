@@ -115,6 +115,5 @@ var _ io.WriteCloser = (*process)(nil)
 const patience = child.Patience
 
 // The text of a server is shown without what a terminal would obey, and bounded.
-func plainText(text string) string   { return child.PlainText(text) }
-func clip(text string, n int) string { return child.Clip(text, n) }
-func isControl(r rune) bool          { return child.IsControl(r) }
+func plainText(text string) string { return child.PlainText(text) }
+func isControl(r rune) bool        { return child.IsControl(r) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -289,7 +290,7 @@ func (s *relayed) introduce(info struct{ Name string }, capabilities json.RawMes
 	_ = json.Unmarshal(capabilities, &c)
 	s.inside.Lock()
 	defer s.inside.Unlock()
-	s.who = clip(plainText(info.Name), 60)
+	s.who = clip.Bytes(plainText(info.Name), 60)
 	s.forms = c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -164,7 +165,7 @@ func (c *relayCall) run() {
 		if c.isNewest() {
 			status = http.StatusBadRequest
 		}
-		c.out.message(status, errorResponse(c.e.ID, jsonrpc.CodeInvalidParams, fmt.Sprintf("unknown tool %q", clip(plainText(c.name), maxToolName))))
+		c.out.message(status, errorResponse(c.e.ID, jsonrpc.CodeInvalidParams, fmt.Sprintf("unknown tool %q", clip.Bytes(plainText(c.name), maxToolName))))
 	default:
 		c.out.message(http.StatusOK, c.refusal(o))
 	}
@@ -172,7 +173,7 @@ func (c *relayCall) run() {
 
 // perform makes the call a call of the runtime.
 func (c *relayCall) perform(ctx context.Context, rec *journal.Recorder, one *relayedTool) (invoke.Outcome, error) {
-	runner, set, name := c.relay.alone, new(tool.Set), tool.SafeName(clip(plainText(c.name), maxToolName))
+	runner, set, name := c.relay.alone, new(tool.Set), tool.SafeName(clip.Bytes(plainText(c.name), maxToolName))
 	if c.forms && (c.asksDirectly() || c.isNewest()) {
 		runner = c.relay.asking
 	}
@@ -401,7 +402,7 @@ func outcomeOf(server string, status int, text []byte) (tool.Output, error) {
 		if e.Error.Code == jsonrpc.CodeInvalidParams {
 			code = tool.Validation
 		}
-		return tool.Output{}, tool.Errorf(code, "MCP server %s: %s", server, clip(plainText(e.Error.Message), maxError))
+		return tool.Output{}, tool.Errorf(code, "MCP server %s: %s", server, clip.Bytes(plainText(e.Error.Message), maxError))
 	}
 	var res mcp.CallToolResult
 	if err != nil || json.Unmarshal(e.Result, &res) != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -100,7 +101,7 @@ func (r *Relay) limited(ctx context.Context, e envelope) (context.Context, conte
 
 // slow is the answer to a request that the server did not answer in time.
 func (r *Relay) slow(e envelope, limit time.Duration) []byte {
-	r.tell(Notice{Server: r.server.Name, Text: fmt.Sprintf("did not answer %s within %s", clip(plainText(e.Method), 60), limit)})
+	r.tell(Notice{Server: r.server.Name, Text: fmt.Sprintf("did not answer %s within %s", clip.Bytes(plainText(e.Method), 60), limit)})
 	return errorResponse(e.ID, jsonrpc.CodeInternalError, fmt.Sprintf("the server %s did not answer within %s", r.server.Name, limit))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -129,7 +130,7 @@ func (c *relayCall) page(ctx context.Context, n int, cursor string) (*toolPage, 
 	case err != nil || e.Error == nil && json.Unmarshal(e.Result, &p) != nil:
 		return nil, fmt.Errorf("its answer with status %d cannot be read", resp.StatusCode)
 	case e.Error != nil:
-		return nil, errors.New(clip(plainText(e.Error.Message), maxError))
+		return nil, errors.New(clip.Bytes(plainText(e.Error.Message), maxError))
 	}
 	return &p, nil
 }
@@ -179,7 +180,7 @@ func (r *Relay) know(list *listing, exact map[string]json.RawMessage) map[string
 		}
 		var err error
 		if one.set, err = tool.NewSet(one.tool); err != nil {
-			r.tell(Notice{Server: r.server.Name, Tool: d.Name, Text: "cannot be called: " + clip(plainText(err.Error()), 600)})
+			r.tell(Notice{Server: r.server.Name, Tool: d.Name, Text: "cannot be called: " + clip.Bytes(plainText(err.Error()), 600)})
 			continue
 		}
 		out[d.Name] = one

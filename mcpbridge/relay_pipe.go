@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // ServePipe serves one client by a stream of lines each way, like standard input
@@ -231,7 +233,7 @@ func plainHeader(v string) string {
 			return -1
 		}
 		return r
-	}, []byte(clip(v, 1024))))
+	}, []byte(clip.Bytes(v, 1024))))
 }
 
 // listen takes what the server says between requests.
@@ -385,7 +387,7 @@ func (w *lineWriter) finish() {
 	if w.e.isCall() && !w.told && !w.quiet && w.client.ctx.Err() == nil {
 		text := "the server did not answer"
 		if w.status >= http.StatusBadRequest {
-			text += ": " + clip(plainText(w.body.String()), 200)
+			text += ": " + clip.Bytes(plainText(w.body.String()), 200)
 		}
 		w.client.write(errorResponse(w.e.ID, jsonrpc.CodeInternalError, text))
 	}

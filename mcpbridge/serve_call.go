@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
@@ -186,7 +187,7 @@ func reply(q invoke.Question, by string, a answer) journal.Approval {
 		return q.Answer(false, by, "the user of the client closed the question without an answer")
 	}
 	if a.Action != "accept" {
-		return q.Answer(false, by, "the user of the client said no ("+clip(plainText(a.Action), 40)+")")
+		return q.Answer(false, by, "the user of the client said no ("+clip.Bytes(plainText(a.Action), 40)+")")
 	}
 	if q.Prompt == 0 {
 		if allow, _ := a.Content["allow"].(bool); !allow {
@@ -209,7 +210,7 @@ func reply(q invoke.Question, by string, a answer) journal.Approval {
 
 func (c *clientCall) client() string {
 	if p := c.req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
-		return "client " + clip(plainText(p.ClientInfo.Name), 60)
+		return "client " + clip.Bytes(plainText(p.ClientInfo.Name), 60)
 	}
 	return "client"
 }
@@ -258,14 +259,14 @@ func form(q invoke.Question) (*mcp.ElicitParams, string) {
 			}
 			schema = json.RawMessage(`{"type":"object","properties":{"answer":` + inner + `},"required":["answer"]}`)
 		}
-		return &mcp.ElicitParams{Mode: "form", Message: clip(plainText(q.Message), maxQuestion), RequestedSchema: schema}, ""
+		return &mcp.ElicitParams{Mode: "form", Message: clip.Bytes(plainText(q.Message), maxQuestion), RequestedSchema: schema}, ""
 	}
 	if len(q.Args) > maxShown {
 		return nil, fmt.Sprintf("a person has to allow it, and arguments of %d bytes are too long for a question", len(q.Args))
 	}
 	message := fmt.Sprintf("Allow %s with %s?", q.Tool, plainText(string(q.Args)))
 	if q.Reason != "" {
-		message += "\n" + clip(plainText(q.Reason), maxQuestion)
+		message += "\n" + clip.Bytes(plainText(q.Reason), maxQuestion)
 	}
 	if q.Repeats != "" {
 		message += "\nThe same call was made before, and nobody knows whether it took effect: it may happen twice."

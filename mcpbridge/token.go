@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 
@@ -212,7 +213,7 @@ func (l *savedLogin) take(token *oauth2.Token) {
 func oauthReason(err error) string {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
-		code := clip(plainText(refused.ErrorCode), 60)
+		code := clip.Bytes(plainText(refused.ErrorCode), 60)
 		if code == "" && refused.Response != nil {
 			code = refused.Response.Status
 		}
@@ -220,7 +221,7 @@ func oauthReason(err error) string {
 	}
 	var address *url.Error
 	if errors.As(err, &address) {
-		return clip(plainText(address.Err.Error()), 200)
+		return clip.Bytes(plainText(address.Err.Error()), 200)
 	}
 	return "its answer cannot be used"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -221,7 +222,7 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 		case jsonrpc.CodeMethodNotFound:
 			code = tool.NotFound
 		}
-		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(l.host.redact(plainText(wire.Message)), maxError))
+		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip.Bytes(l.host.redact(plainText(wire.Message)), maxError))
 	}
 	if lost(err) {
 		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.redact(live.why(err)))
@@ -286,7 +287,7 @@ func output(res *mcp.CallToolResult) (tool.Output, error) {
 		message = strings.TrimSpace("the tool failed and does not say why " + string(out.Structured))
 	}
 	out.Parts = slices.DeleteFunc(out.Parts, func(p llm.Part) bool { _, is := p.(llm.Text); return is })
-	return out, ownWords(clip(message, maxError))
+	return out, ownWords(clip.Bytes(message, maxError))
 }
 
 // ownWords is the error of a tool that ran and says that it failed. Its words do not

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // elsewhereError says that a server sends us to another one.
@@ -52,7 +54,7 @@ func inWords(err error) string {
 		if m[2] != "" {
 			where = " at " + m[2]
 		}
-		return "its answer cannot be read" + where + ": " + clip(m[1], 60) + " is not what belongs there"
+		return "its answer cannot be read" + where + ": " + clip.Bytes(m[1], 60) + " is not what belongs there"
 	})
 	text = strings.ReplaceAll(text, "request terminated without response", fmt.Sprintf("its answer ended, or went on beyond %d bytes, without a result", maxStream))
 	return strings.TrimSuffix(strings.TrimSpace(text), ":")

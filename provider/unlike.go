@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -120,11 +121,7 @@ func brief(text string, most int) string {
 		}
 		return r
 	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return clip.Bytes(strings.Join(strings.Fields(text), " "), most)
 }
 
 // listed says why what came is no list of models: a page stands in its place. Any JSON is one: servers differ in it.

@@ -202,7 +202,7 @@ func TestALongErrorOfACheckIsCut(t *testing.T) {
 	}
 	last := m.asked[1].Messages
 	text := last[len(last)-1].Text()
-	if len(text) > 5_000 || !utf8.ValidString(text) || !strings.Contains(text, strings.Repeat("é", 1000)+"...") {
+	if len(text) > 5_000 || !utf8.ValidString(text) || !strings.Contains(text, strings.Repeat("é", 1000)+"…") {
 		t.Errorf("the model is told %d bytes", len(text))
 	}
 }

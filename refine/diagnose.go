@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -29,7 +29,7 @@ func unwelcome(value json.RawMessage, err error) *failure {
 	if errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &failure{err: err}
 	}
-	why := head(strings.TrimSpace(err.Error()), maxWhy)
+	why := clip.Bytes(strings.TrimSpace(err.Error()), maxWhy)
 	if why != "" && !strings.ContainsAny(why[len(why)-1:], ".!?") {
 		why += "."
 	}
@@ -130,22 +130,11 @@ func ordered(s json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// quote returns the beginning of a text.
+// quote returns the first 500 characters of a text, and three dots if there are more, as requirement 2.2 has it.
 func quote(text string) string {
-	if runes := []rune(text); len(runes) > maxQuote {
-		return string(runes[:maxQuote]) + "..."
-	}
-	return text
-}
-
-// head returns at most n bytes of the beginning of a text, on a rune, and marks
-// the cut.
-func head(text string, n int) string {
-	if len(text) <= n {
+	short := clip.Runes(text, maxQuote+1)
+	if short == text {
 		return text
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "..."
+	return strings.TrimSuffix(short, "…") + "..."
 }

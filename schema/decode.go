@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 )
 
@@ -114,14 +115,14 @@ func refusal(err error, path string) Fault {
 	if errors.As(err, &f) {
 		was := f.Path
 		f.Path = path + was
-		f.Message = strings.Replace(f.Message, "The value at "+clip(was, 200)+" ", "The value at "+clip(f.Path, 200)+" ", 1)
+		f.Message = strings.Replace(f.Message, "The value at "+clip.Bytes(was, 200)+" ", "The value at "+clip.Bytes(f.Path, 200)+" ", 1)
 		return f
 	}
 	subject := "The top level "
 	if path != "" {
-		subject = "The value at " + clip(path, 200) + " "
+		subject = "The value at " + clip.Bytes(path, 200) + " "
 	}
-	return Fault{Path: path, Keyword: "decode", Message: subject + "was refused: " + clip(strings.TrimRight(err.Error(), "."), 300) + "."}
+	return Fault{Path: path, Keyword: "decode", Message: subject + "was refused: " + clip.Bytes(strings.TrimRight(err.Error(), "."), 300) + "."}
 }
 
 // exactNames returns an error unless the names of all objects in raw, which was

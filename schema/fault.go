@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // Fault is one way in which a value breaks a schema.
@@ -276,7 +278,7 @@ func (r reporter) fault(e *jsonschema.ValidationError, keyword, expected, says s
 	f := Fault{Path: path, Keyword: keyword, Expected: expected, Received: shapeOf(lookup(r.v, e.InstanceLocation))}
 	subject := "The top level "
 	if path != "" {
-		subject = "The value at " + clip(path, 200) + " "
+		subject = "The value at " + clip.Bytes(path, 200) + " "
 	}
 	f.Message = subject + says
 	if joint := received[keyword]; joint != "" && f.Received != "" {

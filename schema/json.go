@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 )
 
@@ -69,7 +70,7 @@ func decoded(quoted string, plain bool) string {
 }
 
 func duplicate(r *reader, name string) error {
-	return r.Fail(fmt.Sprintf("the name %s occurs twice in one object", clip(strconv.Quote(name), 60)))
+	return r.Fail(fmt.Sprintf("the name %s occurs twice in one object", clip.Bytes(strconv.Quote(name), 60)))
 }
 
 // value reads any value into what encoding/json would give with UseNumber.
@@ -191,14 +192,3 @@ func appendQuoted(b []byte, s string) []byte {
 
 // quote returns s as a JSON string; see appendQuoted.
 func quote(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
-
-// clip cuts s to at most n bytes on a rune boundary and marks the cut.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // Narrowed is a schema in the words of one vendor.
@@ -493,7 +495,7 @@ func alternative(b *node) string {
 	if len(required) > 0 {
 		parts = append(parts, "with "+strings.Join(required, ", "))
 	}
-	return clip(strings.Join(parts, " "), 200)
+	return clip.Bytes(strings.Join(parts, " "), 200)
 }
 
 func stringArray(list []string) *node {
@@ -541,7 +543,7 @@ func sayKeyword(keyword string, v *node) string {
 	if value == "1" {
 		phrase = singular.Replace(phrase)
 	}
-	return fmt.Sprintf(phrase, clip(value, 300))
+	return fmt.Sprintf(phrase, clip.Bytes(value, 300))
 }
 
 var singular = strings.NewReplacer("characters", "character", "items", "item", "properties", "property")

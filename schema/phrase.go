@@ -10,6 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // constraint says what one broken keyword demands.
@@ -27,7 +29,7 @@ func constraint(k jsonschema.ErrorKind) (keyword, expected, says string) {
 	case *kind.Format:
 		return must("format", "a valid "+k.Want)
 	case *kind.Pattern:
-		return must("pattern", "a string that matches "+clip(k.Want, 200))
+		return must("pattern", "a string that matches "+clip.Bytes(k.Want, 200))
 	case *kind.MinLength:
 		return must("minLength", fmt.Sprintf("at least %s long", plural(k.Want, "character")))
 	case *kind.MaxLength:
@@ -139,7 +141,7 @@ func choices(values []any) string {
 		if err != nil {
 			continue
 		}
-		words = append(words, clip(string(b), 80))
+		words = append(words, clip.Bytes(string(b), 80))
 	}
 	switch {
 	case len(values) > most:
@@ -153,12 +155,12 @@ func choices(values []any) string {
 // ratio writes a bound exactly if it is a decimal.
 func ratio(r *big.Rat) string {
 	if n, exact := r.FloatPrec(); exact && n < 20 {
-		return clip(r.FloatString(n), 40)
+		return clip.Bytes(r.FloatString(n), 40)
 	}
-	return clip(r.RatString(), 40)
+	return clip.Bytes(r.RatString(), 40)
 }
 
-func name(s string) string { return clip(strconv.Quote(s), 80) }
+func name(s string) string { return clip.Bytes(strconv.Quote(s), 80) }
 
 // didYouMean names the one candidate that is almost s.
 func didYouMean(s string, candidates []string) string {

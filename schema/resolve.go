@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/clip"
 )
 
 // shallow copies a node but not its children, whose identity matters.
@@ -36,7 +38,7 @@ func (w *narrower) effective(n *node, at pointer, inline bool) (*node, int) {
 		target := w.doc.resolve(ref.text)
 		switch {
 		case ref.kind != String || target == nil:
-			w.fail(fmt.Errorf("schema: at %s: the reference %s leads out of the schema or nowhere", place("#"+string(at)), clip(ref.String(), 200)))
+			w.fail(fmt.Errorf("schema: at %s: the reference %s leads out of the schema or nowhere", place("#"+string(at)), clip.Bytes(ref.String(), 200)))
 			return object(), 0
 		case slices.Contains(w.inlined, target):
 			return w.recursion(eff, ref, at), 0

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -103,21 +104,13 @@ func cutOff(r *llm.Response) {
 	last := len(r.Message.Parts) - 1
 	switch p := r.Message.Parts[last].(type) {
 	case llm.Text:
-		p.Text = shortenTo(p.Text, len(p.Text)/2)
+		p.Text = p.Text[:clip.Rune(p.Text, len(p.Text)/2)]
 		r.Message.Parts[last] = p
 	case llm.Thinking:
-		p.Text = shortenTo(p.Text, len(p.Text)/2)
+		p.Text = p.Text[:clip.Rune(p.Text, len(p.Text)/2)]
 		r.Message.Parts[last] = p
 	case llm.Call:
 		p.Args = p.Args[:len(p.Args)/2]
 		r.Message.Parts[last] = p
 	}
-}
-
-// shortenTo cuts s before the rune at n.
-func shortenTo(s string, n int) string {
-	for n > 0 && n < len(s) && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n]
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -80,11 +81,11 @@ func limitTokens(r *llm.Response, most int) bool {
 func shortened(p llm.Part, most int) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
-		if p.Text = shortenTo(p.Text, min(most, len(p.Text))); p.Text != "" {
+		if p.Text = p.Text[:clip.Rune(p.Text, most)]; p.Text != "" {
 			return p
 		}
 	case llm.Thinking: // what was cut off is not signed
-		if p.Text, p.State = shortenTo(p.Text, min(most, len(p.Text))), (llm.State{}); p.Text != "" {
+		if p.Text, p.State = p.Text[:clip.Rune(p.Text, most)], (llm.State{}); p.Text != "" {
 			return p
 		}
 	case llm.Call:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 	"github.com/toolpost/toolpost/llm"
@@ -483,7 +484,7 @@ func say(req *llm.Request, t turn) string {
 		if r.Failed {
 			verb = "failed"
 		}
-		fmt.Fprintf(&b, "%s %s: %s", names[r.CallID], verb, shorten(r.Text(), shown))
+		fmt.Fprintf(&b, "%s %s: %s", names[r.CallID], verb, clip.Bytes(r.Text(), shown))
 	}
 	return b.String()
 }
@@ -500,14 +501,6 @@ func silence(req *llm.Request, t turn) string {
 		for i, d := range offered {
 			names[i] = d.Name
 		}
-		return fmt.Sprintf("I am an offline stand-in that answers with tools only, and none of these fits the request: %s.", shorten(strings.Join(names, ", "), 300))
+		return fmt.Sprintf("I am an offline stand-in that answers with tools only, and none of these fits the request: %s.", clip.Bytes(strings.Join(names, ", "), 300))
 	}
-}
-
-// shorten cuts s after at most n bytes, between runes.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return shortenTo(s, n) + "…"
 }

@@ -127,7 +127,7 @@ func byStatus(status int) (Code, bool) {
 // statusIn finds an HTTP status in the wording of an error. 429 is one wherever
 // it stands alone; another number only after a word that announces a status.
 func statusIn(text string) int {
-	words := strings.FieldsFunc(strings.ToLower(clip(text, maxWording)), func(r rune) bool {
+	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxWording)]), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
 	for i, w := range words {
@@ -193,7 +193,7 @@ var wording = []struct {
 const maxWording = 2000
 
 func byWording(text string) Code {
-	text = strings.ToLower(clip(text, maxWording))
+	text = strings.ToLower(text[:min(len(text), maxWording)])
 	for _, w := range wording {
 		for _, phrase := range w.phrases {
 			if strings.Contains(text, phrase) {
@@ -203,5 +203,3 @@ func byWording(text string) Code {
 	}
 	return Execution
 }
-
-func clip(s string, n int) string { return s[:min(len(s), n)] }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -114,10 +115,7 @@ func firstSentence(s string) string {
 	if i := strings.Index(s, ". "); i >= 0 {
 		s = s[:i+1]
 	}
-	if len(s) > longestSentence {
-		s = strings.ToValidUTF8(s[:longestSentence], "") + "…"
-	}
-	return s
+	return clip.Bytes(s, longestSentence)
 }
 
 // Searches returns the calls of find_tools in a message of a conversation that have

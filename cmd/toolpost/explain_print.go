@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -168,10 +168,4 @@ func printOrigin(b *strings.Builder, c palette, p llm.Provenance, text string) {
 }
 
 // brief quotes the start of a text.
-func brief(s string) string {
-	const most = 48
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
-}
+func brief(s string) string { return fmt.Sprintf("%q", clip.Runes(s, 49)) }

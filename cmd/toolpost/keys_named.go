@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -204,10 +205,7 @@ func cutCells(rows [][]string, width int, whole []string) [][]string {
 	cut := make([][]string, len(rows))
 	for i, row := range rows {
 		for k, cell := range row {
-			if r := []rune(cell); len(r) > widths[k] {
-				cell = string(r[:widths[k]-1]) + "…"
-			}
-			cut[i] = append(cut[i], cell)
+			cut[i] = append(cut[i], clip.Runes(cell, widths[k]))
 		}
 	}
 	return cut

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -239,14 +240,10 @@ func (s *shower) end(r *journal.Report) {
 
 // oneLine returns text without control characters, shortened to n runes.
 func oneLine(text string, n int) string {
-	runes := []rune(strings.Map(func(r rune) rune {
+	return clip.Runes(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return ' '
 		}
 		return r
-	}, text))
-	if len(runes) <= n {
-		return string(runes)
-	}
-	return string(runes[:n-1]) + "…"
+	}, text), n)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -88,12 +89,10 @@ func newToolsList() *cobra.Command {
 // firstLine returns the beginning of text, at most n characters of one line.
 func firstLine(text string, n int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > n {
-		return string(r[:n-1]) + "…"
-	} else if rest != "" {
-		return line + " …"
+	if short := clip.Runes(line, n); short != line || rest == "" {
+		return short
 	}
-	return line
+	return line + " …"
 }
 
 func newToolsAudit() *cobra.Command {

@@ -23,11 +23,3 @@ func PlainText(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
-
-// Clip cuts text to n bytes, between two runes.
-func Clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
-}

@@ -30,11 +30,12 @@ var layer = map[string]int{
 	"catalog":                0,
 	"dialect/internal/loose": 0,
 	"dialect/spec":           0,
-	"observe":                0, // what happens, for all layers
-	"observe/internal/pairs": 0, // what slogobserve and otelobserve share
-	"observe/slogobserve":    1, // a log of what observe says
-	"observe/otlp":           1, // what observe says, for a collector
-	"observe/otelobserve":    5, // spans of what observe says
+	"observe":                0,  // what happens, for all layers
+	"observe/internal/pairs": 0,  // what slogobserve and otelobserve share
+	"observe/slogobserve":    1,  // a log of what observe says
+	"observe/otlp":           1,  // what observe says, for a collector
+	"observe/otelobserve":    5,  // spans of what observe says
+	"internal/clip":          -1, // text shortened for people
 	"internal/breaker":       0,
 	"internal/contain":       0,
 	"internal/child":         1, // programs that are talked to by pipes

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -24,13 +25,7 @@ func WriteJSON(w http.ResponseWriter, v any) {
 const maxErrorText = 4 << 10
 
 // Brief returns a text without its middle if it is too long.
-func Brief(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	const end = maxErrorText / 8
-	return strings.ToValidUTF8(text[:maxErrorText-end], "") + fmt.Sprintf(" … (%d bytes are left out) … ", len(text)-maxErrorText) + strings.ToValidUTF8(text[len(text)-end:], "")
-}
+func Brief(text string) string { return clip.Middle(text, maxErrorText, maxErrorText/8) }
 
 // Fail answers with an error in the client's format.
 func Fail(w http.ResponseWriter, codec wire.Codec, err error) {

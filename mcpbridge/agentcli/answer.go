@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/child"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -90,7 +91,7 @@ func (q *question) take(ev llm.Event) error {
 		}
 		q.emit(ev)
 	case llm.Warning:
-		ev.Detail = child.Clip(child.PlainText(q.m.Program.redact(ev.Detail)), maxErrorText)
+		ev.Detail = clip.Bytes(child.PlainText(q.m.Program.redact(ev.Detail)), maxErrorText)
 		q.emit(ev)
 	case llm.CallStart:
 		ev.Name, _ = q.bridge.Original(ev.Name)

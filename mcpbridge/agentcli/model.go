@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/internal/child"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -65,7 +66,7 @@ type question struct {
 // fail is an error of this question, without secrets.
 func (q *question) fail(kind llm.Kind, code, text string, args ...any) error {
 	text = q.m.Program.redact(child.PlainText(fmt.Sprintf(text, args...))) // in this order: what a terminal obeys may stand inside a secret
-	return &llm.Error{Op: "agent/" + q.m.Program.Name, Kind: kind, Code: code, Err: errors.New(child.Clip(text, maxErrorText))}
+	return &llm.Error{Op: "agent/" + q.m.Program.Name, Kind: kind, Code: code, Err: errors.New(clip.Bytes(text, maxErrorText))}
 }
 
 const maxErrorText = 2000
@@ -343,7 +344,7 @@ func (q *question) hear(l rawLine) error {
 	if len(l.text) > 0 && !isBlank(l.text) {
 		events, err := q.decoder.line(l.text)
 		if err != nil && !l.part {
-			return q.fail(llm.Malformed, codeError, "the program wrote a line that is not of the format %s: %v: %s", q.format.name, err, child.Clip(string(l.text), 200))
+			return q.fail(llm.Malformed, codeError, "the program wrote a line that is not of the format %s: %v: %s", q.format.name, err, clip.Bytes(string(l.text), 200))
 		}
 		for _, ev := range events {
 			if err := q.take(ev); err != nil || q.over || q.stopped {

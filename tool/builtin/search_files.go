@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -110,11 +111,7 @@ func grep(b *strings.Builder, name string, data []byte, match func([]byte) bool,
 		if !match(l) {
 			continue
 		}
-		shown := string(l)
-		if len(shown) > maxLine {
-			shown = strings.ToValidUTF8(shown[:maxLine], "") + "…"
-		}
-		fmt.Fprintf(b, "%s:%d: %s\n", name, line, shown)
+		fmt.Fprintf(b, "%s:%d: %s\n", name, line, clip.Bytes(string(l), maxLine))
 		if found++; found >= limit {
 			break
 		}

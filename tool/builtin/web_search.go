@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -235,11 +236,7 @@ func (s Search) present(hits []hit, asked int) string {
 }
 
 func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return clip.Bytes(strings.Join(strings.Fields(s), " "), most)
 }
 
 func parseSearXNG(r io.Reader) ([]hit, error) {

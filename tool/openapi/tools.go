@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -234,9 +235,7 @@ func description(method, path string, op *operationObject) string {
 	if text == "" {
 		text = method + " " + path
 	}
-	if r := []rune(text); len(r) > maxDescription {
-		text = string(r[:maxDescription-1]) + "…"
-	}
+	text = clip.Runes(text, maxDescription)
 	if op.Deprecated {
 		text += "\nIt is deprecated."
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -33,7 +34,7 @@ func (m *machine) arguments() {
 		}
 		if ok && string(v) != "null" {
 			m.arg(string(v))
-			m.badArgs("the arguments are %s, not an object", shorten(string(v)))
+			m.badArgs("the arguments are %s, not an object", clip.Bytes(string(v), 40))
 		}
 		if !ok && m.offset() == start {
 			if c := m.peek(0); c != '}' && c != ',' && !m.closer(0) && m.more() {
