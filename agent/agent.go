@@ -16,23 +16,23 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Agent says how a conversation is held. The zero value of every field but
+// Agent holds the settings of a conversation. The zero value of every field but
 // Model is a safe choice. An Agent may serve many runs at once; it must not be
-// changed while one is going on.
+// changed during a run.
 type Agent struct {
 	// Model answers. ID is what it is called in events and in the record.
 	Model llm.Model
 	ID    string
-	// System stands before the conversation.
+	// System is the system prompt of the conversation.
 	System string
 	// Tools runs the calls of its tools; nil means that there are none.
 	Tools *invoke.Runner
 	// Caller are tools without a function: the caller runs their calls, which
 	// come in Done.Calls. With them a run has one turn, and nothing is run.
 	Caller []llm.ToolDef
-	// Offer bounds the tools of Tools that the model is told about: those that
-	// fit the conversation best are, and find_tools, with which it finds the
-	// others; see [tool.Ranker.Follow]. The zero value offers all.
+	// Offer limits how many of Tools the model is told about. The tools that fit the conversation
+	// best are offered, with find_tools, which finds the others; see [tool.Ranker.Follow]. The zero
+	// value offers all.
 	Offer tool.SelectionBudget
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if
@@ -80,15 +80,15 @@ type Agent struct {
 	// Windows remembers from one run to the next how much models can take that refused a
 	// question; nil forgets it after each run.
 	Windows *Windows
-	// Compact returns what stands in the place of the oldest part of a conversation that
-	// outgrows the window, where shortening old results is not enough; see [Summarize].
-	// System, the first and the last message of the user and the newest turns stay, and no
-	// call is parted from its result. Nil, and an error, leave that part out with a mark in
-	// its place and a warning. The record keeps all of it.
+	// Compact returns the text that replaces the oldest part of a conversation that
+	// outgrows the window, if shortening old results is not enough; see [Summarize].
+	// The system prompt, the first and the last message of the user and the newest turns
+	// stay, and each call keeps its result. If Compact is nil or fails, a mark replaces
+	// that part, and there is a warning. The record keeps all of it.
 	Compact func(context.Context, Compaction) (string, error)
 
-	// Ladder is what is tried when calls keep failing; nil tells the model what
-	// was wrong, and nothing else.
+	// Ladder has the steps for calls that keep failing; nil only tells the model
+	// the problem.
 	Ladder *Ladder
 	// Checkpoint is asked how to go on after a failure that nothing else helps
 	// against. Nil leaves failures of tools to the model and ends the run after
@@ -104,9 +104,9 @@ type Agent struct {
 	// resumed. A panic of this hook, or of another one of the Agent, ends it for
 	// good with an *[AbortedError]; one of Now is an error of the record.
 	BeforeTurn func(context.Context, *Plan) error
-	// AfterTurn may end the run after a turn, with a reason, which [Done.Stopped]
-	// has then; with none the run goes on. An error ends it as one of BeforeTurn
-	// does.
+	// AfterTurn may end the run after a turn with a reason, which becomes
+	// [Done.Stopped]. An empty reason continues the run. An error ends it as an error
+	// of BeforeTurn does.
 	AfterTurn func(context.Context, TurnEnd) (stop string, err error)
 
 	// Observer is told what runs do, with their turns, model calls and tool calls;
@@ -121,11 +121,10 @@ type Agent struct {
 	NewRun func() string
 }
 
-// Ladder is what is tried when calls of a tool keep failing, besides telling
-// the model what was wrong. Which step comes when is decided by the failure and
-// the number of attempts alone; see [tool.Error.Next]. Every step gives a new
-// call, which is checked and recorded like any other, and takes one question
-// from the budget.
+// Ladder is the steps for calls of a tool that keep failing, in addition to telling
+// the model the problem. The failure and the number of attempts decide which step
+// is next; see [tool.Error.Next]. Every step gives a new call, which is checked and
+// recorded like any other, and takes one request from the budget.
 type Ladder struct {
 	// Views are instructions that are given side by side at the step
 	// "interference"; nil means those of an analyst, a pragmatist and an

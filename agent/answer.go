@@ -57,8 +57,8 @@ func (l *loop) answer(ctx context.Context, final bool) (*modelAnswer, error) {
 	}
 }
 
-// model returns the model of the next question. Package refine asks it again
-// where its answer is no use; the loop understands what is taken back.
+// model returns the model of the next request. Package refine repeats the request if the answer is
+// unusable. The loop understands retracted events.
 func (q *asker) model(ctx context.Context) (llm.Model, error) {
 	m, _ := q.turnModel()
 	m, err := q.raise(ctx, m)
@@ -138,7 +138,7 @@ func (q *asker) failed(ctx context.Context, h *modelAnswer) (again bool, err err
 	return q.modelFailed(ctx, q.blame(h.err), h)
 }
 
-// blame says what a model did wrong, and what a person can do about it.
+// blame describes the failure of a model, with advice for a person.
 func (q *asker) blame(err error) *tool.Error {
 	e := *tool.FromError(err)
 	if llm.KindOf(err) == llm.BrokenPromise {

@@ -10,11 +10,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// AnswerRunner runs a call for a model that calls tools while it answers, as agent programs
-// with a loop of their own do. The call is validated, authorised, bounded and recorded as
-// any other call of the run, and the events of that are events of the run. The result is
-// what the model gets; its CallID is what the record calls the call. An error means that
-// the run must not go on: the model ends its answer with it.
+// AnswerRunner runs a call for a model that calls tools while it answers, such as an agent program
+// with its own loop. The call is validated, authorised, bounded and recorded like any other call of
+// the run, and its events are events of the run. The model gets the result; the CallID of the result
+// is the id in the record. After an error the run must end: the model ends its answer with it.
 //
 // It must be called by the goroutine that runs the model's Stream, before that returns,
 // for one call at a time.
@@ -22,8 +21,8 @@ type AnswerRunner func(context.Context, llm.Call) (llm.Result, error)
 
 type answerRunnerKey struct{}
 
-// AnswerRunnerOf returns what runs calls for the model that is asked with ctx, nil if nobody
-// does: then the calls of an answer are run after it, or by the caller of the run.
+// AnswerRunnerOf returns the runner of calls for the model that is asked with ctx. If it is nil, the
+// calls of an answer run after it, or the caller of the run runs them.
 func AnswerRunnerOf(ctx context.Context) AnswerRunner {
 	e, _ := ctx.Value(answerRunnerKey{}).(AnswerRunner)
 	return e
@@ -101,8 +100,8 @@ func (l *loop) refuseNow(ctx context.Context, c llm.InvalidCall) (llm.Result, er
 // whyBroken is why a note was added after an answer that broke off.
 const whyBroken = "broken_off"
 
-// keepBroken keeps an answer that broke off after calls had been run in it: whoever goes
-// on has to know of them.
+// keepBroken keeps an answer that broke off after calls ran in it, because the next answer has to
+// take these calls into account.
 func (l *loop) keepBroken(ctx context.Context, h *modelAnswer) error {
 	if h.err == nil || len(l.turn.ranInAnswer) == 0 || h.kept {
 		return nil

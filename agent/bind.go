@@ -16,8 +16,8 @@ import (
 // else becomes JSON.
 type Executor func(ctx context.Context, input json.RawMessage) (any, error)
 
-// Bind gives tools their functions. It returns those that have one, as a set to
-// run, and the others, for Agent.Caller. To hand over a function is to consent
+// Bind gives tools their functions. It returns the tools with a function as a set to
+// run, and the others for Agent.Caller. To hand over a function is to consent
 // to its use, unless a policy refuses. An executor without a tool is an error.
 func Bind(defs []llm.ToolDef, executors map[string]Executor) (own *tool.Set, caller []llm.ToolDef, err error) {
 	unused := maps.Clone(executors)

@@ -9,7 +9,7 @@ import (
 )
 
 // sendBack asks again for calls that the caller could not run, as long as the
-// budget lasts. A valid call beside them goes back, too: the caller gets all
+// budget lasts. It sends the valid calls of the answer back, too: the caller gets all
 // calls of one answer or none.
 func (q *asker) sendBack(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	bad := q.unusable(h.calls)

@@ -13,13 +13,13 @@ import (
 // stopped it. Such a run is sealed.
 type AbortedError struct{ Err error }
 
-// Error says why.
+// Error returns the reason.
 func (e *AbortedError) Error() string { return "agent: the run was ended: " + e.Err.Error() }
 
 // Unwrap returns the failure before that.
 func (e *AbortedError) Unwrap() error { return e.Err }
 
-// byDefault is who decides where nobody is asked.
+// byDefault is Choice.By if no person was asked.
 const byDefault = "default"
 
 // aborted reports whether an error ends the run for good.
@@ -55,7 +55,7 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 	var failed error
 	if effect != nil {
 		entry.Result, failed = effect(choice)
-		if errors.Is(failed, errWaiting) { // whoever resumes the run is asked again
+		if errors.Is(failed, errWaiting) { // a resumed run asks again
 			return choice, failed
 		}
 		if entry.Result != nil {

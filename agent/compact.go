@@ -19,12 +19,11 @@ import (
 // [Agent.Compact].
 type Compaction struct {
 	Turn int // that is about to begin
-	// Messages are those that are left out, oldest first. No call among them is
-	// without its result. A summary that stood for older ones is one of them. They
-	// are a copy, however deep.
+	// Messages are the messages that are left out, oldest first. Each call among them has
+	// its result. They include the summary of older messages, if there is one. They are a
+	// deep copy.
 	Messages []llm.Message
-	// Tokens is how long the text may be that stands in their place; what is longer
-	// is cut.
+	// Tokens is the maximum length of the text that replaces them; a longer text is cut.
 	Tokens int
 	// Model is the one of the turn. What it is asked counts for the usage and the
 	// budgets of the run; it answers nothing more once the hook has returned.
@@ -33,13 +32,13 @@ type Compaction struct {
 	Window int
 }
 
-// Compacted says that the oldest part of the conversation was left out, because it
-// had outgrown the window, and what stands in its place. The record keeps it whole.
+// Compacted reports that the oldest part of the conversation was left out because it
+// had outgrown the window, and the text that replaces it. The record keeps the part whole.
 type Compacted struct {
 	Messages int       `json:"messages"`          // how many were left out
 	Tokens   int       `json:"tokens"`            // that they had, by estimate
-	Kept     int       `json:"kept"`              // that stand in their place
-	Summary  string    `json:"summary,omitempty"` // what the model reads in their place; "" if there is no summary
+	Kept     int       `json:"kept"`              // in the text that replaces them
+	Summary  string    `json:"summary,omitempty"` // the text that the model reads; "" without a summary
 	Usage    llm.Usage `json:"usage,omitzero"`    // of asking for the summary
 }
 
@@ -47,7 +46,7 @@ type Compacted struct {
 func (Compacted) EventType() string { return "compacted" }
 
 // The shares of the window, in hundredths, that the newest turns, the first task and the
-// summary may have after a compaction. What is left is for what comes next.
+// summary may have after a compaction. The rest is for new messages.
 const (
 	tailShare    = 25
 	taskShare    = 20
@@ -61,17 +60,17 @@ const maxSummary = 8_000
 // leastSummary is how many tokens make a compaction worth its while.
 const leastSummary = 32
 
-// division says what of a conversation stays when it is compacted.
+// division is the parts of a conversation in a compaction.
 type division struct {
 	task int   // the first message of the user; -1 if there is none
 	tail int   // where the newest turns begin, which stay
 	stay []int // other messages before the tail that stay
-	out  []int // those that are left out
+	out  []int // the messages to leave out
 }
 
-// divide finds what can be left out of a conversation: all but instructions, the first
-// and the last message of the user, and the newest turns of up to so many tokens, of which
-// the very last stays in any case. A call stays with its result.
+// divide finds the messages that a compaction can leave out. Instructions, the first and the last
+// message of the user, and the newest turns of up to room tokens stay. The very last turn always
+// stays, and so does a call with its result.
 func divide(msgs []llm.Message, room int) division {
 	d := division{task: -1, tail: len(msgs)}
 	last := -1 // message of the user
@@ -87,7 +86,7 @@ func divide(msgs []llm.Message, room int) division {
 		if room < 0 && d.tail < len(msgs) {
 			break
 		}
-		if msgs[i].Role != llm.RoleTool { // whose calls stand before it
+		if msgs[i].Role != llm.RoleTool { // the calls of a tool message precede it
 			d.tail = i
 		}
 	}
@@ -103,7 +102,7 @@ func divide(msgs []llm.Message, room int) division {
 	return d
 }
 
-// with returns the conversation with a message in the place of what is left out.
+// with returns the conversation with the message instead for the part that is left out.
 func (d division) with(msgs []llm.Message, instead, task llm.Message) []messageRange {
 	var list []messageRange
 	keep := func(i int) { list = append(list, messageRange{From: i, To: i + 1}) }
@@ -228,7 +227,7 @@ func (r *reducer) shortTask(d division, tokens int) llm.Message {
 	return llm.User(r.cutText(text, max(tokens, leastSummary)))
 }
 
-// cutText returns the beginning of a text of about so many tokens, and says so behind it.
+// cutText returns the beginning of a text, about so many tokens of it, followed by a remark.
 func (r *reducer) cutText(text string, tokens int) string {
 	n := utf8.RuneCountInString(text)
 	has := max(llm.EstimateText(text), 1)
@@ -241,9 +240,9 @@ func (r *reducer) cutText(text string, tokens int) string {
 	return string(clean[:keep]) + fmt.Sprintf(cutTail, n, keep)
 }
 
-// trim cuts the longest text of the conversation to half: one of the model, or the first
-// task. The question, which is the last message of the user, and calls stay as they are.
-// It reports whether something was cut.
+// trim plans to cut the longest text of the conversation to half: a text of the model, or the first
+// task. The last message of the user, and calls, do not change. It returns nil if there is no long
+// text.
 func (r *reducer) trim(ctx context.Context) (*reduction, error) {
 	if r.turn.view != nil {
 		return nil, nil
@@ -283,8 +282,8 @@ func isLastOfUser(msgs []llm.Message, i int) bool {
 	return false
 }
 
-// summary asks the hook of the program for what stands in the place of a part, and returns
-// what that used. Without a hook, and with an error, there is nothing.
+// summary asks the hook of the program for the text that replaces a part, and returns the text with
+// the usage of the hook. Without a hook, and with an error, the text is empty.
 func (r *reducer) summary(ctx context.Context, c Compaction) (text string, used llm.Usage, err error) {
 	if r.agent.Compact == nil {
 		return "", used, nil
@@ -348,7 +347,7 @@ func (s *summarizer) count(u llm.Usage) {
 	}
 }
 
-// end returns what was used. Nothing more is asked.
+// end returns the usage. Later requests are refused.
 func (s *summarizer) end() llm.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

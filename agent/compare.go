@@ -15,7 +15,7 @@ type Comparison struct {
 	Turn int        `json:"turn"`
 	Was  []llm.Call `json:"was,omitempty"` // on record
 	Is   []llm.Call `json:"is,omitempty"`
-	// WasText and IsText are what was said beside, or instead of, the calls.
+	// WasText and IsText are the texts of the two answers.
 	WasText string `json:"was_text,omitempty"`
 	IsText  string `json:"is_text,omitempty"`
 	// Same says that the calls are the same, in name and arguments.

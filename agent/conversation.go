@@ -8,13 +8,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Conversation returns the messages of a run as its record has them, with the
-// results of all calls that have one, and whether the run has ended. One that has
-// not can be resumed; one that has can be gone on with by a new run that begins
-// with these messages and names the old one as its [Agent.Parent].
+// Conversation returns the messages of a run from its record, with the results of all calls that
+// have one, and whether the run has ended. A run that has not ended can be resumed. A run that has
+// ended can be continued by a new run that begins with these messages and names the old one as its
+// [Agent.Parent].
 //
-// What outgrew the window of the model is as the run went on with it: results that were
-// shortened, and a summary in the place of the oldest part. [WholeConversation] has all.
+// A conversation that outgrew the window of the model has shortened results, and a summary instead
+// of its oldest part. [WholeConversation] has all of it.
 func Conversation(ctx context.Context, store journal.Store, run string) (messages []llm.Message, ended bool, err error) {
 	return conversation(ctx, store, run, newRecordedRun())
 }

@@ -46,7 +46,7 @@ func copyInside(v reflect.Value) {
 	}
 }
 
-// copyOf returns a copy of a value, in a place of its own.
+// copyOf returns an addressable copy of a value.
 func copyOf(v reflect.Value) reflect.Value {
 	own := reflect.New(v.Type()).Elem()
 	own.Set(v)

@@ -28,7 +28,7 @@ type Grant struct {
 	Allowed    bool         `json:"allowed"`
 	By         string       `json:"by,omitempty"`     // who decided
 	Reason     string       `json:"reason,omitempty"` // told to the model if the call is refused
-	// Args are what the call is to be run with instead; nil leaves it as it is.
+	// Args replace the arguments of the call; nil keeps them.
 	// They must match the tool's schema.
 	Args json.RawMessage `json:"args,omitempty"`
 	// Value answers a question that the tool asked. It must match the schema of
@@ -55,10 +55,10 @@ func Waiting(ctx context.Context, store journal.Store, run string) ([]invoke.Que
 	return p.waiting()
 }
 
-// Decide records decisions about calls that a run waits for, for whoever resumes
-// it, and runs nothing. It returns a *[journal.HeldError] if somebody is at work
-// on the run, [ErrNotWaiting] if it does not wait for one of the calls, and
-// [ErrTooLate] if the time of one is over; then all others are recorded.
+// Decide records decisions about calls that a run waits for, and runs nothing. The next resume of
+// the run uses them. It returns a *[journal.HeldError] if another process owns the run,
+// [ErrNotWaiting] if the run does not wait for one of the calls, and [ErrTooLate] if the time of one
+// is over; then all others are recorded.
 func Decide(ctx context.Context, store journal.Store, run string, grants ...Grant) error {
 	if q, err := Waiting(ctx, store, run); err != nil || len(q) == 0 { // also a run that is not there must not begin
 		return cmp.Or(err, fmt.Errorf("%w: run %s waits for none", ErrNotWaiting, run))
@@ -88,7 +88,7 @@ func Decide(ctx context.Context, store journal.Store, run string, grants ...Gran
 	return cmp.Or(late, rec.Close(ctx))
 }
 
-// waiting returns the questions on record that nobody has answered.
+// waiting returns the recorded questions without an answer.
 func (p *recordedRun) waiting() ([]invoke.Question, error) {
 	var open []invoke.Question
 	for _, e := range p.consent {
@@ -168,7 +168,7 @@ func (p *recordedRun) check(q invoke.Question, g Grant) error {
 	case len(g.Args) == 0:
 		return nil
 	}
-	if _, err := journal.Canonical(g.Args); err != nil { // what is recorded, and runs, would be something else
+	if _, err := journal.Canonical(g.Args); err != nil { // the record could not hold these exact arguments
 		return fmt.Errorf("agent: the arguments for call %s cannot be recorded as they are: %s", g.Call, strings.TrimPrefix(err.Error(), "journal: "))
 	}
 	for _, d := range p.begin.Lanes.Defs {
@@ -177,7 +177,7 @@ func (p *recordedRun) check(q invoke.Question, g Grant) error {
 		}
 		compiled, err := schema.Compile(d.Schema)
 		if err != nil {
-			return nil // whoever runs the tool knows what it takes
+			return nil // the tool validates its arguments itself
 		}
 		if faults := compiled.Check(g.Args).Faults; len(faults) > 0 {
 			return fmt.Errorf("agent: the arguments given for call %s are not valid: %s", g.Call, faults[0].Message)

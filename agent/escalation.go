@@ -73,8 +73,8 @@ func (q *asker) stronger(m llm.Model) llm.Model {
 	return m
 }
 
-// score says how promising an answer is after a call failed: a call that is
-// valid and not the same again, else an answer in words, else anything.
+// score rates an answer after a call failed. A valid call that differs from the failed one is best,
+// an answer in words second.
 func (q *asker) score(r *llm.Response) float64 {
 	best := 0.0
 	if r.Message.Text() != "" {

@@ -34,7 +34,7 @@ type Turn struct {
 // EventType returns "turn".
 func (Turn) EventType() string { return "turn" }
 
-// Switched says that another model goes on with the conversation.
+// Switched reports that another model continues the conversation.
 type Switched struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -72,7 +72,7 @@ type Checkpoint struct {
 	Cause Cause    `json:"cause"`
 	Model string   `json:"model,omitempty"` // that was asked
 	Call  llm.Call `json:"call,omitzero"`   // with ToolFailed
-	// Error says what failed and what can be done about it.
+	// Error describes the failure and its possible fix.
 	Error   *tool.Error `json:"error"`
 	Attempt int         `json:"attempt,omitempty"`
 	// Raw is what the model wrote, where that was the failure.
@@ -101,7 +101,7 @@ type Choice struct {
 	By     string `json:"by,omitempty"`   // who decided
 }
 
-// Chosen says how a checkpoint was answered.
+// Chosen reports the answer to a checkpoint.
 type Chosen struct {
 	N int `json:"n"` // of the checkpoint
 	Choice
@@ -110,8 +110,8 @@ type Chosen struct {
 // EventType returns "chosen".
 func (Chosen) EventType() string { return "chosen" }
 
-// Failed is the reason of a Finish when there is no usable answer. Raw says
-// why.
+// Failed is the reason of a Finish without a usable answer. Finish.Raw has the
+// cause.
 const Failed llm.Reason = "error"
 
 // Status is how a run ended, or why it did not.
@@ -121,12 +121,11 @@ type Status string
 const (
 	StatusFinished    Status = "finished"    // there is an answer, or calls for the caller
 	StatusPending     Status = "pending"     // it waits for a person: see Done.Waiting
-	StatusInterrupted Status = "interrupted" // it was cancelled, or nobody listens any more
+	StatusInterrupted Status = "interrupted" // it was cancelled, or the reader of its events stopped
 	StatusFailed      Status = "failed"      // an error follows
 )
 
-// Done is the last event of a run, also of one that failed: an error, if there
-// is one, comes after it.
+// Done is the last event of every run. The error of a failed run comes after it.
 type Done struct {
 	Run    string `json:"run"`
 	Status Status `json:"status"`
@@ -138,17 +137,16 @@ type Done struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// Calls are for the caller to run; see Agent.Caller.
 	Calls []llm.Call `json:"calls,omitempty"`
-	// Invalid are calls of the last answer that nobody may run.
+	// Invalid are calls of the last answer that must not run.
 	Invalid []llm.InvalidCall `json:"invalid,omitempty"`
-	// Messages are the conversation, for a run that goes on with it: each call has
-	// its result, also after an interruption. What outgrew the window is as the model
-	// was shown it: see [Shortened] and [Compacted]. The record has it whole.
+	// Messages are the conversation, for a run that continues it: each call has
+	// its result, also after an interruption. A part that outgrew the window is shortened
+	// or left out: see [Shortened] and [Compacted]. The record has it whole.
 	Messages []llm.Message `json:"messages"`
 	Finish   llm.Finish    `json:"finish"` // of the last answer
 	Usage    llm.Usage     `json:"usage"`  // of all answers
-	// Cost is what that cost, as far as prices are known; see [catalog.Money].
-	// Unpriced says that a part of it, or all, has no known price: then it cost more
-	// than Cost, or nobody knows what, as with a model that nobody has put a price on.
+	// Cost is the known cost of Usage; see [catalog.Money]. Unpriced reports that the
+	// price of a part of it, or of all, is unknown: the real cost is higher.
 	Cost     catalog.Money `json:"cost,omitempty"`
 	Unpriced bool          `json:"unpriced,omitempty"`
 	Turns    int           `json:"turns"`
@@ -160,8 +158,8 @@ type Done struct {
 	Unreported []string `json:"unreported,omitempty"`
 	// Stopped is why [Agent.AfterTurn] ended the run, "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
-	// Partial says that the run did not come to its end: Done holds what was
-	// reached.
+	// Partial reports that the run did not come to its end: Done holds the state that
+	// it reached.
 	Partial bool `json:"partial,omitempty"`
 	// Open says that the run can be resumed.
 	Open bool `json:"open,omitempty"`

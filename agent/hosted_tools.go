@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Lane is who runs a tool that the model's provider could run itself, like a
+// Lane is the place where a tool runs that the model's provider could run itself, like a
 // web search.
 type Lane string
 
@@ -24,7 +24,7 @@ const (
 	LaneNative Lane = "native" // the provider
 	LaneMCP    Lane = "mcp"    // a tool of an MCP server
 	LaneLocal  Lane = "local"  // a tool of the program
-	LaneNever  Lane = "never"  // nobody: the tool is not offered
+	LaneNever  Lane = "never"  // the tool is not offered
 )
 
 // lanes are all words for lanes.
@@ -47,19 +47,19 @@ func ParseLane(s string) (Lane, error) {
 type ProviderTool struct {
 	Name string // like [llm.WebSearch]
 	Lane Lane   // empty means LaneAuto
-	// Own is the name of the tool of ours that stands in for it. Empty means those of
-	// the same name, whatever server or namespace they belong to.
+	// Own is the name of the tool of the program that replaces it. Empty means the tools
+	// of the same name, in any server or namespace.
 	Own string
 	// Uncontrolled says that the policy has nothing to say about what the provider
 	// runs: LaneAuto then takes the provider even if there is a policy.
 	Uncontrolled bool
-	// Config restricts the tool, whoever runs it. What cannot reach the chosen
-	// lane is refused.
+	// Config restricts the tool, in every lane. A restriction that the chosen lane
+	// cannot enforce is refused.
 	Config llm.HostedConfig
 }
 
-// LaneChosen says who runs a tool, and why. Lane is LaneNever if nobody does: then
-// the model is not told about the tool.
+// LaneChosen reports the lane of a tool and the reason. With LaneNever the model is not told about
+// the tool.
 type LaneChosen struct {
 	Tool  string `json:"tool"`
 	Lane  Lane   `json:"lane"`
@@ -83,10 +83,10 @@ func HostedSupportIn(format string) func(id string, def llm.ToolDef) error {
 	}
 }
 
-// offer decides which tools the model of an id is told about. If there is no room for all of
-// them, those that fit the conversation best are offered. So are the tools that the model
-// found before: their searches may be missing in a compacted conversation. With must, a lane
-// that the program requested by name has to exist.
+// offer decides which tools the model of an id is told about. If they exceed the budget, the tools
+// that fit the conversation best are offered. So are the tools that the model found before: their
+// searches may be missing in a compacted conversation. With must, a lane that the program requested
+// by name has to exist.
 func (a *Agent) offer(m llm.Model, id string, conversation []llm.Message, must bool, found ...string) (offeredTools, error) {
 	set := a.set()
 	out, err := a.lanes(m, id, set, must)
@@ -134,7 +134,7 @@ func (a *Agent) vendorSearches(id string) bool {
 	return a.HostedSupport != nil && a.HostedSupport(id, llm.ToolDef{Kind: llm.HostedTool, Name: llm.ToolSearch}) == nil
 }
 
-// deferring offers all tools: those that fit as they are, and the others deferred, for
+// deferring offers all tools: the kept ones with their definitions, and the others deferred, for
 // the vendor's own search. All can be called.
 func deferring(out offeredTools, set, kept *tool.Set, left []tool.Omitted) offeredTools {
 	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
@@ -144,7 +144,7 @@ func deferring(out offeredTools, set, kept *tool.Set, left []tool.Omitted) offer
 			out.Defs = append(out.Defs, t.Def())
 		}
 	}
-	for t := range set.All() { // in the order of the set, so that the vendor's cache stays valid
+	for t := range set.All() { // the order of the set keeps the vendor's cache valid
 		if slices.ContainsFunc(left, func(o tool.Omitted) bool { return o.Name == t.Name }) && !out.Withheld[t.Name] {
 			out.Defs = append(out.Defs, t.Def().Deferred())
 		}
@@ -152,9 +152,8 @@ func deferring(out offeredTools, set, kept *tool.Set, left []tool.Omitted) offer
 	return out
 }
 
-// lanes decides for each hosted tool who runs it when the model of that id is
-// asked. With must, a lane that was asked for by name and is not there is an
-// error; else the tool is not offered.
+// lanes chooses the lane of each hosted tool for the model of that id. If a lane was requested by
+// name and does not exist, the tool is not offered; with must that is an error.
 func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (offeredTools, error) {
 	out := offeredTools{Withheld: make(map[string]bool)}
 	var hosted []llm.ToolDef
@@ -231,8 +230,8 @@ func (a *Agent) mayHost() bool {
 	return knows || a.HostedSupport != nil
 }
 
-// automatic is the lane if nobody asked for one: the provider's tool, else that of an
-// MCP server, else ours.
+// automatic chooses the lane if the program requested none: the provider's tool, else the tool of
+// an MCP server, else the program's own.
 func automatic(native error, controlled bool, own map[Lane][]string) (Lane, string) {
 	why := "a policy wants control, which the provider does not give"
 	if native != nil {
@@ -251,9 +250,8 @@ func automatic(native error, controlled bool, own map[Lane][]string) (Lane, stri
 	return LaneNever, "nobody can run it: " + native.Error()
 }
 
-// standIns returns the names of our tools that do what a hosted tool does, by who runs
-// them: those of the name itself, and those of that name in a namespace or of an
-// MCP server.
+// standIns returns the names of the tools that replace a hosted tool, by lane: the tools with its
+// name, also in a namespace or from an MCP server.
 func standIns(set *tool.Set, h ProviderTool) map[Lane][]string {
 	out := make(map[Lane][]string)
 	for t := range set.All() {
@@ -277,8 +275,7 @@ func standsIn(set *tool.Set, t tool.Tool, h ProviderTool) bool {
 	return t.Name == h.Name || ok && base == h.Name || t.Source != "" && t.Name == t.Source+"__"+h.Name
 }
 
-// restricted returns the set with the limits of the hosted tools put on those
-// of our own that stand in for them.
+// restricted returns the set with the limits of the hosted tools on the tools that replace them.
 func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
 	var tools []tool.Tool
 	changed := false

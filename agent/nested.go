@@ -16,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Inside is an event of a run that goes on inside a call; see [Agent.Tool].
+// Inside is an event of a run inside a call; see [Agent.Tool].
 type Inside struct {
 	CallID string    // of the call
 	Run    string    // that the event is of
@@ -44,18 +44,17 @@ var subTask = schema.Schema(`{"type":"object","properties":{"task":{"type":"stri
 
 // Tool returns a tool that gives a task to a and returns its answer.
 //
-// A call of it is a run of its own, with the settings of a, inside the run that
-// makes the call: the record names that one as its parent, its events are passed
-// on as [Inside], what it uses is added to the usage of the call, it is bound by
-// what is left of every budget of both (calls, bytes, time, tokens and money), and it is
-// cancelled with the call. A call that a person has to allow is asked about by
-// a's own Approve; if that has none, or says that nobody has decided yet, by that
-// of the run outside, which then waits.
+// A call of it is a separate run with the settings of a, inside the run that makes the call. The
+// record names the outer run as its parent, its events are passed on as [Inside], and its usage is
+// added to the usage of the call. The rest of every budget of both runs limits it (calls, bytes,
+// time, tokens and money), and it is cancelled with the call. If one of its calls needs a person,
+// a's own Approve is asked. Without one, or if that has not decided yet, the Approve of the outer
+// run is asked, and the outer run waits.
 //
-// With a Store the run inside is named after the call's idempotency key, so that
-// a call which repeats one of unknown outcome goes on where that one was.
+// With a Store the inner run is named after the call's idempotency key. A call that
+// repeats a call of unknown outcome continues its run.
 //
-// The tool only reads if all tools of a do. Its Timeout is 30 minutes.
+// The tool is read-only if all tools of a are. Its Timeout is 30 minutes.
 func (a *Agent) Tool(name, description string) tool.Tool {
 	t := tool.New(name, description, subTask, func(ctx context.Context, args json.RawMessage) (tool.Output, error) {
 		var in struct {

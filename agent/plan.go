@@ -11,10 +11,9 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Plan is what the model is asked with in a turn; see [Agent.BeforeTurn]. What is
-// changed in it counts for this turn. The next one begins with the settings of the
-// Agent and the whole conversation again. All of it is a copy, however deep, that a
-// hook may write to.
+// Plan is the request of a turn; see [Agent.BeforeTurn]. Changes count for this
+// turn. The next one begins with the settings of the Agent and the whole conversation
+// again. All of it is a deep copy that a hook may write to.
 type Plan struct {
 	Turn  int       // counts from 1
 	Usage llm.Usage // of the turns before
@@ -22,23 +21,23 @@ type Plan struct {
 	// called.
 	Model llm.Model
 	ID    string
-	// System and Messages are what the model reads. The record and [Done.Messages]
-	// keep the conversation as it was said.
+	// System and Messages are the text that the model reads. The record and [Done.Messages]
+	// keep the original conversation.
 	System   string
 	Messages []llm.Message
-	// Tools are those that are offered: some of them, in any order, with any
-	// description. A call of another one is refused.
+	// Tools are the offered tools. A hook may remove, reorder and describe them. A call of
+	// another tool is refused.
 	Tools []llm.ToolDef
-	// Set are tools that run calls of the turn beside those of the Agent, and
-	// instead of those of the same names: Tools may name them, too. It is for
-	// tools that come and go, and not recorded: a replay runs none.
+	// Set has further tools for the calls of the turn. They replace tools of the Agent
+	// with the same names, and Tools may name them, too. Set is for tools that come and
+	// go. It is not recorded: a replay runs none of them.
 	Set *tool.Set
 	// Request has the other settings. Its System, Messages, Tools, Model and
 	// Budget stay empty.
 	Request llm.Request
 }
 
-// TurnEnd is a turn that is over; see [Agent.AfterTurn]. What is written to it changes
+// TurnEnd is a turn that is over; see [Agent.AfterTurn]. Writing to it changes
 // nothing.
 type TurnEnd struct {
 	Turn  int // counts from 1

@@ -92,7 +92,7 @@ func (e *answerReader) take(ctx context.Context, ev llm.Event) error {
 	return nil
 }
 
-// forget begins anew: what was said so far does not count.
+// forget drops the answer so far, because it does not count.
 func (e *answerReader) forget() {
 	e.b, e.h = llm.Builder{}, modelAnswer{}
 	clear(e.names)
@@ -120,10 +120,9 @@ func (e *answerReader) pass(ev llm.Event) {
 	e.l.emit(ev)
 }
 
-// invalid keeps what the model wrote in the conversation: as the call it is if
-// that can be written, else as text in the model's own dialect. Arguments that
-// are no JSON cannot be sent back as a call, and as text they would teach the
-// model to write calls as text; the note about the problem quotes them.
+// invalid keeps the text of the model in the conversation: as a call if possible, else as text in
+// the model's own dialect. Arguments that are not JSON cannot be sent back as a call, and as text
+// they would teach the model to write calls as text. The note about the problem quotes them.
 func (e *answerReader) invalid(c llm.InvalidCall) {
 	c.ID = e.close(c.ID)
 	e.h.invalid = append(e.h.invalid, c)
@@ -137,7 +136,7 @@ func (e *answerReader) invalid(c llm.InvalidCall) {
 	e.l.emit(c)
 }
 
-// name gives a call that begins an id of its own.
+// name gives a call that begins a unique id.
 func (e *answerReader) name(id string) string {
 	ours := e.l.newID(id)
 	e.names[id] = ours

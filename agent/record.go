@@ -23,7 +23,7 @@ const (
 	kindCut    journal.Kind = "agent.cut"    // results that were shortened
 	// the oldest part of the conversation was left out
 	kindCompact journal.Kind = "agent.compact"
-	kindSwitch  journal.Kind = "agent.switch" // another model goes on
+	kindSwitch  journal.Kind = "agent.switch" // another model continues
 	kindResume  journal.Kind = "agent.resume" // the run was taken up again
 	kindCost    journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
 	kindFound   journal.Kind = "agent.found"  // tools that the model found with find_tools
@@ -31,7 +31,7 @@ const (
 	kindStop    journal.Kind = "agent.stop"   // a hook ended the run after a turn
 	kindPanic   journal.Kind = "agent.panic"  // a hook panicked, which ended the run
 	kindInside  journal.Kind = "agent.inside" // a call that is run while the model answers
-	kindLane    journal.Kind = "agent.lane"   // who runs the tools that a provider may run
+	kindLane    journal.Kind = "agent.lane"   // the lane of each hosted tool
 )
 
 // beginning is everything the loop depends on.
@@ -72,8 +72,7 @@ func (b *beginning) template() (llm.Request, error) {
 	return req, nil
 }
 
-// present returns JSON that was read from the record: what was not there when it
-// was written has become null.
+// present returns JSON from the record. A value that was absent when it was written is null there.
 func present(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -123,9 +122,9 @@ type turnEntry struct {
 	Minted  []string          `json:"minted,omitempty"` // ids given to its calls
 	Usage   llm.Usage         `json:"usage"`            // of the run so far
 	Cost    catalog.Money     `json:"cost,omitempty"`   // of the run so far
-	// Unpriced says that a part of the run so far has no known price.
+	// Unpriced reports that the price of a part of the run so far is unknown.
 	Unpriced bool `json:"unpriced,omitempty"`
-	// Over is how an answer ended that the run is over with; nil if it goes on.
+	// Over is how the last answer of the run ended; nil if the run continues.
 	Over *llm.Finish `json:"over,omitempty"`
 }
 
@@ -181,7 +180,7 @@ func (e resumeEntry) beginning() beginning {
 	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes, Program: e.Program}
 }
 
-// cutEntry says which results were cut to how many characters.
+// cutEntry is the number of characters to which results were cut, by call id.
 type cutEntry struct {
 	Results map[string]int `json:"results"`
 }
@@ -285,7 +284,7 @@ func (r recorder) model(m llm.Model) llm.Model {
 	return r.Model(m)
 }
 
-// close gives up the ownership of the run, so that another process can resume it.
+// close gives up the ownership of the run. Another process can resume it then.
 func (r recorder) close(ctx context.Context) error {
 	if r.Recorder == nil {
 		return nil
@@ -331,8 +330,8 @@ func (r recorder) hosted(ctx context.Context, m llm.Message, turn int, ran map[s
 	return nil
 }
 
-// consented gives the session the decisions about the calls it is going to run: those in
-// the record, and new ones, which are recorded first.
+// consented gives the session the decisions about the calls it is going to run: decisions from the
+// record, and new ones, after recording them.
 func (r recorder) consented(ctx context.Context, session *invoke.Session, entries []journal.Entry, decisions []journal.Approval) error {
 	for _, a := range decisions {
 		e, err := r.Write(context.WithoutCancel(ctx), journal.KindApproval, a)

@@ -23,7 +23,7 @@ type recordedRun struct {
 	begin    beginning
 	messages []llm.Message
 	results  map[string]llm.Result      // of the calls of the last answer that are settled
-	receipts map[string]journal.Receipt // of those that nobody was asked about
+	receipts map[string]journal.Receipt // without those that met a checkpoint
 	turn     int
 	model    string
 	usage    llm.Usage
@@ -36,12 +36,12 @@ type recordedRun struct {
 	ran      int
 	did      []journal.SideEffect
 	intended map[string]bool // calls that may change things
-	// unreported are the tools whose calls did not say what they changed
+	// unreported are the tools whose calls did not report their changes
 	unreported []string
 	consent    []journal.Entry // questions and decisions about the calls of the last answer
 	inside     map[string]bool // calls that were run while the model gave an answer that is not on record
 	unfinished map[string]bool // calls of the last answer that were interrupted and changed nothing
-	ids        map[string]bool // of all calls on record, also of those that were run again and are in no message
+	ids        map[string]bool // of all calls on record, also of repeated ones that are in no message
 }
 
 func newRecordedRun() *recordedRun {

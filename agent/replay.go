@@ -22,7 +22,7 @@ import (
 // error if the record cannot be replayed.
 func Replay(ctx context.Context, store journal.Store, run string) error {
 	var entries []journal.Entry
-	starts := []int{0} // of the process that began the run, and of those that resumed it
+	starts := []int{0} // of the process that began the run, and of each resume
 	for e, err := range journal.Whole(store.Read(ctx, run, 0)) {
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
 type replay struct {
 	begin    beginning
 	answers  *journal.Replay
-	textRead bool // the recorded answers have no calls in text any more: format 2 and later
+	textRead bool // calls in the text of recorded answers have been read: format 2 and later
 	panics   *hookPanics
 	usage    *llm.Usage // of the loop
 

@@ -71,7 +71,7 @@ func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs
 }
 
 // Last reads the events of Run, Resume or ResumeWith to their end and returns the
-// Done event and the error. A run that waits for a person has no error: its
+// Done event and the error. If a run waits for a person, the error is nil and the
 // Status is [StatusPending].
 func Last(events iter.Seq2[llm.Event, error]) (Done, error) {
 	var done Done
@@ -172,7 +172,7 @@ func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, 
 }
 
 // open opens the record and the session of a run, and owns the run until the loop is
-// closed. first does what comes before the first turn.
+// closed. first prepares the first turn.
 func (a *Agent) open(ctx context.Context, run string, panics *hookPanics, first func(*loop, *invoke.Session) error) (*loop, error) {
 	l := &loop{
 		settings: settings{id: run, agent: a, panics: panics, redactor: a.redactor(), plans: a.BeforeTurn != nil, asks: a.Checkpoint != nil,

@@ -13,10 +13,9 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// salvaging ends the answers of m so that what came of them can be used. An
-// answer that broke off after complete calls ends with these calls, and one with
-// which the vendor itself gave up on a schema ends with its text. One that never
-// ended ends with an error. Calls of tools that are not offered are no calls.
+// salvaging makes broken answers of m usable. An answer that broke off after complete calls ends
+// with these calls. An answer in which the vendor gave up on a schema ends with its text. An answer
+// without an end marker ends with an error. Calls of tools that are not offered are invalid.
 func (q *asker) salvaging(m llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {

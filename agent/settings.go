@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Settings is how a run is run, for whoever resumes it.
+// Settings is the settings of a recorded run, for a program that resumes it.
 type Settings struct {
 	// Parent is the run whose call this one is, or that it continues; "" if there is
 	// none.

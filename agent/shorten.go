@@ -85,7 +85,7 @@ func (c *cutter) keeps(r llm.Result) (n, keep int) {
 		return n, keep
 	}
 	tokens := max(llm.EstimateText(text), 1)
-	if c.newest { // at least a quarter, so that cutting comes to an end
+	if c.newest { // at least a quarter, which makes the steps finite
 		keep = max(keep, min(n*3/4, int(float64(n)*(1-float64(c.save)/float64(tokens)))))
 	}
 	c.save -= int(float64(tokens) * float64(n-keep) / float64(n))
@@ -99,8 +99,8 @@ func (e cutEntry) of(r llm.Result) (int, bool) {
 }
 
 // fit makes the conversation shorter before it is sent, if the size of the model's window is
-// known. A size from the catalog is not exact, so it is no reason not to ask. planned reports
-// whether the hook BeforeTurn has been called.
+// known. If only the catalog has a size, a request that stays too long is sent anyway. planned
+// reports whether the hook BeforeTurn has been called.
 func (l *loop) fit(ctx context.Context, planned bool) error {
 	for {
 		less, err := l.reduce(ctx, planned, func() (*reduction, error) {

@@ -31,7 +31,7 @@ type loop struct {
 	escalation escalation
 	points     int             // checkpoints met
 	intended   map[string]bool // ids of calls that may change things
-	best       json.RawMessage // the structured answer as far as it was written
+	best       json.RawMessage // the part of the structured answer that has been written
 	done       Done
 }
 
@@ -85,7 +85,7 @@ func (t *turn) offers(name string) bool {
 // toolList is the tools that the model is told about.
 type toolList struct {
 	offeredTools
-	all      []llm.ToolDef   // with those that the caller runs
+	all      []llm.ToolDef   // with the tools that the caller runs
 	found    []string        // names of the tools that the model found
 	searched map[string]bool // ids of the calls of find_tools that have been evaluated
 	leftOut  int             // how many tools the last warning left out
@@ -293,7 +293,7 @@ func (l *loop) check(c llm.Call) schema.Checked {
 	return s.Check(c.Args)
 }
 
-// switchTo asks another model from now on, and chooses again who runs each hosted tool.
+// switchTo asks another model from now on, and chooses the lane of each hosted tool again.
 func (l *loop) switchTo(ctx context.Context, m llm.Model, id, why string) error {
 	s := Switched{From: l.turn.model, To: id, Why: why}
 	if err := l.write(ctx, kindSwitch, s); err != nil {

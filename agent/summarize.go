@@ -10,13 +10,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// maxSummaries bounds how many questions one summary may take. Of a part that takes more,
-// the beginning, which has the summary of what was before, and the newest count.
+// maxSummaries bounds the requests for one summary. Of a longer part, the beginning, which has the
+// earlier summary, and the newest messages count.
 const maxSummaries = 32
 
-// Summarize asks the model of the run for a summary of what is left out that keeps facts,
-// calls with what came of them, and open points. It is an [Agent.Compact]. A part that is
-// longer than the window is read piece by piece.
+// Summarize asks the model of the run for a summary of the messages that are left out. It keeps facts,
+// calls with their outcome, and open points. It is an [Agent.Compact]. A part that is longer than the
+// window is read piece by piece.
 func Summarize(ctx context.Context, c Compaction) (string, error) {
 	if c.Model == nil || c.Tokens <= 0 || c.Window <= 0 {
 		return "", errors.New("agent: a summary needs a model and tokens to write it with")
@@ -141,7 +141,7 @@ func portions(lines []string, tokens int) []string {
 	return out
 }
 
-// splitAt returns a place near n, and not behind it, where a text can be split: after a
+// splitAt returns a place near n, and not after it, where a text can be split: after a
 // line or a word, at least between runes.
 func splitAt(text string, n int) int {
 	n = max(min(n, len(text)), 1)

@@ -26,7 +26,7 @@ type callBatch struct {
 	waits      bool     // for a person
 }
 
-// errWaiting ends a run that waits for a person. It is no failure.
+// errWaiting ends a run that waits for a person. It is not a failure.
 var errWaiting = errors.New("agent: the run waits for a person")
 
 // runCalls runs the calls of an answer and gives the model their results.
@@ -179,8 +179,8 @@ func (b *callBatch) count(o invoke.Outcome) {
 	}
 }
 
-// unreported adds the tool of a call that may have changed things, unless its
-// receipt says what it changed.
+// unreported adds the tool of a call that may have changed things and whose receipt lists no
+// changes.
 func unreported(tools []string, r journal.Receipt) []string {
 	if len(r.SideEffects) > 0 || r.Status == journal.Refused || slices.Contains(tools, r.Tool) {
 		return tools
@@ -256,8 +256,8 @@ func (b *callBatch) faulty(ctx context.Context, o invoke.Outcome) error {
 	return fmt.Errorf("agent: %s sent calls that cannot be run %d times in a row: %w", b.modelName(), b.Limits.Budget+1, o.Error)
 }
 
-// hopeless reports whether there is nothing left to try and nobody has been
-// asked about the call yet.
+// hopeless reports whether no step is left for a failed call, and no person has been asked about it
+// yet.
 func hopeless(o invoke.Outcome) bool {
 	if o.Error.Code == tool.Cancelled || o.Receipt.Approval != nil {
 		return false
@@ -292,9 +292,8 @@ func (b *callBatch) toolFailed(ctx context.Context, o invoke.Outcome) error {
 	}
 }
 
-// rerun has the runtime run a call once more, because somebody wants it to: as
-// a call of its own, with its own checks and its own receipt. The result is for
-// the call it repeats.
+// rerun runs a call once more at a person's request: as a separate call, with its own checks and
+// receipt. The result is for the original call.
 func (b *callBatch) rerun(ctx context.Context, c llm.Call, by string) (*invoke.Outcome, error) {
 	again := c
 	again.ID = b.newID("")

@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Found says which more tools the model is told about from now on, because it
-// looked for them with find_tools.
+// Found reports that the model is offered more tools from now on, because it found them with
+// find_tools.
 type Found struct {
 	Tools []string `json:"tools"`
 }

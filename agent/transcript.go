@@ -19,7 +19,7 @@ type transcript struct {
 	results  map[string]llm.Result // of the calls of the last answer, by id
 }
 
-// modelAnswer is an answer of the model, complete or as far as it came.
+// modelAnswer is an answer of the model, complete or not.
 type modelAnswer struct {
 	message llm.Message
 	calls   []llm.Call // to run, in order
@@ -43,7 +43,7 @@ func (t *transcript) newID(id string) string {
 	return fresh
 }
 
-// pending returns the calls of the last answer if they have no results yet.
+// pending returns the calls of the last answer that have not got results.
 func (t *transcript) pending() []llm.Call {
 	if len(t.messages) == 0 {
 		return nil

@@ -9,25 +9,23 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// defaultAttempts is how often a question is asked in total where nobody says
-// otherwise.
+// defaultAttempts is the default number of requests in total.
 const defaultAttempts = 3
 
-// Again asks a model again if its answer is no use: it broke off, cannot be
-// read, is empty, or does not do what the request demands. What package provider
-// retries is not among it. Each question asked again is taken from the budget of
-// the request and said by a [AnswerRetry] or a [Recovery].
+// Again asks a model again if its answer is unusable: it broke off, cannot be read, is empty, or
+// does not do what the request demands. It does not repeat what package provider retries. Each
+// new request is taken from the budget of the request, and reported by an [AnswerRetry] or a
+// [Recovery].
 //
-// Answers are passed on as they come. So the model is asked again only as long
-// as nothing of the answer has been passed on, or later if Retract says that the
-// caller understands the [llm.Retract] which comes then. After a complete call it
-// is never asked again. Where it cannot be asked again, the answer counts as it
-// is, with the error it ended with.
+// Answers are passed on while they arrive. The model is therefore asked again only before a part
+// of the answer has been passed on, or later if Retract is set: then an [llm.Retract] comes
+// first. After a complete call it is never asked again. If it cannot be asked again, the answer
+// counts unchanged, with the error that ended it.
 type Again struct {
 	Model llm.Model
 	// Attempts is how often the model is asked in total; 0 means 3.
 	Attempts int
-	// Retract says that whoever reads the stream understands llm.Retract.
+	// Retract reports that the reader of the stream understands llm.Retract.
 	Retract bool
 	// Reasons are the cases in which the model is asked again, in the order in
 	// which they are looked for; nil means those of [Reasons].
@@ -94,7 +92,7 @@ type questioning struct {
 	once    map[RecoveryCause]bool
 	usage   llm.Usage // of all answers
 	yield   func(llm.Event, error) bool
-	stopped bool // nobody listens any more
+	stopped bool // the reader has stopped
 }
 
 func (q *questioning) emit(ev llm.Event) bool {
@@ -134,7 +132,7 @@ func (q *questioning) pass(said *attempt, ev llm.Event) bool {
 		return true
 	case llm.Retract: // of a model below
 		said.shown = false
-	case llm.Call, llm.HostedCall: // what was done is not done again
+	case llm.Call, llm.HostedCall: // a call is not repeated
 		said.called = true
 	}
 	if shows(ev) {
@@ -176,7 +174,7 @@ func shows(ev llm.Event) bool {
 	return false
 }
 
-// again decides whether to ask again, says so, and returns the next question.
+// again decides whether to ask again, reports it, and returns the next request.
 func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt, f Defect) (*llm.Request, bool) {
 	q.asked++
 	switch {
@@ -210,9 +208,9 @@ func (f Defect) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage) 
 	return Recovery{Attempt: n, Max: most, Cause: f.Cause, Error: f.Problem, Usage: usage, Added: added}
 }
 
-// followUp returns the next question, and the messages it adds to the last: what
-// the model said, if it should see that, and what is said about it. A call
-// without its result would make the conversation invalid, so calls stay behind.
+// followUp returns the next request, and the messages that it adds to the last one: the text of
+// the model, if the model should see it, and the correction. Calls are left out: a call without
+// its result would make the conversation invalid.
 func (f Defect) followUp(req *llm.Request, said *llm.Response) (*llm.Request, []llm.Message) {
 	if f.Tell == "" {
 		return req, nil
@@ -273,7 +271,7 @@ func Whole(m llm.Model) llm.Model {
 	})
 }
 
-// deliver yields what was held, and the error it ended with.
+// deliver yields the events that were held back, and the error that ended the answer.
 func deliver(events []llm.Event, err error, yield func(llm.Event, error) bool) {
 	for _, ev := range events {
 		if !yield(ev, nil) {

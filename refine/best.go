@@ -21,8 +21,8 @@ type Best struct {
 	Model llm.Model
 	// Attempts is how often the model is asked in total; 0 means 3.
 	Attempts int
-	// Score says how good an answer is, from 0 to 1, one answer at a time. Nil
-	// takes the first.
+	// Score rates an answer from 0 to 1. It is called for one answer at a time. Nil takes the first
+	// answer.
 	Score func(*llm.Response) float64
 	// Threshold is the score that is good enough; 0 means 0.5.
 	Threshold float64
@@ -44,9 +44,9 @@ func BestOf(m llm.Model, n int, score func(*llm.Response) float64) llm.Model {
 	return &Best{Model: m, Attempts: n, Score: score, All: true}
 }
 
-// Sampled says which of several answers is taken.
+// Sampled reports which of several answers is taken.
 type Sampled struct {
-	Scores []float64 `json:"scores"` // of the attempts; -1 for one that failed
+	Scores []float64 `json:"scores"` // of the attempts; -1 for a failed attempt
 	Taken  int       `json:"taken"`  // counts from 0; -1 if none is
 }
 
@@ -122,7 +122,7 @@ func (b *Best) one(ctx context.Context, req *llm.Request, i int) sample {
 	return s
 }
 
-// apart is one on a goroutine of its own, where nobody else could recover: a
+// apart makes one attempt on a separate goroutine. It recovers panics, because no caller can: a
 // model that panics has failed.
 func (b *Best) apart(ctx context.Context, req *llm.Request, i int) (s sample) {
 	defer func() {

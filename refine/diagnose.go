@@ -22,8 +22,8 @@ type failure struct {
 	err    error           // of a check
 }
 
-// unwelcome says why a check refused a value of the right shape. Without a cause
-// the check itself failed.
+// unwelcome describes why a check refused a value of the right shape. Without a cause the check
+// itself failed.
 func unwelcome(value json.RawMessage, err error) *failure {
 	var own *llm.Error
 	if errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -36,8 +36,8 @@ func unwelcome(value json.RawMessage, err error) *failure {
 	return &failure{cause: CauseValue, why: why, value: value, err: err}
 }
 
-// diagnose says what is wrong with a text that holds no usable JSON. A model
-// that is told the wrong thing sends the same again.
+// diagnose describes the problem of a text without usable JSON. A model that gets the wrong
+// description repeats its answer.
 func diagnose(text string) failure {
 	f := failure{cause: CauseSyntax}
 	trimmed := strings.TrimSpace(text)
@@ -60,7 +60,7 @@ func diagnose(text string) failure {
 	return f
 }
 
-// misshapen says what is wrong with JSON that does not match the schema.
+// misshapen describes how JSON differs from the schema.
 func misshapen(value json.RawMessage, faults []schema.Fault) failure {
 	var b strings.Builder
 	for i, fault := range faults {
@@ -115,8 +115,8 @@ func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) strin
 	return b.String()
 }
 
-// ordered returns a schema with its keys in order, so that a schema that was
-// written down and read again is quoted in the same words.
+// ordered returns a schema with its keys in order. A schema is then quoted the same way after it
+// was written to the record and read again.
 func ordered(s json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(s))
 	dec.UseNumber()

@@ -10,7 +10,7 @@ import (
 // AnswerRetry says that the question is asked again because the answer broke off or
 // could not be read. What the broken answer said does not count.
 type AnswerRetry struct {
-	Attempt int           `json:"attempt"` // the one that failed, counted from 1
+	Attempt int           `json:"attempt"` // that failed, counted from 1
 	Max     int           `json:"max"`     // attempts in total
 	Cause   string        `json:"cause"`   // the kind of the error
 	Error   string        `json:"error"`
@@ -27,13 +27,12 @@ type Recovery struct {
 	Attempt int           `json:"attempt"` // the recovery that begins, counted from 1
 	Max     int           `json:"max"`     // recoveries in total
 	Cause   RecoveryCause `json:"cause"`
-	Error   string        `json:"error"` // what was wrong, in words the model was told
+	Error   string        `json:"error"` // the problem, as the model was told
 	Delay   time.Duration `json:"delay_ns"`
 	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
-	// Added are the messages that were added to the conversation for the next
-	// question: what the model said, if it is shown that again, and what it was
-	// told. Whoever keeps the conversation adds them, too. Structured answers
-	// are mended aside, and add nothing.
+	// Added are the messages that were added to the conversation for the next request: the text of
+	// the model, if the model sees it again, and the correction. A caller that keeps the conversation
+	// adds them, too. Structured answers are corrected outside of the conversation, and add nothing.
 	Added []llm.Message `json:"-"`
 }
 
@@ -57,7 +56,7 @@ type RecoveryCause string
 const (
 	CauseEmpty      RecoveryCause = "empty"      // nothing was said
 	CauseBroken     RecoveryCause = "broken"     // the answer broke off
-	CauseSyntax     RecoveryCause = "syntax"     // it is no JSON
+	CauseSyntax     RecoveryCause = "syntax"     // it is not JSON
 	CauseSchema     RecoveryCause = "schema"     // it is JSON of the wrong shape
 	CauseValue      RecoveryCause = "value"      // it has the right shape, and a check refused it
 	CauseRefusal    RecoveryCause = "refusal"    // a call was demanded and none was made

@@ -35,10 +35,9 @@ func (f form) refuses(value json.RawMessage) *failure {
 	return nil
 }
 
-// extract finds the value the schema describes in the text of an answer. Among
-// several readings the first that matches counts. A reading that is a guess, or
-// that completes what was cut off, is none: a valid value that the model did
-// not mean is worse than an error.
+// extract finds the value of the schema in the text of an answer. Among several readings the first
+// match counts. A reading that guesses, or that completes truncated text, does not count: a valid
+// value that the model did not mean is worse than an error.
 func extract(text string, want form, cut bool) (found, *failure) {
 	var wrong *failure
 	for rd := range readings(text) {
@@ -74,10 +73,9 @@ func extract(text string, want form, cut bool) (found, *failure) {
 	return found{}, wrong
 }
 
-// readings yields the ways to read a text as JSON, the surest first: the whole,
-// what an envelope around it holds, each code fence, all between the first and
-// the last fence, each value that stands in the text, and what it can be
-// repaired to.
+// readings yields the ways to read a text as JSON, the surest first: the whole text, the content of
+// an envelope around it, each code fence, all between the first and the last fence, each value in
+// the text, and the repaired text.
 func readings(text string) iter.Seq[jsonfix.Reading] {
 	return func(yield func(jsonfix.Reading) bool) {
 		text := strings.TrimSpace(text)
@@ -100,8 +98,8 @@ func readings(text string) iter.Seq[jsonfix.Reading] {
 	}
 }
 
-// unwrapText returns the text in {"type":"text","text":"…"}, which some models
-// write around all they say, and any other text as it is.
+// unwrapText returns the text in {"type":"text","text":"…"}, which some models write around their
+// whole answer, and any other text unchanged.
 func unwrapText(text string) string {
 	var said struct{ Type, Text string }
 	dec := json.NewDecoder(strings.NewReader(text))
@@ -115,7 +113,7 @@ func unwrapText(text string) string {
 // maxValues is how many places of a text are tried as the beginning of a value.
 const maxValues = 32
 
-// values returns the JSON objects and arrays that stand in a text.
+// values returns the JSON objects and arrays in a text.
 func values(text string) []string {
 	var found []string
 	for range maxValues {
@@ -151,7 +149,7 @@ func fences(text string) []string {
 	return bodies
 }
 
-// body returns what stands in a fence without the name of its language.
+// body returns the content of a fence without the name of its language.
 func body(fenced string) string {
 	if first, rest, ok := strings.Cut(fenced, "\n"); ok && !strings.ContainsAny(first, "{[\"") {
 		fenced = rest

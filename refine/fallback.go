@@ -42,8 +42,8 @@ func Fallback(models ...llm.Model) llm.Model {
 // final are the errors that are the same with any model.
 var final = map[llm.Kind]bool{llm.Invalid: true, llm.Canceled: true}
 
-// begin passes a stream on and reports whether the answer has begun. A
-// caller that stopped listening has no error.
+// begin passes a stream on and reports whether the answer has begun. If the reader stops, the
+// error is nil.
 func begin(events iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (begun bool, failed error) {
 	var start llm.Event
 	for ev, err := range events {

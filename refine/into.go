@@ -14,9 +14,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// CallsError says that the model called tools instead of giving its answer. It
-// is no failure: whoever has the tools runs the calls, adds their results to
-// the conversation and asks again, as package agent does.
+// CallsError reports that the model called tools instead of giving its answer. It is not a
+// failure: the owner of the tools runs the calls, adds their results to the conversation and asks
+// again, as package agent does.
 type CallsError struct {
 	Response *llm.Response // the whole answer, with the calls
 }
@@ -34,16 +34,15 @@ func (e *CallsError) Error() string {
 }
 
 // Into asks m for a T and returns it: valid by the schema of T, or by that of
-// req.Output if it has one, decoded, and accepted by each of checks. See
-// [Structured] for what is done to get it; tries is how often the model is asked
-// in total, 0 means 3. The budget of req, if it has one, bounds that further.
+// req.Output if it has one, decoded, and accepted by each of checks. [Structured]
+// describes how the answer is read and corrected. tries is the number of requests
+// in total; 0 means 3. The budget of req, if it has one, limits that further.
 //
-// A check may be a method of T: Into(ctx, m, req, 3, Order.Validate). What it
-// returns is told to the model, and so is the error of a type that decodes itself
-// and refuses what the model wrote.
+// A check may be a method of T: Into(ctx, m, req, 3, Order.Validate). The model is told its error,
+// and also the error of a type that decodes itself and refuses the value.
 //
-// Where req.Output allows members that T does not have, those are passed over; an
-// object that has only such is refused.
+// Members that req.Output allows and T does not have are ignored. An object with only such members
+// is refused.
 //
 // If req offers tools and the model calls one, the error is a *[CallsError]
 // with the calls.
@@ -63,8 +62,8 @@ func Into[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int, 
 // Growing is a value while it is written.
 type Growing[T any] struct {
 	Value T
-	// Whole says that the value is complete and valid. Before that it holds
-	// what has been written so far, which need not be valid.
+	// Whole reports that the value is complete and valid. Before that it holds the part that has been
+	// written, which may be invalid.
 	Whole bool
 	JSON  json.RawMessage
 }
@@ -136,7 +135,7 @@ func decode[T any](raw json.RawMessage) (Growing[T], error) {
 func foreign[T any](raw json.RawMessage) error {
 	s, err := schema.For[T]()
 	if err != nil {
-		return nil // T has no schema, and says nothing about its members
+		return nil // T has no schema that lists its members
 	}
 	known := schema.ShapeOf(s).Properties()
 	if len(known) == 0 {

@@ -18,10 +18,10 @@ type RetryReason struct {
 	Once bool
 }
 
-// Defect is what is wrong with an answer and what is done about it.
+// Defect is a problem of an answer, and its correction.
 type Defect struct {
 	Cause   RecoveryCause
-	Problem string // what is wrong, in one line
+	Problem string // the problem, in one line
 	// Retry, if not empty, says that the answer does not count and the question
 	// is simply asked again: a [AnswerRetry] with this cause is sent instead of a
 	// [Recovery].
@@ -80,8 +80,8 @@ func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
 }
 
-// brokenPromise: the model did not do what the request demands. A structured
-// answer that is no good has been asked for again already.
+// brokenPromise: the model did not do what the request demands. An unusable structured answer has
+// been requested again already.
 func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	var tried *OutputError
 	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
@@ -91,8 +91,7 @@ func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
 }
 
-// empty: the model said nothing. One that ran out of tokens, or was filtered,
-// would do so again.
+// empty: the model wrote nothing. After a token limit or a filter it would do the same again.
 func empty(_ *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	reason := said.Finish.Reason
 	if err != nil || reason == "" || reason == llm.Length || reason == llm.ContentFilter || saysSomething(said) {
@@ -120,10 +119,9 @@ func saysSomething(r *llm.Response) bool {
 // maxNames bounds the names a model is told at once.
 const maxNames = 20
 
-// callAsText: the whole answer is a call that was not taken for one, of
-// something that is not there, or written as text by a model that has another
-// way. Whoever read the text says so in a warning. A call lost in silence is
-// worse than a question too many; if the model says so again, that is its answer.
+// callAsText: the whole answer is a call that was read as text. Its tool does not exist, or the
+// model has another way to write calls. The reader of the text reports it in a warning. A lost
+// call is worse than one request too many. If the model writes the same again, it is the answer.
 func callAsText(req *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	i := slices.IndexFunc(said.Warnings, func(w llm.Warning) bool { return w.Code == llm.CallAsText })
 	if i < 0 || err != nil || len(said.Message.Calls())+len(said.Invalid) > 0 {

@@ -13,33 +13,30 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// defaultRecoveries is how often a model is asked to mend a structured answer
-// where nobody says otherwise.
+// defaultRecoveries is the default number of corrections of a structured answer.
 const defaultRecoveries = 2
 
 // emitOutput is the tool by which a model may give its structured answer.
 const emitOutput = "emit_output"
 
 // Structured holds the answers of m to the schema of Request.Output: the text
-// of an answer is one JSON value that matches it. JSON in prose or in a code
-// fence is found, types are mended where nothing is lost, and an answer that
-// still does not match is asked for again, in words that fit what is wrong, at
-// most recoveries times (0 means 2, below 0 never) and as long as the budget of
-// the request lasts. What the model said before does not count; its usage does.
+// of an answer is one JSON value that matches it. JSON in prose or in a code fence
+// is found, and types are converted if no information is lost. If the answer still does not match, the
+// model is told the problem and asked again: at most recoveries times (0 means 2, below 0 never),
+// and as long as the budget of the request lasts. The earlier text does not count; its usage does.
 //
-// An answer that breaks off is asked for again in the same way.
+// An answer that breaks off is requested again in the same way.
 //
-// An answer with calls of other tools passes as it is: whoever runs them asks
-// again. Calls and thinking come as they are said, text when it is complete;
-// until then [Partial] events show the value grow.
+// An answer with calls of other tools passes unchanged: the owner of the tools asks
+// again. Calls and thinking are passed on while they arrive, text when it is complete.
+// Until then [Partial] events show the value grow.
 //
-// "format" is a constraint, and each of checks looks at a value that matches the
-// schema: the error of one that refuses it is told to the model like any other
-// fault, the first 2,000 bytes of it. An error that is an *[llm.Error] or that of an ended context says that
-// the check could not be made; it ends the request.
+// "format" is a constraint. Each of checks examines a value that matches the schema. The model is told
+// the error of a check like any other fault, up to 2,000 bytes of it. An error that is an *[llm.Error],
+// or the error of an ended context, means that the check could not be made. It ends the request.
 //
-// When nothing helped, the error is an *[OutputError]. Requests without Output,
-// and those that demand a call, pass untouched.
+// If no correction helps, the error is an *[OutputError]. Requests without Output, and requests that
+// demand a call, pass unchanged.
 func Structured(m llm.Model, recoveries int, checks ...func(json.RawMessage) error) llm.Model {
 	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		if req.Output == nil || req.Choice.Mode == llm.MustCall { // such a turn is for calls
@@ -117,7 +114,7 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 				st.succeed(g, value)
 				return
 			}
-			if wrong.cause == "" { // nobody could tell
+			if wrong.cause == "" { // the problem is unknown
 				st.yield(nil, wrong.err)
 				return
 			}
@@ -145,7 +142,7 @@ func (st *structuring) broken(ctx context.Context, req *llm.Request, g *given) (
 	return nil, false
 }
 
-// mend decides about an answer that is not what was asked for.
+// mend decides about an answer that does not match the request.
 func (st *structuring) mend(ctx context.Context, req *llm.Request, g *given, wrong *failure) (*llm.Request, bool) {
 	text := g.resp.Message.Text()
 	if text == "" {
@@ -164,7 +161,7 @@ func (st *structuring) mend(ctx context.Context, req *llm.Request, g *given, wro
 	return next, ok
 }
 
-// listen reads an answer, passes on what is not text, and shows the value grow.
+// listen reads an answer, passes on all events but text, and shows the value grow.
 func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 	g := new(given)
 	var b llm.Builder
@@ -240,8 +237,7 @@ func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Even
 	st.emit(ev)
 }
 
-// other begins a call of another tool: what was said before it is no answer, and
-// stays in its place.
+// other begins a call of another tool: the text before it is not an answer, and keeps its place.
 func (st *structuring) other(g *given) {
 	g.others = true
 	for _, ev := range g.text {
@@ -250,8 +246,8 @@ func (st *structuring) other(g *given) {
 	g.text = nil
 }
 
-// pass ends an answer that calls other tools. A structured answer beside the
-// calls comes too early to count: their results are still to come.
+// pass ends an answer that calls other tools. A structured answer with such calls comes too early
+// to count, because it does not know their results.
 func (st *structuring) pass(g *given) {
 	if g.emitted != nil && !st.emit(llm.Warning{Code: llm.Ignored, Feature: emitOutput, Detail: "the structured answer came together with calls of other tools; the calls go first, then the model is asked again"}) {
 		return
@@ -286,8 +282,8 @@ func (st *structuring) succeed(g *given, f found) {
 	}
 }
 
-// growing shows a value while it is written. The text is looked at again only
-// when it has grown by a quarter, so that the work stays linear.
+// growing shows a value while it is written. It parses the text again each time the text has grown
+// by a quarter, which keeps the work linear.
 type growing struct {
 	st   *structuring
 	text strings.Builder
@@ -310,11 +306,11 @@ func (g *growing) add(text string) {
 	}
 }
 
-// Attempt is an answer that was no use.
+// Attempt is an unusable answer.
 type Attempt struct {
 	Cause   RecoveryCause   `json:"cause"`
 	Problem string          `json:"problem"`
-	Text    string          `json:"text"` // the beginning of what was said
+	Text    string          `json:"text"` // the beginning of the text
 	Faults  []schema.Fault  `json:"faults,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"` // JSON of the wrong shape, or that was refused
 	Err     error           `json:"-"`               // of the check that refused it
@@ -326,7 +322,7 @@ type OutputError struct {
 	Attempts []Attempt // in order; the first is the answer to the question itself
 }
 
-// Error returns what was wrong with each attempt.
+// Error returns the problem of each attempt.
 func (e *OutputError) Error() string {
 	var b strings.Builder
 	b.WriteString("refine: no valid structured answer. ")
