@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
@@ -111,4 +112,12 @@ func ExampleReplay() {
 	}
 	fmt.Println(agent.Replay(context.Background(), store, done.Run))
 	// Output: <nil>
+}
+
+// sample returns how many cases a test runs: all of them if TOOLPOST_LONG=1 is set.
+func sample(some, all int) int {
+	if os.Getenv("TOOLPOST_LONG") == "1" {
+		return all
+	}
+	return some
 }

@@ -196,6 +196,7 @@ func (w *worker) kill(t *testing.T) {
 // effect twice, none lost, every run readable. TOOLPOST_CHAOS=200 makes 200 kills
 // on each store.
 func TestManyResumeOneRun(t *testing.T) {
+	t.Parallel()
 	cycles := 6
 	long := os.Getenv(chaosCycles) != ""
 	if long {
@@ -206,6 +207,7 @@ func TestManyResumeOneRun(t *testing.T) {
 	}
 	for _, name := range []string{"jsonl", "sqlite", "pgx"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			address := storeAddress(t, name, dir)
 			workers := 2
@@ -394,8 +396,10 @@ func storeAddress(t *testing.T, kind, dir string) string {
 // TestAStoppedOwnerIsNotGone: a process that was stopped keeps its run. Whoever
 // resumes it is refused at once, and told which process on which host has it.
 func TestAStoppedOwnerIsNotGone(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"jsonl", "sqlite", "pgx"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			address := storeAddress(t, name, dir)
 			c := &chaos{store: name + " " + address, world: dir, workers: []*worker{startWorker(t, name+" "+address, dir)}}

@@ -192,6 +192,7 @@ func TestCompactResumed(t *testing.T) {
 // TestCompactKilled: a process that is killed after any entry of its record is taken up by another,
 // which comes to the same answer, and runs no call twice that is on record.
 func TestCompactKilled(t *testing.T) {
+	t.Parallel()
 	agentIn := func(dir string) (*agent.Agent, *journal.Dir) {
 		store, err := journal.OpenDir(dir)
 		if err != nil {
@@ -323,8 +324,9 @@ func TestCompactBeforeTurn(t *testing.T) {
 // TestCompactRandom: whatever a conversation is made of, what is sent fits, no call is parted from
 // its result, and the question stays; a question that is too long by itself is an error.
 func TestCompactRandom(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(16, 3))
-	for range 150 {
+	for range sample(60, 150) {
 		var msgs []llm.Message
 		for i := range 1 + rng.IntN(30) {
 			size := rng.IntN(1 + rng.IntN(600))

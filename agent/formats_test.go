@@ -69,6 +69,7 @@ func TestRecordsAreTheSameInEveryFormat(t *testing.T) {
 // TestOldRecordsGoOnInTheirFormat: a resumed run has one format from its first line to
 // its last.
 func TestOldRecordsGoOnInTheirFormat(t *testing.T) {
+	t.Parallel()
 	eachFormat(t, func(t *testing.T, dir *journal.Dir, original string) {
 		for run, want := range recordsThatGoOn {
 			was, err := os.ReadFile(filepath.Join(original, run+".jsonl"))
@@ -129,15 +130,17 @@ func recordedTurns(t *testing.T, format, turns, tokens int) int {
 // TestARecordGrowsWithItsTurns: twice the turns take twice the bytes, and no more than
 // what was said, once, with what surrounds it.
 func TestARecordGrowsWithItsTurns(t *testing.T) {
-	short, long := recordedTurns(t, 2, 100, 0), recordedTurns(t, 2, 200, 0)
-	before := recordedTurns(t, 1, 200, 0)
-	t.Logf("200 turns: %d bytes in format 1, %d in format 2 (%.0f %%); 100 turns: %d", before, long, 100*float64(long)/float64(before), short)
+	t.Parallel()
+	turns := sample(100, 200)
+	short, long := recordedTurns(t, 2, turns/2, 0), recordedTurns(t, 2, turns, 0)
+	before := recordedTurns(t, 1, turns, 0)
+	t.Logf("%d turns: %d bytes in format 1, %d in format 2 (%.0f %%); half of them: %d", turns, before, long, 100*float64(long)/float64(before), short)
 	if ratio := float64(long) / float64(short); ratio > 2.05 {
-		t.Errorf("200 turns take %.2f times the bytes of 100", ratio)
+		t.Errorf("twice the turns take %.2f times the bytes", ratio)
 	}
 	const said, around = 1000 + 500 + 200, 3000 // of a turn, in bytes
-	if most := 200 * (said + around); long > most {
-		t.Errorf("200 turns take %d bytes, more than %d", long, most)
+	if most := turns * (said + around); long > most {
+		t.Errorf("%d turns take %d bytes, more than %d", turns, long, most)
 	}
 	if long > before*7/10 {
 		t.Errorf("%d bytes were %d when everything was repeated", long, before)
@@ -147,7 +150,8 @@ func TestARecordGrowsWithItsTurns(t *testing.T) {
 // TestARecordOfAShortenedConversation: results that are cut later, when the conversation
 // outgrows the model, are on record once per cut; nothing else is written again.
 func TestARecordOfAShortenedConversation(t *testing.T) {
-	const turns, tokens = 130, 40_000                                  // the first cut comes after about 94 turns
+	t.Parallel()
+	turns, tokens := sample(65, 130), sample(20_000, 40_000)           // the first cut comes after about 47 turns, or 94
 	const said, around, cuts = 1000 + 500 + 200, 2700, 2 * (400 + 250) // of a turn, in bytes
 	if size, most := recordedTurns(t, 2, turns, tokens), turns*(said+around+cuts); size > most {
 		t.Errorf("%d turns take %d bytes, more than %d", turns, size, most)

@@ -46,6 +46,7 @@ func (m byTurn) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 // by not listening any more, and resumes it: the end is the same, no change is
 // made twice, and the record verifies.
 func TestInterruptedAnywhereAndResumed(t *testing.T) {
+	t.Parallel()
 	const stopAtMost = 200
 	for _, how := range []string{"cancel", "break"} {
 		for at := 1; at < stopAtMost; at++ {
@@ -141,6 +142,7 @@ func (s *torn) Append(ctx context.Context, e journal.Entry) (journal.Entry, erro
 // record. What was begun and has no receipt is reported as unknown and never run
 // again; what has one is not run again either.
 func TestCrashedAnywhereAndResumed(t *testing.T) {
+	t.Parallel()
 	for left := 2; ; left++ {
 		wrote := 0
 		a := job(&wrote)

@@ -65,6 +65,7 @@ var recoverable = []string{
 // simulator and under every fault that can be recovered from, streamed and
 // whole, with other tools and without, within the budget.
 func TestIntoOnEveryDialectAndFault(t *testing.T) {
+	t.Parallel()
 	model := new(writer)
 	server := httptest.NewServer(&sim.Server{Model: model})
 	defer server.Close()

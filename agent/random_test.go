@@ -81,7 +81,8 @@ func anyAgent(r *rand.Rand, ran *int) (*agent.Agent, *actor) {
 // within bounds, with a Done, with a conversation in which every call has its
 // result, and with a record that verifies and goes the same way again.
 func TestAnyModel(t *testing.T) {
-	for seed := range uint64(400) {
+	t.Parallel()
+	for seed := range uint64(sample(150, 400)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		ran := 0
 		a, m := anyAgent(r, &ran)
@@ -121,7 +122,8 @@ func TestAnyModel(t *testing.T) {
 // TestAnyModelInterrupted: the same runs, stopped somewhere and resumed, up to
 // three times if they fail.
 func TestAnyModelInterrupted(t *testing.T) {
-	for seed := range uint64(301) {
+	t.Parallel()
+	for seed := range uint64(sample(100, 301)) {
 		if seed == 300 {
 			seed = 1309 // an id that was given to a call run again at a checkpoint must not be given again
 		}

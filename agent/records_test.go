@@ -88,6 +88,7 @@ func TestRecordsVerify(t *testing.T) {
 // TestRecordsVerifyChanges: a changed byte of any entry is found, whatever the
 // format.
 func TestRecordsVerifyChanges(t *testing.T) {
+	t.Parallel()
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	eachFormat(t, func(t *testing.T, dir *journal.Dir, _ string) {

@@ -116,6 +116,7 @@ func TestWindow(t *testing.T) {
 // TestWindowCutsNoMoreThanNeeded: the oldest results are cut first, only as many as it takes,
 // and the newest one only as far as needed.
 func TestWindowCutsNoMoreThanNeeded(t *testing.T) {
+	t.Parallel()
 	page := strings.Repeat("The page says much about it. ", 1400) // 40,600 characters
 	read := tool.Func("read", "Reads.", func(context.Context, struct{ N int }) (string, error) { return page, nil })
 	read.Effects = tool.ReadOnly

@@ -135,6 +135,7 @@ func TestNeedles(t *testing.T) {
 // TestNeedlesAreLost: without summaries the chat goes on, says what it leaves out, and what was told
 // early is not known any more. Otherwise TestNeedles would prove nothing.
 func TestNeedlesAreLost(t *testing.T) {
+	t.Parallel()
 	c := &longChat{t: t, rng: rand.New(rand.NewPCG(7, 16)), store: new(journal.Memory), mayLose: true}
 	c.agent = agent.Agent{Model: c.watched(sim.Recall{}), Store: c.store, Context: 3000, Tools: &invoke.Runner{Tools: tool.MustSet(c.guide())}}
 	if missed := c.hold(60); len(missed) < 15 {
