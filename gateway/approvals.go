@@ -47,7 +47,7 @@ func waitingID(p *pendingCall) string {
 // waitingCalls returns the calls that wait for a person, the oldest first. What each is comes from its record, which
 // is asked once for all of its calls.
 func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
-	kept, err := g.store.Held(ctx, state.Waiting, maxWaiting)
+	kept, err := g.stateStore.Held(ctx, state.Waiting, maxWaiting)
 	if err != nil {
 		return nil, &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("it cannot be found out now which calls wait")}
 	}
@@ -88,7 +88,7 @@ func (g *Gateway) waitingTools(model string) *ServedTools {
 
 // wasWaiting reports whether a call of that id is known that does not wait any more.
 func (g *Gateway) wasWaiting(ctx context.Context, id string) bool {
-	kept, _ := g.store.Held(ctx, state.Waiting, maxWaiting) // which was asked just now
+	kept, _ := g.stateStore.Held(ctx, state.Waiting, maxWaiting) // which was asked just now
 	return slices.ContainsFunc(kept, func(e state.Kept) bool {
 		p, err := readPending(e.Value)
 		return err == nil && waitingID(p) == id

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
@@ -18,59 +19,59 @@ import (
 
 // ask asks the upstreams until one begins to answer, and hands each event of its answer to each. What was not done as
 // asked becomes a warning to the client.
-func (x *exchange) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
-	if err := x.claimAgain(ways, req); err != nil {
+func (x *chain) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
+	if err := x.spent.ClaimAgain(ways, req); err != nil {
 		return err
 	}
-	return upstream.Failover(x.ctx(), ways, &attempts{x, req, each})
+	return upstream.Failover(x.Context(), ways, &attempts{x, req, each})
 }
 
 // attempts is one question that several upstreams may be asked.
 type attempts struct {
-	x    *exchange
+	x    *chain
 	req  *llm.Request
 	each func(llm.Event) error
 }
 
 // Ask implements [upstream.Asker].
 func (a *attempts) Ask(to *upstream.Candidate, others bool) (begun bool, err error) {
-	a.x.spent.begin(to.ID, a.req)
+	a.x.spent.Begin(to.ID, a.req)
 	begun, err = a.x.askOne(to, a.req, a.each, others)
-	a.x.lost(err)
+	a.x.spent.BookLost(err)
 	a.x.failed(err)
 	return begun, err
 }
 
 // Failed implements [upstream.Asker]: it tells the client that an upstream did not answer.
 func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.Candidate) {
-	a.x.tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
+	a.x.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
 // failed counts an upstream that did not answer, under the route that was asked for, as the request is.
-func (x *exchange) failed(err error) {
+func (x *chain) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
-		x.meters.Failures.Add(1, x.tally.route, x.tally.upstream, llm.KindOf(err).String())
+		x.Metrics.Failures.Add(1, x.trace.Route, x.trace.Upstream, llm.KindOf(err).String())
 	}
 }
 
 // askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
 // its filter took away is none.
-func (x *exchange) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
+func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
 	patience := provider.Brief // the client has one of its own
 	if others {
 		patience = provider.Once
 	}
-	ctx, stop := context.WithCancel(provider.WithPatience(httptrace.WithClientTrace(x.ctx(), x.tally.trace()), patience))
+	ctx, stop := context.WithCancel(provider.WithPatience(httptrace.WithClientTrace(x.Context(), x.trace.HTTP()), patience))
 	defer stop()
-	x.asks(to.ID)
-	x.tally.upstream = to.Model
+	x.SetUpstream(to.ID)
+	x.trace.Upstream = to.Model
 	a := x.newAsking(to, req)
 	a.each, a.others, a.stop = each, others, stop
-	req = x.inTermsOf(a.labels, req)
+	req = x.signatures.ForUpstream(a.labels, req)
 	if relayed, err := a.relay(ctx, to, req); relayed {
-		return x.relayed, err
+		return x.RelayedBytes, err
 	}
-	if others && x.out == nil {
+	if others && x.Stream == nil {
 		return a.whole(ctx, to, req)
 	}
 	return a.stream(ctx, to, req)
@@ -80,9 +81,9 @@ func (x *exchange) askOne(to *upstream.Candidate, req *llm.Request, each func(ll
 // the answer takes.
 //
 //go:noinline
-func (x *exchange) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
-	labels := x.labels(to.Opened)
-	return &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(x.routeOf(to).Check, req)}
+func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
+	labels := x.SignerOf(to.Opened)
+	return &asking{x: x, labels: labels, notes: x.signatures.Begin(labels, req), check: x.checking(x.routeOf(to).Check, req)}
 }
 
 // stream has the upstream answer in events.
@@ -121,7 +122,7 @@ func (a *asking) whole(ctx context.Context, to *upstream.Candidate, req *llm.Req
 
 // portable returns a request without what the upstream's vendor does not run. The client, whose own
 // vendor would have run it, is warned.
-func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
+func (x *chain) portable(m llm.Model, req *llm.Request) *llm.Request {
 	req = x.withoutPrevious(req)
 	known, ok := m.(*provider.Model)
 	if !ok {
@@ -130,9 +131,9 @@ func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
 	}
 	req, warnings := known.Portable(req)
 	for _, w := range warnings {
-		x.warn(w)
+		x.Warn(w)
 	}
-	if x.labels(m).client == "" { // whose client sends back the pieces of its streams
+	if x.SignerOf(m).Client == "" { // whose client sends back the pieces of its streams
 		out := *req
 		out.Messages = x.Codec.Spoken(req.Messages)
 		req = &out
@@ -141,8 +142,8 @@ func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
 }
 
 // withoutPrevious returns a request without the id of the answer that it goes on from, if all that was said until then stands in it.
-func (x *exchange) withoutPrevious(req *llm.Request) *llm.Request {
-	if !x.goesOn {
+func (x *chain) withoutPrevious(req *llm.Request) *llm.Request {
+	if !x.Continues {
 		return req
 	}
 	out := *req
@@ -156,9 +157,9 @@ func (x *exchange) withoutPrevious(req *llm.Request) *llm.Request {
 }
 
 // warnPlain warns about what a model that is no vendor's does not do.
-func (x *exchange) warnPlain(req *llm.Request) {
+func (x *chain) warnPlain(req *llm.Request) {
 	ignored := func(feature string) {
-		x.warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
+		x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
 	}
 	if req.N > 1 {
 		ignored("n")
@@ -172,9 +173,9 @@ func (x *exchange) warnPlain(req *llm.Request) {
 
 // asking is one upstream that is asked.
 type asking struct {
-	x      *exchange
-	labels label
-	notes  *notes // nil if nothing has to be kept
+	x      *chain
+	labels conversation.Signer
+	notes  *conversation.SignedAnswer // nil if nothing has to be kept
 	check  checking
 	each   func(llm.Event) error
 	others bool   // may be asked if this one does not answer
@@ -221,12 +222,12 @@ func (a *asking) take(ev llm.Event) error {
 //go:noinline
 func (a *asking) note(ev llm.Event) {
 	a.x.saw(ev)
-	a.x.spent.count(ev)
+	a.x.spent.Count(ev)
 	switch ev := ev.(type) {
 	case llm.Finish:
-		a.x.spend(ev.Usage)
+		a.x.spent.BookUsage(ev.Usage)
 	case provider.RequestRetry:
-		a.x.again(ev)
+		a.x.spent.Retried(ev)
 	}
 }
 
@@ -253,9 +254,9 @@ func (a *asking) pass(ev llm.Event) error {
 			return err
 		}
 	}
-	ev = a.notes.unique(a.foreign(a.labels.out(ev)))
-	if a.notes != nil && a.x.note(a.notes, ev) != nil {
-		if err := a.each(forgotten(state.Signature)); err != nil {
+	ev = a.notes.UniqueIDs(a.foreign(a.labels.Relabel(ev)))
+	if a.notes != nil && a.x.signatures.Add(a.notes, ev) != nil {
+		if err := a.each(conversation.Unavailable(state.Signature)); err != nil {
 			return err
 		}
 	}
@@ -267,25 +268,25 @@ func (a *asking) pass(ev llm.Event) error {
 		return nil
 	}
 	a.x.invalid++
-	a.x.meters.Invalid.Add(1, a.x.tally.route, "schema")
+	a.x.Metrics.Invalid.Add(1, a.x.trace.Route, "schema")
 	return a.each(*fault)
 }
 
 // foreign returns an event of an upstream of another format without what only that means: its id
 // of the answer, and its word for why the model stopped.
 func (a *asking) foreign(ev llm.Event) llm.Event {
-	if a.labels.client != "" {
+	if a.labels.Client != "" {
 		return ev
 	}
 	switch ev := ev.(type) {
 	case llm.Start:
-		ev.ID = a.x.answerID()
+		ev.ID = a.x.AnswerID()
 		return ev
 	case llm.Finish:
 		if ev.Reason == llm.OtherReason { // for which each vendor has words that mean something else
 			ev.Reason = a.meant(ev.Raw)
 		}
-		ev.ID, ev.Raw = a.x.answerID(), ""
+		ev.ID, ev.Raw = a.x.AnswerID(), ""
 		return ev
 	}
 	return ev
@@ -298,18 +299,18 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 	if !ok || a.x.raw == nil {
 		return false, nil
 	}
-	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.out != nil}
+	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.Stream != nil}
 	relayed, err := m.Relay(ctx, a.x.asItCame(req), dst, dst.take)
 	if err == nil && dst.failed == nil && dst.waits {
 		dst.begin()
 	}
-	a.x.relaying = a.x.relayed // an error after the first bytes has been told
+	a.x.Relaying = a.x.RelayedBytes // an error after the first bytes has been told
 	return relayed, cmp.Or(dst.failed, err)
 }
 
 // asItCame is the client's request for a relay. For why it is not inlined see newAsking.
 //
 //go:noinline
-func (x *exchange) asItCame(req *llm.Request) *provider.ClientRequest {
-	return &provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.out != nil, Says: req, Header: provider.Betas(x.r.Header)}
+func (x *chain) asItCame(req *llm.Request) *provider.ClientRequest {
+	return &provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.Stream != nil, Says: req, Header: provider.Betas(x.HTTP.Header)}
 }

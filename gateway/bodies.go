@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/admit"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
@@ -28,16 +29,16 @@ type bodyLog struct {
 }
 
 // logs has the bodies of a request kept, if its route says so and there is a log.
-func (x *exchange) logs(r *route, body []byte) {
-	if !r.LogBodies || x.rights == nil {
+func (x *chain) logs(r *route, body []byte) {
+	if !r.LogBodies || x.Rights == nil {
 		return
 	}
-	x.bodies = &bodyLog{asked: x.keptBody(x.r.Header.Get("Content-Type"), body)}
+	x.bodies = &bodyLog{asked: x.keptBody(x.HTTP.Header.Get("Content-Type"), body)}
 	x.bodies.whole.Limit = mostSeen
-	if x.streamed {
+	if x.Streamed {
 		x.bodies.whole.Limit = mostRefusal
 	}
-	x.outlet.Log = &x.bodies.whole
+	x.Writer.Log = &x.bodies.whole
 }
 
 // add takes an event of an answer in pieces. They are kept as the answer that they make together: half of a secret may stand in each.
@@ -45,37 +46,37 @@ func (l *bodyLog) add(ev llm.Event) {
 	if l == nil {
 		return
 	}
-	if l.pieces += 1 + written(ev); l.pieces <= mostSeen {
+	if l.pieces += 1 + admit.Written(ev); l.pieces <= mostSeen {
 		l.stream.Add(ev)
 	}
 }
 
 // keepBodies writes the bodies of a request that is over beside its line of the log. One without a line has none.
-func (x *exchange) keepBodies(err error) {
+func (x *chain) keepBodies(err error) {
 	l := x.bodies
-	if l == nil || x.spent.admission == nil {
+	if l == nil || !x.spent.Admitted() {
 		return
 	}
 	answer := x.keptAnswer()
 	if err != nil {
 		answer.Note = noted(answer.Note, "the request failed: "+llm.KindOf(err).String())
 	}
-	if err := x.settings.Access.KeepBodies(x.ctx(), x.spent.admission, access.Bodies{Request: l.asked, Answer: answer}); err != nil {
-		x.settings.Log.Warn("what a request asked and was answered could not be written", "id", x.id, "error", err.Error())
+	if err := x.spent.KeepBodies(access.Bodies{Request: l.asked, Answer: answer}); err != nil {
+		x.settings.Log.Warn("what a request asked and was answered could not be written", "id", x.ID, "error", err.Error())
 	}
 }
 
 // keptAnswer is the answer, as the log has it.
-func (x *exchange) keptAnswer() access.KeptBody {
+func (x *chain) keptAnswer() access.KeptBody {
 	l := x.bodies
-	mediaType := x.w.Header().Get("Content-Type")
+	mediaType := x.W.Header().Get("Content-Type")
 	if l.pieces == 0 {
 		sent, ok := l.whole.Bytes()
 		if !ok {
 			return access.KeptBody{Type: mediaType, Size: l.whole.Size, Note: "it is not kept: it is too long to be looked at for secrets"}
 		}
 		body := x.keptBody(mediaType, sent)
-		if body.Size = l.whole.Size; body.Text == "" && x.spent.cached {
+		if body.Size = l.whole.Size; body.Text == "" && x.spent.FromCache() {
 			body.Note = "it is not kept: it was given before, in pieces, to a request that has it"
 		}
 		return body
@@ -105,7 +106,7 @@ func noted(list ...string) string {
 }
 
 // keptBody is a body as the log has it: JSON or plain text without secrets, of a bounded length. Others are only named.
-func (x *exchange) keptBody(mediaType string, body []byte) access.KeptBody {
+func (x *chain) keptBody(mediaType string, body []byte) access.KeptBody {
 	out := access.KeptBody{Type: mediaType, Size: int64(len(body))}
 	kind, _, _ := mime.ParseMediaType(mediaType)
 	var text string

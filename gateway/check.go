@@ -73,7 +73,7 @@ type checking struct {
 	*validators
 }
 
-func (x *exchange) checking(how Check, req *llm.Request) checking {
+func (x *chain) checking(how Check, req *llm.Request) checking {
 	return checking{how == CheckOff || x.holds || len(req.Tools) == 0, req.Tools, &x.checks}
 }
 

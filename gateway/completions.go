@@ -6,6 +6,8 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/admit"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -20,17 +22,17 @@ var writtenMembers = []string{"prompt", "prompt_embeds", "best_of"}
 const mostPrompts = 2048
 
 // writtenRequest returns what a request for completions says, as far as it is paid for.
-func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
-	if err := ambiguous(body); err != nil {
+func (x *chain) writtenRequest(body []byte) (*llm.Request, error) {
+	if err := admit.CheckRepeated(body); err != nil {
 		return nil, err
 	}
 	body = js.Trim(body)
 	for key := range js.Members(body) {
-		if err := cmp.Or(respelling(key, weighed), respelling(key, writtenMembers)); err != nil {
+		if err := cmp.Or(admit.CheckSpelling(key, admit.Weighed), admit.CheckSpelling(key, writtenMembers)); err != nil {
 			return nil, err
 		}
 	}
-	x.streamed = string(js.Get(body, "stream")) == "true"
+	x.Streamed = string(js.Get(body, "stream")) == "true"
 	prompt, texts := js.Get(body, "prompt"), 0
 	for each := range js.Elements(prompt) {
 		if kind := js.Kind(each); kind != '"' && kind != '[' && kind != '{' { // the tokens of one text
@@ -43,16 +45,15 @@ func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
 		texts++
 	}
 	if texts > mostPrompts {
-		return nil, invalid("prompt has more than %d texts", mostPrompts)
+		return nil, exchange.Invalid("prompt has more than %d texts", mostPrompts)
 	}
-	x.allows.answers = max(x.allows.answers, 1) * max(texts, 1)
-	x.spent.answers = x.allows.answers
-	return &llm.Request{Model: x.name, Messages: []llm.Message{llm.User(string(prompt)), llm.User(js.Text(js.Get(body, "suffix")))}}, nil
+	x.spent.SetAnswers(max(x.Output.Answers, 1) * max(texts, 1))
+	return &llm.Request{Model: x.Model, Messages: []llm.Message{llm.User(string(prompt)), llm.User(js.Text(js.Get(body, "suffix")))}}, nil
 }
 
 // mostWritten is what such a request may use at most.
-func (x *exchange) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
-	x.addMost(&claim, x.mostRead(req), req, info)
+func (x *chain) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
+	x.spent.AddMost(&claim, x.spent.MostRead(req), req, info)
 	_, known := info.Price.Cost(llm.Usage{Input: 1, Output: 1})
 	claim.Unpriced = !known
 	return claim
@@ -110,28 +111,30 @@ func writtenIn(v []byte) (n int) {
 }
 
 // countWritten takes note of what completions used: what the upstream says, or what their text tells.
-func (x *exchange) countWritten(status int, s *writtenStream) {
-	x.spent.finished = status/100 == 2
-	if !x.spent.finished { // what is refused costs nothing
-		x.spent.open = false
+func (x *chain) countWritten(status int, s *writtenStream) {
+	complete := status/100 == 2
+	x.spent.SetComplete(complete)
+	if !complete { // a refused request costs nothing
+		x.spent.Close()
 		return
 	}
 	var said []byte
-	body, whole := x.outlet.Copy.Bytes()
+	body, whole := x.Writer.Copy.Bytes()
 	switch {
 	case s != nil:
 		s.end()
-		said, x.spent.text = s.usage, s.text
+		said = s.usage
+		x.spent.SetText(s.text)
 	case !whole: // it is too long to be read
-		x.spent.text = maxUsage
+		x.spent.SetText(maxUsage)
 	case js.Valid(body):
 		said = js.Trim(body)
-		x.spent.text = writtenIn(said)
+		x.spent.SetText(writtenIn(said))
 	}
 	x.usage.Input, x.usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)
-	if x.rights == nil {
-		x.countTokens(x.usage)
+	if x.Rights == nil {
+		x.spent.CountTokens(x.usage)
 		return
 	}
-	x.spend(x.usage)
+	x.spent.BookUsage(x.usage)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/js"
 )
 
@@ -32,7 +33,7 @@ const maxParts = 1000
 // What programs read in different ways is refused, or written in one way: the model and the fields that are checked must be those that the vendor reads.
 func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
 	if boundary == "" {
-		return "", nil, "", invalid("the form has no boundary")
+		return "", nil, "", exchange.Invalid("the form has no boundary")
 	}
 	src := multipart.NewReader(bytes.NewReader(body), boundary)
 	var b bytes.Buffer
@@ -49,7 +50,7 @@ func form(body []byte, boundary, rename string, each func(name, value []byte) er
 		switch {
 		case meansModel(f.name):
 			if named || f.name != "model" || f.file {
-				return "", nil, "", invalid("part %d of the form: it names the model more than once, or as no plain field: send one field, with the name model", n)
+				return "", nil, "", exchange.Invalid("part %d of the form: it names the model more than once, or as no plain field: send one field, with the name model", n)
 			}
 			named, model, f.value = true, string(f.value), []byte(rename)
 		case !f.file || f.nameless:
@@ -85,14 +86,14 @@ func nextField(src *multipart.Reader, n int) (f field, err error) {
 		return f, io.EOF
 	}
 	if err != nil || n > maxParts {
-		return f, invalid("the form cannot be read, or has more than %d parts", maxParts)
+		return f, exchange.Invalid("the form cannot be read, or has more than %d parts", maxParts)
 	}
 	value, err := io.ReadAll(part)
 	if err != nil {
-		return f, invalid("the form cannot be read: %w", err)
+		return f, exchange.Invalid("the form cannot be read: %w", err)
 	}
 	if f, err = readField(part.Header, value); err != nil {
-		return f, invalid("part %d of the form: %w", n, err)
+		return f, exchange.Invalid("part %d of the form: %w", n, err)
 	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
@@ -72,12 +73,12 @@ const (
 // Gateway answers clients of the vendors' APIs. It is made by [New] and safe for
 // concurrent use.
 type Gateway struct {
-	settings Setup
-	routes   []*route
-	table    upstream.Table // of the routes, by their index
-	since    time.Time
-	store    *remembering
-	answers  vendorapi.Answers
+	settings   Setup
+	routes     []*route
+	table      upstream.Table // of the routes, by their index
+	since      time.Time
+	stateStore *conversation.Store
+	answers    vendorapi.Answers
 	*lasting
 }
 
@@ -86,7 +87,7 @@ type lasting struct {
 	memory   state.Memory // what is remembered, if nobody says where
 	checks   validators
 	meters   *metrics.Set
-	cache    cache
+	cache    conversation.Cache
 	inFlight atomic.Int64 // requests
 	streams  atomic.Int64 // that are open
 	draining atomic.Bool
@@ -129,8 +130,8 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.State == nil {
 		c.State = &g.memory
 	}
-	g.store = &remembering{store: c.State, meters: g.meters, log: c.Log}
-	g.answers.Store, g.answers.Life, g.answers.Deleting = g.store, c.AnswerLife, g.forgetReplay
+	g.stateStore = conversation.NewStore(c.State, g.meters, c.Log)
+	g.answers.Store, g.answers.Life, g.answers.Deleting = g.stateStore, c.AnswerLife, g.stateStore.ForgetReplay
 	return g, nil
 }
 
@@ -143,14 +144,15 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer g.leave()
-	w = x.w
-	if err := x.identify(); err != nil {
-		clientio.DiscardBody(x.w, x.r)
-		x.fail(err)
+	w = x.W
+	if err := x.Identify(); err != nil {
+		clientio.DiscardBody(x.W, x.HTTP)
+		x.Fail(err)
 		x.end(err)
 		x.measure()
 		return
 	}
+	x.Limited = x.Rights != nil
 	var err error
 	switch x.Action {
 	case format.Generate:
@@ -159,19 +161,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = x.serveOther(w, r)
 	}
 	if err != nil {
-		x.fail(err)
-		x.bookRefusal()
+		x.Fail(err)
+		if !x.spent.Admitted() { // admitted requests are in the log
+			x.CountRefusal(x.trace.Route)
+		}
 	}
 	x.keepBodies(err)
 	x.end(err)
 	x.measure()
-	if x.torn {
+	if x.CloseConn {
 		panic(http.ErrAbortHandler)
 	}
 }
 
 // serveOther serves what is no question to a model.
-func (x *exchange) serveOther(w http.ResponseWriter, r *http.Request) error {
+func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	switch x.Action {
 	case format.CountTokens:
 		return x.count()
@@ -180,7 +184,7 @@ func (x *exchange) serveOther(w http.ResponseWriter, r *http.Request) error {
 	case format.GetModel, format.ShowModel:
 		return x.getModel()
 	case format.GetAnswer, format.DeleteAnswer, format.CancelAnswer:
-		x.answers.Serve(x.owner, x.Endpoint, w, r)
+		x.answers.Serve(x.Owner, x.Endpoint, w, r)
 	case format.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:

@@ -38,7 +38,7 @@ func (a *asking) ends(why string) error {
 		return nil
 	case a.thought:
 		return a.each(llm.Warning{Code: llm.Degraded, Feature: "answer", Detail: "the model thought, and said nothing"})
-	case why == "" && a.labels.upstream != "":
+	case why == "" && a.labels.Upstream != "":
 		return &llm.Error{Op: "gateway", Kind: llm.Incomplete, Err: errors.New("the upstream ended without an answer")}
 	}
 	return nil

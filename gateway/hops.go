@@ -13,8 +13,8 @@ import (
 const maxHops = 5
 
 // hop counts the gateways that a request has come through, and refuses one that goes in a circle.
-func (x *exchange) hop() error {
-	hops, err := strconv.Atoi(x.r.Header.Get(provider.HopsHeader))
+func (x *chain) hop() error {
+	hops, err := strconv.Atoi(x.HTTP.Header.Get(provider.HopsHeader))
 	if err != nil || hops < 0 {
 		hops = 0
 	}
@@ -22,6 +22,6 @@ func (x *exchange) hop() error {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusLoopDetected,
 			Err: errors.New("the route leads back to this gateway, or through too many; look at the addresses of its upstreams")}
 	}
-	x.r = x.r.WithContext(provider.WithHops(x.r.Context(), hops+1))
+	x.HTTP = x.HTTP.WithContext(provider.WithHops(x.HTTP.Context(), hops+1))
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
@@ -112,23 +114,12 @@ func (l *Live) Idle(ctx context.Context) error {
 	return nil
 }
 
-// errEnding is what clients are told whose answers had not ended when the gateway had to.
-var errEnding = &llm.Error{
-	Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
-	Err: errors.New("the gateway had to end before this answer did; ask again"),
-}
-
 // BaseContext is for http.Server: [Live.End] reaches the requests of a server that has it.
 func (l *Live) BaseContext(net.Listener) context.Context { return l.requests }
 
 // End ends the answers that are still open, each with an error in the words of its client's format, so
 // that none is cut off. What was run for them is cancelled.
-func (l *Live) End() { l.end(errEnding) }
-
-// ending reports whether the answer has to end because the gateway does.
-func (x *exchange) ending() bool {
-	return x.ctx().Err() != nil && errors.Is(context.Cause(x.ctx()), errEnding)
-}
+func (l *Live) End() { l.end(exchange.ErrShutdown) }
 
 // Trouble has [Live.Ready] say that no request should be sent here, for a reason that whoever runs the gateway knows; "" takes
 // that back. Everybody may be told the reason.
@@ -272,13 +263,13 @@ func (g *Gateway) admit() (reason string, err error) {
 
 // refuse answers a request that was not let in. Its body is read first: clients of HTTP/2 that are still sending, and see
 // their stream or connection end, lose the answer.
-func (x *exchange) refuse(reason string, err error) {
-	x.meters.Refused.Add(1, reason)
-	clientio.DiscardBody(x.w, x.r)
+func (x *chain) refuse(reason string, err error) {
+	x.Metrics.Refused.Add(1, reason)
+	clientio.DiscardBody(x.W, x.HTTP)
 	if x.draining.Load() {
-		clientio.CloseAfter(x.w, x.r)
+		clientio.CloseAfter(x.W, x.HTTP)
 	}
-	x.fail(err)
+	x.Fail(err)
 	x.end(err)
 	x.measure()
 }
@@ -286,9 +277,25 @@ func (x *exchange) refuse(reason string, err error) {
 func (g *Gateway) leave() { g.inFlight.Add(-1) }
 
 // enterRoute counts a request as in flight on its route, and refuses it if the route is at its limit.
-func (x *exchange) enterRoute(r *upstream.Route) (leave func(), err error) {
+func (x *chain) enterRoute(r *upstream.Route) (leave func(), err error) {
 	if leave, err = r.Enter(); err != nil {
-		x.meters.Refused.Add(1, "route_busy")
+		x.Metrics.Refused.Add(1, "route_busy")
 	}
 	return leave, err
+}
+
+// sweep rids the store of what has ended, from time to time, until ctx is done.
+func (g *Gateway) sweep(ctx context.Context, running *sync.WaitGroup) {
+	running.Go(func() {
+		tick := time.NewTicker(conversation.SweepEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				_ = g.stateStore.Sweep(ctx) // which says itself what went wrong
+			}
+		}
+	})
 }

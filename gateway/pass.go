@@ -13,7 +13,9 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/admit"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -148,32 +150,32 @@ func asksWebSocket(r *http.Request) bool {
 }
 
 // elsewhere serves what is no question to a chat model: it is passed on, or refused.
-func (x *exchange) elsewhere() error {
-	if asksWebSocket(x.r) || x.r.URL.Path == "/v1/realtime" || strings.HasPrefix(x.r.URL.Path, "/v1/realtime/") {
-		x.w.Header().Set("X-Should-Retry", "false")
+func (x *chain) elsewhere() error {
+	if asksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
+		x.W.Header().Set("X-Should-Retry", "false")
 		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
 			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
 	}
-	e, model := otherEndpoint(x.r)
+	e, model := otherEndpoint(x.HTTP)
 	if e == nil {
-		return vendorapi.NoEndpoint(x.Codec, x.r)
+		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
 	x.Codec = wire.Codec{Format: e.format}
 	return x.pass(e, model)
 }
 
 // pass sends a request on to the vendor of a route, and its answer back.
-func (x *exchange) pass(e *endpoint, model string) (err error) {
-	if clean := x.r.URL.EscapedPath(); strings.Contains(clean, "..") || strings.Contains(clean, "%") || strings.Contains(clean, "//") {
-		return vendorapi.NoEndpoint(x.Codec, x.r)
+func (x *chain) pass(e *endpoint, model string) (err error) {
+	if clean := x.HTTP.URL.EscapedPath(); strings.Contains(clean, "..") || strings.Contains(clean, "%") || strings.Contains(clean, "//") {
+		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
 	body, err := x.body()
 	if err != nil {
 		return err
 	}
-	mediaType := x.r.Header.Get("Content-Type")
-	if len(x.r.Header["Content-Type"]) > 1 {
-		return invalid("the request has several headers Content-Type")
+	mediaType := x.HTTP.Header.Get("Content-Type")
+	if len(x.HTTP.Header["Content-Type"]) > 1 {
+		return exchange.Invalid("the request has several headers Content-Type")
 	}
 	if e.model == inBody {
 		if model, err = x.modelOf(mediaType, body); err != nil {
@@ -184,10 +186,10 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(x.mayMean(), x.mayPassKept(r, body)); err != nil {
+	if err := cmp.Or(x.CheckFields(&x.Demand, x.table), x.CheckStoredObjects(r.PassTeam, body, &x.Demand)); err != nil {
 		return err
 	}
-	x.name, x.tally.route = model, r.Model
+	x.Model, x.trace.Route = model, r.Model
 	x.logs(r, body)
 	up, to, err := x.forwarder(e, r, model)
 	if err != nil {
@@ -198,18 +200,17 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	body = ask.Body
-	ctx := httptrace.WithClientTrace(x.ctx(), x.tally.trace())
-	settle, err := x.claimPassed(e, up, to.Info(), body)
-	if err != nil {
+	ctx := httptrace.WithClientTrace(x.Context(), x.trace.HTTP())
+	if err := x.claimForwarded(e, up, to.Info(), body); err != nil {
 		return err
 	}
-	defer func() { settle(err) }()
+	defer func() { x.book(err) }()
 	leave, err := x.enterRoute(r.Route)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	x.asks(up)
+	x.SetUpstream(up)
 	resp, err := to.Do(ctx, ask)
 	if err != nil {
 		x.leftPassed(e, len(body), err)
@@ -219,16 +220,16 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
-		x.meters.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+		x.Metrics.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
 		return upstream.Wrap(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
 }
 
 // forwarded is the request as the vendor gets it, with the vendor's name for the model.
-func (x *exchange) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
-	ask = provider.Forwarded{Method: x.r.Method, Path: strings.TrimPrefix(x.r.URL.Path, e.root), Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body}
-	mediaType := x.r.Header.Get("Content-Type")
+func (x *chain) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
+	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
+	mediaType := x.HTTP.Header.Get("Content-Type")
 	_, isForm := formBoundary(mediaType)
 	switch {
 	case e.model == inPath:
@@ -243,53 +244,40 @@ func (x *exchange) forwarded(e *endpoint, model, to string, body []byte) (ask pr
 }
 
 // leftPassed books what was sent to an endpoint that is paid for by tokens, if its answer has no end: it was read all the same.
-func (x *exchange) leftPassed(e *endpoint, sent int, err error) {
-	if x.rights != nil && e.costs == tokens && x.worked(err) {
-		x.estimates("lost", llm.Usage{Input: tokensOf(sent)})
+func (x *chain) leftPassed(e *endpoint, sent int, err error) {
+	if x.Rights != nil && e.costs == tokens && x.spent.Worked(err) {
+		x.spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
 	}
 }
 
-// claimPassed lets a request to another endpoint in, if the client has enough left and what is to be bounded can be counted. It returns what ends it.
-func (x *exchange) claimPassed(e *endpoint, up string, info catalog.Model, body []byte) (func(error), error) {
-	if x.rights == nil {
-		return func(error) {}, nil
+// claimForwarded admits a request to another endpoint, if its key has enough left and what is limited can be counted.
+func (x *chain) claimForwarded(e *endpoint, up string, info catalog.Model, body []byte) error {
+	if x.Rights == nil {
+		return nil
 	}
-	s := &x.spent
-	s.to, s.models, s.req = up, map[string]catalog.Model{up: info}, &llm.Request{}
 	var claim access.Claim
-	var err error
+	req, err := new(llm.Request), error(nil)
 	switch e.costs {
 	case allTokens:
-		if s.req, err = x.writtenRequest(body); err != nil {
-			return nil, err
+		if req, err = x.writtenRequest(body); err != nil {
+			return err
 		}
-		claim = x.mostWritten(s.req, info)
+		claim = x.mostWritten(req, info)
 	case tokens:
-		usage := llm.Usage{Input: tokensOf(len(body))}
+		usage := llm.Usage{Input: admit.TokensOf(len(body))}
 		claim.Tokens = int64(usage.Input)
 		cost, known := info.Price.Cost(usage)
 		claim.Money, claim.Unpriced = cost, !known
 	case someThing:
 		claim.Unpriced = true
 	}
-	claim.ID, claim.Model = x.id, x.name
-	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
-		return nil, x.refused(err)
-	}
-	x.rateHeaders(s.admission.Rooms)
-	if e.costs == allTokens {
-		s.begin(up, s.req)
-	}
-	return x.settle, nil
+	return x.spent.ClaimForwarded(up, info, req, claim, e.costs == allTokens)
 }
 
-// tokensOf estimates how many tokens a body has.
-func tokensOf(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
-
 // passRoute returns the route that passes an endpoint on.
-func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
+func (x *chain) passRoute(e *endpoint, model string) (*route, error) {
 	if model != "" {
-		if err := x.mayAsk(model); err != nil {
+		if err := x.MayUseModel(model); err != nil {
 			return nil, err
 		}
 		r := x.find(model, e.format)
@@ -299,9 +287,9 @@ func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
 		if !slices.Contains(r.Pass, e.kind) {
 			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on%s", model, e.kind, vendorapi.Hint(e.path)))
 		}
-		return r, x.mayTake(r)
+		return r, x.MayUseRoute(r.Model)
 	}
-	if err := x.refused(x.mayPass(e)); err != nil {
+	if err := x.Refuse(x.mayPass(e)); err != nil {
 		return nil, err
 	}
 	if e.costs == allTokens {
@@ -309,41 +297,41 @@ func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
 	}
 	others := false // have such a route
 	for _, r := range x.routes {
-		if slices.Contains(r.Pass, e.kind) && (x.rights == nil || x.rights.Key.AllowsRoute(r.Model)) {
-			if x.rights == nil || e.model != nowhere || r.PassTeam == x.owner {
+		if slices.Contains(r.Pass, e.kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Model)) {
+			if x.Rights == nil || e.model != nowhere || r.PassTeam == x.Owner {
 				return r, nil
 			}
 			others = true
 		}
 	}
 	if others {
-		return nil, x.refused(&access.Refusal{Ground: access.NoRoute, Detail: fmt.Sprintf("no route passes %s of the team %.100q on: those who use them share one account, so a route names the team (pass_team)", e.kind, x.owner)})
+		return nil, x.Refuse(&access.Refusal{Ground: access.NoRoute, Detail: fmt.Sprintf("no route passes %s of the team %.100q on: those who use them share one account, so a route names the team (pass_team)", e.kind, x.Owner)})
 	}
 	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.kind))
 }
 
 // mayPass says why a client may not use an endpoint without naming a model; nil if it may. What such a request, or a batch of them, uses is
 // neither known before nor counted afterwards, so that a key with bounds could leave them.
-func (x *exchange) mayPass(e *endpoint) error {
-	if x.rights == nil {
+func (x *chain) mayPass(e *endpoint) error {
+	if x.Rights == nil {
 		return nil
 	}
-	k := &x.rights.Key
+	k := &x.Rights.Key
 	switch {
 	case len(k.Models) > 0:
 		return &access.Refusal{Ground: access.NoModel, Detail: fmt.Sprintf("the request names no model, and the key %s may use only some", k.ID)}
 	case e.model == nowhere && len(k.Tools) > 0:
 		return &access.Refusal{Ground: access.NoTool, Detail: fmt.Sprintf("%s may use any tool of the vendor, and the key %s may use only some", e.kind, k.ID)}
-	case e.model == nowhere && x.rights.BoundsSize():
+	case e.model == nowhere && x.Rights.BoundsSize():
 		return &access.Refusal{Ground: access.NoPrice, Detail: fmt.Sprintf("what %s use is not counted, and what the key %s may use is bounded", e.kind, k.ID)}
 	}
 	return nil
 }
 
 // forwarder opens the first upstream of a route that has the endpoint.
-func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *provider.Forwarder, error) {
+func (x *chain) forwarder(e *endpoint, r *route, model string) (string, *provider.Forwarder, error) {
 	if x.settings.Forward == nil {
-		return "", nil, vendorapi.NoEndpoint(x.Codec, x.r)
+		return "", nil, vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
 	star := r.Rest(model)
 	var problem error
@@ -360,7 +348,7 @@ func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *prov
 		case err != nil:
 			problem = upstream.Wrap(err, err)
 		case to.Speaks(e.format):
-			x.tally.upstream = u.Model
+			x.trace.Upstream = u.Model
 			return id, to, nil
 		}
 	}
@@ -391,37 +379,35 @@ func allowed(h http.Header, names []string) http.Header {
 const maxUsage = 4 << 20
 
 // sendBack sends an upstream's answer to the client as it comes.
-func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int) error {
-	header := x.w.Header()
+func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) error {
+	header := x.W.Header()
 	for name, values := range allowed(resp.Header, toClient) {
 		header[name] = values
 	}
-	header.Set(UpstreamHeader, upstream.ShownID(x.upstream))
+	header.Set(exchange.UpstreamHeader, upstream.ShownID(x.Upstream))
 	header.Set("X-Content-Type-Options", "nosniff")
-	x.mu.Lock()
-	x.begun = true
-	x.mu.Unlock()
-	x.meters.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+	x.MarkBegun(x.Upstream)
+	x.Metrics.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
 	var text *writtenStream // nil if the answer is a document
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == allTokens && kind == eventStream {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == allTokens && kind == exchange.EventStream {
 		text = new(writtenStream)
 	} else {
-		x.outlet.Copy = &clientio.Capture{Limit: maxUsage}
+		x.Writer.Copy = &clientio.Capture{Limit: maxUsage}
 	}
 	if resp.StatusCode/100 != 2 {
-		x.tally.sent.Store(turnedDown) // what is refused costs nothing
+		x.trace.Refuse() // what is refused costs nothing
 	}
-	x.w.WriteHeader(resp.StatusCode)
-	flush := http.NewResponseController(x.w)
+	x.W.WriteHeader(resp.StatusCode)
+	flush := http.NewResponseController(x.W)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
 			if text != nil {
 				text.add(buf[:n])
-				x.spent.text = text.text
+				x.spent.SetText(text.text)
 			}
-			if _, err := x.w.Write(buf[:n]); err != nil {
+			if _, err := x.W.Write(buf[:n]); err != nil {
 				x.leftPassed(e, sent, clientio.ErrGone)
 				return clientio.ErrGone
 			}
@@ -444,9 +430,9 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 }
 
 // brokeOff returns the error of an answer whose upstream did not send all of it.
-func (x *exchange) brokeOff(err error) error {
-	x.torn = true
-	if x.ctx().Err() != nil {
+func (x *chain) brokeOff(err error) error {
+	x.CloseConn = true
+	if x.Context().Err() != nil {
 		return clientio.ErrGone
 	}
 	kind := llm.KindOf(err)
@@ -470,7 +456,7 @@ func firstNumber(v []byte, places [][]string) int {
 		for _, name := range place {
 			at = js.Get(at, name)
 		}
-		if n, ok := js.Int(at); ok && n > 0 && n <= mostInput {
+		if n, ok := js.Int(at); ok && n > 0 && n <= admit.MostInput {
 			return int(n)
 		}
 	}
@@ -479,44 +465,41 @@ func firstNumber(v []byte, places [][]string) int {
 
 // countPassed takes note of what an answer says was used. Where tokens are paid for and it does not say so, they are estimated by what was sent; what is paid for in
 // another way has no price here, unless the answer says tokens.
-func (x *exchange) countPassed(e *endpoint, status, sent int) {
-	x.spent.finished = status/100 == 2
-	if body, whole := x.outlet.Copy.Bytes(); whole && js.Valid(body) {
+func (x *chain) countPassed(e *endpoint, status, sent int) {
+	complete := status/100 == 2
+	x.spent.SetComplete(complete)
+	if body, whole := x.Writer.Copy.Bytes(); whole && js.Valid(body) {
 		body = js.Trim(body)
 		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
 	}
-	if x.rights == nil {
-		x.countTokens(x.usage)
+	if x.Rights == nil {
+		x.spent.CountTokens(x.usage)
 		return
 	}
-	silent := x.usage.Input+x.usage.Output == 0 && x.spent.finished && x.r.Method == http.MethodPost
+	silent := x.usage.Input+x.usage.Output == 0 && complete && x.HTTP.Method == http.MethodPost
 	switch {
 	case silent && e.costs == tokens:
-		x.estimates("absent", llm.Usage{Input: tokensOf(sent)})
+		x.spent.BookEstimate("absent", llm.Usage{Input: admit.TokensOf(sent)})
 	case silent && e.costs == someThing:
-		x.spent.unpriced, x.spent.open = true, false
+		x.spent.RecordUnpriced()
 	default:
-		x.book(x.usage)
+		x.spent.Record(x.usage)
 	}
-}
-
-func invalid(format string, args ...any) error {
-	return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
 }
 
 // modelOf returns the model that a body names, "" if it names none, and takes note of its other members.
-func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
+func (x *chain) modelOf(mediaType string, body []byte) (string, error) {
 	boundary, is := formBoundary(mediaType)
 	if !is {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
-			return "", invalid("the body is no JSON object")
+			return "", exchange.Invalid("the body is no JSON object")
 		}
-		if err := x.readMembers(body, nil); err != nil {
+		if err := x.Read(body, nil); err != nil {
 			return "", err
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, _, err := form(body, boundary, "", x.readMember)
+	model, _, _, err := form(body, boundary, "", x.ReadField)
 	return model, err
 }
 
@@ -525,13 +508,13 @@ func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 func renamedInside(body []byte, model, to string) ([]byte, error) {
 	text := js.Trim(body)
 	if !js.Valid(text) || js.Kind(text) != '{' {
-		return nil, invalid("the body is no JSON object")
+		return nil, exchange.Invalid("the body is no JSON object")
 	}
 	var out []byte
 	done := 0
 	rename := func(key, value []byte) error {
 		if name := js.Text(value); string(key) != "model" || strings.TrimPrefix(name, "models/") != model {
-			return invalid("the body names the model %.100q, and the address %.100q", name, model)
+			return exchange.Invalid("the body names the model %.100q, and the address %.100q", name, model)
 		}
 		at := cap(text) - cap(value) // it is a part of the text
 		out = js.AppendQuoted(append(out, text[done:at]...), "models/"+to)
@@ -539,7 +522,7 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 		return nil
 	}
 	for key, value := range js.Members(text) {
-		if isModel(key) {
+		if admit.IsModel(key) {
 			if err := rename(key, value); err != nil {
 				return nil, err
 			}
@@ -549,7 +532,7 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 		}
 		for each := range js.Elements(value) {
 			for key, value := range js.Members(each) {
-				if !isModel(key) {
+				if !admit.IsModel(key) {
 					continue
 				}
 				if err := rename(key, value); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -114,7 +115,7 @@ func readPending(value []byte) (*pendingCall, error) {
 // placeOf is what a call of the client's is found by: the arguments are those that it would be run with,
 // and that a person is shown.
 func (s *serving) placeOf(tool string, args journal.Hash) state.Place {
-	return state.Place{Kind: state.Waiting, Owner: s.x.owner, Hash: state.HashOf([]byte(s.to.Route.Name), []byte(tool), []byte(args))}
+	return state.Place{Kind: state.Waiting, Owner: s.x.Owner, Hash: state.HashOf([]byte(s.to.Route.Name), []byte(tool), []byte(args))}
 }
 
 // place is what a call of the model's is found by.
@@ -131,23 +132,23 @@ func (s *serving) place(c llm.Call) state.Place {
 // given is what the request is known by that is given a result: another one wants the call made again.
 func (s *serving) given() string {
 	if s.x.repeat == nil {
-		return s.x.id
+		return s.x.ID
 	}
-	return fmt.Sprintf("%x", s.x.repeat.key.Hash)
+	return fmt.Sprintf("%x", s.x.repeat.Key.Hash)
 }
 
 // recallPending finds out which of the calls wait, or were decided after they waited.
 func (s *serving) recallPending(calls []llm.Call) error {
-	if s.tools.Approvals == nil || s.x.store.empty(state.Waiting) {
+	if s.tools.Approvals == nil || s.x.Store.Empty(state.Waiting) {
 		return nil
 	}
 	places := make([]state.Hash, len(calls))
 	for i, c := range calls {
 		places[i] = s.place(c).Hash
 	}
-	found, err := s.x.store.Get(s.x.ctx(), state.Waiting, s.x.owner, places...)
+	found, err := s.x.Store.Get(s.x.Context(), state.Waiting, s.x.Owner, places...)
 	switch {
-	case err != nil && s.x.ctx().Err() != nil:
+	case err != nil && s.x.Context().Err() != nil:
 		return clientio.ErrGone
 	case err != nil:
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
@@ -184,12 +185,12 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 	if old := s.pending[at.Hash]; old != nil && !old.Over.IsZero() {
 		mine = old.value
 	}
-	p := &pendingCall{Run: s.x.id, Call: s.calls[i], Route: s.to.Route.Name, Until: until}
+	p := &pendingCall{Run: s.x.ID, Call: s.calls[i], Route: s.to.Route.Name, Until: until}
 	e, err := p.kept(at)
 	if err != nil {
 		return err
 	}
-	held, err := s.x.store.Claim(s.x.detached(), e, mine)
+	held, err := s.x.Store.Claim(s.x.Detached(), e, mine)
 	switch {
 	case errors.Is(err, state.ErrFull):
 		return errors.New("too many calls wait for a person already")
@@ -217,17 +218,17 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 // waits notes that a call waits for a person, and tells model and client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
-	s.x.meters.HostedCalls.Add(1, s.to.Route.Name, "waiting")
-	attrs := []slog.Attr{slog.String("id", s.x.id), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name),
-		slog.String("approval", waitingID(&pendingCall{Run: s.x.id, Call: c})), slog.Time("until", q.Until)}
-	s.x.settings.Log.LogAttrs(s.x.ctx(), slog.LevelWarn, "a call waits for a person", append(attrs, s.x.whose()...)...)
-	return s.waiting(c, s.x.id, c.ID, q.Until)
+	s.x.Metrics.HostedCalls.Add(1, s.to.Route.Name, "waiting")
+	attrs := []slog.Attr{slog.String("id", s.x.ID), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name),
+		slog.String("approval", waitingID(&pendingCall{Run: s.x.ID, Call: c})), slog.Time("until", q.Until)}
+	s.x.settings.Log.LogAttrs(s.x.Context(), slog.LevelWarn, "a call waits for a person", append(attrs, s.x.LogAttrs()...)...)
+	return s.waiting(c, s.x.ID, c.ID, q.Until)
 }
 
 // waiting is what the model is told about a call that waits. The client is told, too.
 func (s *serving) waiting(c llm.Call, run, id string, until time.Time) (llm.Result, error) {
 	if s.x.repeat != nil {
-		s.x.repeat.waits = true
+		s.x.repeat.Waits = true
 	}
 	when := until.UTC().Format(time.RFC3339)
 	s.pend = append(s.pend, llm.Warning{Code: llm.Degraded, Feature: c.Name, Detail: fmt.Sprintf("the call %s of %s awaits a person's approval until %s", id, run, when)})
@@ -254,7 +255,7 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	case !p.Over.IsZero():
 		r, err := s.again(c, p)
 		return r, true, err
-	case p.Run == s.x.id:
+	case p.Run == s.x.ID:
 		r, err := s.waiting(c, p.Run, p.Call.ID, p.Until)
 		return r, true, err
 	}
@@ -292,9 +293,9 @@ func (s *serving) settlePending(at state.Place, p *pendingCall) (newer *pendingC
 	if err != nil {
 		return nil
 	}
-	held, err := s.x.store.Claim(s.x.detached(), e, p.value)
+	held, err := s.x.Store.Claim(s.x.Detached(), e, p.value)
 	if err != nil {
-		s.pend = append(s.pend, forgotten(state.Waiting))
+		s.pend = append(s.pend, conversation.Unavailable(state.Waiting))
 		return nil
 	}
 	if p.value = e.Value; bytes.Equal(held, e.Value) {
@@ -384,7 +385,7 @@ func (r *recordedCall) take(e journal.Entry, call string) error {
 // recorded reads what the record says of a call that waits.
 func (s *serving) recorded(p *pendingCall) (recordedCall, error) {
 	var was recordedCall
-	for e, err := range journal.Whole(s.tools.Approvals.Store.Read(s.x.ctx(), p.Run, 0)) {
+	for e, err := range journal.Whole(s.tools.Approvals.Store.Read(s.x.Context(), p.Run, 0)) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -407,7 +408,7 @@ func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 		return was, err
 	}
 	store := s.tools.Approvals.Store
-	ctx := s.x.ctx()
+	ctx := s.x.Context()
 	rec, err := journal.Open(ctx, store, p.Run)
 	if errors.Is(err, journal.ErrSealed) { // since it was read
 		return s.recorded(p)
@@ -446,7 +447,7 @@ func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 
 // runPending runs a call that waited, if a person has allowed it.
 func (s *serving) runPending(session *invoke.Session, p *pendingCall, was *recordedCall) error {
-	for ev, err := range session.Do(context.WithValue(s.x.ctx(), askerKey{}, asker{s, p}), []llm.Call{p.Call}) {
+	for ev, err := range session.Do(context.WithValue(s.x.Context(), askerKey{}, asker{s, p}), []llm.Call{p.Call}) {
 		if err != nil {
 			return err
 		}

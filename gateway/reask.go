@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -17,7 +18,7 @@ const reaskings = 2
 // askChecked asks as ask does. Where the route says [Reask], the calls of an answer are held until
 // all of them fit: a model whose call does not is told why and asked again, and the client sees
 // nothing of it but what the model says beside its calls. If it does not learn it, the request fails.
-func (x *exchange) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
+func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if !x.reasks(ways, req) {
 		return x.ask(ways, req, each)
 	}
@@ -25,7 +26,7 @@ func (x *exchange) askChecked(ways []upstream.Candidate, req *llm.Request, each 
 }
 
 // askUntilFit asks until all calls of an answer fit.
-func (x *exchange) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
+func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
@@ -43,25 +44,25 @@ func (x *exchange) askUntilFit(ways []upstream.Candidate, req *llm.Request, each
 			return err
 		}
 		x.invalid += len(r.faults)
-		x.meters.Invalid.Add(float64(len(r.faults)), x.tally.route, "schema")
+		x.Metrics.Invalid.Add(float64(len(r.faults)), x.trace.Route, "schema")
 		x.usage = r.usage
 		if try == reaskings || r.finish.Reason == llm.Length {
 			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}
 		}
-		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
+		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
 		req = r.next(req)
 	}
 }
 
 // reasks reports whether calls have to fit. Of several answers at once each would need a
 // conversation of its own, so they are annotated.
-func (x *exchange) reasks(ways []upstream.Candidate, req *llm.Request) bool {
+func (x *chain) reasks(ways []upstream.Candidate, req *llm.Request) bool {
 	return len(ways) > 0 && x.routeOf(&ways[0]).Check == Reask && len(req.Tools) > 0 && req.N <= 1
 }
 
 // reasking is a question that is asked until the calls of its answer fit.
 type reasking struct {
-	x       *exchange
+	x       *chain
 	check   checking
 	each    func(llm.Event) error
 	started string // the id of the answer, which the client knows
@@ -151,14 +152,14 @@ func (r *reasking) next(req *llm.Request) *llm.Request {
 		}
 	}
 	out := req.Clone()
-	out.Messages = append(out.Messages, said, resultMessage(results))
+	out.Messages = append(out.Messages, said, conversation.ResultMessage(results))
 	return out
 }
 
 // readable returns the events of an answer in which calls that cannot be read, but are whole, are calls
 // whose arguments are a text: they fit no schema, and the model is told so. Without reasking it
 // returns the events as they are.
-func (x *exchange) readable(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+func (x *chain) readable(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	if !x.holds {
 		return events
 	}

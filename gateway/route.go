@@ -315,10 +315,10 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 }
 
 // models are those that the routes name for clients of the list's format and that are not hidden. A name that ends in * is none.
-func (x *exchange) models() []vendorapi.Model {
+func (x *chain) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
 	for _, r := range x.routes {
-		if slices.ContainsFunc(x.Readers(), r.IsFor) && x.mayKnow(r, r.Model) && !r.Wildcard() && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+		if slices.ContainsFunc(x.Readers(), r.IsFor) && x.MaySee(r.Model, r.Model) && !r.Wildcard() && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
 			list = append(list, x.describe(r, r.Model))
 		}
 	}

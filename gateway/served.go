@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
@@ -111,7 +112,7 @@ func (t *ServedTools) budget(to upstream.Candidate) tool.SelectionBudget {
 
 // serving is a request whose model is offered tools of the gateway.
 type serving struct {
-	x      *exchange
+	x      *chain
 	tools  *ServedTools
 	runner *invoke.Runner
 	set    *tool.Set          // all that can be run
@@ -140,12 +141,12 @@ type serving struct {
 
 // attach makes the tools of a route ready for a request. What was run for the client in earlier
 // ones is put back into the conversation.
-func (x *exchange) attach(to upstream.Candidate, req *llm.Request) error {
+func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	t := x.routeOf(&to).Tools
 	if t == nil {
 		return nil
 	}
-	runner, err := t.current(x.ctx())
+	runner, err := t.current(x.Context())
 	if err != nil {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
@@ -153,20 +154,20 @@ func (x *exchange) attach(to upstream.Candidate, req *llm.Request) error {
 	theirs := slices.Concat(req.Tools, legacyTools(req.Extra[x.Codec.Format]))
 	s.hidden = s.hides(runner.Set(), theirs)
 	s.conv = req.Clone()
-	s.conv.Messages = slices.Clip(x.merge(req.Messages, x.mayHave))
-	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
-	s.all = saidBefore(req.Messages)
+	s.conv.Messages = slices.Clip(x.MergeHeld(req.Messages, x.mayHave))
+	s.before, s.asked = len(s.conv.Messages), conversation.AskedBefore(req.Messages)
+	s.all = conversation.SaidBefore(req.Messages)
 	s.choose()
 	if name := s.clash(theirs); name != "" {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
 	}
 	if s.kept != s.set {
-		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", s.kept.Len(), s.set.Len(), tool.FinderName)})
+		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", s.kept.Len(), s.set.Len(), tool.FinderName)})
 	}
 	if s.conv.N > 1 {
 		s.conv.N = 0
-		x.warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
+		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
 	}
 	x.serving = s
 	return nil
@@ -182,13 +183,13 @@ func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
 
 // mayHave reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with
 // the others.
-func (x *exchange) mayHave(name string) bool {
-	return x.rights == nil || name == invoke.ReaderName || name == tool.FinderName || x.rights.Key.AllowsTool(name)
+func (x *chain) mayHave(name string) bool {
+	return x.Rights == nil || name == invoke.ReaderName || name == tool.FinderName || x.Rights.Key.AllowsTool(name)
 }
 
 // allowed returns those of the tools that the client's key may use.
-func (x *exchange) allowed(set *tool.Set) *tool.Set {
-	if x.rights == nil {
+func (x *chain) allowed(set *tool.Set) *tool.Set {
+	if x.Rights == nil {
 		return set
 	}
 	names := slices.DeleteFunc(set.Names(), func(name string) bool { return !x.mayHave(name) })
@@ -238,7 +239,7 @@ func (s *serving) clash(tools []llm.ToolDef) string {
 }
 
 // question asks for an answer: an upstream alone, or together with the tools of the gateway.
-func (x *exchange) question(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
+func (x *chain) question(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if x.serving == nil {
 		return x.askChecked(ways, req, each)
 	}
@@ -342,22 +343,22 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	s.pend = nil
 	s.conv.Messages = append(s.conv.Messages, resp.Message)
 	if len(own) > 0 && len(theirs) == 0 {
-		s.conv.Messages = append(s.conv.Messages, resultMessage(results))
+		s.conv.Messages = append(s.conv.Messages, conversation.ResultMessage(results))
 		if s.conv.Choice.Mode == llm.MustCall { // it has called one
 			s.conv.Choice = llm.ToolChoice{Allowed: s.conv.Choice.Allowed}
 		}
 		return false, nil
 	}
 	if len(theirs) > 0 {
-		s.hold(theirs, results)
+		s.x.HoldTurn(s.conv.Messages[s.before:], s.asked, s.all, theirs, results)
 	}
 	s.end(nil) // the record is there when the client has its answer
-	if r := s.x.repeat; r != nil && !r.intended && !r.named {
-		s.x.release(r) // nothing was changed: who has the answer may ask again
+	if r := s.x.repeat; r != nil && !r.Changed && !r.Named {
+		r.Release() // nothing was changed: who has the answer may ask again
 	}
 	err = each(s.finish(finish, theirs))
 	if s.x.repeat != nil {
-		s.x.repeat.answered = err == nil
+		s.x.repeat.Answered = err == nil
 	}
 	return true, err
 }
@@ -434,10 +435,37 @@ func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
 	return own, theirs
 }
 
-func resultMessage(results []llm.Result) llm.Message {
-	m := llm.Message{Role: llm.RoleTool}
-	for _, r := range results {
-		m.Parts = append(m.Parts, r)
+// mayChange reports whether tools that may change something are offered to the client. Tools that
+// are not there may.
+func (x *chain) mayChange(t *ServedTools) bool {
+	runner, err := t.current(x.Context())
+	if err != nil {
+		return true
 	}
-	return m
+	for own := range x.allowed(runner.Set()).All() {
+		if !own.Effects.Has(tool.ReadOnly) {
+			return true
+		}
+	}
+	return false
+}
+
+// claimRun has nobody else run the same request, before calls of it that may change something. Of two
+// that come at once, one is refused.
+func (s *serving) claimRun(calls []llm.Call) error {
+	changes := slices.ContainsFunc(calls, func(c llm.Call) bool {
+		t, ok := s.set.Lookup(c.Name)
+		return ok && !t.Effects.Has(tool.ReadOnly)
+	})
+	if !changes || s.x.repeat == nil {
+		return nil
+	}
+	found, err := s.x.repeat.Claim(conversation.OpenRunLife)
+	switch {
+	case err != nil:
+		return conversation.ErrUnknownState()
+	case found != nil:
+		return s.x.ErrInProgress(found.Run)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -23,20 +24,20 @@ var endings = map[journal.Status]struct {
 
 // ended counts a call that is over. What did not go well is in the log, and the client is told.
 func (s *serving) ended(c llm.Call, r *journal.Receipt, run string) {
-	s.x.meters.HostedCalls.Add(1, s.to.Route.Name, string(r.Status))
+	s.x.Metrics.HostedCalls.Add(1, s.to.Route.Name, string(r.Status))
 	e, bad := endings[r.Status]
 	if !bad {
 		return
 	}
 	s.toldEnding(c, r, run)
-	attrs := append([]slog.Attr{slog.String("id", s.x.id), slog.String("run", run), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name)}, s.x.whose()...)
+	attrs := append([]slog.Attr{slog.String("id", s.x.ID), slog.String("run", run), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.Route.Name)}, s.x.LogAttrs()...)
 	if r.Error != nil {
 		attrs = append(attrs, slog.String("code", r.Error.Code))
 	}
 	if r.Status == journal.Refused {
-		attrs = append(attrs, slog.String("reason", s.runner.Output.Secrets.Clean(r.Reason).Cut(maxWarning)))
+		attrs = append(attrs, slog.String("reason", s.runner.Output.Secrets.Clean(r.Reason).Cut(exchange.MaxWarning)))
 	}
-	s.x.settings.Log.LogAttrs(s.x.ctx(), slog.LevelWarn, e.log, attrs...)
+	s.x.settings.Log.LogAttrs(s.x.Context(), slog.LevelWarn, e.log, attrs...)
 }
 
 // toldEnding has the client told of a call that did not go well; of others it says nothing.
@@ -49,7 +50,7 @@ func (s *serving) toldEnding(c llm.Call, r *journal.Receipt, run string) {
 	if r.Error != nil {
 		why = cmp.Or(why, r.Error.Message)
 	}
-	if why = s.runner.Output.Secrets.Clean(why).Cut(maxWarning); why != "" {
+	if why = s.runner.Output.Secrets.Clean(why).Cut(exchange.MaxWarning); why != "" {
 		why = ": " + why
 	}
 	name := c.Name
@@ -61,5 +62,5 @@ func (s *serving) toldEnding(c llm.Call, r *journal.Receipt, run string) {
 
 // notRun is the end of a call that nobody was asked to run, for a reason that the log and the client are told.
 func (s *serving) notRun(c llm.Call, why string) {
-	s.ended(c, &journal.Receipt{Status: journal.Refused, Reason: why}, s.x.id)
+	s.ended(c, &journal.Receipt{Status: journal.Refused, Reason: why}, s.x.ID)
 }

@@ -95,7 +95,7 @@ func (r *servedRound) tell(ev llm.Event) error {
 
 // wholeCalls returns the events of an answer for clients, see [emulate.WholeCalls]. Calls of the gateway's own tools are not
 // for them, so none of those becomes text that they would see, unless it only repeats what the model read.
-func (x *exchange) wholeCalls(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+func (x *chain) wholeCalls(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	if x.serving == nil {
 		return emulate.WholeCalls(events, nil)
 	}

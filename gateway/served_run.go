@@ -88,7 +88,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	results := make([]llm.Result, len(calls))
 	known := make([]bool, len(calls)) // what became of them
 	s.calls = calls
-	for ev, err := range s.session.Do(context.WithValue(s.x.ctx(), askerKey{}, asker{s: s}), calls) {
+	for ev, err := range s.session.Do(context.WithValue(s.x.Context(), askerKey{}, asker{s: s}), calls) {
 		if err != nil {
 			return nil, s.broken(err)
 		}
@@ -96,7 +96,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 		case invoke.Outcome:
 			results[ev.Index], known[ev.Index] = s.redact(ev.Result), true
 			if s.same[ev.Call.ID] == nil {
-				s.ended(ev.Call, &ev.Receipt, s.x.id)
+				s.ended(ev.Call, &ev.Receipt, s.x.ID)
 			}
 			if ev.Call.Name == tool.FinderName && !ev.Result.Failed {
 				s.find(ev.Call)
@@ -117,7 +117,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 			}
 		}
 	}
-	if s.x.ctx().Err() != nil {
+	if s.x.Context().Err() != nil {
 		return nil, clientio.ErrGone
 	}
 	for i, c := range calls {
@@ -151,13 +151,13 @@ func (s *serving) sameWaits(calls []llm.Call, results []llm.Result) (err error) 
 // intends notes that a tool may change something from now on.
 func (s *serving) intends() {
 	if s.x.repeat != nil {
-		s.x.repeat.intended = true
+		s.x.repeat.Changed = true
 	}
 }
 
 // broken is the error of a session that cannot go on.
 func (s *serving) broken(err error) error {
-	if s.x.ctx().Err() != nil {
+	if s.x.Context().Err() != nil {
 		return clientio.ErrGone
 	}
 	return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusInternalServerError, Err: fmt.Errorf("the calls of the model could not be run: %w", err)}
@@ -170,7 +170,7 @@ func (s *serving) begin() error {
 	}
 	var err error
 	if s.tools.Record != nil {
-		if s.rec, err = s.tools.Record(s.x.ctx(), ServedRun{ID: s.x.id, Team: s.x.owner, Route: s.to.Route.Name}); err != nil {
+		if s.rec, err = s.tools.Record(s.x.Context(), ServedRun{ID: s.x.ID, Team: s.x.Owner, Route: s.to.Route.Name}); err != nil {
 			return s.broken(err)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *serving) end(failed error) {
 	if s.rec == nil {
 		return
 	}
-	ctx := context.WithoutCancel(s.x.ctx()) // also that of a client that is gone
+	ctx := context.WithoutCancel(s.x.Context()) // also that of a client that is gone
 	var err error
 	if failed == nil && !s.waited {
 		_, err = s.rec.Seal(ctx)
@@ -194,7 +194,7 @@ func (s *serving) end(failed error) {
 	err = errors.Join(err, s.rec.Close(ctx))
 	s.rec = nil
 	if err != nil {
-		s.x.settings.Log.Error("the record of a request", "id", s.x.id, "error", err.Error()) // the client has its answer
+		s.x.settings.Log.Error("the record of a request", "id", s.x.ID, "error", err.Error()) // the client has its answer
 	}
 }
 
@@ -240,7 +240,7 @@ func (s *serving) redact(r llm.Result) llm.Result {
 
 // tell tells a client that asked for it what becomes of a call.
 func (s *serving) tell(ev llm.Event) error {
-	p := ToolProgress{Run: s.x.id}
+	p := ToolProgress{Run: s.x.ID}
 	switch ev := ev.(type) {
 	case invoke.Started:
 		p.Type, p.CallID, p.Tool = "started", ev.CallID, ev.Tool
@@ -260,26 +260,21 @@ func (s *serving) tell(ev llm.Event) error {
 	return s.progress(p)
 }
 
-// progress tells a client that asked for it.
+// progress reports the progress of a tool to a client that asked for it. The event or member is one that the format
+// allows for unknown types, because strict clients reject anything else.
 func (s *serving) progress(p ToolProgress) error {
-	if s.x.out == nil || !asksProgress(s.x.r) {
+	if s.x.Stream == nil || !asksProgress(s.x.HTTP) {
 		return nil
 	}
 	p.Message = s.runner.Output.Secrets.Clean(p.Message).Cut(maxProgress)
-	return s.x.out.progress(p)
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return s.x.Stream.Write(llm.UnknownEvent{Format: s.x.Codec.Format, Type: "toolpost", Raw: data})
 }
 
 func asksProgress(r *http.Request) bool {
 	v := r.Header.Get(ProgressHeader)
 	return v != "" && v != "0" && v != "false"
-}
-
-// progress writes what a tool does between the events of the answer, as what the client's format has for events and members that its vendor does not know: strict
-// clients stumble over anything else.
-func (s *sink) progress(p ToolProgress) error {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return s.write(llm.UnknownEvent{Format: s.x.Codec.Format, Type: "toolpost", Raw: data})
 }

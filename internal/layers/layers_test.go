@@ -85,10 +85,13 @@ var inner = map[string]int{
 	"wire/internal/messages": 5, "wire/internal/gemini": 5,
 	"wire/internal/responses": 6, "wire/internal/ollama": 6, "wire/internal/converse": 6,
 
-	"gateway/internal/metrics":  0, // what is counted, and its text format
-	"gateway/internal/clientio": 0, // reading and writing within time limits
-	"gateway/internal/admin":    1, // the administrators' API
-	"gateway/internal/upstream": 1, // routes, health and failover
+	"gateway/internal/metrics":      0, // what is counted, and its text format
+	"gateway/internal/clientio":     0, // reading and writing within time limits
+	"gateway/internal/admin":        1, // the administrators' API
+	"gateway/internal/upstream":     1, // routes, health and failover
+	"gateway/internal/exchange":     2, // the request and the response
+	"gateway/internal/admit":        3, // rights, limits and usage
+	"gateway/internal/conversation": 3, // what is remembered between requests
 }
 
 // why is the reason behind each layer, for whoever meets the failure.

@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"crypto/sha256"
@@ -27,14 +27,6 @@ type heldLink struct {
 	Calls [sha256.Size]byte `json:"calls"` // of the client in that turn
 }
 
-// linkKey is what the link of a call is found by.
-func linkKey(c llm.Call) state.Hash {
-	if drawn(c.ID) {
-		return state.HashOf([]byte("call"), []byte(c.ID))
-	}
-	return state.HashOf([]byte("call"), []byte(c.ID), []byte(c.Name), canonical(c.Args))
-}
-
 // theirs returns the calls of the client in a turn.
 func (t *heldTurn) theirs() (calls []llm.Call) {
 	if len(t.Messages) == 0 {
@@ -59,7 +51,7 @@ func (t *heldTurn) links(at state.Kept, optionalIDs bool) (out []state.Kept) {
 	}
 	at.Value = value
 	for _, c := range calls {
-		if drawn(c.ID) || !optionalIDs {
+		if isRandomID(c.ID) || !optionalIDs {
 			at.Hash = linkKey(c)
 			out = append(out, at)
 		}
@@ -75,11 +67,11 @@ func (t *heldTurn) links(at state.Kept, optionalIDs bool) (out []state.Kept) {
 }
 
 // keptTurn is a turn at its place, and what leads to it.
-func (x *exchange) keptTurn(key state.Hash, t heldTurn) ([]state.Kept, error) {
+func (m *Scope) keptTurn(key state.Hash, t heldTurn) ([]state.Kept, error) {
 	value, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	at := state.Kept{Place: state.Place{Kind: state.Turn, Owner: x.owner, Hash: key}, Item: x.id, Value: value, Until: time.Now().Add(heldLife)}
-	return append([]state.Kept{at}, t.links(at, x.Codec.Properties().OptionalCallIDs)...), nil
+	at := state.Kept{Place: state.Place{Kind: state.Turn, Owner: m.Owner, Hash: key}, Item: m.ID, Value: value, Until: time.Now().Add(heldLife)}
+	return append([]state.Kept{at}, t.links(at, m.Codec.Properties().OptionalCallIDs)...), nil
 }

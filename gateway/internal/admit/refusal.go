@@ -1,4 +1,4 @@
-package gateway
+package admit
 
 import (
 	"errors"
@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
-// saying is how a refusal is said.
-type saying struct {
+// wording is how a refusal is said.
+type wording struct {
 	kind   llm.Kind
 	status int
 	code   string // "" means the format's own for the kind
 }
 
-// grounds are how refusals are said in most formats.
-var grounds = map[access.Ground]saying{
+// defaultWording are how refusals are said in most formats.
+var defaultWording = map[access.Ground]wording{
 	access.NoKey:    {llm.Auth, http.StatusUnauthorized, ""},
 	access.WrongKey: {llm.Auth, http.StatusUnauthorized, ""},
 	access.Expired:  {llm.Auth, http.StatusUnauthorized, ""},
@@ -35,8 +36,8 @@ var grounds = map[access.Ground]saying{
 	access.Reserved: {llm.RateLimited, http.StatusTooManyRequests, ""},
 }
 
-// manners are how the clients of a format, and its vendor, speak of keys and limits.
-type manners struct {
+// vendorErrors are how the clients of a format, and its vendor, speak of keys and limits.
+type vendorErrors struct {
 	format string
 	// requestID is the header in which clients look for the id of a request.
 	requestID string
@@ -47,11 +48,11 @@ type manners struct {
 	limit, left, reset string
 	when               func(reset, now time.Time) string
 	// grounds are the refusals that the vendor says in its own way.
-	grounds map[access.Ground]saying
+	grounds map[access.Ground]wording
 }
 
-// allManners are those of the formats that have any.
-var allManners = []manners{
+// vendors are those of the formats that have any.
+var vendors = []vendorErrors{
 	{
 		format: wire.Chat, requestID: "X-Request-Id",
 		limit: "X-Ratelimit-Limit-*", left: "X-Ratelimit-Remaining-*", reset: "X-Ratelimit-Reset-*", when: untilReset, grounds: openaiGrounds,
@@ -66,7 +67,7 @@ var allManners = []manners{
 		format: wire.Gemini, keyInAddress: true, grounds: googleGrounds(),
 	}, {
 		format: wire.Converse, requestID: "X-Amzn-Requestid",
-		grounds: map[access.Ground]saying{ // Amazon says 403 to who is nobody, too
+		grounds: map[access.Ground]wording{ // Amazon says 403 to who is nobody, too
 			access.NoKey:    {llm.Auth, http.StatusForbidden, "MissingAuthenticationTokenException"},
 			access.WrongKey: {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
 			access.Revoked:  {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
@@ -76,36 +77,36 @@ var allManners = []manners{
 	},
 }
 
-// mannersOf returns those of a format whose vendor serves it.
-func mannersOf(format string) *manners {
-	for i := range allManners {
-		if allManners[i].format == format {
-			return &allManners[i]
+// errorsOf returns those of a format whose vendor serves it.
+func errorsOf(format string) *vendorErrors {
+	for i := range vendors {
+		if vendors[i].format == format {
+			return &vendors[i]
 		}
 	}
-	return new(manners)
+	return new(vendorErrors)
 }
 
 // denied are the refusals of what a key may not do, with the vendor's code for them.
-func denied(code string) map[access.Ground]saying {
-	out := map[access.Ground]saying{}
+func denied(code string) map[access.Ground]wording {
+	out := map[access.Ground]wording{}
 	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice, access.NoMember} {
-		out[g] = saying{llm.Auth, http.StatusForbidden, code}
+		out[g] = wording{llm.Auth, http.StatusForbidden, code}
 	}
 	return out
 }
 
 // googleGrounds are Google's: a request without a key is one that is not permitted, and a wrong key is a wrong argument.
-func googleGrounds() map[access.Ground]saying {
+func googleGrounds() map[access.Ground]wording {
 	out := denied("PERMISSION_DENIED")
-	out[access.NoKey] = saying{llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"}
+	out[access.NoKey] = wording{llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"}
 	for _, g := range []access.Ground{access.WrongKey, access.Expired, access.Revoked} {
-		out[g] = saying{llm.Auth, http.StatusBadRequest, ""}
+		out[g] = wording{llm.Auth, http.StatusBadRequest, ""}
 	}
 	return out
 }
 
-var openaiGrounds = map[access.Ground]saying{
+var openaiGrounds = map[access.Ground]wording{
 	access.NoModel:  {llm.NotFound, http.StatusForbidden, ""}, // model_not_found
 	access.NoRoute:  {llm.NotFound, http.StatusForbidden, ""},
 	access.NoTool:   {llm.Invalid, http.StatusForbidden, ""},
@@ -114,33 +115,33 @@ var openaiGrounds = map[access.Ground]saying{
 	access.Spent:    {llm.Auth, http.StatusTooManyRequests, "insufficient_quota"},
 }
 
-// soon is the longest wait after which a client should try again by itself.
-const soon = time.Minute
+// maxRetryWait is the longest wait after which a client should try again by itself.
+const maxRetryWait = time.Minute
 
-// refused returns an error about keys and limits in the client's words, and nil for none. What is
+// Refuse returns an error about keys and limits in the client's words, and nil for none. What is
 // wrong with the store is told to the log only.
-func (x *exchange) refused(err error) error {
+func (c *Client) Refuse(err error) error {
 	if err == nil {
 		return nil
 	}
 	var r *access.Refusal
 	if !errors.As(err, &r) {
-		x.settings.Log.Error("keys and limits cannot be checked", "id", x.id, "error", err.Error())
-		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
+		c.Log.Error("keys and limits cannot be checked", "id", c.ID, "error", err.Error())
+		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: upstream.RetryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
 	}
-	x.meters.Refused.Add(1, string(r.Ground))
-	x.spent.refused = true
-	as, own := mannersOf(x.Codec.ErrorsOf()).grounds[r.Ground]
+	c.Metrics.Refused.Add(1, string(r.Ground))
+	c.wasRefused = true
+	as, own := errorsOf(c.Codec.ErrorsOf()).grounds[r.Ground]
 	if !own {
-		as = grounds[r.Ground]
+		as = defaultWording[r.Ground]
 	}
-	h := x.w.Header()
+	h := c.Header
 	if as.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	if as.status == http.StatusTooManyRequests {
-		x.rateHeaders(r.Rooms)
-		if r.RetryAfter == 0 || r.RetryAfter > soon {
+		c.setRateHeaders(r.Rooms)
+		if r.RetryAfter == 0 || r.RetryAfter > maxRetryWait {
 			h.Set("X-Should-Retry", "false") // which the clients of OpenAI and Anthropic heed
 		}
 	}
@@ -153,9 +154,9 @@ func untilReset(reset, now time.Time) string {
 
 func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
 
-// rateHeaders says how much is left in this minute, of what is least.
-func (x *exchange) rateHeaders(rooms []access.Room) {
-	names := mannersOf(x.Codec.ErrorsOf())
+// setRateHeaders says how much is left in this minute, of what is least.
+func (c *Client) setRateHeaders(rooms []access.Room) {
+	names := errorsOf(c.Codec.ErrorsOf())
 	if names.limit == "" {
 		return
 	}
@@ -167,12 +168,12 @@ func (x *exchange) rateHeaders(rooms []access.Room) {
 	}
 	delete(least, access.Money) // no vendor bounds it by the minute
 	now := time.Now()
-	if clock := x.settings.Access.Now; clock != nil {
+	if clock := c.Book.Now; clock != nil {
 		now = clock()
 	}
 	for unit, r := range least {
 		for name, value := range map[string]string{names.limit: strconv.FormatInt(r.Most, 10), names.left: strconv.FormatInt(r.Left, 10), names.reset: names.when(r.Reset, now)} {
-			x.w.Header().Set(strings.Replace(name, "*", strings.ToUpper(string(unit[:1]))+string(unit[1:]), 1), value)
+			c.Header.Set(strings.Replace(name, "*", strings.ToUpper(string(unit[:1]))+string(unit[1:]), 1), value)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package admit
 
 import (
 	"net/http/httptest"
@@ -28,7 +28,7 @@ func TestOnlyTheKeyLeavesTheAddress(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/v1beta/models/m:generateContent", nil)
 		r.URL.RawQuery, r.RequestURI = test.query, "/v1beta/models/m:generateContent?"+test.query
-		keys, err := presented(r, "gemini")
+		keys, err := presentedKeys(r, "gemini")
 		if err != nil || !slices.Equal(keys, test.keys) || r.URL.RawQuery != test.left {
 			t.Errorf("%q: %q is left and %q are the keys (%v), not %q and %q", test.query, r.URL.RawQuery, keys, err, test.left, test.keys)
 		}
@@ -38,7 +38,7 @@ func TestOnlyTheKeyLeavesTheAddress(t *testing.T) {
 	}
 	for _, query := range []string{"X-Amz-Signature=00", "a=1&X%2DAmz%2DSignature=00"} {
 		r := httptest.NewRequest("POST", "/model/m/converse?"+query, nil)
-		if _, err := presented(r, "converse"); err != errSigned {
+		if _, err := presentedKeys(r, "converse"); err != errSigned {
 			t.Errorf("%q: %v", query, err)
 		}
 	}

@@ -1,52 +1,55 @@
-package gateway
+package admit
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// memberMeaning is what a member of a request can do that the model's name and the list of tools do not show.
-type memberMeaning uint8
+// effect is what a member of a request can do that the model's name and the list of tools do not show.
+type effect uint8
 
 const (
-	namesModels   memberMeaning = iota + 1 // that may answer in the place of the one that is asked for
-	runsTool                               // of the vendor
-	runsPlugins                            // a list of tools of the vendor
-	aside                                  // nothing by itself
-	holdsMembers                           // that a server reads as if they stood in the request
-	holdsOptions                           // like those of the next two, or that raise the price
-	allowsOutput                           // so many tokens of an answer
-	allowsAnswers                          // so many of them
-	asksBetas                              // features, as Anthropic-Beta does
-	hidesMembers                           // which nobody can know
-	changesAll                             // it may lead to another model or to any tool
-	raisesPrice                            // beyond what the catalogue knows
-	inAccount                              // it names what the vendor keeps in the account of the gateway
-	notServed                              // its answer would come elsewhere, uncounted
+	namesModels   effect = iota + 1 // that may answer in the place of the one that is asked for
+	runsTool                        // of the vendor
+	runsPlugins                     // a list of tools of the vendor
+	aside                           // nothing by itself
+	holdsMembers                    // that a server reads as if they stood in the request
+	holdsOptions                    // like those of the next two, or that raise the price
+	allowsOutput                    // so many tokens of an answer
+	allowsAnswers                   // so many of them
+	asksBetas                       // features, as Anthropic-Beta does
+	hidesMembers                    // which nobody can know
+	changesAll                      // it may lead to another model or to any tool
+	raisesPrice                     // beyond what the catalogue knows
+	inAccount                       // it names what the vendor keeps in the account of the gateway
+	notServed                       // its answer would come elsewhere, uncounted
 )
 
-// vendorMember is a member of requests that some vendor or gateway understands.
-type vendorMember struct {
+// vendorField is a member of requests that some vendor or gateway understands.
+type vendorField struct {
 	name    string // compared by [foldMember]: some servers read members in any case, and some in two spellings
-	meaning memberMeaning
+	meaning effect
 	tool    string   // that it runs
 	at      string   // the member of it that decides, "" if it does itself
 	plain   []string // values that change nothing
 	kind    byte     // of the values that count, as js.Kind has it; 0 means all
 	// inner are what members of it mean if it is an object, which does not count by itself then.
-	inner []vendorMember
+	inner []vendorField
 }
 
-// vendorMembers are those by which a client can reach another model, a tool or a higher price. They are known in every format: a
+// vendorFields are those by which a client can reach another model, a tool or a higher price. They are known in every format: a
 // member that a server does not know does no harm, and one that we did not look for could.
-var vendorMembers = membersByName([]vendorMember{
+var vendorFields = fieldsByName([]vendorField{
 	// OpenRouter
 	{name: "models", meaning: namesModels},
 	{name: "plugins", meaning: runsPlugins},
@@ -92,7 +95,7 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "background", meaning: notServed},
 	{name: "deferred", meaning: notServed},
 	// OpenAI: a prompt of the account has a model and tools of its own, sound is dearer than text
-	{name: "prompt", meaning: aside, inner: []vendorMember{{name: "id", meaning: changesAll}}},
+	{name: "prompt", meaning: aside, inner: []vendorField{{name: "id", meaning: changesAll}}},
 	{name: "conversation", meaning: inAccount},
 	{name: "modalities", meaning: raisesPrice, plain: []string{"text"}},
 	{name: "audio", meaning: raisesPrice, kind: '{'},
@@ -113,7 +116,7 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "connectors", meaning: runsTool, tool: llm.WebSearch},
 	// Anthropic
 	{name: "mcp_servers", meaning: runsTool, tool: "mcp"},
-	{name: "container", meaning: inAccount, inner: []vendorMember{{name: "id", meaning: inAccount}, {name: "skills", meaning: changesAll}}},
+	{name: "container", meaning: inAccount, inner: []vendorField{{name: "id", meaning: inAccount}, {name: "skills", meaning: changesAll}}},
 	{name: "speed", meaning: raisesPrice, plain: []string{"standard"}},
 	{name: "inference_geo", meaning: raisesPrice, plain: []string{"global"}},
 	// OpenAI, Anthropic, Groq, Gemini, Bedrock
@@ -151,13 +154,13 @@ var vendorMembers = membersByName([]vendorMember{
 })
 
 // routing are members of labels that a gateway of another make routes by; others may be anything.
-var routing = []vendorMember{{name: "tags", meaning: changesAll, kind: '['}, {name: "fallbacks", meaning: changesAll, kind: '['}}
+var routing = []vendorField{{name: "tags", meaning: changesAll, kind: '['}, {name: "fallbacks", meaning: changesAll, kind: '['}}
 
-// insideMembers are members that are known where they stand in the request, and may be anything inside of another one.
-var insideMembers = []string{"model", "tools", "functions"}
+// topLevelFields are members that are known where they stand in the request, and may be anything inside of another one.
+var topLevelFields = []string{"model", "tools", "functions"}
 
 // betas are the features that a client may ask for in the header Anthropic-Beta, by what they begin with.
-var betas = []vendorMember{
+var betas = []vendorField{
 	{name: "fast-mode", meaning: raisesPrice},
 	{name: "context-1m", meaning: raisesPrice},
 	{name: "mcp-client", meaning: runsTool, tool: "mcp"},
@@ -165,57 +168,57 @@ var betas = []vendorMember{
 }
 
 // readBetas takes note of what the client's headers ask for.
-func (x *exchange) readBetas() {
-	for _, value := range x.r.Header.Values("Anthropic-Beta") {
-		x.noteBetas("Anthropic-Beta", value)
+func (d *Demand) readBetas(h http.Header) {
+	for _, value := range h.Values("Anthropic-Beta") {
+		d.noteBetas("Anthropic-Beta", value)
 	}
 }
 
 // noteBetas takes note of the features in a list that stands in such a place.
-func (x *exchange) noteBetas(place, list string) {
+func (d *Demand) noteBetas(place, list string) {
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
-		if i := slices.IndexFunc(betas, func(b vendorMember) bool { return strings.HasPrefix(word, b.name) }); i >= 0 {
+		if i := slices.IndexFunc(betas, func(b vendorField) bool { return strings.HasPrefix(word, b.name) }); i >= 0 {
 			said := betas[i]
 			said.name = place + ": " + said.name
-			x.members = append(x.members, saidMember{vendorMember: &said})
+			d.fields = append(d.fields, sentField{vendorField: &said})
 		}
 	}
 }
 
-// readBetaMember takes note of the features that a member asks for: some hosts read them from the body.
-func (x *exchange) readBetaMember(m *vendorMember, value []byte) error {
+// readBetaField takes note of the features that a member asks for: some hosts read them from the body.
+func (d *Demand) readBetaField(m *vendorField, value []byte) error {
 	switch js.Kind(value) {
 	case '"':
-		x.noteBetas(m.name, js.Text(value))
+		d.noteBetas(m.name, js.Text(value))
 		return nil
 	case '[':
 		for item := range js.Elements(value) {
 			if js.Kind(item) != '"' {
-				return invalid("%s has to be a list of texts", m.name)
+				return exchange.Invalid("%s has to be a list of texts", m.name)
 			}
-			x.noteBetas(m.name, js.Text(item))
+			d.noteBetas(m.name, js.Text(item))
 		}
 		return nil
 	}
-	return invalid("%s has to be a list of texts", m.name)
+	return exchange.Invalid("%s has to be a list of texts", m.name)
 }
 
-// longestMember is the length of the longest of their names.
-const longestMember = 40
+// longestName is the length of the longest of their names.
+const longestName = 40
 
-func membersByName(list []vendorMember) map[string]*vendorMember {
-	out := make(map[string]*vendorMember, len(list))
+func fieldsByName(list []vendorField) map[string]*vendorField {
+	out := make(map[string]*vendorField, len(list))
 	for i := range list {
-		var name [longestMember]byte
-		out[string(foldMember(&name, []byte(list[i].name)))] = &list[i]
+		var name [longestName]byte
+		out[string(foldName(&name, []byte(list[i].name)))] = &list[i]
 	}
 	return out
 }
 
-// foldMember returns the name of a member as it is compared: in lower case, without underscores and dashes. A name that is too long is
+// foldName returns the name of a member as it is compared: in lower case, without underscores and dashes. A name that is too long is
 // none.
-func foldMember(into *[longestMember]byte, key []byte) []byte {
+func foldName(into *[longestName]byte, key []byte) []byte {
 	n := 0
 	for _, c := range key {
 		switch {
@@ -232,114 +235,114 @@ func foldMember(into *[longestMember]byte, key []byte) []byte {
 	return into[:n]
 }
 
-// memberOf returns what is known of a member, nil if that is nothing.
-func memberOf(key []byte) *vendorMember {
-	var name [longestMember]byte
-	return vendorMembers[string(foldMember(&name, key))]
+// fieldOf returns what is known of a member, nil if that is nothing.
+func fieldOf(key []byte) *vendorField {
+	var name [longestName]byte
+	return vendorFields[string(foldName(&name, key))]
 }
 
-// saidMember is such a member of a request, with its value.
-type saidMember struct {
-	*vendorMember
+// sentField is such a member of a request, with its value.
+type sentField struct {
+	*vendorField
 	value []byte
 }
 
 // errModels is why a request is refused that may name more than one model: servers differ in which they read.
 var errModels = errors.New("the request names the model more than once, or in another case")
 
-// readMembers takes note of the members of a request by which a vendor may do more than its model and its tools say. It refuses
+// Read takes note of the members of a request by which a vendor may do more than its model and its tools say. It refuses
 // those that are names in another spelling.
-func (x *exchange) readMembers(body []byte, names []string) error {
-	x.allows.size = len(body)
+func (d *Demand) Read(body []byte, names []string) error {
+	d.Output.size = len(body)
 	n, exact := 0, 0
 	for key, value := range js.Members(js.Trim(body)) {
-		if err := respelling(key, names); err != nil {
+		if err := CheckSpelling(key, names); err != nil {
 			return err
 		}
-		if isModel(key) {
+		if IsModel(key) {
 			n++
 			if string(key) == "model" {
 				exact++
 			}
-		} else if err := x.readMember(key, value); err != nil {
+		} else if err := d.ReadField(key, value); err != nil {
 			return err
 		}
 	}
 	if n > 1 || n > exact {
-		return invalid("%w", errModels)
+		return exchange.Invalid("%w", errModels)
 	}
-	if i := slices.IndexFunc(x.members, func(m saidMember) bool { return m.meaning == notServed }); i >= 0 {
-		return invalid("%s is not served here: its answer would have to be fetched later; ask for a stream", x.members[i].name)
+	if i := slices.IndexFunc(d.fields, func(m sentField) bool { return m.meaning == notServed }); i >= 0 {
+		return exchange.Invalid("%s is not served here: its answer would have to be fetched later; ask for a stream", d.fields[i].name)
 	}
 	return nil
 }
 
-func isModel(key []byte) bool {
+func IsModel(key []byte) bool {
 	return len(key) == len("model") && strings.EqualFold(string(key), "model")
 }
 
 // mostNested bounds how deep members stand in members that hold others.
 const mostNested = 8
 
-// readMember takes note of one member.
-func (x *exchange) readMember(key, value []byte) error {
-	if x.rights != nil {
-		x.allows.look(key, value, 0)
+// ReadField takes note of one member.
+func (d *Demand) ReadField(key, value []byte) error {
+	if d.Limited {
+		d.Output.look(key, value, 0)
 	}
-	return x.readMemberIn(key, value, 0)
+	return d.readNested(key, value, 0)
 }
 
-// readMemberIn takes note of a member that stands in so many others.
-func (x *exchange) readMemberIn(key, value []byte, depth int) error {
-	m := memberOf(key)
+// readNested takes note of a member that stands in so many others.
+func (d *Demand) readNested(key, value []byte, depth int) error {
+	m := fieldOf(key)
 	switch {
 	case m == nil || js.Kind(value) == 'n':
 		return nil
 	case m.meaning == allowsOutput || m.meaning == allowsAnswers:
-		return x.allows.add(m, key, value)
+		return d.Output.add(m, key, value)
 	case m.meaning == holdsOptions:
-		return x.readOptions(value)
+		return d.readOptions(value)
 	case m.meaning == asksBetas:
-		return x.readBetaMember(m, value)
+		return d.readBetaField(m, value)
 	case m.inner != nil && js.Kind(value) == '{':
-		x.readInner(m, value)
+		d.readInner(m, value)
 		return nil
 	case m.meaning == aside || m.idle(value):
 		return nil
 	case m.meaning != holdsMembers:
-		x.members = append(x.members, saidMember{m, value})
+		d.fields = append(d.fields, sentField{m, value})
 		return nil
 	case js.Kind(value) != '{':
-		x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: hidesMembers}, value})
+		d.fields = append(d.fields, sentField{&vendorField{name: m.name, meaning: hidesMembers}, value})
 		return nil
 	case depth == mostNested:
-		return invalid("%s stands in itself more than %d deep", m.name, mostNested)
+		return exchange.Invalid("%s stands in itself more than %d deep", m.name, mostNested)
 	}
 	for inner, value := range js.Members(value) {
-		if known := memberOf(inner); known != nil && known.meaning == holdsMembers || insideOnly(inner) {
-			x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: changesAll}, value})
+		if known := fieldOf(inner); known != nil && known.meaning == holdsMembers || IsTopLevelOnly(inner) {
+			d.fields = append(d.fields, sentField{&vendorField{name: m.name, meaning: changesAll}, value})
 		}
-		if err := x.readMemberIn(inner, value, depth+1); err != nil {
+		if err := d.readNested(inner, value, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// insideOnly reports whether a member is one of insideMembers.
-func insideOnly(key []byte) bool {
-	var name [longestMember]byte
-	return slices.Contains(insideMembers, string(foldMember(&name, key)))
+// IsTopLevelOnly reports whether a member is one of insideMembers.
+func IsTopLevelOnly(key []byte) bool {
+	var name [longestName]byte
+	return slices.Contains(topLevelFields, string(foldName(&name, key)))
 }
 
 // readOptions takes note of how much output the options of a request allow, and of what is dearer.
-func (x *exchange) readOptions(options []byte) error {
+func (d *Demand) readOptions(options []byte) error {
 	for key, value := range js.Members(options) {
-		m := memberOf(key)
+		m := fieldOf(key)
 		if m == nil || m.meaning != allowsOutput && m.meaning != allowsAnswers && m.meaning != raisesPrice {
 			continue
 		}
-		if err := x.readMemberIn(key, value, mostNested); err != nil {
+		if err := d.readNested(key, value, mostNested); err != nil {
 			return err
 		}
 	}
@@ -347,21 +350,21 @@ func (x *exchange) readOptions(options []byte) error {
 }
 
 // readInner takes note of members of a member.
-func (x *exchange) readInner(m *vendorMember, value []byte) {
+func (d *Demand) readInner(m *vendorField, value []byte) {
 	for key, value := range js.Members(value) {
-		var a, b [longestMember]byte
+		var a, b [longestName]byte
 		for i := range m.inner {
 			known := m.inner[i]
-			if bytes.Equal(foldMember(&a, key), foldMember(&b, []byte(known.name))) && !known.idle(value) {
+			if bytes.Equal(foldName(&a, key), foldName(&b, []byte(known.name))) && !known.idle(value) {
 				known.name = m.name + "." + known.name
-				x.members = append(x.members, saidMember{&known, value})
+				d.fields = append(d.fields, sentField{&known, value})
 			}
 		}
 	}
 }
 
 // idle reports whether a value asks for nothing.
-func (m *vendorMember) idle(v []byte) bool {
+func (m *vendorField) idle(v []byte) bool {
 	switch string(v) {
 	case "null", "false", `""`, "0", "[]":
 		return true
@@ -381,8 +384,8 @@ func (m *vendorMember) idle(v []byte) bool {
 }
 
 // vendorTools returns the tools of the vendor that members of the request run.
-func (x *exchange) vendorTools() (names []string) {
-	for _, m := range x.members {
+func (d *Demand) vendorTools() (names []string) {
+	for _, m := range d.fields {
 		switch m.meaning {
 		case runsTool:
 			names = append(names, m.tool)
@@ -406,50 +409,50 @@ func pluginTool(id string) string {
 	return "plugin:" + id
 }
 
-// mayMean says why members of the request are refused, by which the client could leave the bounds of its key; nil if there are none.
-func (x *exchange) mayMean() error {
-	if x.rights == nil {
+// CheckFields says why members of the request are refused, by which the client could leave the bounds of its key; nil if there are none.
+func (c *Client) CheckFields(d *Demand, table upstream.Table) error {
+	if c.Rights == nil {
 		return nil
 	}
-	if x.readBetas(); len(x.members) == 0 {
+	if d.readBetas(c.HTTP.Header); len(d.fields) == 0 {
 		return nil
 	}
-	k, money := &x.rights.Key, x.rights.BoundsMoney()
+	k, money := &c.Rights.Key, c.Rights.BoundsMoney()
 	leads := len(k.Models)+len(k.Routes) > 0
-	for _, m := range x.members {
+	for _, m := range d.fields {
 		var err error
 		switch {
 		case m.meaning == namesModels && (leads || money):
-			err = x.mayName(m, money)
+			err = c.checkModelNames(m, money, table)
 		case m.meaning == changesAll && (leads || money || len(k.Tools) > 0):
-			err = x.rights.MayNotSay(m.name, "a server may take another model, or run tools")
-		case m.meaning == hidesMembers && (leads || len(k.Tools) > 0 || x.rights.BoundsSize()):
-			err = x.rights.MayNotSay(m.name, "which is no object, nobody knows what a server reads out of it")
+			err = c.Rights.MayNotSay(m.name, "a server may take another model, or run tools")
+		case m.meaning == hidesMembers && (leads || len(k.Tools) > 0 || c.Rights.BoundsSize()):
+			err = c.Rights.MayNotSay(m.name, "which is no object, nobody knows what a server reads out of it")
 		case m.meaning == raisesPrice && money:
-			err = x.rights.MayNotSay(m.name, "a request may cost more than is known, and money is bounded")
+			err = c.Rights.MayNotSay(m.name, "a request may cost more than is known, and money is bounded")
 		}
 		if err != nil {
-			return x.refused(err)
+			return c.Refuse(err)
 		}
 	}
 	return nil
 }
 
-// mayName says why the client may not name the models of a member.
-func (x *exchange) mayName(m saidMember, money bool) error {
+// checkModelNames says why the client may not name the models of a member.
+func (c *Client) checkModelNames(m sentField, money bool, table upstream.Table) error {
 	if money {
-		return x.rights.MayNotSay(m.name, "models of other prices may answer, and money is bounded")
+		return c.Rights.MayNotSay(m.name, "models of other prices may answer, and money is bounded")
 	}
 	names, ok := modelNames(m.value, nil, 0)
 	if !ok {
-		return x.rights.MayNotSay(m.name, "models may answer that cannot be told from it")
+		return c.Rights.MayNotSay(m.name, "models may answer that cannot be told from it")
 	}
 	for _, name := range names {
-		if err := x.rights.MayUse(access.NoModel, name); err != nil {
+		if err := c.Rights.MayUse(access.NoModel, name); err != nil {
 			return err
 		}
-		if r := x.find(name, x.Codec.Format); len(x.rights.Key.Routes) > 0 && (r == nil || !x.rights.Key.AllowsRoute(r.Model)) {
-			return x.rights.MayNotSay(m.name, fmt.Sprintf("%.100q may answer, to which none of its routes leads", name))
+		if r := table.Find(name, c.Codec.Format); len(c.Rights.Key.Routes) > 0 && (r == nil || !c.Rights.Key.AllowsRoute(r.Name)) {
+			return c.Rights.MayNotSay(m.name, fmt.Sprintf("%.100q may answer, to which none of its routes leads", name))
 		}
 	}
 	return nil
@@ -472,7 +475,7 @@ func modelNames(v []byte, names []string, depth int) ([]string, bool) {
 	case kind == '{' && depth < 3:
 		before := len(names)
 		for key, value := range js.Members(v) {
-			if !isModel(key) && js.Kind(value) != '[' {
+			if !IsModel(key) && js.Kind(value) != '[' {
 				continue // another option of the request to that model
 			}
 			if names, ok = modelNames(value, names, depth+1); !ok {
@@ -482,4 +485,9 @@ func modelNames(v []byte, names []string, depth int) ([]string, bool) {
 		return names, len(names) > before
 	}
 	return nil, false
+}
+
+// MayHideTools reports whether a member of the request may offer tools that are not in its list of tools.
+func (d *Demand) MayHideTools() bool {
+	return slices.ContainsFunc(d.fields, func(m sentField) bool { return m.meaning == changesAll || m.meaning == hidesMembers })
 }

@@ -1,9 +1,8 @@
-package gateway
+package conversation
 
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,59 +33,27 @@ type heldHead struct {
 	Before [sha256.Size]byte `json:"before"`
 }
 
-// heldKey is what a turn is found by.
-func heldKey(asked, calls [sha256.Size]byte) state.Hash { return state.HashOf(asked[:], calls[:]) }
-
-// callsOf returns the hash of calls, however their arguments are written, and their ids.
-func callsOf(calls []llm.Call) (hash [sha256.Size]byte, ids []string) {
-	h := sha256.New()
-	for _, c := range calls {
-		args := canonical(c.Args)
-		fmt.Fprintf(h, "%q %q\n", c.Name, args)
-		ids = append(ids, c.ID)
-	}
-	return [sha256.Size]byte(h.Sum(nil)), ids
-}
-
-// saidBefore returns the hash of all that was said to a model.
-func saidBefore(messages []llm.Message) [sha256.Size]byte {
-	return askedBefore(slices.DeleteFunc(slices.Clone(messages), func(m llm.Message) bool { return m.Role == llm.RoleAssistant }))
-}
-
-// saidUntil returns saidBefore of every beginning of a conversation, by its length.
-func saidUntil(messages []llm.Message) [][sha256.Size]byte {
-	h := sha256.New()
-	out := make([][sha256.Size]byte, 0, len(messages)+1)
-	for _, m := range messages {
-		out = append(out, [sha256.Size]byte(h.Sum(nil)))
-		if m.Role != llm.RoleAssistant {
-			addAsked(h, m)
-		}
-	}
-	return append(out, [sha256.Size]byte(h.Sum(nil)))
-}
-
-// hold keeps what was run for an answer that ends with calls of the client.
-func (s *serving) hold(theirs []llm.Call, results []llm.Result) {
-	messages := s.conv.Messages[s.before:]
+// HoldTurn keeps what was run for an answer that ends with calls of the client: the messages, and the results that
+// belong to the last one. The hashes are those of AskedBefore and SaidBefore.
+func (m *Scope) HoldTurn(messages []llm.Message, asked, all [sha256.Size]byte, theirs []llm.Call, results []llm.Result) {
 	if len(messages) < 2 && len(results) == 0 {
 		return // nothing was run
 	}
 	calls, ids := callsOf(theirs)
-	s.x.keepTurn(heldKey(s.asked, calls), heldTurn{messages, results, ids, s.all})
+	m.keepTurn(heldKey(asked, calls), heldTurn{messages, results, ids, all})
 }
 
 // keepTurn keeps a turn, or tells the client that it is not kept.
-func (x *exchange) keepTurn(key state.Hash, t heldTurn) {
-	entries, err := x.keptTurn(key, t)
+func (m *Scope) keepTurn(key state.Hash, t heldTurn) {
+	entries, err := m.keptTurn(key, t)
 	if err == nil {
-		err = x.store.Put(x.ctx(), entries...)
+		err = m.Store.Put(m.Context(), entries...)
 	}
 	switch {
 	case errors.Is(err, state.ErrTooLarge):
-		x.tell(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "what the tools of the gateway returned is too long to be kept for the next request"})
+		m.Tell(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "what the tools of the gateway returned is too long to be kept for the next request"})
 	case err != nil:
-		x.tell(forgotten(state.Turn))
+		m.Tell(Unavailable(state.Turn))
 	}
 }
 
@@ -148,13 +115,13 @@ func (t heldTurn) fits(allowed func(tool string) bool) bool {
 	return !slices.ContainsFunc(all, func(r llm.Result) bool { return !allowed(r.Name) })
 }
 
-// merge returns a conversation with all that is held for it, each turn once, but for turns with results of tools that are not allowed: keys of one
+// MergeHeld returns a conversation with all that is held for it, each turn once, but for turns with results of tools that are not allowed: keys of one
 // owner need not have the same tools. The conversation is not changed.
-func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool) []llm.Message {
-	if x.store.empty(state.Turn) {
+func (m *Scope) MergeHeld(messages []llm.Message, allowed func(tool string) bool) []llm.Message {
+	if m.Store.Empty(state.Turn) {
 		return messages
 	}
-	turns := x.heldTurns(messages)
+	turns := m.heldTurns(messages)
 	if len(turns) == 0 {
 		return messages
 	}
@@ -162,7 +129,7 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 	var results []llm.Result // that belong to the message before
 	for i, m := range messages {
 		if len(results) > 0 {
-			own := resultMessage(results)
+			own := ResultMessage(results)
 			results = nil
 			if m.Role == llm.RoleTool {
 				m.Parts = slices.Concat(own.Parts, m.Parts)
@@ -178,7 +145,15 @@ func (x *exchange) merge(messages []llm.Message, allowed func(tool string) bool)
 		out = append(out, m)
 	}
 	if len(results) > 0 {
-		out = append(out, resultMessage(results))
+		out = append(out, ResultMessage(results))
 	}
 	return out
+}
+
+func ResultMessage(results []llm.Result) llm.Message {
+	m := llm.Message{Role: llm.RoleTool}
+	for _, r := range results {
+		m.Parts = append(m.Parts, r)
+	}
+	return m
 }

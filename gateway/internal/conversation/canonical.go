@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"bytes"
@@ -47,9 +47,9 @@ func keyForm(text []byte, form *js.Form) []byte {
 	return escaped.Bytes()
 }
 
-// canonicalBetas are the features that a request asks for in headers, in the one form that all ways to write them have: sorted, each
+// CanonicalBetas are the features that a request asks for in headers, in the one form that all ways to write them have: sorted, each
 // once, without white space. The upstream gets them as the client wrote them.
-func canonicalBetas(h http.Header) http.Header {
+func CanonicalBetas(h http.Header) http.Header {
 	betas := provider.Betas(h)
 	for header, values := range betas {
 		names := strings.Split(strings.Join(values, ","), ",")

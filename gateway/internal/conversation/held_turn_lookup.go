@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"crypto/sha256"
@@ -38,12 +38,12 @@ func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 		return -1
 	}
 	for k, id := range ids {
-		if id != h.IDs[k] && drawn(id) && drawn(h.IDs[k]) {
+		if id != h.IDs[k] && isRandomID(id) && isRandomID(h.IDs[k]) {
 			return -1
 		}
 	}
 	same := slices.Equal(h.IDs, ids)
-	if h.Before != said && h.Before != [sha256.Size]byte{} && !(same && slices.ContainsFunc(ids, drawn)) {
+	if h.Before != said && h.Before != [sha256.Size]byte{} && !(same && slices.ContainsFunc(ids, isRandomID)) {
 		return -1
 	}
 	if same {
@@ -87,10 +87,10 @@ func heldPlaces(messages []llm.Message, optionalIDs bool) (places []*heldPlace, 
 		}
 		p := &heldPlace{at: i}
 		p.calls, p.ids = callsOf(calls)
-		p.key = heldKey(askedBefore(messages[:i]), p.calls)
+		p.key = heldKey(AskedBefore(messages[:i]), p.calls)
 		all[p.key] = true
 		for _, c := range calls[:min(len(calls), maxLinked)] {
-			if optionalIDs && !drawn(c.ID) {
+			if optionalIDs && !isRandomID(c.ID) {
 				c.ID = ""
 			}
 			p.links = append(p.links, linkKey(c))
@@ -142,10 +142,10 @@ func (l *heldLookup) linksAt(key state.Hash) []heldLink {
 }
 
 // heldTurns finds what is held for the messages of a conversation, by their places, and tells the client of what is held and cannot be put back.
-func (x *exchange) heldTurns(messages []llm.Message) map[int]heldTurn {
-	places, hashes := heldPlaces(messages, x.Codec.Properties().OptionalCallIDs)
-	l := heldLookup{found: x.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead), links: make(map[state.Hash][]heldLink),
-		said: sync.OnceValue(func() [][sha256.Size]byte { return saidUntil(messages) })}
+func (m *Scope) heldTurns(messages []llm.Message) map[int]heldTurn {
+	places, hashes := heldPlaces(messages, m.Codec.Properties().OptionalCallIDs)
+	l := heldLookup{found: m.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead), links: make(map[state.Hash][]heldLink),
+		said: sync.OnceValue(func() [][sha256.Size]byte { return saidBeforeEach(messages) })}
 	if len(l.found) == 0 {
 		return nil
 	}
@@ -154,14 +154,14 @@ func (x *exchange) heldTurns(messages []llm.Message) map[int]heldTurn {
 			p.add(h, l.said()[p.at])
 		}
 	}
-	x.followLinks(&l, places)
+	m.followLinks(&l, places)
 	assignTurns(places)
-	x.warnOfUnmerged(l.lost(places))
-	return x.readTurns(places)
+	m.warnOfUnmerged(l.lost(places))
+	return m.readTurns(places)
 }
 
 // followLinks finds turns of messages that are not found by what they answer.
-func (x *exchange) followLinks(l *heldLookup, places []*heldPlace) {
+func (m *Scope) followLinks(l *heldLookup, places []*heldPlace) {
 	led := make(map[*heldPlace]state.Hash)
 	more := make(map[state.Hash]bool)
 	for _, p := range places {
@@ -175,7 +175,7 @@ func (x *exchange) followLinks(l *heldLookup, places []*heldPlace) {
 			}
 		}
 	}
-	maps.Copy(l.found, x.lookUp(state.Turn, slices.Collect(maps.Keys(more))))
+	maps.Copy(l.found, m.lookUp(state.Turn, slices.Collect(maps.Keys(more))))
 	for p, turn := range led {
 		for _, h := range l.turnsAt(turn) {
 			if p.own(h) { // of alike questions, the one with these calls
@@ -188,7 +188,7 @@ func (x *exchange) followLinks(l *heldLookup, places []*heldPlace) {
 // linked returns the turn to which the calls of a message lead for certain.
 func (l *heldLookup) linked(p *heldPlace) (turn state.Hash, ok bool) {
 	for k, key := range p.links {
-		if !drawn(p.ids[k]) {
+		if !isRandomID(p.ids[k]) {
 			continue
 		}
 		for _, link := range l.linksAt(key) {
@@ -236,7 +236,7 @@ func (l *heldLookup) lost(places []*heldPlace) (lost int) {
 // mayMiss reports whether there may have been a turn for a message that has none: one of another id is not in the conversation, there are as many alike as
 // are kept, or its calls lead to one. What stands elsewhere in the conversation is not missing.
 func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
-	random := slices.ContainsFunc(p.ids, drawn)
+	random := slices.ContainsFunc(p.ids, isRandomID)
 	if random && slices.ContainsFunc(p.maybe, p.own) {
 		return false // the message is there twice
 	}
@@ -245,7 +245,7 @@ func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
 		return true
 	}
 	for k, key := range p.links {
-		if slices.ContainsFunc(l.linksAt(key), func(link heldLink) bool { return drawn(p.ids[k]) || !put[link.Turn] }) {
+		if slices.ContainsFunc(l.linksAt(key), func(link heldLink) bool { return isRandomID(p.ids[k]) || !put[link.Turn] }) {
 			return true
 		}
 	}
@@ -253,7 +253,7 @@ func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
 }
 
 // readTurns reads the turns of messages, by their places, as far as there is room for them.
-func (x *exchange) readTurns(places []*heldPlace) map[int]heldTurn {
+func (m *Scope) readTurns(places []*heldPlace) map[int]heldTurn {
 	turns := make(map[int]heldTurn)
 	left, over := maxMerged, 0
 	for _, p := range slices.Backward(places) {
@@ -271,24 +271,24 @@ func (x *exchange) readTurns(places []*heldPlace) map[int]heldTurn {
 		}
 	}
 	if over > 0 {
-		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client is missing in %d turns: all of it is more than %d MiB", over, maxMerged>>20)})
-		x.logUnmerged(over, "results of the gateway's tools that are held for a conversation are too long together, and are not all put back")
+		m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client is missing in %d turns: all of it is more than %d MiB", over, maxMerged>>20)})
+		m.logUnmerged(over, "results of the gateway's tools that are held for a conversation are too long together, and are not all put back")
 	}
 	return turns
 }
 
 // warnOfUnmerged tells that results of the gateway's tools may be missing from turns of a conversation, if there are any.
-func (x *exchange) warnOfUnmerged(turns int) {
+func (m *Scope) warnOfUnmerged(turns int) {
 	if turns == 0 {
 		return
 	}
-	x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client may be missing in %d turns: the conversation before these calls, or the calls, "+
+	m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client may be missing in %d turns: the conversation before these calls, or the calls, "+
 		"are not as they were, and the ids of the calls do not tell whose they are", turns)})
-	x.logUnmerged(turns, "results of the gateway's tools are held for calls of a conversation that was changed, and are not put back")
+	m.logUnmerged(turns, "results of the gateway's tools are held for calls of a conversation that was changed, and are not put back")
 }
 
 // logUnmerged tells the log of turns that are not put back.
-func (x *exchange) logUnmerged(turns int, why string) {
-	attrs := []slog.Attr{slog.String("id", x.id), slog.Int("turns", turns)}
-	x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, why, append(attrs, x.whose()...)...)
+func (m *Scope) logUnmerged(turns int, why string) {
+	attrs := []slog.Attr{slog.String("id", m.ID), slog.Int("turns", turns)}
+	m.Log.LogAttrs(m.Context(), slog.LevelWarn, why, append(attrs, m.LogAttrs()...)...)
 }

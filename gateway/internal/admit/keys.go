@@ -1,8 +1,7 @@
-package gateway
+package admit
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,9 +27,9 @@ const (
 // errSigned is why a signed request is refused: only who has the secret itself can check a signature.
 var errSigned = errors.New("this gateway keeps keys as hashes and cannot check signatures (SigV4): give Amazon's client the key in AWS_BEARER_TOKEN_BEDROCK")
 
-// presented takes the keys that a request shows out of it, so that nobody can pass them on: not
+// presentedKeys takes the keys that a request shows out of it, so that nobody can pass them on: not
 // to an upstream, and not to a log. They are all different.
-func presented(r *http.Request, format string) (keys []string, err error) {
+func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 	add := func(key string) {
 		if key = strings.TrimSpace(key); key != "" && !slices.Contains(keys, key) {
 			keys = append(keys, key)
@@ -58,7 +57,7 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 	if signed {
 		err = errSigned
 	}
-	if mannersOf(format).keyInAddress {
+	if errorsOf(format).keyInAddress {
 		for _, key := range shown {
 			add(key)
 		}
@@ -106,68 +105,68 @@ const (
 	signature    = "X-Amz-Signature"
 )
 
-// identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
-func (x *exchange) identify() error {
-	if name := mannersOf(x.Codec.ErrorsOf()).requestID; name != "" {
-		x.w.Header().Set(name, x.id)
+// Identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
+func (c *Client) Identify() error {
+	if name := errorsOf(c.Codec.ErrorsOf()).requestID; name != "" {
+		c.Header.Set(name, c.ID)
 	}
-	keys, err := presented(x.r, x.Codec.Format)
-	switch book := x.settings.Access; {
+	keys, err := presentedKeys(c.HTTP, c.Codec.Format)
+	switch book := c.Book; {
 	case book == nil:
 		return nil
 	case err != nil:
-		return x.refused(&access.Refusal{Ground: access.NoKey, Detail: err.Error()})
+		return c.Refuse(&access.Refusal{Ground: access.NoKey, Detail: err.Error()})
 	case len(keys) > 1:
-		return x.refused(&access.Refusal{Ground: access.WrongKey, Detail: "the request shows more than one key"})
+		return c.Refuse(&access.Refusal{Ground: access.WrongKey, Detail: "the request shows more than one key"})
 	default:
-		x.rights, err = book.Authenticate(x.ctx(), strings.Join(keys, ""))
+		c.Rights, err = book.Authenticate(c.Context(), strings.Join(keys, ""))
 	}
 	if err != nil {
-		return x.refused(err)
+		return c.Refuse(err)
 	}
-	x.owner = x.rights.Key.Team
+	c.Owner = c.Rights.Key.Team
 	return nil
 }
 
-// mayAsk says why the client may not ask for a model; nil if it may. Whether there is such a model
+// MayUseModel says why the client may not ask for a model; nil if it may. Whether there is such a model
 // is not told to who may not use it.
-func (x *exchange) mayAsk(model string) error {
-	if x.rights == nil {
+func (c *Client) MayUseModel(model string) error {
+	if c.Rights == nil {
 		return nil
 	}
-	return x.refused(x.rights.MayUse(access.NoModel, model))
+	return c.Refuse(c.Rights.MayUse(access.NoModel, model))
 }
 
-// mayTake says why the client may not use a route; nil if it may.
-func (x *exchange) mayTake(r *route) error {
-	if x.rights == nil {
+// MayUseRoute says why the client may not use a route; nil if it may.
+func (c *Client) MayUseRoute(route string) error {
+	if c.Rights == nil {
 		return nil
 	}
-	return x.refused(x.rights.MayUse(access.NoRoute, r.Model))
+	return c.Refuse(c.Rights.MayUse(access.NoRoute, route))
 }
 
-// mayCall says why the client may not use a tool that the gateway or a vendor runs; nil if it may.
-func (x *exchange) mayCall(tool string) error {
-	if x.rights == nil {
+// MayUseTool says why the client may not use a tool that the gateway or a vendor runs; nil if it may.
+func (c *Client) MayUseTool(tool string) error {
+	if c.Rights == nil {
 		return nil
 	}
-	return x.refused(x.rights.MayUse(access.NoTool, tool))
+	return c.Refuse(c.Rights.MayUse(access.NoTool, tool))
 }
 
-// hosted returns the tools that a request has the vendor run.
-func (x *exchange) hosted(req *llm.Request) []string {
+// HostedTools returns the tools that a request has the vendor run.
+func (d *Demand) HostedTools(req *llm.Request) []string {
 	var names []string
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool {
 			names = append(names, t.Name)
 		}
 	}
-	return append(names, x.vendorTools()...)
+	return append(names, d.vendorTools()...)
 }
 
 // models are those that the client may know of.
-func (x *exchange) mayKnow(r *route, name string) bool {
-	return x.rights == nil || x.rights.Key.AllowsModel(name) && x.rights.Key.AllowsRoute(r.Model)
+func (c *Client) MaySee(route, name string) bool {
+	return c.Rights == nil || c.Rights.Key.AllowsModel(name) && c.Rights.Key.AllowsRoute(route)
 }
 
 // defaultOutput is how many tokens of output are usual where a request does not bound them. Limits per minute count it as so many, and
@@ -180,22 +179,21 @@ const (
 	mostAnswers   = 128
 )
 
-// claim lets a question in, if the client may ask it and has enough left. It returns those of the
+// Claim lets a question in, if the client may ask it and has enough left. It returns those of the
 // ways that may be taken, and what ends it.
-func (x *exchange) claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, func(error), error) {
-	if x.rights == nil {
-		return ways, func(error) {}, nil
+func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
+	if s.Rights == nil {
+		return ways, nil
 	}
-	hosted := x.hosted(req)
+	hosted := s.HostedTools(req)
 	for _, name := range hosted {
-		if err := x.mayCall(name); err != nil {
-			return nil, nil, err
+		if err := s.MayUseTool(name); err != nil {
+			return nil, err
 		}
 	}
-	s := &x.spent
 	s.models = make(map[string]catalog.Model, len(ways))
 	unpriced, asked := false, ""
-	if x.rights.BoundsMoney() {
+	if s.Rights.BoundsMoney() {
 		if len(ways) > 0 {
 			asked = upstream.ShownID(ways[0].ID)
 		}
@@ -205,14 +203,14 @@ func (x *exchange) claim(ways []upstream.Candidate, req *llm.Request) ([]upstrea
 	for _, w := range ways {
 		s.models[w.ID] = infoOf(w)
 	}
-	claim := x.most(ways, req)
-	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = x.id, x.name, unpriced, asked
+	claim := s.most(ways, req)
+	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = s.ID, s.Model, unpriced, asked
 	var err error
-	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
-		return nil, nil, x.refused(err)
+	if s.admission, err = s.Book.Admit(s.Context(), s.Rights, claim); err != nil {
+		return nil, s.Refuse(err)
 	}
-	x.rateHeaders(s.admission.Rooms)
-	return ways, x.settle, nil
+	s.setRateHeaders(s.admission.Rooms)
+	return ways, nil
 }
 
 func infoOf(w upstream.Candidate) catalog.Model {
@@ -230,12 +228,4 @@ func priced(w upstream.Candidate, hosted []string) bool {
 	}
 	_, known := infoOf(w).Price.Cost(usage)
 	return known
-}
-
-// whose are the attributes of the log that say who asked.
-func (x *exchange) whose() []slog.Attr {
-	if x.rights == nil {
-		return nil
-	}
-	return []slog.Attr{slog.String("team", x.rights.Key.Team), slog.String("key", x.rights.Key.ID)}
 }

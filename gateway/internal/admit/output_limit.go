@@ -1,4 +1,4 @@
-package gateway
+package admit
 
 import (
 	"encoding/base64"
@@ -9,38 +9,39 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// allowance is how much output the members of a request allow, whatever they are called and wherever they stand: a host may read any of them.
-type allowance struct {
+// outputLimit is how much output the members of a request allow, whatever they are called and wherever they stand: a host may read any of them.
+type outputLimit struct {
 	tokens  int  // the largest bound of an answer; 0 if none is said
 	open    bool // one of them says that there is no bound
-	answers int  // the largest number of answers; 0 if none is said
+	Answers int  // the largest number of answers; 0 if none is said
 	size    int  // of the body
 	guessed int  // tokens of the answer that the client expects, which are read, and paid for as output where they are not what comes
 }
 
 // add takes note of a member. A number that no host can mean is an error, which names the member as the client wrote it.
-func (a *allowance) add(m *vendorMember, name, value []byte) error {
+func (a *outputLimit) add(m *vendorField, name, value []byte) error {
 	n, whole := js.Int(value)
 	if m.meaning == allowsAnswers {
 		if !whole || n < 1 || n > mostAnswers {
-			return invalid("%.60s has to be a whole number from 1 to %d", name, mostAnswers)
+			return exchange.Invalid("%.60s has to be a whole number from 1 to %d", name, mostAnswers)
 		}
-		a.answers = max(a.answers, int(n))
+		a.Answers = max(a.Answers, int(n))
 		return nil
 	}
 	if !whole || n < -2 {
-		return invalid("%.60s has to be a whole number of tokens; -1 means no bound", name)
+		return exchange.Invalid("%.60s has to be a whole number of tokens; -1 means no bound", name)
 	}
 	a.bound(m.name, n)
 	return nil
 }
 
 // bound takes note of a bound of an answer.
-func (a *allowance) bound(name string, n int64) {
+func (a *outputLimit) bound(name string, n int64) {
 	switch {
 	case n > 0:
 		a.tokens = max(a.tokens, int(min(n, largestOutput)))
@@ -59,10 +60,10 @@ var (
 	mostWords    = []string{"max", "predict"} // of which 0 may mean no bound; no thinking and no least length are bounds of nothing
 )
 
-// unread are members, and words in their names, that hold what a model reads or writes, labels, or schemas: there, names are anybody's.
+// freeFields are members, and words in their names, that hold what a model reads or writes, labels, or schemas: there, names are anybody's.
 var (
-	unread      = []string{"messages", "contents", "content", "system", "systeminstruction", "instructions", "prompt", "metadata", "litellmmetadata", "logitbias", "format", "documents", "user"}
-	unreadWords = []string{"schema", "tool", "function", "json", "grammar", "responseformat"}
+	freeFields = []string{"messages", "contents", "content", "system", "systeminstruction", "instructions", "prompt", "metadata", "litellmmetadata", "logitbias", "format", "documents", "user"}
+	freeWords  = []string{"schema", "tool", "function", "json", "grammar", "responseformat"}
 )
 
 func hasWord(name string, words []string) bool {
@@ -70,13 +71,13 @@ func hasWord(name string, words []string) bool {
 }
 
 // look takes note of what a member allows, at any depth, whatever it is called. It refuses nothing: what it does not understand may be something else.
-func (a *allowance) look(key, value []byte, depth int) {
-	var room [longestMember]byte
-	name, kind := string(foldMember(&room, key)), js.Kind(value)
+func (a *outputLimit) look(key, value []byte, depth int) {
+	var room [longestName]byte
+	name, kind := string(foldName(&room, key)), js.Kind(value)
 	switch {
 	case name == "prediction":
-		a.guessed += tokensOf(len(value))
-	case slices.Contains(unread, name), name == "input" && kind != '{', hasWord(name, unreadWords):
+		a.guessed += TokensOf(len(value))
+	case slices.Contains(freeFields, name), name == "input" && kind != '{', hasWord(name, freeWords):
 	case kind != '{' && kind != '[':
 		a.guess(name, value)
 	case depth == mostNested:
@@ -95,7 +96,7 @@ func (a *allowance) look(key, value []byte, depth int) {
 }
 
 // guess takes note of a value by the words in its name. Servers read numbers also where they stand in quotes or have a fraction.
-func (a *allowance) guess(name string, value []byte) {
+func (a *outputLimit) guess(name string, value []byte) {
 	length := hasWord(name, lengthWords)
 	if !length && name != "n" && !hasWord(name, answersWords) || hasWord(name, otherWords) {
 		return
@@ -112,14 +113,14 @@ func (a *allowance) guess(name string, value []byte) {
 	if length {
 		a.bound(name, n)
 	} else {
-		a.answers = max(a.answers, int(n))
+		a.Answers = max(a.Answers, int(n))
 	}
 }
 
 // output returns how many tokens of output a request may use at most, and how many are usual where it does not say so: what it allows, but no more
 // than the model gives, for each answer that it wants.
-func (a allowance) output(req *llm.Request, info catalog.Model) (most, usual int) {
-	answers := max(min(req.N, mostAnswers), a.answers, 1)
+func (a outputLimit) output(req *llm.Request, info catalog.Model) (most, usual int) {
+	answers := max(min(req.N, mostAnswers), a.Answers, 1)
 	gives := largestOutput
 	if info.MaxOutput > 0 {
 		gives = min(info.MaxOutput, largestOutput)
@@ -140,7 +141,7 @@ func (a allowance) output(req *llm.Request, info catalog.Model) (most, usual int
 const longToken = 5
 
 // read is how many tokens the body of a request may have, whatever stands in it: spaces, and members that only some servers read, are read too.
-func (a *allowance) read(req *llm.Request) int {
+func (a *outputLimit) read(req *llm.Request) int {
 	files := 0
 	for _, msg := range req.Messages {
 		files += fileBytes(msg.Parts)

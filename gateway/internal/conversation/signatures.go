@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"bytes"
@@ -54,14 +54,6 @@ func signs(signer string) bool {
 	return p.Signature != "" || len(p.Thinking.Keep) > 0
 }
 
-// numbered reports whether an id is only a number: one that a codec gave to a call that came without one. Such ids are the same in
-// many conversations.
-func numbered(id string) bool {
-	digits, ok := strings.CutPrefix(id, "call_")
-	digits = strings.TrimPrefix(digits, "text_")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
 // squeezed returns a text without its white space.
 func squeezed(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -102,7 +94,7 @@ func markOf(c llm.Call) callMark {
 
 // like reports whether a call that a client sent may be this one.
 func (m callMark) like(sent callMark) bool {
-	return m.Name == sent.Name && (m.ID == sent.ID || numbered(sent.ID)) && (bytes.Equal(m.Args, sent.Args) || m.shares(sent))
+	return m.Name == sent.Name && (m.ID == sent.ID || isCountedID(sent.ID)) && (bytes.Equal(m.Args, sent.Args) || m.shares(sent))
 }
 
 // shares reports whether the arguments that both calls have are the same.
@@ -122,62 +114,27 @@ func (m callMark) shares(sent callMark) bool {
 	return common > 0 || len(m.Members) == 0 || len(sent.Members) == 0
 }
 
-// questionBefore is askedBefore for an answer: a message of the model that the request ends with is part of the answer.
-func questionBefore(messages []llm.Message) [sha256.Size]byte {
-	for len(messages) > 0 && messages[len(messages)-1].Role == llm.RoleAssistant {
-		messages = messages[:len(messages)-1]
-	}
-	return askedBefore(messages)
+// SignedAnswer collects an answer whose signatures have to be kept.
+type SignedAnswer struct {
+	signatures *Signatures
+	signer     string
+	messages   []llm.Message // that are answered
+	answer     llm.Builder
+	ids        map[string]string // ids of calls, by those that they came with
 }
 
-// turnKey is what an answer is found by: who signed it, and its first call. An id that nobody gives twice is enough: clients shorten old
-// results, and drop turns. Of other ids, what the answer answers counts, and of those that say nothing, because they are only a number,
-// name and arguments, too.
-func turnKey(signer string, asked [sha256.Size]byte, first llm.Call) state.Hash {
-	switch {
-	case first.ID == "" || numbered(first.ID):
-		return state.HashOf([]byte("turn"), []byte(signer), asked[:], nil, []byte(first.Name), plainArgs(first.Args))
-	case drawn(first.ID):
-		return state.HashOf([]byte("turn"), []byte(signer), nil, []byte(first.ID))
-	}
-	return state.HashOf([]byte("turn"), []byte(signer), asked[:], []byte(first.ID))
-}
-
-// drawnRun is how many letters and digits in a row an id has at least that was drawn at random: the last group of a UUID.
-const drawnRun = 12
-
-// drawn reports whether an id looks like one that was drawn at random, as vendors and the gateway do it: names of tools, which some servers
-// make ids of, have no digits inside a long run, and are not written in capitals.
-func drawn(id string) bool {
-	for run := range strings.FieldsFuncSeq(id, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if len(run) >= drawnRun && (strings.ContainsAny(run, "0123456789") || run == strings.ToUpper(run)) {
-			return true
-		}
-	}
-	return false
-}
-
-// notes collects an answer whose signatures have to be kept.
-type notes struct {
-	x        *exchange
-	signer   string
-	messages []llm.Message // that are answered
-	said     llm.Builder
-	given    map[string]string // ids of calls, by those that they came with
-}
-
-// notes returns the notes of an answer whose signatures have to be kept, and nil if there are none:
+// Begin returns the notes of an answer whose signatures have to be kept, and nil if there are none:
 // the client carries them.
-func (x *exchange) notes(l label, req *llm.Request) *notes {
-	if l.upstream == "" || l.client != "" {
+func (g *Signatures) Begin(l Signer, req *llm.Request) *SignedAnswer {
+	if l.Upstream == "" || l.Client != "" {
 		return nil
 	}
-	return &notes{x: x, signer: l.upstream, messages: req.Messages}
+	return &SignedAnswer{signatures: g, signer: l.Upstream, messages: req.Messages}
 }
 
-// unique returns an event of an answer in which no call of the client has an id that is only a number: two runs of one
+// UniqueIDs returns an event of an answer in which no call of the client has an id that is only a number: two runs of one
 // question would have the same.
-func (n *notes) unique(ev llm.Event) llm.Event {
+func (n *SignedAnswer) UniqueIDs(ev llm.Event) llm.Event {
 	if n == nil {
 		return ev
 	}
@@ -186,7 +143,7 @@ func (n *notes) unique(ev llm.Event) llm.Event {
 		own.ID = n.idOf(own.ID, own.Name)
 		return own
 	case llm.CallDelta:
-		if id, ok := n.given[own.ID]; ok {
+		if id, ok := n.ids[own.ID]; ok {
 			own.ID = id
 			return own
 		}
@@ -203,56 +160,53 @@ func (n *notes) unique(ev llm.Event) llm.Event {
 }
 
 // idOf returns the id that the client is told for a call.
-func (n *notes) idOf(id, name string) string {
-	if own, ok := n.given[id]; ok {
+func (n *SignedAnswer) idOf(id, name string) string {
+	if own, ok := n.ids[id]; ok {
 		return own
 	}
-	if !numbered(id) || n.x.ownsTool(name) {
+	if !isCountedID(id) || n.signatures.ownsTool(name) {
 		return id
 	}
-	if n.given == nil {
-		n.given = make(map[string]string)
+	if n.ids == nil {
+		n.ids = make(map[string]string)
 	}
-	n.given[id] = "call_" + n.x.callToken() + strings.TrimPrefix(id, "call")
-	return n.given[id]
+	n.ids[id] = "call_" + n.signatures.callToken() + strings.TrimPrefix(id, "call")
+	return n.ids[id]
 }
 
 // callToken is what makes the ids of calls in an answer unique.
-func (x *exchange) callToken() string {
-	if x.token == "" {
-		x.token = rand.Text()[:16]
+func (g *Signatures) callToken() string {
+	if g.idToken == "" {
+		g.idToken = rand.Text()[:16]
 	}
-	return x.token
+	return g.idToken
 }
 
-// ownsTool reports whether the gateway runs a tool, so that its calls are none of the client's.
-func (x *exchange) ownsTool(name string) bool { return x.serving != nil && x.serving.owns(name) }
-
-// note takes down an event of an answer. Before the answer ends, what it signed is kept: the client may
+// Add takes down an event of an answer. Before the answer ends, what it signed is kept: the client may
 // send the results to another gateway at once.
 //
 //go:noinline
-func (x *exchange) note(n *notes, ev llm.Event) error {
+func (g *Signatures) Add(n *SignedAnswer, ev llm.Event) error {
 	switch ev := ev.(type) {
 	case llm.TextDelta, llm.ThinkingDelta, llm.PartEnd, llm.Retract, llm.Media, llm.HostedCall, llm.HostedResult:
-		n.said.Add(ev)
+		n.answer.Add(ev)
 	case llm.Call:
-		if !x.ownsTool(ev.Name) {
-			n.said.Add(ev)
+		if !g.ownsTool(ev.Name) {
+			n.answer.Add(ev)
 		}
 	case llm.Finish:
-		return n.keep()
+		return n.store()
 	}
 	return nil
 }
 
-// keep keeps the answer, if it has calls of the client.
-func (n *notes) keep() error {
-	t, first := turnOf(n.said.Response().Message)
+// store keeps the answer, if it has calls of the client.
+func (n *SignedAnswer) store() error {
+	t, first := turnOf(n.answer.Response().Message)
 	if len(t.Calls) == 0 || len(t.Message.Parts) == 0 && !signs(n.signer) {
 		return nil
 	}
-	before := saidBefore(n.messages)
+	before := SaidBefore(n.messages)
 	t.Before = before[:]
 	value, err := json.Marshal(t)
 	if err != nil {
@@ -260,14 +214,14 @@ func (n *notes) keep() error {
 	}
 	asked, until := questionBefore(n.messages), time.Now().Add(stateLife)
 	kept := func(c llm.Call) state.Kept {
-		return state.Kept{Place: state.Place{Kind: state.Signature, Owner: n.x.owner, Hash: turnKey(n.signer, asked, c)}, Item: n.x.callToken(), Value: value, Until: until}
+		return state.Kept{Place: state.Place{Kind: state.Signature, Owner: n.signatures.Owner, Hash: turnKey(n.signer, asked, c)}, Item: n.signatures.callToken(), Value: value, Until: until}
 	}
 	list := []state.Kept{kept(first)}
-	if n.x.Codec.Properties().OptionalCallIDs {
+	if n.signatures.Codec.Properties().OptionalCallIDs {
 		first.ID = ""
 		list = append(list, kept(first))
 	}
-	return n.x.store.Put(n.x.ctx(), list...)
+	return n.signatures.Store.Put(n.signatures.Context(), list...)
 }
 
 // turnOf returns what is kept of a message, and its first call.
@@ -318,21 +272,21 @@ func isThinking(p llm.Part) bool {
 }
 
 // restore returns a request whose calls have what belongs to them. The request is not changed.
-func (x *exchange) restore(signer string, req *llm.Request) *llm.Request {
+func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
 	turns := sentTurns(signer, req.Messages)
 	if len(turns) == 0 {
 		return req
 	}
-	if len(x.signed) > 0 || !x.store.empty(state.Signature) {
-		x.recall(turns)
+	if len(g.looked) > 0 || !g.Store.Empty(state.Signature) {
+		g.lookUpTurns(turns)
 	}
-	x.warnOfLost(signer, turns, req.Messages)
-	before := sync.OnceValue(func() [][sha256.Size]byte { return saidUntil(req.Messages) })
+	g.warnOfUnknown(signer, turns, req.Messages)
+	before := sync.OnceValue(func() [][sha256.Size]byte { return saidBeforeEach(req.Messages) })
 	out, taken := req, 0 // messages that are in out, or in one of its messages
 	var messages []llm.Message
 	for i := range turns {
 		sent := &turns[i]
-		kept := x.findSigned(sent, before)
+		kept := g.findSigned(sent, before)
 		if kept == nil {
 			continue
 		}
@@ -371,30 +325,30 @@ func sentTurns(signer string, messages []llm.Message) (list []sentTurn) {
 		}
 		t.to = i
 		calls := llm.Message{Parts: t.parts}.Calls()
-		if len(calls) == 0 || slices.ContainsFunc(t.parts, func(p llm.Part) bool { return (label{upstream: signer}).signedPart(p) }) {
+		if len(calls) == 0 || slices.ContainsFunc(t.parts, func(p llm.Part) bool { return (Signer{Upstream: signer}).isSignedPart(p) }) {
 			continue
 		}
-		t.key = turnKey(signer, askedBefore(messages[:t.from]), calls[0])
+		t.key = turnKey(signer, AskedBefore(messages[:t.from]), calls[0])
 		list = append(list, t)
 	}
 	return list
 }
 
-// signedPart reports whether a part is the upstream's.
-func (l label) signedPart(p llm.Part) bool {
-	_, is := l.part(p)
+// isSignedPart reports whether a part is the upstream's.
+func (l Signer) isSignedPart(p llm.Part) bool {
+	_, is := l.relabelPart(p)
 	return is
 }
 
-// recall looks up what may belong to answers, once in a request.
-func (x *exchange) recall(turns []sentTurn) {
+// lookUpTurns looks up what may belong to answers, once in a request.
+func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	var unknown []state.Hash
 	for _, t := range turns {
-		if _, known := x.signed[t.key]; !known {
+		if _, known := g.looked[t.key]; !known {
 			unknown = append(unknown, t.key)
 		}
 	}
-	found := x.lookUp(state.Signature, unknown)
+	found := g.lookUp(state.Signature, unknown)
 	for _, key := range unknown {
 		var list []signedTurn
 		for _, value := range found[key] {
@@ -403,17 +357,17 @@ func (x *exchange) recall(turns []sentTurn) {
 				list = append(list, t)
 			}
 		}
-		if x.signed == nil {
-			x.signed = make(map[state.Hash][]signedTurn)
+		if g.looked == nil {
+			g.looked = make(map[state.Hash][]signedTurn)
 		}
-		x.signed[key] = list
+		g.looked[key] = list
 	}
 }
 
 // findSigned returns what is kept for an answer, nil if nothing is or if it cannot be told which of several it is: then the client is
 // warned. What was said before each message is asked for only then.
-func (x *exchange) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
-	held := x.signed[sent.key]
+func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
+	held := g.looked[sent.key]
 	if len(held) == 0 {
 		return nil
 	}
@@ -432,7 +386,7 @@ func (x *exchange) findSigned(sent *sentTurn, before func() [][sha256.Size]byte)
 	}
 	for i := range list {
 		if !list[0].same(&list[i]) {
-			x.warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "several answers to the same question look the same, and it cannot be told which of them " +
+			g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "several answers to the same question look the same, and it cannot be told which of them " +
 				"is the one in this conversation: what the vendor signed for its calls is left out"})
 			return nil
 		}
@@ -443,14 +397,14 @@ func (x *exchange) findSigned(sent *sentTurn, before func() [][sha256.Size]byte)
 	return &list[0]
 }
 
-// warnOfLost tells the client if nothing is known of an answer to its last question, of a vendor that signs: not even that nothing was signed in it.
+// warnOfUnknown tells the client if nothing is known of an answer to its last question, of a vendor that signs: not even that nothing was signed in it.
 // Answers to older questions are complete without.
-func (x *exchange) warnOfLost(signer string, turns []sentTurn, messages []llm.Message) {
+func (g *Signatures) warnOfUnknown(signer string, turns []sentTurn, messages []llm.Message) {
 	last := &turns[len(turns)-1]
-	if len(x.signed[last.key]) > 0 || !signs(signer) || slices.ContainsFunc(messages[last.to:], asks) {
+	if len(g.looked[last.key]) > 0 || !signs(signer) || slices.ContainsFunc(messages[last.to:], asks) {
 		return
 	}
-	x.warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "the model goes on without what its vendor may have signed with the last calls: the gateway does not know them, " +
+	g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "the model goes on without what its vendor may have signed with the last calls: the gateway does not know them, " +
 		"because they are another model's, were changed, or are older than a day"})
 }
 

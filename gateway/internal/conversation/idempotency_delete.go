@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"bytes"
@@ -23,11 +23,6 @@ var deletedMark = []byte("deleted:")
 // markLife is how long it is known that an answer was deleted that no request was linked to. It is longer than the end of an answer takes.
 const markLife = 10 * time.Minute
 
-// requestOf is where it is kept which request has the answer of an id.
-func requestOf(owner, id string) state.Place {
-	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
-}
-
 // saysDeleted reports whether a link says that the answer to a request was deleted.
 func saysDeleted(link []byte, request state.Hash) bool {
 	of, marked := bytes.CutPrefix(link, deletedMark)
@@ -35,53 +30,53 @@ func saysDeleted(link []byte, request state.Hash) bool {
 }
 
 // emptied is what is kept of an answer that was deleted: that it was there, so that the request is not run again.
-func (k *known) emptied(id string) ([]byte, error) {
-	return json.Marshal(known{Run: k.Run, Words: k.Words, Form: k.Form, Header: http.Header{}, Upstream: k.Upstream, Deleted: id})
+func (k *Earlier) emptied(id string) ([]byte, error) {
+	return json.Marshal(Earlier{Run: k.Run, Words: k.Words, Form: k.Form, Header: http.Header{}, Upstream: k.Upstream, Deleted: id})
 }
 
 // keepLinked keeps an answer that can be deleted by its id, and reports whether it, or that it was deleted, is kept.
-func (x *exchange) keepLinked(p *repeat, e state.Kept, answer *known) bool {
-	gone, err := answer.emptied(p.answer)
+func (p *Idempotency) keepLinked(e state.Kept, answer *Earlier) bool {
+	gone, err := answer.emptied(p.AnswerID)
 	if err != nil {
 		return false
 	}
-	place := requestOf(x.owner, p.answer)
-	link := state.Kept{Place: place, Value: p.key.Hash[:], Until: e.Until}
-	held, err := x.store.Claim(x.detached(), link, nil)
+	place := requestOf(p.Owner, p.AnswerID)
+	link := state.Kept{Place: place, Value: p.Key.Hash[:], Until: e.Until}
+	held, err := p.Store.Claim(p.Detached(), link, nil)
 	switch {
 	case err != nil:
 		return false
-	case saysDeleted(held, p.key.Hash):
+	case saysDeleted(held, p.Key.Hash):
 		e.Value = gone
 	case !bytes.Equal(held, link.Value): // an upstream gave an id twice, and the later answer counts
-		if x.store.Put(x.detached(), link) != nil {
+		if p.Store.Put(p.Detached(), link) != nil {
 			return false
 		}
 	}
-	if kept, err := x.store.Claim(x.detached(), e, p.mine); err != nil || !bytes.Equal(kept, e.Value) {
+	if kept, err := p.Store.Claim(p.Detached(), e, p.claimed); err != nil || !bytes.Equal(kept, e.Value) {
 		return true // somebody else has the name now
 	}
-	found, err := x.store.Get(x.detached(), place.Kind, place.Owner, place.Hash)
-	if list := found[place.Hash]; err == nil && len(list) > 0 && saysDeleted(list[0], p.key.Hash) {
+	found, err := p.Store.Get(p.Detached(), place.Kind, place.Owner, place.Hash)
+	if list := found[place.Hash]; err == nil && len(list) > 0 && saysDeleted(list[0], p.Key.Hash) {
 		e.Value = gone
-		_ = x.store.Put(x.detached(), e) // which says itself what went wrong
+		_ = p.Store.Put(p.Detached(), e) // which says itself what went wrong
 	}
 	return true
 }
 
-// forgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
-func (g *Gateway) forgetReplay(ctx context.Context, owner, id string) error {
+// ForgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
+func (r *Store) ForgetReplay(ctx context.Context, owner, id string) error {
 	key := requestOf(owner, id)
-	request, err := g.markDeleted(ctx, key)
+	request, err := r.markDeleted(ctx, key)
 	if err != nil || len(request) != len(key.Hash) {
 		return err
 	}
 	copy(key.Hash[:], request)
-	found, err := g.store.Get(ctx, key.Kind, owner, key.Hash)
+	found, err := r.Get(ctx, key.Kind, owner, key.Hash)
 	if err != nil || len(found[key.Hash]) == 0 {
 		return err
 	}
-	was, err := readKnown(found[key.Hash][0])
+	was, err := readEarlier(found[key.Hash][0])
 	if err != nil || was.Header == nil { // it is open, and its end sees the mark
 		return err
 	}
@@ -89,19 +84,19 @@ func (g *Gateway) forgetReplay(ctx context.Context, owner, id string) error {
 	if err != nil {
 		return err
 	}
-	return g.store.Put(ctx, state.Kept{Place: key, Value: value, Until: time.Now().Add(replayLife)})
+	return r.Put(ctx, state.Kept{Place: key, Value: value, Until: time.Now().Add(replayLife)})
 }
 
 // markDeleted marks the link of an answer, and returns the request that it leads to, if there is one yet.
-func (g *Gateway) markDeleted(ctx context.Context, link state.Place) ([]byte, error) {
+func (r *Store) markDeleted(ctx context.Context, link state.Place) ([]byte, error) {
 	now := time.Now()
-	held, err := g.store.Claim(ctx, state.Kept{Place: link, Value: deletedMark, Until: now.Add(markLife)}, nil)
+	held, err := r.Claim(ctx, state.Kept{Place: link, Value: deletedMark, Until: now.Add(markLife)}, nil)
 	if err != nil {
 		return nil, err
 	}
 	if len(held) != len(link.Hash) { // the mark, of this request or an earlier one that failed
 		return bytes.TrimPrefix(held, deletedMark), nil
 	}
-	_, err = g.store.Claim(ctx, state.Kept{Place: link, Value: append(bytes.Clone(deletedMark), held...), Until: now.Add(replayLife)}, held)
+	_, err = r.Claim(ctx, state.Kept{Place: link, Value: append(bytes.Clone(deletedMark), held...), Until: now.Add(replayLife)}, held)
 	return held, err
 }

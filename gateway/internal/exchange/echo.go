@@ -1,4 +1,4 @@
-package gateway
+package exchange
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 // An answer of the responses format repeats what was asked for. Of an answer in another format only the request knows that; a relayed one
 // says it itself.
 
-// echoed are the members of a request that its answer repeats. What only the vendor can say, such as the service tier, is not among them.
-var echoed = []string{
+// echoedMembers are the members of a request that its answer repeats. What only the vendor can say, such as the service tier, is not among them.
+var echoedMembers = []string{
 	"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",
 	"safety_identifier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
@@ -23,16 +23,16 @@ var echoed = []string{
 // has them all.
 const maxFirstEcho = 4 << 10
 
-// echo returns the members of the request that the answer repeats, those of at most so many bytes, and the answer that it goes on from, null
+// echoOf returns the members of the request that the answer repeats, those of at most so many bytes, and the answer that it goes on from, null
 // if there is none: clients look for it in every answer.
-func (x *exchange) echo(most int) map[string]json.RawMessage {
-	if x.asked == nil {
+func (r *Response) echoOf(most int) map[string]json.RawMessage {
+	if r.Asked == nil {
 		return nil
 	}
-	before := x.Codec.Properties().Previous
+	before := r.Codec.Properties().Previous
 	out := map[string]json.RawMessage{before: json.RawMessage("null")}
-	for key, v := range js.Members(js.Trim(x.asked)) {
-		if len(v) > most || js.Kind(v) == 'n' || string(key) != before && !slices.Contains(echoed, string(key)) {
+	for key, v := range js.Members(js.Trim(r.Asked)) {
+		if len(v) > most || js.Kind(v) == 'n' || string(key) != before && !slices.Contains(echoedMembers, string(key)) {
 			continue
 		}
 		if string(key) == "tools" {
@@ -83,29 +83,29 @@ func hostOf(address string) []byte {
 }
 
 // firstEcho returns those that the first events of a stream repeat.
-func (x *exchange) firstEcho() map[string]json.RawMessage { return x.echo(maxFirstEcho) }
+func (r *Response) firstEcho() map[string]json.RawMessage { return r.echoOf(maxFirstEcho) }
 
-// echoing adds what the client asked for to the end of an answer. What the upstream says of that is about the request that it got.
-func (x *exchange) echoing(f llm.Finish) llm.Finish {
-	if x.asked == nil || x.relaying {
+// AddEcho adds what the client asked for to the end of an answer. What the upstream says of that is about the request that it got.
+func (r *Response) AddEcho(f llm.Finish) llm.Finish {
+	if r.Asked == nil || r.Relaying {
 		return f
 	}
-	own := maps.Clone(f.Extra[x.Codec.Format])
+	own := maps.Clone(f.Extra[r.Codec.Format])
 	if own == nil {
 		own = make(map[string]json.RawMessage)
 	}
-	maps.Copy(own, x.echo(len(x.asked)))
+	maps.Copy(own, r.echoOf(len(r.Asked)))
 	if len(own) > 0 {
 		f.Extra = maps.Clone(f.Extra)
 		if f.Extra == nil {
 			f.Extra = llm.Extra{}
 		}
-		f.Extra[x.Codec.Format] = own
+		f.Extra[r.Codec.Format] = own
 	}
 	return f
 }
 
-// doneHere reports whether a warning says that the upstream ignores what the gateway does in its place: it keeps the answer, with its metadata.
-func (x *exchange) doneHere(w llm.Warning) bool {
-	return x.asked != nil && w.Code == llm.Ignored && (w.Feature == "store" || w.Feature == "metadata") && js.Kind(js.Get(x.asked, "store")) != 'f'
+// isDoneHere reports whether a warning says that the upstream ignores what the gateway does in its place: it keeps the answer, with its metadata.
+func (r *Response) isDoneHere(w llm.Warning) bool {
+	return r.Asked != nil && w.Code == llm.Ignored && (w.Feature == "store" || w.Feature == "metadata") && js.Kind(js.Get(r.Asked, "store")) != 'f'
 }

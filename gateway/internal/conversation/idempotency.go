@@ -1,0 +1,368 @@
+package conversation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/state"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Clients send a request again when its answer is late or lost, also to another gateway. Where the
+// gateway runs tools, that must not do things twice; where a client names its request, it is not paid for twice.
+
+// The headers of requests that may come again.
+const (
+	// IdempotencyHeader names a request: another one of the same name is the same request. It is
+	// answered as that was, and refused with status 409 until then.
+	IdempotencyHeader = "Idempotency-Key"
+	// ReplayHeader is the id of the request whose answer is given again.
+	ReplayHeader = "Toolpost-Replay-Of"
+)
+
+// The bounds of what is known of requests that may come again.
+const (
+	maxIdempotencyKey = 255
+	replayLife        = 24 * time.Hour // of an answer
+	// leaseTime is how long a request with a name stays open that has changed nothing yet, if its gateway
+	// dies. One that may have changed something stays open for openRunLife, also after it ended without an answer.
+	leaseTime   = 2 * time.Minute
+	OpenRunLife = time.Hour
+)
+
+// Earlier is what is kept of a request that must not be run again. It is open until it has a header.
+type Earlier struct {
+	Run    string      `json:"run"`
+	Words  string      `json:"words"`           // what the request says
+	Form   string      `json:"form,omitempty"`  // of the answer
+	Header http.Header `json:"header,omitzero"` // of the answer
+	Body   []byte      `json:"body,omitempty"`
+	// Upstream is who answered, with its address, as it is booked.
+	Upstream string `json:"upstream,omitempty"`
+	// Deleted is the id of the answer, if its owner has deleted it. Then nothing else of it is kept.
+	Deleted string `json:"deleted,omitempty"`
+}
+
+// Idempotency is what a request is known by that has a name, or that leads to tools of the gateway.
+type Idempotency struct {
+	*Scope
+
+	Key     state.Place // of the name that the client gave it, or of its words
+	content string
+	form    string // in which it is answered
+	Named   bool
+	changes bool // tools that may change something are offered
+
+	AnswerID string // the id by which the client may ask for the answer, or delete it
+	Changed  bool   // a tool may have changed something
+	Answered bool   // the model has said all
+	Waits    bool   // a call waits for a person, so another answer comes later
+
+	// mu guards what follows: the lease is renewed while the request is answered.
+	mu      sync.Mutex
+	claimed []byte        // what is kept while it is open; nil if nothing is
+	life    time.Duration // how long that is
+	timer   *time.Timer
+}
+
+// Idempotency returns what a request is known by that has a name, or whose tools may change something, and what is known of an earlier
+// request like it. Both are nil for other requests.
+func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempotency, *Earlier, error) {
+	name, err := m.idempotencyKey()
+	if err != nil || name == "" && !changes {
+		return nil, nil, err
+	}
+	p := &Idempotency{Scope: m, Named: name != "", changes: changes, form: m.formOf(m.Streamed)}
+	var tools []string
+	if m.Rights != nil { // keys of one team that have other tools have other answers
+		tools = m.Rights.Key.Tools
+	}
+	said := [][]byte{[]byte(m.Codec.Format), []byte(model), fmt.Appendf(nil, "%q", tools), canonicalRequest(body)}
+	if betas := CanonicalBetas(m.HTTP.Header); p.Named && len(betas) > 0 { // without a name, the same words are the same request
+		said = append(said, fmt.Appendf(nil, "%q", betas))
+	}
+	words := state.HashOf(said...)
+	p.content = fmt.Sprintf("%x", words)
+	p.Key = state.Place{Kind: state.Request, Owner: m.Owner, Hash: state.HashOf([]byte("words"), words[:])}
+	if p.Named {
+		p.Key.Hash = state.HashOf([]byte("name"), []byte(name))
+	}
+	found, err := p.lookUp()
+	switch {
+	case err != nil && changes:
+		return p, nil, ErrUnknownState()
+	case err != nil: // nothing can happen twice
+		m.Warn(Unavailable(state.Request))
+		return nil, nil, nil
+	case found == nil:
+		if p.Named && m.Writer.Copy == nil {
+			m.Writer.Copy = &clientio.Capture{Limit: MaxCached}
+		}
+		return p, nil, nil
+	case found.Header == nil:
+		return p, nil, m.ErrInProgress(found.Run)
+	case found.Words != p.content:
+		return p, nil, m.refuseForever(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
+	case found.Deleted != "":
+		return p, nil, vendorapi.NoAnswer(m.Codec, found.Deleted)
+	}
+	return p, found, nil
+}
+
+// idempotencyKey returns the name that the client gave its request, "" if it gave none. One that cannot be meant is an error: the client
+// believes that nothing is done twice.
+func (m *Scope) idempotencyKey() (string, error) {
+	names := m.HTTP.Header.Values(IdempotencyHeader)
+	wrong := ""
+	switch {
+	case len(names) == 0:
+		return "", nil
+	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		wrong = "is empty: send a name for the request, or leave the header out"
+	case slices.ContainsFunc(names, func(n string) bool { return n != names[0] }):
+		wrong = "stands in the request more than once, with different names: send one"
+	case len(names[0]) > maxIdempotencyKey:
+		wrong = fmt.Sprintf("is longer than %d bytes", maxIdempotencyKey)
+	default:
+		return names[0], nil
+	}
+	return "", m.refuseForever(http.StatusBadRequest, "the header "+IdempotencyHeader+" "+wrong)
+}
+
+// lookUp returns what is known of a request that this one repeats, nil if it repeats none. Then one
+// with a name is open.
+func (p *Idempotency) lookUp() (*Earlier, error) {
+	if p.Named {
+		return p.Claim(leaseTime)
+	}
+	found, err := p.Store.Get(p.Context(), p.Key.Kind, p.Key.Owner, p.Key.Hash)
+	if err != nil || len(found[p.Key.Hash]) == 0 {
+		return nil, err
+	}
+	return readEarlier(found[p.Key.Hash][0])
+}
+
+func readEarlier(value []byte) (*Earlier, error) {
+	k := new(Earlier)
+	return k, json.Unmarshal(value, k)
+}
+
+// Claim has nobody else run the same request, or returns what is known of the one that is. Called
+// again, it makes sure that this is still so.
+func (p *Idempotency) Claim(life time.Duration) (*Earlier, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	value, err := json.Marshal(Earlier{Run: p.ID, Words: p.content})
+	if err != nil {
+		return nil, err
+	}
+	held, err := p.Store.Claim(p.Detached(), p.entry(value, life), p.claimed)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(held, value) {
+		return readEarlier(held)
+	}
+	p.claimed, p.life = value, life
+	if p.timer == nil {
+		p.timer = time.AfterFunc(life/3, func() { p.renew() })
+	}
+	return nil, nil
+}
+
+// entry is what is kept of a request.
+func (p *Idempotency) entry(value []byte, life time.Duration) state.Kept {
+	return state.Kept{Place: p.Key, Value: value, Until: time.Now().Add(life), Hold: true}
+}
+
+// renew keeps a request open that is being answered. If that fails, it is tried again.
+func (p *Idempotency) renew() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		return
+	}
+	_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, p.life), p.claimed) // which is asked again before anything is changed
+	p.timer.Reset(p.life / 3)
+}
+
+// formOf is the form of an answer: one and the same may be asked for as a whole or as a stream.
+func (m *Scope) formOf(stream bool) string {
+	if !stream {
+		return wholeForm
+	}
+	if w, _ := m.AsArray(m.W, m.HTTP); w != m.W {
+		return arrayForm
+	}
+	return streamForm
+}
+
+// The forms of answers.
+const (
+	wholeForm  = "whole"
+	streamForm = "stream"
+	arrayForm  = "array"
+)
+
+// ErrInProgress is the error of a request whose like is being answered or has ended badly.
+func (m *Scope) ErrInProgress(run string) error {
+	return m.refuseForever(http.StatusConflict, fmt.Sprintf("the same request (%s) is being answered, or has ended without an answer after a tool may have changed something; its record says what was done. "+
+		"To have this one run all the same, send it with another %s", run, IdempotencyHeader))
+}
+
+// ErrUnknownState is the error of a request of which nobody can say whether it was run already.
+func ErrUnknownState() error {
+	return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+		Err: fmt.Errorf("it cannot be found out now whether this request has been run already, and its tools may change things; ask again later")}
+}
+
+// refuseForever is the error of a request that is not run. Clients that try again on their own are told
+// not to.
+func (m *Scope) refuseForever(status int, why string) error {
+	m.W.Header().Set("X-Should-Retry", "false")
+	return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: status, Err: fmt.Errorf("%s", why)}
+}
+
+// Replay gives an answer again, in the form that is asked for now.
+func (p *Idempotency) Replay(found *Earlier) error {
+	form := p.form
+	send := func() error { _, err := p.W.Write(p.visibleBody(found.Body)); return err }
+	if form != found.Form {
+		said, err := p.decodeBody(found)
+		if err != nil {
+			return p.refuseForever(http.StatusConflict, fmt.Sprintf("the same request (%s) was answered in another form, which cannot be given in this one: ask for it as the first time", found.Run))
+		}
+		send = func() error { return p.writeAs(said, form) }
+	}
+	header := p.W.Header()
+	for name, values := range found.Header {
+		header[name] = slices.Clone(values)
+	}
+	header.Set(ReplayHeader, found.Run)
+	if form != found.Form {
+		header.Set("Content-Type", map[bool]string{true: p.Codec.StreamType(), false: "application/json"}[form == streamForm])
+	}
+	p.MarkBegun(cmp.Or(found.Upstream, found.Header.Get(exchange.UpstreamHeader)))
+	p.W.WriteHeader(http.StatusOK)
+	_ = send() // a client that is gone needs no answer
+	return nil
+}
+
+// visibleBody returns the body of an answer without what the client of a stream did not ask for.
+func (m *Scope) visibleBody(body []byte) []byte {
+	if m.HideUsage {
+		return m.Codec.WithoutUsage(body)
+	}
+	return body
+}
+
+// decodeBody is what an answer that was given says.
+func (m *Scope) decodeBody(found *Earlier) (*llm.Response, error) {
+	body := found.Body
+	switch found.Form {
+	case wholeForm:
+		return m.Codec.DecodeResponse(body)
+	case arrayForm:
+		var events bytes.Buffer
+		for event := range js.Elements(js.Trim(body)) {
+			fmt.Fprintf(&events, "data: %s\n\n", event)
+		}
+		body = events.Bytes()
+	}
+	var b llm.Builder
+	for ev, err := range m.Codec.DecodeStream(bytes.NewReader(body)) {
+		if err != nil {
+			return nil, err
+		}
+		b.Add(ev)
+	}
+	return b.Response(), nil
+}
+
+// writeAs writes an answer in a form.
+func (m *Scope) writeAs(said *llm.Response, form string) error {
+	if form == wholeForm {
+		body, _, err := m.Codec.EncodeResponse(said)
+		if err == nil {
+			_, err = m.W.Write(body)
+		}
+		return err
+	}
+	w, end := m.AsArray(m.W, m.HTTP)
+	enc := m.Codec.NewStream(w, wire.Head{Model: m.Model, NoUsage: m.HideUsage})
+	for _, ev := range said.Events() {
+		if err := enc.Write(ev); err != nil {
+			return err
+		}
+	}
+	end()
+	return nil
+}
+
+// Release gives up what is open of a request.
+func (p *Idempotency) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		return
+	}
+	p.timer.Stop()
+	p.timer = nil
+	_, _ = p.Store.Delete(p.Detached(), p.Key, p.claimed)
+}
+
+// Settle ends what repeated began. What cannot be written stays open until its lease ends.
+func (p *Idempotency) Settle(err error) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		return
+	}
+	p.timer.Stop()
+	p.timer = nil
+	ok := err == nil && p.Answered // a handler that was aborted has no error
+	switch {
+	case !ok && p.Changed:
+		_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, OpenRunLife), p.claimed)
+	case ok && p.Named && !p.Waits && p.keepAnswer():
+	case ok && p.Named && p.Changed && !p.Waits: // its answer is too long to be kept, and it must not be run again
+		_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, replayLife), p.claimed)
+	default:
+		_, _ = p.Store.Delete(p.Detached(), p.Key, p.claimed)
+	}
+}
+
+// keepAnswer keeps the answer to a request, and reports whether there is one to be kept.
+func (p *Idempotency) keepAnswer() bool {
+	body, whole := p.Writer.Copy.Bytes()
+	if !whole || p.Writer.Status != http.StatusOK {
+		return false
+	}
+	answer := &Earlier{Run: p.ID, Words: p.content, Form: p.form, Header: p.KeptHeader(), Body: body, Upstream: p.Upstream}
+	value, err := json.Marshal(answer)
+	if err != nil || len(value) > 2*MaxCached {
+		return false
+	}
+	e := p.entry(value, replayLife)
+	e.Hold = false
+	if p.AnswerID == "" {
+		_, _ = p.Store.Claim(p.Detached(), e, p.claimed)
+		return true
+	}
+	return p.keepLinked(e, answer)
+}

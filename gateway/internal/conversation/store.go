@@ -1,0 +1,132 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/internal/metrics"
+	"github.com/toolpost/toolpost/internal/state"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// storeTime bounds how long a store may take: an answer is worth more than what is remembered for
+// the next.
+const storeTime = 2 * time.Second
+
+// Store is the store of a gateway. It may not take long, and its failures are counted and
+// logged; whoever asked it goes on without, and says so.
+type Store struct {
+	backend state.Store
+	Metrics *metrics.Set
+	Log     *slog.Logger
+}
+
+// The operations, as they are counted.
+const (
+	reading  = "read"
+	writing  = "write"
+	sweeping = "sweep"
+)
+
+// checked notes how an operation ended, and returns its error.
+func (r *Store) checked(op string, kind state.Kind, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTooLarge) {
+		return err
+	}
+	r.Metrics.State.Add(1, string(kind), op)
+	r.Log.Error("what is remembered between requests cannot be kept or found", "kind", string(kind), "op", op, "error", err.Error())
+	return err
+}
+
+// Empty reports whether it is known, without asking another program, that nothing of a kind was ever kept.
+func (r *Store) Empty(kind state.Kind) bool {
+	m, ok := r.backend.(interface{ Empty(state.Kind) bool })
+	return ok && m.Empty(kind)
+}
+
+// Get implements [state.Store].
+func (r *Store) Get(ctx context.Context, kind state.Kind, owner string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	found, err := r.backend.Get(ctx, kind, owner, hashes...)
+	return found, r.checked(reading, kind, err)
+}
+
+// Put implements [state.Store].
+func (r *Store) Put(ctx context.Context, entries ...state.Kept) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	return r.checked(writing, entries[0].Kind, r.backend.Put(ctx, entries...))
+}
+
+// Claim implements [state.Store].
+func (r *Store) Claim(ctx context.Context, e state.Kept, mine []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	held, err := r.backend.Claim(ctx, e, mine)
+	return held, r.checked(writing, e.Kind, err)
+}
+
+// Delete implements [state.Store].
+func (r *Store) Delete(ctx context.Context, k state.Place, mine []byte) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	was, err := r.backend.Delete(ctx, k, mine)
+	return was, r.checked(writing, k.Kind, err)
+}
+
+// Held implements [state.Store].
+func (r *Store) Held(ctx context.Context, kind state.Kind, most int) ([]state.Kept, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	list, err := r.backend.Held(ctx, kind, most)
+	return list, r.checked(reading, kind, err)
+}
+
+// Sweep implements [state.Store].
+func (r *Store) Sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, SweepEvery/2)
+	defer cancel()
+	return r.checked(sweeping, "", r.backend.Sweep(ctx))
+}
+
+// SweepEvery is how often a store is rid of what has ended.
+const SweepEvery = time.Minute
+
+// lookUp returns what is kept for the owner. If that cannot be found out, nothing is, and the client
+// is told.
+func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]byte {
+	if len(hashes) == 0 {
+		return nil
+	}
+	found, err := m.Store.Get(m.Context(), kind, m.Owner, hashes...)
+	if err != nil && m.Context().Err() == nil {
+		m.Warn(Unavailable(kind))
+	}
+	return found
+}
+
+// stateWords are what clients are told that is not there.
+var stateWords = map[state.Kind]string{
+	state.Signature: "what the vendor signed for the calls of this conversation",
+	state.Turn:      "what the tools of the gateway returned in this conversation",
+	state.Answer:    "the answer, for requests that go on from it by its id",
+	state.Item:      "the items of answers that the request names by their ids",
+	state.Request:   "whether this request was answered before",
+	state.Waiting:   "which calls wait for a person",
+}
+
+// Unavailable is the warning about something that could not be kept or found.
+func Unavailable(kind state.Kind) llm.Warning {
+	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the store of the gateway does not work now, so it goes on without"}
+}
+
+// NewStore returns a store that uses a backend, and counts and logs its failures.
+func NewStore(backend state.Store, metrics *metrics.Set, log *slog.Logger) *Store {
+	return &Store{backend: backend, Metrics: metrics, Log: log}
+}

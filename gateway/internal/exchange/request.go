@@ -1,0 +1,69 @@
+// Package exchange holds what all steps of a request share: the request itself, which does not change, and the response,
+// which collects what is sent to the client.
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/metrics"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Request is one request of a client. It is complete once the chain has read it, and does not change afterwards.
+type Request struct {
+	vendorapi.Endpoint
+	HTTP      *http.Request
+	ID        string
+	Start     time.Time
+	Rights    *access.Rights // of the key; nil without access control
+	Owner     string         // team of the key; nothing is shared between owners
+	Model     string         // of the model, as the client wrote it
+	Streamed  bool           // the client asked for a stream
+	Continues bool           // the conversation of an earlier answer precedes the messages
+	Asked     []byte         // the body, in a format whose answers repeat parts of the request; else nil
+
+	Log     *slog.Logger
+	Metrics *metrics.Set
+}
+
+// Context is cancelled when the client disconnects.
+func (r *Request) Context() context.Context { return r.HTTP.Context() }
+
+// KeyID is the id of the client's key, "" if everybody may ask.
+func (r *Request) KeyID() string {
+	if r.Rights == nil {
+		return ""
+	}
+	return r.Rights.Key.ID
+}
+
+// ErrShutdown is the error of requests that had not ended when the gateway shut down.
+var ErrShutdown = &llm.Error{
+	Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+	Err: errors.New("the gateway had to end before this answer did; ask again"),
+}
+
+// ShuttingDown reports whether a request ends because the gateway shuts down.
+func ShuttingDown(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrShutdown)
+}
+
+// Invalid returns the error of a request that is wrong.
+func Invalid(format string, args ...any) error {
+	return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
+}
+
+// LogAttrs are the attributes of the log that say who asked.
+func (r *Request) LogAttrs() []slog.Attr {
+	if r.Rights == nil {
+		return nil
+	}
+	return []slog.Attr{slog.String("team", r.Rights.Key.Team), slog.String("key", r.Rights.Key.ID)}
+}

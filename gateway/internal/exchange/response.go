@@ -1,0 +1,253 @@
+package exchange
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Response collects what is sent to the client.
+type Response struct {
+	*Request
+	W         http.ResponseWriter // outlet, or what makes an array of a stream
+	Writer    clientio.Writer
+	keepAlive time.Duration
+
+	Relaying     bool    // the bytes of the answer are the upstream's
+	RelayedBytes bool    // some of them were sent
+	CloseConn    bool    // the connection ends with the answer, so that an incomplete answer does not look complete
+	HideUsage    bool    // the client did not ask for the usage of its stream
+	StripUsage   bool    // the upstream was asked for the usage all the same
+	id           string  // of an answer of another format than the upstream's
+	Stream       *Stream // nil if the answer is in one piece
+
+	// mu guards the rest: keep-alives are written while a step waits for the upstream.
+	mu               sync.Mutex
+	headerSent       bool          // the header is sent
+	Upstream         string        // id of the model that answers
+	headerWarnings   []llm.Warning // in the header
+	overflowWarnings []llm.Warning // that the header has no room for
+	lateWarnings     int           // warnings that came too late for the header
+}
+
+// NewResponse returns the response to a request.
+func NewResponse(req *Request, w http.ResponseWriter, keepAlive, writeTime time.Duration) *Response {
+	r := &Response{Request: req, keepAlive: keepAlive}
+	r.Writer.Reset(w, req.HTTP, writeTime)
+	r.W = &r.Writer
+	return r
+}
+
+// The headers of answers.
+const (
+	// RequestHeader is the id of the request, which the log has too.
+	RequestHeader = "Toolpost-Request-Id"
+	// UpstreamHeader is the id of the model that answered, without the address of its host.
+	UpstreamHeader = "Toolpost-Upstream"
+	// WarningHeader says what was not done as asked, as far as it is known when the answer
+	// begins: a warning each, "code; feature; detail".
+	WarningHeader = "Toolpost-Warning"
+)
+
+// Fail answers with an error, unless an answer has begun: then it has been told already.
+func (r *Response) Fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.headerSent {
+		return
+	}
+	r.headerSent = true
+	vendorapi.Fail(r.W, r.Codec, r.forClient(err))
+}
+
+// forClient returns what the client is told about an error.
+func (r *Response) forClient(err error) error {
+	if ShuttingDown(r.Context()) {
+		return ErrShutdown
+	}
+	told, final := upstream.ForClient(err)
+	if final {
+		r.W.Header().Set("X-Should-Retry", "false")
+	}
+	return told
+}
+
+// head sends the status of an answer and what is known of it, once; it wants x.mu.
+func (r *Response) head(mediaType string) {
+	if r.headerSent {
+		return
+	}
+	r.headerSent = true
+	r.W.Header().Set("Content-Type", mediaType)
+	r.W.Header().Set("Cache-Control", "no-cache")
+	r.W.Header().Set(UpstreamHeader, upstream.ShownID(r.Upstream))
+	r.writeOverflow()
+	r.W.WriteHeader(http.StatusOK)
+}
+
+// AnswerID is the id of an answer that is not the upstream's own.
+func (r *Response) AnswerID() string {
+	if p := r.Codec.Properties(); r.id == "" && p.AnswerIDs {
+		r.id = p.IDPrefix + rand.Text()
+	}
+	return r.id
+}
+
+// SetUpstream notes who is asked.
+func (r *Response) SetUpstream(upstream string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Upstream = upstream
+}
+
+// Tell tells the client of a warning, wherever its answer is. What went wrong with its connection
+// shows with the next event.
+func (r *Response) Tell(w llm.Warning) {
+	if r.Stream != nil {
+		_ = r.Stream.Warn(w)
+		return
+	}
+	r.Warn(w)
+}
+
+// Bounds of the header of warnings: many proxies and clients take no more than 8 KiB of headers. The log takes more.
+const (
+	maxWarnings = 16
+	MaxWarning  = 300
+	maxOverflow = 512
+)
+
+// writeOverflow says in one more line of the header what the warnings are about that it has no room for, and has the log
+// name them all; it wants x.mu.
+func (r *Response) writeOverflow() {
+	if len(r.overflowWarnings) == 0 {
+		return
+	}
+	var features, all []string
+	for _, w := range r.overflowWarnings {
+		if !slices.Contains(features, w.Feature) {
+			features = append(features, w.Feature)
+		}
+		all = append(all, warningText(w))
+	}
+	r.W.Header().Add(WarningHeader, warningText(llm.Warning{Code: llm.Degraded, Feature: "warnings",
+		Detail: fmt.Sprintf("%d more, of which the log has %d, about %s", r.lateWarnings, len(all), strings.Join(features, ", "))}))
+	r.Log.Warn("more warnings than the header has room for", "id", r.ID, "warnings", all)
+}
+
+// Warn tells the client of a warning, if its answer has not begun.
+func (r *Response) Warn(w llm.Warning) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addWarning(w)
+}
+
+// addWarning is warn; it wants x.mu.
+func (r *Response) addWarning(w llm.Warning) {
+	if r.isDoneHere(w) {
+		return
+	}
+	text, lines := warningText(w), r.W.Header()[WarningHeader]
+	if slices.Contains(lines, text) { // as each round of a route's tools says it
+		return
+	}
+	if r.headerSent {
+		r.lateWarnings++
+		return
+	}
+	at := len(r.headerWarnings)
+	if slices.Contains(urgentWarnings, w.Code) {
+		if i := slices.IndexFunc(r.headerWarnings, func(t llm.Warning) bool { return !slices.Contains(urgentWarnings, t.Code) }); i >= 0 {
+			at = i
+		}
+	}
+	if r.headerWarnings = slices.Insert(r.headerWarnings, at, w); len(r.headerWarnings) > maxWarnings {
+		if r.lateWarnings++; len(r.overflowWarnings) < maxOverflow {
+			r.overflowWarnings = append(r.overflowWarnings, r.headerWarnings[maxWarnings])
+		}
+		r.headerWarnings = r.headerWarnings[:maxWarnings]
+	}
+	lines = slices.Insert(lines, min(at, len(lines)), text)
+	r.W.Header()[WarningHeader] = lines[:min(len(lines), maxWarnings)]
+}
+
+// urgentWarnings are the warnings that stand before all others: without them a client takes for done what was not.
+var urgentWarnings = []llm.WarningCode{llm.RefusedCall, llm.FailedCall}
+
+// warningText is a warning as it may stand in a header: one line of plain letters, without the
+// addresses of upstreams.
+func warningText(w llm.Warning) string {
+	about := upstream.ShownID(w.Feature)
+	if about != w.Feature {
+		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, about)
+	}
+	text := string(w.Code) + "; " + about + "; " + w.Detail
+	var b strings.Builder
+	b.Grow(min(len(text), MaxWarning) + len("..."))
+	for _, r := range text {
+		if r < ' ' || r > '~' {
+			r = '?'
+		}
+		if b.WriteByte(byte(r)); b.Len() >= MaxWarning {
+			b.WriteString("...")
+			break
+		}
+	}
+	return b.String()
+}
+
+// MarkBegun marks the answer as begun, by an upstream, for a step that writes the header and the body itself.
+func (r *Response) MarkBegun(upstream string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.headerSent, r.Upstream = true, upstream
+}
+
+// WriteDocument sends an answer in one piece.
+func (r *Response) WriteDocument(body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.head("application/json")
+	_, _ = r.W.Write(body) // the client may be gone
+}
+
+// WriteRelayed sends bytes of an upstream's answer: whole events of a stream, or a document.
+func (r *Response) WriteRelayed(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.RelayedBytes = true
+	if r.Stream == nil {
+		r.head("application/json")
+		return r.W.Write(b)
+	}
+	r.Stream.writeHead()
+	if !r.StripUsage {
+		return r.W.Write(b)
+	}
+	if _, err := r.W.Write(r.withoutUsage(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// FlushRelayed sends all that was written to a stream.
+func (r *Response) FlushRelayed() error {
+	if r.Stream == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Stream.flushAll()
+}
+
+// Warnings returns the number of warnings.
+func (r *Response) Warnings() int { return len(r.headerWarnings) + r.lateWarnings }
