@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,5 +89,73 @@ func TestNamespaceOfOthers(t *testing.T) {
 	out, warnings := Codec{Format: Chat}.Portable(req)
 	if len(out.Tools) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0].String(), "ignored namespace: the tool is not offered: ") || len(req.Tools) != 1 {
 		t.Errorf("%+v %v", out.Tools, warnings)
+	}
+}
+
+// TestNamespaceNamesAreUnique: a name that is made of namespace and tool is not one that a tool of the client has already, and what is kept
+// of a conversation is named anew by a request that has other names for the same tools.
+func TestNamespaceNamesAreUnique(t *testing.T) {
+	const space = `{"type":"namespace","name":"shell","tools":[{"type":"function","name":"plan","parameters":{"type":"object"}}]}`
+	const crowded = `{"model":"m","input":"go","tools":[{"type":"function","name":"plan"},{"type":"function","name":"shell__plan"},` + space + `]}`
+	c := Codec{Format: Responses}
+	req, _, err := c.DecodeRequest([]byte(crowded))
+	if err != nil || len(req.Tools) != 3 || req.Tools[2].Name != "shell__plan_" {
+		t.Fatalf("%v %+v", err, req)
+	}
+	said := []llm.Message{llm.Assistant(llm.Call{ID: "c1", Name: "shell__plan_", Args: []byte("{}")}, llm.Call{ID: "c2", Name: "plan", Args: []byte("{}")}), llm.Results(llm.Result{CallID: "c1", Name: "shell__plan_"})}
+	kept := c.Answering(req).Spaced(said)
+	alone, _, err := c.DecodeRequest([]byte(`{"model":"m","input":"go","tools":[` + space + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, of := range map[string]*llm.Request{"shell__plan_": req, "plan": alone} {
+		flat := c.Answering(of).Flat(kept)
+		call, _ := flat[0].Parts[0].(llm.Call)
+		res, _ := flat[1].Parts[0].(llm.Result)
+		if call.Name != want || res.Name != want || call.Extra != nil {
+			t.Errorf("%s: %+v %+v", want, call, res)
+		}
+	}
+	if call, _ := said[0].Parts[0].(llm.Call); call.Name != "shell__plan_" || call.Extra != nil {
+		t.Errorf("the messages were changed: %+v", call)
+	}
+}
+
+// TestNamespaceResultsOfOneID: what is kept of a conversation has the name of its own call in each result, where calls of several
+// turns or of one turn have the same id, in a namespace or not.
+func TestNamespaceResultsOfOneID(t *testing.T) {
+	const tools = `{"model":"m","input":"go","tools":[{"type":"function","name":"plan"},` +
+		`{"type":"namespace","name":"shell","tools":[{"type":"function","name":"plan","parameters":{"type":"object"}},{"type":"function","name":"run","parameters":{"type":"object"}}]}]}`
+	c := Codec{Format: Responses}
+	req, _, err := c.DecodeRequest([]byte(tools))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(name string) llm.Call {
+		return llm.Call{ID: "c1", Name: name, Args: json.RawMessage("{}")}
+	}
+	result := llm.Result{CallID: "c1"}
+	for name, test := range map[string]struct {
+		Format []llm.Message
+		want   []string
+	}{
+		"two turns":         {[]llm.Message{llm.Assistant(call("shell__plan")), llm.Results(result), llm.Assistant(call("run")), llm.Results(result)}, []string{"shell__plan", "run"}},
+		"one turn":          {[]llm.Message{llm.Assistant(call("shell__plan"), call("run")), llm.Results(result, result)}, []string{"shell__plan", "run"}},
+		"one of a client's": {[]llm.Message{llm.Assistant(call("shell__plan")), llm.Results(result), llm.Assistant(call("plan")), llm.Results(llm.Result{CallID: "c1", Name: "plan"})}, []string{"shell__plan", "plan"}},
+		"a client's first":  {[]llm.Message{llm.Assistant(call("plan"), call("run")), llm.Results(llm.Result{CallID: "c1", Name: "plan"}, result)}, []string{"plan", "run"}},
+		"a second result":   {[]llm.Message{llm.Assistant(call("shell__plan")), llm.Results(result, result)}, []string{"shell__plan", "shell__plan"}},
+	} {
+		codec := c.Answering(req)
+		var got []string
+		for _, m := range codec.Flat(codec.Spaced(test.Format)) {
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.Result); ok {
+					got = append(got, r.Name)
+				}
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: the results are of %v, not %v", name, got, test.want)
+		}
 	}
 }

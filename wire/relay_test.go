@@ -13,11 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/tools/txtar"
+
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 	"github.com/toolpost/toolpost/wire/internal/messages"
-	"golang.org/x/tools/txtar"
 )
 
 // relayed is a stream that is relayed in tests.
@@ -549,5 +551,118 @@ func TestRelayDropsWhatFollowsTheEnd(t *testing.T) {
 	}
 	if len(tried) != len(Formats())-1 {
 		t.Errorf("only streams of %v were tried", tried)
+	}
+}
+
+// TestArgumentsOfLaterAnswers: a relay that begins to write a stream anew between two pieces of a call's arguments says each once, in every answer.
+func TestArgumentsOfLaterAnswers(t *testing.T) {
+	chunk := func(index, delta string) string {
+		return `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":` + index + `,"delta":` + delta + `,"finish_reason":null}]}` + "\n\n"
+	}
+	end := `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" +
+		`data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":1,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	stream := chunk("1", `{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get","arguments":"{\"a\":89"}}]}`) +
+		chunk("0", `{"role":"assistant","tool_calls":[{"index":0,"type":"function","function":{"name":"get","arguments":"{\"b\":1}"}}]}`) + // which has no id, and is written anew
+		chunk("1", `{"tool_calls":[{"index":0,"function":{"arguments":"7}"}}]}`) + end
+	var out bytes.Buffer
+	c := offering("get")
+	if err := c.Relay(&out, strings.NewReader(stream), func(llm.Event) RelayDecision { return Pass }); err != nil {
+		t.Fatal(err)
+	}
+	var args strings.Builder
+	for ev, err := range (Codec{Format: Chat}).DecodeStream(bytes.NewReader(out.Bytes())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alt, ok := ev.(llm.Alternative); ok {
+			if d, ok := alt.Event.(llm.CallDelta); ok {
+				args.WriteString(d.Args)
+			}
+		}
+	}
+	if args.String() != `{"a":897}` {
+		t.Errorf("%s\n%s", args.String(), out.String())
+	}
+}
+
+// TestRelayHoldsUntilTranslated: what an observer holds when a relay begins to write the stream anew is written if the next event passes,
+// and dropped if something is put in its place.
+func TestRelayHoldsUntilTranslated(t *testing.T) {
+	text := chunkOf(`{"role":"assistant","content":"kept text"}`)
+	for name, calls := range map[string]string{
+		"no id": chunkOf(`{"tool_calls":[{"index":0,"type":"function","function":{"name":"get","arguments":"{}"}}]}`),
+		"a name in pieces": chunkOf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"ge","arguments":""}}]}`) +
+			chunkOf(`{"tool_calls":[{"index":0,"function":{"name":"t"}}]}`) + chunkOf(`{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`),
+		"a name said twice": chunkOf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get","arguments":"{"}}]}`) +
+			chunkOf(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"get","arguments":"}"}}]}`),
+	} {
+		for _, after := range []RelayDecision{Pass, Replace()} {
+			var out bytes.Buffer
+			c := offering("get")
+			err := c.Relay(&out, strings.NewReader(text+calls+chunksEnd), func(ev llm.Event) RelayDecision {
+				switch ev.(type) {
+				case llm.TextDelta, llm.CallStart, llm.KeepAlive:
+					return Hold
+				case llm.CallDelta, llm.Call: // the whole call would bring back what was dropped
+					return after
+				}
+				return Pass
+			})
+			if kept := after.Action == format.RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
+				t.Errorf("%s: kept is to be %v: %v\n%s", name, kept, err, out.String())
+			}
+		}
+	}
+}
+
+// A translation that holds one event after the other, each for a moment, holds little at a time, however much it is in all.
+func TestRelayHoldsOftenNotLong(t *testing.T) {
+	in, out := io.Pipe()
+	defer in.Close()
+	chunk := func(word string) string { return chunkOf(`{"content":"` + word + strings.Repeat("x", 20<<10) + `"}`) }
+	rounds := 3 * codec.MaxHeld / (2 * len(chunk("P"))) // more than may be held at once
+	go func() {
+		defer out.Close()
+		text := chunkOf(`{"role":"assistant","content":""}`) + chunk("R") + chunk("H")
+		for range rounds {
+			if _, err := io.WriteString(out, text); err != nil {
+				return
+			}
+			text = chunk("P") + chunk("H") // each read ends with an event that is held
+		}
+		_, _ = io.WriteString(out, chunksEnd)
+	}()
+	err := (&Codec{Format: Chat}).Relay(io.Discard, in, func(ev llm.Event) RelayDecision {
+		if text, ok := ev.(llm.TextDelta); ok && text.Text[0] == 'R' {
+			return Replace(ev)
+		} else if ok && text.Text[0] == 'H' {
+			return Hold
+		}
+		return Pass
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Where a relay writes anew inside reasoning_details, what it does for each delta does not grow with those before: as many as may come
+// took an hour.
+func TestManyDetailsAfterARewrite(t *testing.T) {
+	const n = 40000
+	var b strings.Builder
+	b.WriteString(chunkOf(`{"role":"assistant","content":""}`))
+	for i := range n {
+		b.WriteString(chunkOf(fmt.Sprintf(`{"reasoning":"w%d ","reasoning_details":[{"type":"reasoning.text","index":0,"text":"w%d "}]}`, i, i)))
+	}
+	b.WriteString(chunkOf(`{"content":"said"}`) + chunksEnd)
+	var out bytes.Buffer
+	err := (&Codec{Format: Chat}).Relay(&out, strings.NewReader(b.String()), func(ev llm.Event) RelayDecision {
+		if x, ok := ev.(llm.ThinkingDelta); ok && x.Text == "w3 " {
+			return Replace(ev)
+		}
+		return Pass
+	})
+	if err != nil || !strings.Contains(out.String(), fmt.Sprintf("w%d ", n-1)) || !strings.Contains(out.String(), "said") {
+		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }
