@@ -238,9 +238,3 @@ func (d *batch) guard(j *job) *tool.Error {
 	}
 	return nil
 }
-
-func stop(reason string) *tool.Error {
-	e := tool.Errorf(tool.Permission, "%s", reason)
-	e.Fix = "Do not call tools any more. Tell the user what you have found, and what is missing."
-	return e
-}

@@ -60,20 +60,6 @@ func (e *execution) put(ev llm.Event) bool {
 	return room
 }
 
-// promptError is the error for a tool whose question has no answer yet. The tool must
-// return it.
-type promptError struct {
-	n      int
-	prompt tool.Prompt
-	alone  bool
-}
-
-// Nobody reports whether no person could answer. A tool that does not need an answer
-// may then continue.
-func (e *promptError) Nobody() bool { return e.alone }
-
-func (e *promptError) Error() string { return "a person has to answer first: " + e.prompt.Message }
-
 // Ask implements [tool.Runtime]. A question that was answered before gets that
 // answer; any other ends the attempt.
 func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) {

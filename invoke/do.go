@@ -3,13 +3,10 @@ package invoke
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"sync"
-	"time"
 
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -63,60 +60,6 @@ func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, 
 		}
 	}
 	return out, waits
-}
-
-// batch is one Do. The next one uses its space again, so nothing that outlives a
-// Do may refer to it.
-type batch struct {
-	s     *Session
-	yield func(llm.Event, error) bool
-	// ctx is the context of the next step. It gets a separate cancel only when
-	// something runs in parallel to the goroutine of Do, or it is to be cancelled.
-	ctx       context.Context
-	cancel    context.CancelFunc
-	abandoned bool // the caller of Do stopped reading events
-	jobs      []job
-	told      int // outcomes delivered
-	// The space of what run makes, if there is but one call.
-	only      [1]job
-	onlyReady [1]*job
-}
-
-// job is a call on its way.
-type job struct {
-	index    int
-	call     llm.Call // with an id
-	tool     tool.Tool
-	args     json.RawMessage // as the tool gets them
-	hash     journal.Hash    // of args
-	repairs  []llm.Repair
-	approval *journal.Approval
-	consent  journal.Hash       // of the entry that holds approval
-	attempt  int                // of this tool since it last succeeded
-	place    int                // in the history of the loop guard, or -1
-	lesson   string             // the loop guard's, for the model
-	info     tool.Info          // for the tool
-	answers  []journal.Approval // to questions of the tool
-	begun    bool               // it may change things, and its intent is on record
-	waits    bool               // for a person: the call is not over
-	twice    bool               // the record has or may have a call of this id; no receipt is written
-	fail     *tool.Error        // why it cannot run
-	failed   bool               // how it ended
-	seen     *seen              // by an observer, nil without one
-	settled  llm.Event          // its Outcome when it is over; written by the goroutine that runs the call
-	outcome  llm.Event          // the same, once the goroutine of Do knows
-}
-
-// emit yields an event unless the caller stopped reading. It is called on the goroutine of
-// the caller of Do only.
-func (d *batch) emit(ev llm.Event) {
-	if d.abandoned {
-		return
-	}
-	if !d.yield(ev, nil) {
-		d.abandoned = true
-		d.stop()
-	}
 }
 
 // cancellable gives ctx a separate cancel.
@@ -312,6 +255,3 @@ func (s *Session) count(j *job) {
 		s.failures[j.call.Name]++
 	}
 }
-
-// took returns the time since start, never below zero.
-func (r *Runner) took(start time.Time) time.Duration { return max(r.now().Sub(start), 0) }

@@ -106,31 +106,6 @@ func (d *batch) interrupt(j *job, end *ending) {
 	}
 }
 
-// uncertain is the error of a call that was begun and interrupted.
-func uncertain() *tool.Error {
-	return tool.Errorf(tool.Uncertain, "the call was begun and interrupted, and whether it took effect is unknown; it was not run again")
-}
-
-// mayHaveActed reports whether the tool may have taken effect before it failed.
-// Repeating such a call could have the effect twice.
-func mayHaveActed(e *tool.Error, effects tool.Effects) bool {
-	return !effects.Has(tool.Idempotent) && (e.Code == tool.Timeout || e.Code == tool.Network || e.Code == tool.Cancelled)
-}
-
-// doubtful changes the advice in e if the tool may have taken effect; see
-// mayHaveActed.
-func doubtful(e *tool.Error, effects tool.Effects) *tool.Error {
-	if !mayHaveActed(e, effects) {
-		return e
-	}
-	c := *e
-	if c.Recoverable {
-		c.Strategy = tool.Escalate
-	}
-	c.Fix = "It may have taken effect all the same. 1. Find out whether it did, with a tool that only reads. 2. Call it again only if it did not."
-	return &c
-}
-
 // sleep waits, and reports whether it did so to the end.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -328,3 +303,17 @@ func interrupted(ctx context.Context, timeout time.Duration) *tool.Error {
 	}
 	return tool.Errorf(tool.Cancelled, "cancelled while it ran")
 }
+
+// promptError is the error for a tool whose question has no answer yet. The tool must
+// return it.
+type promptError struct {
+	n      int
+	prompt tool.Prompt
+	alone  bool
+}
+
+// Nobody reports whether no person could answer. A tool that does not need an answer
+// may then continue.
+func (e *promptError) Nobody() bool { return e.alone }
+
+func (e *promptError) Error() string { return "a person has to answer first: " + e.prompt.Message }

@@ -3,18 +3,10 @@ package invoke
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
-	"github.com/toolpost/toolpost/tool"
 )
-
-// seen is a call that somebody observes.
-type seen struct {
-	ctx  context.Context // of the call
-	call *observe.ToolCall
-}
 
 // observe tells the observer, if there is one, that a call begins.
 func (d *batch) observe(j *job) {
@@ -41,20 +33,6 @@ func (d *batch) decided(j *job, allowed bool, by, reason string, emit func(llm.E
 		j.seen.call.Allowed, j.seen.call.By, j.seen.call.Reason = allowed, by, reason
 	}
 	emit(Decided{j.call.ID, j.tool.Name, allowed, by, reason})
-}
-
-// runs says that the first attempt begins.
-func (s *seen) runs(now time.Time) {
-	if s != nil {
-		s.call.Waited = max(now.Sub(s.call.Began), 0)
-	}
-}
-
-// retry says that an attempt failed.
-func (s *seen) retry(n int, wait time.Duration, err *tool.Error) {
-	if s != nil {
-		s.call.Retries = append(s.call.Retries, observe.Retry{Attempt: n, At: time.Now(), Wait: wait, Why: string(err.Code)})
-	}
 }
 
 // observed tells the observer how a call ended.

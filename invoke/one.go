@@ -46,21 +46,6 @@ func (d *batch) one(j *job, emit func(llm.Event)) error {
 	return d.settle(j, &end, emit)
 }
 
-// ending is how a call ended.
-type ending struct {
-	out      tool.Output
-	err      *tool.Error
-	status   journal.Status
-	attempts int
-	delays   []time.Duration
-	took     time.Duration
-	cached   bool
-	stopped  bool  // it ran out of time
-	fault    error // a question could not be recorded
-}
-
-func refused(e *tool.Error) *ending { return &ending{err: e, status: journal.Refused} }
-
 // intend writes the intent of a call that may change things. It reports whether
 // the call must not run.
 func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
@@ -307,26 +292,11 @@ func (s *Session) exhausted(inside time.Duration) string {
 	return ""
 }
 
-// hasTime reports whether the budget leaves time after a call that has taken so
-// long.
-func (s *Session) hasTime(took time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.runner.Budget.Time
-	return b == 0 || s.spent.Time+took < b
-}
-
 // Spent returns what the session has used of its budget.
 func (s *Session) Spent() Budget {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spent
-}
-
-// cached is the result of a read-only call.
-type cached struct {
-	out tool.Output
-	era int
 }
 
 // recall returns the cached output of the same call, if nothing may have changed
@@ -363,18 +333,4 @@ func (s *Session) remember(j *job, end *ending) {
 		}
 		s.cache[j.tool.Name+" "+string(j.hash)] = cached{end.out, s.era}
 	}
-}
-
-// size returns the bytes of text and media.
-func size(parts []llm.Part) int64 {
-	var n int64
-	for _, p := range parts {
-		switch p := p.(type) {
-		case llm.Text:
-			n += int64(len(p.Text))
-		case llm.Media:
-			n += int64(len(p.Data))
-		}
-	}
-	return n
 }

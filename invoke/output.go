@@ -378,3 +378,17 @@ func runes(text string, n int) int {
 	}
 	return len(text)
 }
+
+// size returns the bytes of text and media.
+func size(parts []llm.Part) int64 {
+	var n int64
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			n += int64(len(p.Text))
+		case llm.Media:
+			n += int64(len(p.Data))
+		}
+	}
+	return n
+}

@@ -20,23 +20,6 @@ import (
 // was shown in part; see [Runner.Set].
 const ReaderName = "read_result"
 
-// Set returns the tools that a model can call: Tools, and if results are shown in part
-// because of Output.Mode, [ReaderName], unless a tool of the program has that name.
-func (r *Runner) Set() *tool.Set {
-	if r.Output.Mode == Detailed {
-		return r.Tools
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reading == nil {
-		r.reading = r.Tools
-		if _, taken := r.Tools.Lookup(ReaderName); !taken {
-			r.reading = r.Tools.Replace(tool.MustSet(ResultReader()))
-		}
-	}
-	return r.reading
-}
-
 // ResultReader returns the tool [ReaderName]. It reads the results that sessions of
 // this user kept in the folder of the session that runs it. Later turns of a chat and
 // resumed runs can therefore continue. With NoSpill it reads only results of its own
@@ -232,12 +215,4 @@ func (s *Session) params() []string {
 		}
 	}
 	return s.learnt(set, out)
-}
-
-// learnt keeps the names of parameters for the next result.
-func (s *Session) learnt(set *tool.Set, names []string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paramsOf, s.names = set, names
-	return names
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -137,107 +136,19 @@ func (r *Runner) check() error {
 	return r.Output.check()
 }
 
-// Session runs the calls of one conversation, turn by turn. It remembers the calls
-// that were run, their cost, and the approvals that were granted.
-type Session struct {
-	// Task, Model and Step are written into the record of later calls. They
-	// must not be changed while Do runs. Turn is told to tools.
-	Task, Model, Step string
-	Turn              int
-
-	runner *Runner
-	rec    *journal.Recorder
-	parent *Session   // that runs the call which this session is part of
-	began  time.Time  // by the parent's clock
-	busy   sync.Mutex // held by Do
-	asking sync.Mutex // held while a person is asked
-	doing  batch      // what it does
-	// more are tools of Also, and all those with the runner's.
-	more, all *tool.Set
-
-	mu       sync.Mutex  // guards what follows
-	ids      llm.CallIDs // of calls, unless the record has them
-	loop     loopGuard
-	failures map[string]int // in a row, by tool
-	spent    Budget
-	cache    map[string]cached
-	era      int // of the cache: counts the calls that may have changed something
-	grants   []grant
-	waiting  []Question                  // that are on record
-	doubts   map[doubt]string            // the keys of calls of unknown outcome
-	again    map[string]journal.Approval // of calls that repeat another, by id
-	stopped  string
-	whole    map[string]string // results that were shown in part, by handle
-	held     []string          // their handles, the oldest first
-	heldSize int
-	paramsOf *tool.Set // whose parameters names are
-	names    []string
-}
-
-// Session begins a session that writes to rec; nil records nothing. It refuses
-// settings that cannot be honoured.
-func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
-	if err := r.check(); err != nil {
-		return nil, err
+// Set returns the tools that a model can call: Tools, and if results are shown in part
+// because of Output.Mode, [ReaderName], unless a tool of the program has that name.
+func (r *Runner) Set() *tool.Set {
+	if r.Output.Mode == Detailed {
+		return r.Tools
 	}
-	ids := llm.CallIDs{New: r.NewID}
-	if rec != nil {
-		ids.Known = rec.Settled
-	}
-	s := &Session{runner: r, rec: rec, ids: ids, failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}
-	if rec != nil {
-		for _, in := range rec.Doubtful() {
-			if s.doubts == nil {
-				s.doubts = make(map[doubt]string)
-			}
-			s.doubts[doubt{in.Tool, in.ParamsHash}] = cmp.Or(in.Key, in.Call)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading == nil {
+		r.reading = r.Tools
+		if _, taken := r.Tools.Lookup(ReaderName); !taken {
+			r.reading = r.Tools.Replace(tool.MustSet(ResultReader()))
 		}
 	}
-	return s, nil
-}
-
-// Within makes the session part of the call that ctx belongs to, if it does: its calls
-// count for the budgets of both sessions, and it may use the rest of each. It must be
-// called before the first Do.
-func (s *Session) Within(ctx context.Context) {
-	if e, ok := tool.RuntimeOf(ctx).(*execution); ok && e.session != s {
-		s.parent, s.began = e.session, e.session.runner.now()
-	}
-}
-
-// Also has later calls be run with these tools, too, and with those of the runner
-// that have other names. It forgets what an earlier Also said; nil is none. It must
-// not be called while Do runs.
-func (s *Session) Also(more *tool.Set) {
-	if more == s.more {
-		return
-	}
-	s.more, s.all = more, nil
-	if more.Len() > 0 {
-		s.all = s.runner.Set().Replace(more)
-	}
-}
-
-// tools returns the set that calls are looked up in.
-func (s *Session) tools() *tool.Set {
-	if s.all != nil {
-		return s.all
-	}
-	return s.runner.Set()
-}
-
-// record writes an entry, even if ctx has been cancelled, and returns its hash.
-func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal.Hash, error) {
-	if s.rec == nil {
-		return "", nil
-	}
-	e, err := s.rec.Write(context.WithoutCancel(ctx), kind, v)
-	return e.Hash, err
-}
-
-// forget drops an id that the record holds from now on.
-func (s *Session) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids.Forget(id)
+	return r.reading
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Anchor says how far each run of a store had got at a time. The chain of a run
-// shows what happened to its entries, not that a run is gone or that its end was
-// cut off while it was open; an anchor that is kept elsewhere does. Anchors of a
-// store form a chain of their own, each with the hash of the one before, and each
-// is signed.
+// Anchor records how many entries each run of a store had at a time. The chain of a
+// run shows changes of its entries, but not that the run is gone or that its end was
+// cut off while it was open. An anchor that is kept elsewhere shows that too. The
+// anchors of a store form a separate chain, each with the hash of the one before, and
+// each is signed.
 type Anchor struct {
 	N         int64     `json:"n"` // 1 for the first
 	At        time.Time `json:"at"`

@@ -58,7 +58,7 @@ func decodeAny(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-// absent stands for a member or element that is not there.
+// absent represents a missing member or element.
 type absent struct{}
 
 // firstDifference descends to the first difference, keys in their order, and

@@ -35,22 +35,20 @@ const (
 	SyncNone
 )
 
-// Dir is a Store of one file of JSON lines per run, RUN.jsonl, in a directory.
-// Files are for their owner only. Several processes may share the directory,
-// and even a run: the file is locked while a line is added. An entry whose turn does
-// not come within 5 s is an error that names the process that has the lock.
+// Dir is a Store of one file of JSON lines per run, RUN.jsonl, in a directory. Files
+// are for their owner only. Several processes may share the directory, and even a run:
+// the file is locked while a line is added. An entry that has to wait longer than 5 s
+// is an error that names the process that has the lock.
 //
-// A line counts once its newline is there. What a crash left behind the last
-// newline is cut off by the next Append, which says so in an entry of kind
-// [KindTorn].
+// A line counts once its newline is written. The next Append cuts off a partial last
+// line that a crash left, and records that in an entry of kind [KindTorn].
 //
-// The owner of a run holds a lock on RUN.owner, which says who that is. The lock
-// ends with the process. On a network file system it is only as good as the locks
-// there.
+// The owner of a run holds a lock on RUN.owner, which names the owner. The lock ends
+// with the process. On a network file system it is only as good as the locks there.
 //
 // Make one with [OpenDir]. It needs no closing.
 type Dir struct {
-	// Secrets says what to strip; nil means the known forms.
+	// Secrets finds the secrets to strip; nil means the known forms.
 	Secrets *Secrets
 	// Sync says when to wait for the disk. Like Secrets it must not be
 	// changed once the store is in use.
@@ -105,7 +103,7 @@ const (
 // File returns the path of the file that holds a run.
 func (d *Dir) File(run string) string { return filepath.Join(d.path, run+extension) }
 
-// run returns what is remembered of a run.
+// run returns the cached state of a run.
 func (d *Dir) run(name string) *dirRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,8 +121,6 @@ func (d *Dir) run(name string) *dirRun {
 	return r
 }
 
-const maxRemembered = 4096
-
 // Append implements [Store].
 func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, &known{}) }
 
@@ -141,7 +137,7 @@ func (d *Dir) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	return d.appendLocked(ctx, e, k)
 }
 
-// appendLocked adds a line while nobody else can.
+// appendLocked adds a line. The caller holds the lock.
 func (d *Dir) appendLocked(ctx context.Context, e Entry, k *known) (Entry, error) {
 	r := d.run(e.Run)
 	if err := r.take(ctx); err != nil {
@@ -208,10 +204,7 @@ func (d *Dir) Release(_ context.Context, l Lease) error {
 	return o.end()
 }
 
-// someProcess holds a lock where the system does not say which.
-const someProcess = "another process"
-
-// take waits until nobody else of this process writes to the run.
+// take waits until no other goroutine of this process writes to the run.
 func (r *dirRun) take(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -228,8 +221,8 @@ func (r *dirRun) take(ctx context.Context) error {
 	}
 }
 
-// lockPatience bounds how long a file may be locked by another process: also what
-// must be written after a signal to end does not wait longer.
+// lockPatience bounds how long another process may lock a file. It also bounds the
+// wait of entries that are written after a signal to end.
 const lockPatience = 5 * time.Second
 
 // lock waits until no other process has f locked: for the time it takes to write a
@@ -404,8 +397,7 @@ func (d *Dir) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry,
 	}
 }
 
-// Lines yields the lines of a run as they stand in the file, for
-// [VerifyLines].
+// Lines yields the lines of a run as they are in the file, for [VerifyLines].
 func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := ValidRun(run); err != nil {
@@ -433,16 +425,6 @@ func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 			}
 		}
 	}
-}
-
-// regular refuses a pipe or a device in the place of a file: reading it might
-// never end.
-func regular(f *os.File) error {
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", f.Name())
-	}
-	return err
 }
 
 // Lines yields the lines of r with their newlines. A line longer than
@@ -487,7 +469,7 @@ func (d *Dir) Runs(ctx context.Context) iter.Seq2[string, error] {
 				names = append(names, name)
 			}
 		}
-		slices.Sort(names) // a.b.jsonl stands before a.jsonl in a directory
+		slices.Sort(names) // a.b.jsonl comes before a.jsonl in a directory
 		for _, name := range names {
 			if err := ctx.Err(); err != nil {
 				yield("", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -13,28 +12,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Intents and receipts are written for every call, so they have encoders of
-// their own, which are several times faster than reflection: they write what
-// json.Marshal would, with the keys in canonical order. Whatever is rare in
-// them goes through json.Marshal all the same.
+// Intents and receipts are written for every call. Their encoders are several times
+// faster than reflection: they write the output of json.Marshal with the keys in
+// canonical order. Rare fields go through json.Marshal all the same.
 
 // object is a JSON object on its way. Zero values are left out, except by
 // methods that say otherwise.
 type object struct {
 	b       []byte
-	loose   bool // something in it has no canonical form
+	loose   bool // a value in it lacks a canonical form
 	suspect bool // something in it, other than a key, is suspicious
 	err     error
-}
-
-// known is what is known of a body before a store gets it, so that the store
-// need not find out.
-type known struct {
-	canonical bool
-	harmless  bool // it holds no secret of a known form or under a known name
-	borrowed  bool // its space is used again, so a store that keeps it makes a copy
-	// counted is what the ledger would read of an intent; zero is unknown.
-	counted counted
 }
 
 func (o *object) known() known { return known{canonical: !o.loose, harmless: !o.suspect} }
@@ -45,18 +33,6 @@ func newObject(space []byte, size int) object {
 		space = make([]byte, 0, size)
 	}
 	return object{b: append(space[:0], '{')}
-}
-
-// bodies are spaces for bodies that are borrowed.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
-
-// giveBack keeps the space of a body that nobody refers to any more.
-func giveBack(space *[]byte, body []byte) {
-	const worthKeeping = 64 << 10
-	if cap(body) <= worthKeeping {
-		*space = body[:0]
-		bodies.Put(space)
-	}
 }
 
 func (o *object) key(k string) {
@@ -141,7 +117,7 @@ func (o *object) args(args *json.RawMessage, refs *references) {
 	o.suspect = o.suspect || secret.Suspicious(form)
 }
 
-// any writes what is worth no code of its own, if it is there.
+// any writes a rare field, if it is set.
 func (o *object) any(k string, v any, there bool) {
 	if !there || o.err != nil {
 		return
@@ -223,7 +199,7 @@ func (r *Receipt) size() int {
 	n := keysAndNumbers + len(r.Args) + 2*(len(r.Call)+len(r.Tool)) + len(r.Reason)
 	if r.Result != nil && len(r.Result.Parts) == 1 {
 		if text, ok := r.Result.Parts[0].(llm.Text); ok {
-			n += len(text.Text) + len(text.Text)/16 // for what must be escaped
+			n += len(text.Text) + len(text.Text)/16 // for escapes
 		}
 	}
 	return n

@@ -27,7 +27,7 @@ type Entry struct {
 	// are references in Body, which [Whole] resolves. It is 0 in an entry whose
 	// references were resolved.
 	Format int
-	// Stripped says what was taken out of Body; nil means nothing.
+	// Stripped lists what was taken out of Body; nil means nothing.
 	Stripped *Stripped
 	Prev     Hash // of the entry before; empty for the first
 	Hash     Hash // of all the above
@@ -35,19 +35,6 @@ type Entry struct {
 	// Lease is the token of the writer's lease, for [Store.Append] only: it is
 	// not part of the record. See [Leaser].
 	Lease string
-}
-
-// Stripped says that an entry once held something else.
-type Stripped struct {
-	// Whole is the hash of the body before anything was taken out, or of its
-	// text as a JSON string if it had no canonical form.
-	Whole Hash `json:"whole"`
-	// Rules are the kinds of secrets that were found, sorted, once each, and
-	// "mended" for JSON that had no canonical form.
-	Rules []string `json:"rules"`
-	// Values are the hashes, before anything was taken out, of the values in the
-	// body that other entries may refer to.
-	Values []Hash `json:"values,omitempty"`
 }
 
 const ruleMended = "mended"
@@ -66,12 +53,12 @@ type Store interface {
 	// After another error the entry may or may not have been written.
 	Append(ctx context.Context, e Entry) (Entry, error)
 
-	// Read yields the entries of a run in order, starting with the first
-	// whose Seq is at least from. A run that does not exist has no entries.
-	// Entries appended while it runs may or may not be seen. Entries are as they
-	// were written: [Verify] takes them as they are, and [Whole] resolves their
-	// references. Read does not verify the chain, and holds no lock or connection
-	// while it yields. A run in a newer format is a *[FormatError].
+	// Read yields the entries of a run in order, starting with the first whose Seq is
+	// at least from. A run that does not exist has no entries. Entries appended while
+	// it runs may or may not be seen. Entries are yielded exactly as written: [Verify]
+	// needs them so, and [Whole] resolves their references. Read does not verify the
+	// chain, and holds no lock or connection while it yields. A run in a newer format
+	// is a *[FormatError].
 	Read(ctx context.Context, run string, from int64) iter.Seq2[Entry, error]
 }
 
@@ -118,8 +105,8 @@ func Next(last, e Entry, secrets *Secrets) (Entry, error) {
 }
 
 // follow makes e the successor of last, as Next does, and returns its line, without
-// the newline, in space if it has room. What is known of the body is not looked for
-// again. After an error e is of no use.
+// the newline, in space if it has room. Known properties of the body are not computed
+// again. After an error e is unusable.
 func (e *Entry) follow(last *Entry, k *known, secrets *Secrets, space []byte) ([]byte, error) {
 	if last.Kind == KindSeal {
 		return nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
@@ -141,7 +128,7 @@ func (e *Entry) follow(last *Entry, k *known, secrets *Secrets, space []byte) ([
 	if y := e.At.Year(); y < 1 || y > 9999 {
 		return nil, fmt.Errorf("journal: the year %d cannot be written", y)
 	}
-	if e.Kind == KindSeal { // only who appends knows what stands before
+	if e.Kind == KindSeal { // only the writer knows the entries before it
 		e.Body = fmt.Appendf(nil, `{"count":%d,"head":"%s"}`, last.Seq, last.Hash)
 	}
 	if !k.canonical {
@@ -295,4 +282,22 @@ func (e Entry) Decode(v any) error {
 // NewRun returns a fresh run id that sorts by time of creation.
 func NewRun() string {
 	return strings.ToLower(time.Now().UTC().Format("20060102-150405-") + randomText(8))
+}
+
+const maxRemembered = 4096
+
+// known holds properties of a body that its writer knows, so the store does not
+// compute them again.
+type known struct {
+	canonical bool
+	harmless  bool // it holds no secret of a known form or under a known name
+	borrowed  bool // its space is used again, so a store that keeps it makes a copy
+	// counted is what the ledger would read of an intent; zero is unknown.
+	counted counted
+}
+
+// counted is what the ledger reads of an intent or an approval.
+type counted struct {
+	call    string // the first attempt of the call that it is about
+	granted bool   // a person has allowed another attempt
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The formats of runs. The number stands in every line of a run, as "v".
+// The formats of runs. Every line of a run contains the number as "v".
 const (
 	// formatWhole repeats: every entry holds whole values.
 	formatWhole = 1
@@ -25,7 +25,7 @@ type FormatError struct {
 	Format int
 }
 
-// Error says what can be read, and what to do.
+// Error names the formats that can be read, and the remedy.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("journal: run %s is recorded in format %d, and this version of toolpost reads formats up to %d; read it with a newer version", e.Run, e.Format, CurrentFormat)
 }
@@ -61,7 +61,7 @@ func formatAfter(last, e *Entry) (int, error) {
 	return last.Format, nil
 }
 
-// inRun says which run an error is about, unless it says so itself.
+// inRun adds the run to an error that does not name it.
 func inRun(run string, err error) error {
 	if newer := new(FormatError); errors.As(err, &newer) {
 		return newer

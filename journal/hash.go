@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -129,9 +130,9 @@ func encodeLoose(v any) ([]byte, error) {
 }
 
 // ParamsHash returns the params_hash of a call's arguments: the hash of their
-// canonical form. No arguments are hashed as {}. Arguments that have no
-// canonical form are never run because a person allowed them, but they are
-// recorded, so they have a hash too: that of the text as a JSON string.
+// canonical form. No arguments are hashed as {}. Arguments without a canonical form
+// never run, but they are recorded and therefore have a hash too: that of the text as
+// a JSON string.
 func ParamsHash(args json.RawMessage) Hash {
 	if hash, err := HashJSON(args); err == nil {
 		return hash
@@ -162,10 +163,10 @@ func quoteText(text []byte) []byte {
 func hashText(text []byte) Hash { return hashBytes(quoteText(text)) }
 
 // OutputHash returns the output_hash of a tool's whole output: the hash of
-// {"content":…,"error":…,"success":…}. The content of text is a string (text
-// parts are joined by newlines), of anything else the list of parts. Without
-// failure the error is null. Text that is not UTF-8 is hashed as
-// {"base64":"…"}, so that two different outputs never share a hash.
+// {"content":…,"error":…,"success":…}. The content of text is a string (text parts are
+// joined by newlines), of anything else the list of parts. Without failure the error
+// is null. Text that is not UTF-8 is hashed as {"base64":"…"}: two different outputs
+// never share a hash.
 func OutputHash(parts []llm.Part, failure string) (Hash, error) {
 	var space [256]byte // enough for a short text, which nearly all are
 	b, err := appendContent(append(space[:0], `{"content":`...), parts)
@@ -218,4 +219,16 @@ func appendText(dst []byte, s string) []byte {
 	}
 	dst = append(dst, `{"base64":"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, []byte(s)), `"}`...)
+}
+
+// bodies are spaces for bodies that are borrowed.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// giveBack keeps the space of an unused body.
+func giveBack(space *[]byte, body []byte) {
+	const worthKeeping = 64 << 10
+	if cap(body) <= worthKeeping {
+		*space = body[:0]
+		bodies.Put(space)
+	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Kind says what an entry's body is. The set is open: other packages write
-// their own kinds, and readers pass over those they do not know.
+// Kind is the kind of an entry's body. The set is open: other packages write their own
+// kinds, and readers skip unknown ones.
 type Kind string
 
 // The kinds of this package, with the type of the body.
@@ -55,7 +55,7 @@ type Repo struct {
 	Commit string `json:"commit"`
 }
 
-// SessionPlan says what a session is going to do.
+// SessionPlan is what a session plans to do.
 type SessionPlan struct {
 	PlanHash  Hash            `json:"plan_hash"`
 	StepCount int             `json:"step_count"`
@@ -97,7 +97,7 @@ const (
 	ByProvider = "provider"
 )
 
-// Receipt is what is known of a call once it is over.
+// Receipt is the result of a call that is over.
 type Receipt struct {
 	Call   string `json:"call"`
 	StepID string `json:"step_id,omitempty"`
@@ -105,16 +105,15 @@ type Receipt struct {
 	// Server is where a tool comes from whose definition can change, like an MCP
 	// server.
 	Server *ToolServer `json:"server,omitempty"`
-	// Args are the arguments as they were run, or as the model wrote them if
-	// they never ran. Text that has no canonical JSON form is kept as a
-	// string.
+	// Args are the arguments as run, or as the model wrote them if they never ran.
+	// Text without a canonical JSON form is kept as a string.
 	Args json.RawMessage `json:"args"`
 	// ParamsHash speaks for the arguments and OutputHash for the whole output,
 	// whatever was stripped from them or not shown to the model.
 	ParamsHash Hash   `json:"params_hash"`
 	OutputHash Hash   `json:"output_hash,omitempty"`
 	Status     Status `json:"status"`
-	// Reason says why a call was refused, abandoned or has no known outcome.
+	// Reason is why a call was refused, abandoned or has an unknown outcome.
 	Reason string   `json:"reason,omitempty"`
 	Error  *Failure `json:"error,omitempty"`
 	// Result is what the model was shown.
@@ -154,15 +153,15 @@ type Receipt struct {
 // this package does not import.
 const codeCancelled = "cancelled"
 
-// Interrupted reports whether the call was cancelled before it began or while
-// it ran. Such a call is not over unless it had an intent: whoever resumes the
-// ToolServer names a source of tools; List speaks for all that it offered.
+// ToolServer is a source of tools; List is the hash of its tool list.
 type ToolServer struct {
 	Name string `json:"name"`
 	List Hash   `json:"list"`
 }
 
-// run runs it again, because it did not change anything.
+// Interrupted reports whether the call was cancelled before it began or while it ran.
+// Such a call is not over unless it had an intent: a resumed run runs it again,
+// because it did not change anything.
 func (r Receipt) Interrupted() bool { return r.Error != nil && r.Error.Code == codeCancelled }
 
 // Failure is an error as a receipt holds it.
@@ -193,8 +192,8 @@ type Approval struct {
 	// Args are what the call is to be run with instead, if the person changed
 	// the arguments. ParamsHash is that of the arguments the person was shown.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Prompt is the number of the question that Value answers, if it is one that
-	// the tool asked while it ran, and Asked its text; see [Question].
+	// Prompt is the number of the question that Value answers, if the tool asked it
+	// while it ran, and Asked its text; see [Question].
 	Prompt int             `json:"prompt,omitempty"`
 	Asked  string          `json:"asked,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
@@ -231,8 +230,8 @@ type Repair struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Outcome is what can be learned from a call, for those who choose models,
-// prompts and tools. Nothing depends on it.
+// Outcome is what a call teaches about models, prompts and tools. The runtime does not
+// depend on it.
 type Outcome struct {
 	Task    string     `json:"task,omitempty"`
 	Call    string     `json:"call"`

@@ -8,27 +8,25 @@ import (
 	"time"
 )
 
-// Leaser is a Store in which a run has at most one owner at a time, in all
-// processes that share the medium. Only the owner adds to a run that has one.
+// Leaser is a Store in which a run has at most one owner at a time, in all processes
+// that share the medium. Only the owner adds to a run that has one.
 //
-// A Leaser also refuses a second [Intent] for a call with [ErrTwice], whoever
-// writes it, unless a person granted another attempt: for each intent after the
-// first, the run must hold an [Approval] with the scope [ScopeAgain].
+// A Leaser also refuses a second [Intent] for a call with [ErrTwice], from any writer,
+// unless a person granted another attempt: for each intent after the first, the run
+// must contain an [Approval] with the scope [ScopeAgain].
 type Leaser interface {
-	// Lease makes the caller the owner of a run, which need not exist yet. If
-	// the run has an owner, it returns a *[HeldError] at once, also if that
-	// owner is the same process or has been stopped. An owner that died has no
-	// lease: the death of its process ends it.
+	// Lease makes the caller the owner of a run, which need not exist yet. If the run
+	// has an owner, it returns a *[HeldError] at once, also if that owner is the same
+	// process or has been stopped. The lease of an owner ends when its process dies.
 	//
-	// The owner puts the lease's Token into every Entry it appends. Append
-	// refuses an entry with the token of a lease that has ended, with
-	// [ErrLeaseLost], and one without a token for a run that has an owner, with
-	// a *HeldError.
+	// The owner puts the lease's Token into every Entry it appends. Append refuses an
+	// entry with the token of a lease that has ended, with [ErrLeaseLost], and an
+	// entry without a token for a run that has an owner, with a *HeldError.
 	Lease(ctx context.Context, run string) (Lease, error)
 
-	// Release ends a lease. Ending one that has ended is no error. A run that
-	// waits for something outside gives up its lease this way, and whoever goes
-	// on with it takes a new one.
+	// Release ends a lease. Ending it twice is not an error. A run that waits for an
+	// external event gives up its lease this way. The process that continues it takes
+	// a new one.
 	Release(ctx context.Context, l Lease) error
 }
 
@@ -67,13 +65,13 @@ func newLease(run string) Lease {
 	return Lease{Run: run, Token: randomText(24), Owner: Owner{Process: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)}}
 }
 
-// HeldError says that a run has an owner, who has not ended.
+// HeldError reports that a run has an owner, which has not ended.
 type HeldError struct {
 	Run   string
 	Owner Owner
 }
 
-// Error names the owner, and what can be done.
+// Error names the owner and the remedy.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("journal: run %s is owned by %s, which has not ended; wait for that process, or end it", e.Run, e.Owner)
 }
@@ -91,9 +89,9 @@ var ErrNoLease = errors.New("journal: the store has no leases, so somebody else 
 // leaseLost is ErrLeaseLost with the name of the run.
 func leaseLost(run string) error { return fmt.Errorf("%w: %s", ErrLeaseLost, run) }
 
-// Unleased returns a store whose runs [Open] continues although s has no
-// leases. That nobody else works on them is for the caller to see to: two
-// processes that continue one run do its effects twice.
+// Unleased returns a store whose runs [Open] continues although s has no leases. The
+// caller must make sure that no other process works on them: two processes that
+// continue one run perform its effects twice.
 func Unleased(s Store) Store { return unleased{s} }
 
 type unleased struct{ Store }
@@ -132,3 +130,10 @@ func appendOwned(ctx context.Context, s Leaser, e Entry, add func(Entry) (Entry,
 	}
 	return written, err
 }
+
+// someProcess is the holder of a lock that the system does not name.
+const someProcess = "another process"
+
+// patience bounds how long a database may take for an entry: a receipt is written
+// without regard to cancellation, and must not wait for ever.
+const patience = 30 * time.Second

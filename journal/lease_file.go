@@ -86,14 +86,14 @@ func (o *ownerFile) inPlace() bool {
 func (o *ownerFile) end() error {
 	var err error
 	if o.inPlace() {
-		if err = os.Remove(o.path); errors.Is(err, fs.ErrNotExist) || !filePermissions { // Windows does not remove what is open
+		if err = os.Remove(o.path); errors.Is(err, fs.ErrNotExist) || !filePermissions { // Windows does not remove an open file
 			err = nil
 		}
 	}
 	return errors.Join(err, o.file.Close())
 }
 
-// readOwner returns who has locked f. The owner writes that down right after
+// readOwner returns the owner of the lock on f. The owner writes that down right after
 // locking, so it may take a moment.
 func readOwner(f *os.File) Owner {
 	for range 20 {
@@ -105,4 +105,14 @@ func readOwner(f *os.File) Owner {
 		time.Sleep(time.Millisecond)
 	}
 	return Owner{}
+}
+
+// regular refuses a pipe or a device in the place of a file: reading it might
+// never end.
+func regular(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	return err
 }

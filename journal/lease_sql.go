@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// A lease in a database has two halves. That its owner is alive is known by
-// something that ends with the owner's process: see holder. Who the owner is, is
-// a row: an entry is inserted only while the row holds the token of its writer,
-// so that an owner whom the database has lost sight of, and whose run somebody
-// else took, writes nothing more.
+// A lease in a database has two halves. A holder shows that its owner is alive: it
+// ends with the owner's process. A row names the owner: an entry is inserted only
+// while the row contains the token of its writer. An owner that the database has lost
+// sight of, and whose run was taken over, therefore writes no more entries.
 const (
 	insertOwned = `INSERT INTO toolpost_journal (run, seq, line)
 	SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT) FROM toolpost_lease WHERE run = $1 AND token = $4`
@@ -68,8 +67,8 @@ func (s *SQL) holder(ctx context.Context) (holder, error) {
 	return s.holds, nil
 }
 
-// sqliteFile returns the directory for the files of owners, beside the database;
-// none if that is in memory.
+// sqliteFile returns the directory for the owner files, next to the database, or ""
+// for a database in memory.
 func sqliteFile(ctx context.Context, db *sql.DB) (string, error) {
 	var n int
 	var name, file string
@@ -83,8 +82,8 @@ func sqliteFile(ctx context.Context, db *sql.DB) (string, error) {
 	return file + "-owners", nil
 }
 
-// fileHolder holds runs in a database of SQLite, which is a file of this machine,
-// by files beside it.
+// fileHolder holds runs of a SQLite database, which is a file of this machine, with
+// files next to it.
 type fileHolder struct {
 	dir  string // "" if the database is in the memory of this process
 	mu   sync.Mutex
@@ -139,8 +138,8 @@ type advisory struct {
 	held   map[string]string // tokens of leases, by run
 }
 
-// lock keeps whoever takes the run from changing the row until the entry is
-// written, so that he sees it when he reads the run.
+// lock stops other processes from changing the row until the entry is written. A
+// process that takes the run then sees the entry.
 func (a *advisory) lock() string { return ` FOR SHARE` }
 
 // key is the number of the lock.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -10,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// ScopeAgain is the scope of an [Approval] by which a person grants one more
-// attempt of a call that has an intent. It stands before the intent that uses it.
+// ScopeAgain is the scope of an [Approval] by which a person grants one more attempt
+// of a call that has an intent. It precedes the intent that uses it.
 const ScopeAgain = "again"
 
 // ledger counts the intents of a run's calls and the attempts that people
@@ -21,12 +22,6 @@ type ledger struct {
 	seq int64 // of the last entry that is counted
 	// open is how many intents a call has beyond the attempts that were granted.
 	open map[string]int32
-}
-
-// counted is what the ledger reads of an intent or an approval.
-type counted struct {
-	call    string // the one that it is about, in its first attempt
-	granted bool   // a person has allowed another attempt
 }
 
 // counted returns what readCounted would read of an intent's body. It is zero if
@@ -61,8 +56,8 @@ func readCounted(body []byte) (c counted) {
 	return c
 }
 
-// learn counts the entry that follows those that are counted; c is what admit
-// returned for it. Any other entry is left for admit to read.
+// learn counts the next entry after the counted ones; c is the result of admit for it.
+// Any other entry is left for admit to read.
 func (l *ledger) learn(e *Entry, c counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +88,8 @@ func (l *ledger) add(call string, n int32) {
 }
 
 // admit refuses e, as it would be written, if it may not follow the entry last: a
-// second intent for a call. read yields the entries of the run from a number on;
-// k is what is known of e. It returns what learn needs once e is written.
+// second intent for a call. read yields the entries of the run from a number on; k are
+// the known properties of e. The result is for learn, once e is written.
 func (l *ledger) admit(last int64, e *Entry, k *known, read func(from int64) iter.Seq2[Entry, error]) (counted, error) {
 	if e.Kind != KindIntent { // most entries: they cost nothing
 		return counted{}, nil
@@ -136,3 +131,6 @@ func (l *ledger) catchUp(run string, last int64, read func(from int64) iter.Seq2
 	}
 	return nil
 }
+
+// ErrTwice is the error of a second intent or receipt for one call.
+var ErrTwice = errors.New("journal: the call is on record already")

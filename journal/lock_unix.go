@@ -49,7 +49,7 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-// lockHolder says which process has f locked, where the system tells.
+// lockHolder returns which process has f locked, where the system tells.
 func lockHolder(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 var markerForm = regexp.MustCompile(`\[stripped:[A-Za-z0-9_.-]{1,64}\]`)
 
-// Marker returns the first mark in the strings of a JSON value, keys included,
-// that stands for a secret, like [stripped:password], or "". Arguments that hold
-// one were read from a record, or copied from a result that was shown without its
-// secrets: they are not what anybody meant, and must not be run.
+// Marker returns the first mark in the strings of a JSON value, keys included, that
+// replaced a secret, like [stripped:password], or "". Arguments that contain one were
+// read from a record, or copied from a result that was shown without its secrets. They
+// are not the intended arguments and must not be run.
 func Marker(raw json.RawMessage) string {
 	if !bytes.Contains(raw, []byte(secret.MarkPrefix[1:])) && !bytes.ContainsRune(raw, '\\') {
 		return ""
@@ -29,5 +29,5 @@ func Marker(raw json.RawMessage) string {
 		}
 		i = end - 1
 	}
-	return string(markerForm.Find(raw)) // in what is no JSON
+	return string(markerForm.Find(raw)) // for text that is not JSON
 }

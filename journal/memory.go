@@ -15,7 +15,7 @@ import (
 // Memory is a Store that forgets when the process ends. The zero value is
 // ready to use. It must not be copied.
 type Memory struct {
-	// Secrets says what to strip; nil means the known forms. It must not be
+	// Secrets finds the secrets to strip; nil means the known forms. It must not be
 	// changed once the store is in use.
 	Secrets *Secrets
 
@@ -27,8 +27,7 @@ type memoryRun struct {
 	mu    sync.Mutex
 	owned bool
 	lease Lease // if owned
-	// blocks are full, but for the last: what is once in its place is never
-	// copied to make room.
+	// blocks are full, except for the last: an entry is never copied to make room.
 	blocks [][]memoryEntry
 	last   Entry
 	line   []byte // space for the next

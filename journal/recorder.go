@@ -60,14 +60,14 @@ const (
 	settled                       // it has a receipt
 )
 
-// Open begins or continues a run. A run that exists is verified first: one
-// that was tampered with is a *[BrokenError], one that ended is [ErrSealed], one
-// in a newer format is a *[FormatError]. A run in an older format goes on in it.
-// After a crash, [Recorder.Unknown] has the calls nobody knows the outcome of.
+// Open begins or continues a run. A run that exists is verified first: one that was
+// tampered with is a *[BrokenError], one that ended is [ErrSealed], one in a newer
+// format is a *[FormatError]. A run in an older format keeps it. After a crash,
+// [Recorder.Unknown] has the calls of unknown outcome.
 //
 // The Recorder owns the run until Close or Seal, if the store has leases: see
-// [Leaser]. A run that somebody else owns is a *[HeldError]. In a store without
-// leases Open begins runs, and refuses with [ErrNoLease] to continue one.
+// [Leaser]. A run with another owner is a *[HeldError]. In a store without leases Open
+// begins runs, and refuses with [ErrNoLease] to continue one.
 func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 	if err := ValidRun(run); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 // read takes up what the run holds.
 func (r *Recorder) read(ctx context.Context) error {
 	var refs Resolver
-	var dangling *ReferenceError // after that there is nothing to recall: Verify says what is missing
+	var dangling *ReferenceError // nothing can be recalled after it: Verify reports what is missing
 	report, err := Verify(func(yield func(Entry, error) bool) {
 		for e, err := range r.store.Read(ctx, r.run, 0) {
 			if err == nil && dangling == nil {
@@ -198,15 +198,15 @@ func (r *Recorder) Unknown() []Intent {
 	return slices.Clone(r.unknown)
 }
 
-// Doubtful returns the intents of earlier processes whose calls have no known
-// outcome, oldest first, except those that a later call with the same key has
-// done since. In contrast to Unknown, it has calls whose receipt says so, too.
+// Doubtful returns the intents of earlier processes whose calls are of unknown
+// outcome, oldest first, except those that a later call with the same key has done
+// since. Unlike Unknown, it includes calls whose receipt reports that too.
 func (r *Recorder) Doubtful() []Intent { return slices.Clone(r.doubts.open) }
 
 // doubts are the calls whose outcome is unknown.
 type doubts struct{ open []Intent }
 
-// begin takes the intent of a call, which has no outcome yet.
+// begin adds the intent of a call that is not over.
 func (d *doubts) begin(in Intent) {
 	in.Args = nil // may be a reference
 	d.open = append(d.open, in)
@@ -221,8 +221,8 @@ func (d *doubts) drop(call string) {
 	d.open = slices.DeleteFunc(d.open, func(in Intent) bool { return in.Call == call })
 }
 
-// end takes the status of a call. One that is done has done what those before
-// it with the same key were to do.
+// end adds the status of a call. A call that is done settles the earlier ones with the
+// same key.
 func (d *doubts) end(call string, status Status) {
 	i := slices.IndexFunc(d.open, func(in Intent) bool { return in.Call == call })
 	if i < 0 || status == Unknown || status == Abandoned {
@@ -245,13 +245,10 @@ func (r *Recorder) Settled(call string) bool {
 // process announced and did not settle.
 type UnknownOutcomeError struct{ Call string }
 
-// Error says what is known.
+// Error names the call and its intent.
 func (e *UnknownOutcomeError) Error() string {
 	return fmt.Sprintf("journal: call %s was begun before a crash and its outcome is unknown; it must not be run again unasked", e.Call)
 }
-
-// ErrTwice is the error of a second intent or receipt for one call.
-var ErrTwice = errors.New("journal: the call is on record already")
 
 // Intent announces a call that may change the world. It must return without
 // error before the call is run. ParamsHash is computed, if empty, from Args.
@@ -335,7 +332,7 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	return rec, nil
 }
 
-// Abandon settles an intent of [Recorder.Unknown] with a receipt that says so,
+// Abandon settles an intent of [Recorder.Unknown] with a receipt of status abandoned,
 // without running anything.
 func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
 	return r.Receipt(ctx, Receipt{
@@ -344,10 +341,10 @@ func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
 	})
 }
 
-// Write records anything else: an approval, a plan, a kind of another package.
-// The body is v's JSON; it must be an object. JSON inside v that has no
-// canonical form, as models and vendors sometimes write it, is recorded as
-// nearly as possible, and the entry is marked.
+// Write records anything else: an approval, a plan, a kind of another package. The
+// body is v's JSON; it must be an object. JSON inside v without a canonical form, as
+// models and vendors sometimes write it, is recorded as nearly as possible, and the
+// entry is marked.
 func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -370,8 +367,8 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	return r.writeValues(ctx, e)
 }
 
-// writeValues writes an entry of a kind that holds values, with references to
-// those that are on record.
+// writeValues writes an entry of a kind that holds values, with references to the
+// values that are on record.
 func (r *Recorder) writeValues(ctx context.Context, e Entry) (Entry, error) {
 	r.mu.Lock()
 	e.Body = r.values.refer(e.Kind, e.Body)
@@ -428,7 +425,7 @@ func (r *Recorder) await(in *Intent) {
 // cancelled.
 func (r *Recorder) lasting(ctx context.Context) context.Context {
 	switch r.store.(type) {
-	case *Memory, *Dir: // which have no use for the values of a context
+	case *Memory, *Dir: // they do not use the values of a context
 		return context.Background()
 	}
 	return context.WithoutCancel(ctx)
@@ -477,8 +474,8 @@ func (r *Recorder) append(ctx context.Context, e Entry, k *known) (Entry, error)
 	if err := r.stamp(&e); err != nil {
 		return Entry{}, err
 	}
-	// The stores of this package take our word for what a body is. They
-	// are known by type: a store that embeds one has an Append of its own.
+	// The stores of this package trust our knowledge of a body. They are known by
+	// type: a store that embeds one has another Append.
 	switch s := r.store.(type) {
 	case *Memory:
 		return s.append(ctx, e, k)
@@ -502,4 +499,17 @@ func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
 		err = r.Close(ctx)
 	}
 	return e, err
+}
+
+// SecretsOf returns the secrets that a store of this package redacts.
+func SecretsOf(s Store) *Secrets {
+	switch s := s.(type) {
+	case *Memory:
+		return s.Secrets
+	case *Dir:
+		return s.Secrets
+	case *SQL:
+		return s.Secrets
+	}
+	return nil
 }

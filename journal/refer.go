@@ -12,8 +12,8 @@ import (
 // them instead of writing them again.
 type onRecord struct {
 	known map[Hash]bool
-	// alike finds the message of an answer by its hash without the ids of its
-	// calls: those that are not unique in the run are replaced.
+	// alike finds the message of an answer by its hash without the ids of its calls:
+	// ids that are not unique in the run are replaced.
 	alike map[Hash]Hash
 	// result is the last result that was written whole: a call that was run again
 	// has its result, under the id of the first.
@@ -209,8 +209,8 @@ type references struct {
 	whole  json.RawMessage
 }
 
-// repeated reports whether arguments are, byte for byte, those of the intent,
-// which are canonical and on record.
+// repeated reports whether arguments equal those of the intent byte for byte. The
+// intent's are canonical and on record.
 func (f *references) repeated(args []byte) bool {
 	return f != nil && f.intended.hash != "" && f.intended.hash == f.params && bytes.Equal(f.intended.args, args)
 }
@@ -254,7 +254,7 @@ func (r *Recorder) known(hash Hash) bool {
 	return r.values.known[hash]
 }
 
-// learn remembers what is on record now.
+// learn remembers the values that are on record.
 func (f *references) learn() {
 	if f.learnt[0] == "" && f.learnt[1] == "" {
 		return

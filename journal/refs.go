@@ -18,7 +18,7 @@ import (
 // the kind of the entry; anywhere else, and in the bodies of other kinds, JSON
 // means itself, whatever it looks like.
 
-// form says what stands at a place and how it is referred to.
+// form is what a place holds and how it is referred to.
 type form uint8
 
 const (
@@ -87,7 +87,7 @@ func values(kind Kind, body []byte) []json.RawMessage {
 	for _, p := range spots {
 		raw, there := f[p.key]
 		switch p.form {
-		case arguments: // whatever they look like, they are no reference
+		case arguments: // in any form they are not a reference
 			if there {
 				out = append(out, raw)
 			}
@@ -148,7 +148,7 @@ func messageValues(raw json.RawMessage) []json.RawMessage {
 	for _, raw := range m.Parts {
 		var p part
 		if !isWhole(raw) {
-			out[0] = nil // what is made of references cannot be referred to
+			out[0] = nil // a value made of references cannot be referred to
 			continue
 		}
 		if json.Unmarshal(raw, &p) != nil {
@@ -215,12 +215,11 @@ func (e Entry) addresses() iter.Seq2[Hash, json.RawMessage] {
 	}
 }
 
-// Whole yields the entries of a run with whole bodies: what a reference stands
-// for is in its place. The entries must begin with the first of the run. What
-// they are not any more is the text that their hashes speak for, so [Verify] takes
-// them as the store yields them.
+// Whole yields the entries of a run with whole bodies: each reference is replaced by
+// its value. The entries must begin with the first of the run. Their hashes cover the
+// text before that, so [Verify] takes them as the store yields them.
 //
-// A reference to something that no entry before it holds is an error.
+// A reference to a value that no entry before it holds is an error.
 func Whole(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var r Resolver
@@ -250,13 +249,13 @@ type ReferenceError struct {
 	Hash Hash
 }
 
-// Error says which entry refers to what.
+// Error names the entry and its reference.
 func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("journal: entry %d of run %s refers to %s, which no entry before it holds", e.Seq, e.Run, e.Hash)
 }
 
 // Whole returns e with its references resolved. An entry without references is
-// returned as it is.
+// returned unchanged.
 func (r *Resolver) Whole(e Entry) (Entry, error) {
 	spots, f := places[e.Kind], fields{}
 	if e.Format < formatRefs || spots == nil || json.Unmarshal(e.Body, &f) != nil {
@@ -312,7 +311,7 @@ func (r *Resolver) resolve(f fields, p place) (changed bool, missing Hash) {
 	return changed, missing
 }
 
-// named puts the value whose hash stands at another key into f.
+// named puts the value with the hash at another key into f.
 func (r *Resolver) named(f fields, key, hash string) (changed bool, missing Hash) {
 	raw := f[hash]
 	if !isRef(raw) {
@@ -448,3 +447,11 @@ func saidIn(raw json.RawMessage) string {
 // maxSummary bounds the summary of an [End] that is an answer: its message holds
 // all of it.
 const maxSummary = 1000
+
+func rawBytes(raw []json.RawMessage) [][]byte {
+	out := make([][]byte, len(raw))
+	for i, r := range raw {
+		out[i] = r
+	}
+	return out
+}

@@ -14,13 +14,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Replay gives the answers of a recorded run again: as a [llm.Model] those of
-// the model, with [Replay.Call] those of the tools. It asks nobody and runs
-// nothing. What is asked must be what was asked then; the first thing that is
-// not ends the replay with a *[Difference]. It is safe for concurrent use.
+// Replay gives the answers of a recorded run again: the answers of the model as a
+// [llm.Model], and the results of the tools with [Replay.Call]. It calls neither. Each
+// request must be the recorded one; the first that differs ends the replay with a
+// *[Difference]. It is safe for concurrent use.
 //
-// A question or call that is the same as one on record gets that answer,
-// whatever its place: what ran side by side may come in another order.
+// A question or call that equals a recorded one gets the recorded answer, wherever it
+// occurs: calls that ran in parallel may come in another order.
 type Replay struct {
 	mu        sync.Mutex
 	asked     []*askedOnce
@@ -31,7 +31,7 @@ type Replay struct {
 // askedOnce is a request on record with its answer.
 type askedOnce struct {
 	seq    int64
-	hashes [2]Hash // as it was asked, and as it is on record, without secrets
+	hashes [2]Hash // of the question, and of the recorded one, without secrets
 	form   *requestForm
 	answer *Answer
 	used   bool
@@ -129,8 +129,8 @@ func (r *Replay) Left() (requests, calls int) {
 	return requests, calls
 }
 
-// Skip counts as asked for what is on record up to the entry of that number: it
-// was played before, or is not going to be.
+// Skip marks the entries up to that number as used: they were played before, or are
+// not going to be.
 func (r *Replay) Skip(seq int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +210,7 @@ func (r *Replay) answer(req *llm.Request) (*Answer, error) {
 	return nil, r.differ(r.requestDifference(next, form))
 }
 
-// requestDifference compares a request with the one that should have come.
+// requestDifference compares a request with the recorded one.
 func (r *Replay) requestDifference(next *askedOnce, form *requestForm) *Difference {
 	if next == nil {
 		return &Difference{What: "request " + strconv.Itoa(len(r.asked)+1), Is: "a request more than on record"}
@@ -225,14 +225,6 @@ func (f *requestForm) json() json.RawMessage {
 	b = append(append(b, `],"settings":`...), f.settings...)
 	b = append(append(b, `,"tools":`...), f.tools...)
 	return append(b, '}')
-}
-
-func rawBytes(raw []json.RawMessage) [][]byte {
-	out := make([][]byte, len(raw))
-	for i, r := range raw {
-		out[i] = r
-	}
-	return out
 }
 
 // Call returns the recorded result of a call, which must have the id, the name
@@ -265,7 +257,7 @@ func (r *Replay) Call(ctx context.Context, call llm.Call) (llm.Result, error) {
 	return llm.Result{}, r.differ(&Difference{What: what, Is: brief(params(call.Args))})
 }
 
-// result is what the model was shown, or what is known if nothing was.
+// result is what the model was shown, or what is known without that.
 func (r Receipt) result() llm.Result {
 	if r.Result != nil {
 		return *r.Result

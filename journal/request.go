@@ -43,7 +43,7 @@ type Answer struct {
 	// Others are the answers after the first, where several were asked for.
 	// Their Request and LatencyMS are 0.
 	Others []Answer `json:"others,omitempty"`
-	// Unknown are the events of the vendor's stream that nobody knows.
+	// Unknown are the unknown events of the vendor's stream.
 	Unknown []llm.UnknownEvent `json:"unknown,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (a *Answer) fill(resp *llm.Response) {
 	}
 }
 
-// response returns the answer as it was given.
+// response returns the answer in its recorded form.
 func (a *Answer) response() *llm.Response {
 	resp := &llm.Response{Start: a.Start, Message: a.Message, Invalid: a.Invalid, Warnings: a.Warnings, Unknown: a.Unknown}
 	if a.Finish != nil {
@@ -221,7 +221,7 @@ func (f *requestForm) since(last *requestForm) Request {
 	return r
 }
 
-// apply returns the whole request that r stands for after last.
+// apply returns the whole request that r encodes as a change of last.
 func (r Request) apply(last *requestForm) (*requestForm, error) {
 	if last == nil {
 		last = &requestForm{tools: json.RawMessage("[]"), settings: json.RawMessage("{}")}
@@ -258,8 +258,8 @@ func (r *Recorder) Request(ctx context.Context, req *llm.Request) (Entry, error)
 	return e, err
 }
 
-// Answer records what came back for the request of entry asked: a whole answer
-// or, with err, what there is of it. It writes even if ctx has been cancelled.
+// Answer records the answer to the request of entry asked: a whole answer or, with
+// err, the part that arrived. It writes even if ctx has been cancelled.
 func (r *Recorder) Answer(ctx context.Context, asked Entry, resp *llm.Response, took time.Duration, err error) (Entry, error) {
 	a := Answer{Request: asked.Seq, LatencyMS: took.Milliseconds()}
 	if resp != nil {
@@ -341,7 +341,7 @@ func answerError(err error) *AnswerError {
 // Error returns the recorded text.
 func (e *AnswerError) Error() string { return e.Message }
 
-// Unwrap returns the error as the kind it was, so that llm.KindOf sees it.
+// Unwrap returns the error in its original kind, for llm.KindOf.
 func (e *AnswerError) Unwrap() error {
 	return &llm.Error{Op: "replay", Kind: e.Kind, Status: e.Status, Code: e.Code, Err: errors.New(e.Message)}
 }

@@ -31,7 +31,7 @@ var schemas = [][]string{
 // SchemaError says that the tables of a database were made by a newer version.
 type SchemaError struct{ Version, Known int }
 
-// Error says what is known, and what to do.
+// Error names the versions and the remedy.
 func (e *SchemaError) Error() string {
 	return "journal: " + (&tables.NewerError{Version: e.Version, Known: e.Known}).Error()
 }

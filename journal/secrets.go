@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/toolpost/toolpost/internal/clip"
@@ -12,13 +13,13 @@ import (
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
-// Secrets finds secrets in text and redacts them. A nil or zero Secrets
-// knows the published forms of keys, values of Authorization and of fields
-// like api_key or password, passwords in URLs, and private keys. It is safe for
-// concurrent use as long as nobody changes it.
+// Secrets finds secrets in text and redacts them. A nil or zero Secrets knows the
+// published forms of keys, values of Authorization and of fields like api_key or
+// password, passwords in URLs, and private keys. It is safe for concurrent use as long
+// as it is not changed.
 //
-// It is careful, not clever: a secret without a known form, and not under a
-// known name, is found only by Values or Patterns.
+// A secret without a known form, and not under a known name, is found only by Values
+// or Patterns.
 type Secrets struct {
 	// Values are secrets known by value, like the keys the program holds
 	// itself. Those of eight bytes or more are found escaped for addresses and
@@ -58,19 +59,6 @@ func (s *Secrets) RedactValues(text string) (string, int) {
 	}
 	out, n := set.Redact([]byte(text))
 	return string(out), n
-}
-
-// SecretsOf returns the secrets that a store of this package redacts.
-func SecretsOf(s Store) *Secrets {
-	switch s := s.(type) {
-	case *Memory:
-		return s.Secrets
-	case *Dir:
-		return s.Secrets
-	case *SQL:
-		return s.Secrets
-	}
-	return nil
 }
 
 // Clean is text without secrets. It is the only text that is cut for a record or
@@ -129,7 +117,7 @@ func sortedOnce(rules []string) []string {
 	return slices.Compact(rules)
 }
 
-// redact returns text, or a copy without its secrets, and rules with those that
+// redact returns text, or a copy without its secrets, and rules plus the rules that
 // found one.
 func (s *Secrets) redact(text []byte, rules []string) ([]byte, []string) {
 	if s != nil {
@@ -143,7 +131,7 @@ func (s *Secrets) redactOwn(text []byte, rules []string) ([]byte, []string) {
 	if redacted, n := s.set().Redact(text); n > 0 {
 		text, rules = redacted, append(rules, "value")
 	}
-	for _, v := range s.Values { // what is too short to have spellings
+	for _, v := range s.Values { // values too short to have spellings
 		if v != "" && len(v) < secret.Least && bytes.Contains(text, []byte(v)) {
 			text = bytes.ReplaceAll(text, []byte(v), []byte(secret.Mark("value")))
 			rules = append(rules, "value")
@@ -170,7 +158,7 @@ func (s *Secrets) RedactJSON(body []byte) ([]byte, bool) {
 }
 
 // redactBody redacts every string of a canonical JSON value, keys included, and
-// returns the mark to put on the entry, nil if there was no secret.
+// returns the mark to put on the entry, nil without a secret.
 func (s *Secrets) redactBody(body []byte, harmless bool) ([]byte, *Stripped) {
 	if !s.mayFind(body, harmless) {
 		return body, nil
@@ -237,8 +225,8 @@ func stringAt(body []byte, i int, space []byte) (end int, text, used []byte) {
 	return end, text, text
 }
 
-// isSecret reports whether a hash is itself one of the secrets known by value. Part
-// of a hash never is: a value short enough to be in one by chance is no secret.
+// isSecret reports whether a hash is itself one of the secrets known by value. Part of
+// a hash never is: a value that short could be in a hash by chance.
 func (s *Secrets) isSecret(hash []byte) bool {
 	if s == nil {
 		return false
@@ -260,4 +248,46 @@ func (s *Secrets) redactString(name, said []byte, rules []string) ([]byte, []str
 		return said, rules
 	}
 	return s.redact(said, rules)
+}
+
+// Stripped says that an entry once held something else.
+type Stripped struct {
+	// Whole is the hash of the body before anything was taken out, or of its
+	// text as a JSON string if it had no canonical form.
+	Whole Hash `json:"whole"`
+	// Rules are the kinds of secrets that were found, sorted, once each, and
+	// "mended" for JSON that had no canonical form.
+	Rules []string `json:"rules"`
+	// Values are the hashes, before anything was taken out, of the values in the
+	// body that other entries may refer to.
+	Values []Hash `json:"values,omitempty"`
+}
+
+// mayFind reports whether redactStrings may find something in a canonical body,
+// which is harmless if it is known that [secret.Suspicious] finds nothing.
+//
+// Nearly all bodies are free of secrets, and one pass over the bytes shows that:
+// canonical JSON writes every character of a secret's form unescaped, so the
+// strings of a body need not be decoded for it. The pass may suspect too much,
+// never too little.
+func (s *Secrets) mayFind(body []byte, harmless bool) bool {
+	if s != nil {
+		if len(s.Patterns) > 0 {
+			return true
+		}
+		if s.set().In(body) {
+			return true
+		}
+		for _, v := range s.Values {
+			if v != "" && (needsEscape(v) || bytes.Contains(body, []byte(v))) {
+				return true
+			}
+		}
+	}
+	return !harmless && secret.Suspicious(body)
+}
+
+// needsEscape reports whether JSON writes text otherwise than it is.
+func needsEscape(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })
 }

@@ -26,8 +26,8 @@ type Signature struct {
 
 const ed25519Name = "ed25519"
 
-// payload is what is signed: everything but the signature, with a purpose that
-// no other document has.
+// payload is the signed text: everything but the signature, with a purpose that no
+// other document has.
 func (s Signature) payload() ([]byte, error) {
 	s.Sig = ""
 	return encode(struct {

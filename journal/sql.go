@@ -8,12 +8,11 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 )
 
 // SQL is a Store in a database. Make one with [OpenSQL].
 type SQL struct {
-	// Secrets says what to strip; nil means the known forms. It must not be
+	// Secrets finds the secrets to strip; nil means the known forms. It must not be
 	// changed once the store is in use.
 	Secrets *Secrets
 
@@ -57,10 +56,6 @@ func OpenSQL(db *sql.DB) (*SQL, error) {
 	}
 	return &SQL{db: db, heads: make(map[string]*head)}, nil
 }
-
-// patience bounds how long a database may take for an entry: a receipt is written
-// without regard to cancellation, and must not wait for ever.
-const patience = 30 * time.Second
 
 // maxTurns bounds how often a writer that came second tries again.
 const maxTurns = 1000
@@ -157,7 +152,7 @@ func (s *SQL) last(ctx context.Context, run string) (Entry, error) {
 	return e, nil
 }
 
-// head returns what is known of a run's end, and whether anything is.
+// head returns the known end of a run, and whether there is one.
 func (s *SQL) head(run string) (head, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

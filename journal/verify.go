@@ -22,8 +22,8 @@ type Report struct {
 	// Faults are in the order of the entries; none means that the chain is
 	// whole.
 	Faults []Fault `json:"faults,omitempty"`
-	// Unknown are the intents without a receipt. In a sealed run they are a
-	// fact like any other: nobody knows whether those effects happened.
+	// Unknown are the intents without a receipt. In a sealed run they are not a fault:
+	// those effects may or may not have happened.
 	Unknown []Intent `json:"unknown,omitempty"`
 	// Stripped counts the entries that secrets were taken out of, or that were
 	// mended to have a canonical form.
@@ -41,8 +41,8 @@ func (r *Report) State() string {
 	return "open"
 }
 
-// Err returns nil if nothing was changed, removed, added or moved, and else a
-// *[BrokenError]. An open run is no error.
+// Err returns nil if nothing was changed, removed, added or moved, and otherwise a
+// *[BrokenError]. An open run is not an error.
 func (r *Report) Err() error {
 	if len(r.Faults) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (r *Report) Err() error {
 	return &BrokenError{r.Run, r.Faults}
 }
 
-// BrokenError says that a run is not what was written.
+// BrokenError reports that a run is not as it was written.
 type BrokenError struct {
 	Run    string
 	Faults []Fault
@@ -78,7 +78,7 @@ const (
 	Dangling FaultKind = "dangling"
 )
 
-// Fault is one entry that is not as it was written.
+// Fault is one entry that differs from the written one.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Seq is the number of the entry, 0 if it cannot be told.
@@ -103,16 +103,16 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Verify checks that entries are one run, whole and in order. It returns what
-// it found and, if anything is wrong, an error: the one that reading ended
-// with, a *[FormatError] for a run in a newer format, or a *[BrokenError].
+// Verify checks that entries are one run, whole and in order. It returns the report
+// and, if there is a fault, an error: the error that reading ended with, a
+// *[FormatError] for a run in a newer format, or a *[BrokenError].
 //
-// The chain proves that no entry was touched after a later one was written,
-// and a seal that none is missing at the end. Values that entries refer to must
-// be on record, and a request must be the one whose hash it names, as long as no
-// secret was stripped before it. Somebody who can rewrite the whole run and makes
-// all of that agree can make another whole run: only a signature ([Sign]) or an
-// [Anchor] kept elsewhere, or the hash of the seal, shows that.
+// The chain proves that no entry was touched after a later one was written, and a seal
+// that none is missing at the end. Values that entries refer to must be on record, and
+// a request must match its hash, as long as no secret was stripped before it. An
+// attacker who can rewrite the whole run, and makes all of that agree, can make
+// another whole run. Only a signature ([Sign]), an [Anchor] kept elsewhere, or the
+// hash of the seal shows that.
 func Verify(entries iter.Seq2[Entry, error]) (*Report, error) {
 	var c checker
 	for e, err := range entries {
@@ -142,11 +142,10 @@ func VerifyLines(lines iter.Seq2[[]byte, error]) (*Report, error) {
 	return r, r.Err()
 }
 
-// checker collects what it needs to say which entry was touched, not only
-// that one was.
+// checker collects the data to report which entry was touched, not only that one was.
 type checker struct {
 	found    []found
-	torn     []byte // the last line, if it has no newline
+	torn     []byte // the last line, if its newline is missing
 	pending  map[string]Intent
 	order    []string // of pending
 	stripped int64
@@ -252,9 +251,8 @@ type askedHashes struct {
 	settings, tools Hash
 }
 
-// request reports whether a request is the one whose hash it names. Hashes are
-// taken before secrets are stripped, so after the first entry that was stripped
-// nobody can say.
+// request reports whether a request matches its hash. Hashes are taken before secrets
+// are stripped, so the check is impossible after the first entry that was stripped.
 func (c *checker) request(e Entry) bool {
 	if c.stripped > 0 {
 		return true
@@ -295,7 +293,7 @@ func (c *checker) report() *Report {
 	c.links(r, chosen)
 	c.formats(r)
 	c.end(r)
-	if len(r.Faults) == 0 { // else what is missing has been said
+	if len(r.Faults) == 0 { // otherwise that was reported
 		c.references(r)
 	}
 	return r
@@ -316,9 +314,9 @@ func (c *checker) formats(r *Report) {
 	}
 }
 
-// references reports entries that refer to what no entry before them holds, and
-// requests that are not the one they name.
-// Somebody who makes the whole chain anew must also make these agree.
+// references reports entries that refer to a value that no entry before them holds,
+// and requests that do not match their hash. An attacker who rewrites the whole chain
+// must also make these agree.
 func (c *checker) references(r *Report) {
 	for i, f := range c.found {
 		if f.missing != "" {
@@ -345,9 +343,9 @@ func (r *Report) fault(kind FaultKind, seq int64, line int, format string, args 
 	r.Faults = append(r.Faults, Fault{kind, seq, int64(line), fmt.Sprintf(format, args...)})
 }
 
-// choose decides for each number which line is the entry of that number, and
-// reports the lines that are not any, or stand in the wrong place. It returns
-// the index of the line by number.
+// choose decides for each number which line is the entry of that number. It reports
+// the lines that are not entries, or are in the wrong place, and returns the index of
+// the line by number.
 func (c *checker) choose(r *Report) map[int64]int {
 	chosen := make(map[int64]int, len(c.found))
 	highest := int64(0)
@@ -381,8 +379,8 @@ func (c *checker) follows(chosen map[int64]int, f found) bool {
 	return ok && c.found[before].hash == f.prev
 }
 
-// gaps reports the numbers nobody has. A line that could not be read accounts
-// for the number it claims, or for the one that is missing where it stands.
+// gaps reports the missing numbers. A line that could not be read accounts for the
+// number it claims, or for the missing one at its place.
 func (c *checker) gaps(r *Report, chosen map[int64]int) {
 	claimed := make(map[int64]bool)
 	at, highest := int64(0), int64(0)

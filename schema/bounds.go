@@ -2,12 +2,12 @@ package schema
 
 import "github.com/santhosh-tekuri/jsonschema/v6"
 
-// A recursive schema whose alternatives each lead back to it is checked once
-// per alternative at every level of a value, so the work doubles or worse with
-// the depth; a definition that is referred to twice by one that is referred to
-// twice, and so on, doubles it with each. A few hundred bytes could keep a
-// processor busy for years. Such schemas are found when they are compiled, and
-// only for them the work is counted before it is done.
+// A recursive schema whose alternatives each lead back to it is checked once per
+// alternative at every level of a value. The work doubles or worse with the depth. A
+// definition that is referred to twice, by another that is referred to twice, and so
+// on, doubles it with each. A few hundred bytes could keep a processor busy for years.
+// Such schemas are found when they are compiled, and only for them the work is counted
+// before it is done.
 const (
 	maxVisits       = 50_000 // of a schema with a value, in one validation
 	maxCoerceVisits = maxVisits / 10
@@ -125,8 +125,8 @@ func ways(s *jsonschema.Schema, group, known map[*jsonschema.Schema]int) int {
 	return n
 }
 
-// components numbers the schemas so that those that lead to each other have
-// one number (Tarjan).
+// components numbers the schemas: schemas that lead to each other have one number
+// (Tarjan).
 func components(all []*jsonschema.Schema) map[*jsonschema.Schema]int {
 	t := tarjan{index: make(map[*jsonschema.Schema]int), low: make(map[*jsonschema.Schema]int), group: make(map[*jsonschema.Schema]int)}
 	for _, s := range all {

@@ -9,9 +9,9 @@ import (
 // annotations say something to the reader and nothing about values.
 var annotations = []string{"description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
 
-// choice writes a schema with alternatives, or with several types, for vendors
-// that allow nothing beside them: what stands beside moves into each
-// alternative. It returns nil if there is no choice to write.
+// choice writes a schema with alternatives, or with several types, for vendors that
+// allow nothing next to them: other keywords move into each alternative. It returns
+// nil if there is no choice to write.
 func (w *narrower) choice(e *element) *node {
 	if !w.rules.onlyChoice {
 		return nil
@@ -108,8 +108,8 @@ func (w *narrower) sayRequired(e *element, keyword string, list *node) bool {
 	return true
 }
 
-// onlyRequire reports whether the alternatives differ in nothing but the
-// properties they demand.
+// onlyRequire reports whether the alternatives differ only in the properties they
+// demand.
 func onlyRequire(list *node) bool {
 	for _, b := range list.list {
 		if len(b.get("required").strings()) == 0 {
@@ -138,7 +138,7 @@ func appendBranch(list []*node, b *node) []*node {
 	return append(list, b)
 }
 
-// join writes the alternatives under one anyOf, or the only one as it is.
+// join writes the alternatives under one anyOf, or a single one without it.
 func (w *narrower) join(e *element, out *node, built []*node) *node {
 	notes := strings.Join(e.notes, "; ")
 	null := false
@@ -175,7 +175,7 @@ func (w *narrower) join(e *element, out *node, built []*node) *node {
 // inherit gives an alternative the notes of the whole: its own come after.
 func inherit(b, from *node) {
 	if b.has("$ref") {
-		return // nothing may stand beside it
+		return // it allows no other keywords
 	}
 	for i, name := range from.names {
 		have := b.get(name)

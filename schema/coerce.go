@@ -10,7 +10,7 @@ import (
 
 // Coercion is one change that gave a value the type the schema demands.
 type Coercion struct {
-	Path string `json:"path"` // JSON pointer of the value in the arguments as they came
+	Path string `json:"path"` // JSON pointer of the value in the original arguments
 	Rule Rule   `json:"rule"`
 	From string `json:"from"` // the shapes, never the contents
 	To   string `json:"to"`
@@ -33,19 +33,23 @@ const (
 // maxSteps bounds the work on alternatives within alternatives.
 const maxSteps = 100_000
 
-// Coerce gives values the types the schema demands, where the type fits and
-// nothing is lost, and lists each change in the order of the arguments. A
-// value that is valid already keeps its type; a string becomes the first of
-// null, integer, number, boolean, object, array it fits among the types the
-// schema allows; a lone value becomes a list of one only where the schema
-// allows nothing but a list and the list is valid; a null that the schema does
-// not allow is left out where the property may be; a string that is valid only
-// without the escapes of Markdown loses them. Among alternatives the one that
-// becomes valid is taken; if several do in different ways, none is.
+// Coerce gives values the types the schema demands, where the type fits and nothing is
+// lost, and lists each change in the order of the arguments. Valid values keep their
+// type. The changes are:
 //
-// The result need not be valid: [Compiled.Validate] says what is still wrong.
-// Arguments that need no change, or cannot be read, are returned as they are.
-// Coercing twice changes nothing more. Order and numbers are kept exactly.
+//   - A string becomes the first of null, integer, number, boolean, object, array that
+//     it fits among the types the schema allows.
+//   - A lone value becomes a list of one, if the schema allows only a list and the list
+//     is valid.
+//   - A null that the schema does not allow is left out where the property may be.
+//   - A string that is valid only without the escapes of Markdown loses them.
+//
+// Among alternatives Coerce takes the one that becomes valid; if several do in
+// different ways, it takes none.
+//
+// The result need not be valid: [Compiled.Validate] reports the remaining errors.
+// Arguments that need no change, or cannot be read, are returned unchanged. Coercing
+// twice changes nothing more. Order and numbers are kept exactly.
 func (c *Compiled) Coerce(args json.RawMessage) (json.RawMessage, []Coercion) {
 	return c.rewrite(args, false)
 }
@@ -225,8 +229,8 @@ var markdown = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// unescape drops the escapes of Markdown from a string that is valid only
-// without them: an enumeration or a pattern says which spelling is meant.
+// unescape drops the escapes of Markdown from a string that is valid only without
+// them: an enumeration or a pattern shows which spelling is meant.
 func (k *coercer) unescape(n *node, s *jsonschema.Schema, at pointer) *node {
 	m := text(markdown.Replace(n.text))
 	if m.text == n.text || s.Validate(n.plain()) == nil || s.Validate(m.plain()) != nil {
@@ -298,7 +302,7 @@ func (k *coercer) wrap(n *node, s *jsonschema.Schema, at pointer) *node {
 		return n
 	}
 	k.note(at, Wrapped, n, list)
-	for _, c := range trial.log { // the item has no path of its own in what came
+	for _, c := range trial.log { // the original has no path for the item
 		c.Path = string(at)
 		k.log = append(k.log, c)
 	}

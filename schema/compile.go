@@ -46,12 +46,11 @@ type validator struct {
 // Compile compiles a schema with the zero [Compiler].
 func Compile(s Schema) (*Compiled, error) { return Compiler{}.Compile(s) }
 
-// Compile checks a schema and prepares it for use. It refuses, with the place
-// and the reason, what is no valid schema of its draft (2020-12 if it does not
-// say), references that cannot be resolved or that only lead back to
-// themselves, patterns that cannot be run in linear time, and schemas of more
-// than 1 MiB or 128 levels. An empty schema is that of a tool without
-// arguments.
+// Compile checks a schema and prepares it for use. It refuses, with the place and the
+// reason, a schema that its draft does not allow (2020-12 without $schema), references
+// that cannot be resolved or that only lead back to themselves, patterns that cannot
+// be run in linear time, and schemas of more than 1 MiB or 128 levels. An empty schema
+// is that of a tool without arguments.
 func (c Compiler) Compile(s Schema) (*Compiled, error) {
 	root, err := parse(s) // for the bounds, and for names that repeat
 	if err != nil {
@@ -59,7 +58,7 @@ func (c Compiler) Compile(s Schema) (*Compiled, error) {
 	}
 	out := &Compiled{raw: Schema(root.String())}
 	if !c.AssertFormat && plain(root) {
-		// What is plain to see need not be proven: most tools are never called.
+		// Simple schemas are not compiled yet: most tools are never called.
 		out.flat = flatten(root)
 		return out, nil
 	}
@@ -99,8 +98,7 @@ func (c Compiler) validator(root *node, text string) (validator, error) {
 	return validator{sch, multiplies(all)}, nil
 }
 
-// validator returns what the library made of the schema, now if nobody needed it
-// before.
+// validator returns the library's compiled form. It is made at the first use.
 func (c *Compiled) validator() validator {
 	c.making.Do(func() {
 		v, err := func() (validator, error) {
@@ -379,13 +377,12 @@ func visit(s *jsonschema.Schema, f func(sub *jsonschema.Schema, inPlace bool)) {
 	one(false, s.RecursiveRef)
 }
 
-// Validate checks the arguments of a call, or any JSON text, and returns one
-// [Fault] per fault, sorted by path; none if they are valid. Text that is no
-// JSON, repeats a name in an object, is nested deeper than 512 levels or has a
-// number that cannot be computed with (of more than 1,000 digits, or with an
-// exponent beyond ±1,000) is one fault, and so is a value that would take too
-// long to check because the schema leads to the same place in many ways. Empty
-// text is read as {}. Numbers are exact.
+// Validate checks the arguments of a call, or any JSON text, and returns one [Fault]
+// per fault, sorted by path; none if they are valid. Each of these is one fault: text
+// that is not JSON, a repeated name in an object, nesting deeper than 512 levels, a
+// number too large to compute with (more than 1,000 digits, or an exponent beyond
+// ±1,000), and a value that would take too long to check because the schema leads to
+// the same place in many ways. Empty text is read as {}. Numbers are exact.
 func (c *Compiled) Validate(args json.RawMessage) []Fault {
 	if c.flat != nil && c.flat.accepts(string(args)) {
 		return nil

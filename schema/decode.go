@@ -14,12 +14,11 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// Decode reads one JSON value into v, a pointer to a type that [For] describes.
-// Names are those of the schema, letter for letter, at every depth: encoding/json
-// would also take {"AMOUNT":5000} for the field amount, which no validation of
-// amount has seen. A name that is no field's, and a field that stands twice, are
-// errors. The error about a value that its type refuses has a [Fault] with its
-// place.
+// Decode reads one JSON value into v, a pointer to a type that [For] describes. Names
+// must equal those of the schema, letter for letter, at every depth: encoding/json
+// would also take {"AMOUNT":5000} for the field amount, which no validation of amount
+// has seen. An unknown name and a repeated field are errors. The error about a value
+// that its type refuses has a [Fault] with its place.
 func Decode(raw json.RawMessage, v any) error { return decodeExact(raw, v, true) }
 
 // DecodeKnown is Decode for values that may have more fields than v: those are
@@ -55,9 +54,9 @@ type decodeError struct {
 func (e *decodeError) Error() string   { return e.fault.Message }
 func (e *decodeError) Unwrap() []error { return []error{e.fault, e.err} }
 
-// refused finds the value that t cannot be decoded from and says so with its
-// place. encoding/json names the place of some errors only, and never that of a
-// type which decodes itself.
+// refused finds the value that t cannot be decoded from and reports its place.
+// encoding/json names the place of some errors only, and never that of a type which
+// decodes itself.
 func refused(raw []byte, t reflect.Type, at pointer) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -108,8 +107,8 @@ func decodesItself(t reflect.Type) bool {
 	return known || p.Implements(jsonReader) || p.Implements(textReader)
 }
 
-// refusal says why a value cannot be decoded. What is wrong inside of it, if it
-// says so, is a place of its own.
+// refusal returns why a value cannot be decoded. An error inside of it may have a
+// separate place.
 func refusal(err error, path string) Fault {
 	var f Fault
 	if errors.As(err, &f) {

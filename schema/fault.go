@@ -22,8 +22,8 @@ type Fault struct {
 	// Keyword is the schema keyword that was broken; "json" if the text could
 	// not be read at all, "decode" if the Go type of the value refused it.
 	Keyword string `json:"keyword"`
-	// Expected is what the schema demands, Received the shape of what came:
-	// its type and size, never its content.
+	// Expected is the schema's demand, Received the shape of the value: its type and
+	// size, never its content.
 	Expected string `json:"expected,omitempty"`
 	Received string `json:"received,omitempty"`
 	// Message is one sentence that a model can act on.
@@ -37,8 +37,8 @@ func unreadable(err error) Fault {
 	return Fault{Keyword: "json", Expected: "valid JSON", Message: "This cannot be read as JSON: " + err.Error() + "."}
 }
 
-// maxFaults bounds what is reported: nobody mends more at once, and a wrong
-// list of a million items must not become a million sentences.
+// maxFaults bounds the reported faults: a wrong list of a million items must not
+// become a million sentences.
 const maxFaults = 50
 
 // reporter turns the library's tree of errors into faults.
@@ -102,8 +102,8 @@ func isContains(k jsonschema.ErrorKind) bool {
 	return false
 }
 
-// alternatives reports a value that fits none of several schemas as if the one
-// that was meant were the only one, where that can be told; else as one fault.
+// alternatives reports a value that fits none of several schemas as if the intended
+// one were the only one, where that can be told; else as one fault.
 func (r reporter) alternatives(keyword string, e *jsonschema.ValidationError) []Fault {
 	here := string(location(e.InstanceLocation))
 	var types []string         // what the branches want where not even the type fits
@@ -233,7 +233,7 @@ func (r reporter) unused(path []string) []string {
 	})
 }
 
-// hint says what would mend the fault, where it can be told.
+// hint returns how to correct the fault, where that can be told.
 func hint(k jsonschema.ErrorKind, got any) string {
 	s, ok := got.(string)
 	if !ok {
@@ -272,7 +272,7 @@ var formatExamples = map[string]string{
 	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "www.example.com",
 }
 
-// fault makes the sentence: the place, what is wrong, what came.
+// fault makes the sentence: the place, the error, the received value.
 func (r reporter) fault(e *jsonschema.ValidationError, keyword, expected, says string) Fault {
 	path := string(location(e.InstanceLocation))
 	f := Fault{Path: path, Keyword: keyword, Expected: expected, Received: shapeOf(lookup(r.v, e.InstanceLocation))}
@@ -288,8 +288,8 @@ func (r reporter) fault(e *jsonschema.ValidationError, keyword, expected, says s
 	return f
 }
 
-// received is how the sentence about a keyword goes on with what came. Where
-// that would tell nothing, it does not.
+// received is the end of the sentence about a keyword, with the received value. It is
+// empty where that would tell nothing.
 var received = map[string]string{
 	"type": ", not ", "enum": ", not ", "const": ", not ",
 	"minLength": "; it is ", "maxLength": "; it is ", "minItems": "; it is ", "maxItems": "; it is ",

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// flat is the schema most tools have: an object of plain values, and nothing
-// said about them but their types. What it accepts is valid, at a fraction of
-// the cost; about everything else the validator decides, and says why.
+// flat is the schema most tools have: an object of plain values, with no constraints
+// but their types. A value that it accepts is valid, at a fraction of the cost; about
+// everything else the validator decides, and reports why.
 type flat struct {
 	properties map[string]flatProperty
 	required   uint64 // bits of properties

@@ -13,22 +13,20 @@ import (
 
 // For returns the schema of the JSON that encoding/json decodes into a T.
 //
-// Structs become closed objects with the names encoding/json uses; a field is
-// required unless it is a pointer or says omitempty or omitzero. Embedded
-// structs give their fields to the outer one. Maps become objects with free
-// names, recursive types become definitions. [time.Time] is a date-time,
-// [json.RawMessage] and any are any value, []byte is base64, and a type that
-// reads text is a string.
+// Structs become closed objects with the names encoding/json uses; a field is required
+// unless it is a pointer or has omitempty or omitzero. Embedded structs give their
+// fields to the outer one. Maps become objects with free names, recursive types become
+// definitions. [time.Time] is a date-time, [json.RawMessage] and any are any value,
+// []byte is base64, and a type that reads text is a string.
 //
-// Field tags say more: description, format, pattern, enum (values separated by
-// commas), default, minimum, maximum, exclusiveMinimum, exclusiveMaximum,
-// multipleOf, minLength, maxLength, minItems, maxItems, uniqueItems. On a slice
-// those about values go to its items. The tag jsonschema of other libraries is
-// understood, too: as a list like "required,minimum=1,enum=a,enum=b", as a
-// description, or as "-" for a field that the model is not told about. What it
-// has that is not supported is an error, and so is a misspelt word of a list, a
-// format that nobody knows, and a minimum above its maximum. A [Union] is one of
-// several types.
+// Field tags add more: description, format, pattern, enum (values separated by
+// commas), default, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
+// minLength, maxLength, minItems, maxItems, uniqueItems. On a slice those about values
+// go to its items. The tag jsonschema of other libraries is understood, too: as a list
+// like "required,minimum=1,enum=a,enum=b", as a description, or as "-" for a field
+// that is hidden from the model. An unsupported part of it is an error, and so is a
+// misspelt word of a list, an unknown format, and a minimum above its maximum. A
+// [Union] is one of several types.
 //
 //	type Search struct {
 //		Query string   `json:"query" description:"What to look for" minLength:"1"`
@@ -36,8 +34,8 @@ import (
 //		Limit int      `json:"limit,omitempty" minimum:"1" maximum:"100" default:"10"`
 //	}
 //
-// A type that has no JSON, like a channel, or a tag that does not fit its
-// field is an error that names the field.
+// A type that has no JSON, like a channel, or a tag that does not fit its field is an
+// error that names the field.
 func For[T any]() (Schema, error) { return ForType(reflect.TypeFor[T]()) }
 
 // ForType is [For] for a type that is known only at run time.
@@ -248,7 +246,7 @@ func (in *inferrer) field(f field, where string) (*node, bool, error) {
 	if f.quoted {
 		p = typed(text("string"))
 	}
-	if p.has("$ref") { // what the tags say stands beside it
+	if p.has("$ref") { // the keywords of the tags are next to it
 		p = shallow(p)
 	}
 	said, err := readTags(f.StructField, where)

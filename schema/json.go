@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// The bounds of what is read. They are far above honest use: the largest
-// schema of the public tool catalogues has 60 kB and 12 levels.
+// The bounds of a schema. They are far above honest use: the largest schema of the
+// public tool catalogues has 60 kB and 12 levels.
 const (
 	maxSchemaBytes = 1 << 20
 	maxSchemaDepth = 128

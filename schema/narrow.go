@@ -17,9 +17,8 @@ type Narrowed struct {
 	// Losses are the constraints the vendor will not hold the model to, in the
 	// order of the schema. Validating against the original still does.
 	Losses []Loss
-	// Strict reports whether the vendor may be asked to hold the model to the
-	// schema. If strict was wanted and refused, a Loss with the keyword
-	// "strict" says why.
+	// Strict reports whether the vendor may be asked to enforce the schema. If strict
+	// was wanted and refused, a Loss with the keyword "strict" has the reason.
 	Strict bool
 	// Wrapped is the property that holds the value, if the original does not
 	// describe an object and had to be put into one; see Unwrap.
@@ -56,24 +55,23 @@ type Loss struct {
 // use can grow without measure.
 const maxNodes = 20_000
 
-// wrapName holds a value that is no object.
+// wrapName is the property of a value that is not an object.
 const wrapName = "value"
 
-// Narrow rewrites a schema into what a vendor accepts and reports what was
-// lost. Constraints the vendor does not know move into the description, where
-// the model can read them. The root becomes an object: alternatives at the
-// root are merged, anything else is put into one property.
+// Narrow rewrites a schema into the subset a vendor accepts and reports the losses.
+// Constraints the vendor does not know move into the description, where the model can
+// read them. The root becomes an object: alternatives at the root are merged, anything
+// else is put into one property.
 //
-// With strict it does what the vendor's strict mode demands at every level.
-// For OpenAI that makes every property required and those that were optional
-// nullable: take the nulls out again with [Compiled.StripNulls] before
-// validating against the original. Where strict cannot be right, for a map
-// with free names, an object that declares no properties and does not forbid
-// others (see [AnyObject]), a value of any type, a vendor without strict mode,
-// it is refused and the ordinary rules are used.
+// With strict it follows the vendor's strict mode at every level. For OpenAI that
+// makes every property required and the optional ones nullable: take the nulls out
+// again with [Compiled.StripNulls] before validating against the original. Strict is
+// refused, and the ordinary rules apply, for a map with free names, an object that
+// declares no properties and does not forbid others (see [AnyObject]), a value of any
+// type, and a vendor without strict mode.
 //
-// It fails if the schema cannot be read, refers to something outside itself,
-// or grows too large when written out.
+// It fails if the schema cannot be read, refers to something outside itself, or grows
+// too large when written out.
 func Narrow(s Schema, vendor Vendor, strict bool) (Narrowed, error) {
 	v, ok := table[vendor]
 	if !ok {
@@ -139,10 +137,9 @@ func AnyObject(s Schema) bool {
 	return true
 }
 
-// Normalize replaces the type words of other languages, like dict, float or
-// ArrayList, by those of JSON Schema, and removes words that stand for any
-// type. It returns the schema as it is if there are none or if it cannot be
-// read.
+// Normalize replaces the type words of other languages, like dict, float or ArrayList,
+// by those of JSON Schema, and removes words for any type. It returns the schema
+// unchanged if there are none or if it cannot be read.
 func Normalize(s Schema) Schema {
 	root, err := parse(s)
 	if err != nil || !respell(root) {
@@ -243,7 +240,7 @@ func (w *narrower) lose(at pointer, keyword, why string) {
 	}
 }
 
-// refuse says why strict cannot be right. Without strict it says nothing.
+// refuse records why strict cannot be right. Without strict it does nothing.
 func (w *narrower) refuse(at pointer, keyword, why string) {
 	if !w.rules.closed || len(w.refused) > 0 {
 		return
@@ -272,7 +269,8 @@ func (w *narrower) run() (Narrowed, error) {
 
 var errCycle = errors.New("schema: a reference leads only back to itself")
 
-// checkCycles fails if definitions are nothing but references to each other. Each is followed once, however long a chain they are.
+// checkCycles fails if definitions consist only of references to each other. Each is
+// followed once, in chains of any length.
 func (w *narrower) checkCycles() {
 	named, seen := make(map[string]*node, len(w.defs.list)), make(map[*node]int, len(w.defs.list)) // by which walk
 	for i, name := range w.defs.names {
@@ -316,7 +314,7 @@ func (w *narrower) rootObject(root *node, out *Narrowed) *node {
 		return object()
 	}
 	types := (&shaper{doc: w.doc, known: make(map[*node]*Shape)}).of(root).Types()
-	if t := eff.get("type"); t != nil { // what is said counts more than what properties suggest
+	if t := eff.get("type"); t != nil { // a stated type counts more than the type that properties suggest
 		if types = meet(types, ownTypes(typed(t))); types == 0 {
 			types = ownTypes(typed(t))
 		}
@@ -413,8 +411,7 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 	return base
 }
 
-// unite adds properties; one that is there already with another schema becomes
-// a choice.
+// unite adds properties. A property that exists with another schema becomes a choice.
 func unite(props, more *node) {
 	if more == nil || more.kind != Object {
 		return
@@ -440,7 +437,7 @@ func unite(props, more *node) {
 	}
 }
 
-// onlyValues reports whether a schema is nothing but a list of values.
+// onlyValues reports whether a schema is only a list of values.
 func onlyValues(n *node) bool {
 	for _, name := range n.names {
 		if name != "const" && name != "enum" && name != "type" {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 )
 
-// constraint says what one broken keyword demands.
+// constraint returns the demand of one broken keyword.
 func constraint(k jsonschema.ErrorKind) (keyword, expected, says string) {
 	must := func(keyword, expected string) (string, string, string) {
 		return keyword, expected, "must be " + expected
@@ -180,7 +180,7 @@ func didYouMean(s string, candidates []string) string {
 }
 
 // near reports whether a and b differ by at most two edits. Long names are not
-// compared: nobody mistypes those.
+// compared: they are rarely mistyped.
 func near(a, b string) bool {
 	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return false

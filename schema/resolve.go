@@ -144,7 +144,7 @@ func (w *narrower) defName(ref string) string {
 	}
 }
 
-// tighter says which of two bounds holds if both do.
+// tighter returns which of two bounds holds if both do.
 var tighter = map[string]int{
 	"minimum": 1, "exclusiveMinimum": 1, "minLength": 1, "minItems": 1, "minProperties": 1, "minContains": 1,
 	"maximum": -1, "exclusiveMaximum": -1, "maxLength": -1, "maxItems": -1, "maxProperties": -1, "maxContains": -1,
@@ -193,7 +193,7 @@ func (w *narrower) exclude(a, b *node, at pointer) {
 // allow. It reports false if they cannot be said in one.
 type merger func(w *narrower, a *node, have, add *node, at pointer) bool
 
-// mergers are the keywords that can be merged, beside the bounds of tighter.
+// mergers are the keywords that can be merged, in addition to the bounds of tighter.
 var mergers = map[string]merger{
 	"type":                 (*narrower).mergeTypes,
 	"properties":           (*narrower).mergeProperties,

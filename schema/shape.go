@@ -21,16 +21,15 @@ type Shape struct {
 	prefix   []*Shape
 	items    *Shape
 
-	own  Types    // what the keywords beside the ones below allow
+	own  Types    // the types allowed by the other keywords
 	all  []*Shape // every one of these holds: allOf, $ref
 	alts []*Shape // one of these holds: anyOf, oneOf
 	done bool
 }
 
-// ShapeOf returns the shape of values that a schema describes. It forgives:
-// type words like dict, float or str are understood, and what cannot be read,
-// or a reference that leads nowhere, allows anything. Use [Compile] to learn
-// what is wrong with a schema.
+// ShapeOf returns the shape of values that a schema describes. It forgives: type words
+// like dict, float or str are understood, and an unreadable part, or a reference that
+// leads nowhere, allows anything. Use [Compile] to find the errors of a schema.
 func ShapeOf(s []byte) *Shape {
 	root, err := parse(s)
 	if err != nil {
@@ -44,8 +43,8 @@ func ShapeOf(s []byte) *Shape {
 	return shape
 }
 
-// shaper makes one Shape per schema node, so that cycles of references become
-// cycles of pointers.
+// shaper makes one Shape per schema node. Cycles of references thereby become cycles
+// of pointers.
 type shaper struct {
 	doc   document
 	known map[*node]*Shape

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// keyword is a keyword that a field's tags may give: the type of its value,
-// whether it is about an array rather than its items, and whether it has a tag
-// of its own beside jsonschema.
+// keyword is a keyword that a field's tags may give: the type of its value, whether it
+// is about an array rather than its items, and whether it has a separate tag in
+// addition to jsonschema.
 type keyword struct {
 	name    string
 	kind    Types
@@ -70,11 +70,10 @@ func (t *tags) say(name, value, where string) error {
 	return nil
 }
 
-// jsonschema reads the tag of that name, which two libraries have made known: a
-// list like "required,minimum=1,enum=a,enum=b", or only a description. A comma
-// inside a value is written \\, as there. It is a list if it begins with
-// required, if a part of it is word=value, or if it is nothing but words that
-// are, or are all but, those of a list.
+// jsonschema reads the tag of that name, which two libraries have made known: a list
+// like "required,minimum=1,enum=a,enum=b", or only a description. A comma inside a
+// value is written \\, as there. It is a list if it begins with required, if a part of
+// it is word=value, or if all of its words are, or nearly are, words of a list.
 func (t *tags) jsonschema(tag, where string) error {
 	if tag == "" {
 		return nil
@@ -156,9 +155,9 @@ func meant(word string) string {
 	return ""
 }
 
-// mistyped reports whether a word is another with a letter too many, too few,
-// wrong, or changed with the next; of a long word two letters may be wrong. A
-// short word so far away may be another word: time is no title.
+// mistyped reports whether a word is another with a letter too many, too few, wrong,
+// or changed with the next; of a long word two letters may be wrong. A short word that
+// far away may be another word: time is not title.
 func mistyped(word, known string) bool {
 	if len(known) >= 8 && near(word, known) {
 		return true
@@ -177,7 +176,7 @@ func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' })
 }
 
-// splitTag splits at commas that have no backslash before them.
+// splitTag splits at commas that do not follow a backslash.
 func splitTag(tag string) []string {
 	var out []string
 	var b strings.Builder
@@ -231,8 +230,8 @@ func (t tags) apply(p *node, where string) error {
 	return t.applyValues(p, values, where)
 }
 
-// knownFormats are the formats of JSON Schema and OpenAPI, and those that are
-// checked beyond them.
+// knownFormats are the formats of JSON Schema and OpenAPI, and the other formats that
+// are checked.
 var knownFormats = []string{
 	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
 	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex",

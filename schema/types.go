@@ -33,8 +33,8 @@ func (t Types) Has(u Types) bool {
 	return t&u == u
 }
 
-// Names returns the types in the words of JSON Schema, in the order of the
-// constants. Integer is left out beside Number, which includes it.
+// Names returns the types in the words of JSON Schema, in the order of the constants.
+// Integer is left out next to Number, which includes it.
 func (t Types) Names() []string {
 	if t&Number != 0 {
 		t &^= Integer
@@ -59,8 +59,8 @@ func (t Types) String() string {
 	return strings.Join(t.Names(), " or ")
 }
 
-// aliases are type words that are no JSON Schema but that tool documents use,
-// in lower case. A word that ends in * stands for all that begin so.
+// aliases are type words outside JSON Schema that tool documents use, in lower case. A
+// word that ends in * matches all words that begin so.
 var aliases = []struct {
 	word  string
 	types Types
@@ -78,9 +78,9 @@ var aliases = []struct {
 	{"any", Any}, {"", Any},
 }
 
-// typeWord returns the types a type word stands for, and whether it is a word
-// of JSON Schema itself. An unknown word stands for any type: a document that
-// cannot be understood must not make a call wrong.
+// typeWord returns the types that a type word means, and whether it is a word of JSON
+// Schema itself. An unknown word means any type: a document that cannot be understood
+// must not make a call wrong.
 func typeWord(word string) (t Types, standard bool) {
 	for i, name := range typeNames {
 		if name == word {
@@ -97,16 +97,16 @@ func typeWord(word string) (t Types, standard bool) {
 	return Any, false
 }
 
-// Typed reads text that carries no type of its own as the first type of t it
-// fits, tried in the order null, integer, number, boolean, object, array,
-// string. Where a string is allowed too, only the exact spellings of JSON
-// count, so that a name like None stays a name; where none is, Python's
-// None, True, False and numbers like .5 are read as well. NaN, infinities and
-// numbers with leading zeros are never numbers, and numbers keep every digit.
+// Typed reads text without a type as the first type of t it fits, tried in the order
+// null, integer, number, boolean, object, array, string. Where a string is allowed
+// too, only the exact spellings of JSON count, and a name like None stays a name;
+// otherwise Python's None, True, False and numbers like .5 are read as well. NaN,
+// infinities and numbers with leading zeros are never numbers, and numbers keep every
+// digit.
 //
-// A string is the text as it is, byte for byte; the other types ignore white
-// space around it. Text that fits no type of t is returned as a string, with
-// ok false: reading does not judge, validation does.
+// A string is the exact text, byte for byte; the other types ignore white space around
+// it. Text that fits no type of t is returned as a string, with ok false: Typed does
+// not judge, validation does.
 func (t Types) Typed(text string) (value json.RawMessage, ok bool) {
 	trimmed := strings.Trim(text, " \t\r\n")
 	for bit := Null; bit < String; bit <<= 1 {

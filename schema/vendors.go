@@ -19,9 +19,8 @@ func Vendors() []Vendor { return []Vendor{OpenAI, Anthropic, Gemini, Ollama} }
 type rules struct {
 	name string // for reasons, like "openai strict"
 
-	// keep lists the keywords that are understood beside the structural ones
-	// (type, properties, required, items, enum, description, …). Nil keeps
-	// all.
+	// keep lists the keywords that are understood in addition to the structural ones
+	// (type, properties, required, items, enum, description, …). Nil keeps all.
 	keep []string
 	// formats lists the values of format that are understood; nil is all.
 	formats []string
@@ -36,7 +35,7 @@ type rules struct {
 	noOneOf      bool // written as anyOf
 	noAdditional bool // additionalProperties is not understood
 	noRequired   bool // required is understood at the root only
-	onlyChoice   bool // beside anyOf there must be nothing else but a description
+	onlyChoice   bool // next to anyOf only a description is allowed
 	bareChoice   bool // nor that
 	nullable     bool // null is written as "nullable": true
 	oneType      bool // type is one word; several become alternatives
@@ -102,8 +101,8 @@ var table = map[Vendor]vendorRules{
 			limits: limits{optional: 24, unions: 16},
 		},
 	},
-	// The Schema message of the API, a part of OpenAPI 3.0. It refuses unknown
-	// fields. There is no strict mode for the arguments of functions.
+	// The Schema message of the API, a part of OpenAPI 3.0. It refuses unknown fields.
+	// There is no strict mode for the arguments of functions.
 	Gemini: {loose: &rules{
 		name:    "gemini",
 		keep:    []string{"format", "minItems", "maxItems", "minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties", "pattern", "default"},
@@ -111,8 +110,8 @@ var table = map[Vendor]vendorRules{
 		noRefs: true, noTuples: true, noConst: true, noAllOf: true, noOneOf: true, noAdditional: true, onlyChoice: true, bareChoice: true,
 		nullable: true, oneType: true, stringEnums: true, needType: true, needItems: true, declared: true,
 	}},
-	// The server decodes properties into a struct and drops what it does not
-	// know; items are passed on as they are.
+	// The server decodes properties into a struct and drops unknown ones; items are
+	// passed on unchanged.
 	Ollama: {loose: &rules{
 		name:   "ollama",
 		keep:   []string{},

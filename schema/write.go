@@ -157,7 +157,7 @@ func (r *rules) formatsFor(t Types) []string {
 	return r.formats
 }
 
-// copy writes a keyword as it is if the vendor knows it.
+// copy writes a keyword unchanged if the vendor knows it.
 func (w *narrower) copy(e *element, name string, v *node) {
 	switch {
 	case w.rules.keep != nil && !slices.Contains(w.rules.keep, name):
@@ -226,7 +226,7 @@ func plainName(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// withNull allows null beside what p allows.
+// withNull allows null in addition to the types of p.
 func withNull(p *node) *node {
 	null := typed(text("null"))
 	if list := p.get("anyOf"); list != nil {
@@ -396,7 +396,7 @@ func (w *narrower) anyItems(e *element, rest *node) {
 // isZero reports whether n is the number 0.
 func (n *node) isZero() bool { return n != nil && n.text == "0" }
 
-// tuple writes a tuple as it is.
+// tuple writes a tuple unchanged.
 func (w *narrower) tuple(e *element) {
 	for _, name := range []string{"prefixItems", "items", "additionalItems"} {
 		if v := e.in.get(name); v != nil {
@@ -448,7 +448,7 @@ func (w *narrower) union(e *element, prefix, rest *node, at pointer) {
 	}
 }
 
-// alternatives writes anyOf and oneOf where other keywords may stand beside
+// alternatives writes anyOf and oneOf for vendors that allow other keywords next to
 // them.
 func (w *narrower) alternatives(e *element, name string, v *node) {
 	if w.rules.noRequired && w.sayRequired(e, name, v) {

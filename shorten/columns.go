@@ -13,8 +13,8 @@ const (
 )
 
 // keepColumns writes bars between the cells of tables that are laid out with tabs or
-// blanks and have empty cells: a view has no runs of space, and what comes after an
-// empty cell would move to its place.
+// blanks and have empty cells. A view contains no runs of space, and without bars the
+// text after an empty cell would move into it.
 func keepColumns(lines []string) []string {
 	for from := 0; from < len(lines); from++ {
 		to := from

@@ -65,8 +65,8 @@ func nameRank(key string) int {
 	return all
 }
 
-// opaque reports whether a value is an id that nobody can use: no tool takes it, and
-// nothing else in the result has it.
+// opaque reports whether a value is a useless id: no tool takes it, and nothing else
+// in the result has it.
 func (d *drawing) opaque(key string, v *node) bool {
 	if d.o.Params == nil || v.kind != '"' || d.times[v.text] > 1 || d.keep[key] {
 		return false

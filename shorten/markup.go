@@ -2,11 +2,11 @@ package shorten
 
 import "strings"
 
-// unmarked returns the text of a document of HTML or XML, and whether something else
-// than tags was left out, such as an attribute. Elements are separated by a blank, and
-// those that HTML does not have keep their names and attributes. What is no such
-// document as a whole is returned as it is: a text with a few tags in it, or with signs
-// for less and more, loses nothing.
+// unmarked returns the text of a document of HTML or XML, and whether something other
+// than tags was left out, such as an attribute. Elements are separated by a blank.
+// Elements that HTML does not have keep their names and attributes. Text that is not
+// such a document as a whole is returned unchanged: a text with a few tags in it, or
+// with signs for less and more, loses nothing.
 func unmarked(s string) (text string, lost bool) {
 	if !document(s) {
 		return s, false
@@ -30,8 +30,8 @@ func unmarked(s string) (text string, lost bool) {
 	return b.String(), lost
 }
 
-// document reports whether a text begins and ends as a document does. One that says
-// what it is may break off.
+// document reports whether a text begins and ends as a document does. A text with a
+// document type may break off.
 func document(s string) bool {
 	t := strings.TrimSpace(s)
 	if len(t) < 4 || t[0] != '<' {
@@ -57,7 +57,7 @@ const (
 	quotedData         // <![CDATA[ ]]>
 )
 
-// tag is what may be a tag of a document.
+// tag is a possible tag of a document.
 type tag struct {
 	from, to int
 	kind     tagKind
@@ -67,10 +67,10 @@ type tag struct {
 
 type attr struct{ name, value string }
 
-// mostTag bounds a tag; what is longer is text.
+// mostTag bounds a tag; a longer one is text.
 const mostTag = 16 << 10
 
-// tagsOf returns what is written like a tag, in order.
+// tagsOf returns the possible tags, in order.
 func tagsOf(s string) []tag {
 	var tags []tag
 	for i := 0; ; {
@@ -89,7 +89,7 @@ func tagsOf(s string) []tag {
 	}
 }
 
-// asides are what is no element, by its beginning and its end.
+// asides are comments and the like, by their beginning and end.
 var asides = []struct {
 	open, end string
 	kind      tagKind
@@ -150,8 +150,8 @@ func nameLength(s string) int {
 	return i
 }
 
-// attrAt reads an attribute and returns its length. Of those without a value only the
-// ones that HTML has are attributes: "<b and c>" is no tag.
+// attrAt reads an attribute and returns its length. Attributes without a value must be
+// HTML's: "<b and c>" is not a tag.
 func attrAt(s string) (attr, int) {
 	i := nameLength(s)
 	a := attr{name: s[:i]}
@@ -192,8 +192,8 @@ func ofHTML(name string) bool {
 }
 
 // balanced returns which tags are markup: elements that have as many ends as
-// beginnings, those that HTML does not end, and in a document that says what it is all
-// that HTML has.
+// beginnings, elements that HTML does not end, and all HTML elements of a document
+// with a document type.
 func balanced(tags []tag, declared bool) func(tag) bool {
 	open := make(map[string]int)
 	for _, t := range tags {
@@ -212,8 +212,7 @@ func balanced(tags []tag, declared bool) func(tag) bool {
 // said are the attributes of HTML that people read, or that lead to more.
 var said = wordSet("alt title value aria-label placeholder datetime")
 
-// write writes what stands in the place of a tag, and reports whether something is left
-// out.
+// write writes the replacement of a tag, and reports whether something is left out.
 func (t tag) write(b *strings.Builder) (lost bool) {
 	if t.kind == remark {
 		b.WriteByte(' ')
@@ -252,7 +251,7 @@ func (t tag) write(b *strings.Builder) (lost bool) {
 	return lost
 }
 
-// oneWord quotes what has blanks.
+// oneWord quotes text with blanks.
 func oneWord(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\r\n\"") {
 		return quote(s)

@@ -8,7 +8,7 @@ import (
 
 // The sorts of names, the surest first.
 const (
-	quotedName = iota // what stands in quotes
+	quotedName = iota // text in quotes
 	phraseName        // words with capitals in a row, such as a person
 	signedName        // a word with signs, digits or capitals inside
 	numberName
@@ -63,7 +63,7 @@ func (g *gathered) choose() []string {
 	numbers := min(g.used[numberName], g.most/4)
 	signed := min(g.used[signedName], g.most/2)
 	room := g.most - numbers
-	said := "" // so that a part of a name is not named again
+	said := "" // part of a name is not named again
 	for sort, names := range g.sorts {
 		switch sort {
 		case quotedName:
@@ -87,12 +87,12 @@ func (g *gathered) choose() []string {
 }
 
 const (
-	leastQuoted = 48 // bytes for quoted words of what is left out
+	leastQuoted = 48 // bytes for quoted words of the omitted text
 	longestName = 60 // bytes of a name of several words
 )
 
-// quotes calls f with what stands in quotes in a text: a word or a few. An apostrophe
-// is no quote.
+// quotes calls f with the quoted words of a text: one word or a few. An apostrophe is
+// not a quote.
 func quotes(s string, f func(string)) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -167,8 +167,8 @@ func phrases(s string, f func(string)) {
 	end()
 }
 
-// between reports whether a character separates words: space, and what is written
-// without any.
+// between reports whether a character separates words: space, and characters of
+// scripts without spaces.
 func between(r rune) bool { return unicode.IsSpace(r) || r >= 0x2e80 }
 
 // kindOfName is the sort of name that a word is, -1 if it is none. The field is the word with the signs around it.
@@ -214,3 +214,9 @@ func sortOfName(w string) int {
 
 // isName reports whether a word names something.
 func isName(w string) bool { return len(w) > 2 && sortOfName(w) >= 0 }
+
+const (
+	longestPath = 180 // bytes of a path that is not cut
+	longestWord = 90  // bytes of one word that is not cut
+	leastNamed  = 24  // bytes for the names of the omitted text
+)

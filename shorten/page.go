@@ -21,8 +21,8 @@ type Query struct {
 
 // Excerpt is a part of a result.
 type Excerpt struct {
-	// Lines are those that were asked for. Before the rows of a table that begins
-	// further up are the lines that head it.
+	// Lines are the requested lines. Before the rows of a table that begins further up
+	// come the lines that head it.
 	Lines []string
 	// Numbers are the numbers of the lines, from 1.
 	Numbers []int
@@ -40,13 +40,13 @@ const (
 	lineBytes = 1_000 // of one line; longer ones become several
 )
 
-// Page returns a part of a result, whole and by lines. A result that has structure
-// has one line for each value or row, as in a view of it that leaves nothing out. All
-// of the result can be had, page after page.
+// Page returns a part of a result, whole and by lines. A result that has structure has
+// one line for each value or row, as in a view of it that leaves nothing out. All of
+// the result can be had, page after page.
 //
-// A line of more than 1,000 bytes is several, with numbers of their own. They fit a query
-// if the whole line does: those with all of the words, or if none has them all, those with
-// some. A word that is cut in two is in both.
+// A line of more than 1,000 bytes is divided into several, with separate numbers. They
+// match a query if the whole line does: lines with all of the words, or if there are
+// none, lines with some. A word that is cut in two is in both.
 func Page(text string, q Query) Excerpt {
 	lines := listing(text)
 	words := strings.Fields(strings.ToLower(q.Match))
@@ -146,7 +146,7 @@ func fitting(pieces, words []string) []bool {
 	return fits
 }
 
-// holding returns which pieces of a line hold a word or a part of one that is cut.
+// holding returns which pieces of a line contain a word or a part of one that is cut.
 func holding(pieces []string, w string) (in []bool, found bool) {
 	in = make([]bool, len(pieces))
 	for k, piece := range pieces {

@@ -2,26 +2,9 @@ package shorten
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
-)
-
-// node is a value of a result: an object, a list, or a leaf.
-type node struct {
-	kind  byte   // '{', '[', '"', or the first letter of number, true, false, null
-	text  string // of a leaf: a string as it reads, or the literal
-	keys  []string
-	kids  []*node
-	cut   bool // the result ended inside of it
-	texts bool // a list of texts that were wrapped, not of values
-}
-
-// deepest and mostNodes bound what is read as a tree.
-const (
-	deepest   = 64
-	mostNodes = 400_000
 )
 
 // read reads a result that has structure.
@@ -98,7 +81,7 @@ func readJSON(text string, nodes *int, cut bool) (*node, bool) {
 	return &node{kind: '[', kids: all, cut: all[len(all)-1].cut}, true
 }
 
-// parser reads JSON. It returns nil for what is none.
+// parser reads JSON. It returns nil for other text.
 type parser struct {
 	s      string
 	i      int
@@ -172,39 +155,6 @@ func (p *parser) nested(open byte, depth int) *node {
 			return n.broken()
 		}
 	}
-}
-
-// broken returns an object or a list that ends too early.
-func (n *node) broken() *node {
-	n.cut, n.keys = true, distinct(n.keys)
-	return n
-}
-
-// distinct numbers the keys that an object has more than once, so that none of their
-// values is lost: JSON allows it, and readers differ about which of them counts.
-func distinct(keys []string) []string {
-	if len(keys) < 2 {
-		return keys
-	}
-	seen := make(map[string]bool, len(keys))
-	for _, k := range keys {
-		seen[k] = true
-	}
-	if len(seen) == len(keys) {
-		return keys
-	}
-	times := make(map[string]int)
-	for i, k := range keys {
-		if times[k]++; times[k] == 1 {
-			continue
-		}
-		for seen[fmt.Sprintf("%s (%d)", k, times[k])] {
-			times[k]++
-		}
-		keys[i] = fmt.Sprintf("%s (%d)", k, times[k])
-		seen[keys[i]] = true
-	}
-	return keys
 }
 
 // member reads the next member or element of n.
@@ -368,56 +318,4 @@ func unwrap(n *node, nodes *int, depth int) *node {
 		return out.kids[0]
 	}
 	return out
-}
-
-// contains reports whether all that v holds is in, which may be wrapped once.
-func contains(v, in *node) bool {
-	if len(v.kids) == 1 && v.kind == '{' && equal(v.kids[0], in) {
-		return true
-	}
-	return equal(v, in)
-}
-
-// get returns the value of a key, nil if there is none.
-func (n *node) get(key string) *node {
-	if n == nil {
-		return nil
-	}
-	for i, k := range n.keys {
-		if k == key {
-			return n.kids[i]
-		}
-	}
-	return nil
-}
-
-// equal reports whether two values are the same.
-func equal(a, b *node) bool {
-	if a.kind != b.kind || a.text != b.text || len(a.kids) != len(b.kids) {
-		return false
-	}
-	for i, k := range a.keys {
-		if b.keys[i] != k {
-			return false
-		}
-	}
-	for i, k := range a.kids {
-		if !equal(k, b.kids[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *node) leaf() bool { return n.kind != '{' && n.kind != '[' }
-
-// empty reports whether a value says nothing: null, "", [] and {}.
-func (n *node) empty() bool {
-	switch n.kind {
-	case '{', '[':
-		return len(n.kids) == 0 && !n.cut
-	case 'n':
-		return true
-	}
-	return n.kind == '"' && n.text == ""
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// plan is what is known about a result before it is drawn.
+// plan holds the properties of a result that are needed before it is drawn.
 type plan struct {
 	root  *node
 	o     Options
@@ -19,8 +19,8 @@ type plan struct {
 	times map[string]int   // how often a text occurs
 	isKey map[string]bool
 
-	// What is counted: the items of the outermost lists, or if there are no lists the
-	// entries of the outermost object.
+	// The counted units: the items of the outermost lists, or if there are no lists
+	// the entries of the outermost object.
 	units   map[*node]int // of a value, with all that is in it
 	entries *node         // the object whose entries are counted
 	leaves  bool          // items are the leaves of lists

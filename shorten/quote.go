@@ -54,7 +54,7 @@ func labels(keys []string) []string {
 	return out
 }
 
-// literal reports whether a text reads like a value that is no text.
+// literal reports whether a text reads like a value other than text.
 func literal(s string) bool {
 	if s == "true" || s == "false" || s == "null" {
 		return true

@@ -11,7 +11,7 @@ import (
 //     ID: 17
 //     Points: 3 | Comments: 4
 //
-// What comes before the list is a text of its own.
+// The text before the list is separate.
 func readRecords(text string) (*node, bool) {
 	var before []string
 	var rows []*node
@@ -52,7 +52,7 @@ func numbered(t string, n int) (string, bool) {
 }
 
 // fields adds the fields of a line to a row, and returns how many there are. A line
-// without any goes on with the field before.
+// without fields continues the field before.
 func (n *node) fields(t string) int {
 	added := 0
 	for part := range strings.SplitSeq(t, " | ") {

@@ -32,7 +32,7 @@ func (d *drawing) list(name string, n *node, depth int) {
 	}
 }
 
-// long reports whether some of the leaves are texts that deserve lines of their own.
+// long reports whether some of the leaves are texts that deserve separate lines.
 func long(kids []*node) bool {
 	for _, k := range kids {
 		if len(k.text) > inlineBytes {
@@ -42,7 +42,7 @@ func long(kids []*node) bool {
 	return false
 }
 
-// leaves draws a list of leaves on one line: the first, those that the task asks
+// leaves draws a list of leaves on one line: the first, the leaves that the task asks
 // for, and the last.
 func (d *drawing) leaves(label string, n *node, depth int) {
 	most, comma := d.lim.list, ", "
@@ -85,7 +85,7 @@ func (d *drawing) each(label string, n *node, depth int) {
 	d.rest(n, keep, depth+1)
 }
 
-// choose returns the places of at most `most` values, in order: the first, those
+// choose returns the places of at most `most` values, in order: the first, the values
 // that fit the task, and the last.
 func (d *drawing) choose(kids []*node, most int, text func(*node) string) []int {
 	if len(kids) <= most {
@@ -258,7 +258,7 @@ type column struct {
 // label is the name of the column.
 func (c column) label() string { return strings.Join(labels(c.path), ".") }
 
-// inRows reports whether the rows say what the column has.
+// inRows reports whether the rows contain the column's values.
 func (c column) inRows() bool { return c.kind == shownColumn || c.kind == sparseColumn }
 
 // names reports whether the column names the rows.
@@ -270,7 +270,7 @@ const (
 	shownColumn columnKind = iota
 	emptyColumn
 	sameColumn
-	sparseColumn // few rows have it: they say so themselves
+	sparseColumn // few rows have it and name it themselves
 	droppedColumn
 )
 
@@ -324,8 +324,8 @@ func flatKeys(n *node) map[string]bool {
 	return flat
 }
 
-// dottedKeys returns what stands before the first dot of a key: such a key has the name
-// of a column that is made of two.
+// dottedKeys returns the parts of keys before their first dot: such a key could be
+// taken for a column that is made of two.
 func dottedKeys(n *node) map[string]bool {
 	dotted := make(map[string]bool)
 	for _, row := range n.kids {
@@ -356,9 +356,9 @@ func at2(row *node, path []string) *node {
 	return v.get(path[1])
 }
 
-// judge decides which columns are shown: not those without values, those with the
-// same value in each row, opaque ids, and, if there are too many, those that few rows
-// have and that name nothing.
+// judge decides which columns are shown. It leaves out columns without values, with
+// the same value in each row, of opaque ids, and, if there are too many, columns that
+// few rows have and that name nothing.
 func (d *drawing) judge(n *node, cols []column) {
 	shown := 0
 	filled := make([]int, len(cols))
@@ -438,8 +438,8 @@ func (d *drawing) sample(n *node, path []string) *node {
 	return nil
 }
 
-// header draws the names of the columns that are shown, what is the same in each row,
-// and the columns without values.
+// header draws the names of the shown columns, the values that all rows share, and the
+// columns without values.
 func (d *drawing) header(label string, cols []column, depth int) {
 	var head, same, empty []string
 	dropped := 0

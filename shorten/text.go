@@ -77,8 +77,7 @@ func tidy(l string) (string, bool) {
 	return strings.Repeat(" ", min((depth+1)/2, 3)) + l, lost
 }
 
-// rule reports whether a line is one that is drawn, such as that below the head of a
-// table.
+// rule reports whether a line is drawn, such as the line below the head of a table.
 func rule(l string) bool {
 	if strings.Trim(l, "-=_*|:+~ ") != "" {
 		return false
@@ -124,8 +123,8 @@ func untarget(l string) (string, bool) {
 // caps are how long a line may be, from all to little, before lines are left out.
 var caps = []int{all, 3200, 2400, 1600, 1200, 900, 600, 400, 280, 200, 150}
 
-// showLines shows all lines if there is room, the long ones cut, and else those that
-// matter most, in order.
+// showLines shows all lines if there is room, the long ones cut, and otherwise the
+// lines that matter most, in order.
 func showLines(lines []line, a *aim, budget int) ([]line, loss) {
 	for _, most := range caps {
 		out, tokens, lost := slices.Clone(lines), 0, loss(0)
@@ -152,8 +151,8 @@ type scoredLine struct {
 	score      float64
 }
 
-// pick shows the lines that matter most: the first, the last, those that fit the
-// task, that head a section or report a failure, and that name things.
+// pick shows the lines that matter most: the first, the last, lines that fit the task,
+// that head a section or report a failure, and that name things.
 func pick(lines []line, a *aim, budget int) []line {
 	marks := make([]scoredLine, len(lines))
 	for i, l := range lines {
@@ -185,16 +184,16 @@ func pick(lines []line, a *aim, budget int) []line {
 	return gaps(lines, kept, names+room)
 }
 
-// below reports whether a line is the first of those that belong to the one before: it
-// is further in, or an entry of a list below its title.
+// below reports whether a line is the first one that belongs to the line before: it is
+// indented more, or an entry of a list below its title.
 func below(title, l string) bool {
 	in := func(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 	entry := func(s string) bool { return strings.HasPrefix(s, "- ") || strings.HasPrefix(s, "* ") }
 	return in(l) > in(title) || in(l) == in(title) && entry(l[in(l):]) && !entry(title[in(title):])
 }
 
-// gaps returns the lines that are kept, with a mark for what is between them, and what
-// that names, in up to so many tokens.
+// gaps returns the kept lines, with a mark for the lines between them and the names in
+// these, in up to so many tokens.
 func gaps(lines []line, kept []scoredLine, tokens int) []line {
 	var out []line
 	next := 0

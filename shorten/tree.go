@@ -13,7 +13,7 @@ type limits struct {
 	rows int // of a table
 	list int // values of a list
 	refs int // rows that are only named
-	cols int // columns of a table, those that name or are asked for included; of an object, three times as many members
+	cols int // columns of a table, including those that name or are asked for; of an object, three times as many members
 }
 
 const all = 1 << 30
@@ -40,7 +40,7 @@ var steps = between3([]limits{
 	{20, 1, 4, 6, 3},
 })
 
-// between3 puts two steps between each two, so that a view comes close to its budget.
+// between3 puts two steps between each two, to bring a view close to its budget.
 func between3(coarse []limits) []limits {
 	mix := func(a, b, k int) int {
 		if a >= all {
@@ -114,15 +114,13 @@ func (p *plan) draw(lim limits) *drawing {
 
 func (d *drawing) add(depth int, text string) { d.addUnits(depth, text, 0) }
 
-// addUnits adds a line that stands for so many of the units that are counted.
+// addUnits adds a line that represents so many of the counted units.
 func (d *drawing) addUnits(depth int, text string, units int) {
 	d.lines = append(d.lines, line{text: strings.Repeat(" ", min(depth, 8)) + text, units: units, head: d.head})
 }
 
-// inlineBytes is how long a value may be that stands on the line of its key.
-const inlineBytes = 100
-
-// value draws a value. The name is empty for what has none; a key is given as its label.
+// value draws a value. The name is empty for a value without one; a key is given as
+// its label.
 func (d *drawing) value(name string, n *node, depth int) {
 	label := ""
 	if name != "" {
@@ -169,8 +167,8 @@ func (d *drawing) leaf(label string, n *node, depth int) {
 	}
 }
 
-// object draws the members of an object. Those that say nothing, and those that there
-// is no room for, are named at the end.
+// object draws the members of an object. Empty members, and members without room, are
+// named at the end.
 func (d *drawing) object(n *node, depth int) {
 	var empty, more []string
 	drop := d.dropMembers(n)
@@ -278,8 +276,8 @@ func (d *drawing) emptyOnes(keys []string, depth int, count bool) {
 	d.addUnits(depth, "(empty: "+strings.Join(d.few(keys, max(d.lim.list/4, 3)), ", ")+")", units)
 }
 
-// scalar returns a leaf on one line, titled one that names something, of which more is
-// shown than of others, and part one that stands among others.
+// scalar returns a leaf on one line: titled is a leaf that names something, which is
+// shown longer than others, and part a leaf among others.
 func (d *drawing) scalar(n *node) string { return d.written(n, d.lim.text, bare) }
 func (d *drawing) titled(n *node) string { return d.written(n, max(d.lim.text, 80), bare) }
 func (d *drawing) part(n *node) string   { return d.written(n, d.lim.text, among) }

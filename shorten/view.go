@@ -11,7 +11,7 @@ import (
 // line is a line of a view, or of a page.
 type line struct {
 	text  string
-	units int   // of the units that are counted, how many it stands for
+	units int   // how many of the counted units it represents
 	head  *head // of the table that it is a row of
 }
 
@@ -57,8 +57,8 @@ const (
 	tooLarge                    // the structure
 )
 
-// notes say what a view lacks. Some need not be said if units are missing, which is said
-// instead and means as much.
+// notes are the omissions of a view. Some are left out if units are missing, because
+// that note means as much.
 var notes = []struct {
 	lost    loss
 	text    string
@@ -71,12 +71,12 @@ var notes = []struct {
 	{tooLarge, "too large to be shown by its structure", false},
 }
 
-// breaksOff ends the view of a result whose JSON has no end, so that nobody takes it
-// for the whole.
+// breaksOff ends the view of a result whose JSON is cut off. The result is then not
+// taken for the whole.
 const breaksOff = "[The result breaks off here, in the middle of a value]"
 
-// shown is what a view shows of a result: lines that stand for some of its units, and
-// what they lack.
+// shown is the content of a view: lines that represent some of its units, and the
+// omissions.
 type shown struct {
 	lines []line
 	lost  loss
@@ -85,8 +85,8 @@ type shown struct {
 	most  int // tokens that it was made for
 }
 
-// view returns the view, of at most so many tokens: lines that have no room are left
-// out, the last first.
+// view returns the view, of at most so many tokens: lines without room are left out,
+// the last first.
 func (s shown) view(most int) View {
 	if v := s.noted(); llm.EstimateText(v.Text) <= most {
 		return v

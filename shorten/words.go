@@ -132,8 +132,8 @@ func (a *aim) cut(s string, most int, known func(string) bool) (string, bool) {
 }
 
 // cutText returns a text of at most about most characters: its beginning, the names
-// and numbers of what is left out, and its end. One word, such as a link, is cut only
-// if it is very long. Known reports what need not be named again; it may be nil.
+// and numbers of the omitted text, and its end. One word, such as a link, is cut only
+// if it is very long. Known reports which names are already shown; it may be nil.
 func cutText(s string, most int, known func(string) bool) (string, bool) {
 	if len(s) <= most || len(s) <= longestWord && !strings.ContainsAny(s, " \n") || isPath(s) {
 		return s, false
@@ -160,12 +160,6 @@ func cutText(s string, most int, known func(string) bool) (string, bool) {
 	}
 	return strings.TrimSpace(s[:head]) + " … " + said + strings.TrimSpace(s[tail:]), true
 }
-
-const (
-	longestPath = 180 // bytes of a path that is not cut
-	longestWord = 90  // bytes of one word that is not cut
-	leastNamed  = 24  // bytes for the names of what is left out
-)
 
 // isPath reports whether a text is the path of a file, which is of no use in part.
 func isPath(s string) bool {

@@ -236,7 +236,7 @@ func (y *yaml) quoted(quote byte, rest string) *node {
 	return &node{kind: '"', text: unescape(text)}
 }
 
-// closing returns where a quoted text ends, -1 if it goes on.
+// closing returns where a quoted text ends, -1 if it continues.
 func closing(s string, quote byte) int {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -253,5 +253,5 @@ func closing(s string, quote byte) int {
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\ `, " ", `\/`, "/")
 
-// unescape reads the escapes of a double-quoted text; rare ones stay as they are.
+// unescape reads the escapes of a double-quoted text; rare ones are kept.
 func unescape(s string) string { return escapes.Replace(s) }

@@ -27,12 +27,12 @@ const (
 	SummaryFile = "PR_SUMMARY.md"
 )
 
-// Options say how to export. The zero value is format A, hashes only.
+// Options control the export. The zero value is format A with hashes only.
 type Options struct {
 	Format Format // empty means A
 	// Full adds arguments, messages and paths to the hashes.
 	Full bool
-	// Open allows a run that has not ended; its replay has no SessionEnd.
+	// Open allows a run that has not ended. Its replay lacks the SessionEnd.
 	Open bool
 	// Producer is name@version of the program; empty means toolpost@unknown.
 	Producer string
@@ -188,7 +188,7 @@ func (w *writer) receipt() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// selfHash is the hash of a receipt without what is added to it afterwards.
+// selfHash is the hash of a receipt without the fields added to it afterwards.
 func selfHash(f map[string]any) (journal.Hash, error) {
 	rest := make(map[string]any, len(f))
 	for k, v := range f {

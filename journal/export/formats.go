@@ -93,7 +93,7 @@ func startFields(w *writer) fields {
 func callFields(w *writer, c *call) fields {
 	f := fields{"session_id": w.run, "step_id": c.StepID, "tool": c.Tool, "params_hash": c.ParamsHash}
 	f.set("params", c.Args, w.Full)
-	f.set("stripped", true, w.Full && c.stripped) // the hash is of what was there before
+	f.set("stripped", true, w.Full && c.stripped) // the hash is of the content before that
 	return f
 }
 

@@ -79,8 +79,8 @@ func gather(entries iter.Seq2[journal.Entry, error]) (*session, error) {
 	return s, nil
 }
 
-// addWhole adds an entry with its references resolved. One that refers to nothing is
-// left to Verify.
+// addWhole adds an entry with its references resolved. An entry whose reference cannot
+// be resolved is left to Verify.
 func (s *session) addWhole(e journal.Entry, refs *journal.Resolver, byID map[string]*call) error {
 	whole, err := refs.Whole(e)
 	if err != nil {

@@ -17,7 +17,7 @@ type Report struct {
 	Calls   int    `json:"calls"`
 	// Ended says that the replay has its SessionEnd.
 	Ended bool `json:"ended"`
-	// Problems are what is wrong, in the order found.
+	// Problems are the errors, in the order found.
 	Problems []string `json:"problems,omitempty"`
 	// Unknown are the calls without a result, by id or tool.
 	Unknown []string `json:"unknown,omitempty"`
@@ -152,7 +152,7 @@ func (c *checker) replay(file []byte) {
 	c.Calls = len(c.calls)
 }
 
-// place checks what must stand where.
+// place checks the order of the events.
 func (c *checker) place(n int, name string, l line) {
 	switch {
 	case n == 1:
@@ -283,8 +283,8 @@ func (c *checker) promises(f receiptFile, file, replay []byte) {
 	}
 }
 
-// join compares the calls of the receipt with those of the replay, by id, or
-// by place where there are no ids.
+// join compares the calls of the receipt with the calls of the replay, by id, or by
+// position where there are no ids.
 func (c *checker) join(receipts []calledLine) {
 	if len(receipts) != len(c.calls) {
 		c.problem("%s has %d calls, %s %d", ReceiptFile, len(receipts), ReplayFile, len(c.calls))
