@@ -17,7 +17,7 @@ import (
 
 // Cycles of every length that is looked for: three times round is a warning,
 // the next call is refused, and the one after ends the run.
-func TestCycles(t *testing.T) {
+func TestLoopGuardCycles(t *testing.T) {
 	for period := 1; period <= 7; period++ {
 		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(echo())})
 		var got []string
@@ -42,7 +42,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-func TestALessonThatWasLearned(t *testing.T) {
+func TestLoopGuardVariedCalls(t *testing.T) {
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(echo())})
 	refused := 0
 	for i := range 40 { // three of a kind, then another: warned each time, never refused
@@ -56,7 +56,7 @@ func TestALessonThatWasLearned(t *testing.T) {
 	}
 }
 
-func TestTheGuardRemembersLongRuns(t *testing.T) {
+func TestLoopGuardLongRuns(t *testing.T) {
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(echo())})
 	for i := range 500 {
 		if o := outcomes(t, s, call("", "echo", fmt.Sprintf(`{"text":"%d"}`, i)))[0]; o.Error != nil {
@@ -65,7 +65,7 @@ func TestTheGuardRemembersLongRuns(t *testing.T) {
 	}
 }
 
-func TestTheGuardCanBeOff(t *testing.T) {
+func TestLoopGuardOff(t *testing.T) {
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(echo()), LoopLimit: -1})
 	for range 10 {
 		if o := outcomes(t, s, call("", "echo", `{"text":"x"}`))[0]; o.Result.Text() != "x" {
@@ -115,7 +115,7 @@ func TestBreaker(t *testing.T) {
 }
 
 // While the probe runs, nobody else does.
-func TestOneProbeAtATime(t *testing.T) {
+func TestBreakerProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
 		f := doer("f", tool.ReadOnly, func(context.Context) (string, error) {
@@ -135,7 +135,7 @@ func TestOneProbeAtATime(t *testing.T) {
 }
 
 // Wrong arguments and missing things speak against the model, not the tool.
-func TestTheBreakerBlamesTheRightOne(t *testing.T) {
+func TestBreakerCountsOnlyToolFailures(t *testing.T) {
 	ran := 0
 	f := doer("f", 0, func(context.Context) (string, error) { ran++; return "", errors.New("no such file") })
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), LoopLimit: -1})
@@ -241,7 +241,7 @@ func TestBackoff(t *testing.T) {
 }
 
 // A probe that somebody cancelled has shown nothing: the next call may try.
-func TestCancelledProbe(t *testing.T) {
+func TestBreakerCancelledProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
 		f := doer("f", 0, func(ctx context.Context) (string, error) {

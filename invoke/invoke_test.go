@@ -227,7 +227,7 @@ func TestStoppingEarlyCancelsAndRecords(t *testing.T) {
 	})
 }
 
-func TestCancellingIsNoTimeout(t *testing.T) {
+func TestCancellationIsNotTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := doer("wait", tool.ReadOnly, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
 		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(wait)})
@@ -240,7 +240,7 @@ func TestCancellingIsNoTimeout(t *testing.T) {
 	})
 }
 
-func TestATimeoutIsNotTheCallersFault(t *testing.T) {
+func TestTimeoutIsNotCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := doer("wait", 0, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
 		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(wait), Timeout: time.Minute})
@@ -251,7 +251,7 @@ func TestATimeoutIsNotTheCallersFault(t *testing.T) {
 	})
 }
 
-func TestAToolThatEndsItsGoroutine(t *testing.T) {
+func TestToolCallsGoexit(t *testing.T) {
 	quit := doer("quit", 0, func(context.Context) (string, error) { runtime.Goexit(); return "", nil })
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(quit)})
 	if o := outcomes(t, s, call("a", "quit", ``))[0]; o.Error == nil || o.Error.Code != tool.Execution {
@@ -259,7 +259,7 @@ func TestAToolThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-func TestOneFailureLeavesTheOthersAlone(t *testing.T) {
+func TestFailureDoesNotAffectOtherCalls(t *testing.T) {
 	bad := doer("bad", tool.ReadOnly, func(context.Context) (string, error) { return "", errors.New("broken") })
 	good := doer("good", tool.ReadOnly, func(ctx context.Context) (string, error) {
 		time.Sleep(10 * time.Millisecond)
@@ -285,7 +285,7 @@ func (b *brokenStore) Append(ctx context.Context, e journal.Entry) (journal.Entr
 	return b.Memory.Append(ctx, e)
 }
 
-func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+func TestUnrecordedCallDoesNotRun(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	ran := 0
@@ -305,7 +305,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	}
 }
 
-func TestUnknownOutcomesAreNotRunAgain(t *testing.T) {
+func TestUnknownOutcomeIsNotRepeated(t *testing.T) {
 	store := new(journal.Memory)
 	before, err := journal.Open(t.Context(), store, "run")
 	if err != nil {
@@ -332,7 +332,7 @@ func TestUnknownOutcomesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestOneDoAtATime(t *testing.T) {
+func TestConcurrentDoRefused(t *testing.T) {
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(echo())})
 	next, stop := iter.Pull2(s.Do(t.Context(), []llm.Call{call("a", "echo", `{"text":"x"}`)}))
 	defer stop()
@@ -363,7 +363,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBeHonoured(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	for why, r := range map[string]*invoke.Runner{
 		"a negative timeout":      {Timeout: -1},
 		"too few characters":      {Output: invoke.ResultView{MaxChars: 999}},

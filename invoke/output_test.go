@@ -68,7 +68,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestTheMarker(t *testing.T) {
+func TestTruncationMarker(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	text := strings.Repeat("é", 1200) + strings.Repeat("ü", 1300)
 	o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: dir}, text)
@@ -103,7 +103,7 @@ func TestDefaultLimit(t *testing.T) {
 	}
 }
 
-func TestAToolsOwnLimit(t *testing.T) {
+func TestOutputLimitOfTool(t *testing.T) {
 	f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return strings.Repeat("x", 5000), nil })
 	for own, kept := range map[int]int{2000: 2000, 10: 1000, 90_000: 5000} {
 		f.MaxOutput = own
@@ -137,7 +137,7 @@ func TestSpillFilesArePrivate(t *testing.T) {
 
 // A secret that stands where a text is cut is in no half of it, neither in the
 // record nor in the file.
-func TestSecretsAreNotCut(t *testing.T) {
+func TestSecretsRedactedBeforeTruncation(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	const key = "kA9-of_no-known-form-Zq7"
@@ -173,7 +173,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 
 // A call that fails shows the model no more than one that succeeds, whoever
 // holds the output: the failure, the result, or both.
-func TestFailuresAreCut(t *testing.T) {
+func TestErrorsTruncated(t *testing.T) {
 	const key = "kA9-of_no-known-form-Zq7"
 	secrets := &journal.Secrets{Values: []string{key}}
 	long := strings.Repeat("a line of output\n", 20_000) + key
@@ -210,7 +210,7 @@ func TestFailuresAreCut(t *testing.T) {
 
 // A key that a tool returns is shown to nobody, however short the result is, and
 // somebody is told.
-func TestKeysAreWithheld(t *testing.T) {
+func TestKeysInOutputRedacted(t *testing.T) {
 	const key = "kA9-of_no-known-form-Zq7"
 	secrets := &journal.Secrets{Values: []string{key}}
 	for _, fails := range []bool{false, true} {
@@ -245,7 +245,7 @@ func TestKeysAreWithheld(t *testing.T) {
 
 // What a tool returns beyond all measure is not kept, and no word of it is cut
 // in two.
-func TestOutputsAreHeldUpToABound(t *testing.T) {
+func TestHeldOutputLimit(t *testing.T) {
 	huge := strings.Repeat("word ", 20<<20)
 	for _, fails := range []bool{false, true} {
 		f := tool.Tool{Name: "f", Effects: tool.ReadOnly, Call: func(context.Context, json.RawMessage) (tool.Output, error) {
@@ -300,7 +300,7 @@ func TestSpillFolders(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoText(t *testing.T) {
+func TestBinaryOutput(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\x00b\x1b[31mc\x7f": "ab[31mc",
 		"tab\tline\r\nend":    "tab\tline\r\nend",
@@ -350,7 +350,7 @@ func FuzzCut(f *testing.F) {
 
 // What a tool returns is recorded with its receipt, so it has bounds, and what
 // cannot be recorded at all does not hide that the tool ran.
-func TestWhatCannotBeShown(t *testing.T) {
+func TestUnrecordableOutput(t *testing.T) {
 	for why, c := range map[string]struct {
 		parts  []llm.Part
 		failed bool

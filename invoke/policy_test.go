@@ -107,7 +107,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func TestAPolicyCannotChangeTheArguments(t *testing.T) {
+func TestPolicyCannotChangeArguments(t *testing.T) {
 	var got string
 	tl := tool.Tool{Name: "f", Call: func(_ context.Context, args json.RawMessage) (tool.Output, error) {
 		got = string(args)

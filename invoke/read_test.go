@@ -148,9 +148,9 @@ func TestReadResultFrom(t *testing.T) {
 	}
 }
 
-// TestTheReaderIsThereWhenNeeded: with a short view, and never in the place of a tool of
+// TestReadResultToolAdded: with a short view, and never in the place of a tool of
 // the program.
-func TestTheReaderIsThereWhenNeeded(t *testing.T) {
+func TestReadResultToolAdded(t *testing.T) {
 	set := tool.MustSet(lister())
 	if got := (&invoke.Runner{Tools: set}).Set(); got != set {
 		t.Error("the zero value changes the tools")

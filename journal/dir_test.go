@@ -91,7 +91,7 @@ func TestSyncPolicy(t *testing.T) {
 
 // An intent that did not reach the disk is an error, so its effect never
 // happens; and as nobody knows, the call is not announced again.
-func TestIntentThatDoesNotReachTheDisk(t *testing.T) {
+func TestIntentSyncFailure(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	d.OnSync(func(string) error { return errors.New("the disk is on fire") })
 	r := open(t, d, "r")
@@ -149,7 +149,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-func TestNothingFollowsABrokenLine(t *testing.T) {
+func TestAppendAfterBrokenLine(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	lines := sealedFile(t, "r")
@@ -186,7 +186,7 @@ func TestFileOfAnotherRun(t *testing.T) {
 }
 
 // A file that others have shortened while we were writing it is not continued.
-func TestShortenedFile(t *testing.T) {
+func TestTruncatedFile(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	r := open(t, d, "r")
 	for range 2 {
@@ -233,7 +233,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // A process that was stopped while it held the lock keeps nobody waiting for ever.
-func TestALockIsNotWaitedForForEver(t *testing.T) {
+func TestLockTimeout(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	note := journal.Entry{Run: "r", Kind: "note", Body: []byte(`{}`)}
 	if _, err := d.Append(t.Context(), note); err != nil {

@@ -106,7 +106,7 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 
 // A vendor's own JSON need not have a canonical form; the encoder must not
 // claim it has.
-func TestEncodersAdmitWhatIsNotCanonical(t *testing.T) {
+func TestEncodersReportNonCanonicalValues(t *testing.T) {
 	twice := llm.Extra{"chat": {"k": json.RawMessage(`{"a":1,"a":2}`)}}
 	if o := (&Receipt{Result: &llm.Result{Extra: twice}}).encode(nil, nil); !o.loose || o.err != nil {
 		t.Errorf("loose %v, %v", o.loose, o.err)

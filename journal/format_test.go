@@ -111,7 +111,7 @@ func TestEachValueIsWrittenOnce(t *testing.T) {
 
 // What a reader gets does not depend on the format, also where secrets were
 // stripped.
-func TestFormatsHoldTheSame(t *testing.T) {
+func TestFormatsAreEquivalent(t *testing.T) {
 	for _, secrets := range []bool{false, true} {
 		var bodies [2][]string
 		for i, format := range []int{1, 2} {
@@ -142,7 +142,7 @@ func TestFormatsHoldTheSame(t *testing.T) {
 }
 
 // A run in format 1 goes on in format 1, entry by entry as before.
-func TestAnOldRunStaysInItsFormat(t *testing.T) {
+func TestOldRunKeepsItsFormat(t *testing.T) {
 	store := began(t, "r", 1)
 	talk(t, store, "r", false)
 	for _, line := range lines(t, store.Read(t.Context(), "r", 0)) {
@@ -171,7 +171,7 @@ func remade(t *testing.T, store journal.Store, change func(journal.Entry) *journ
 
 // Whoever makes the chain anew without a value, or with another one, is found out by
 // the entries that refer to it.
-func TestReferencesToNothing(t *testing.T) {
+func TestDanglingReferences(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	store := new(journal.Memory)
@@ -271,7 +271,7 @@ func TestOnlyReferencesAreReferences(t *testing.T) {
 
 // A hash that is not that of the arguments, whoever claims it, takes nothing off the
 // record.
-func TestAWrongHashRefersToNothing(t *testing.T) {
+func TestWrongHashIsDangling(t *testing.T) {
 	store := new(journal.Memory)
 	r := open(t, store, "r")
 	wrong := journal.ParamsHash(json.RawMessage(`{"other":1}`))
@@ -306,7 +306,7 @@ func TestAWrongHashRefersToNothing(t *testing.T) {
 
 // Values that the user wants stripped do not take references with them, not even if
 // they are so short that they stand in hashes.
-func TestReferencesAreNotStripped(t *testing.T) {
+func TestReferencesNotRedacted(t *testing.T) {
 	for _, values := range [][]string{{"a"}, {"sha256"}, {"Rome"}} {
 		store := &journal.Memory{Secrets: &journal.Secrets{Values: values, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9a-f]{8,}")}}}
 		talk(t, store, "r", true)
@@ -336,7 +336,7 @@ func newerRun(run string) string {
 		`{"at":77,"body":["packed"],"hash":["b3"],"run":"` + run + `","seq":2,"v":9}` + "\n"
 }
 
-func TestANewerFormatIsRefused(t *testing.T) {
+func TestNewerFormatRefused(t *testing.T) {
 	path := t.TempDir()
 	dir := openDir(t, path)
 	if err := os.WriteFile(dir.File("r"), []byte(newerRun("r")+"half a li"), 0o600); err != nil {

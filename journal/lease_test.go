@@ -17,9 +17,9 @@ func noteOf(l journal.Lease) journal.Entry {
 	return journal.Entry{Run: l.Run, Kind: "note", Body: []byte(`{}`), Lease: l.Token}
 }
 
-// TestALeaseThatTheServerLost: when the connection of an owner is gone, the owner
+// TestLeaseLostByServer: when the connection of an owner is gone, the owner
 // goes on until somebody takes the run, and writes nothing after that.
-func TestALeaseThatTheServerLost(t *testing.T) {
+func TestLeaseLostByServer(t *testing.T) {
 	dsn := pgtest.Schema(t, pgtest.Server(t))
 	a, b := openSQL(t, "pgx", dsn), openSQL(t, "pgx", dsn)
 	first, err := a.Lease(t.Context(), "r")
@@ -73,8 +73,8 @@ func TestALeaseThatTheServerLost(t *testing.T) {
 	}
 }
 
-// TestALeaseNeedsAConnection: with a pool of one, entries would wait for ever.
-func TestALeaseNeedsAConnection(t *testing.T) {
+// TestLeaseNeedsConnection: with a pool of one, entries would wait for ever.
+func TestLeaseNeedsConnection(t *testing.T) {
 	db := openDB(t, "pgx", pgtest.Schema(t, pgtest.Server(t)))
 	db.SetMaxOpenConns(1)
 	store, err := journal.OpenSQL(db)
@@ -89,9 +89,9 @@ func TestALeaseNeedsAConnection(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfALease: the file of a dead owner is taken over, one of another kind
+// TestLeaseOfDeadOwner: the file of a dead owner is taken over, one of another kind
 // is refused, and a database in memory has leases, too.
-func TestWhatIsLeftOfALease(t *testing.T) {
+func TestLeaseOfDeadOwner(t *testing.T) {
 	path := t.TempDir()
 	d := openDir(t, path)
 	file := filepath.Join(path, "r.owner")
@@ -172,10 +172,10 @@ func TestSecondIntentOfAnOddCall(t *testing.T) {
 	}
 }
 
-// TestALeaseWhoseFileIsRemoved: who removes the file of an owner, or links the
+// TestLeaseFileRemoved: who removes the file of an owner, or links the
 // record into another folder, lets another begin; but nobody writes after the file
 // of the lease is gone, and no second owner has an intent for a call that has one.
-func TestALeaseWhoseFileIsRemoved(t *testing.T) {
+func TestLeaseFileRemoved(t *testing.T) {
 	for _, how := range []string{"removed", "linked"} {
 		first := t.TempDir()
 		second := first

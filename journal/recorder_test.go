@@ -95,7 +95,7 @@ func TestIntentThenReceipt(t *testing.T) {
 	}
 }
 
-func TestACallIsOnRecordOnce(t *testing.T) {
+func TestSecondIntentRefused(t *testing.T) {
 	r := open(t, new(journal.Memory), "r1")
 	in := journal.Intent{Call: "c1", Tool: "write"}
 	if _, err := r.Intent(t.Context(), in); err != nil {
@@ -231,7 +231,7 @@ func (s *hoarder) Append(ctx context.Context, e journal.Entry) (journal.Entry, e
 
 // The recorder uses the space of a body again. What a store keeps, and what the
 // recorder returned, stays as it is.
-func TestBodiesStay(t *testing.T) {
+func TestRecordedBodiesAreNotReused(t *testing.T) {
 	foreign := &hoarder{Memory: new(journal.Memory)}
 	for name, store := range map[string]journal.Store{"memory": new(journal.Memory), "directory": openDir(t, t.TempDir()), "SQL": openSQL(t, "sqlite", sqliteDSN(t)), "foreign": foreign} {
 		t.Run(name, func(t *testing.T) {

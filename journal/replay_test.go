@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func TestReplayShowsTheFirstDifference(t *testing.T) {
+func TestReplayFirstDifference(t *testing.T) {
 	store, _ := record(t)
 	for _, c := range []struct {
 		why  string
@@ -153,7 +153,7 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 }
 
 // A conversation grows; the journal holds each message once.
-func TestRequestsAreDifferences(t *testing.T) {
+func TestReplayRequestDifference(t *testing.T) {
 	store, _ := record(t)
 	var keeps []int
 	for e := range store.Read(t.Context(), "r", 0) {
@@ -197,7 +197,7 @@ func TestReplayOfAFailure(t *testing.T) {
 }
 
 // A question that cannot go on record is not asked.
-func TestUnrecordedQuestion(t *testing.T) {
+func TestReplayUnrecordedQuestion(t *testing.T) {
 	r := open(t, new(journal.Memory), "r")
 	if _, err := r.Seal(t.Context()); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestUnrecordedQuestion(t *testing.T) {
 
 // Models write half emoji and keys twice, vendors sign with numbers nobody can
 // hold. It goes on record as nearly as can be, and the run goes on.
-func TestWhatHasNoCanonicalFormIsRecordedAllTheSame(t *testing.T) {
+func TestNonCanonicalValuesRecorded(t *testing.T) {
 	store := new(journal.Memory)
 	r := open(t, store, "r")
 	odd := llm.Call{ID: "c1", Name: "f", Args: json.RawMessage("{\"b\":\"\\ud83d half\",\"a\":1,\"a\":2,\"a#2\":3,\"n\":[1e999],\"\xff\":\"\xff\\n\"}"),
@@ -235,9 +235,9 @@ func TestWhatHasNoCanonicalFormIsRecordedAllTheSame(t *testing.T) {
 	}
 }
 
-// TestReplayGivesAllOfAnAnswer: what the vendor said before the answer, the answers
+// TestReplayWholeAnswer: what the vendor said before the answer, the answers
 // after the first and the events that nobody knows come again.
-func TestReplayGivesAllOfAnAnswer(t *testing.T) {
+func TestReplayWholeAnswer(t *testing.T) {
 	const key = "sk-ant-api03-aB3aB3aB3aB3aB3aB3aB3aB3"
 	for name, secret := range map[string]string{"plain": "", "with a secret": key} {
 		want := &llm.Response{

@@ -81,7 +81,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNone(t *testing.T) {
+func TestInvalidSigningKeys(t *testing.T) {
 	for _, text := range []string{"", "secret", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
 		if _, err := journal.ParsePrivateKey([]byte(text)); err == nil {
 			t.Errorf("%q is a private key", text)

@@ -55,7 +55,7 @@ func (s *stuck) QueryContext(ctx context.Context, _ string, _ []driver.NamedValu
 }
 
 // A receipt is written even if the call was cancelled, but not for ever.
-func TestADatabaseThatDoesNotAnswer(t *testing.T) {
+func TestDatabaseTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := sql.OpenDB(&stuck{version: journal.SchemaVersion})
 		defer db.Close()

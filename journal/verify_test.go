@@ -56,7 +56,7 @@ func TestVerifyWhole(t *testing.T) {
 }
 
 // Whatever happens to one byte of a sealed run, it is noticed.
-func TestEveryByteCounts(t *testing.T) {
+func TestVerifyFindsEveryChangedByte(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	whole := bytes.Join(sealedFile(t, "r"), nil)
@@ -99,7 +99,7 @@ func faults(r *journal.Report) string {
 }
 
 // Whatever happens to one entry, verify says what, and to which.
-func TestVerifySaysWhich(t *testing.T) {
+func TestVerifyNamesTheEntry(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	lines := sealedFile(t, "r")
@@ -247,7 +247,7 @@ func FuzzVerifyLines(f *testing.F) {
 
 // Whoever makes the chain anew with another request is found out by the hash that
 // the request names, unless that was taken of secrets that are not on record.
-func TestARequestIsTheOneItNames(t *testing.T) {
+func TestVerifyRequestHash(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, format := range []int{1, 2} {

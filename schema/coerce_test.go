@@ -82,7 +82,7 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-func TestCoercionsSayWhereAndWhat(t *testing.T) {
+func TestCoercionPaths(t *testing.T) {
 	s := schema.MustCompile(schema.Schema(`{"properties":{"a/b":{"items":{"type":"integer"}},"o":{"properties":{"x":{"type":"string"}}}}}`))
 	_, log := s.Coerce(json.RawMessage(`{"a/b":[1,"22"],"o":{"x":null}}`))
 	want := []schema.Coercion{

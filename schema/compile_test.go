@@ -118,7 +118,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-func TestRecursiveSchemaIsNoCycle(t *testing.T) {
+func TestRecursiveSchemaCompiles(t *testing.T) {
 	c := schema.MustCompile(schema.Schema(`{"$ref":"#/$defs/N","$defs":{"N":{"properties":{"next":{"$ref":"#/$defs/N"}},"required":["v"]}}}`))
 	if f := c.Validate(json.RawMessage(`{"v":1,"next":{"v":2,"next":{}}}`)); len(f) != 1 || f[0].Path != "/next/next" {
 		t.Errorf("got %v", f)
@@ -135,7 +135,7 @@ func TestPatternsOfECMA(t *testing.T) {
 	}
 }
 
-func TestFormatIsANoteUnlessAsked(t *testing.T) {
+func TestFormatIsAnnotation(t *testing.T) {
 	for _, draft := range []string{"", `"$schema":"http://json-schema.org/draft-07/schema#",`} {
 		s := schema.Schema(`{` + draft + `"format":"date"}`)
 		c, err := schema.Compile(s)

@@ -55,7 +55,7 @@ func TestFlatAgreesWithTheValidator(t *testing.T) {
 	}
 }
 
-func TestFlatLeavesTheRestToTheValidator(t *testing.T) {
+func TestFlatFallsBackToValidator(t *testing.T) {
 	for _, s := range []string{
 		`true`, `{}`, `{"type":["object"]}`, `{"type":"object","properties":{"a":{}}}`, `{"type":"object","properties":{"a":true}}`,
 		`{"type":"object","properties":{"a":{"type":["string","null"]}}}`, `{"type":"object","properties":{"a":{"type":"string","minLength":1}}}`,

@@ -80,9 +80,9 @@ func TestPlainSchemasAreThoseOfTools(t *testing.T) {
 	}
 }
 
-// TestAnUnusableSchemaLetsNothingPass: were a schema called plain by mistake, no
+// TestUnusableSchemaRefusesEverything: were a schema called plain by mistake, no
 // arguments may pass it.
-func TestAnUnusableSchemaLetsNothingPass(t *testing.T) {
+func TestUnusableSchemaRefusesEverything(t *testing.T) {
 	s := &Compiled{raw: Schema(`{"type":"strnig"}`)}
 	if len(s.Validate(json.RawMessage(`{}`))) == 0 || len(s.Validate(json.RawMessage(`"x"`))) == 0 {
 		t.Error("arguments pass a schema that cannot be used")

@@ -91,7 +91,7 @@ func TestBigNumbersAreExact(t *testing.T) {
 	}
 }
 
-func TestManyFaultsAreCut(t *testing.T) {
+func TestFaultLimit(t *testing.T) {
 	c := schema.MustCompile(schema.Schema(`{"items":{"type":"string"}}`))
 	f := c.Validate(json.RawMessage(`[` + strings.Repeat(`1,`, 999) + `1]`))
 	if len(f) != 51 || f[50].Message != "There are 950 more faults." {

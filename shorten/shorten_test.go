@@ -23,7 +23,7 @@ func people(n int) string {
 	return "[" + strings.Join(rows, ",\n") + "]"
 }
 
-func TestShortResultsStayAsTheyAre(t *testing.T) {
+func TestShortResultsUnchanged(t *testing.T) {
 	for _, mode := range []Mode{Detailed, Concise, Minimal} {
 		for _, text := range []string{"", "done", "{\"a\": [1,  2]}\n", "a\n\n\nb"} {
 			if v := Result(text, Options{Mode: mode}); v.Text != text || !v.Whole {
@@ -37,7 +37,7 @@ func TestShortResultsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestListsOfLikeObjectsBecomeTables(t *testing.T) {
+func TestTables(t *testing.T) {
 	v := Result(people(6), Options{Mode: Concise})
 	head, rest, _ := strings.Cut(v.Text, "\n")
 	if head != "[6]: id|uuid|name|bio" {
@@ -82,7 +82,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-func TestWhatTheTaskAsksForIsKept(t *testing.T) {
+func TestTaskWordsAreKept(t *testing.T) {
 	v := Result(people(400), Options{Mode: Concise, Task: "What is the id of Person 317?"})
 	if !strings.Contains(v.Text, "\n 1317|") {
 		t.Errorf("the row that is asked for is not there:\n%s", v.Text)
@@ -174,8 +174,8 @@ func TestYAMLAndRecords(t *testing.T) {
 	}
 }
 
-// TestViewsHaveTheirBudget in all modes, for all kinds of results.
-func TestViewsHaveTheirBudget(t *testing.T) {
+// TestViewBudget in all modes, for all kinds of results.
+func TestViewBudget(t *testing.T) {
 	texts := samples()
 	for name, text := range texts {
 		for _, mode := range []Mode{Concise, Minimal} {
@@ -219,8 +219,8 @@ func wide(n int) string {
 	return "{" + strings.Join(fields, ",") + "}"
 }
 
-// TestAllCanBeHadBack: page after page has every value of a result.
-func TestAllCanBeHadBack(t *testing.T) {
+// TestPagesCoverTheResult: page after page has every value of a result.
+func TestPagesCoverTheResult(t *testing.T) {
 	for name, text := range samples() {
 		var pages strings.Builder
 		for from := 1; ; {

@@ -18,8 +18,8 @@ func rows(n int, sep, format string) string {
 	return strings.Join(out, sep)
 }
 
-// TestViewsSayNothingFalse: what a view shows is in the result, as it is there.
-func TestViewsSayNothingFalse(t *testing.T) {
+// TestViewsAreNeverWrong: what a view shows is in the result, as it is there.
+func TestViewsAreNeverWrong(t *testing.T) {
 	cases := []struct {
 		name, text string
 		has, not   []string
@@ -168,8 +168,8 @@ func expect(t *testing.T, name, got string, has, not []string) {
 	}
 }
 
-// TestLinesHaveAll: what a view leaves out or cannot say is in the lines of the result.
-func TestLinesHaveAll(t *testing.T) {
+// TestLinesContainAll: what a view leaves out or cannot say is in the lines of the result.
+func TestLinesContainAll(t *testing.T) {
 	cases := []struct {
 		name, text string
 		has        []string
@@ -204,9 +204,9 @@ func TestMatchFindsWordsAcrossCuts(t *testing.T) {
 	}
 }
 
-// TestViewsSayWhatIsMissing: a view that calls itself whole has every value, its counts
+// TestViewsStateOmissions: a view that calls itself whole has every value, its counts
 // are those of the result, and what it lacks it says.
-func TestViewsSayWhatIsMissing(t *testing.T) {
+func TestViewsStateOmissions(t *testing.T) {
 	html := func(format string) string { return "<html><body>\n" + rows(60, "\n", format) + "\n</body></html>" }
 	reps := func() string {
 		var b strings.Builder
@@ -283,8 +283,8 @@ func TestTokensBoundViews(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreRead: what the documentation says is shown by structure.
-func TestFormsThatAreRead(t *testing.T) {
+// TestStructuredForms: what the documentation says is shown by structure.
+func TestStructuredForms(t *testing.T) {
 	list := "[" + rows(80, ",", `{"id":%[1]d,"name":"the name %[1]d"}`) + "]"
 	quoted, _ := json.Marshal(list)
 	for name, text := range map[string]string{
@@ -308,8 +308,8 @@ func TestFormsThatAreRead(t *testing.T) {
 	}
 }
 
-// TestPagesHaveTheHeadsOfTheirRows, once for each table, however they are asked for.
-func TestPagesHaveTheHeadsOfTheirRows(t *testing.T) {
+// TestPagesRepeatTableHeads, once for each table, however they are asked for.
+func TestPagesRepeatTableHeads(t *testing.T) {
 	text := `{"people":[` + rows(300, ",", `{"id":%[1]d,"name":"person %[1]d","kind":"human"}`) + `],"pets":[` + rows(300, ",", `{"name":"pet %[1]d","of":%[1]d}`) + `]}`
 	people, each, pets := "people[300]: id|name", " (in each: kind: human)", "pets[300]: name|of"
 	cases := []struct {
@@ -331,8 +331,8 @@ func TestPagesHaveTheHeadsOfTheirRows(t *testing.T) {
 	}
 }
 
-// TestIDsThatAToolTakesByAnotherName stay, and what is left out is not named either.
-func TestIDsThatAToolTakesByAnotherName(t *testing.T) {
+// TestIDsUnderAnotherParameterName stay, and what is left out is not named either.
+func TestIDsUnderAnotherParameterName(t *testing.T) {
 	text := "[" + rows(60, ",", `{"sha":"%040[1]d","message":"a change that is described in some words, number %[1]d"}`) + "]"
 	sha := fmt.Sprintf("%040d", 0)
 	for _, c := range []struct {

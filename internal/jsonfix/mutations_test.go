@@ -7,11 +7,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// TestMutations takes a structural byte out of valid texts, doubles it or
+// TestSyntaxRepairsRestoreTheValue takes a structural byte out of valid texts, doubles it or
 // makes it an apostrophe. A repair that is called syntax must give back the
 // value. One that is called completion may not: a bracket that is missing in
 // the middle can leave a text that only lacks one at the end.
-func TestMutations(t *testing.T) {
+func TestSyntaxRepairsRestoreTheValue(t *testing.T) {
 	counts := map[llm.RepairClass]int{}
 	refused, wrong := 0, map[llm.RepairClass]int{}
 	docs := append([]string{

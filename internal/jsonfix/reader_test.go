@@ -1,13 +1,11 @@
 package jsonfix
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -108,7 +106,7 @@ func sameHoweverCut(t *testing.T, text string) reading {
 	return whole
 }
 
-func TestCorpusHoweverCut(t *testing.T) {
+func TestReaderIsIndependentOfChunks(t *testing.T) {
 	for _, row := range readCorpus(t, "json_repair/jsonrepair.jsonl") {
 		got := sameHoweverCut(t, row.Broken)
 		if row.Valid && got.edits != "[]" {
@@ -137,8 +135,8 @@ func TestValidPassesThrough(t *testing.T) {
 	}
 }
 
-// TestFound holds what fuzzing found.
-func TestFound(t *testing.T) {
+// TestReaderRegressions holds what fuzzing found.
+func TestReaderRegressions(t *testing.T) {
 	for text, why := range map[string]string{
 		"0/*0":                                 "a number on its own ended before a slash that was needed to see it",
 		`""0`:                                  "a string on its own ended before the next piece",
@@ -152,9 +150,9 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestPrefixes: a text that was cut anywhere is never called better than
+// TestTruncatedTextClass: a text that was cut anywhere is never called better than
 // completed, and what it shows meanwhile is valid.
-func TestPrefixes(t *testing.T) {
+func TestTruncatedTextClass(t *testing.T) {
 	for _, c := range rules {
 		valid := c.class == llm.Intact
 		for i := 1; i < len(c.in); i++ {
@@ -176,10 +174,10 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestReleasedAtOnce: of a valid text, only the tail that rule (f) of streaming
+// TestReaderHoldsBackOnlyUncertainText: of a valid text, only the tail that rule (f) of streaming
 // allows is held back: the end of a string, a comma, a number, a literal, an
 // escape, a rune, white space behind those.
-func TestReleasedAtOnce(t *testing.T) {
+func TestReaderHoldsBackOnlyUncertainText(t *testing.T) {
 	for _, text := range valids {
 		var r Reader
 		sent := 0
@@ -264,82 +262,5 @@ func TestReset(t *testing.T) {
 			t.Fatalf("the value became %s", first)
 		}
 		r.Reset()
-	}
-}
-
-func TestPartialCorpus(t *testing.T) {
-	// A string that has begun is shown; these rows ask to leave it out.
-	differ := map[string]string{`["` + "ARR": "we show the begun string", `{"": "` + "OBJ": "we show the begun string"}
-	for _, row := range readCorpus(t, "json_repair/partial_json.jsonl") {
-		got, ok := Partial(row.Broken)
-		if same := ok && sameValue(got, row.Expected); same == (differ[row.Broken+row.Allow] != "") {
-			t.Errorf("%s (%s): %s, not %s", row.Broken, row.Allow, got, row.Expected)
-		}
-	}
-}
-
-func TestPartial(t *testing.T) {
-	for in, want := range map[string]string{
-		``: ``, `{`: `{}`, `{"a`: `{}`, `{"a"`: `{}`, `{"a":`: `{}`, `{"a": 1`: `{"a": 1}`, `{"a": "te`: `{"a": "te"}`,
-		`{"a": 1,`: `{"a": 1}`, `{"a": 1, "b"`: `{"a": 1}`, `{"a": {"b": [1, tr`: `{"a": {"b": [1, true]}}`,
-		`[1, -`: `[1]`, `[1, "x\ud83d`: `[1, "x"]`, `{a: 'b`: `{"a": "b"}`, `["a" , `: `["a" ]`,
-	} {
-		got, ok := Partial(in)
-		if string(got) != want && !(ok && sameValue(got, []byte(want))) {
-			t.Errorf("%s shows %s, not %s", in, got, want)
-		}
-	}
-}
-
-// Verbatim finds what a loop finds, wherever it stands.
-func TestVerbatim(t *testing.T) {
-	for n := range 40 {
-		for at := range n {
-			for c := range 256 {
-				p := bytes.Repeat([]byte("a"), n)
-				p[at] = byte(c)
-				want := at
-				if c >= ' ' && c < 0x80 && c != '"' && c != '\\' {
-					want = n
-				}
-				if got := Verbatim(p); got != want {
-					t.Fatalf("%q: %d, want %d", p, got, want)
-				}
-			}
-		}
-	}
-}
-
-// A Reader knows whether the object it has read has a key twice, as somebody who
-// reads the whole again would find it.
-func TestRepeatsKey(t *testing.T) {
-	many := `{"k0":0`
-	for i := 1; i < 40; i++ {
-		many += fmt.Sprintf(`,"k%d":%d`, i, i)
-	}
-	for _, text := range []string{
-		`{}`, `{"a":1}`, `{"a":1,"b":1}`, `{"a":1,"a":2}`, `{"a":1, "b":{"a":1}, "c":[{"a":1},{"a":2}]}`,
-		`{"b":{"a":1,"a":2}}`, `[{"a":1,"a":2}]`, `{"a":1,"\u0061":2}`, `{"\u0061":1,"a":2}`, `{"a\\b":1,"a\u005cb":2}`, `{"a\"":1,"a":2}`,
-		`{ "a" : 1 , "a" : 2 }`, `{a:1,'a':2}`, `{"a" 1, "a" 2}`, `{"a":1 "a":2}`, `{"a":1,,"a":2,}`, `{"a"=1,"b"=2,"a"=3}`, `{"a":1,/* no */"a":2`,
-		`{"a":1,"a"`, `call({"a":1,"a":2})`, many + `}`, many + `,"k3":1}`, many + `,"k39":1}`, many + `,"k\u0033":1}`,
-		`"a"`, `{"":1,"":2}`, `{"é":1,"\u00e9":2}`,
-	} {
-		for cut := range text {
-			var r Reader
-			if n := r.Feed(text[:cut]); n == cut && !r.Done() {
-				r.Feed(text[cut:])
-			}
-			if !r.Done() {
-				r.Close()
-			}
-			seen, want := map[string]bool{}, false
-			for k := range js.Members(r.Value()) {
-				want = want || seen[string(k)]
-				seen[string(k)] = true
-			}
-			if r.Err() == nil && r.RepeatsKey() != want {
-				t.Fatalf("%s cut at %d, which is %s: %v", text, cut, r.Value(), !want)
-			}
-		}
 	}
 }
