@@ -10,12 +10,15 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // Wherever a text is broken, all of it before the break is decided then, nothing of it is lost, and reading goes on behind it:
-// what became of each byte is told in order and without gaps.
+// what became of each byte is told in order and without gaps. The short run breaks each text at every third byte;
+// TOOLPOST_LONG breaks it at all.
 func TestBreakDecides(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -37,7 +40,11 @@ func TestBreakDecides(t *testing.T) {
 // breaks breaks a text at each of its bytes.
 func breaks(t *testing.T, name string, p dialect.Parser, text string) {
 	t.Helper()
-	for at := range len(text) + 1 {
+	step := 3
+	if testkit.IsLong() {
+		step = 1
+	}
+	for at := len(name) % step; at <= len(text); at += step {
 		end := 0
 		p.Trace = func(s dialect.Span) {
 			if s.Start != end || s.End < s.Start {

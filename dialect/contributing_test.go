@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // TestANewDialectIsARowAndAFile adds the example of CONTRIBUTING.md to a copy
 // of the module, updates it as the guide says, and runs all tests of dialects
 // there, and those of other packages that know the table.
 func TestANewDialectIsARowAndAFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it runs the tests of a copy of the module")
-	}
+	testkit.Long(t, "it runs the tests of a copy of the module")
 	guide := read(t, "../CONTRIBUTING.md")
 	row, cases := fence(t, guide, "```go dialect-row"), fence(t, guide, "```text dialect-cases")
 	dir := t.TempDir()

@@ -164,6 +164,7 @@ func callLag(t *testing.T, text string, end int) int {
 // The buffer may move while a reader waits for the next byte, wherever that is:
 // here, in what decides about the place of a call.
 func TestPlacesWhereTheBufferMoves(t *testing.T) {
+	t.Parallel()
 	const object = `{"name": "say", "arguments": {"s": "a"}}`
 	for _, end := range []string{
 		"\n```json\n" + object + "\n```\nThen more.", "\n" + object + "\nsay it again", "\n" + `{"name": "say", "parameters": {"s": {"type": "string"}}}`,

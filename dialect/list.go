@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/form"
 	"github.com/toolpost/toolpost/dialect/internal/write"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
@@ -19,7 +19,7 @@ import (
 //
 // The functions of the package are those of [Builtin].
 type List struct {
-	lex   *engine.Lexicon
+	lex   *form.Table
 	tells []tell
 }
 
@@ -29,7 +29,7 @@ func Builtin() *List { return builtin() }
 var builtin = sync.OnceValue(func() *List { return newList(spec.Builtin()) })
 
 func newList(rows []Dialect) *List {
-	return &List{lex: engine.New(rows), tells: tellsOf(rows)}
+	return &List{lex: form.New(rows), tells: tellsOf(rows)}
 }
 
 // With returns the list with own dialects after those it has. Where a text
@@ -39,7 +39,7 @@ func newList(rows []Dialect) *List {
 // An error of kind llm.Invalid says what is wrong with a dialect, or that its
 // name is taken. It takes some milliseconds to make a list: keep it.
 func (l *List) With(own ...Dialect) (*List, error) {
-	rows := slices.Clone(l.lex.Rows())
+	rows := slices.Clone(l.lex.Rows)
 	taken := make(map[string]bool, len(rows)+len(own))
 	for i := range rows {
 		taken[rows[i].Name] = true
@@ -59,11 +59,11 @@ func (l *List) With(own ...Dialect) (*List, error) {
 
 // All returns the dialects in the order of the list, which is the order in
 // which ties are decided. Their slices must not be changed.
-func (l *List) All() []Dialect { return slices.Clone(l.lex.Rows()) }
+func (l *List) All() []Dialect { return slices.Clone(l.lex.Rows) }
 
 // Lookup returns the dialect called name.
 func (l *List) Lookup(name string) (Dialect, bool) {
-	rows := l.lex.Rows()
+	rows := l.lex.Rows
 	for i := range rows {
 		if rows[i].Name == name {
 			return rows[i], true

@@ -26,6 +26,7 @@ func ownMarkers(d Dialect) []string {
 // A value that holds the markup of its dialect, end tags above all, is written
 // so that it reads back the same, or refused with an error that says why.
 func TestOwnMarkersInValues(t *testing.T) {
+	t.Parallel()
 	written, refused := 0, map[string]int{}
 	for _, d := range All() {
 		if d.Write.Call == "" {

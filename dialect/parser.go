@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/form"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -77,7 +78,7 @@ type Parser struct {
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	lex, o := p.options()
-	return engine.Parse(lex, o, chunks)
+	return form.Parse(lex, o, chunks)
 }
 
 // Feed is an answer that is handed over in chunks, for those who get them one by one and cannot be
@@ -88,7 +89,7 @@ type Feed struct{ feed *engine.Feed }
 // Open begins to read an answer. What is found goes to yield, which reports whether more is wanted.
 func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 	lex, o := p.options()
-	return &Feed{engine.Open(lex, o, yield)}
+	return &Feed{form.Open(lex, o, yield)}
 }
 
 // Add takes a chunk of the text. It reports whether more is wanted.
@@ -105,7 +106,7 @@ func (f *Feed) End(err error) { f.feed.End(err) }
 func (f *Feed) Stop() { f.feed.Stop() }
 
 // options are the parser's fields in the engine's terms.
-func (p *Parser) options() (*engine.Lexicon, *engine.Options) {
+func (p *Parser) options() (*form.Table, *engine.Options) {
 	list := p.Dialects
 	if list == nil {
 		list = builtin()

@@ -85,6 +85,17 @@ var inner = map[string]int{
 	"wire/internal/messages": 5, "wire/internal/gemini": 5,
 	"wire/internal/responses": 6, "wire/internal/ollama": 6, "wire/internal/converse": 6,
 
+	"dialect/internal/chars":   0, // classes of bytes and characters
+	"dialect/internal/write":   6, // calls and results as text
+	"dialect/internal/lexicon": 1, // markers and rows, ready for reading
+	"dialect/internal/values":  1, // text as values of JSON
+	"dialect/internal/offered": 2, // the tools that were offered
+	"dialect/internal/scan":    2, // looking ahead in an answer
+	"dialect/internal/judge":   3, // whether text is a call
+	"dialect/internal/engine":  4, // the streaming core
+	"dialect/internal/form":    5, // a reader for each form of call
+	"dialect":                  7,
+
 	"gateway/internal/metrics":      0, // what is counted, and its text format
 	"gateway/internal/clientio":     0, // reading and writing within time limits
 	"gateway/internal/admin":        1, // the administrators' API
@@ -223,6 +234,10 @@ func TestTheCheckCanFail(t *testing.T) {
 		{"wire/internal/chat", "wire/internal/gemini", true},
 		{"agent", "cmd/toolpost", true},
 		{"dialect/internal/engine", "dialect/spec", false},
+		{"dialect/internal/form", "dialect/internal/engine", false},
+		{"dialect/internal/engine", "dialect/internal/form", true},
+		{"dialect/internal/engine", "dialect/internal/judge", false},
+		{"dialect/internal/judge", "dialect/internal/engine", true},
 		{"dialect/spec", "dialect/internal/engine", true},
 		{"dialect/internal/engine", "dialect/internal/write", true},
 	} {

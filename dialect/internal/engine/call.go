@@ -7,123 +7,127 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/offered"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
 
-// call is the call being read.
-type call struct {
-	open    bool
-	known   bool // the name was offered
-	marked  bool // a marker says that it is a call
-	id      string
-	name    string          // as offered, or as written if it was not
-	start   int             // offset of the first byte of its markup
+// Call is the call being read.
+type Call struct {
+	Open    bool
+	Known   bool // the name was offered
+	Marked  bool // a marker says that it is a call
+	Id      string
+	Name    string          // as offered, or as written if it was not
+	Start   int             // offset of the first byte of its markup
 	before  string          // markup before that, if it is asked for
 	said    int             // how many bytes of its markup have left as text
-	keys    map[string]bool // of the arguments, where we write the object ourselves
-	whole   bool            // they were written as one object
-	args    []byte          // JSON text so far
-	looked  int             // in args[:looked] the reader of JSON looked for repeated keys
-	repeats bool            // and found one
+	Keys    map[string]bool // of the arguments, where we write the object ourselves
+	Whole   bool            // they were written as one object
+	Args    []byte          // JSON text so far
+	Looked  int             // in args[:looked] the reader of JSON looked for repeated keys
+	Repeats bool            // and found one
 	sent    int             // args[:sent] has left as deltas
-	hold    bool            // the last of args may change
-	endTag  string          // what ends it, if its tag is none that its dialect writes
-	element string          // the name of the element around its arguments, if that is its own
+	Hold    bool            // the last of args may change
+	EndTag  string          // what ends it, if its tag is none that its dialect writes
+	Element string          // the name of the element around its arguments, if that is its own
 	head    []byte          // the beginning of its text, once it is long
-	repairs []llm.Repair
-	escapes escapes
-	problem string // why the arguments cannot be read; empty if they can
-	// plainInput says that the arguments may be the text of the tool's only
+	Repairs []llm.Repair
+	Escapes escapes
+	Problem string // why the arguments cannot be read; empty if they can
+	// PlainInput says that the arguments may be the text of the tool's only
 	// parameter.
-	plainInput bool
+	PlainInput bool
 }
 
 // delta returns the argument text that has come since the last time, nil if
 // there is none. Most of the time it is the last chunk and need not be copied.
-func (c *call) delta(chunk string) llm.Event {
-	if !c.open || !c.known || c.hold || c.sent == len(c.args) {
+func (c *Call) delta(chunk string) llm.Event {
+	if !c.Open || !c.Known || c.Hold || c.sent == len(c.Args) {
 		return nil
 	}
-	args := c.args[c.sent:]
-	c.sent = len(c.args)
+	args := c.Args[c.sent:]
+	c.sent = len(c.Args)
 	if string(args) == chunk {
-		return llm.CallDelta{ID: c.id, Args: chunk}
+		return llm.CallDelta{ID: c.Id, Args: chunk}
 	}
-	return llm.CallDelta{ID: c.id, Args: string(args)}
+	return llm.CallDelta{ID: c.Id, Args: string(args)}
 }
 
 // passArgs passes on the argument text that has come since the last time.
 func (m *machine) passArgs() {
-	if ev := m.call.delta(m.chunk); ev != nil {
-		m.emit(ev)
+	if ev := m.Call.delta(m.Chunk); ev != nil {
+		m.Emit(ev)
 	}
 }
 
-// startCall begins a call of the tool whose name is written. The guess we are in
+// StartCall begins a call of the tool whose name is written. The guess we are in
 // is then decided: it is a call. It reports false if this is no call, because
 // without a marker only offered names are.
-func (m *machine) startCall(written, id string, start int) bool {
-	name, known := m.names.resolve(strings.TrimSpace(written))
-	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
+func (m *machine) StartCall(written, id string, start int) bool {
+	name, known := m.Names.Resolve(strings.TrimSpace(written))
+	if !known && (!m.Marked || m.Names.None || strings.TrimSpace(written) == "") || m.Names.Any && !m.Marked && !offered.LikeName(written) {
 		return false
 	}
-	if !m.promotes(m.rows, m.marked || m.loose) {
-		if m.rows.empty() {
-			m.lost.add(m.lex.bare, start)
+	if !m.Promotes(m.Rows, m.Marked || m.Loose) {
+		if m.Rows.Empty() {
+			m.Lost.Add(m.Lex.Bare, start)
 		} else {
-			m.lost.add(m.rows, start)
+			m.Lost.Add(m.Rows, start)
 		}
 		return false
 	}
 	m.decide()
-	m.calls++
-	id = m.ids.Take(id)
+	m.Calls++
+	id = m.Ids.Take(id)
 	var before []byte
-	if !m.marked { // a marker says nothing
-		before = m.buf[max(0, start-m.base-maxTail):max(0, start-m.base)]
+	if !m.Marked { // a marker says nothing
+		before = m.Buf[max(0, start-m.Base-scan.MaxTail):max(0, start-m.Base)]
 	}
-	*m.newCall() = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
-	m.call.escapes = newEscapes(before, written)
-	m.anchor, m.anchored = start, true
+	*m.NewCall() = Call{Open: true, Known: known, Marked: m.Marked || m.Loose, Id: id, Name: name, Start: start}
+	m.Call.Escapes = newEscapes(before, written)
+	m.Anchor, m.Anchored = start, true
 	m.passOpening()
-	if m.escaped || strings.IndexByte(written, '\\') >= 0 {
-		m.repair("markdown-escape", llm.Syntax, start, m.offset())
-	} else if known && !spelled(written, name) {
-		m.repair("name-spelling", llm.Syntax, start, m.offset())
+	if m.Escaped || strings.IndexByte(written, '\\') >= 0 {
+		m.Repair("markdown-escape", llm.Syntax, start, m.Offset())
+	} else if known && !offered.Spelled(written, name) {
+		m.Repair("name-spelling", llm.Syntax, start, m.Offset())
 	}
 	if known {
-		m.emit(llm.CallStart{ID: id, Name: name})
+		m.Emit(llm.CallStart{ID: id, Name: name})
 	}
-	m.started = true
+	m.Started = true
 	return true
 }
 
-// shape returns the shape of the arguments of the call, nil if nothing is
+// Shape returns the shape of the arguments of the call, nil if nothing is
 // known. The schema is read when this is first called.
-func (m *machine) shape() *schema.Shape {
-	if !m.call.known {
+func (m *machine) Shape() *schema.Shape {
+	if !m.Call.Known {
 		return nil
 	}
-	return m.names.shape(m.call.name)
+	return m.Names.Shape(m.Call.Name)
 }
 
-// arg adds text to the arguments.
-func (m *machine) arg(s string) {
-	m.call.args = append(m.call.args, s...)
-	m.checkArgs()
+// Arg adds text to the arguments.
+func (m *machine) Arg(s string) {
+	m.Call.Args = append(m.Call.Args, s...)
+	m.CheckArgs()
 }
 
-// argBytes is arg for bytes.
-func (m *machine) argBytes(b []byte) {
-	m.call.args = append(m.call.args, b...)
-	m.checkArgs()
+// ArgBytes is arg for bytes.
+func (m *machine) ArgBytes(b []byte) {
+	m.Call.Args = append(m.Call.Args, b...)
+	m.CheckArgs()
 }
 
-func (m *machine) checkArgs() {
-	if len(m.call.args) > m.maxCall() {
-		m.fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.call.name, m.maxCall()))
+func (m *machine) CheckArgs() {
+	if len(m.Call.Args) > m.MaxCall() {
+		m.Fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.Call.Name, m.MaxCall()))
 	}
 }
 
@@ -131,64 +135,64 @@ func (m *machine) checkArgs() {
 // widen the last edit of the same rule and class.
 const maxRepairs = 4096
 
-// repair notes an edit.
-func (m *machine) repair(rule string, class llm.RepairClass, start, end int) {
-	for i := maxRepairs; i < len(m.call.repairs); i++ { // one more per rule and class, at most
-		if last := &m.call.repairs[i]; last.Rule == rule && last.Class == class {
+// Repair notes an edit.
+func (m *machine) Repair(rule string, class llm.RepairClass, start, end int) {
+	for i := maxRepairs; i < len(m.Call.Repairs); i++ { // one more per rule and class, at most
+		if last := &m.Call.Repairs[i]; last.Rule == rule && last.Class == class {
 			last.End = end
 			return
 		}
 	}
-	m.call.repairs = append(m.call.repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
+	m.Call.Repairs = append(m.Call.Repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
 }
 
-// badArgs notes that the arguments cannot be read.
-func (m *machine) badArgs(format string, a ...any) {
-	if m.call.problem == "" {
-		m.call.problem = fmt.Sprintf(format, a...)
+// BadArgs notes that the arguments cannot be read.
+func (m *machine) BadArgs(format string, a ...any) {
+	if m.Call.Problem == "" {
+		m.Call.Problem = fmt.Sprintf(format, a...)
 	}
 }
 
-// endCall completes the call that was read up to here.
-func (m *machine) endCall() {
-	c := m.call
-	if !c.open {
+// EndCall completes the call that was read up to here.
+func (m *machine) EndCall() {
+	c := m.Call
+	if !c.Open {
 		return
 	}
-	if len(c.args) == 0 {
-		m.arg("{}")
+	if len(c.Args) == 0 {
+		m.Arg("{}")
 	}
-	m.checkBehind()
-	if c.escapes.dropped > 0 {
-		if c.escapes.count(c.args); c.escapes.bare { // an underscore further on has no backslash
-			m.repair("markdown-escape", llm.Guess, c.start, m.offset())
+	m.checkContext()
+	if c.Escapes.dropped > 0 {
+		if c.Escapes.count(c.Args); c.Escapes.bare { // an underscore further on has no backslash
+			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())
 		}
 	}
-	if c.whole && c.repeatsKey() {
-		m.repair("repeated-parameter", llm.Guess, c.start, m.offset()) // the last one counts
+	if c.Whole && c.repeatsKey() {
+		m.Repair("repeated-parameter", llm.Guess, c.Start, m.Offset()) // the last one counts
 	}
 	switch {
-	case c.problem != "" && !m.more() && m.truncated():
-		m.cutCall()
-	case !c.known:
-		m.leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.name), m.raw())
-	case c.problem != "":
-		m.leave(llm.BadArguments, c.problem, m.raw())
-	case c.whole && c.keys != nil && !json.Valid(c.args): // elements and an object, side by side
-		m.leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
-	case (llm.Provenance{Repairs: c.repairs}).Worst() >= llm.Truncation:
-		m.cutCall() // nobody can know the rest, however the answer ended
+	case c.Problem != "" && !m.More() && m.Truncated():
+		m.CutCall()
+	case !c.Known:
+		m.Leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.Name), m.raw())
+	case c.Problem != "":
+		m.Leave(llm.BadArguments, c.Problem, m.raw())
+	case c.Whole && c.Keys != nil && !json.Valid(c.Args): // elements and an object, side by side
+		m.Leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
+	case (llm.Provenance{Repairs: c.Repairs}).Worst() >= llm.Truncation:
+		m.CutCall() // nobody can know the rest, however the answer ended
 	default:
-		m.leave("", "", "")
+		m.Leave("", "", "")
 	}
 }
 
 // repeatsKey reports whether the arguments have a key twice.
-func (c *call) repeatsKey() bool {
-	if c.looked > 0 && c.looked == len(c.args) {
-		return c.repeats
+func (c *Call) repeatsKey() bool {
+	if c.Looked > 0 && c.Looked == len(c.Args) {
+		return c.Repeats
 	}
-	return repeatsKey(c.args)
+	return repeatsKey(c.Args)
 }
 
 // repeatsKey reports whether an object of JSON has a key twice.
@@ -218,79 +222,138 @@ func repeatsKey(args []byte) bool {
 	return false
 }
 
-const cutProblem = "the answer was cut off in the middle of this call"
+const CutProblem = "the answer was cut off in the middle of this call"
 
-// cutCall ends the call because the answer ended in it.
-func (m *machine) cutCall() {
-	if m.call.open {
-		m.leave(llm.CutOff, cutProblem, m.raw())
+// CutCall ends the call because the answer ended in it.
+func (m *machine) CutCall() {
+	if m.Call.Open {
+		m.Leave(llm.CutOff, CutProblem, m.raw())
 	}
 }
 
-// leave is the only place where a call leaves the engine: as a call or, if there
+// Leave is the only place where a call leaves the engine: as a call or, if there
 // is a reason, as an invalid call with the text that the model wrote.
-func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
-	c := m.call
+func (m *machine) Leave(reason llm.InvalidReason, problem, raw string) {
+	c := m.Call
 	m.passArgs()
-	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: reason == llm.CutOff}
+	from := llm.Provenance{Dialect: m.Dialect(), Marked: c.Marked, Repairs: c.Repairs, Truncated: reason == llm.CutOff}
 	if reason == "" {
-		m.last = &llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
+		m.Last = &llm.Call{ID: c.Id, Name: c.Name, Args: c.Args, Provenance: from}
 		m.passMarkup()
-		m.emit(*m.last)
+		m.Emit(*m.Last)
 	} else {
-		invalid := llm.InvalidCall{ID: c.id, Name: c.name, Raw: raw, Reason: reason, Problem: problem, Provenance: from}
+		invalid := llm.InvalidCall{ID: c.Id, Name: c.Name, Raw: raw, Reason: reason, Problem: problem, Provenance: from}
 		if reason == llm.UnknownTool {
-			invalid.Nearest = m.names.nearest(c.name)
+			invalid.Nearest = m.Names.Nearest(c.Name)
 		}
-		m.emit(invalid)
+		m.Emit(invalid)
 	}
-	m.covers = append(m.covers, extent{c.start, m.offset()})
-	m.around.from, m.around.called = m.offset(), m.opts.Markup != nil
-	m.idle = call{}
-	m.call, m.anchored = &m.idle, false
+	m.Covers = append(m.Covers, judge.Extent{Start: c.Start, End: m.Offset()})
+	m.Around.from, m.Around.Called = m.Offset(), m.Opts.Markup != nil
+	m.idle = Call{}
+	m.Call, m.Anchored = &m.idle, false
 }
 
-// newCall returns the value for the call that begins. While no try is open, all
+// NewCall returns the value for the call that begins. While no try is open, all
 // calls share one value, because nothing can go back to the last call.
-func (m *machine) newCall() *call {
-	m.call = &m.only
-	if len(m.tries) > 0 {
-		m.call = new(call)
+func (m *machine) NewCall() *Call {
+	m.Call = &m.only
+	if len(m.Tries) > 0 {
+		m.Call = new(Call)
 	}
-	return m.call
+	return m.Call
 }
 
-// missing handles the end of the answer in the middle of a call: if the model
+// Missing handles the end of the answer in the middle of a call: if the model
 // was cut off, so was the call; if it stopped by itself, it forgot the end.
-func (m *machine) missing(what string) {
-	if m.truncated() {
-		m.cutCall()
+func (m *machine) Missing(what string) {
+	if m.Truncated() {
+		m.CutCall()
 		return
 	}
 	class := llm.Completion
 	if what == "quote" {
 		class = llm.Guess // the string may have been meant to end earlier
 	}
-	m.repair("missing-"+what, class, m.offset(), m.offset())
+	m.Repair("missing-"+what, class, m.Offset(), m.Offset())
 }
 
-// maxRaw bounds what is kept of the text of a call, to be shown if the call
+// MaxRaw bounds what is kept of the text of a call, to be shown if the call
 // turns out to be invalid.
-const maxRaw = 64 << 10
+const MaxRaw = 64 << 10
 
 // raw is what the model wrote of the call so far, or the beginning of it.
 func (m *machine) raw() string {
 	m.keepHead()
-	if m.call.head != nil {
-		return string(m.call.head) + "…"
+	if m.Call.head != nil {
+		return string(m.Call.head) + "…"
 	}
-	return string(m.buf[m.call.start-m.base : m.pos])
+	return string(m.Buf[m.Call.Start-m.Base : m.Pos])
 }
 
 // keepHead keeps the beginning of a long call, so that the rest need not be
 // held.
 func (m *machine) keepHead() {
-	if c := m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
-		c.head = bytes.Clone(m.buf[c.start-m.base:][:maxRaw])
+	if c := m.Call; c.Open && c.head == nil && m.Offset()-c.Start > MaxRaw {
+		c.head = bytes.Clone(m.Buf[c.Start-m.Base:][:MaxRaw])
 	}
+}
+
+// Blank skips white space and any of the bytes in more, as markup.
+func (m *machine) Blank(more string) {
+	for m.More() {
+		i := 0
+		for i < len(m.Buf)-m.Pos && (chars.IsSpace(m.Buf[m.Pos+i]) || strings.IndexByte(more, m.Buf[m.Pos+i]) >= 0) {
+			i++
+		}
+		if i == 0 {
+			return
+		}
+		m.Skip(i, "space")
+	}
+}
+
+// Escape writes p into the arguments as part of a JSON string.
+func (m *machine) Escape(p []byte) {
+	if cap(m.Call.Args)-len(m.Call.Args) < len(p) {
+		m.Call.Args = slices.Grow(m.Call.Args, len(m.Call.Args)+len(p))
+	}
+	m.Call.Args = chars.AppendEscaped(m.Call.Args, p)
+	m.CheckArgs()
+}
+
+// escapes says whether a call is escaped as in Markdown: no underscore of it,
+// and of the text just before it, stands without a backslash.
+type escapes struct {
+	bare    bool // one does
+	counted int  // bytes of the arguments that were looked at
+	found   int  // underscores in them
+	dropped int  // underscores that lost their backslash in values
+	InKeys  int  // and in names of parameters
+}
+
+// newEscapes looks at the text before a call and at its name.
+func newEscapes(before []byte, name string) escapes {
+	bare := bytes.Count(before, []byte{'_'}) != bytes.Count(before, []byte(`\_`))
+	return escapes{bare: bare || strings.Count(name, "_") != strings.Count(name, `\_`)}
+}
+
+// Drop reports whether the backslash that stands behind args, before c, is one
+// of Markdown.
+func (e *escapes) Drop(args []byte, c byte) bool {
+	if e.count(args); e.bare {
+		return false
+	}
+	e.dropped += chars.BoolInt(c == '_')
+	return true
+}
+
+// count looks at the rest of args.
+func (e *escapes) count(args []byte) {
+	if e.counted > len(args) {
+		return
+	}
+	e.found += bytes.Count(args[e.counted:], []byte{'_'})
+	e.counted = len(args)
+	e.bare = e.bare || e.found > e.dropped+e.InKeys
 }

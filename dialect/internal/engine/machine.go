@@ -2,20 +2,17 @@ package engine
 
 import (
 	"fmt"
-	"iter"
+	"math"
 	"slices"
 
-	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // defaultMaxCall bounds what must be held at once if the caller does not.
 const defaultMaxCall = 16 << 20
-
-// maxGuess bounds how far the engine reads ahead to find out whether text
-// without a marker is a call. It keeps the work linear: a guess that fails
-// costs no more than this.
-const maxGuess = 8 << 10
 
 // maxWaste is how many bytes may be read in vain for each byte of the answer.
 // Beyond it, text made of nothing but beginnings of calls is text.
@@ -32,229 +29,119 @@ const maxWaste = 16
 // leaves a flow behind when it waits, so that it need not be woken for more of
 // the same.
 type machine struct {
-	opts  *Options
-	names *names
-	hint  rowSet // the row of the dialect that is expected
-	input
+	Opts  *Options
+	forms Forms
+	judge.Evidence
 	output
 	state
 
-	findings
-	deep       bool            // the stack has room for the readers of calls
-	envelopes  []*envelope     // for the next objects
-	feeders    []*feeder       // for the next values
-	spare      *jsonfix.Reader // for the next value that is read whole
-	dataReader *dataReader     // for the next data
+	Deep bool // the stack has room for the readers of calls
 	// idle is the call between calls, only the one being read if nothing can
 	// be taken back.
-	idle, only call
+	idle, only Call
+}
+
+// Forms reads calls, in whatever form they have.
+type Forms interface {
+	// Opening looks at the first word of an answer, which may be the name of a tool
+	// or the rest of a message header. It reports whether it was.
+	Opening() bool
+	// Special reads the marker, or the call without one, that stands here. It
+	// reports false if the next byte is just text.
+	Special() bool
+	// Thought reads the call that stands here in thinking, behind the marker t, of n
+	// bytes, or without one.
+	Thought(t *lexicon.Token, n int) bool
+	// Plausible reports whether a call without a marker may begin with c, which
+	// stands here.
+	Plausible(c byte) bool
+	// CutShort handles a guess that failed because the answer was cut off in it.
+	CutShort(f Failure) bool
 }
 
 // output is what was read and has not left yet.
 type output struct {
 	run   int         // buf[run:pos] is text or thinking not passed on yet
 	ready []llm.Event // certain, for the pump to pass on
-	tries []try       // what may still be taken back
+	Tries []try       // what may still be taken back
 	queue []llm.Event // held until the last try is decided
 	// holding says that the try of a call stays open until its place is known.
 	holding bool
 	spans   []Span // likewise
 }
 
-// Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.
-func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		f := Open(x, o, yield)
-		defer f.Stop()
-		for chunk, err := range chunks {
-			if err != nil {
-				f.End(err)
-				return
-			}
-			if !f.Add(chunk) {
-				return
-			}
-		}
-		f.End(nil)
-	}
-}
-
-// Feed is an answer whose chunks are handed over one by one: it takes them to the readers, and what
-// they found to the consumer.
-type Feed struct {
-	machine
-	yield func(llm.Event, error) bool
-	wake  func() (struct{}, bool) // nil until there is text: many answers have none
-	end   func()
-}
-
-// Open begins to read an answer. What is found goes to yield.
-func Open(x *Lexicon, o *Options, yield func(llm.Event, error) bool) *Feed {
-	f := &Feed{machine: machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}, yield: yield}
-	m := &f.machine
-	m.letGo, m.call, m.showing.at = m.flush, &m.idle, -1
-	if o.ThinkingOpen {
-		m.mode = inThinking
-	}
-	return f
-}
-
-// Add takes a chunk. It reports whether more is wanted.
-func (f *Feed) Add(chunk string) bool {
-	m := &f.machine
-	if chunk == "" {
-		return true
-	}
-	if m.prose && m.prosaic(chunk) { // most of most answers: no detour
-		return f.yield(m.piece(chunk), nil)
-	}
-	if f.wake == nil {
-		f.wake, f.end = iter.Pull(m.answer)
-	}
-	m.add(chunk)
-	if m.flow == nil || !m.flow() {
-		m.prose = false
-		f.wake()
-	} else if m.direct && !m.stop {
-		ev := m.next()
-		return ev == nil || f.yield(ev, nil)
-	} else {
-		m.flush()
-	}
-	return m.deliver(f.yield)
-}
-
-// Break says that something else stands between the text so far and what follows. What is held is decided: a call that is
-// whole is one, also if its closing marker is missing, one that has begun is cut off, and all else is text. Calls in thinking
-// that is open are none: the answer goes on behind them, so the model only thought of them.
-// It reports whether more is wanted.
-func (f *Feed) Break() bool {
-	m := &f.machine
-	if f.wake == nil || m.eof || m.stop {
-		return !m.stop
-	}
-	m.eof, m.broken = true, true
-	f.wake()
-	f.end()
-	f.wake, f.end = nil, nil
-	m.goOn()
-	return m.deliver(f.yield)
-}
-
-// goOn prepares for more text behind a break. It is read with an eye on what stands before the break, of which no reader
-// waits for it any more.
-func (m *machine) goOn() {
-	m.eof, m.broken, m.starved = false, false, false
-	m.flow, m.direct, m.prose, m.deep = nil, false, false, false
-	m.state.region, m.guessing = region{}, guessing{}
-	m.call, m.last, m.anchored, m.nested, m.holding = &m.idle, nil, false, 0, false
-}
-
-// End says that nothing more comes, and why if that is an error.
-func (f *Feed) End(err error) {
-	m := &f.machine
-	m.err, m.eof = err, true
-	if f.wake != nil {
-		f.wake()
-	} else if m.offset() > 0 { // a break was the last
-		m.answer(nil)
-	}
-	if m.deliver(f.yield) && m.err != nil {
-		f.yield(nil, m.err)
-	}
-}
-
-// Stop lets go of the readers. It can be called at any time, and has to be.
-func (f *Feed) Stop() {
-	if f.end != nil {
-		f.end()
-	}
-}
-
-// deliver passes on what is ready. It reports whether the answer goes on.
-func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
-	for _, ev := range m.ready {
-		if !yield(ev, nil) {
-			return false
-		}
-	}
-	m.ready = m.ready[:0]
-	if m.stop {
-		yield(nil, m.err)
-	}
-	return !m.stop
-}
-
 // answer reads the whole answer. It is a sequence of waits for more of it.
 func (m *machine) answer(wait func(struct{}) bool) {
-	m.wait = wait
+	m.Wait = wait
 	m.parts()
-	if m.held && len(m.tries) > 0 && m.truncated() { // the thinking may have been about to end
-		m.dropHeld()
+	if m.Held && len(m.Tries) > 0 && m.Truncated() { // the thinking may have been about to end
+		m.PlainText().DropHeld()
 		m.parts()
 	}
-	for len(m.tries) > 0 { // calls in thinking that never closed
-		m.commit()
+	for len(m.Tries) > 0 { // calls in thinking that never closed
+		m.Commit()
 	}
 	m.flush()
-	if m.broken {
+	if m.Broken {
 		return
 	}
-	m.lastWatch()
-	m.lost.report(m)
+	m.check().Finish()
+	for _, w := range m.Lost.Warnings(m.Lex) {
+		m.Emit(w)
+	}
 }
 
 // parts reads text and thinking up to the end of the answer.
 func (m *machine) parts() {
-	for m.more() {
-		switch m.mode {
-		case inText:
-			m.text()
-		case inThinking:
-			m.thinking()
+	for m.More() {
+		switch m.Mode {
+		case judge.InText:
+			m.PlainText().text()
+		case judge.InThinking:
+			m.PlainText().thinking()
 		}
 	}
 }
 
-// truncated reports whether the answer, or the text before a break, ended before the model did. It is
+// Truncated reports whether the answer, or the text before a break, ended before the model did. It is
 // asked at the end only.
-func (m *machine) truncated() bool {
-	if m.err != nil || m.broken || m.opts.Finish == nil {
-		return m.err != nil || m.broken
+func (m *machine) Truncated() bool {
+	if m.Err != nil || m.Broken || m.Opts.Finish == nil {
+		return m.Err != nil || m.Broken
 	}
-	reason := m.opts.Finish()
+	reason := m.Opts.Finish()
 	return reason == llm.Length || reason == llm.ContentFilter
 }
 
-// flows is at for the loop of a reader of long text. While it waits, f is
+// Flows is at for the loop of a reader of long text. While it waits, f is
 // called with each chunk in the buffer: it reads what it can without waiting,
 // and reports whether the reader could do no more than wait for the next one.
-func (m *machine) flows(i int, f func() bool) bool {
-	if m.pos+i < len(m.buf) {
+func (m *machine) Flows(i int, f func() bool) bool {
+	if m.Pos+i < len(m.Buf) {
 		return true
 	}
-	if !m.undecided {
-		m.flow, m.direct = f, len(m.tries) == 0 && m.opts.Trace == nil
+	if !m.Undecided {
+		m.Flow, m.Direct = f, len(m.Tries) == 0 && m.Opts.Trace == nil
 	}
-	ok := m.fill()
-	m.flow = nil
-	return ok || m.pos+i < len(m.buf) // f may have left a byte to read at the end
+	ok := m.Fill()
+	m.Flow = nil
+	return ok || m.Pos+i < len(m.Buf) // f may have left a byte to read at the end
 }
 
 // add puts a chunk into the buffer.
 func (m *machine) add(chunk string) {
-	if full := len(m.buf) + len(chunk); full > cap(m.buf) || full > m.maxCall() {
+	if full := len(m.Buf) + len(chunk); full > cap(m.Buf) || full > m.MaxCall() {
 		m.makeRoom(len(chunk))
 	}
-	m.buf = append(m.buf, chunk...)
-	m.chunk = chunk
+	m.Buf = append(m.Buf, chunk...)
+	m.Chunk = chunk
 }
 
 // makeRoom makes room for n bytes in the buffer.
 func (m *machine) makeRoom(n int) {
 	m.compact()
-	if cap(m.buf)-len(m.buf) < n {
-		m.buf = slices.Grow(m.buf, max(len(m.buf)+n+maxTail, minBuffer))
+	if cap(m.Buf)-len(m.Buf) < n {
+		m.Buf = slices.Grow(m.Buf, max(len(m.Buf)+n+scan.MaxTail, minBuffer))
 	}
 }
 
@@ -262,19 +149,20 @@ func (m *machine) makeRoom(n int) {
 // the tail is seldom moved.
 const minBuffer = 1 << 10
 
-func (m *machine) maxCall() int {
-	if m.opts.MaxCall > 0 {
-		return m.opts.MaxCall
+func (m *machine) MaxCall() int {
+	if m.Opts.MaxCall > 0 {
+		return m.Opts.MaxCall
 	}
 	return defaultMaxCall
 }
 
-// fail ends the stream with an error of our own.
-func (in *input) fail(err error) {
-	if !in.stop {
-		in.stop = true
-		in.err = &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err}
+// check returns the check over the whole answer.
+func (m *machine) check() judge.Check {
+	open := math.MaxInt
+	if m.Call.Open {
+		open = m.Call.Start
 	}
+	return judge.Check{Evidence: &m.Evidence, Open: open}
 }
 
 // compact drops bytes of the buffer to which no try can go back. It moves bytes
@@ -282,91 +170,91 @@ func (in *input) fail(err error) {
 func (m *machine) compact() {
 	m.keepHead()
 	keep := m.oldest()
-	if len(m.buf)-keep > m.maxCall() {
-		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
+	if len(m.Buf)-keep > m.MaxCall() {
+		m.Fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.MaxCall()))
 	}
-	if keep = max(0, keep-maxTail); keep <= len(m.buf)/2 {
+	if keep = max(0, keep-scan.MaxTail); keep <= len(m.Buf)/2 {
 		return
 	}
-	m.watch(keep)
-	keep = max(0, keep-maxAhead) // a name may stand behind its arguments
-	m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
-	m.base += keep
-	m.pos -= keep
+	m.check().Advance(keep)
+	keep = max(0, keep-judge.MaxAhead) // a name may stand behind its arguments
+	m.Buf = m.Buf[:copy(m.Buf, m.Buf[keep:])]
+	m.Base += keep
+	m.Pos -= keep
 	m.run -= keep
 }
 
-// skip passes over n bytes as markup.
-func (m *machine) skip(n int, rule string) {
-	m.passOn()
-	m.read(MarkerSpan, n, rule)
+// Skip passes over n bytes as markup.
+func (m *machine) Skip(n int, rule string) {
+	m.PassOn()
+	m.Read(MarkerSpan, n, rule)
 }
 
-// read passes over n bytes that are part of a call, or markup.
-func (m *machine) read(kind SpanKind, n int, rule string) {
-	m.mark(kind, n, rule)
-	m.take(n)
+// Read passes over n bytes that are part of a call, or markup.
+func (m *machine) Read(kind SpanKind, n int, rule string) {
+	m.Mark(kind, n, rule)
+	m.Take(n)
 }
 
-// take passes over n bytes that something else accounts for.
-func (m *machine) take(n int) {
-	m.pos += n
-	m.run = m.pos
+// Take passes over n bytes that something else accounts for.
+func (m *machine) Take(n int) {
+	m.Pos += n
+	m.run = m.Pos
 	if n > 0 {
-		m.since = m.offset()
+		m.Since = m.Offset()
 	}
 }
 
-// mark notes what became of the next n bytes.
-func (m *machine) mark(kind SpanKind, n int, rule string) {
-	if m.opts.Trace == nil || n == 0 {
+// Mark notes what became of the next n bytes.
+func (m *machine) Mark(kind SpanKind, n int, rule string) {
+	if m.Opts.Trace == nil || n == 0 {
 		return
 	}
-	s := Span{Start: m.offset(), End: m.offset() + n, Kind: kind, Rule: rule}
+	s := Span{Start: m.Offset(), End: m.Offset() + n, Kind: kind, Rule: rule}
 	if kind != TextSpan && kind != ThinkingSpan {
-		s.Dialect = m.dialect()
+		s.Dialect = m.Dialect()
 	}
 	m.spans = append(m.spans, s)
 }
 
-// passOn makes events of the text or thinking before here.
-func (m *machine) passOn() {
-	if m.run >= m.pos {
-		m.run = m.pos
+// PassOn makes events of the text or thinking before here.
+func (m *machine) PassOn() {
+	if m.run >= m.Pos {
+		m.run = m.Pos
 		return
 	}
-	if m.opts.Trace != nil {
+	if m.Opts.Trace != nil {
 		kind := TextSpan
-		if m.mode == inThinking {
+		if m.Mode == judge.InThinking {
 			kind = ThinkingSpan
 		}
-		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
+		m.spans = append(m.spans, Span{Start: m.Base + m.run, End: m.Offset(), Kind: kind})
 	}
-	m.passClosing(m.base + m.run)
-	m.emit(m.delta())
+	m.passClosing(m.Base + m.run)
+	m.Emit(m.delta())
 }
 
 // delta returns the text or thinking before here as an event. Most of the time
 // it is the last chunk, or a part of it, and need not be copied.
 func (m *machine) delta() llm.Event {
-	s := m.written(m.base+m.run, m.offset())
-	m.run, m.around.from = m.pos, m.offset()
+	s := m.written(m.Base+m.run, m.Offset())
+	m.run, m.Around.from = m.Pos, m.Offset()
 	return m.piece(s)
 }
 
 // written returns what stands between two offsets, of which the buffer holds the
 // second.
 func (m *machine) written(start, end int) string {
-	from, to := max(0, start-m.base), end-m.base
-	if i := from - (len(m.buf) - len(m.chunk)); i >= 0 {
-		return m.chunk[i : i+to-from]
+	from, to := max(0, start-m.Base), end-m.Base
+	if i := from - (len(m.Buf) - len(m.Chunk)); i >= 0 {
+		return m.Chunk[i : i+to-from]
 	}
-	return string(m.buf[from:to])
+	return string(m.Buf[from:to])
 }
 
 // piece returns s as an event of the text or thinking we are in.
 func (m *machine) piece(s string) llm.Event {
-	if m.mode == inThinking {
+	if m.Mode == judge.InThinking {
 		return llm.ThinkingDelta{Text: s}
 	}
 	return llm.TextDelta{Text: s}
@@ -375,26 +263,18 @@ func (m *machine) piece(s string) llm.Event {
 // next returns what a flow has read as one event, nil if there is nothing to
 // pass on. A flow reads text, or thinking, or arguments.
 func (m *machine) next() llm.Event {
-	if m.run < m.pos {
+	if m.run < m.Pos {
 		return m.delta()
 	}
-	return m.call.delta(m.chunk)
+	return m.Call.delta(m.Chunk)
 }
 
-// maxTail is how much of the text before is remembered.
-const maxTail = 160
-
-// lately returns the last bytes of the text, or thinking, before here.
-func (m *machine) lately() []byte {
-	return m.buf[max(0, m.since-m.base, m.pos-maxTail):m.pos]
-}
-
-// emit passes an event on, or holds it while it may be taken back.
-func (m *machine) emit(ev llm.Event) {
-	if m.stop {
+// Emit passes an event on, or holds it while it may be taken back.
+func (m *machine) Emit(ev llm.Event) {
+	if m.Stopped {
 		return
 	}
-	if len(m.tries) > 0 {
+	if len(m.Tries) > 0 {
 		m.queue = append(m.queue, ev)
 	} else {
 		m.ready = append(m.ready, ev)
@@ -403,11 +283,11 @@ func (m *machine) emit(ev llm.Event) {
 
 // flush lets go of everything that is certain.
 func (m *machine) flush() {
-	if len(m.tries) > 0 {
+	if len(m.Tries) > 0 {
 		return
 	}
-	m.passOn()
-	m.passClosing(m.offset())
+	m.PassOn()
+	m.passClosing(m.Offset())
 	m.passArgs()
 	if len(m.spans) > 0 {
 		m.release()
@@ -416,15 +296,20 @@ func (m *machine) flush() {
 
 // release lets go of what was held for tries, once there are none.
 func (m *machine) release() {
-	if len(m.tries) > 0 {
+	if len(m.Tries) > 0 {
 		return
 	}
 	m.ready = append(m.ready, m.queue...)
 	m.queue = m.queue[:0]
-	if m.opts.Trace != nil {
+	if m.Opts.Trace != nil {
 		for _, s := range m.spans {
-			m.opts.Trace(s)
+			m.Opts.Trace(s)
 		}
 	}
 	m.spans = m.spans[:0]
 }
+
+// proseReader reads text and thinking.
+type proseReader struct{ *machine }
+
+func (m *machine) PlainText() proseReader { return proseReader{m} }

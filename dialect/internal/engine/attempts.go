@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// state is what a failed guess must change back, besides the situation. It is
+// copied when a guess begins and restored as a whole, so no reader undoes anything
+// by hand.
+type state struct {
+	guessing
+	Around
+	Call *Call // being read; never nil
+	Last *llm.Call
+	Ids  llm.CallIDs
+	// Anchor is where the call that may begin here began, if anchored.
+	Anchor   int
+	Anchored bool
+	Nested   int // how deep we are in readers that call themselves
+}
+
+// guessing is the guess we are in.
+type guessing struct {
+	Undecided bool // the innermost try may not be a call at all
+	Entered   int  // offset behind the last marker it has read
+	UnitAt    int  // offset of what it takes for a call
+	keeps     bool // its try stays open although it is decided: see placed
+}
+
+// try is a point to which the machine can go back.
+type try struct {
+	judge.Situation
+	state
+	at     int // absolute offset
+	events int
+	spans  int
+}
+
+// Begin starts a try: until commit or undo, nothing leaves the machine.
+func (m *machine) Begin() {
+	m.PassOn()
+	if !m.Undecided { // else it may be the beginning of the call
+		m.passClosing(m.Offset())
+	}
+	saved := m.Call
+	if saved.Open { // what is read from here on goes into a copy
+		c := *saved
+		m.Call = &c
+	}
+	n := len(m.Tries)
+	m.Tries = slices.Grow(m.Tries, 1)[:n+1]
+	t := &m.Tries[n] // in place: a state is large
+	t.Situation, t.state, t.at, t.events, t.spans = m.Situation, m.state, m.Offset(), len(m.queue), len(m.spans)
+	t.Call = saved
+}
+
+// Commit ends the innermost try: what it read stands.
+func (m *machine) Commit() {
+	m.Tries = m.Tries[:len(m.Tries)-1]
+	m.release()
+}
+
+// Undo ends the innermost try and goes back to where it began.
+func (m *machine) Undo() {
+	t := &m.Tries[len(m.Tries)-1]
+	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
+	m.Situation, m.state = t.Situation, t.state
+	m.Pos = t.at - m.Base
+	m.run = m.Pos
+	m.Tries = m.Tries[:len(m.Tries)-1]
+}
+
+// DropTry ends the innermost try: what it read is markup, and no call.
+func (m *machine) DropTry() {
+	t := &m.Tries[len(m.Tries)-1]
+	m.queue, m.Calls, m.Ids, m.Around = m.queue[:t.events], t.Calls, t.Ids, t.Around
+	m.Commit()
+}
+
+// oldest returns the index of the first byte that somebody may go back to.
+func (m *machine) oldest() int {
+	oldest := min(m.run, m.Pos)
+	if m.Anchored && m.Call.head == nil {
+		oldest = min(oldest, m.Anchor-m.Base)
+	}
+	for i := range m.Tries {
+		t := &m.Tries[i]
+		oldest = min(oldest, t.at-m.Base)
+		if t.Anchored && t.Call.head == nil {
+			oldest = min(oldest, t.Anchor-m.Base)
+		}
+	}
+	return oldest
+}
+
+// Guess reads something that may turn out not to be a call. If f reports
+// false and no call was begun, everything f read is given back.
+func (m *machine) Guess(f func() bool) bool {
+	start := m.Offset()
+	if m.Wasted > maxWaste*(start+scan.MaxGuess) {
+		return false
+	}
+	if !m.Deep {
+		m.Deep = MakeStack(m.Pos)
+	}
+	keeps := m.holding && len(m.Tries) == 0
+	m.Begin()
+	before, starved := m.guessing, m.Starved
+	m.guessing, m.Starved = guessing{Undecided: true, Entered: -1, UnitAt: start, keeps: keeps}, false
+	ok := f()
+	in, cut := m.guessing, m.Starved
+	m.Starved = starved || cut
+	m.Entered = before.Entered
+	switch {
+	case !in.Undecided:
+		return true
+	case ok:
+		m.decide()
+		return true
+	}
+	m.Wasted += m.Offset() - start
+	failed := Failure{From: in.UnitAt, Body: in.Entered, Rows: m.Rows, Marked: m.Marked, Loose: m.Loose, Starved: cut}
+	m.Undo()
+	return m.forms.CutShort(failed)
+}
+
+// decide ends the guess: it is a call.
+func (m *machine) decide() {
+	if m.Undecided {
+		if m.Undecided = false; !m.keeps {
+			m.Commit()
+		}
+	}
+}
+
+// MakeStack makes the stack large enough for the readers of calls, which are
+// deep. To let it grow step by step, below them, would cost more than to read a
+// short call.
+//
+// It returns true. The result does not matter; it depends on i so that the
+// compiler cannot remove the array.
+//
+//go:noinline
+func MakeStack(i int) bool {
+	var room [6 << 10]byte
+	return room[i%len(room)] == 0
+}
+
+// Failure is what is known from a guess that failed.
+type Failure struct {
+	From    int            // offset of what may be a call
+	Body    int            // offset behind its last marker, negative if it read none
+	Rows    lexicon.RowSet // the dialects it fits
+	Marked  bool           // a marker says that it is a call
+	Loose   bool           // see region
+	Starved bool           // the answer ended in it
+}
+
+// ReadCandidate reads a call with f if it stands at a place for calls. The text before
+// and after it decides that: if there may be text, the call is held until the
+// line after it has been seen. A call with a marker is held in a fence, and where
+// a sentence or a heading before it may go on. The marker is t, nil if there is
+// none.
+func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bool {
+	if m.Buf[m.Pos] == '`' && !m.Block.Open {
+		marked = true // a fence for calls
+	}
+	if m.Mode != judge.InText || len(m.Tries) > 0 {
+		return f()
+	}
+	m.Presented = marked && !m.Block.Open && t.IsWritten() && judge.EndsLabel(judge.LabelAbove(m.Lately()))
+	switch {
+	case m.Block.Open && (m.Block.Shown || m.Block.Shows && m.AfterText()):
+		m.Suspect()
+		return false
+	case m.IsCertain(t, marked):
+		return f()
+	}
+	m.holding = true
+	ok := f()
+	m.holding = false
+	if len(m.Tries) == 0 {
+		return ok
+	}
+	m.settle(m.candidate(marked, t != nil && t.Special))
+	return true
+}
+
+// candidate returns the calls that were read since the open try began.
+func (m *machine) candidate(marked, special bool) judge.Candidate {
+	t := &m.Tries[0]
+	return judge.Candidate{
+		From: t.at, TextFrom: t.Since, Before: t.Calls, Marked: marked, Special: special, Held: true, Fenced: t.Block.Open,
+	}
+}
+
+// settle decides about the calls that were held and does what follows from it.
+func (m *machine) settle(c judge.Candidate) {
+	closed := !m.Block.Open
+	v := judge.Decide(&m.Evidence, c)
+	switch v.Result {
+	case judge.IsText:
+		m.refuse()
+		m.ShownTo = max(m.ShownTo, v.ShownTo)
+		if c.Fenced {
+			m.Quoting = !closed
+			if m.Block.Shown = true; closed {
+				m.Block = judge.CodeFence{}
+			}
+		}
+		return
+	case judge.IsDoubtful:
+		m.doubt(&m.Tries[0])
+	}
+	if c.Fenced {
+		m.Block.Called = m.Block.Open
+	}
+	m.Commit()
+}
+
+// checkContext looks at what stands behind the call that ends here, if it is not
+// held.
+func (m *machine) checkContext() {
+	if m.Printed || m.Mode != judge.InText || len(m.Tries) > 0 || m.Call.Problem != "" {
+		return
+	}
+	switch v := judge.Decide(&m.Evidence, judge.Candidate{}); v.Result {
+	case judge.IsDoubtful:
+		m.Repair(inSentenceRule, llm.Guess, m.Call.Start, m.Offset())
+	case judge.IsInvalid:
+		m.BadArgs("%s", v.Problem)
+	}
+}
+
+// refuse makes text of the calls that were held.
+func (m *machine) refuse() {
+	end, rows := m.Offset(), m.Rows
+	m.Undo()
+	if rows.Empty() {
+		rows = m.Lex.Bare
+	}
+	m.Lost.Add(rows, m.Offset())
+	m.Covers = append(m.Covers, judge.Extent{Start: m.Offset(), End: end})
+	m.Pos = end - m.Base
+}
+
+// inSentenceRule is the repair of a call that stands where it may be talked
+// about.
+const inSentenceRule = "call-in-sentence"
+
+// doubt adds to the calls that were held that they were taken for calls
+// although they stand in a line of text.
+func (m *machine) doubt(t *try) {
+	r := llm.Repair{Rule: inSentenceRule, Class: llm.Guess, Start: t.at, End: m.Offset()}
+	for i := t.events; i < len(m.queue); i++ {
+		if c, ok := m.queue[i].(llm.Call); ok {
+			c.Provenance.Repairs = append(c.Provenance.Repairs[:len(c.Provenance.Repairs):len(c.Provenance.Repairs)], r)
+			m.queue[i] = c
+		}
+	}
+}

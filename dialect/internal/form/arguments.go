@@ -1,0 +1,109 @@
+package form
+
+import (
+	"bytes"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// closeArgs ends the arguments object that parameters were written into.
+func (m *answer) closeArgs(count int) {
+	if !m.Call.Open || count < 0 {
+		return
+	}
+	if count == 0 && len(m.Call.Args) == 0 {
+		m.Arg("{")
+	}
+	m.Arg("}")
+}
+
+// junk passes over text between parameters.
+func (m *answer) junk() {
+	start := m.Offset()
+	m.Read(engine.MarkerSpan, 1, "junk")
+	for m.More() && m.Buf[m.Pos] != '<' && m.Buf[m.Pos] != ']' {
+		i := 1
+		for m.Pos+i < len(m.Buf) && m.Buf[m.Pos+i] != '<' && m.Buf[m.Pos+i] != ']' {
+			i++
+		}
+		m.Read(engine.MarkerSpan, i, "junk")
+	}
+	m.Repair("text-between-parameters", llm.Guess, start, m.Offset())
+}
+
+// skipTag passes over the tag of n bytes, and over the same tag again.
+func (m *answer) skipTag(n int) {
+	tag := string(m.Buf[m.Pos : m.Pos+n])
+	for m.HasAt(0, tag) {
+		m.Skip(n, tag)
+	}
+}
+
+// afterValue passes over the end tag of a value.
+func (m *answer) afterValue() bool {
+	if !m.Call.Open {
+		return false
+	}
+	m.Blank("")
+	if t, n := m.Match(0); t.Is(lexicon.EndParam) || t.Is(lexicon.EndValue) {
+		m.Skip(n, t.Text)
+	}
+	return true
+}
+
+// argKey writes the key of the next argument.
+func (m *answer) argKey(key string, count *int) {
+	if *count == 0 {
+		m.Arg("{")
+	} else {
+		m.Arg(",")
+	}
+	*count++
+	if m.Call.Keys[key] && (m.Row().Tags.Once || m.takesList(key)) { // what has left cannot be added to
+		m.BadArgs("the parameter %q is there twice", key)
+	} else if m.Call.Keys[key] {
+		m.Repair("repeated-parameter", llm.Guess, m.Offset(), m.Offset()) // the last one counts
+	}
+	if m.Call.Keys == nil {
+		m.Call.Keys = make(map[string]bool)
+	}
+	m.Call.Keys[key] = true
+	m.Arg(chars.QuoteJSON(key))
+	m.Arg(":")
+}
+
+// takesList reports whether a parameter of the call must be a list.
+func (m *answer) takesList(key string) bool {
+	types, known := m.Names.TypesOf(m.Call.Name, key)
+	return known && types&^schema.Null == schema.Array
+}
+
+// skipUnreadable passes over what cannot be read, up to the next marker that ends or
+// begins a call. Without markers what follows is text again.
+func (m *answer) skipUnreadable() {
+	for m.Marked && m.More() {
+		i := bytes.IndexAny(m.Buf[m.Pos:], "<[]")
+		if i == 0 {
+			if m.Closer(0) {
+				return
+			}
+			i = 1
+		}
+		if i < 0 {
+			i = len(m.Buf) - m.Pos
+		}
+		m.Read(engine.ArgsSpan, i, "unreadable")
+	}
+}
+
+// checkTypes makes a call without a marker invalid if it describes the tool.
+func (m *answer) checkTypes() {
+	if !m.Marked && m.Call.Open && judge.DescribesTool(m.Call.Args) {
+		m.BadArgs("each argument is the name of a type: the call describes the tool")
+	}
+}

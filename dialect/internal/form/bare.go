@@ -1,0 +1,227 @@
+package form
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/spec"
+)
+
+// bare reads a call that begins here without a marker. Without a marker only
+// the name tells a call from other text.
+func (m bareReader) bare(c byte) bool {
+	if c == '{' && m.asEnvelope().saidInEnvelope() {
+		return true
+	}
+	if m.Names.None || m.Coded || !m.plausible(c) {
+		return m.looseLine(nil)
+	}
+	before := m.suspectedBefore()
+	if (c == '{' || c == '[') && (m.Exampled() || m.asFence().inCode()) {
+		m.Lost.Add(m.Lex.Bare, m.Offset())
+		return false
+	}
+	start := m.Offset()
+	m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare
+	ok := false
+	switch {
+	case c == '{':
+		ok = m.Guess(func() bool {
+			m.Form(spec.JSONCall)
+			return m.asJson().object(m.asJson().newEnvelope(start))
+		})
+	case c == '[':
+		ok = m.Guess(func() bool { return m.asMarker().list(start) })
+	case c == '`':
+		ok = m.asFence().fence(start)
+	case c == '<':
+		ok = m.Guess(func() bool { return m.asElement().element(start) })
+	case m.Names.First.Has(c) && m.AtLine() && !m.Names.Any:
+		ok = m.Guess(m.bareNamed)
+	}
+	if ok && c != '`' {
+		m.moreBare()
+	}
+	return ok || m.looseLine(before)
+}
+
+// suspectedBefore returns what is suspected now, for looseLine. That needs it at
+// the beginning of a line only: elsewhere it is nil.
+func (m bareReader) suspectedBefore() *judge.Suspects {
+	if !m.AtLine() {
+		return nil
+	}
+	now := m.Lost.Clone()
+	return &now
+}
+
+// looseLine reads the block that begins with this line if package loose can,
+// or counts it if it looks like a call. before is what had been suspected when
+// this line began; nil if that is what is suspected now.
+func (m bareReader) looseLine(before *judge.Suspects) bool {
+	start := m.Offset()
+	if m.Buf[m.Pos] == '{' && m.jsonAfterName() {
+		return true
+	}
+	if m.asLoose().looseAt() {
+		if before == nil {
+			now := m.Lost.Clone()
+			before = &now
+		}
+		m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare
+		if m.Guess(func() bool { return m.asLoose().looseBlock("") }) {
+			m.Lost = *before
+			return true
+		}
+		if m.Peek(0) != '{' { // an object may be data
+			m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), start)
+		}
+	}
+	m.asBare().suspectName()
+	return false
+}
+
+// plausible reports whether what stands here is worth a guess: it looks at
+// the first bytes only.
+func (m bareReader) plausible(c byte) bool {
+	switch c {
+	case '{':
+		return m.plausibleKey(m.Spaces(1))
+	case '[':
+		p := m.Prev()
+		if p == '\\' { // of a formula
+			return false
+		}
+		i := m.Spaces(m.PyComment(m.Spaces(1)))
+		if m.Peek(i) == '[' { // a list in a list; deeper is no call
+			i = m.Spaces(i + 1)
+		}
+		if m.Peek(i) == '{' {
+			return m.plausibleKey(m.Spaces(i + 1))
+		}
+		index := chars.IsLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
+		return chars.IsNameStart(m.Peek(i)) && (!index || m.Since == m.Offset()) // right behind a call it is none
+	case '`':
+		return m.HasAt(0, "```")
+	case '<':
+		return chars.IsNameStart(m.Peek(1))
+	}
+	return m.Names.First.Has(c) && !m.Names.Any && m.AtLine()
+}
+
+// plausibleKey reports whether the key at i may be one of a call.
+func (m bareReader) plausibleKey(i int) bool {
+	j := i
+	if chars.IsQuote(m.Peek(i)) {
+		i++
+		j = i
+	}
+	j = m.Word(j, ":")
+	key := string(m.Buf[m.Pos+i : m.Pos+j])
+	if values.Keys[key] != values.OtherKey || m.Names.Offered(key) {
+		return true
+	}
+	if j = m.Spaces(j + 1); m.Peek(j) == ':' {
+		j = m.Spaces(j + 1)
+	}
+	return m.asJson().mayPrecede(key, j)
+}
+
+// moreBare reads the calls that follow a bare one directly.
+func (m bareReader) moreBare() {
+	for m.More() {
+		ok := m.Guess(func() bool {
+			start := m.Offset()
+			m.Blank(";,")
+			switch c := m.Peek(0); {
+			case c == '{':
+				return m.asJson().object(m.asJson().newEnvelope(start))
+			case c == ']' && m.Buf[m.Pos] == ']':
+				m.Skip(1, "]")
+				return true
+			case m.HasAt(0, bracePrefix) && m.Rows.Meets(m.Lex.Form[spec.BraceCall]):
+				return m.asBrace().braceCall(start)
+			case chars.IsNameStart(c) && (!m.Names.Any || m.Rows.Within(m.Lex.Form[spec.PyCall]) && m.Peek(m.Word(0, "")) == '('):
+				return m.asName().nameFirst(start)
+			}
+			return false
+		})
+		if !ok {
+			m.suspectUnknown()
+			break
+		}
+	}
+	if i := m.Spaces(0); m.Peek(i) == ';' && !m.At(m.Spaces(i+1)) { // after the last one, too
+		m.Skip(m.Spaces(i+1), "separator")
+	}
+}
+
+// suspectUnknown counts a call of a tool that was not offered on the line behind
+// one that was: it would be lost in silence.
+func (m bareReader) suspectUnknown() {
+	i := m.Gap(0)
+	if m.Names.Any || !m.At(i) || bytes.IndexByte(m.Buf[m.Pos:m.Pos+i], '\n') < 0 {
+		return
+	}
+	if j := m.Word(i, ""); j > i && chars.IsNameStart(m.Peek(i)) && m.Peek(j) == '(' && m.asPython().keyLength(m.Spaces(j+1)) > 0 {
+		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), m.Offset()+i)
+	}
+}
+
+// bareNamed reads a call that begins with its name.
+func (m bareReader) bareNamed() bool {
+	m.Marked, m.Depth, m.Rows = false, 0, m.Lex.Bare
+	if m.HasAt(0, bracePrefix) && !m.Names.Any { // the tokens around it were dropped
+		m.Rows = m.Lex.Form[spec.BraceCall]
+		return m.asBrace().braceCall(m.Offset())
+	}
+	return m.asName().nameFirst(m.Offset())
+}
+
+// suspectName counts an offered name just before a parenthesis or a brace.
+// Before a square bracket it is a list in a program: the check over the whole
+// answer finds those that hold a parameter.
+func (m bareReader) suspectName() {
+	c := m.Buf[m.Pos]
+	if m.Names.Any || c != '(' && c != '{' {
+		return
+	}
+	text := m.Lately()
+	start := len(text)
+	for start > 0 && chars.IsNameByte(text[start-1]) {
+		start--
+	}
+	like := spec.PyCall
+	if c != '(' {
+		like = spec.NameJSON
+	}
+	if name := string(text[start:]); name != "" && m.Names.Offered(name) || m.asBare().unknownFirst() {
+		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[like]), m.Offset()-len(name))
+	}
+}
+
+// unknownFirst reports whether the bracket that stands here may begin the
+// arguments of a tool that was not offered: all that the answer said before is
+// a name, and a key follows.
+func (m bareReader) unknownFirst() bool {
+	if !m.Started || m.Offset()-m.First > lexicon.MaxName || m.First < m.Base {
+		return false
+	}
+	before := string(m.Buf[m.First-m.Base : m.Pos])
+	name := strings.TrimRight(before, " \r\n")
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || !chars.IsNameByte(byte(r)) }) {
+		return false
+	}
+	switch c := m.Buf[m.Pos]; {
+	case c == '(' && name == before:
+		return m.asPython().keyLength(m.Spaces(1)) > 0
+	case c == '{' && strings.ContainsAny(name, "_."):
+		return m.Peek(m.Spaces(1)) == '"'
+	}
+	return false
+}

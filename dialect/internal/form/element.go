@@ -1,0 +1,794 @@
+package form
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// element reads a call whose name is the name of an element, or stands in one:
+// <get_weather><city>…</city></get_weather>, <name>get_weather</name>….
+func (m elementReader) element(start int) bool {
+	word, n := m.openTag(0)
+	if word == "" {
+		return m.attributed(start)
+	}
+	if i := m.besideName(word, n); i > 0 {
+		m.Skip(i, word)
+		m.Blank("")
+		word, n = m.openTag(0)
+	}
+	if m.Marked && (values.Keys[word] == values.NameRole || word == "tool" || word == "function") {
+		return m.namedElement(word, n, start)
+	}
+	if m.Names.Any {
+		return m.anyElement(word, n, start) || m.anyYAML(word, n, start)
+	}
+	if !m.Names.Offered(word) {
+		return false
+	}
+	if m.InDocument(word) {
+		m.Lost.Add(m.Lex.Elements, start)
+		return false
+	}
+	if !m.elementHolds(word, n) {
+		if m.yamlElement(word, n, start) || m.onlyText(word, n, start) {
+			return true
+		}
+		m.Lost.Add(m.Lex.Elements, start)
+		return false
+	}
+	m.Narrow(m.Lex.Elements)
+	if !m.StartCall(word, "", start) {
+		return false
+	}
+	m.Read(engine.NameSpan, n, "element")
+	m.Blank("")
+	if m.Peek(0) == '{' {
+		m.elementJSON(word)
+		return true
+	}
+	m.children(word, 0)
+	return true
+}
+
+// besideName returns the length of the element, with a tag of n bytes, that says
+// where the tool is and stands before its name behind a marker; 0 if it is another.
+func (m elementReader) besideName(word string, n int) int {
+	if !m.Marked || word != "server_name" {
+		return 0
+	}
+	for i := n; i < n+lexicon.MaxName && m.At(i); i++ {
+		if m.Buf[m.Pos+i] == '<' {
+			if end := "</" + word + ">"; m.HasAt(i, end) {
+				return i + len(end)
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// onlyText reads a call whose only argument is the text in the element of its
+// name, behind a tag of n bytes: <run_code>print(1)</run_code>. The tool must
+// have one parameter, or need one, and that a string. The element must be lines of
+// its own, and be called like no element of ordinary markup.
+func (m elementReader) onlyText(word string, n, start int) bool {
+	name, _ := m.Names.Resolve(word)
+	shape := m.Names.Shape(name)
+	if shape == nil || !m.AtLine() || !strings.Contains(word, "_") || onlyParam(shape) == "" ||
+		shape.Property(onlyParam(shape)).Types()&^schema.Null != schema.String {
+		return false
+	}
+	end, i := "</"+word+">", n
+	for ; m.Peek(i) != '<' || !m.HasAt(i, end); i++ {
+		if i > scan.MaxGuess || !m.At(i) || m.Buf[m.Pos+i] == '<' && m.HasAt(i+1, end[2:]) {
+			return false
+		}
+	}
+	text := strings.TrimSpace(string(m.Buf[m.Pos+n : m.Pos+i]))
+	if c := m.Peek(i + len(end)); text == "" || c != 0 && !chars.IsSpace(c) {
+		return false
+	}
+	m.Narrow(m.Lex.Elements)
+	if !m.StartCall(word, "", start) {
+		return false
+	}
+	m.Read(engine.NameSpan, n, "element")
+	m.Read(engine.ArgsSpan, i-n, "text")
+	m.asName().onlyArgument(text, start+n)
+	m.Skip(len(end), word)
+	m.EndCall()
+	return true
+}
+
+// onlyParam returns the parameter that is meant by text alone: the only one of
+// the tool, or the only string if the tool needs nothing else. It is empty if
+// there is none.
+func onlyParam(shape *schema.Shape) (key string) {
+	keys := shape.Properties()
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	for _, k := range keys {
+		switch types := shape.Property(k).Types(); {
+		case types&schema.String == 0 && !shape.Required(k):
+		case types&^schema.Null != schema.String || key != "":
+			return ""
+		default:
+			key = k
+		}
+	}
+	return key
+}
+
+// elementHolds reports whether what stands at i, in the element of an offered
+// name, is the arguments of a call: parameters it has, an object of them, or
+// nothing.
+func (m elementReader) elementHolds(word string, i int) bool {
+	name, _ := m.Names.Resolve(word)
+	shape := m.Names.Shape(name)
+	i = m.Spaces(i)
+	if m.Peek(i) == '{' {
+		key, _ := m.KeyAt(m.Spaces(i + 1))
+		return key != "" && shape != nil && shape.Declares(key)
+	}
+	if child, _ := m.childTag(i); child != "" {
+		return shape == nil || shape.Declares(child)
+	}
+	return m.HasAt(i, "</"+word+">")
+}
+
+// elementJSON reads the arguments of a call as an object in the element word,
+// up to its end.
+func (m elementReader) elementJSON(word string) {
+	m.Call.Element = word
+	m.asValue().arguments()
+	m.Blank("")
+	if n := m.endOf(word); m.Call.Open && n > 0 {
+		m.Skip(n, word)
+	}
+	m.EndCall()
+}
+
+// endOf returns the length of the end tag of the element word, if it stands
+// here. No word has none.
+func (m elementReader) endOf(word string) int {
+	if word == "" {
+		return 0
+	}
+	return m.endTag("</"+word+">", "")
+}
+
+// attributed reads a call whose arguments are attributes of the element that
+// has its name: <get_weather city="Rome"/>. It counts only if the tool has all
+// of them. One without any must be empty and begin a line.
+func (m elementReader) attributed(start int) bool {
+	i := m.Word(1, "/")
+	word := string(m.Buf[m.Pos+1 : m.Pos+i])
+	name, known := m.Names.Resolve(word)
+	if !known || m.Names.Any {
+		return false
+	}
+	shape := m.Names.Shape(name)
+	t, ok := m.asTag().attributes(i)
+	for _, a := range t.attrs {
+		ok = ok && shape != nil && shape.Declares(a.key)
+	}
+	if !ok || len(t.attrs) == 0 && !(t.self && m.AtLine() && (m.NeedsNothing(name) || requiresNothing(shape) && !chars.IsPlainTag("<"+word+">"))) || !t.self && !m.elementHolds(word, t.length) {
+		m.Lost.Add(m.Lex.Elements, start)
+		return false
+	}
+	m.Narrow(m.Lex.Elements)
+	if !m.StartCall(word, "", start) {
+		return false
+	}
+	m.Read(engine.NameSpan, t.length, "element")
+	count := 0
+	for _, a := range t.attrs {
+		m.argKey(a.key, &count)
+		m.Arg(string(values.Typed(shape.Property(a.key).Types(), a.value)))
+	}
+	if t.self {
+		m.closeArgs(count)
+		m.EndCall()
+		return true
+	}
+	m.children(word, count)
+	return true
+}
+
+// requiresNothing reports whether a tool can be called without arguments.
+func requiresNothing(shape *schema.Shape) bool {
+	return !slices.ContainsFunc(shape.Properties(), shape.Required)
+}
+
+// attributes reads the attributes of a tag from the i-th byte, behind its
+// name, up to its end.
+func (m tagReader) attributes(i int) (t tag, ok bool) {
+	quote := byte(0)
+	for j := i; j < i+scan.MaxTag && m.At(j); j++ {
+		switch c := m.Buf[m.Pos+j]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case chars.IsQuote(c):
+			quote = c
+		case c == '<' || c == '\n':
+			return tag{}, false
+		case c == '>':
+			t = m.parseTag(string(m.Buf[m.Pos+i : m.Pos+j]))
+			t.length = j + 1
+			return t, true
+		}
+	}
+	return tag{}, false
+}
+
+// openTag returns the word of the opening tag without attributes that stands
+// i bytes from here, and the index after it.
+func (m elementReader) openTag(i int) (word string, end int) {
+	if m.Peek(i) != '<' || !chars.IsNameStart(m.Peek(i+1)) {
+		return "", 0
+	}
+	j := m.Word(i+1, "/")
+	end = j
+	for n := 0; n < scan.MaxNested && m.Peek(end) == ' '; n++ {
+		end++
+	}
+	if m.Peek(end) != '>' {
+		return "", 0
+	}
+	return string(m.Buf[m.Pos+i+1 : m.Pos+j]), end + 1
+}
+
+// childTag is openTag for a tag that may have attributes, which say nothing to
+// us, or no content.
+func (m elementReader) childTag(i int) (word string, end int) {
+	if word, end = m.openTag(i); word != "" || m.Peek(i) != '<' || !chars.IsNameStart(m.Peek(i+1)) {
+		return word, end
+	}
+	if word, end = m.emptyTag(i); word != "" {
+		return word, end
+	}
+	j := m.Word(i+1, "/")
+	if t, ok := m.asTag().attributes(j); ok && len(t.attrs) > 0 && !t.self {
+		return string(m.Buf[m.Pos+i+1 : m.Pos+j]), t.length
+	}
+	return "", 0
+}
+
+// emptyTag is openTag for an element without content: <word/>.
+func (m elementReader) emptyTag(i int) (word string, end int) {
+	if m.Peek(i) != '<' || !chars.IsNameStart(m.Peek(i+1)) {
+		return "", 0
+	}
+	j := m.Word(i+1, "/")
+	if end = m.Spaces(j); !m.HasAt(end, "/>") {
+		return "", 0
+	}
+	return string(m.Buf[m.Pos+i+1 : m.Pos+j]), end + 2
+}
+
+// anyElement reads a whole element as a call where every name will do: it
+// must be the whole line, and hold nothing but elements.
+func (m elementReader) anyElement(word string, n, start int) bool {
+	if !m.AtLine() || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
+		return false
+	}
+	end := "</" + word + ">"
+	for i := n; ; i++ {
+		if i > scan.MaxGuess || !m.At(i) {
+			return false
+		}
+		if m.Buf[m.Pos+i] == '<' && m.HasAt(i, end) {
+			list, ok := values.Elements(string(m.Buf[m.Pos+n:m.Pos+i]), "")
+			if !ok || len(list) == 0 {
+				return false
+			}
+			break
+		}
+	}
+	m.Narrow(m.Lex.Elements)
+	if !m.StartCall(word, "", start) {
+		return false
+	}
+	m.Read(engine.NameSpan, n, "element")
+	m.children(word, 0)
+	return true
+}
+
+// anyYAML is yamlElement where every name will do: only a hint makes it a call.
+func (m elementReader) anyYAML(word string, n, start int) bool {
+	if m.Hint.Meets(m.Lex.Yaml) {
+		return m.yamlElement(word, n, start)
+	}
+	for m.Peek(n) == ' ' || m.Peek(n) == '\r' {
+		n++
+	}
+	if !m.AtLine() || !strings.Contains(word, "_") || m.Peek(n) != '\n' {
+		return false
+	}
+	if _, i := m.yamlKeyAt(m.Spaces(n)); m.Peek(i) == ':' && chars.IsSpace(m.Peek(i+1)) {
+		m.Lost.Add(m.Lex.Yaml, start)
+	}
+	return false
+}
+
+// namedElement reads <name>…</name> and, after it, the arguments in an element
+// of their own.
+func (m elementReader) namedElement(word string, n, start int) bool {
+	i := n
+	for i < n+lexicon.MaxName && m.At(i) && m.Buf[m.Pos+i] != '<' {
+		i++
+	}
+	end := "</" + word + ">"
+	name := strings.TrimSpace(string(m.Buf[m.Pos+n : m.Pos+i]))
+	if !m.HasAt(i, end) || !m.StartCall(name, "", start) {
+		return false
+	}
+	m.Read(engine.NameSpan, i+len(end), "element")
+	m.Blank("")
+	if inner, n := m.openTag(0); values.Keys[inner] == values.ArgsRole {
+		m.Skip(n, inner)
+		m.Blank("")
+		if m.Peek(0) == '{' {
+			m.elementJSON(inner)
+			return true
+		}
+		m.children(inner, 0)
+		return true
+	}
+	if inner, n := m.emptyTag(0); values.Keys[inner] == values.ArgsRole {
+		m.Skip(n, inner)
+	}
+	m.children("", 0)
+	return true
+}
+
+// elementsFollow reports whether the name of an offered tool is a line, and the
+// element of one of its parameters stands on the next. Behind a marker it may
+// stand on the same line.
+func (m elementReader) elementsFollow(s named) bool {
+	if s.c != '<' || !m.Names.Offered(s.written) || !m.Marked && bytes.IndexByte(m.Buf[m.Pos+s.i:m.Pos+s.j], '\n') < 0 {
+		return false
+	}
+	name, _ := m.Names.Resolve(s.written)
+	key, _ := m.openTag(s.j)
+	shape := m.Names.Shape(name)
+	return key != "" && shape != nil && shape.Declares(key)
+}
+
+// nameAndElements reads a call whose name is a line and whose parameters are
+// the elements behind it.
+func (m elementReader) nameAndElements(s named) bool {
+	m.Narrow(m.Lex.Elements)
+	if !m.asName().callNamed(s.written, s.i, s.start) {
+		return false
+	}
+	m.children("", 0)
+	return true
+}
+
+// children reads parameters that are elements, after count others, up to the
+// end of the element word around them, and ends the call.
+func (m elementReader) children(word string, count int) {
+	m.Call.Element = word
+	var held []values.Elem // of one key: several make a list
+	for {
+		m.Blank("")
+		if !m.More() {
+			m.Missing("end-of-call")
+			break
+		}
+		if n := m.endOf(word); n > 0 {
+			m.putElements(held, &count)
+			held = nil
+			m.Skip(n, word)
+			break
+		}
+		key, n := m.childTag(0)
+		if m.lacksSlash(word, key, count+len(held)) {
+			m.putElements(held, &count)
+			held = nil
+			m.Repair("missing-end-of-call", llm.Guess, m.Offset(), m.Offset()+n)
+			m.Skip(n, word)
+			break
+		}
+		empty := key != "" && m.Buf[m.Pos+n-2] == '/'
+		if word == "" && !m.Marked && (key == "" || !m.Shape().Declares(key)) {
+			m.putElements(held, &count)
+			held = nil
+			m.Repair("missing-end-of-call", llm.Completion, m.Offset(), m.Offset())
+			break
+		}
+		if key == "" {
+			if t, n := m.Match(0); n > 0 && (t.Is(lexicon.Closes) || t.Is(lexicon.EndCall)) {
+				break
+			}
+			m.junk()
+			continue
+		}
+		if len(held) > 0 && held[0].Key != key {
+			m.putElements(held, &count)
+			held = nil
+		}
+		m.Skip(n, key)
+		e, ok := &values.Elem{Key: key}, true
+		if !empty {
+			e, ok = m.child(key, "", &count)
+		}
+		if !ok {
+			return
+		}
+		if e != nil {
+			held = append(held, *e)
+		}
+	}
+	m.putElements(held, &count)
+	m.closeArgs(count)
+	m.EndCall()
+}
+
+// lacksSlash reports whether the tag of the element key, behind count parameters,
+// is the end tag of the element word around them, without its slash.
+func (m elementReader) lacksSlash(word, key string, count int) bool {
+	return word != "" && key == word && count > 0 && !m.asBare().Declares(m.Call.Name, key)
+}
+
+// child reads the element key, whose opening tag has been read. Where the
+// schema wants a string it streams; else it is returned.
+func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool) {
+	v := m.asTag().valueOf(key)
+	v.trim = m.Row().Text
+	if v.known && v.types == schema.String {
+		m.argKey(key, count)
+		return nil, m.childText(key, prefix, v)
+	}
+	if n := m.wrappedChild(key, prefix); n > 0 {
+		m.Repair("wrapped-value", llm.Syntax, m.Offset(), m.Offset()+n)
+		m.Skip(n, valueTag)
+		var raw []byte
+		ok := m.until(valueEndTag, "", func(p []byte) { raw = append(raw, p...) })
+		return &values.Elem{Key: key, Inner: string(raw)}, ok && m.afterChild(key)
+	}
+	var inner strings.Builder
+	for depth := 0; ; depth-- { // in elements of the same name
+		var raw []byte
+		if !m.untilChild(key, prefix, func(p []byte) { raw = append(raw, p...) }) {
+			return nil, false
+		}
+		part := tighten(string(raw), prefix)
+		inner.WriteString(part)
+		if prefix != "" {
+			depth += strings.Count(part, prefix+"<"+key+">")
+		}
+		if depth == 0 {
+			return &values.Elem{Key: key, Inner: inner.String(), Prefix: prefix}, true
+		}
+		inner.WriteString(prefix + "</" + key + ">")
+	}
+}
+
+// childText reads the element key, which the schema wants to be a string.
+func (m elementReader) childText(key, prefix string, v value) bool {
+	s := sink{m: m.answer, value: v}
+	switch n := m.wrappedChild(key, prefix); {
+	case prefix == "" && m.HasAt(m.Spaces(0), cdata):
+		s.trim = spec.Literal
+		m.Skip(m.Spaces(0)+len(cdata), cdata)
+		for {
+			if !m.until("]]>", "", s.add) {
+				return false
+			}
+			if !m.HasAt(0, cdata) { // a value that holds the end of a section stands in two
+				break
+			}
+			m.Skip(len(cdata), cdata)
+		}
+		s.close()
+		return m.afterChild(key)
+	case n > 0:
+		m.Repair("wrapped-value", llm.Guess, m.Offset(), m.Offset()+n) // text may hold such an element
+		m.Skip(n, valueTag)
+		if !m.until(valueEndTag, "", s.add) {
+			return false
+		}
+		s.close()
+		return m.afterChild(key)
+	}
+	e := values.Entities{Add: s.add, Off: prefix != "" || !m.Rows.Meets(m.Lex.Elements)}
+	start := m.Offset()
+	if !m.untilChild(key, prefix, e.Take) {
+		return false
+	}
+	if e.Close() {
+		m.Repair("xml-entities", llm.Syntax, start, m.Offset())
+	}
+	s.close()
+	return true
+}
+
+// wrappedChild returns the length of the tag of an element value that is all that
+// the element key holds, with the white space before it; 0 if there is none.
+func (m elementReader) wrappedChild(key, prefix string) int {
+	i := m.Spaces(0)
+	if prefix != "" || !m.HasAt(i, valueTag) {
+		return 0
+	}
+	if shape := m.Shape(); shape != nil && shape.Property(key) != nil && shape.Property(key).Declares("value") {
+		return 0
+	}
+	i += len(valueTag)
+	for j := i; j < i+scan.MaxGuess && m.At(j); j++ {
+		if m.Buf[m.Pos+j] == '<' && m.HasAt(j, valueEndTag) {
+			if m.HasAt(m.Spaces(j+len(valueEndTag)), "</"+key+">") {
+				return i
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// afterChild passes over the end tag of the element key.
+func (m elementReader) afterChild(key string) bool {
+	m.Blank("")
+	if end := "</" + key + ">"; m.HasAt(0, end) {
+		m.Skip(len(end), end)
+	}
+	return m.Call.Open
+}
+
+// untilChild reads up to the end of the element key. Where the end tag is
+// missing, or misspelt, the next parameter or the end of the call ends it, which
+// is a guess.
+func (m elementReader) untilChild(key, prefix string, add func([]byte)) bool {
+	end := "</" + key + ">"
+	if prefix != "" || m.Call.Element == "" {
+		return m.until(end, prefix, add)
+	}
+	return m.untilEnd(end, prefix, add, func() (int, bool) { return m.unendedChild(key) })
+}
+
+// unendedChild reports whether the element key ends here although its end tag is
+// not here, nor anywhere before the end of the call, and the length of the tag
+// that stands in its place: an end tag of another name, the tag of another
+// parameter at the beginning of a line, or the end of the call.
+func (m elementReader) unendedChild(key string) (n int, ok bool) {
+	end := "</" + m.Call.Element + ">"
+	if !m.HasAt(0, end) {
+		switch word, after := m.childTag(0); {
+		case word == key && m.childFollows(after, end): // the slash is missing
+			n = after
+		case m.HasAt(0, "</"):
+			if word, n = m.ClosingWord(0); word == "" || word == key || !m.childFollows(n, end) {
+				return 0, false
+			}
+		case word == "" || after == 0 || !m.begunLine() || m.Call.Keys[word] || m.Shape() == nil || !m.Shape().Declares(word):
+			return 0, false
+		}
+	}
+	for i := n; i <= scan.MaxGuess && m.At(i); i++ {
+		if m.Buf[m.Pos+i] != '<' {
+			continue
+		}
+		if m.HasAt(i, "</"+key+">") {
+			return 0, false
+		}
+		if i > 0 && m.HasAt(i, end) {
+			break
+		}
+	}
+	m.Repair("missing-end-of-parameter", llm.Guess, m.Offset(), m.Offset()+n)
+	return n, true
+}
+
+// childFollows reports whether another parameter of the call, or its end, stands
+// at i.
+func (m elementReader) childFollows(i int, end string) bool {
+	i = m.Spaces(i)
+	word, _ := m.childTag(i)
+	return m.HasAt(i, end) || word != "" && m.Shape() != nil && m.Shape().Declares(word)
+}
+
+// begunLine reports whether nothing but white space stands before here on this
+// line.
+func (m elementReader) begunLine() bool {
+	for i := m.Pos - 1; i >= max(0, m.Pos-scan.MaxGap); i-- {
+		if m.Buf[i] == '\n' {
+			return true
+		}
+		if !chars.IsSpace(m.Buf[i]) {
+			return false
+		}
+	}
+	return false
+}
+
+// tighten takes out white space between the prefix of tags and the tags.
+func tighten(s, prefix string) string {
+	if prefix == "" || !strings.Contains(s, prefix) {
+		return s
+	}
+	parts := strings.Split(s, prefix)
+	for i, p := range parts[1:] {
+		if trimmed := strings.TrimLeft(p, " \t\r\n"); strings.HasPrefix(trimmed, "<") {
+			parts[i+1] = trimmed
+		}
+	}
+	return strings.Join(parts, prefix)
+}
+
+// until reads up to the tag end, which stands behind prefix, and passes over
+// it. If the answer ends before, it ends the call as cut off and reports false:
+// without its end tag, nothing shows that text is complete.
+func (m elementReader) until(end, prefix string, add func([]byte)) bool {
+	return m.untilEnd(end, prefix, add, nil)
+}
+
+// untilEnd is until where something else may be the end, too: other, if it is
+// not nil, is asked at each byte that may begin a tag, and returns the length of
+// what stands in place of the end.
+func (m elementReader) untilEnd(end, prefix string, add func([]byte), other func() (int, bool)) bool {
+	take := func(n int) {
+		add(m.Buf[m.Pos : m.Pos+n])
+		m.Read(engine.ArgsSpan, n, "value")
+	}
+	first := (prefix + end)[0]
+	all := func() bool {
+		for m.Pos < len(m.Buf) {
+			n := chars.IndexEither(m.Buf[m.Pos:], first, end[0])
+			if n == 0 {
+				return false
+			}
+			take(n)
+		}
+		return true
+	}
+	for m.Flows(0, all) {
+		if all() {
+			continue
+		}
+		if n := m.endTag(end, prefix); n > 0 {
+			m.Skip(n, end)
+			return true
+		}
+		if other != nil {
+			if n, ok := other(); ok {
+				m.Skip(n, end)
+				return true
+			}
+		}
+		take(1)
+	}
+	m.CutCall()
+	return false
+}
+
+// endTag returns the length of the tag end if it stands here behind prefix and,
+// perhaps, white space. The prefix may be missing if the next tag has it.
+func (m elementReader) endTag(end, prefix string) int {
+	i := 0
+	if m.HasAt(0, prefix) {
+		i = m.Spaces(len(prefix))
+	}
+	if !m.HasAt(i, end[:len(end)-1]) {
+		return 0
+	}
+	i += len(end) - 1
+	for n := 0; n < scan.MaxNested && prefix == "" && m.Peek(i) == ' '; n++ {
+		i++
+	}
+	if m.Peek(i) != end[len(end)-1] {
+		return 0
+	}
+	i++
+	if prefix != "" && i == len(end) && !m.HasAt(m.Spaces(i), prefix) {
+		return 0
+	}
+	return i
+}
+
+// prefixed reads a call whose tags stand behind a prefix of their own.
+func (m elementReader) prefixed(t *lexicon.Token, n, start int) bool {
+	m.Narrow(t.In(lexicon.Prefixes))
+	m.Skip(n, t.Text)
+	m.Blank("")
+	return m.asMarker().one(start)
+}
+
+// childElement reads a parameter that is an element inside a call whose other
+// parts are tags. t is the token that stands here.
+func (m elementReader) childElement(t *lexicon.Token, n int, count *int) bool {
+	i, prefix := 0, ""
+	if t.Is(lexicon.Prefixes) {
+		i, prefix = m.Spaces(n), t.Text
+	}
+	if p := m.prefix(t); p != "" {
+		i, prefix = m.Spaces(len(p)), p
+	}
+	key, end := m.openTag(i)
+	if key == "" {
+		return false
+	}
+	m.Skip(end, key)
+	if values.Keys[key] == values.ArgsRole && (m.Shape() == nil || !m.Shape().Declares(key)) {
+		return true // a wrapper around the parameters
+	}
+	e, ok := m.child(key, prefix, count)
+	if ok && e != nil {
+		m.moreChildren(*e, prefix, count)
+	}
+	return true
+}
+
+// prefix returns what stands before every tag in the dialect of the marker t,
+// if it is one of these tags.
+func (m elementReader) prefix(t *lexicon.Token) string {
+	if t == nil || len(t.Text) < 2 || t.Text[0] == '<' {
+		return ""
+	}
+	for i := t.All.First(); i >= 0; i = t.All.Next(i + 1) {
+		if p, ok := strings.CutSuffix(m.Lex.Rows[i].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.Text, p+"<") {
+			return p
+		}
+	}
+	return ""
+}
+
+// isNamesake reports whether the marker t, which stands here, is the tag of a
+// parameter that is called like a tag of the dialect.
+func (m elementReader) isNamesake(t *lexicon.Token) bool {
+	p := m.prefix(t)
+	if p == "" || !t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) || m.Shape() == nil {
+		return false
+	}
+	key, _ := m.openTag(m.Spaces(len(p)))
+	return key != "" && m.Shape().Declares(key) && !m.Call.Keys[key]
+}
+
+// moreChildren reads further elements of the same key and writes them all.
+func (m elementReader) moreChildren(first values.Elem, prefix string, count *int) {
+	list := []values.Elem{first}
+	open := "<" + first.Key + ">"
+	for {
+		i := m.Spaces(0)
+		if !m.HasAt(i, prefix) {
+			break
+		}
+		if i = m.Spaces(i + len(prefix)); !m.HasAt(i, open) {
+			break
+		}
+		m.Skip(i+len(open), first.Key)
+		e, ok := m.child(first.Key, prefix, count)
+		if !ok || e == nil {
+			return
+		}
+		list = append(list, *e)
+	}
+	m.putElements(list, count)
+}
+
+// putElements writes the elements of one key: one value, or a list.
+func (m elementReader) putElements(list []values.Elem, count *int) {
+	if len(list) == 0 || !m.Call.Open {
+		return
+	}
+	m.argKey(list[0].Key, count)
+	var shape *schema.Shape
+	if m.Shape() != nil {
+		shape = m.Shape().Property(list[0].Key)
+	}
+	m.Arg(string(values.JoinElements(list, shape, 0)))
+}

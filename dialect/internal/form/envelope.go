@@ -1,0 +1,85 @@
+package form
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// saidInEnvelope reads {"type": "text", "text": "…"}, which a model writes when
+// its answer must match a schema, as the text inside. It does so only at the
+// beginning of an answer, so that JSON in ordinary text stays as it is.
+func (m envelopeReader) saidInEnvelope() bool {
+	if m.Offset() != m.First && !(m.Hint.Meets(m.Lex.Whole) && m.AtLine()) {
+		return false
+	}
+	n := m.saidAt()
+	if n == 0 {
+		return false
+	}
+	m.Skip(n, "envelope")
+	for m.More() && m.Buf[m.Pos] != '"' {
+		if m.Buf[m.Pos] == '\\' {
+			m.escapedText()
+		} else {
+			m.Pos++
+		}
+	}
+	if m.More() {
+		m.Skip(1, `"`)
+	}
+	if end := m.Spaces(0); m.Peek(end) == '}' {
+		m.Skip(end+1, "envelope")
+	}
+	return true
+}
+
+// saidAt returns the length of what stands here before the text of an answer
+// that is one JSON value, white space in it aside; 0 if there is none.
+func (m envelopeReader) saidAt() int {
+	for _, tokens := range m.Lex.Said {
+		n := 0
+		for k, t := range tokens {
+			if n = m.Spaces(n); !m.HasAt(n, t) {
+				break
+			}
+			if n += len(t); k == len(tokens)-1 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// escapedText reads an escape of a JSON string as text, two if they are the
+// halves of one character. What is no escape stays as it is.
+func (m envelopeReader) escapedText() {
+	n := m.escapeLength(0)
+	if first := m.Buf[m.Pos : m.Pos+n]; n == 6 && (first[2] == 'd' || first[2] == 'D') && m.Peek(6) == '\\' && m.escapeLength(6) == 6 {
+		n = 12
+	}
+	var s string
+	if json.Unmarshal([]byte(`"`+string(m.Buf[m.Pos:m.Pos+n])+`"`), &s) != nil {
+		m.Pos += n
+		return
+	}
+	m.PassOn()
+	m.Mark(engine.TextSpan, n, "escape")
+	m.Emit(llm.TextDelta{Text: s})
+	m.Take(n)
+}
+
+// escapeLength returns the length of the escape i bytes from here, as far as
+// the answer goes.
+func (m envelopeReader) escapeLength(i int) int {
+	want := 2
+	if m.Peek(i+1) == 'u' {
+		want = 6
+	}
+	n := 1
+	for n < want && m.At(i+n) {
+		n++
+	}
+	return n
+}

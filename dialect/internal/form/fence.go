@@ -1,0 +1,136 @@
+package form
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+)
+
+// fence reads a call in a code fence, or passes over one that holds none.
+func (m fenceReader) fence(start int) bool {
+	if !m.HasAt(0, "```") {
+		return false
+	}
+	if m.Quoting && chars.IsSpace(m.Peek(m.FenceLength())) && !chars.IsLetter(m.Buf[m.Pos+m.FenceLength()-1]) { // its end
+		m.Quoting = false
+		return false
+	}
+	before := m.Lost.Clone()
+	m.Quoting = !m.Guess(func() bool { return m.fenced(start) })
+	if m.Quoting && (m.Guess(m.asLoose().looseFence) || m.asBare().fenceAfterName()) {
+		m.Quoting, m.Lost = false, before
+	}
+	return !m.Quoting
+}
+
+// inCode reports whether we are in a code fence that is no call, behind other
+// code on the same line.
+func (m fenceReader) inCode() bool {
+	if !m.Quoting {
+		return false
+	}
+	line := m.Lately()
+	return len(bytes.TrimLeft(chars.LastLine(line), " \t")) > 0
+}
+
+// fenced reads a call inside a code fence.
+func (m fenceReader) fenced(start int) bool {
+	n := m.FenceLength()
+	all := m.Lex.Fences[string(m.Buf[m.Pos:m.Pos+n])]
+	if m.Rows.Meets(all) {
+		m.Rows = m.Rows.And(all)
+	}
+	m.Skip(n, "fence")
+	m.fenceInfo()
+	m.Blank("")
+	if m.HasAt(0, "```") || !m.asMarker().one(start) {
+		if all.Within(m.Lex.Fenced) { // its word says that it is a call
+			m.Lost.Add(all, start)
+		}
+		return false
+	}
+	for m.Depth > 0 && !m.endFence() && m.More() {
+		m.Blank(",;")
+		if c := m.Peek(0); (c != '{' && c != '[' && !chars.IsNameStart(c)) || !m.Guess(func() bool { return m.asMarker().one(m.Offset()) }) {
+			break
+		}
+	}
+	return true
+}
+
+// fenceInfo passes over words that stand behind the first one of a fence.
+func (m fenceReader) fenceInfo() {
+	for i := 0; i < lexicon.MaxName && m.At(i); i++ {
+		c := m.Buf[m.Pos+i]
+		if c == '\n' {
+			m.Skip(i, "fence")
+		}
+		if !chars.IsNameByte(c) && c != ' ' && c != '=' {
+			return
+		}
+	}
+}
+
+// endFence passes over a closing fence, if there is one.
+func (m fenceReader) endFence() bool {
+	i := m.Spaces(0)
+	if !m.HasAt(i, "```") {
+		return false
+	}
+	for i += 3; m.Peek(i) == '`'; i++ {
+	}
+	m.Skip(i, "fence")
+	m.Block = judge.CodeFence{}
+	return true
+}
+
+// program passes over the fence that stands here if it begins or ends a block of
+// code. A model that shows a program calls nothing with it.
+func (m fenceReader) program() bool {
+	if m.Mode != judge.InText || len(m.Tries) > 0 || !m.HasAt(0, "```") {
+		return false
+	}
+	if m.InLongerFence() {
+		m.Pos += m.Ticks()
+		return true
+	}
+	if m.Coded {
+		m.Coded = false
+		m.Pos += m.FenceLength()
+		return true
+	}
+	line := m.Lately()
+	line = chars.LastLine(line)
+	n := m.FenceLength()
+	if len(bytes.TrimSpace(line)) > 0 || !judge.Languages[strings.ToLower(strings.TrimLeft(string(m.Buf[m.Pos:m.Pos+n]), "`"))] {
+		return false
+	}
+	m.Coded = true
+	m.Pos += n
+	return true
+}
+
+// noteFence notes that a code fence begins or ends here.
+func (m *answer) noteFence() {
+	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Prev() == '`' || !m.HasAt(0, "```") {
+		return
+	}
+	if m.Block.Open {
+		if !m.InLongerFence() {
+			m.Block = judge.CodeFence{}
+		}
+		return
+	}
+	n := m.FenceLength() // it may wait, and the buffer move
+	if rows := m.Lex.Fences[string(m.Buf[m.Pos:m.Pos+n])]; !rows.Empty() && rows.Within(m.Lex.Fenced) {
+		return // its word is a marker: nothing but calls stands in it
+	}
+	word := strings.ToLower(strings.TrimLeft(string(m.Buf[m.Pos:m.Pos+n]), "`"))
+	if judge.CallWords[word] {
+		return
+	}
+	m.Block = judge.CodeFence{Open: true, Prose: !m.Begins(), Shows: judge.Languages[word] || judge.Documents[word], Start: m.Offset() + n, Ticks: m.Ticks()}
+}

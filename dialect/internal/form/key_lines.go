@@ -1,0 +1,144 @@
+package form
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// keyLine returns the length of the line at k if it gives a value to a parameter
+// of the tool that is written so, behind a label for tools: "city: Rome", with
+// the sign of a list before it or not. It is 0 if it does not.
+func (m lineReader) keyLine(k int, written string) int {
+	if m.Names.Any || !m.Rows.Within(m.Lex.Labelled) {
+		return 0
+	}
+	name, known := m.Names.Resolve(written)
+	shape := m.Names.Shape(name)
+	if !known || shape == nil {
+		return 0
+	}
+	word := k
+	for n := 0; n < scan.MaxNested && m.At(word) && strings.IndexByte("-*+ `\"'", m.Buf[m.Pos+word]) >= 0; n++ {
+		word++
+	}
+	end := m.Word(word, ":") // it may wait, and the buffer move
+	if !shape.Declares(string(m.Buf[m.Pos+word : m.Pos+end])) {
+		return 0
+	}
+	end = word
+	for end < k+scan.MaxGuess && m.At(end) && m.Buf[m.Pos+end] != '\n' {
+		end++
+	}
+	key, _, ok := splitLine(m.Buf[m.Pos+k : m.Pos+end])
+	if !ok || !shape.Declares(key) {
+		return 0
+	}
+	return end - k
+}
+
+// splitLine splits "- **city**: Rome" into key and value, without the signs that
+// Markdown puts around them.
+func splitLine(line []byte) (key string, value []byte, ok bool) {
+	line = bytes.TrimSpace(line)
+	if len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ' {
+		line = bytes.TrimLeft(line[1:], " ")
+	}
+	word, value, ok := bytes.Cut(line, []byte{':'})
+	value, closed := bytes.CutPrefix(value, []byte(lexicon.Bold)) // **city:** Rome
+	word = bytes.Trim(word, "*`\"' ")
+	if !ok || !closed && len(value) > 0 && value[0] != ' ' {
+		return "", nil, false
+	}
+	value = bytes.TrimSpace(value)
+	if n := len(value); n > 1 && value[0] == '`' && value[n-1] == '`' {
+		value = value[1 : n-1]
+	}
+	return string(word), value, len(word) > 0
+}
+
+// keyLines reads a call whose name has i bytes and whose arguments are lines from
+// k on, up to the first that gives no value to a parameter. Nothing says where
+// the last value ends, so that it is a guess.
+func (m lineReader) keyLines(written string, i, k, start int) bool {
+	var yaml []byte
+	end := k
+	for {
+		n := m.keyLine(end, written)
+		if n == 0 {
+			break
+		}
+		key, value, _ := splitLine(m.Buf[m.Pos+end : m.Pos+end+n])
+		yaml = append(append(append(append(yaml, key...), ": "...), value...), '\n')
+		if end += n; !m.At(end) {
+			break
+		}
+		if next := end + 1; m.keyLine(next, written) == 0 {
+			break
+		}
+		end++
+	}
+	if !m.asName().callNamed(written, i, start) {
+		return false
+	}
+	m.Skip(k-i, "separator")
+	m.Read(engine.ArgsSpan, end-k, "lines")
+	if m.cutInLines() {
+		m.CutCall()
+		return true
+	}
+	args, err := values.ReadYAML(string(yaml), m.Shape())
+	if err != nil {
+		m.BadArgs("the lines of arguments cannot be read: %v", err)
+	} else {
+		m.ArgBytes(args)
+		m.Repair("line-per-argument", llm.Guess, start, m.Offset())
+	}
+	m.EndCall()
+	return true
+}
+
+// cutInLines reports whether the answer was cut off behind the lines of
+// arguments of the call, or in what may be the key of another one.
+func (m lineReader) cutInLines() bool {
+	i := m.Past(0, "\r\n-*+ `\"'")
+	end := m.Word(i, ":")
+	if m.At(end) || !m.Truncated() {
+		return false
+	}
+	begun := string(m.Buf[m.Pos+i : m.Pos+end])
+	return begun == "" || slices.ContainsFunc(m.Shape().Properties(), func(key string) bool { return strings.HasPrefix(key, begun) })
+}
+
+// saysNothing reports whether a word at k, behind the label of arguments, says
+// that there are none, and the tool needs none.
+func (m lineReader) saysNothing(k int, written string) bool {
+	name, known := m.Names.Resolve(written)
+	if !known || m.Names.Any || !m.Rows.Within(m.Lex.Labelled) || !m.NeedsNothing(name) {
+		return false
+	}
+	end := m.Word(k, "")
+	switch strings.ToLower(string(m.Buf[m.Pos+k : m.Pos+end])) {
+	case "none", "null", "n/a":
+		return !m.At(end) || m.Peek(end) == '\n'
+	}
+	return false
+}
+
+// noArgumentsAt reads a call without arguments, whose name has i bytes, up to
+// the word at k that says so.
+func (m lineReader) noArgumentsAt(written string, i, k, start int) bool {
+	if !m.asName().callNamed(written, i, start) {
+		return false
+	}
+	m.Skip(k-i, "separator")
+	m.Read(engine.ArgsSpan, m.Word(0, ""), "none")
+	m.EndCall()
+	return true
+}

@@ -1,0 +1,126 @@
+package form
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// jsonAfterName reads the JSON that stands here as the arguments of the tool
+// that the line before names. The name has left as text, so that it is a guess.
+func (m bareReader) jsonAfterName() bool {
+	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || !m.AtLine() {
+		return false
+	}
+	name, start := m.namedBefore(1)
+	if key, _ := m.KeyAt(m.Spaces(1)); name == "" || !m.Declares(name, key) {
+		return false
+	}
+	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
+}
+
+// fenceAfterName is jsonBehindName for JSON in the code fence that stands here.
+func (m bareReader) fenceAfterName() bool {
+	if m.Names.Any || m.Names.None || m.Coded || !m.AtLine() {
+		return false
+	}
+	name, start := m.namedBefore(2)
+	i := m.Spaces(m.FenceLength())
+	if name == "" || m.Peek(i) != '{' {
+		return false
+	}
+	if key, _ := m.KeyAt(m.Spaces(i + 1)); !m.Declares(name, key) {
+		return false
+	}
+	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
+}
+
+// namedBefore returns the offered name with which the line before here ends, or
+// the only one in it if it ends with a colon, and its offset. No more than the
+// given number of newlines stand between the two.
+func (m bareReader) namedBefore(lines int) (name string, at int) {
+	line := m.Lately()
+	text := bytes.TrimRight(line, " \t\r\n:*")
+	if n := bytes.Count(line[len(text):], []byte{'\n'}); n < 1 || n > lines {
+		return "", 0
+	}
+	colon := bytes.IndexByte(line[len(text):], ':') >= 0
+	if s := bytes.TrimSuffix(text, []byte{'`'}); len(s) < len(text) && (colon || bytes.HasPrefix(bytes.TrimLeft(chars.LastLine(s), " \t"), []byte{'`'})) {
+		text = s // all of its line is inline code
+	}
+	end := m.Offset() - len(line) + len(text)
+	if name, n := m.NameBefore(text); name != "" || !colon {
+		return name, end - n
+	}
+	return m.onlyName(chars.LastLine(text), end)
+}
+
+// onlyName returns the only offered name in a line that ends at an offset, and
+// its offset.
+func (m bareReader) onlyName(line []byte, end int) (name string, at int) {
+	for i := 0; i < len(line); {
+		n := chars.WordLength(line[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		if found, ok := m.Names.Resolve(chars.Unescaped(line[i : i+n])); ok {
+			if name != "" && name != found {
+				return "", 0
+			}
+			name, at = found, end-len(line)+i
+		}
+		i += n
+	}
+	return name, at
+}
+
+// argumentsAfterName reads the JSON that stands here, in a fence or not, as the
+// arguments of a tool whose name, at start, has left as text.
+func (m bareReader) argumentsAfterName(name string, start int) bool {
+	m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare.And(m.Lex.Form[spec.NameJSON])
+	if !m.StartCall(name, "", start) {
+		return false
+	}
+	m.Repair("name-in-text", llm.Guess, start, m.Offset())
+	m.asName().jsonBody()
+	return true
+}
+
+// callInLine reads the arguments in parentheses that stand here, behind the name
+// of a tool in a line of text. The name has left as text.
+func (m bareReader) callInLine() bool {
+	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || m.Exampled() {
+		return false
+	}
+	before := m.Lately()
+	name, n := m.NameBefore(before)
+	if name == "" || m.InResult(before[:len(before)-n]) || !m.argumentsOf(name) {
+		return false
+	}
+	return m.Guess(func() bool {
+		m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare.And(m.Lex.Form[spec.PyCall])
+		if !m.StartCall(name, "", m.Offset()-n) {
+			return false
+		}
+		m.Skip(1, "(")
+		m.asPython().pyArgs()
+		m.EndCall()
+		return true
+	})
+}
+
+// argumentsOf reports whether a parenthesis, or a brace in it, stands here with
+// a parameter of a tool.
+func (m bareReader) argumentsOf(name string) bool {
+	i := m.Spaces(1)
+	if m.Peek(i) == '{' {
+		key, _ := m.KeyAt(m.Spaces(i + 1))
+		return m.Declares(name, key)
+	}
+	n := m.asPython().keyLength(i)
+	return n > 0 && m.Declares(name, strings.TrimRight(string(m.Buf[m.Pos+i:m.Pos+i+n]), "= \t\r\n"))
+}

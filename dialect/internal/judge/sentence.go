@@ -1,0 +1,290 @@
+package judge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+)
+
+// midSentence reports whether a sentence may go through the marker t that stands
+// here: one that is not finished stands before it on its line, and a space, or
+// ends the paragraph before it. So may the row of a table, or a fence of tildes. A
+// special token counts all the same: only its own line puts it in doubt.
+func (e *Evidence) midSentence(t *lexicon.Token) bool {
+	before := e.Lately()
+	if t != nil && t.Special {
+		return inLine(chars.LastLine(before))
+	}
+	line := chars.LastLine(before)
+	words := bytes.TrimRight(line, " \t")
+	n := len(words)
+	switch {
+	case n == 0:
+		label := LabelAbove(before)
+		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label) || isTildes(label) || indented(before)
+	case words[n-1] == '(' || words[n-1] == '|':
+		return true
+	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list, or a line of a diff
+		return n < len(line) || isSign(words)
+	case n == len(line) && words[n-1] < utf8.RuneSelf: // glued to it
+		return false
+	}
+	return EndsLabel(bytes.TrimRight(words, "*")) || unfinished(words)
+}
+
+// inLine reports whether a line ends in the middle of a sentence and with a space,
+// or in the row of a table.
+func inLine(line []byte) bool {
+	words := bytes.TrimRight(line, " \t")
+	return len(words) < len(line) && (unfinished(words) || bytes.HasSuffix(words, []byte{'|'}))
+}
+
+// unfinished reports whether text ends in the middle of a sentence.
+func unfinished(text []byte) bool {
+	r, _ := utf8.DecodeLastRune(text)
+	return r == ',' || unicode.IsLetter(r) || isDash(r) || r == '.' && abbreviates(text)
+}
+
+// abbreviates reports whether the full stop with which text ends is that of an
+// abbreviation of single letters, like "i.e.", and no sentence ends there.
+func abbreviates(text []byte) bool {
+	for range 2 {
+		rest, ok := bytes.CutSuffix(bytes.TrimRight(text, " "), []byte{'.'})
+		r, n := utf8.DecodeLastRune(rest)
+		if !ok || !unicode.IsLetter(r) {
+			return false
+		}
+		text = rest[:len(rest)-n]
+	}
+	r, _ := utf8.DecodeLastRune(text)
+	return len(text) == 0 || !unicode.IsLetter(r)
+}
+
+// sentenceGoesOn reports whether the sentence before the try t, a call with
+// markers, goes on behind it: on the same line, or on the next one if the call
+// has its lines for itself.
+func (d decision) sentenceGoesOn() bool {
+	i := d.Gap(0)
+	tilded := d.HasAt(i, tildes)
+	if tilded {
+		i = d.Gap(i + len(tildes))
+	}
+	if !d.At(i) || d.IsMarkup(i) {
+		return false
+	}
+	c, r, name := d.Buf[d.Pos+i], d.Letter(i), d.NameAt(i) // they may wait, and the buffer move
+	before := d.textBefore()
+	words := bytes.TrimRight(before, " \t\r\n")
+	own := bytes.IndexByte(before[len(words):], '\n') >= 0
+	switch newline := bytes.IndexByte(d.Buf[d.Pos:d.Pos+i], '\n') >= 0; {
+	case newline != own:
+		return false
+	case own:
+		label := LabelAbove(before)
+		return c == ',' || unicode.IsLower(r) && !name || saysExample(label) || tilded && isTildes(label)
+	}
+	return strings.ContainsRune(",;:)|，；：）、…", r) || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
+}
+
+// isDash reports whether r is a dash with which a sentence goes on.
+func isDash(r rune) bool { return r == '—' || r == '–' }
+
+// beginsMarked reports whether the answer begins with the marker of the call that
+// ends here, which is no special token.
+func (e *Evidence) beginsMarked() bool {
+	return e.OpenAt == e.First && e.Calls == 1 && e.OpenTok != nil && !e.OpenTok.Special && !e.OpenTok.Line
+}
+
+// closerAfter returns the index behind the marker that ends what the last one
+// began, if nothing but brackets and other ends stand before it; 0 if not.
+func (e *Evidence) closerAfter() int {
+	closer := "</" + strings.TrimPrefix(e.OpenTok.Text, "<")
+	i := 0
+	for range maxEnds {
+		i = e.Past(i, " \t\r\n]})")
+		t, n := e.Match(i)
+		switch {
+		case n == 0:
+			return 0
+		case t.Text == closer:
+			return i + n
+		}
+		i += n
+	}
+	return 0
+}
+
+// maxEnds is how many markers end a call, at most.
+const maxEnds = 3
+
+// describedBelow reports whether the line below the call, from i, is indented
+// below it and begins with a word: it says what the call does.
+func (e *Evidence) describedBelow(i int) bool {
+	if e.Peek(i) == '\r' {
+		i++
+	}
+	if e.Peek(i) != '\n' {
+		return false
+	}
+	j := i + 1
+	for j < i+scan.MaxGap && (e.Peek(j) == ' ' || e.Peek(j) == '\t') {
+		j++
+	}
+	return j > i+minIndent && unicode.IsUpper(e.LetterAt(j)) && !e.NameAt(j)
+}
+
+// joinsAt reports whether a new clause begins at i, behind a call without a
+// marker.
+func (e *Evidence) joinsAt(i int) bool {
+	j := e.Word(i, "")
+	return !e.Marked && joins[string(e.Buf[e.Pos+i:e.Pos+j])]
+}
+
+// joins are words with which a new clause begins behind a call, in which the
+// model says what it does next.
+var joins = map[string]bool{
+	"and": true, "then": true, "und": true, "dann": true, "et": true, "puis": true, "y": true, "luego": true, "e": true, "poi": true,
+}
+
+// runsOn reports whether a sentence goes on i bytes from here, on the line of a
+// call.
+func (e *Evidence) runsOn(i int) bool {
+	spaced := i > 0 && e.Buf[e.Pos+i-1] == ' '
+	switch c := e.Buf[e.Pos+i]; {
+	case c >= utf8.RuneSelf: // some scripts have no spaces, and no capitals
+		r := e.Letter(i)
+		return unicode.Is(unicode.Lo, r) || isDash(r) || spaced && unicode.IsLower(r)
+	case c == ',' && e.Listed && (i == 0 || e.Buf[e.Pos+i-1] != ']'): // more of the list
+		return false
+	case c == ',' || c == ';':
+		i = e.Spaces(i + 1)
+		return e.At(i) && e.wordsGoOn(i)
+	case c == '\'':
+		return e.HasAt(i, "'s ")
+	default:
+		return spaced && e.wordsGoOn(i)
+	}
+}
+
+// wordsGoOn reports whether words in lower case stand at i that are no call and
+// stand before none.
+func (e *Evidence) wordsGoOn(i int) bool {
+	if !unicode.IsLower(e.Letter(i)) || e.CallAt(i) || e.NameAt(i) || e.AssignsAt(i) {
+		return false
+	}
+	j := e.Word(i, "")
+	c := e.Peek(j)
+	return !e.CallAt(e.Spaces(j)) && c != '(' && c != '=' && strings.IndexByte("{[", e.Peek(e.Spaces(j))) < 0
+}
+
+// presents reports whether the text above the try t, which has its lines for
+// itself, presents it: a label or a heading, or all of its block is indented.
+func (d decision) presents() bool {
+	before := d.textBefore()
+	return len(LabelAbove(before)) > 0 || indented(before)
+}
+
+// showsBlock reports whether a block that is presented is shown like one in a
+// fence: it is indented as Markdown does with code, or an example.
+func (d decision) showsBlock() bool {
+	before := d.textBefore()
+	label := LabelAbove(before)
+	return indented(before) || saysExample(label) || isTildes(label)
+}
+
+// tildes begin and end a fence in which models write no calls; Markdown has it.
+const tildes = "~~~"
+
+// textBefore returns the last bytes of the text before the try t.
+func (d decision) textBefore() []byte {
+	at := d.c.From - d.Base
+	return d.Buf[max(0, d.c.TextFrom-d.Base, at-scan.MaxTail):at]
+}
+
+// indented reports whether what follows the text before is a block of code of
+// Markdown: an empty line and indentation stand between them.
+func indented(before []byte) bool {
+	text := bytes.TrimRight(before, " \t\r\n")
+	gap := before[len(text):]
+	i := bytes.LastIndexByte(gap, '\n')
+	return len(text) > 0 && bytes.Count(gap, []byte{'\n'}) > 1 && (len(gap)-i > minIndent || bytes.IndexByte(gap[i+1:], '\t') >= 0)
+}
+
+// minIndent is how far code is indented below prose.
+const minIndent = 3
+
+// LabelAbove returns the last line of the text before a block, if that is a
+// label with a colon or a heading; nil if it is not.
+func LabelAbove(before []byte) []byte {
+	text := bytes.TrimRight(before, " \t\r\n")
+	if bytes.IndexByte(before[len(text):], '\n') < 0 {
+		return nil
+	}
+	line := bytes.TrimSpace(chars.LastLine(text))
+	bare := bytes.Trim(line, "*_ ")
+	switch {
+	case len(line) == 0:
+		return nil
+	case line[0] == '#', isTildes(line), EndsLabel(bare):
+		return line
+	case bytes.HasPrefix(line, []byte(lexicon.Bold)) && bytes.HasSuffix(line, []byte(lexicon.Bold)):
+		return line
+	}
+	return nil
+}
+
+// isTildes reports whether a label is the beginning of a fence of tildes.
+func isTildes(label []byte) bool { return bytes.HasPrefix(label, []byte(tildes)) }
+
+// isItem reports whether a line is the label of an item of a list, or one in bold.
+func isItem(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	if bytes.HasPrefix(line, []byte(lexicon.Bold)) {
+		return EndsLabel(bytes.Trim(line, "*"))
+	}
+	text := bytes.TrimLeft(line, "-*+•0123456789.)")
+	return len(text) < len(line) && len(text) > 1 && text[0] == ' ' && EndsLabel(bytes.TrimRight(text, "*"))
+}
+
+// EndsLabel reports whether a line ends with a colon.
+func EndsLabel(line []byte) bool {
+	return bytes.HasSuffix(line, []byte{':'}) || bytes.HasSuffix(line, []byte("："))
+}
+
+// labelAt reports whether a line stands at i that begins with one or two words, a
+// colon and other words: the turn of a speaker, a member of a record, a step.
+func (e *Evidence) labelAt(i int) bool {
+	j := e.Word(i, ":")
+	if e.Peek(j) == ' ' && j > i {
+		j = e.Word(j+1, ":")
+	}
+	k := e.Spaces(j + 1)
+	return j > i && e.Peek(j) == ':' && k > j+1 && e.At(k) && !e.IsMarkup(k)
+}
+
+// isHeading reports whether a label is a heading of Markdown.
+func isHeading(label []byte) bool { return len(label) > 0 && label[0] == '#' }
+
+// saysExample reports whether a label says that an example follows.
+func saysExample(label []byte) bool {
+	if len(label) == 0 || len(label) > maxLabel {
+		return false
+	}
+	low := bytes.ToLower(label)
+	return slices.ContainsFunc(exampleWords, func(s string) bool { return bytes.Contains(low, []byte(s)) })
+}
+
+// maxLabel bounds the length of a label that says what follows.
+const maxLabel = 80
+
+// exampleWords are what a label says above an example.
+var exampleWords = []string{
+	"example", "e.g.", "for instance", "beispiel", "z.b.", "exemple", "ejemplo", "esempio", "exemplo", "voorbeeld",
+	"przykład", "пример", "приклад", "örnek", "例", "예시", "مثال",
+}

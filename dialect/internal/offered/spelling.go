@@ -1,0 +1,75 @@
+package offered
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The check over the whole answer also knows names in spellings that no reader
+// takes for a name: in camel case, in full-width letters, with characters in them
+// that have no width.
+
+// MayMean reports whether a word is worth a closer look: it is a name, or holds
+// signs or capitals that names are written with.
+func (n *Names) MayMean(word []byte) bool {
+	return bytes.ContainsAny(word, `\.:/-`) || n.exactly(word) || bytes.HasPrefix(word, []byte("function")) || bytes.ContainsFunc(word, chars.IsCapital)
+}
+
+// Meant is resolve for names in camel case, too.
+func (n *Names) Meant(word string) (name string, ok bool) {
+	if name, ok = n.Resolve(word); ok || !strings.ContainsFunc(word, chars.IsCapital) {
+		return name, ok
+	}
+	i := slices.IndexFunc(n.Tools, func(t llm.ToolDef) bool {
+		return len(t.Name) >= len(word) && chars.IsCapital(rune(word[len(word)-1])) == chars.IsCapital(rune(t.Name[len(t.Name)-1])) && strings.EqualFold(withoutSeparators(t.Name), word)
+	})
+	if i < 0 {
+		return word, false
+	}
+	return n.Tools[i].Name, true
+}
+
+// withoutSeparators returns a name as one word.
+func withoutSeparators(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && chars.IsSeparator(byte(r)) {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// appendCamelPairs appends the pairs of bytes with which names in camel case go
+// on behind their first word, as long as there is room. They are rare in text.
+func appendCamelPairs(tools []llm.ToolDef, pairs []NamePair) []NamePair {
+	for _, t := range tools {
+		i := strings.IndexAny(t.Name, "_-.")
+		if i < 1 || i+1 == len(t.Name) || len(pairs) == maxPairs {
+			continue
+		}
+		if p := (NamePair{t.Name[i-1], strings.ToUpper(t.Name[i+1 : i+2])[0]}); !slices.Contains(pairs, p) {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// indexCapital is indexPair for a pair whose second byte is a capital: there are so
+// few in text that a search for them alone is the fastest.
+func indexCapital(text []byte, p NamePair) int {
+	for i := 1; i < len(text); i++ {
+		n := bytes.IndexByte(text[i:], p.second)
+		if n < 0 {
+			break
+		}
+		if i += n; text[i-1] == p.first {
+			return i - 1
+		}
+	}
+	return -1
+}

@@ -1,0 +1,267 @@
+package values
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Elem is an element that was read whole.
+type Elem struct{ Key, Inner, Prefix string }
+
+// JoinElements returns the value of the elements of one key, which stand in
+// depth others.
+func JoinElements(list []Elem, shape *schema.Shape, depth int) json.RawMessage {
+	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
+	if len(list) == 1 {
+		v := ElementValue(list[0], shape, depth)
+		if wantsList && v[0] != '[' && !strings.HasPrefix(string(v), "null") {
+			return json.RawMessage("[" + string(v) + "]")
+		}
+		return v
+	}
+	out := []byte{'['}
+	for i, e := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var item *schema.Shape
+		if wantsList {
+			item = shape.Item(i)
+		}
+		out = append(out, ElementValue(e, item, depth)...)
+	}
+	return append(out, ']')
+}
+
+// maxElements bounds how deep elements are taken apart: what is deeper is text.
+// Every level looks at all that is deeper once more.
+const maxElements = 32
+
+// ElementValue reads an element: an object of its children, a list of its
+// items, or the text in it.
+func ElementValue(e Elem, shape *schema.Shape, depth int) json.RawMessage {
+	types := schema.Any
+	if shape != nil {
+		types = shape.Types()
+	}
+	list, ok := Elements(e.Inner, e.Prefix)
+	if !ok || len(list) == 0 || types == schema.String || depth == maxElements {
+		return elementText(e, types)
+	}
+	if types&schema.Array != 0 && (allItems(list) || types&^schema.Null == schema.Array && !shape.Item(0).Declares(list[0].Key)) {
+		out := []byte{'['}
+		for i, item := range list {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var s *schema.Shape
+			if shape != nil {
+				s = shape.Item(i)
+			}
+			out = append(out, ElementValue(item, s, depth+1)...)
+		}
+		return append(out, ']')
+	}
+	out := []byte{'{'}
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j].Key == list[i].Key {
+			j++
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var s *schema.Shape
+		if shape != nil {
+			s = shape.Property(list[i].Key)
+		}
+		out = append(append(out, chars.QuoteJSON(list[i].Key)...), ':')
+		out = append(out, JoinElements(list[i:j], s, depth+1)...)
+		i = j
+	}
+	return append(out, '}')
+}
+
+// elementText reads an element that holds no others.
+func elementText(e Elem, types schema.Types) json.RawMessage {
+	text := e.Inner
+	if types != schema.String || e.Prefix == "" {
+		text = strings.TrimSpace(text)
+	}
+	switch {
+	case text == "" && types&^schema.Null == schema.Array:
+		return json.RawMessage("[]")
+	case text == "" && types&^schema.Null == schema.Object:
+		return json.RawMessage("{}")
+	case e.Key == mixedText:
+		return json.RawMessage(chars.QuoteJSON(e.Inner))
+	}
+	if e.Prefix == "" && strings.IndexByte(text, '<') < 0 {
+		text = UnescapeXML(text)
+	}
+	return Typed(types, text)
+}
+
+// allItems reports whether elements are the items of a list: each is called
+// item, or is numbered.
+func allItems(list []Elem) bool {
+	for i, e := range list {
+		if e.Key != "item" && !isNumbered(e.Key+">", i) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumbered reports whether a tag that goes on like s has the number i, from 0
+// or from 1.
+func isNumbered(s string, i int) bool {
+	return strings.HasPrefix(s, strconv.Itoa(i)+">") || strings.HasPrefix(s, strconv.Itoa(i+1)+">")
+}
+
+// mixedText is the key of text that stands between elements.
+const mixedText = "$text"
+
+// Elements splits s into elements; ok is false if there is anything else. Only
+// where tags have a prefix, so that there is no doubt what is one, text between
+// them is put beside them.
+func Elements(s, prefix string) (list []Elem, ok bool) {
+	var text strings.Builder
+	defer func() {
+		if strings.TrimSpace(text.String()) != "" && len(list) > 0 {
+			list = append(list, Elem{mixedText, text.String(), prefix})
+		}
+	}()
+	for {
+		if i := strings.Index(s, prefix+"<"); prefix != "" && i > 0 && len(strings.TrimSpace(s[:i])) > 0 {
+			text.WriteString(s[:i])
+			s = s[i:]
+		}
+		s = strings.TrimSpace(s)
+		if s == "" {
+			return list, true
+		}
+		rest, found := strings.CutPrefix(s, prefix)
+		rest = strings.TrimLeft(rest, " \t\r\n")
+		if !found || len(rest) < 3 || rest[0] != '<' || !chars.IsNameStart(rest[1]) && !isNumbered(rest[1:], len(list)) {
+			return list, false
+		}
+		i := 1
+		for i < len(rest) && chars.IsNameByte(rest[i]) {
+			i++
+		}
+		if i >= len(rest) || rest[i] != '>' {
+			return list, false
+		}
+		key := rest[1:i]
+		inner, after, found := cutElement(rest[i+1:], key, prefix)
+		if !found {
+			return list, false
+		}
+		list = append(list, Elem{key, inner, prefix})
+		s = after
+	}
+}
+
+// cutElement splits s at the end of the element key, which may hold others of
+// the same name.
+func cutElement(s, key, prefix string) (inner, after string, ok bool) {
+	open, end := prefix+"<"+key+">", prefix+"</"+key+">"
+	depth, at := 1, 0
+	for {
+		e := strings.Index(s[at:], end)
+		if e < 0 {
+			return "", "", false
+		}
+		depth += strings.Count(s[at:at+e], open) - 1
+		if depth == 0 {
+			return s[:at+e], s[at+e+len(end):], true
+		}
+		at += e + len(end)
+	}
+}
+
+var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+func UnescapeXML(s string) string {
+	if strings.IndexByte(s, '&') < 0 {
+		return s
+	}
+	return xmlEntities.Replace(s)
+}
+
+// Entities reads the entities of XML in text that arrives in pieces. Text that
+// also holds a tag is no XML but a document that was quoted as it is: then its
+// entities stay. Whether it does is known at its end only, so that what follows
+// the first entity is held.
+type Entities struct {
+	Add    func([]byte)
+	Off    bool   // the text stays as it is
+	held   []byte // from the first entity on
+	tagged bool   // the text holds a tag
+}
+
+// Take takes the next bytes.
+func (e *Entities) Take(p []byte) {
+	e.tagged = e.tagged || bytes.IndexByte(p, '<') >= 0
+	if e.Off || e.tagged {
+		e.release()
+		e.Add(p)
+		return
+	}
+	if len(e.held) == 0 {
+		i := bytes.IndexByte(p, '&')
+		if i < 0 {
+			e.Add(p)
+			return
+		}
+		e.Add(p[:i])
+		p = p[i:]
+	}
+	if e.held = append(e.held, p...); !mayBeEntity(e.held) {
+		e.release()
+	}
+}
+
+// release passes on what was held as it is, up to the next sign that may begin
+// an entity.
+func (e *Entities) release() {
+	for len(e.held) > 0 {
+		n := len(e.held)
+		if i := bytes.IndexByte(e.held[1:], '&'); i >= 0 {
+			n = i + 1
+		}
+		e.Add(e.held[:n])
+		if e.held = e.held[n:]; !e.tagged && len(e.held) > 0 && mayBeEntity(e.held) {
+			return
+		}
+	}
+}
+
+// Close ends the text. It reports whether there were entities.
+func (e *Entities) Close() bool {
+	if len(e.held) == 0 {
+		return false
+	}
+	plain := UnescapeXML(string(e.held))
+	changed := plain != string(e.held)
+	e.Add([]byte(plain))
+	e.held = nil
+	return changed
+}
+
+// mayBeEntity reports whether p, which begins with an ampersand, begins with an
+// entity, or may.
+func mayBeEntity(p []byte) bool {
+	for _, name := range [...]string{"&quot;", "&apos;", "&lt;", "&gt;", "&amp;"} {
+		if chars.HasOverlap(p, name) {
+			return true
+		}
+	}
+	return false
+}
