@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,13 +35,10 @@ func httpTransport(life context.Context, s ServerConfig, login *tokens) (mcp.Tra
 // sameServer allows redirects that stay with the server that was named.
 func sameServer(next *url.URL, via []*http.Request) error {
 	if next.Host != via[0].URL.Host || next.Scheme != via[0].URL.Scheme {
-		return &elsewhereError{next}
+		return &redirectError{next}
 	}
 	return nil
 }
-
-// maxStream bounds the events that answer one request.
-const maxStream = 4 * maxFrame
 
 // guarded keeps requests to the server that was named: an SSE server chooses where
 // it is asked, and any server may redirect. It adds the headers and bounds answers.
@@ -55,7 +54,7 @@ type guarded struct {
 // RoundTrip implements [http.RoundTripper].
 func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != g.home.Host || req.URL.Scheme != g.home.Scheme {
-		return nil, &elsewhereError{req.URL}
+		return nil, &redirectError{req.URL}
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(g.life, cancel)
@@ -158,4 +157,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	return n, err
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -19,9 +19,9 @@ const maxQuestion = 4 << 10
 // question goes the way of all questions of tools: the call ends, a person answers,
 // perhaps another day, and the call is made again with the answer at hand. Where
 // nobody can be asked, and where no call is meant, the answer is no.
-func (l *link) elicit(ctx context.Context, live *connection, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (l *remote) elicit(ctx context.Context, live *connection, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	decline := &mcp.ElicitResult{Action: "decline"}
-	f := live.flights.asking(ctx)
+	f := live.calls.asking(ctx)
 	if f == nil || p == nil || p.Mode == "url" {
 		return decline, nil
 	}

@@ -45,37 +45,6 @@ func (e ServerEntry) Config(name string) ServerConfig {
 // maxEnvFile bounds a file of variables.
 const maxEnvFile = 256 << 10
 
-// readEnvFile reads lines like NAME=value. A value may stand in quotes; empty lines
-// and those that begin with # say nothing.
-func readEnvFile(file string) (map[string]string, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxEnvFile {
-		return nil, fmt.Errorf("%s is no file of up to %d bytes", file, maxEnvFile)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]string)
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		n++
-		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, fmt.Errorf("%s:%d: there is no NAME=value", file, n)
-		}
-		out[name] = unquote(strings.TrimSpace(value))
-	}
-	return out, nil
-}
-
 func unquote(v string) string {
 	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
 		return v[1 : len(v)-1]
@@ -112,3 +81,34 @@ func LoginSecrets(dir string, s ServerConfig, lookup func(string) (string, bool)
 }
 
 var errNoServers = errors.New("it has no mcpServers, servers or mcp_servers")
+
+// readEnvFile reads lines like NAME=value. A value may stand in quotes; empty lines
+// and those that begin with # say nothing.
+func readEnvFile(file string) (map[string]string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+		return nil, fmt.Errorf("%s is no file of up to %d bytes", file, maxEnvFile)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string)
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("%s:%d: there is no NAME=value", file, n)
+		}
+		out[name] = unquote(strings.TrimSpace(value))
+	}
+	return out, nil
+}

@@ -351,12 +351,3 @@ func LoginOf(s ServerConfig, o LoginOptions) (LoginStatus, error) {
 	}
 	return st, nil
 }
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
-}

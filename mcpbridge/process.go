@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,9 +15,6 @@ import (
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/contain"
 )
-
-// maxFrame bounds one message of a server.
-const maxFrame = 16 << 20
 
 // A process is a server that we started. It has a process group of its own and, on
 // Linux, a supervisor, so that all it started ends with it and with us.
@@ -114,6 +112,9 @@ var _ io.WriteCloser = (*process)(nil)
 // patience is how long a program may take to end by itself.
 const patience = child.Patience
 
-// The text of a server is shown without what a terminal would obey, and bounded.
-func plainText(text string) string { return child.PlainText(text) }
-func isControl(r rune) bool        { return child.IsControl(r) }
+func isControl(r rune) bool { return child.IsControl(r) }
+
+// printed is what a program printed where messages belong, for a person; "" if nothing.
+func (p *process) printed() string {
+	return strings.TrimSpace(p.noise.LastLines(3))
+}

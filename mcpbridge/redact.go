@@ -13,7 +13,7 @@ func (s *Servers) redact(text string) string {
 }
 
 // redactTool removes our secrets from the definition of a tool. It reports whether the
-// tool can be used then: a name or a schema that holds one cannot be mended.
+// tool can be used then: a name or a schema that holds one cannot be repaired.
 func (s *Servers) redactTool(d ServerTool) (ServerTool, bool) {
 	for _, text := range []string{d.Name, string(d.Input), string(d.Output)} {
 		if s.redact(text) != text {
@@ -26,7 +26,7 @@ func (s *Servers) redactTool(d ServerTool) (ServerTool, bool) {
 
 // readList asks the server for its tools, and takes our secrets out of the answer
 // before anybody is shown it or remembers it.
-func (l *link) readList(ctx context.Context, session *mcp.ClientSession) (*listing, error) {
+func (l *remote) readList(ctx context.Context, session *mcp.ClientSession) (*listing, error) {
 	list, err := readList(ctx, l.Name, session)
 	if err != nil || l.host.options.Secrets == nil {
 		return list, err

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
-
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/invoke"
@@ -27,7 +25,7 @@ import (
 // recorded. All methods are safe for concurrent use.
 type Relay struct {
 	options ServiceOptions
-	link    *link
+	remote  *remote
 	server  ServerConfig // with its variables replaced
 	memory  memory
 	tell    func(Notice)
@@ -74,7 +72,7 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 		return nil, fmt.Errorf("mcp: server %s: %w", name, err)
 	}
 	l.secrets.Store(&secrets)
-	r := &Relay{options: options, link: l, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
+	r := &Relay{options: options, remote: l, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
 	r.life, r.end = context.WithCancel(context.Background())
 	if r.memory, err = remember(s.options.Dir, l.ServerConfig); err != nil {
 		return nil, err
@@ -139,13 +137,13 @@ type relayed struct {
 	forms bool   // the client can ask a person by a form
 	drop  sync.Once
 
-	inside  sync.Mutex
-	tools   map[string]*relayedTool // nil until they were listed
-	flights map[string]context.CancelFunc
-	late    map[string]chan []byte   // responses that may come by another stream
-	waits   map[string]chan envelope // answers to questions of ours
-	asked   int
-	used    time.Time
+	inside sync.Mutex
+	tools  map[string]*relayedTool // nil until they were listed
+	active map[string]context.CancelFunc
+	late   map[string]chan []byte   // responses that may come by another stream
+	waits  map[string]chan envelope // answers to questions of ours
+	asked  int
+	used   time.Time
 }
 
 // relayedTool is a tool as the session's server described it.
@@ -159,7 +157,7 @@ type relayedTool struct {
 
 func (r *Relay) newSession(key, user string) *relayed {
 	return &relayed{
-		account: newAccount(r.life, r.options), relay: r, key: key, user: user, used: time.Now(), flights: make(map[string]context.CancelFunc),
+		account: newAccount(r.life, r.options), relay: r, key: key, user: user, used: time.Now(), active: make(map[string]context.CancelFunc),
 		late: make(map[string]chan []byte), waits: make(map[string]chan envelope),
 	}
 }
@@ -269,17 +267,10 @@ func (s *relayed) touch() {
 func (s *relayed) idle() time.Duration {
 	s.inside.Lock()
 	defer s.inside.Unlock()
-	if len(s.flights) > 0 {
+	if len(s.active) > 0 {
 		return 0
 	}
 	return time.Since(s.used)
-}
-
-func userOf(req *http.Request) string {
-	if info := auth.TokenInfoFromContext(req.Context()); info != nil {
-		return info.UserID
-	}
-	return ""
 }
 
 // introduce keeps what a client says of itself.

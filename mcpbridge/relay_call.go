@@ -146,7 +146,7 @@ func (c *relayCall) run() {
 	}
 	one, err := c.tool(ctx)
 	if err != nil {
-		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.redact(inWords(err))})
+		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.redact(plainError(err))})
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the tools of the server cannot be listed, and the call was not sent"))
 		return
 	}
@@ -235,17 +235,17 @@ func (c *relayCall) depart(cancel context.CancelFunc) bool {
 	c.inside.Lock()
 	defer c.inside.Unlock()
 	id := string(c.e.ID)
-	if c.flights[id] != nil {
+	if c.active[id] != nil {
 		return false
 	}
-	c.flights[id], c.late[id] = cancel, make(chan []byte, 1)
+	c.active[id], c.late[id] = cancel, make(chan []byte, 1)
 	return true
 }
 
 func (c *relayCall) arrive() {
 	c.inside.Lock()
 	defer c.inside.Unlock()
-	delete(c.flights, string(c.e.ID))
+	delete(c.active, string(c.e.ID))
 	delete(c.late, string(c.e.ID))
 	c.used = time.Now()
 }
@@ -258,7 +258,7 @@ func (r *Relay) cancelled(req *http.Request, e envelope) {
 		return
 	}
 	s.inside.Lock()
-	cancel := s.flights[string(p.RequestID)]
+	cancel := s.active[string(p.RequestID)]
 	s.inside.Unlock()
 	if cancel != nil {
 		cancel()
@@ -285,13 +285,13 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if asks := wantsLogin(err); asks != nil {
 			return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s did not run the call: %v", r.server.Name, asks)
 		}
-		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(inWords(err)))
+		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(plainError(err)))
 	}
 	defer resp.Body.Close()
 	if !isStream(resp) {
 		text, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(inWords(err)))
+			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(plainError(err)))
 		}
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return outcomeOf(r.server.Name, resp.StatusCode, text)

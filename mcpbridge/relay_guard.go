@@ -21,7 +21,7 @@ import (
 // told is a message of the server as clients get it: without secrets of ours. Others
 // stay as they are, to the byte.
 func (r *Relay) told(text []byte) []byte {
-	out := []byte(r.link.host.redact(string(text)))
+	out := []byte(r.remote.host.redact(string(text)))
 	if bytes.Equal(out, text) {
 		return text
 	}
@@ -46,9 +46,9 @@ func (r *Relay) told(text []byte) []byte {
 func (r *Relay) redactJSON(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.link.host.redact(v)
+		return r.remote.host.redact(v)
 	case json.Number:
-		if s := r.link.host.redact(v.String()); s != v.String() {
+		if s := r.remote.host.redact(v.String()); s != v.String() {
 			return s
 		}
 	case []any:
@@ -58,7 +58,7 @@ func (r *Relay) redactJSON(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[r.link.host.redact(key)] = r.redactJSON(value)
+			out[r.remote.host.redact(key)] = r.redactJSON(value)
 		}
 		return out
 	}
@@ -110,7 +110,7 @@ func (r *Relay) slow(e envelope, limit time.Duration) []byte {
 // what the session knows of one that is another now is forgotten.
 func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
 	for i, d := range defs {
-		defs[i], _ = r.link.host.redactTool(d)
+		defs[i], _ = r.remote.host.redactTool(d)
 	}
 	list := newListing(defs)
 	r.mu.Lock()
@@ -153,7 +153,7 @@ func (r *Relay) learn(list *listing) {
 	if len(r.memory.Known) == known {
 		return
 	}
-	if err := r.memory.save(r.link.host.options.Dir, r.link.ServerConfig); err != nil {
+	if err := r.memory.save(r.remote.host.options.Dir, r.remote.ServerConfig); err != nil {
 		r.options.failed(fmt.Errorf("mcp: what is known of server %s cannot be kept: %w", r.server.Name, err))
 	}
 }

@@ -221,7 +221,7 @@ func (r *Relay) passEvents(out *stream, in *events, request envelope, look func(
 // absent tells a client that the server cannot be reached, or wants to know who we are.
 func (r *Relay) absent(w http.ResponseWriter, body []byte, err error) {
 	e, _ := readEnvelope(body)
-	said, told := "cannot be reached: "+r.redact(inWords(err)), "cannot be reached"
+	said, told := "cannot be reached: "+r.redact(plainError(err)), "cannot be reached"
 	if asks := wantsLogin(err); asks != nil {
 		said, told = "does not answer: "+asks.Error(), "wants a login that this relay does not have"
 	}
@@ -235,7 +235,7 @@ func (r *Relay) redact(text string) string {
 	if r.server.URL != "" {
 		text = strings.ReplaceAll(text, r.server.URL, "its address")
 	}
-	return r.link.redact(text, slices.Collect(maps.Values(r.server.Headers))...)
+	return r.remote.redact(text, slices.Collect(maps.Values(r.server.Headers))...)
 }
 
 func isStream(resp *http.Response) bool {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,7 +24,7 @@ const (
 )
 
 // sampling reports whether the server may ask the model of the run, and why not.
-func (l *link) sampling() error {
+func (l *remote) sampling() error {
 	switch {
 	case !l.Sampling:
 		return fmt.Errorf("this server may not ask the model: sampling is not set for it")
@@ -45,7 +44,7 @@ func refused(why error) error {
 
 // refuseSampling tells a server that may not ask the model why: it asks although we
 // never said that it can.
-func (l *link) refuseSampling(next mcp.MethodHandler) mcp.MethodHandler {
+func (l *remote) refuseSampling(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "sampling/createMessage" {
 			if why := l.sampling(); why != nil {
@@ -57,7 +56,7 @@ func (l *link) refuseSampling(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // allowSampling offers a server that it may ask the model, if it may.
-func (l *link) allowSampling(live *connection, o *mcp.ClientOptions) {
+func (l *remote) allowSampling(live *connection, o *mcp.ClientOptions) {
 	if l.sampling() == nil {
 		o.CreateMessageHandler = func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			return l.sample(ctx, live, req.Params)
@@ -68,11 +67,11 @@ func (l *link) allowSampling(live *connection, o *mcp.ClientOptions) {
 // sample has the model of the run answer a server, in the middle of a call: a question
 // of its own, without our conversation and without tools, a few times a call and of
 // bounded length. The receipt of the call says that it was asked.
-func (l *link) sample(ctx context.Context, live *connection, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+func (l *remote) sample(ctx context.Context, live *connection, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	if why := l.sampling(); why != nil {
 		return nil, refused(why)
 	}
-	f := live.flights.asking(ctx)
+	f := live.calls.asking(ctx)
 	if f == nil || p == nil {
 		return nil, refused(fmt.Errorf("it belongs to no call, or to several"))
 	}
@@ -129,15 +128,8 @@ func question(p *mcp.CreateMessageParams) (*llm.Request, error) {
 	return req, nil
 }
 
-// sampled are the questions of one call.
-type sampled struct {
-	samples atomic.Int32
-	usage   llm.Usage // with effects under the lock of the flight
-	effects []tool.SideEffect
-}
-
 // asked notes a question for the receipt.
-func (f *flight) asked(server string, res *llm.Response) {
+func (f *activeCall) asked(server string, res *llm.Response) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.usage = f.usage.Add(res.Finish.Usage)
@@ -147,7 +139,7 @@ func (f *flight) asked(server string, res *llm.Response) {
 }
 
 // used adds what the call used of the model to its output.
-func (f *flight) used(out tool.Output) tool.Output {
+func (f *activeCall) used(out tool.Output) tool.Output {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out.Usage, out.Did = out.Usage.Add(f.usage), append(out.Did, f.effects...)

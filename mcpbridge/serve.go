@@ -52,7 +52,6 @@ const (
 	defaultMaxCalls = 64
 	defaultAskTime  = 5 * time.Minute
 	defaultDrain    = 5 * time.Second
-	maxClientFrame  = 4 << 20
 )
 
 // Service is an MCP server whose tools are run by a runtime: every call is
@@ -60,13 +59,13 @@ const (
 // There is one record for each connection. All methods are safe for concurrent
 // use.
 type Service struct {
-	options ServiceOptions
-	server  *mcp.Server
-	slots   chan struct{} // one for each call that may run
-	life    context.Context
-	end     context.CancelFunc
-	closing sync.WaitGroup
-	visits  visits
+	options  ServiceOptions
+	server   *mcp.Server
+	slots    chan struct{} // one for each call that may run
+	life     context.Context
+	end      context.CancelFunc
+	closing  sync.WaitGroup
+	requests httpRequests
 
 	offering sync.Mutex // one at a time
 
@@ -201,7 +200,7 @@ func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.visits.end(s.server)
+	s.requests.end(s.server)
 	s.closing.Wait()
 	return nil
 }

@@ -45,9 +45,6 @@ type answer struct {
 // in the result of a call, which the client makes again with the answers.
 const newest = "2026-07-28"
 
-// maxState bounds the state that a client sends back.
-const maxState = 256 << 10
-
 func newClientCall(req *mcp.CallToolRequest, limit time.Duration) (*clientCall, error) {
 	c := &clientCall{req: req, limit: limit, direct: true, answered: make(map[string]answer), open: make(map[string]*mcp.ElicitParams)}
 	if p := req.Session.InitializeParams(); p != nil && p.ProtocolVersion >= newest {

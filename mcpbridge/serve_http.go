@@ -89,7 +89,7 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: body})
 	return g.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= newest {
-			s.visits.serve(single, w, r)
+			s.requests.serve(single, w, r)
 			return
 		}
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= cmp.Or(g.MaxSessions, defaultMaxSessions) {
@@ -100,7 +100,7 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		if r.Method == http.MethodDelete {
 			s.leaves(r.Header.Get("Mcp-Session-Id"), userOf(r))
 		}
-		s.visits.serve(sessions, w, r)
+		s.requests.serve(sessions, w, r)
 	})), nil
 }
 
@@ -276,4 +276,11 @@ func shortBatch(body []byte) bool {
 		}
 	}
 	return true
+}
+
+func userOf(req *http.Request) string {
+	if info := auth.TokenInfoFromContext(req.Context()); info != nil {
+		return info.UserID
+	}
+	return ""
 }

@@ -46,14 +46,6 @@ type Options struct {
 	Version string
 }
 
-// Notice is something that a person should know of a server.
-type Notice struct {
-	Server, Tool string // Tool is empty if it concerns the whole server
-	Text         string // goes on from the name
-	// Changed says that the tool is not used because its definition changed.
-	Changed bool
-}
-
 // String returns the notice as a sentence.
 func (n Notice) String() string {
 	if n.Tool == "" {
@@ -66,7 +58,7 @@ func (n Notice) String() string {
 // safe for concurrent use. Whoever opens them closes them.
 type Servers struct {
 	options Options
-	links   []*link
+	remotes []*remote
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -91,12 +83,12 @@ func Open(options Options, servers ...ServerConfig) (*Servers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what is known of server %s: %w", config.Name, err)
 		}
-		l := &link{ServerConfig: config, host: s, record: record}
+		l := &remote{ServerConfig: config, host: s, record: record}
 		if record.List != nil {
 			l.list = newListing(record.List)
 		}
 		l.rebuild()
-		s.links = append(s.links, l)
+		s.remotes = append(s.remotes, l)
 	}
 	return s, nil
 }
@@ -105,7 +97,7 @@ func Open(options Options, servers ...ServerConfig) (*Servers, error) {
 func (s *Servers) Close() error {
 	s.end()
 	var closing sync.WaitGroup
-	for _, l := range s.links {
+	for _, l := range s.remotes {
 		closing.Go(l.close)
 	}
 	closing.Wait()
@@ -124,8 +116,8 @@ func (s *Servers) notify(n Notice) {
 }
 
 // enabled yields the servers that may be used.
-func (s *Servers) enabled() []*link {
-	return slices.DeleteFunc(slices.Clone(s.links), func(l *link) bool { return l.Disabled || l.Tools != nil && len(l.Tools) == 0 })
+func (s *Servers) enabled() []*remote {
+	return slices.DeleteFunc(slices.Clone(s.remotes), func(l *remote) bool { return l.Disabled || l.Tools != nil && len(l.Tools) == 0 })
 }
 
 const defaultWait = 10 * time.Second
@@ -201,15 +193,15 @@ func (s *Servers) Changes(name string) []ToolChange {
 	return l.record.changes(l.list)
 }
 
-func (s *Servers) named(name string) (*link, error) {
-	i := slices.IndexFunc(s.links, func(l *link) bool { return l.Name == name })
+func (s *Servers) named(name string) (*remote, error) {
+	i := slices.IndexFunc(s.remotes, func(l *remote) bool { return l.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("mcp: no server is called %s", name)
 	}
-	if s.links[i].Disabled {
+	if s.remotes[i].Disabled {
 		return nil, fmt.Errorf("mcp: server %s is not enabled", name)
 	}
-	return s.links[i], nil
+	return s.remotes[i], nil
 }
 
 // Definitions returns what the named server said of its tools when it was last
@@ -230,8 +222,8 @@ func (s *Servers) Definitions(name string) (defs []ServerTool, used func(tool st
 
 // Status returns what is known of each server, in their order.
 func (s *Servers) Status() []Status {
-	out := make([]Status, len(s.links))
-	for i, l := range s.links {
+	out := make([]Status, len(s.remotes))
+	for i, l := range s.remotes {
 		out[i] = l.status()
 	}
 	return out
@@ -240,7 +232,7 @@ func (s *Servers) Status() []Status {
 // Original returns the server and the tool that stand behind the name of a tool
 // that is offered now.
 func (s *Servers) Original(name string) (server, tool string, ok bool) {
-	for _, l := range s.links {
+	for _, l := range s.remotes {
 		l.mu.Lock()
 		for own, offered := range l.offer.names {
 			if offered == name {

@@ -32,7 +32,7 @@ const separator = "__"
 
 // rebuild makes the offer from the list and what is accepted. The caller holds the
 // lock, or is alone.
-func (l *link) rebuild() {
+func (l *remote) rebuild() {
 	l.offer = offer{names: make(map[string]string)}
 	if l.list == nil || l.Disabled {
 		return
@@ -62,7 +62,7 @@ func (l *link) rebuild() {
 
 // missing reports names of the filter that the server does not have: a filter that
 // does not do what it says is not passed over.
-func (l *link) missing() {
+func (l *remote) missing() {
 	for _, name := range l.Tools {
 		if _, listed := l.list.prints[name]; !listed && l.fresh {
 			l.host.notify(Notice{Server: l.Name, Tool: name, Text: "is chosen in the configuration, and the server has no such tool"})
@@ -70,14 +70,14 @@ func (l *link) missing() {
 	}
 }
 
-func (l *link) known() bool {
+func (l *remote) known() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.list != nil
 }
 
 // tool makes a tool from a definition of a list.
-func (l *link) tool(d ServerTool, list *listing) tool.Tool {
+func (l *remote) tool(d ServerTool, list *listing) tool.Tool {
 	description := d.Description
 	if description == "" {
 		description = d.Title
@@ -114,7 +114,7 @@ func (d ServerTool) effects() tool.Effects {
 
 // call has the server run the tool, whose definition must still be the one that was
 // offered.
-func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
+func (l *remote) call(ctx context.Context, d ServerTool, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
 	live, err := l.connect(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -149,10 +149,10 @@ func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effec
 	return f.used(out), err
 }
 
-// send makes a call. The flight that it returns has ended.
-func (l *link) send(ctx context.Context, live *connection, name string, args json.RawMessage) (*mcp.CallToolResult, *flight, error) {
-	f := live.flights.begin(ctx, l.callTimeout())
-	defer live.flights.end(f)
+// send makes a call. The activeCall that it returns has ended.
+func (l *remote) send(ctx context.Context, live *connection, name string, args json.RawMessage) (*mcp.CallToolResult, *activeCall, error) {
+	f := live.calls.begin(ctx, l.callTimeout())
+	defer live.calls.end(f)
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(f.token)
 	res, err := live.session.CallTool(f.ctx, params)
@@ -164,7 +164,7 @@ func (l *link) send(ctx context.Context, live *connection, name string, args jso
 }
 
 // absent is the error of a call that was never sent.
-func (l *link) absent(err error, effects tool.Effects) error {
+func (l *remote) absent(err error, effects tool.Effects) error {
 	code := tool.Execution // it took no effect, so nothing is in doubt
 	if effects.Has(tool.Idempotent) {
 		code = tool.Network
@@ -178,7 +178,7 @@ func (l *link) absent(err error, effects tool.Effects) error {
 
 // unchanged refuses a call of a tool whose definition differs from the one that
 // was offered: the model would call something else than it was told about.
-func (l *link) unchanged(name string, print journal.Hash) error {
+func (l *remote) unchanged(name string, print journal.Hash) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = true
@@ -197,8 +197,8 @@ func (l *link) unchanged(name string, print journal.Hash) error {
 
 // failure turns the error of a request into one of a tool. A request that was sent
 // and not answered may have taken effect.
-func (l *link) failure(ctx context.Context, live *connection, f *flight, effects tool.Effects, err error) error {
-	wire, elsewhere := answeredError(err), (*elsewhereError)(nil)
+func (l *remote) failure(ctx context.Context, live *connection, f *activeCall, effects tool.Effects, err error) error {
+	wire, elsewhere := answeredError(err), (*redirectError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -227,11 +227,11 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 	if lost(err) {
 		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.redact(live.why(err)))
 	}
-	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.redact(inWords(err)))
+	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.redact(plainError(err)))
 }
 
 // notRun is the error of a call that the server refused to take.
-func (l *link) notRun(why error, fix string) error {
+func (l *remote) notRun(why error, fix string) error {
 	e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %s", l.Name, l.redact(why.Error()))
 	e.Recoverable, e.Fix = false, "The call was not run. "+fix
 	return e

@@ -26,9 +26,6 @@ type roundState struct {
 	Inner   string            `json:"inner,omitempty"`
 }
 
-// questionKeyPrefix begins the keys of questions of ours; see questionKey.
-const questionKeyPrefix = "q-toolpost-"
-
 // readRounds takes what is ours out of the parameters of a call. Rest is nil if
 // nothing was.
 func readRounds(params json.RawMessage) (r rounds, rest json.RawMessage, err error) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -68,19 +67,19 @@ func message(line []byte, noise io.Writer) []byte {
 		_, _ = noise.Write(append(text, '\n'))
 		return nil
 	}
-	return append(mendList(text), '\n')
+	return append(repairToolList(text), '\n')
 }
 
-// dataLine returns a line of a stream of events with its list of tools mended.
+// dataLine returns a line of a stream of events with its list of tools repaired.
 func dataLine(line []byte) []byte {
 	data, is := bytes.CutPrefix(line, []byte("data:"))
 	if !is || !bytes.Contains(data, []byte(`"tools"`)) {
 		return line
 	}
-	return append(append([]byte("data: "), mendList(bytes.TrimSpace(data))...), '\n')
+	return append(append([]byte("data: "), repairToolList(bytes.TrimSpace(data))...), '\n')
 }
 
-// body is one of a response, whose list of tools is mended.
+// body is one of a response, whose list of tools is repaired.
 type body struct {
 	io.ReadCloser
 	whole io.Reader // once it is read
@@ -93,7 +92,7 @@ func (b *body) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		b.whole = bytes.NewReader(mendList(text))
+		b.whole = bytes.NewReader(repairToolList(text))
 	}
 	return b.whole.Read(p)
 }
@@ -101,9 +100,9 @@ func (b *body) Read(p []byte) (int, error) {
 // unusable is the key, in the _meta of a tool, of why it cannot be used.
 const unusable = "toolpost.dev/unusable"
 
-// mendList returns a message in which each tool of a list has the form that tools
+// repairToolList returns a message in which each tool of a list has the form that tools
 // have; one that had not says why, and is left out by [define].
-func mendList(text []byte) []byte {
+func repairToolList(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`"tools"`)) {
 		return text
 	}
@@ -113,13 +112,13 @@ func mendList(text []byte) []byte {
 	if json.Unmarshal(text, &m) != nil || json.Unmarshal(m["result"], &result) != nil || json.Unmarshal(result["tools"], &tools) != nil {
 		return text // it is no list, or one that nobody can read
 	}
-	mended := false
+	repaired := false
 	for i, t := range tools {
 		if why := malformed(t); why != "" {
-			tools[i], mended = placeholder(t, why), true
+			tools[i], repaired = placeholder(t, why), true
 		}
 	}
-	if !mended {
+	if !repaired {
 		return text
 	}
 	var err error
@@ -171,9 +170,4 @@ func placeholder(text json.RawMessage, why string) json.RawMessage {
 		panic(err) // strings can be written
 	}
 	return out
-}
-
-// printed is what a program printed where messages belong, for a person; "" if nothing.
-func (p *process) printed() string {
-	return strings.TrimSpace(p.noise.LastLines(3))
 }

@@ -7,16 +7,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // anyArguments is the schema of a tool that says nothing about its arguments.
 var anyArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// offered returns a definition as a server of ours lists it. The schema is passed on
+// definitionOf returns a definition as a server of ours lists it. The schema is passed on
 // as it is but for the white space between its tokens; one that does not say that
 // arguments are an object gets that word, which the protocol demands.
-func offered(d llm.ToolDef) (*mcp.Tool, error) {
+func definitionOf(d llm.ToolDef) (*mcp.Tool, error) {
 	if d.Kind == llm.FreeTool || d.Kind == llm.HostedTool {
 		return nil, fmt.Errorf("mcp: %s is a tool of the kind %v, which MCP cannot offer", d.Name, d.Kind)
 	}
@@ -109,4 +111,39 @@ func contentOf(p llm.Part) mcp.Content {
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "attachment:" + p.Name, MIMEType: p.MIME, Blob: p.Data}}
 	}
 	return &mcp.TextContent{Text: fmt.Sprintf("[a part of the kind %T cannot be sent]", p)}
+}
+
+// definition is a tool of a Service as clients are told of it.
+func definition(t tool.Tool) (*mcp.Tool, error) {
+	def, err := definitionOf(t.Def())
+	if err != nil {
+		return nil, err
+	}
+	open := !t.Effects.Has(tool.Local)
+	def.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: t.Effects.Has(tool.ReadOnly), IdempotentHint: t.Effects.Has(tool.Idempotent), OpenWorldHint: &open}
+	if promises(t) {
+		def.OutputSchema = t.OutputSchema
+	}
+	return def, nil
+}
+
+// promises reports whether clients are told what the tool returns: most know of
+// objects only.
+func promises(t tool.Tool) bool {
+	var s struct{ Type any }
+	return len(t.OutputSchema) > 0 && json.Unmarshal(t.OutputSchema, &s) == nil && s.Type == "object"
+}
+
+// result is the outcome of a call as a client gets it: what a model would see, and
+// the structured result if the tool promises one.
+func result(t tool.Tool, o *invoke.Outcome) *mcp.CallToolResult {
+	if o.Result.Failed || !promises(t) {
+		return resultOf(o.Result, nil)
+	}
+	res := resultOf(o.Result, o.Structured)
+	if res.StructuredContent == nil {
+		res.IsError = true
+		res.Content = append(res.Content, &mcp.TextContent{Text: "The tool ran, and its result is not of the form that it promises."})
+	}
+	return res
 }

@@ -32,9 +32,9 @@ func (s ServerState) String() string {
 	return [...]string{"configured", "listed", "started", "used"}[min(max(s, Configured), Used)]
 }
 
-// link is one server and what is known of it. All methods are safe for concurrent
+// remote is one server and what is known of it. All methods are safe for concurrent
 // use.
-type link struct {
+type remote struct {
 	ServerConfig
 	host *Servers
 
@@ -57,7 +57,7 @@ type link struct {
 type connection struct {
 	session *mcp.ClientSession
 	process *process // nil without one
-	flights flights
+	calls   activeCalls
 	end     context.CancelFunc // ends the requests of an HTTP server
 }
 
@@ -89,7 +89,7 @@ const (
 
 // connect returns an open connection whose list is known. It waits for an attempt
 // that is under way; ctx bounds the waiting, not the attempt.
-func (l *link) connect(ctx context.Context) (*connection, error) {
+func (l *remote) connect(ctx context.Context) (*connection, error) {
 	trying, live, err := l.attempt()
 	if live != nil || err != nil {
 		return live, err
@@ -108,7 +108,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 }
 
 // attempt begins to connect unless that is done, under way or must wait.
-func (l *link) attempt() (trying <-chan struct{}, live *connection, err error) {
+func (l *remote) attempt() (trying <-chan struct{}, live *connection, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -127,7 +127,7 @@ func (l *link) attempt() (trying <-chan struct{}, live *connection, err error) {
 }
 
 // try connects and reads the list.
-func (l *link) try() {
+func (l *remote) try() {
 	live, list, err := l.open()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *link) try() {
 	if err != nil {
 		l.tries++
 		l.retry = time.Now().Add(min(firstWait<<min(l.tries-1, 10), longWait))
-		l.failed = errors.New(l.redact(inWords(err)))
+		l.failed = errors.New(l.redact(plainError(err)))
 		l.host.notify(Notice{Server: l.Name, Text: "is not there: " + l.failed.Error()})
 		return
 	}
@@ -155,7 +155,7 @@ func (l *link) try() {
 }
 
 // watch forgets a connection when it ends.
-func (l *link) watch(live *connection) {
+func (l *remote) watch(live *connection) {
 	err := live.session.Wait()
 	l.mu.Lock()
 	gone := l.live == live
@@ -180,8 +180,8 @@ const pingTime = 5 * time.Second
 
 // alive reports whether a server that has not answered a call answers at all. One that
 // does not is ended, unless other calls wait for it, too.
-func (l *link) alive(live *connection) bool {
-	if !live.flights.alone() {
+func (l *remote) alive(live *connection) bool {
+	if !live.calls.alone() {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(l.host.life, pingTime)
@@ -194,7 +194,7 @@ func (l *link) alive(live *connection) bool {
 }
 
 // drop gives a connection up, so that the next call begins another one, and says why.
-func (l *link) drop(live *connection, why string) {
+func (l *remote) drop(live *connection, why string) {
 	l.mu.Lock()
 	gone := l.live == live
 	if gone {
@@ -233,7 +233,7 @@ const legacy = "2025-11-25"
 
 // open connects within the server's time. A server that ends when it is asked in the
 // newest way, or an HTTP server that says nothing, is asked again in the older one.
-func (l *link) open() (*connection, *listing, error) {
+func (l *remote) open() (*connection, *listing, error) {
 	s, secrets, err := l.resolve(l.host.options.Lookup)
 	if err != nil {
 		return nil, nil, err
@@ -265,7 +265,7 @@ func worthAnother(err error) bool {
 
 var errSlow = errors.New("the server did not answer in time")
 
-func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*connection, *listing, error) {
+func (l *remote) openAs(s ServerConfig, revision string, limit time.Duration) (*connection, *listing, error) {
 	// A connection outlives the life of the servers by the time it takes to say
 	// good-bye.
 	life, end := context.WithCancel(context.Background())
@@ -309,7 +309,7 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	case ended != "" && lost(err):
 		return nil, nil, &endedError{ended, err}
 	case ended != "":
-		return nil, nil, &endedError{inWords(err) + "; " + ended, err}
+		return nil, nil, &endedError{plainError(err) + "; " + ended, err}
 	}
 	return nil, nil, err
 }
@@ -345,7 +345,7 @@ func (e *endedError) Error() string { return e.text }
 func (e *endedError) Unwrap() error { return e.err }
 
 // dial starts the server, if it is a program of ours, or names its address.
-func (l *link) dial(life context.Context, s ServerConfig, live *connection) (mcp.Transport, error) {
+func (l *remote) dial(life context.Context, s ServerConfig, live *connection) (mcp.Transport, error) {
 	if s.transport() != Stdio {
 		login, err := l.tokens(s)
 		if err != nil {
@@ -359,7 +359,7 @@ func (l *link) dial(life context.Context, s ServerConfig, live *connection) (mcp
 }
 
 // tokens are those of the login for a server, whose variables are resolved.
-func (l *link) tokens(s ServerConfig) (*tokens, error) {
+func (l *remote) tokens(s ServerConfig) (*tokens, error) {
 	login, err := readLogin(l.host.options.Dir, s)
 	if err != nil {
 		return nil, err
@@ -377,7 +377,7 @@ func (l *link) tokens(s ServerConfig) (*tokens, error) {
 }
 
 // handlers are what the server may ask us and tell us.
-func (l *link) handlers(live *connection) *mcp.ClientOptions {
+func (l *remote) handlers(live *connection) *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
@@ -391,14 +391,14 @@ func (l *link) handlers(live *connection) *mcp.ClientOptions {
 		ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return l.elicit(ctx, live, req.Params)
 		},
-		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.flights.progress(req.Params) },
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.calls.progress(req.Params) },
 	}
 	l.allowSampling(live, o)
 	return o
 }
 
 // take makes a list the current one. The caller holds the lock.
-func (l *link) take(list *listing) {
+func (l *remote) take(list *listing) {
 	l.list, l.fresh, l.changed = list, true, false
 	for _, n := range list.left {
 		l.host.notify(n)
@@ -416,7 +416,7 @@ func (l *link) take(list *listing) {
 }
 
 // stale reports whether the list should be read again.
-func (l *link) stale() (*connection, bool) {
+func (l *remote) stale() (*connection, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.list != nil && l.list.ttl > 0 && time.Since(l.list.at) > l.list.ttl
@@ -425,7 +425,7 @@ func (l *link) stale() (*connection, bool) {
 
 // refresh reads the list again if the server said that it changed. A list that
 // cannot be read leaves the old one.
-func (l *link) refresh(ctx context.Context) {
+func (l *remote) refresh(ctx context.Context) {
 	live, stale := l.stale()
 	if !stale {
 		return
@@ -450,7 +450,7 @@ func (l *link) refresh(ctx context.Context) {
 }
 
 // redact returns an error in one line for people, without secrets and control characters. More are further secrets.
-func (l *link) redact(text string, more ...string) string {
+func (l *remote) redact(text string, more ...string) string {
 	text = l.host.redact(plainText(text)) // in this order: what a terminal obeys may stand inside a secret
 	if secrets := l.secrets.Load(); secrets != nil {
 		more = append(more, *secrets...)
@@ -460,7 +460,7 @@ func (l *link) redact(text string, more ...string) string {
 }
 
 // close ends the connection.
-func (l *link) close() {
+func (l *remote) close() {
 	l.mu.Lock()
 	live := l.live
 	l.live = nil
@@ -485,7 +485,7 @@ type Status struct {
 	Disabled bool
 }
 
-func (l *link) status() Status {
+func (l *remote) status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Status{Name: l.Name, Transport: l.transport(), Err: l.failed, Tools: l.offer.set.Len(), Disabled: l.Disabled}

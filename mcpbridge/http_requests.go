@@ -8,16 +8,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// visits are the requests by HTTP to a server of the SDK. A request that is under way while the
+// httpRequests are the requests by HTTP to a server of the SDK. A request that is under way while the
 // server is closed could begin a session that nobody ends.
-type visits struct {
+type httpRequests struct {
 	mu    sync.Mutex
 	ended bool
 	under sync.WaitGroup
 }
 
 // serve has next answer a request, unless the server is closed.
-func (v *visits) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (v *httpRequests) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	ended := v.ended
 	if !ended {
@@ -34,7 +34,7 @@ func (v *visits) serve(next http.Handler, w http.ResponseWriter, r *http.Request
 
 // end lets no request in any more, and closes the sessions of the server: those that there are,
 // which ends the requests that listen to them, and those that a request began meanwhile.
-func (v *visits) end(server *mcp.Server) {
+func (v *httpRequests) end(server *mcp.Server) {
 	v.mu.Lock()
 	v.ended = true
 	v.mu.Unlock()

@@ -4,16 +4,18 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
-// A flight is a call that a server is at.
-type flight struct {
+// A activeCall is a call that a server is at.
+type activeCall struct {
 	token  string
 	ctx    context.Context // of the request
 	cancel context.CancelFunc
@@ -26,11 +28,11 @@ type flight struct {
 	asks error // that the call ends with, because a person has to answer first
 }
 
-// flightKey is the key of the flight in the context of its request.
-type flightKey struct{}
+// activeCallKey is the key of the activeCall in the context of its request.
+type activeCallKey struct{}
 
 // waits ends the call: a person has to answer first.
-func (f *flight) waits(err error) {
+func (f *activeCall) waits(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asks == nil {
@@ -39,34 +41,34 @@ func (f *flight) waits(err error) {
 	f.cancel()
 }
 
-func (f *flight) waiting() error {
+func (f *activeCall) waiting() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asks
 }
 
-// flights are the calls of a connection, by their tokens.
-type flights struct {
+// activeCalls are the calls of a connection, by their tokens.
+type activeCalls struct {
 	mu   sync.Mutex
 	last int
-	on   map[string]*flight
+	on   map[string]*activeCall
 }
 
-func (f *flights) begin(caller context.Context, limit time.Duration) *flight {
+func (f *activeCalls) begin(caller context.Context, limit time.Duration) *activeCall {
 	ctx, cancel := context.WithTimeout(caller, limit)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
-	one := &flight{token: "call-" + strconv.Itoa(f.last), cancel: cancel, caller: caller}
-	one.ctx = context.WithValue(ctx, flightKey{}, one)
+	one := &activeCall{token: "call-" + strconv.Itoa(f.last), cancel: cancel, caller: caller}
+	one.ctx = context.WithValue(ctx, activeCallKey{}, one)
 	if f.on == nil {
-		f.on = make(map[string]*flight)
+		f.on = make(map[string]*activeCall)
 	}
 	f.on[one.token] = one
 	return one
 }
 
-func (f *flights) end(one *flight) {
+func (f *activeCalls) end(one *activeCall) {
 	one.cancel()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +76,7 @@ func (f *flights) end(one *flight) {
 }
 
 // alone reports whether there is no more than one call.
-func (f *flights) alone() bool {
+func (f *activeCalls) alone() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.on) <= 1
@@ -82,8 +84,8 @@ func (f *flights) alone() bool {
 
 // asking returns the call that a question belongs to: that of the context or, since
 // older revisions do not say, the only one there is. It is nil if that is in doubt.
-func (f *flights) asking(ctx context.Context) *flight {
-	if one, ok := ctx.Value(flightKey{}).(*flight); ok {
+func (f *activeCalls) asking(ctx context.Context) *activeCall {
+	if one, ok := ctx.Value(activeCallKey{}).(*activeCall); ok {
 		return one
 	}
 	f.mu.Lock()
@@ -98,7 +100,7 @@ func (f *flights) asking(ctx context.Context) *flight {
 }
 
 // progress passes on what a server says of a call that it is at.
-func (f *flights) progress(p *mcp.ProgressNotificationParams) {
+func (f *activeCalls) progress(p *mcp.ProgressNotificationParams) {
 	if p == nil {
 		return
 	}
@@ -109,4 +111,11 @@ func (f *flights) progress(p *mcp.ProgressNotificationParams) {
 	if one != nil {
 		tool.ReportProgress(one.caller, tool.Progress{Message: clip.Bytes(plainText(p.Message), 400), Done: p.Progress, Total: p.Total})
 	}
+}
+
+// sampled are the questions of one call.
+type sampled struct {
+	samples atomic.Int32
+	usage   llm.Usage // with effects under the lock of the activeCall
+	effects []tool.SideEffect
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/clip"
 )
 
-// elsewhereError says that a server sends us to another one.
-type elsewhereError struct{ to *url.URL }
+// redirectError says that a server sends us to another one.
+type redirectError struct{ to *url.URL }
 
-func (e *elsewhereError) Error() string {
+func (e *redirectError) Error() string {
 	return fmt.Sprintf("the server sends us on to %s://%s, which is not the server that was named", e.to.Scheme, e.to.Host)
 }
 
@@ -39,9 +40,9 @@ var (
 	goPrefix = regexp.MustCompile(`unmarshaling (?:\*?[\w.]+): |unmarshaling result: `)
 )
 
-// inWords is an error for a person: what went wrong, without the names of requests, of
+// plainError is an error for a person: what went wrong, without the names of requests, of
 // types and of functions.
-func inWords(err error) string {
+func plainError(err error) string {
 	var address *url.Error
 	if errors.As(err, &address) && address.Err != nil {
 		err = address.Err // without the address, which may hold a secret
@@ -59,3 +60,6 @@ func inWords(err error) string {
 	text = strings.ReplaceAll(text, "request terminated without response", fmt.Sprintf("its answer ended, or went on beyond %d bytes, without a result", maxStream))
 	return strings.TrimSuffix(strings.TrimSpace(text), ":")
 }
+
+// The text of a server is shown without what a terminal would obey, and bounded.
+func plainText(text string) string { return child.PlainText(text) }
