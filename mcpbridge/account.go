@@ -43,7 +43,7 @@ func (a *account) begin() bool {
 	return true
 }
 
-// leave lets no call begin, and cancels those that run.
+// leave refuses new calls and cancels the running ones.
 func (a *account) leave() {
 	a.mu.Lock()
 	a.left = true

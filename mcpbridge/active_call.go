@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// A activeCall is a call that a server is at.
+// An activeCall is a call that a server is working on.
 type activeCall struct {
 	token  string
 	ctx    context.Context // of the request
@@ -82,8 +82,8 @@ func (f *activeCalls) alone() bool {
 	return len(f.on) <= 1
 }
 
-// asking returns the call that a question belongs to: that of the context or, since
-// older revisions do not say, the only one there is. It is nil if that is in doubt.
+// asking returns the call of a question: the call of the context or, because
+// older revisions do not name it, the only active call. It is nil if there are several.
 func (f *activeCalls) asking(ctx context.Context) *activeCall {
 	if one, ok := ctx.Value(activeCallKey{}).(*activeCall); ok {
 		return one
@@ -99,7 +99,7 @@ func (f *activeCalls) asking(ctx context.Context) *activeCall {
 	return nil
 }
 
-// progress passes on what a server says of a call that it is at.
+// progress passes on the progress of an active call.
 func (f *activeCalls) progress(p *mcp.ProgressNotificationParams) {
 	if p == nil {
 		return

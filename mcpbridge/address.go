@@ -66,7 +66,7 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &ending{resp.Body, over}
 	// The events of a stream are bounded one by one, those of an answer also in all;
-	// what a client listens to has no end.
+	// a stream that a client listens to is not bounded.
 	if g.bounded && req.Method == http.MethodPost && req.Header.Get("Mcp-Method") != "subscriptions/listen" {
 		resp.Body = &bounded{resp.Body, maxStream, maxStream}
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// BridgeName is what a bridge is called where nobody says otherwise.
+// BridgeName is the default name of a bridge.
 const BridgeName = "toolpost"
 
-// Disabled is what a bridge answers to the call of a tool that has no function: the
-// call is one that the caller of the model runs.
+// Disabled is the result of a call whose tool has no function. The caller of the model runs such a
+// call.
 const Disabled = "Provider-side execution is disabled for AI SDK bridge tools."
 
 // noDescription is the description of a tool that has none.
@@ -42,9 +42,9 @@ type Bridge struct {
 	// Do. Others are offered, too, and answer that they are not run here.
 	Tools        *tool.Set
 	Defs, Others []llm.ToolDef
-	// Do runs a call of one of Tools or Defs; the id of the call is the one that the
-	// program sent, if it did. Nil runs it with an [invoke.Runner] of no settings. An
-	// error is one of whoever runs calls, and is told to the program as well.
+	// Do runs a call of one of Tools or Defs, with the id of the program if it sent one. Nil runs it
+	// with an [invoke.Runner] without settings. An error means that the call could not be run, and the
+	// program is told it as well.
 	Do func(context.Context, llm.Call) (llm.Result, error)
 }
 
@@ -94,8 +94,8 @@ func (b *Bridge) Server() (*mcp.Server, error) {
 	return s, nil
 }
 
-// runs returns a handler that has do run the calls. An error never becomes one of the
-// protocol: the model behind the program is to read it.
+// runs returns a handler that runs calls with do. An error is never a protocol error, because the
+// model behind the program has to read it.
 func runs(do func(context.Context, llm.Call) (llm.Result, error)) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := llm.Call{ID: callID(req), Name: req.Params.Name, Args: argumentsOf(req)}
@@ -151,8 +151,7 @@ func sessionRun(s *invoke.Session) func(context.Context, llm.Call) (llm.Result, 
 
 func (b *Bridge) name() string { return cmp.Or(b.Name, BridgeName) }
 
-// prefix stands before the names of the tools where a program lists all tools of all
-// servers.
+// prefix is the prefix of the tools' names in a program that lists the tools of all servers.
 func (b *Bridge) prefix() string { return "mcp" + separator + b.name() + separator }
 
 // WireName is the name that an agent program gives the tool: mcp__ server __ tool.
@@ -178,10 +177,10 @@ func (b *Bridge) names() []string {
 	return out
 }
 
-// Original returns the name of the tool that an agent program calls name. It is total: a
-// name that the bridge does not know is returned without the prefix of the bridge, if it
-// has that and more, else as it is. A tool whose own name begins with the prefix keeps
-// its name. Known reports whether the bridge has the tool.
+// Original returns the name of the tool that an agent program calls name. It is defined for every
+// name: if the bridge does not know the name, the prefix of the bridge is removed, if there is one
+// and more follows. A tool whose own name begins with the prefix keeps its name. known reports
+// whether the bridge has the tool.
 func (b *Bridge) Original(name string) (original string, known bool) {
 	bare, cut := strings.CutPrefix(name, b.prefix())
 	whole := false
@@ -199,8 +198,8 @@ func (b *Bridge) Original(name string) (original string, known bool) {
 
 // BridgeAddress is where an agent program on this machine reaches a bridge.
 type BridgeAddress struct {
-	// URL is an address of this machine. Key is the bearer key without which it
-	// answers nobody; it is made for this bridge and ends with it.
+	// URL is an address of this machine. Key is the bearer key that every request needs; it is made for
+	// this bridge and expires with it.
 	URL, Key string
 
 	server   *mcp.Server

@@ -12,12 +12,12 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// anyArguments is the schema of a tool that says nothing about its arguments.
+// anyArguments is the schema of a tool that does not describe its arguments.
 var anyArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// definitionOf returns a definition as a server of ours lists it. The schema is passed on
-// as it is but for the white space between its tokens; one that does not say that
-// arguments are an object gets that word, which the protocol demands.
+// definitionOf returns a definition for a list of tools of our server. The schema is passed on
+// unchanged but for the white space between its tokens. If it does not name a type,
+// the type object is added, which the protocol demands.
 func definitionOf(d llm.ToolDef) (*mcp.Tool, error) {
 	if d.Kind == llm.FreeTool || d.Kind == llm.HostedTool {
 		return nil, fmt.Errorf("mcp: %s is a tool of the kind %v, which MCP cannot offer", d.Name, d.Kind)
@@ -29,7 +29,7 @@ func definitionOf(d llm.ToolDef) (*mcp.Tool, error) {
 	return &mcp.Tool{Name: d.Name, Description: d.Description, InputSchema: schema}, nil
 }
 
-// objectSchema returns a schema that says that it is one of an object.
+// objectSchema returns a schema of type object.
 func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	text := bytes.TrimSpace(schema)
 	if len(text) == 0 {
@@ -76,8 +76,8 @@ func argumentsOf(req *mcp.CallToolRequest) json.RawMessage {
 	return args
 }
 
-// resultOf returns a result as a server of ours sends it. Structured is what the tool
-// returned as JSON, nil if it did not.
+// resultOf returns a result for a client of our server. structured is the JSON that the tool
+// returned, nil if there is none.
 func resultOf(r llm.Result, structured json.RawMessage) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: r.Failed}
 	for _, p := range r.Parts {
@@ -94,7 +94,7 @@ func failedResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 }
 
-// contentOf is the way back of partOf.
+// contentOf is the inverse of partOf.
 func contentOf(p llm.Part) mcp.Content {
 	switch p := p.(type) {
 	case llm.Text:

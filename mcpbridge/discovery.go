@@ -30,7 +30,7 @@ type discovery struct {
 	timers  []*time.Timer
 }
 
-// sent looks at what is sent to the program.
+// sent observes a line to the program.
 func (d *discovery) sent(line []byte) {
 	if !bytes.Contains(line, []byte(`"server/discover"`)) {
 		return

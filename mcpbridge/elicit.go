@@ -45,7 +45,7 @@ func (l *remote) elicit(ctx context.Context, live *connection, p *mcp.ElicitPara
 	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// nobody reports whether a question failed because there is nobody to answer it.
+// nobody reports whether a question failed because no person can answer it.
 func nobody(err error) bool {
 	var e *tool.Error
 	if errors.As(err, &e) && e.Code == tool.Permission {

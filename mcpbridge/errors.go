@@ -13,18 +13,18 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 )
 
-// redirectError says that a server sends us to another one.
+// redirectError reports that a server redirects to another server.
 type redirectError struct{ to *url.URL }
 
 func (e *redirectError) Error() string {
 	return fmt.Sprintf("the server sends us on to %s://%s, which is not the server that was named", e.to.Scheme, e.to.Host)
 }
 
-// codeNotSent is what the SDK makes of a request that HTTP did not take to the server,
-// or not well: no error of the server's.
+// codeNotSent is the SDK's code of a request that did not reach the server,
+// or that HTTP refused. It is not an error of the server.
 const codeNotSent = -32005
 
-// answeredError returns the error that the server answered, nil if it answered none.
+// answeredError returns the server's error response, nil if there is none.
 func answeredError(err error) *jsonrpc.Error {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) || e.Code == codeNotSent && e.Message == "rejected by transport" {
@@ -33,14 +33,14 @@ func answeredError(err error) *jsonrpc.Error {
 	return e
 }
 
-// The parts of errors that say where in a program they arose.
+// The parts of errors that name places in a program.
 var (
 	steps    = regexp.MustCompile(`(?:calling|sending) "[^"]*": |rejected by transport(?:: )?|failed to connect \(session ID: [^)]*\): |connection closed: `)
 	goType   = regexp.MustCompile(`json: cannot unmarshal (?s:(.*?)) into Go (?:value|struct field [\w.]*?\.?(\w+)) of type (?s:.*)$`)
 	goPrefix = regexp.MustCompile(`unmarshaling (?:\*?[\w.]+): |unmarshaling result: `)
 )
 
-// plainError is an error for a person: what went wrong, without the names of requests, of
+// plainError returns an error for a person: the failure, without the names of requests, of
 // types and of functions.
 func plainError(err error) string {
 	var address *url.Error

@@ -161,7 +161,7 @@ func (e *events) next() (event, error) {
 // line reads a line of at most so many bytes.
 func (e *events) line(most int) ([]byte, error) { return boundedLine(e.from, most) }
 
-// errTooLong goes on with how long.
+// errTooLong is followed by the limit.
 var errTooLong = errors.New("a message has more than")
 
 func boundedLine(r *bufio.Reader, most int) ([]byte, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// httpRequests are the requests by HTTP to a server of the SDK. A request that is under way while the
-// server is closed could begin a session that nobody ends.
+// httpRequests counts the HTTP requests to a server of the SDK. A request that is running while the
+// server is closed could start a session that is never closed.
 type httpRequests struct {
 	mu    sync.Mutex
 	ended bool
@@ -32,8 +32,8 @@ func (v *httpRequests) serve(next http.Handler, w http.ResponseWriter, r *http.R
 	next.ServeHTTP(w, r)
 }
 
-// end lets no request in any more, and closes the sessions of the server: those that there are,
-// which ends the requests that listen to them, and those that a request began meanwhile.
+// end refuses new requests and closes the sessions of the server: the existing ones,
+// which ends the requests that listen to them, and the ones that a request started meanwhile.
 func (v *httpRequests) end(server *mcp.Server) {
 	v.mu.Lock()
 	v.ended = true

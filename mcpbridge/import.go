@@ -19,7 +19,7 @@ import (
 type ImportedServer struct {
 	Name  string
 	Entry ServerEntry
-	// Notes say what could not be taken over, and what has to be set first.
+	// Notes describe settings that were not imported, and settings to fill in first.
 	Notes []string
 }
 

@@ -57,7 +57,7 @@ type listing struct {
 	defs   []ServerTool
 	prints map[string]journal.Hash // of each definition, by name
 	hash   journal.Hash            // of all, in any order
-	ttl    time.Duration           // how long the server says that it stays so; 0 if it does not say
+	ttl    time.Duration           // how long the list is valid according to the server; 0 if unknown
 	at     time.Time
 	left   []Notice // tools that cannot be used
 }
@@ -117,7 +117,7 @@ func setAside(next mcp.MethodHandler) mcp.MethodHandler {
 // hasHeaders reports whether a schema may name arguments that are also sent as headers.
 func hasHeaders(v any, above int) bool {
 	if above > maxSchemaDepth {
-		return true // whoever looks closer refuses it
+		return true // the validation refuses it later
 	}
 	switch v := v.(type) {
 	case map[string]any:

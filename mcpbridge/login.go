@@ -37,7 +37,7 @@ type LoginOptions struct {
 	ClientID, ClientSecret, ClientMetadata string
 }
 
-// ErrNoLogin is returned by [Login] for a server that asks nobody who they are.
+// ErrNoLogin is returned by [Login] for a server without logins.
 var ErrNoLogin = errors.New("mcp: the server asks for no login")
 
 // Login has a person agree, in a browser, that we use an HTTP server in their name, and
@@ -155,7 +155,7 @@ func whatIsAsked(ctx context.Context, s ServerConfig, dir string) (now *challeng
 // nil if it is content. It is an error if another round would not change that. Failures of
 // another kind are none of the login's.
 func stillAsked(ctx context.Context, s ServerConfig, l savedLogin, round int) (*challenge, error) {
-	l.RefreshToken, l.Expiry = "", time.Time{} // it is tried as it is
+	l.RefreshToken, l.Expiry = "", time.Time{} // it is tried unchanged
 	t := &tokens{s: s, login: &l}
 	_ = knock(ctx, s, t)
 	switch {
@@ -214,7 +214,7 @@ func newCallback(o LoginOptions) (*callback, error) {
 		return nil, err
 	}
 	c := &callback{o: o, listener: listener, address: "http://" + listener.Addr().String() + "/callback"}
-	if o.Paste != nil { // the address only has to be one that nobody else answers
+	if o.Paste != nil { // any unused address will do
 		c.close()
 	}
 	return c, nil
@@ -326,7 +326,7 @@ func forget(file string) error {
 	return nil
 }
 
-// LoginStatus is what is known of a login. It holds no secret.
+// LoginStatus is the state of a login. It holds no secret.
 type LoginStatus struct {
 	LoggedIn bool
 	Expiry   time.Time // of the token; zero if it does not say
@@ -335,7 +335,7 @@ type LoginStatus struct {
 	Issued   string // the host that gave it
 }
 
-// LoginOf returns what is known of the login for a server.
+// LoginOf returns the state of the login for a server.
 func LoginOf(s ServerConfig, o LoginOptions) (LoginStatus, error) {
 	resolved, _, err := s.resolve(o.Lookup)
 	if err != nil {

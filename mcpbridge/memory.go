@@ -13,9 +13,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// memory is what is remembered of a server between runs: its last list, so that
-// its tools can be offered before it is started, and the definition of each tool
-// that was seen first or approved.
+// memory is the state of a server that is kept between runs: its last list, with which its tools
+// are offered before it is started, and the first or approved definition of each tool.
 type memory struct {
 	// Server is the hash of how the server is reached. Of another server nothing
 	// is known.
@@ -23,11 +22,11 @@ type memory struct {
 	// Revision is that of the handshake the server needs; empty means the newest.
 	Revision string       `json:"revision,omitempty"`
 	List     []ServerTool `json:"list"`
-	// Known are the accepted definitions by name, of tools that are gone, too:
-	// whoever comes back changed has changed.
+	// Known are the accepted definitions by name, also of removed tools: a tool that returns with
+	// another definition has changed.
 	Known map[string]ServerTool `json:"known"`
 
-	prints map[string]journal.Hash // of Known, as far as they were asked for
+	prints map[string]journal.Hash // of Known, computed on demand
 }
 
 // print returns the fingerprint of an accepted definition, "" if there is none.
@@ -51,7 +50,7 @@ func (m *memory) noted(name string, print journal.Hash) {
 	m.prints[name] = print
 }
 
-// accept takes a definition as it is now.
+// accept accepts the current definition of a tool.
 func (m *memory) accept(d ServerTool, print journal.Hash) {
 	m.Known[d.Name] = d
 	m.noted(d.Name, print)
@@ -69,16 +68,15 @@ func identity(s ServerConfig) journal.Hash {
 	return h
 }
 
-// memoryFile is the file of one server: a name that stands for different servers, in
-// two configurations or on the command line, has as many files, so that none makes
-// another one forgotten.
+// memoryFile is the file of one server. Different servers of the same name, in two configurations or
+// on the command line, have different files, and none overwrites another.
 func memoryFile(dir string, s ServerConfig) string {
 	_, digest, _ := strings.Cut(string(identity(s)), ":")
 	return filepath.Join(dir, s.Name+"-"+digest[:min(len(digest), 32)]+".json")
 }
 
-// remember reads what is known of a server. A file that cannot be read is an
-// error: to go on would approve everything anew.
+// remember reads the state of a server. A file that cannot be read is an error: to continue would
+// approve every definition again.
 func remember(dir string, s ServerConfig) (memory, error) {
 	m := memory{Server: identity(s), Known: make(map[string]ServerTool)}
 	if dir == "" {
@@ -104,7 +102,7 @@ func remember(dir string, s ServerConfig) (memory, error) {
 		return m, fmt.Errorf("%s cannot be read; remove it to begin anew: %w", file, err)
 	}
 	if stored.Server != m.Server || stored.Known == nil {
-		return m, nil // the name stands for another server now
+		return m, nil // the name belongs to another server now
 	}
 	return stored, nil
 }
@@ -141,8 +139,7 @@ func (m *memory) accepts(d ServerTool, print journal.Hash) bool {
 	return print != "" && m.print(d.Name) == print
 }
 
-// approve accepts the definitions of a list as they are and returns the names of
-// those that had changed.
+// approve accepts the definitions of a list and returns the names of the changed tools.
 func (m *memory) approve(list *listing) []string {
 	var names []string
 	for _, d := range list.defs {
@@ -160,7 +157,7 @@ type ToolChange struct {
 	Was, Is ServerTool
 }
 
-// changes returns the tools of a list that are not as they were accepted.
+// changes returns the tools of a list that differ from their accepted definitions.
 func (m *memory) changes(list *listing) []ToolChange {
 	var out []ToolChange
 	for _, d := range list.defs {
@@ -171,7 +168,7 @@ func (m *memory) changes(list *listing) []ToolChange {
 	return out
 }
 
-// save writes what is known, for the next run.
+// save writes the state for the next run.
 func (m *memory) save(dir string, s ServerConfig) error {
 	if dir == "" {
 		return nil

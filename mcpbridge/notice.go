@@ -3,7 +3,7 @@ package mcpbridge
 // Notice is something that a person should know of a server.
 type Notice struct {
 	Server, Tool string // Tool is empty if it concerns the whole server
-	Text         string // goes on from the name
+	Text         string // follows the name
 	// Changed says that the tool is not used because its definition changed.
 	Changed bool
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/toolpost/toolpost/internal/contain"
 )
 
-// A process is a server that we started. It has a process group of its own and, on
-// Linux, a supervisor, so that all it started ends with it and with us.
+// A process is a server that this program started. It has a separate process group and, on Linux, a
+// supervisor. Everything that it started ends with it and with this program.
 type process struct {
 	*child.Process
 	write time.Duration // how long it may take to read what we send
@@ -62,7 +62,7 @@ func (p *process) pump(to *io.PipeWriter) {
 		}
 		if line = message(line, &p.noise); len(line) > 0 && p.asked.heard(line) {
 			if _, err := to.Write(line); err != nil {
-				return // nobody listens any more
+				return // the reader has stopped
 			}
 		}
 		if err != nil {
@@ -91,8 +91,8 @@ func (p *process) Write(b []byte) (int, error) {
 	return p.send(b)
 }
 
-// send writes to the program. One that does not read what it is sent is ended:
-// others wait to write. Pipes of Windows have no deadlines.
+// send writes to the program. A program that does not read its input is ended, because others wait
+// to write. Pipes of Windows have no deadlines.
 func (p *process) send(b []byte) (int, error) {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -114,7 +114,7 @@ const patience = child.Patience
 
 func isControl(r rune) bool { return child.IsControl(r) }
 
-// printed is what a program printed where messages belong, for a person; "" if nothing.
+// printed returns the other text that a program printed, for a person; "" if there is none.
 func (p *process) printed() string {
 	return strings.TrimSpace(p.noise.LastLines(3))
 }

@@ -179,8 +179,8 @@ func (r *Relay) drop(s *relayed) {
 	})
 }
 
-// session returns the session of a request, nil if there is none. One that is not
-// known here may still be known to the server.
+// session returns the session of a request, nil if there is none. The server may still know a
+// session that is unknown here.
 func (r *Relay) session(req *http.Request, make bool) *relayed {
 	id := req.Header.Get("Mcp-Session-Id")
 	if id == "" {
@@ -219,8 +219,7 @@ func (r *Relay) foreign(req *http.Request) bool {
 	return false
 }
 
-// full reports whether there are too many sessions, when those that were silent for
-// long have been ended.
+// full reports whether there are too many sessions, after it ended the idle ones.
 func (r *Relay) full(a HTTPAccess) bool {
 	n := r.sweep(cmp.Or(a.IdleTime, defaultIdleTime))
 	return n >= cmp.Or(a.MaxSessions, defaultMaxSessions)
@@ -244,7 +243,7 @@ func (r *Relay) sweep(idle time.Duration) int {
 	return n
 }
 
-// sweepFrom sweeps from time to time, so that programs of silent sessions end.
+// sweepFrom sweeps regularly, which ends the programs of idle sessions.
 func (r *Relay) sweepFrom(idle time.Duration) {
 	tick := time.NewTicker(max(idle/4, time.Second))
 	defer tick.Stop()

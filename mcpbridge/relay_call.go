@@ -46,7 +46,7 @@ type serverReply struct {
 	status int
 	header http.Header
 	text   []byte
-	event  *event // nil if the answer was no stream
+	event  *event // nil if the answer was not a stream
 }
 
 // call relays the call of a tool.
@@ -68,12 +68,12 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e en
 		return
 	}
 	if sent := req.Header.Get("Mcp-Name"); sent != "" && sent != p.Name && !strings.HasPrefix(sent, "=?") {
-		// Whoever looks at headers only would see another tool.
+		// A proxy that reads only headers would see another tool.
 		writeMessage(w, http.StatusBadRequest, errorResponse(e.ID, mcp.CodeHeaderMismatch, "the header Mcp-Name and the name in the request differ"))
 		return
 	}
 	s := r.session(req, true)
-	if s == nil { // a request that belongs to no session has a record of its own
+	if s == nil { // a request without a session has a separate record
 		s = r.newSession("", userOf(req))
 		s.introduce(p.Meta.Client, p.Meta.Capabilities)
 		defer r.drop(s)
@@ -197,7 +197,7 @@ func (c *relayCall) perform(ctx context.Context, rec *journal.Recorder, one *rel
 	return out, nil
 }
 
-// pass gives the client the answer of the server as it came.
+// pass gives the client the answer of the server unchanged.
 func (c *relayCall) pass() {
 	if c.reply.event != nil {
 		_ = c.out.event(c.relay.toldEvent(*c.reply.event))
@@ -265,8 +265,8 @@ func (r *Relay) cancelled(req *http.Request, e envelope) {
 	}
 }
 
-// send is the function of a relayed tool: it sends the call to the server and passes
-// on what comes before the answer.
+// send is the function of a relayed tool: it sends the call to the server and passes on the messages
+// before the answer.
 func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
 	c, ok := ctx.Value(clientCallKey{}).(*relayCall)
 	if !ok {
@@ -318,8 +318,8 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 	}
 }
 
-// takeBack tells the server that nobody waits for the answer any more. Where there
-// are sessions, the end of a request does not say so.
+// takeBack tells the server that the client does not wait for the answer any more. With sessions, the
+// end of a request does not tell it.
 func (c *relayCall) takeBack() {
 	if c.key == "" || c.isNewest() {
 		return
@@ -332,8 +332,8 @@ func (c *relayCall) takeBack() {
 	}
 }
 
-// bodyWith returns the request with the arguments as they were validated. If a person allowed them, it is what that person
-// was shown: arguments of the same hash may be written in another way.
+// bodyWith returns the request with the validated arguments. If a person allowed them, these are the arguments that the person
+// saw: arguments of the same hash may be written in another way.
 func (c *relayCall) bodyWith(args json.RawMessage) []byte {
 	none := len(bytes.TrimSpace(c.args)) == 0 && journal.ParamsHash(args) == journal.ParamsHash(nil)
 	if none || bytes.Equal(args, c.args) {
@@ -346,7 +346,7 @@ func (c *relayCall) bodyWith(args json.RawMessage) []byte {
 	return body
 }
 
-// replaceMember sets a member of an object inside an object. Others stay as they are.
+// replaceMember sets a member of an object inside an object. Other members do not change.
 func replaceMember(text []byte, value json.RawMessage, path ...string) ([]byte, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -363,8 +363,8 @@ func replaceMember(text []byte, value json.RawMessage, path ...string) ([]byte, 
 	return json.Marshal(object)
 }
 
-// later waits for an answer whose stream ended before it: the server may give it to
-// another one that the client opens. The client's request ends.
+// later waits for an answer whose stream ended before it. The server may send it on another stream
+// of the client. The client's request ends.
 func (c *relayCall) later(ctx context.Context, effects tool.Effects, why error) (tool.Output, error) {
 	lost := tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended the stream before it answered", c.relay.server.Name)
 	if ctx.Err() != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// told is a message of the server as clients get it: without secrets of ours. Others
-// stay as they are, to the byte.
+// told returns a message of the server for clients, without our secrets. Other messages do not
+// change, to the byte.
 func (r *Relay) told(text []byte) []byte {
 	out := []byte(r.remote.host.redact(string(text)))
 	if bytes.Equal(out, text) {
@@ -80,7 +80,7 @@ func (r *Relay) toldEvent(e event) event {
 var errUnanswered = errors.New("the server did not answer in time")
 
 // limited bounds how long the server may take to answer a request that is passed on:
-// connect_timeout where it is to be ready, else as long as a call may take. Streams
+// connect_timeout for the first answer, else the timeout of a call. Streams
 // that are meant to stay open have no bound.
 func (r *Relay) limited(ctx context.Context, e envelope) (context.Context, context.CancelFunc, time.Duration) {
 	var limit time.Duration
@@ -105,9 +105,9 @@ func (r *Relay) slow(e envelope, limit time.Duration) []byte {
 	return errorResponse(e.ID, jsonrpc.CodeInternalError, fmt.Sprintf("the server %s did not answer within %s", r.server.Name, limit))
 }
 
-// review learns from a list of tools that goes to a client, and reports which of its
-// tools may be used. A tool that the server changed is not, until somebody approves it;
-// what the session knows of one that is another now is forgotten.
+// review learns from a list of tools that goes to a client, and reports which of its tools may be
+// used. A tool that the server changed may not, until a person approves it. The session forgets the
+// earlier definition of a tool that is another one now.
 func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
 	for i, d := range defs {
 		defs[i], _ = r.remote.host.redactTool(d)
@@ -136,7 +136,7 @@ func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
 	return use
 }
 
-// learn keeps what a list says, and reports what is new, once. The caller holds the lock.
+// learn keeps a list, and reports each new tool once. The caller holds the lock.
 func (r *Relay) learn(list *listing) {
 	if r.reported == nil {
 		r.reported = make(map[string]journal.Hash)

@@ -213,7 +213,7 @@ func (r *Relay) passEvents(out *stream, in *events, request envelope, look func(
 			}
 		}
 		if out.event(r.toldEvent(e)) != nil {
-			return true // nobody listens
+			return true // the reader has stopped
 		}
 	}
 }
@@ -318,8 +318,7 @@ func writeMessage(w http.ResponseWriter, status int, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// errorResponse is a response that is an error of the protocol. It has no id if the
-// request had none.
+// errorResponse returns a protocol error as a response. Without an id in the request it has none.
 func errorResponse(id json.RawMessage, code int64, message string) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")

@@ -152,7 +152,7 @@ func responseOf(resp *http.Response, id json.RawMessage) ([]byte, error) {
 	}
 }
 
-// know makes tools of a list, with what is known of the server from earlier.
+// know makes tools of a list, with the earlier definitions of the server.
 func (r *Relay) know(list *listing, exact map[string]json.RawMessage) map[string]*relayedTool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +188,7 @@ func (r *Relay) know(list *listing, exact map[string]json.RawMessage) map[string
 	return out
 }
 
-// filterList takes tools that may not be used out of a list. It returns nil if the
-// list stays as it is.
+// filterList removes the tools that may not be used from a list. It returns nil if nothing changes.
 func (r *Relay) filterList(s *relayed, data []byte, id json.RawMessage) []byte {
 	if !answers(data, id) {
 		return nil

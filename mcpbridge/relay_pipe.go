@@ -96,8 +96,8 @@ func (c *lineClient) begin(hello []byte) {
 	c.session, c.revision, c.hello = "", "", hello
 }
 
-// revive begins the session anew if its program has ended, as the client did: clients of
-// lines do not know of sessions.
+// revive starts the session again if its program has ended, because a client on stdio does not know
+// of sessions.
 func (c *lineClient) revive() {
 	c.reviving.Lock()
 	defer c.reviving.Unlock()
@@ -134,7 +134,7 @@ func (c *lineClient) again(text []byte, e envelope) {
 // dispatchedKey is the key of a function that is called when a request has been sent.
 type dispatchedKey struct{}
 
-// dispatched says that the request of ctx has been sent, so that the next one may be.
+// dispatched reports that the request of ctx has been sent. The next request may follow.
 func dispatched(ctx context.Context) {
 	if f, ok := ctx.Value(dispatchedKey{}).(func()); ok {
 		f()
@@ -199,7 +199,7 @@ func (c *lineClient) post(ctx context.Context, text []byte, e envelope, heard fu
 	w.finish()
 }
 
-// address adds what HTTP says of a message beside it.
+// address adds the HTTP headers of a message.
 func (c *lineClient) address(req *http.Request, e envelope) {
 	var p struct {
 		Name string
@@ -270,7 +270,7 @@ func (c *lineClient) leave() {
 	}
 }
 
-// bye ends the session, so that nothing of it is left with the server.
+// bye ends the session, and the server forgets it.
 func (c *lineClient) bye() {
 	c.mu.Lock()
 	session, revision := c.session, c.revision
@@ -293,7 +293,7 @@ func (c *lineClient) bye() {
 func (c *lineClient) write(text []byte) {
 	var line bytes.Buffer
 	if json.Compact(&line, text) != nil {
-		return // what is no message is none to this client
+		return // text that is not a message is dropped
 	}
 	line.WriteByte('\n')
 	c.writing.Lock()
@@ -329,7 +329,7 @@ func (w *lineWriter) WriteHeader(status int) {
 	}
 }
 
-// Flush implements [http.Flusher]. Events are lines as soon as they are whole.
+// Flush implements [http.Flusher]. Complete events are written at once.
 func (w *lineWriter) Flush() {}
 
 // Write implements [io.Writer].

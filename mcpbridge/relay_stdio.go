@@ -19,9 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// stdioUpstream is a server that is a program of ours, spoken to as over HTTP. Each
-// session has a program of its own; requests that belong to none, as they are from
-// 2026-07-28 on, share one.
+// stdioUpstream is a server that this program starts, with the interface of a server over HTTP. Each
+// session has a separate program. Requests without a session, the rule since 2026-07-28, share one.
 type stdioUpstream struct {
 	config     ServerConfig
 	supervised bool
@@ -197,7 +196,7 @@ func (u *stdioUpstream) start(gone func()) (*program, error) {
 		if why == "" {
 			select {
 			case <-process.Ended():
-			case <-time.After(patience): // it closed its output and goes on
+			case <-time.After(patience): // it closed its output and did not exit
 			}
 			why = cmp.Or(process.Why(), "the program closed its output")
 		}
@@ -264,7 +263,7 @@ func (p *program) write(text []byte) error {
 	return nil
 }
 
-// request sends a request of a client and returns the stream of what comes for it.
+// request sends a request of a client and returns the stream of its answer.
 func (p *program) request(ctx context.Context, body []byte, e envelope) (*http.Response, error) {
 	var params struct {
 		Meta struct {
@@ -497,7 +496,7 @@ func (m *mailbox) put(e event) {
 	m.wake()
 }
 
-// fail ends the stream behind what was put.
+// fail ends the stream after the messages in it.
 func (m *mailbox) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

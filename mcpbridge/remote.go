@@ -32,7 +32,7 @@ func (s ServerState) String() string {
 	return [...]string{"configured", "listed", "started", "used"}[min(max(s, Configured), Used)]
 }
 
-// remote is one server and what is known of it. All methods are safe for concurrent
+// remote is one configured server and its state. All methods are safe for concurrent
 // use.
 type remote struct {
 	ServerConfig
@@ -45,8 +45,8 @@ type remote struct {
 	fresh   bool          // list is of the live connection
 	changed bool          // the server says that its list has changed
 	used    bool
-	record  memory // what is remembered between runs
-	offer   offer  // the tools as they are offered now
+	record  memory // the state that is kept between runs
+	offer   offer  // the tools that are offered now
 	failed  error  // why there is no connection
 	tries   int    // attempts in a row that failed
 	retry   time.Time
@@ -210,7 +210,7 @@ func (l *remote) drop(live *connection, why string) {
 	}
 }
 
-// why says how a connection ended.
+// why returns how a connection ended.
 func (c *connection) why(err error) string {
 	if c.process != nil {
 		select {
@@ -470,7 +470,7 @@ func (l *remote) close() {
 	}
 }
 
-// Status is what is known of a server.
+// Status is the state of a server.
 type Status struct {
 	Name      string
 	Transport Transport
@@ -478,7 +478,7 @@ type Status struct {
 	Tools     int    // that are offered
 	ListHash  string // of all that the server listed
 	Revision  string // of the protocol; "" without a connection
-	// Err says why the server is not there; nil if it is or nobody has tried.
+	// Err is why the server is not available; nil if it is, or was never started.
 	Err error
 	// Stderr is the end of what a running Stdio server wrote there.
 	Stderr   string

@@ -26,8 +26,7 @@ type roundState struct {
 	Inner   string            `json:"inner,omitempty"`
 }
 
-// readRounds takes what is ours out of the parameters of a call. Rest is nil if
-// nothing was.
+// readRounds removes our state from the parameters of a call. rest is nil if there was none.
 func readRounds(params json.RawMessage) (r rounds, rest json.RawMessage, err error) {
 	r = rounds{answered: make(map[string]answer), open: make(map[string]*mcp.ElicitParams)}
 	var p struct {
@@ -116,8 +115,8 @@ func (r *rounds) question() json.RawMessage {
 	return text
 }
 
-// keep has a result of the server that asks something carry our answers, too, so that
-// the client is not asked twice. Other results it returns as they are.
+// keep adds our answers to a result in which the server asks something, so the client is not asked
+// twice. It returns other results unchanged.
 func (r *rounds) keep(response []byte) []byte {
 	var e struct {
 		Result struct{ ResultType, RequestState string }

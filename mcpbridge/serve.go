@@ -21,11 +21,11 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// ServiceOptions say what a [Service] offers, and how. Only Runner is needed.
+// ServiceOptions are the settings of a [Service]. Only Runner is needed.
 type ServiceOptions struct {
-	// Runner runs the calls, and its tools are those that are offered. What its
-	// policy wants a person to be asked about is asked by elicitation where the
-	// client can do that, and refused where it cannot; its Approve is not used.
+	// Runner runs the calls, and its tools are offered. If its policy wants a person to decide, the
+	// client is asked by elicitation. A client without elicitation has the call refused. Its Approve is
+	// not used.
 	Runner *invoke.Runner
 	// Record opens the record of a connection, or of a request that belongs to
 	// none, when the first call is made. The Service seals it. Nil records
@@ -72,7 +72,7 @@ type Service struct {
 	mu     sync.Mutex
 	tools  *tool.Set      // that are offered
 	asking *invoke.Runner // of clients that can ask a person
-	alone  *invoke.Runner // of those that cannot
+	alone  *invoke.Runner // for clients that cannot ask
 	closed bool
 	served map[*mcp.ServerSession]*served
 }
@@ -93,19 +93,18 @@ func NewService(options ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// Offer has other tools take the place of those that are offered, and tells the clients
-// if they differ. It refuses a tool that no client could call, and changes nothing then.
-// Calls that are under way go on.
+// Offer replaces the offered tools, and tells the clients if they differ. It refuses a tool that no
+// client could call, and changes nothing then. Running calls continue.
 func (s *Service) Offer(tools *tool.Set) error {
 	asking, alone := s.options.Runner.With(tools), s.options.Runner.With(tools)
 	asking.Approve, alone.Approve = approveByClient, nil
 	for _, r := range []*invoke.Runner{asking, alone} {
-		r.LoopLimit = -1 // each call has a session of its own
+		r.LoopLimit = -1 // each call has a separate session
 		if _, err := r.Session(nil); err != nil {
 			return err
 		}
 	}
-	probe := mcp.NewServer(&mcp.Implementation{Name: "probe"}, nil) // the SDK says what it takes only when it takes it
+	probe := mcp.NewServer(&mcp.Implementation{Name: "probe"}, nil) // the SDK reports a problem only when a tool is added
 	defs := make(map[string]*mcp.Tool)
 	for t := range tools.All() {
 		def, err := definition(t)
@@ -156,7 +155,7 @@ func sameOffer(a, b tool.Tool) bool {
 // given a moment to end.
 func (s *Service) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	g := newGate(in, out)
-	defer g.refusing.Wait() // nothing is written to out behind the end
+	defer g.refusing.Wait() // all refusals are written before the end
 	p := newPipe(g, g, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
 	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: 2 * maxClientFrame})
 }
@@ -205,8 +204,8 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// served is a connection, or a request that belongs to none. Its calls share a
-// record, and those that may change things run one after the other.
+// served is a connection, or a request without one. Its calls share a record. Calls that may change
+// things run one after the other.
 type served struct {
 	*Service
 	*account
@@ -404,7 +403,7 @@ func (t *turns) wait(ctx context.Context, reads bool) (func(), error) {
 	case <-ready:
 		return done, nil
 	case <-ctx.Done():
-		// Those behind it wait for those before it all the same.
+		// Later calls still wait for earlier ones.
 		go func() { <-ready; done() }()
 		return nil, ctx.Err()
 	}

@@ -65,8 +65,8 @@ func newClientCall(req *mcp.CallToolRequest, limit time.Duration) (*clientCall, 
 	return c, nil
 }
 
-// readState reads the answers of earlier rounds. Nobody else vouches for them, and
-// nobody has to: they are answers of the client, which may give any.
+// readState reads the answers of earlier rounds. They need no signature: they are answers of the
+// client, which may give any.
 func readState(state string) (map[string]answer, error) {
 	if state == "" {
 		return nil, nil
@@ -239,7 +239,7 @@ func (c *clientCall) ask(ctx context.Context, key string, p *mcp.ElicitParams) (
 	return &answer{res.Action, res.Content}, nil
 }
 
-// questionKey stands for exactly this question about exactly these arguments.
+// questionKey identifies exactly this question about exactly these arguments.
 func questionKey(q invoke.Question) string {
 	h, _ := journal.HashValue([]any{q.Tool, q.ParamsHash, q.Prompt, q.Message})
 	return questionKeyPrefix + string(h[len(h)-24:])
@@ -272,8 +272,8 @@ func form(q invoke.Question) (*mcp.ElicitParams, string) {
 		`{"type":"object","properties":{"allow":{"type":"boolean","title":"Allow this call","default":false}},"required":["allow"]}`)}, ""
 }
 
-// wrapped reports whether a tool's question is for something that is no object, as
-// forms need it.
+// wrapped reports whether a tool's question asks for a value that is not an object. Forms need an
+// object.
 func wrapped(schema json.RawMessage) bool {
 	var s struct{ Type string }
 	return json.Unmarshal(schema, &s) != nil || s.Type != "object"

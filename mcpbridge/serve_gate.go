@@ -20,14 +20,14 @@ import (
 type gate struct {
 	from *bufio.Reader
 	rest []byte // of the line that is being read
-	err  error  // behind it
+	err  error  // after it
 
 	writing sync.Mutex
 	out     io.Writer
 
 	mu      sync.Mutex
 	pending map[string]bool            // ids of requests under way
-	names   map[string]json.RawMessage // the client's ids by those that the SDK gets instead
+	names   map[string]json.RawMessage // the client's ids, by the ids for the SDK
 	last    int
 	batches bool // the revision has them
 
@@ -60,7 +60,7 @@ func (g *gate) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line. Of one that is too long nothing is kept.
+// line reads a line. A line that is too long is dropped.
 func (g *gate) line() (line []byte, long bool, err error) {
 	for {
 		part, err := g.from.ReadSlice('\n')
@@ -120,7 +120,7 @@ func (g *gate) checkBatch(line []byte) []byte {
 	return append(line, '\n')
 }
 
-// readMessageLine reads what a message is, and what is wrong with it.
+// readMessageLine reads the id and the method of a message, and its problem.
 func readMessageLine(line []byte) (id json.RawMessage, method, fault string) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(line, &m) != nil || m == nil {
@@ -145,7 +145,7 @@ func readMessageLine(line []byte) (id json.RawMessage, method, fault string) {
 	return id, method, ""
 }
 
-// exactID is an id that the SDK gives back as it came.
+// exactID matches ids that the SDK returns unchanged.
 var exactID = regexp.MustCompile(`^(".*"|0|-?[1-9][0-9]{0,14})$`)
 
 // admit notes a request that is under way, and gives it an id that the SDK keeps.

@@ -54,7 +54,7 @@ const (
 	leastKeyBytes      = 16
 )
 
-// Check returns what is wrong with it.
+// Check returns the problem of g.
 func (g HTTPAccess) Check() error {
 	for _, key := range g.Keys {
 		if len(key) < leastKeyBytes || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -215,7 +215,7 @@ func (g HTTPAccess) knowsHost(host string) bool {
 	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
 
-// knowsOrigin reports whether a request comes from no page, or from one that may
+// knowsOrigin reports whether a request comes from outside of a page, or from a page that may
 // use the server.
 func (g HTTPAccess) knowsOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
@@ -232,8 +232,8 @@ func (g HTTPAccess) knowsOrigin(r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// read reads the body of a request, so that a slow client holds up nothing but
-// itself, and refuses batches that are too long.
+// read reads the body of a request before it is handled, and refuses batches that are too long. A
+// slow client delays only itself.
 func (g HTTPAccess) read(w http.ResponseWriter, r *http.Request) bool {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(g.BodyTime, defaultBodyTime)))
@@ -241,7 +241,7 @@ func (g HTTPAccess) read(w http.ResponseWriter, r *http.Request) bool {
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	} else {
-		w.Header().Set("Connection", "close") // nobody waits for the rest
+		w.Header().Set("Connection", "close") // the rest is not read
 	}
 	var large *http.MaxBytesError
 	switch {
@@ -259,7 +259,7 @@ func (g HTTPAccess) read(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// shortBatch reports whether a body is no batch, or one of a few messages.
+// shortBatch reports whether a body is a single message, or a batch of a few messages.
 func shortBatch(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if len(body) == 0 || body[0] != '[' {
@@ -267,7 +267,7 @@ func shortBatch(body []byte) bool {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if _, err := d.Token(); err != nil {
-		return true // what is no JSON is refused by whoever reads it
+		return true // text that is not JSON is refused later
 	}
 	for n := 0; d.More(); n++ {
 		var skip json.RawMessage

@@ -19,7 +19,7 @@ type pipe struct {
 	stop  <-chan struct{}
 
 	mu       sync.Mutex
-	line     []byte // of the input, as far as it was read
+	line     []byte // of the input, read so far
 	waiting  int    // requests without an answer
 	answered chan struct{}
 	closing  sync.Once
@@ -43,7 +43,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// count looks for requests in what was read.
+// count looks for requests in the bytes that were read.
 func (p *pipe) count(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// ServerConfig is how an MCP server is reached, and how far it is trusted. Command, Args,
+// ServerConfig is the address of an MCP server, and its trust. Command, Args,
 // Env, Dir, URL and Headers may hold ${VAR} and ${VAR:-default}, which are replaced
 // each time the server is started.
 type ServerConfig struct {
-	// Name stands before the names of the server's tools: up to 32 letters, digits,
+	// Name is the prefix of the server's tools: up to 32 letters, digits,
 	// hyphens and underscores, no two underscores in a row.
 	Name string
 	// Transport is how it is reached; empty means Stdio with a Command, and HTTP
@@ -72,11 +72,10 @@ type Trust string
 // The degrees of trust.
 const (
 	// TrustNone believes nothing: every tool may change anything, and a tool whose
-	// definition differs from the one that was seen first is not used until
-	// somebody approves it.
+	// definition differs from the first one is not used until a person approves it.
 	TrustNone Trust = "none"
 	// TrustAnnotations believes readOnlyHint, idempotentHint and openWorldHint, and
-	// uses changed definitions as they come.
+	// uses changed definitions at once.
 	TrustAnnotations Trust = "annotations"
 )
 
@@ -105,7 +104,7 @@ func ValidServerName(name string) bool {
 	return tool.ValidName(name) && len(name) <= maxServerName && !strings.Contains(name, "__")
 }
 
-// Check returns what is wrong with s, without looking at variables.
+// Check returns the problem of s. It does not look at variables.
 func (s ServerConfig) Check() error {
 	if !ValidServerName(s.Name) {
 		return fmt.Errorf("mcp: %q is no name for a server: up to %d letters, digits, - and _, without __", s.Name, maxServerName)
@@ -163,7 +162,7 @@ func (s ServerConfig) checkURL() error {
 	return checkAddress(s.URL)
 }
 
-// checkAddress refuses addresses that are no servers. Errors do not repeat the
+// checkAddress refuses addresses that cannot be servers. Errors do not repeat the
 // address, which may hold a secret.
 func checkAddress(address string) error {
 	u, err := url.Parse(address)

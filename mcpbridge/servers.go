@@ -24,9 +24,9 @@ type Options struct {
 	// Wait is how long [Servers.Tools] waits for servers whose tools are not known;
 	// 0 means 10 s. A server that comes later is used from the next turn on.
 	Wait time.Duration
-	// Supervised runs Stdio servers under a supervisor, so that everything they
-	// start ends with them and with this process. The supervisor is this process's
-	// own program, whose main must call builtin.Supervise first. Only Linux has it.
+	// Supervised runs Stdio servers under a supervisor: everything they
+	// start ends with them and with this process. The supervisor is the program of this process,
+	// whose main must call builtin.Supervise first. Only Linux has it.
 	Supervised bool
 	// Notify is told what a person should know: servers that are not there, tools
 	// that were changed or left out. It is called by one goroutine at a time.
@@ -36,11 +36,10 @@ type Options struct {
 	// anything.
 	Changed func()
 	// Sample asks the model of the run for a server that may ask it (see
-	// ServerConfig.Sampling); nil has no model. What it used is on the receipt of
-	// the call.
+	// ServerConfig.Sampling); nil means no model. The receipt of the call has its usage.
 	Sample func(ctx context.Context, server string, req *llm.Request) (*llm.Response, error)
-	// Secrets are values that no server may bring before a person, the model or into
-	// what is remembered, whoever gave them to it. Nil knows none.
+	// Secrets are values that must not reach a person, the model or the stored state through a
+	// server. Nil knows none.
 	Secrets *journal.Secrets
 	// Version is that of the program, which servers are told.
 	Version string
@@ -55,7 +54,7 @@ func (n Notice) String() string {
 }
 
 // Servers are MCP servers that are started when they are needed. All methods are
-// safe for concurrent use. Whoever opens them closes them.
+// safe for concurrent use. The caller of Open closes them.
 type Servers struct {
 	options Options
 	remotes []*remote
@@ -122,9 +121,9 @@ func (s *Servers) enabled() []*remote {
 
 const defaultWait = 10 * time.Second
 
-// Tools returns the tools of all servers, in the order of the servers. Servers
-// whose tools are not known are started, all at once, and waited for as long as
-// Options say; one that is not there by then has no tools, and is reported.
+// Tools returns the tools of all servers, in the order of the servers. Servers without a known list
+// are started together, and waited for up to Options.Wait. A server that is not ready by then has no
+// tools, and is reported.
 func (s *Servers) Tools(ctx context.Context) (*tool.Set, error) {
 	wait := s.options.Wait
 	if wait == 0 {
@@ -164,8 +163,8 @@ func (s *Servers) Connect(ctx context.Context, name string) error {
 	return nil
 }
 
-// Approve starts the named server and accepts the definitions of its tools as they
-// are now. It returns the names of those that were not accepted before.
+// Approve starts the named server and accepts the current definitions of its tools.
+// It returns the names of the tools that were not accepted before.
 func (s *Servers) Approve(ctx context.Context, name string) ([]string, error) {
 	if err := s.Connect(ctx, name); err != nil {
 		return nil, err
@@ -220,7 +219,7 @@ func (s *Servers) Definitions(name string) (defs []ServerTool, used func(tool st
 	return defs, func(tool string) bool { return offered[tool] != "" }
 }
 
-// Status returns what is known of each server, in their order.
+// Status returns the state of each server, in their order.
 func (s *Servers) Status() []Status {
 	out := make([]Status, len(s.remotes))
 	for i, l := range s.remotes {
@@ -229,8 +228,7 @@ func (s *Servers) Status() []Status {
 	return out
 }
 
-// Original returns the server and the tool that stand behind the name of a tool
-// that is offered now.
+// Original returns the server and the tool of the name of a tool that is offered now.
 func (s *Servers) Original(name string) (server, tool string, ok bool) {
 	for _, l := range s.remotes {
 		l.mu.Lock()
@@ -303,8 +301,8 @@ func (s *Servers) catchUp(ctx context.Context) {
 	reading.Wait()
 }
 
-// replan replaces the definitions of servers by those of now. Began are the names at
-// the beginning of the run: of these, what was not offered then is not offered now.
+// replan replaces the definitions of servers by the current ones. began are the names at the
+// beginning of the run: a name among them that was not offered then is not offered now.
 func replan(offered []llm.ToolDef, began map[string]bool, now *tool.Set) []llm.ToolDef {
 	var out []llm.ToolDef
 	for _, d := range offered {

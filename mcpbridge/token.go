@@ -24,7 +24,7 @@ import (
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 
-// savedLogin is what is kept of a login, in a file that only its owner reads.
+// savedLogin is a stored login, in a file that only its owner can read.
 type savedLogin struct {
 	// URL is the address of the server that the token is for. It goes to no other.
 	URL string `json:"url"`
@@ -111,7 +111,7 @@ type tokens struct {
 	login *savedLogin
 	told  func(secret string) // every token that is used
 	met   *challenge          // the last one
-	why   error               // what was said of it
+	why   error               // the last error about it
 }
 
 // loginError is why a server refuses somebody without a login that it takes. Its text
@@ -308,7 +308,7 @@ func challengeOf(resp *http.Response) *challenge {
 func (c *challenge) param(name string) string {
 	asked, err := oauthex.ParseWWWAuthenticate(c.Wants)
 	if err != nil {
-		return "" // the login says so
+		return "" // the login reports it
 	}
 	for _, one := range asked {
 		if value := one.Params[name]; strings.EqualFold(one.Scheme, "bearer") && value != "" {
@@ -318,7 +318,7 @@ func (c *challenge) param(name string) string {
 	return ""
 }
 
-// scopes are those that the server wants.
+// scopes returns the scopes that the server wants.
 func (c *challenge) scopes() []string {
 	scopes := strings.Fields(plainText(c.param("scope")))
 	return scopes[:min(len(scopes), maxScopes)]
@@ -330,7 +330,7 @@ func (c *challenge) more(than []string) bool {
 	return c.Status == http.StatusForbidden && slices.ContainsFunc(c.scopes(), func(s string) bool { return !slices.Contains(than, s) })
 }
 
-// response is the challenge as it came.
+// response returns the challenge as an HTTP response.
 func (c *challenge) response() *http.Response {
 	return &http.Response{StatusCode: c.Status, Header: http.Header{"Www-Authenticate": c.Wants}, Body: http.NoBody}
 }
@@ -351,7 +351,7 @@ func readChallenge(dir string, s ServerConfig) *challenge {
 	}
 	text, err := os.ReadFile(challengeFile(dir, s.Name))
 	if err != nil {
-		return nil // the login goes on without it
+		return nil // the login continues without it
 	}
 	var k keptChallenge
 	if json.Unmarshal(text, &k) != nil || k.URL != s.URL {
@@ -419,7 +419,7 @@ func knockAs(ctx context.Context, s ServerConfig, t *tokens, revision string) er
 	return err
 }
 
-// withoutToken returns headers without the one that a login replaces.
+// withoutToken returns headers without the header that a login replaces.
 func withoutToken(headers map[string]string) map[string]string {
 	out := make(map[string]string, len(headers))
 	for name, value := range headers {

@@ -13,10 +13,10 @@ import (
 )
 
 // The SDK ends a connection at the first line that it cannot read, and refuses a list
-// for one tool in it. What stands here comes before it, and leaves out no more than
-// what cannot be used.
+// for one tool in it. These readers come before it, and leave out only
+// the unusable parts.
 
-// lines passes on what fix makes of each line of a reader.
+// lines applies fix to each line of a reader.
 type lines struct {
 	from *bufio.Reader
 	fix  func(line []byte) []byte
@@ -70,7 +70,7 @@ func message(line []byte, noise io.Writer) []byte {
 	return append(repairToolList(text), '\n')
 }
 
-// dataLine returns a line of a stream of events with its list of tools repaired.
+// dataLine repairs the list of tools in a line of a stream of events.
 func dataLine(line []byte) []byte {
 	data, is := bytes.CutPrefix(line, []byte("data:"))
 	if !is || !bytes.Contains(data, []byte(`"tools"`)) {
@@ -79,7 +79,7 @@ func dataLine(line []byte) []byte {
 	return append(append([]byte("data: "), repairToolList(bytes.TrimSpace(data))...), '\n')
 }
 
-// body is one of a response, whose list of tools is repaired.
+// body is the body of a response. It repairs the list of tools.
 type body struct {
 	io.ReadCloser
 	whole io.Reader // once it is read
@@ -100,8 +100,8 @@ func (b *body) Read(p []byte) (int, error) {
 // unusable is the key, in the _meta of a tool, of why it cannot be used.
 const unusable = "toolpost.dev/unusable"
 
-// repairToolList returns a message in which each tool of a list has the form that tools
-// have; one that had not says why, and is left out by [define].
+// repairToolList returns a message in which each tool of a list can be decoded. A tool that
+// could not be decoded is replaced by its problem, and left out by [define].
 func repairToolList(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`"tools"`)) {
 		return text
@@ -110,7 +110,7 @@ func repairToolList(text []byte) []byte {
 	var result map[string]json.RawMessage
 	var tools []json.RawMessage
 	if json.Unmarshal(text, &m) != nil || json.Unmarshal(m["result"], &result) != nil || json.Unmarshal(result["tools"], &tools) != nil {
-		return text // it is no list, or one that nobody can read
+		return text // not a list, or an unreadable one
 	}
 	repaired := false
 	for i, t := range tools {
@@ -135,7 +135,7 @@ func repairToolList(text []byte) []byte {
 	return out
 }
 
-// malformed says why a tool cannot be read, "" if it can. Schemas are looked at later.
+// malformed returns why a tool cannot be read, "" if it can. Schemas are checked later.
 func malformed(text json.RawMessage) string {
 	var t struct {
 		Meta        map[string]json.RawMessage `json:"_meta"`
@@ -158,7 +158,7 @@ func malformed(text json.RawMessage) string {
 	return "it cannot be read"
 }
 
-// placeholder is a tool that says why it cannot be used.
+// placeholder returns a tool with the reason why it cannot be used.
 func placeholder(text json.RawMessage, why string) json.RawMessage {
 	var said struct {
 		Name any `json:"name"`

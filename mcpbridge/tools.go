@@ -349,7 +349,7 @@ func resource(r *mcp.ResourceContents) llm.Part {
 	return media(kind, r.MIMEType, r.URI, r.Blob)
 }
 
-// media is a part for data, or a text that says why there is none.
+// media returns a part for data, or a text with the reason for its absence.
 func media(kind llm.MediaKind, mime, name string, data []byte) llm.Part {
 	if kind != llm.Document && !strings.HasPrefix(mime, string(kind)+"/") {
 		return llm.Text{Text: fmt.Sprintf("[%d bytes of type %.60q, which is no %s]", len(data), mime, kind)}

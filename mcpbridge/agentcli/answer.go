@@ -24,7 +24,7 @@ type answer struct {
 	checked bool // the program said what it has
 	spoke   bool // text that is not blank
 	over    bool // there is nothing more to say
-	stopped bool // nobody listens any more
+	stopped bool // the reader has stopped
 	end     *ending
 
 	calls   []*seenCall       // that the program reported, in order
@@ -372,7 +372,7 @@ func (q *question) claimed(r *ranCall) *seenCall {
 }
 
 // disown gives calls that the program reported and did not make a result that says so,
-// or they would count as made.
+// because they would count as made.
 func (q *question) disown() {
 	for _, c := range q.calls {
 		if q.run == nil || c.bound || c.settled {
@@ -457,7 +457,7 @@ func (q *question) ended() error {
 	}
 	select {
 	case <-q.process.Ended():
-	case <-time.After(child.Patience): // it closed its output and goes on
+	case <-time.After(child.Patience): // it closed its output and did not exit
 	}
 	if q.run == nil && len(q.calls) > 0 {
 		q.emit(llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: q.m.Program.redact("the program ended after complete calls, which count: " + q.process.Why())})

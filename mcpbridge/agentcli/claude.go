@@ -256,7 +256,7 @@ func nonEmpty(b claudeBlock) []llm.Event {
 	return nil
 }
 
-// isCall reports whether a piece is a call, whoever runs it.
+// isCall reports whether a piece is a call, of any runner.
 func isCall(kind string) bool {
 	return kind == "tool_use" || kind == "mcp_tool_use" || kind == "server_tool_use"
 }
@@ -281,7 +281,7 @@ func (d *claudeDecoder) close(index int) []llm.Event {
 	return finished(c.id, c.name, args)
 }
 
-// finished are the events of a call whose arguments are complete, as far as they are.
+// finished returns the events of a call whose arguments are complete.
 func finished(id, name, args string) []llm.Event {
 	if args == "" || args == "null" {
 		args = "{}"
@@ -370,7 +370,7 @@ func (d *claudeDecoder) results(text []byte) ([]llm.Event, error) {
 	return events, nil
 }
 
-// contents are the parts of a result whose content is a text, or pieces. What is no text
+// contents are the parts of a result whose content is a text, or pieces. Other content
 // is named.
 func contents(raw json.RawMessage) []llm.Part {
 	var text string

@@ -19,7 +19,7 @@ type format struct {
 	decoder func(b *mcpbridge.Bridge) decoder
 	// bounds says that the program can be held to a number of turns.
 	bounds bool
-	// introduces says that the program says what it has before anything else.
+	// introduces reports that the program lists its tools before anything else.
 	introduces bool
 	// passes are the arguments that a configuration may give. All others could give
 	// the program more than the bridge.
@@ -70,11 +70,11 @@ type invited struct {
 // there are inventory, outsider and ending.
 type decoder interface {
 	line(line []byte) ([]llm.Event, error)
-	// cut ends an answer that has no end of its own: it returns what is complete.
+	// cut ends an answer without an end: it returns the complete events.
 	cut() []llm.Event
 }
 
-// inventory is what the program says that it has.
+// inventory is the tools and servers that the program reports.
 type inventory struct {
 	Tools   []string          // nil if it does not say
 	Servers map[string]string // with their states; nil if it does not say

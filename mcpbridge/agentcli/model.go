@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// Model is an agent program as a model. Each question starts the program anew.
+// Model is an agent program as a model. Each request starts the program again.
 type Model struct {
 	Program Program
 	// Model is the model that the program is to ask; empty leaves that to it.
@@ -194,7 +194,7 @@ func (q *question) close() {
 type rawLine struct {
 	text []byte
 	err  error // io.EOF, or why no more is read
-	part bool  // the text has no end of line
+	part bool  // the line is not complete
 }
 
 // maxLine bounds a line of the program.

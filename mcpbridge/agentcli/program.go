@@ -73,7 +73,7 @@ func Formats() []string {
 	return names
 }
 
-// Check returns what is wrong with p, without looking at variables.
+// Check returns the problem of p. It does not look at variables.
 func (p Program) Check() error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("agent program %s: %w", p.Name, err)
@@ -134,7 +134,7 @@ func (p Program) resolve(lookup func(string) (string, bool)) (Program, error) {
 	}
 	last := len(s.Args) - 1
 	p.Command, p.Args, p.Settings, p.Env, p.Dir = s.Command, s.Args[:last], s.Args[last], s.Env, s.Dir
-	for name, v := range p.Env { // where things are is no secret
+	for name, v := range p.Env { // paths are not secret
 		if slices.Contains(plain, name) {
 			used = slices.DeleteFunc(used, func(u string) bool { return u == v })
 		}
@@ -154,7 +154,7 @@ func (p Program) environment(more map[string]string) []string {
 	return env
 }
 
-// plain are variables whose values are no secrets, but where things are.
+// plain are variables whose values are paths and settings, not secrets.
 var plain = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"}
 
 // SecretValues are the values that the program is given, as far as they are known now: none

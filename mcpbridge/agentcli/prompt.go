@@ -20,7 +20,7 @@ type option struct {
 	why     string
 }
 
-// options are all settings that do not reach the program as they are.
+// options are all settings that do not reach the program unchanged.
 var options = []option{
 	{"n", func(r *llm.Request) bool { return r.N > 1 }, true, "", "an agent program gives one answer"},
 	{"temperature", func(r *llm.Request) bool { return r.Temperature != nil }, false, llm.Ignored, "the program chooses it"},
