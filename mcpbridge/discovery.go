@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A program is first asked in the newest way, server/discover. Older ones should say
-// that they do not know that, and some say nothing. So one that takes long is sent a ping
-// as well, which all know: if it answers that and not the question, or nothing for half
-// of its time, the client is told that the method is not known, and goes on in the
-// older way with the same process.
+// A program is first asked in the newest way, server/discover. Older programs should answer that they
+// do not know it, and some do not answer. A slow program is therefore sent a ping as well, which all
+// revisions have. If it answers only the ping, or nothing for half of its time, the client is told
+// that the method is unknown, and continues in the older way with the same process.
 const (
 	pingAfter = time.Second
 	overtake  = 200 * time.Millisecond // by which an answer may come after a later one

@@ -15,10 +15,10 @@ import (
 // maxQuestion bounds the text of a server's question.
 const maxQuestion = 4 << 10
 
-// elicit answers a server that asks the user something in the middle of a call. The
-// question goes the way of all questions of tools: the call ends, a person answers,
-// perhaps another day, and the call is made again with the answer at hand. Where
-// nobody can be asked, and where no call is meant, the answer is no.
+// elicit answers a server that asks the user something in the middle of a call. The question is
+// handled like all questions of tools: the call ends, a person answers, perhaps another day, and the
+// call is made again with the answer. If no person can be asked, or no call is meant, the answer is
+// no.
 func (l *remote) elicit(ctx context.Context, live *connection, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	decline := &mcp.ElicitResult{Action: "decline"}
 	f := live.calls.asking(ctx)
@@ -45,7 +45,7 @@ func (l *remote) elicit(ctx context.Context, live *connection, p *mcp.ElicitPara
 	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// nobody reports whether a question failed because no person can answer it.
+// nobody reports whether a question failed for want of a person to answer it.
 func nobody(err error) bool {
 	var e *tool.Error
 	if errors.As(err, &e) && e.Code == tool.Permission {

@@ -53,7 +53,7 @@ func unquote(v string) string {
 }
 
 // Secrets are the values that the server is given by variables, environment and
-// headers, as far as they are known now: none of them belongs into a record.
+// headers, as far as they are known now. They must not be recorded.
 func (s ServerConfig) Secrets(lookup func(string) (string, bool)) []string {
 	resolved, used, err := s.resolve(lookup)
 	if err != nil {
@@ -82,8 +82,8 @@ func LoginSecrets(dir string, s ServerConfig, lookup func(string) (string, bool)
 
 var errNoServers = errors.New("it has no mcpServers, servers or mcp_servers")
 
-// readEnvFile reads lines like NAME=value. A value may stand in quotes; empty lines
-// and those that begin with # say nothing.
+// readEnvFile reads lines like NAME=value. A value may be quoted. Empty lines and lines that begin
+// with # are ignored.
 func readEnvFile(file string) (map[string]string, error) {
 	info, err := os.Stat(file)
 	if err != nil {

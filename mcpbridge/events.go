@@ -13,8 +13,7 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 )
 
-// envelope is a message as far as a relay looks at it. What it does not look at goes
-// on as it came.
+// envelope is the part of a message that a relay reads. The rest is passed on unchanged.
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -59,9 +58,8 @@ func readEnvelope(text []byte) (envelope, error) {
 	return e, nil
 }
 
-// unambiguous refuses an object that others may read otherwise than we do: one in which a
-// member stands twice, or in which one is called as those that we look at but for small and
-// capital letters, which our reader does not tell apart.
+// unambiguous refuses an object that other readers may read differently: an object with a duplicate
+// member, or with a member that differs from one of names only in case, which our reader ignores.
 func unambiguous(text []byte, names ...string) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -97,7 +95,7 @@ func answers(text []byte, id json.RawMessage) bool {
 }
 
 // event is one of a stream of server-sent events. Lines are its text, without the
-// empty line behind it.
+// empty line after it.
 type event struct {
 	lines []byte
 	data  []byte // nil without any

@@ -59,10 +59,10 @@ var sections = [][]string{
 }
 
 // ReadServers reads the servers of a file: mcpServers of Claude Desktop and Cursor,
-// servers and inputs of VS Code, mcp_servers of Conductor workflows and of our own
-// configuration. JSON may have comments. What cannot be understood is a
-// *[LineError]; if that is some of the servers, [BadServers], beside the others. A file
-// without servers is an error, too.
+// servers and inputs of VS Code, mcp_servers of Conductor workflows and of our
+// configuration. JSON may have comments. A file that cannot be understood is a
+// *[LineError]. If only some servers cannot, the error is [BadServers], in addition to the
+// others. A file without servers is an error, too.
 func ReadServers(text []byte) ([]ImportedServer, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {

@@ -132,8 +132,8 @@ func hasHeaders(v any, above int) bool {
 	return false
 }
 
-// readList asks a server for all its tools. One that cannot be used is left out and
-// reported; a list without end is an error.
+// readList asks a server for all its tools. An unusable tool is left out and
+// reported; an endless list is an error.
 func readList(ctx context.Context, server string, session *mcp.ClientSession) (*listing, error) {
 	if c := session.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return newListing(nil), nil // a server without tools need not answer

@@ -31,9 +31,9 @@ type LoginOptions struct {
 	// Paste, if it is not nil, returns the address at which the browser ended, or
 	// its code. Else the browser comes back to a port of this machine.
 	Paste func(ctx context.Context) (string, error)
-	// ClientID is who we are to the authorization server, with ClientSecret if it
-	// gave us one; ClientMetadata is an https address that says so. Without them we
-	// register.
+	// ClientID identifies this program to the authorization server, with ClientSecret if the server
+	// issued one. ClientMetadata is an https address with the same information. Without them the program
+	// registers.
 	ClientID, ClientSecret, ClientMetadata string
 }
 

@@ -178,8 +178,8 @@ func (l *remote) watch(live *connection) {
 // pingTime is how long a server that has not answered a call may take to answer a ping.
 const pingTime = 5 * time.Second
 
-// alive reports whether a server that has not answered a call answers at all. One that
-// does not is ended, unless other calls wait for it, too.
+// alive reports whether a server that has not answered a call answers at all. Otherwise the server
+// is ended, unless other calls wait for it, too.
 func (l *remote) alive(live *connection) bool {
 	if !live.calls.alone() {
 		return true
@@ -193,7 +193,7 @@ func (l *remote) alive(live *connection) bool {
 	return false
 }
 
-// drop gives a connection up, so that the next call begins another one, and says why.
+// drop gives a connection up, and reports why. The next call starts another one.
 func (l *remote) drop(live *connection, why string) {
 	l.mu.Lock()
 	gone := l.live == live
@@ -227,8 +227,8 @@ func (c *connection) why(err error) string {
 	return err.Error()
 }
 
-// legacy is the newest revision with a handshake. Servers that know no other one
-// may fail at what comes before it.
+// legacy is the newest revision with a handshake. Servers that know only older revisions may fail at
+// messages before it.
 const legacy = "2025-11-25"
 
 // open connects within the server's time. A server that ends when it is asked in the

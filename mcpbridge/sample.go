@@ -64,9 +64,9 @@ func (l *remote) allowSampling(live *connection, o *mcp.ClientOptions) {
 	}
 }
 
-// sample has the model of the run answer a server, in the middle of a call: a question
-// of its own, without our conversation and without tools, a few times a call and of
-// bounded length. The receipt of the call says that it was asked.
+// sample has the model of the run answer a server, in the middle of a call. The question is separate
+// from our conversation and has no tools. Number and length of the questions of a call are bounded.
+// The receipt of the call reports that the model was asked.
 func (l *remote) sample(ctx context.Context, live *connection, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	if why := l.sampling(); why != nil {
 		return nil, refused(why)

@@ -16,7 +16,7 @@ import (
 )
 
 // ServerConfig is the address of an MCP server, and its trust. Command, Args,
-// Env, Dir, URL and Headers may hold ${VAR} and ${VAR:-default}, which are replaced
+// Env, Dir, URL and Headers may hold ${VAR} and ${VAR:-default}. They are replaced
 // each time the server is started.
 type ServerConfig struct {
 	// Name is the prefix of the server's tools: up to 32 letters, digits,

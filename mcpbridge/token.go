@@ -44,8 +44,7 @@ const maxLogin = 1 << 20
 
 func loginFile(dir, name string) string { return filepath.Join(dir, "tokens", name+".json") }
 
-// readLogin returns the login for a server, nil if there is none. One that belongs to
-// another address is none.
+// readLogin returns the login for a server, nil if there is none for its address.
 func readLogin(dir string, s ServerConfig) (*savedLogin, error) {
 	if dir == "" {
 		return nil, nil
@@ -324,8 +323,7 @@ func (c *challenge) scopes() []string {
 	return scopes[:min(len(scopes), maxScopes)]
 }
 
-// more reports whether the server wants a scope that is not among those that a token
-// was asked for.
+// more reports whether the server wants a scope that the request for the token did not have.
 func (c *challenge) more(than []string) bool {
 	return c.Status == http.StatusForbidden && slices.ContainsFunc(c.scopes(), func(s string) bool { return !slices.Contains(than, s) })
 }

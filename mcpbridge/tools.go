@@ -30,7 +30,7 @@ type offer struct {
 // it: see [Servers.Original].
 const separator = "__"
 
-// rebuild makes the offer from the list and what is accepted. The caller holds the
+// rebuild makes the offer from the list and the accepted definitions. The caller holds the
 // lock, or is alone.
 func (l *remote) rebuild() {
 	l.offer = offer{names: make(map[string]string)}
@@ -112,8 +112,7 @@ func (d ServerTool) effects() tool.Effects {
 	return e
 }
 
-// call has the server run the tool, whose definition must still be the one that was
-// offered.
+// call has the server run the tool, if its definition is still the offered one.
 func (l *remote) call(ctx context.Context, d ServerTool, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
 	live, err := l.connect(ctx)
 	if err != nil {
@@ -176,8 +175,8 @@ func (l *remote) absent(err error, effects tool.Effects) error {
 	return e
 }
 
-// unchanged refuses a call of a tool whose definition differs from the one that
-// was offered: the model would call something else than it was told about.
+// unchanged refuses a call of a tool whose definition differs from the offered one: the model would
+// call another tool than it was told about.
 func (l *remote) unchanged(name string, print journal.Hash) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,8 +236,8 @@ func (l *remote) notRun(why error, fix string) error {
 	return e
 }
 
-// unanswered is the code of a call that got no answer: what happened, if doing it
-// again does no harm, else that nobody knows.
+// unanswered is the code of a call without an answer: the given one if repeating the call is
+// harmless, else the code of an unknown outcome.
 func unanswered(code tool.Code, effects tool.Effects) tool.Code {
 	if effects.Has(tool.Idempotent) {
 		return code
@@ -290,8 +289,8 @@ func output(res *mcp.CallToolResult) (tool.Output, error) {
 	return out, ownWords(clip.Bytes(message, maxError))
 }
 
-// ownWords is the error of a tool that ran and says that it failed. Its words do not
-// make it one that a policy of ours refused: that would mean that it was not run.
+// ownWords is the error of a tool that ran and reports a failure. Its text must not look like a
+// refusal of our policy, because that would mean that the tool did not run.
 func ownWords(message string) error {
 	e := tool.FromError(errors.New(message))
 	if e.Code == tool.Permission {
@@ -301,7 +300,7 @@ func ownWords(message string) error {
 }
 
 // structured writes a structured result. The SDK reads numbers as floating point;
-// servers repeat the result as text, which has them as they are.
+// servers repeat the result as text, which has the exact numbers.
 func structured(v any, texts []string) (json.RawMessage, error) {
 	if len(texts) == 1 {
 		var same any

@@ -220,8 +220,8 @@ func (q *question) alias(theirs, ours string) {
 	q.aliases[theirs] = ours
 }
 
-// argsHash stands for arguments as a program passes them on: one that reads numbers as
-// floating point changes those that are longer.
+// argsHash identifies arguments after a program passed them on: a program that reads numbers as
+// floating point changes long ones.
 func argsHash(args json.RawMessage) journal.Hash {
 	var v any
 	if json.Unmarshal(args, &v) == nil {
@@ -360,8 +360,7 @@ func (q *question) waiting(r *ranCall) *seenCall {
 	return nil
 }
 
-// claimed returns the call that the program reported under the id of another one that it
-// makes.
+// claimed returns the call that the program reported under the id of another of its calls.
 func (q *question) claimed(r *ranCall) *seenCall {
 	for _, c := range q.calls {
 		if !c.bound && r.theirs != "" && c.id == r.theirs {
@@ -371,8 +370,8 @@ func (q *question) claimed(r *ranCall) *seenCall {
 	return nil
 }
 
-// disown gives calls that the program reported and did not make a result that says so,
-// because they would count as made.
+// disown gives a failed result to calls that the program reported and did not make. Without it they
+// would count as made.
 func (q *question) disown() {
 	for _, c := range q.calls {
 		if q.run == nil || c.bound || c.settled {
@@ -468,8 +467,8 @@ func (q *question) ended() error {
 	return q.noResult()
 }
 
-// noResult is the error of an answer that has no end. What the program said on its way out
-// says what kind of error it is.
+// noResult is the error of an answer without an end. The last output of the program decides the kind
+// of the error.
 func (q *question) noResult() error {
 	why := cmp.Or(q.process.Why(), "the program goes on without an answer")
 	code, kind := classify(q.process.Stderr.LastLines(20))

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// invokeClaude has Claude Code answer once, with nothing but the tools of the bridge:
-// none of its own, no settings of user or project, no servers but ours.
+// invokeClaude has Claude Code answer once, only with the tools of the bridge: without its built-in
+// tools, without settings of user or project, and without other servers.
 func invokeClaude(q *invocation) (*invited, error) {
 	servers := make(map[string]any)
 	if q.address != nil {

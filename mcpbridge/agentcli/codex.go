@@ -19,8 +19,8 @@ var codexOff = []string{
 	"plugins", "shell_snapshot", "shell_tool", "skill_mcp_dependency_install", "skill_search", "sleep_tool", "tool_suggest", "unified_exec", "view_image",
 }
 
-// invokeCodex has Codex answer once. Its servers stand in its configuration file, and it has
-// no strict mode: so it gets a home of its own, whose file has our server and no other.
+// invokeCodex has Codex answer once. Its servers are listed in its configuration file, and it has no
+// strict mode. It therefore gets a separate home, whose file has our server and no other.
 func invokeCodex(q *invocation) (*invited, error) {
 	if hasServers(q.settings) {
 		return nil, fmt.Errorf("its settings have mcp_servers; the tools of a question are those of the bridge")
@@ -176,8 +176,8 @@ func messageOf(raw json.RawMessage) string {
 	return e.Message
 }
 
-// item reads what the agent said or did. What is neither speech nor a call of the bridge's
-// server is outside of what it was given.
+// item reads a text or an action of the agent. Actions other than calls of the bridge's server are
+// not allowed.
 func (d *codexDecoder) item(i *codexItem, done bool) ([]llm.Event, error) {
 	switch i.Type {
 	case "mcp_tool_call":

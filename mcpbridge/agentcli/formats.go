@@ -8,12 +8,12 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// format is what is known of a kind of program: how it is told what to do, and how what
-// it writes is read. A new kind is a new row of formats.
+// format describes a kind of program: how it gets its task, and how its output is read. A new kind
+// is a new row of formats.
 type format struct {
 	name string
-	// invoke returns the arguments and variables of a question, and the files that it
-	// needs in a folder of its own, by name.
+	// invoke returns the arguments and variables of a question, and the files for its separate folder,
+	// by name.
 	invoke func(q *invocation) (*invited, error)
 	// decoder reads one answer.
 	decoder func(b *mcpbridge.Bridge) decoder
@@ -65,9 +65,9 @@ type invited struct {
 	files map[string][]byte
 }
 
-// decoder reads what a program writes, a line at a time. The events have the program's
-// names for tools; calls are [llm.Call], whoever runs them. Besides those of package llm
-// there are inventory, outsider and ending.
+// decoder reads the output of a program, a line at a time. The events have the program's names for
+// tools. Calls of any runner are [llm.Call]. In addition to the events of package llm there are
+// inventory, outsider and ending.
 type decoder interface {
 	line(line []byte) ([]llm.Event, error)
 	// cut ends an answer without an end: it returns the complete events.

@@ -134,8 +134,7 @@ func (q *question) offer(req *llm.Request) error {
 	return nil
 }
 
-// invite writes the files of the program, which nobody else can read, and returns how it
-// is started.
+// invite writes the private files of the program, and returns how it is started.
 func (q *question) invite(req *llm.Request) (child.Spec, error) {
 	p := q.m.Program
 	settings, err := p.settingsOf()

@@ -157,8 +157,8 @@ func (p Program) environment(more map[string]string) []string {
 // plain are variables whose values are paths and settings, not secrets.
 var plain = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"}
 
-// SecretValues are the values that the program is given, as far as they are known now: none
-// of them belongs into a record.
+// SecretValues are the secret values that the program is given, as far as they are known now. They
+// must not be recorded.
 func (p Program) SecretValues(lookup func(string) (string, bool)) []string {
 	resolved, err := p.resolve(lookup)
 	if err != nil {

@@ -38,8 +38,8 @@ var options = []option{
 	{"extra", func(r *llm.Request) bool { return len(r.Extra) > 0 }, false, llm.Ignored, "fields of a wire format have no place here"},
 }
 
-// checkOptions returns a warning for each setting that is not honoured, and an error for
-// one that cannot be done without.
+// checkOptions returns a warning for each setting that is not honoured, and an error for a setting
+// that must be.
 func checkOptions(req *llm.Request) ([]llm.Warning, error) {
 	var out []llm.Warning
 	for _, o := range options {
