@@ -44,7 +44,7 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 	x.cacheKey = x.keyOf(r, body)
 	x.cacheFor = r.Cache.For
 	var found *conversation.CachedAnswer
-	if !x.asksAgain("no-cache") {
+	if !asksAgain(x.HTTP, "no-cache") {
 		found = x.lasting.cache.Get(x.cacheKey, time.Now())
 	}
 	if found == nil {
@@ -76,7 +76,7 @@ func (x *chain) cacheable(r *route, req *llm.Request) bool {
 	p := x.Codec.Properties()
 	own := req.Extra[x.Codec.Format]
 	switch {
-	case x.asksAgain("no-store"), r.Tools != nil, len(x.HostedTools(req)) > 0, !r.Cache.Tools && x.offersTools(req):
+	case asksAgain(x.HTTP, "no-store"), r.Tools != nil, len(x.HostedTools(req)) > 0, !r.Cache.Tools && x.offersTools(req):
 		return false
 	case p.Previous != "" && (string(own["store"]) != "false" || own[p.Previous] != nil):
 		return false
@@ -95,8 +95,8 @@ func (x *chain) offersTools(req *llm.Request) bool {
 }
 
 // asksAgain reports whether the client says in Cache-Control that it wants no answer from a cache.
-func (x *chain) asksAgain(word string) bool {
-	for _, value := range x.HTTP.Header.Values("Cache-Control") {
+func asksAgain(r *http.Request, word string) bool {
+	for _, value := range r.Header.Values("Cache-Control") {
 		for _, w := range strings.Split(value, ",") {
 			if strings.EqualFold(strings.TrimSpace(w), word) {
 				return true

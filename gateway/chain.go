@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
@@ -54,7 +56,7 @@ type chain struct {
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 	x := &chain{Gateway: g, Request: &exchange.Request{Endpoint: vendorapi.Find(r), HTTP: r, ID: "req_" + rand.Text(), Start: time.Now(), Log: g.settings.Log, Metrics: g.meters}}
 	x.Client = admit.NewClient(x.Request, w.Header(), g.settings.Access)
-	if e, _ := otherEndpoint(r); e != nil || asksWebSocket(r) {
+	if e, _ := passthrough.FindEndpoint(r); e != nil || passthrough.AsksWebSocket(r) {
 		x.Action = format.NoOperation
 	}
 	x.joinTrace()
@@ -75,7 +77,7 @@ func (x *chain) joinTrace() {
 		}
 	}
 	if x.settings.Observer != nil {
-		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.ID, Method: x.HTTP.Method, Path: x.HTTP.URL.Path, Endpoint: endpointOf(x.HTTP)})
+		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.ID, Method: x.HTTP.Method, Path: x.HTTP.URL.Path, Endpoint: passthrough.EndpointOf(x.HTTP)})
 	}
 	if ctx != x.HTTP.Context() {
 		x.HTTP = x.HTTP.WithContext(ctx)
@@ -126,76 +128,83 @@ func (x *chain) end(err error) {
 }
 
 // logged returns a text as it may stand in the log: clients write parts of it, and choose how long they are.
-func (x *chain) logged(text string) string { return vendorapi.Brief(x.redactKeys(text)) }
+func (g *Gateway) logged(text string) string { return vendorapi.Brief(g.redactKeys(text)) }
 
 // redactKeys returns a text for the log without the keys that a client wrote where none belong.
-func (x *chain) redactKeys(text string) string {
+func (g *Gateway) redactKeys(text string) string {
 	if !strings.Contains(text, access.Prefix) {
 		return text
 	}
-	return x.settings.Secrets.Clean(text).String()
+	return g.settings.Secrets.Clean(text).String()
 }
 
-// answer serves one question.
+// A step of the chain answers a request itself (done), refuses it, or passes it to the next step.
+type step func(x *chain, q *query) (done bool, err error)
+
+// questionSteps are the steps of every question to a model before an upstream is asked, in their order. Those that take
+// something, such as a reservation, give it back in finish.
+var questionSteps = []step{
+	(*chain).readRequest,     // read and decode the body, recall the conversation that it continues
+	(*chain).findUpstreams,   // find the route and the upstreams that the key may use
+	(*chain).checkDemands,    // refuse fields and stored objects that the key may not use
+	(*chain).answerReady,     // a request without messages only asks whether the model is there
+	(*chain).answerFromCache, // the route may cache answers
+	(*chain).answerRepeated,  // the request may repeat an earlier one
+	(*chain).reserve,         // reserve what the request may use of the key's limits
+	(*chain).takePlace,       // count the request on its route
+	(*chain).prepare,         // overrides, tools of the gateway, relaying
+}
+
+// query is the state of a question to a model.
+type query struct {
+	body       []byte
+	req        *llm.Request
+	candidates []upstream.Candidate
+	settings   *route // of the first candidate
+	unanswered bool   // the answer is new, so it may be kept
+	reserved   bool   // the usage is to be booked
+	leave      func() // gives back the place on the route; nil if none was taken
+	err        error
+}
+
+// answer serves a question to a model: it runs the steps, and then asks the upstreams.
 func (x *chain) answer() error {
-	q := new(clientQuestion)
-	defer x.over(q)
-	if !x.accept(q) {
+	q := new(query)
+	defer x.finish(q)
+	if !x.runSteps(q) {
 		return q.err
 	}
 	if x.Streamed {
-		q.err = x.stream(q.way, q.req)
+		q.err = x.stream(q.candidates, q.req)
 	} else {
-		q.err = x.whole(q.way, q.req)
+		q.err = x.whole(q.candidates, q.req)
 	}
 	return q.err
 }
 
-// clientQuestion is what a client asks, who may answer it, and what is to be done when it is answered.
-type clientQuestion struct {
-	body     []byte
-	req      *llm.Request
-	recalled bool // what it goes on from stands before it
-	way      []upstream.Candidate
-	admitted bool
-	claimed  bool   // the usage of the request is to be booked
-	leave    func() // nil if no place was taken
-	err      error
-}
-
-// accept reads a question and makes it ready to be asked. It reports false if it was answered already, or must not
-// be asked. It is not inlined, for the stack that it needs.
+// runSteps reports whether upstreams are to be asked. It is not inlined: what it needs of the stack would be held as long
+// as the answer takes.
 //
 //go:noinline
-func (x *chain) accept(q *clientQuestion) bool {
-	if q.body, q.req, q.recalled, q.err = x.read(); q.err != nil {
-		return false
+func (x *chain) runSteps(q *query) bool {
+	for _, step := range questionSteps {
+		var done bool
+		if done, q.err = step(x, q); done || q.err != nil {
+			return false
+		}
 	}
-	var done bool
-	if q.way, done, q.err = x.admit(q.body, q.req); done || q.err != nil {
-		return false
-	}
-	q.admitted = true
-	if q.way, q.err = x.spent.Claim(q.way, q.req); q.err != nil {
-		return false
-	}
-	q.claimed = true
-	if q.leave, q.err = x.enterRoute(q.way[0].Route); q.err != nil {
-		return false
-	}
-	q.err = x.prepare(q.way, q.body, q.req, q.recalled)
-	return q.err == nil
+	return true
 }
 
-// over gives back what a question took, what it took last first.
-func (x *chain) over(q *clientQuestion) {
+// finish gives back what the steps took, in reverse order.
+func (x *chain) finish(q *query) {
 	if q.leave != nil {
 		q.leave()
 	}
-	if q.claimed {
+	if q.reserved {
 		x.book(q.err)
 	}
-	if q.admitted {
+	if q.unanswered {
 		x.remember(q.err)
 		if x.repeat != nil {
 			x.repeat.Settle(q.err)
@@ -203,86 +212,111 @@ func (x *chain) over(q *clientQuestion) {
 	}
 }
 
-// admit returns who may answer a request. It is done where nobody has to: what was answered before is
-// answered again, and a request without messages says that the model is there.
-func (x *chain) admit(body []byte, req *llm.Request) (way []upstream.Candidate, done bool, err error) {
-	if way, err = x.ways(req.Model); err != nil {
-		return nil, false, err
+// readRequest reads and decodes the request, and puts the conversation that it continues before its messages.
+func (x *chain) readRequest(q *query) (done bool, err error) {
+	if err = checkHops(x.Request); err != nil {
+		return false, err
 	}
-	if err = x.CheckFields(&x.Demand, x.table); err != nil {
-		return nil, false, err
+	if q.body, err = x.body(); err != nil {
+		return false, err
 	}
-	x.logs(x.routeOf(&way[0]), body)
-	if way, err = x.WithinAccount(way, req, &x.Demand, x.accountTeam); err != nil {
-		return nil, false, err
+	if q.body, err = x.answers.Refer(x.Context(), x.Owner, x.KeyID(), x.Codec, q.body, x.settings.MaxBody); err != nil {
+		return false, err
 	}
-	if len(req.Messages) == 0 {
-		return nil, true, x.WriteReady(x.W, req)
+	if q.req, x.Streamed, err = x.Endpoint.Request(x.HTTP.URL.Path, q.body); err != nil {
+		return false, err
 	}
-	if done, err = x.fromCache(x.routeOf(&way[0]), req, body); done || err != nil {
-		return nil, done, err
+	x.Model = q.req.Model
+	x.answering(q.req)
+	if err = cmp.Or(admit.CheckRepeated(q.body), x.Read(q.body, admit.Weighed), checkStore(x.Codec, q.req)); err != nil {
+		return false, err
 	}
-	done, err = x.repeated(x.routeOf(&way[0]), req, body)
-	return way, done, err
+	q.req.MaxTokens = max(q.req.MaxTokens, 0) // some clients send -1 for no limit
+	x.spent.SetAnswers(x.Output.Answers)
+	before := len(q.req.Messages)
+	err = x.answers.Recall(x.Context(), x.Owner, x.Codec, q.req)
+	x.Continues = len(q.req.Messages) != before
+	return false, err
 }
 
-// prepare makes of a request what the route wants of it, and keeps its body if that says all of it.
-func (x *chain) prepare(way []upstream.Candidate, body []byte, req *llm.Request, recalled bool) error {
-	changed := x.routeOf(&way[0]).Override.apply(req)
-	if err := x.attach(way[0], req); err != nil {
-		return err
+func (x *chain) findUpstreams(q *query) (done bool, err error) {
+	if q.candidates, err = x.candidates(q.req.Model); err == nil {
+		q.settings = x.routeOf(&q.candidates[0])
 	}
-	if !changed && !recalled && x.serving == nil && !x.reasks(way, req) && x.plain() {
-		x.raw = body
+	return false, err
+}
+
+// checkDemands refuses a request that could exceed the rights of its key. Candidates that use the account of another team
+// are dropped if the request names objects that a vendor stores.
+func (x *chain) checkDemands(q *query) (done bool, err error) {
+	if err = x.CheckFields(&x.Demand, x.table); err != nil {
+		return false, err
+	}
+	x.logs(q.settings, q.body)
+	if q.candidates, err = x.WithinAccount(q.candidates, q.req, &x.Demand, x.accountTeam); err == nil {
+		q.settings = x.routeOf(&q.candidates[0])
+	}
+	return false, err
+}
+
+func (x *chain) answerReady(q *query) (done bool, err error) {
+	if len(q.req.Messages) > 0 {
+		return false, nil
+	}
+	return true, x.WriteReady(x.W, q.req)
+}
+
+func (x *chain) answerFromCache(q *query) (done bool, err error) {
+	return x.fromCache(q.settings, q.req, q.body)
+}
+
+func (x *chain) answerRepeated(q *query) (done bool, err error) {
+	done, err = x.repeated(q.settings, q.req, q.body)
+	q.unanswered = !done && err == nil
+	return done, err
+}
+
+// reserve reserves what the request may use. Candidates without a known price are dropped if the key has a budget.
+func (x *chain) reserve(q *query) (done bool, err error) {
+	if q.candidates, err = x.spent.Claim(q.candidates, q.req); err == nil {
+		q.reserved = true
+	}
+	return false, err
+}
+
+func (x *chain) takePlace(q *query) (done bool, err error) {
+	q.settings = x.routeOf(&q.candidates[0])
+	q.leave, err = x.enterRoute(q.candidates[0].Route)
+	return false, err
+}
+
+// prepare changes the request as the route wants it. The client's bytes are kept for relaying if they say the same.
+func (x *chain) prepare(q *query) (done bool, err error) {
+	changed := q.settings.Override.apply(q.req)
+	if err := x.attach(q.candidates[0], q.req); err != nil {
+		return false, err
+	}
+	if !changed && !x.Continues && x.serving == nil && !x.reasks(q.candidates, q.req) && x.Codec.Quirks == (wire.Quirks{}) {
+		x.raw = q.body
 	}
 	if x.Codec.Properties().Previous != "" {
-		x.Asked = body
+		x.Asked = q.body
 	}
 	if x.Streamed {
-		x.askUsage(body)
+		x.askUsage(q.body)
 	}
-	return nil
+	return false, nil
 }
 
-// read reads the request. What it goes on from is put before it.
-func (x *chain) read() (body []byte, req *llm.Request, recalled bool, err error) {
-	if err = x.hop(); err != nil {
-		return nil, nil, false, err
-	}
-	if body, err = x.body(); err != nil {
-		return nil, nil, false, err
-	}
-	if body, err = x.answers.Refer(x.Context(), x.Owner, x.KeyID(), x.Codec, body, x.settings.MaxBody); err != nil {
-		return nil, nil, false, err
-	}
-	if req, x.Streamed, err = x.Endpoint.Request(x.HTTP.URL.Path, body); err != nil {
-		return nil, nil, false, err
-	}
-	x.Model = req.Model
-	x.answering(req)
-	if err = cmp.Or(admit.CheckRepeated(body), x.Read(body, admit.Weighed), x.readStore(req)); err != nil {
-		return nil, nil, false, err
-	}
-	req.MaxTokens = max(req.MaxTokens, 0) // some clients send -1 for no limit
-	x.spent.SetAnswers(x.Output.Answers)
-	before := len(req.Messages)
-	err = x.answers.Recall(x.Context(), x.Owner, x.Codec, req)
-	x.Continues = len(req.Messages) != before
-	return body, req, x.Continues, err
-}
-
-// readStore refuses a request that does not say clearly whether its answer is kept, where the gateway keeps answers.
-func (x *chain) readStore(req *llm.Request) error {
-	value := req.Extra[x.Codec.Format]["store"]
+// checkStore refuses a request that does not say clearly whether its answer is kept, where the gateway keeps answers.
+func checkStore(codec wire.Codec, req *llm.Request) error {
+	value := req.Extra[codec.Format]["store"]
 	switch {
-	case x.Codec.Properties().Previous == "", value == nil, js.Kind(value) == 't', js.Kind(value) == 'f', js.Kind(value) == 'n':
+	case codec.Properties().Previous == "", value == nil, js.Kind(value) == 't', js.Kind(value) == 'f', js.Kind(value) == 'n':
 		return nil
 	}
 	return exchange.Invalid("store has to be true or false")
 }
-
-// plain reports whether the client speaks its format as the vendor does.
-func (x *chain) plain() bool { return x.Codec.Quirks == wire.Quirks{} }
 
 // askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway
 // has to know it, the upstream is asked for it all the same: what a model thinks does not show in its
@@ -411,7 +445,7 @@ func (x *chain) count() (err error) {
 	if err := x.answers.Recall(x.Context(), x.Owner, x.Codec, req); err != nil {
 		return err
 	}
-	ways, err := x.ways(req.Model)
+	ways, err := x.candidates(req.Model)
 	if err != nil {
 		return err
 	}
@@ -447,27 +481,20 @@ func (x *chain) getModel() error {
 		}
 	}
 	if r == nil || !x.MaySee(r.Model, name) {
-		return x.noModel(name)
+		return x.NoModel(name)
 	}
 	x.WriteModel(x.W, x.describe(r, name))
 	return nil
 }
 
-func (x *chain) noModel(name string) error {
-	if name == "" {
-		return exchange.Invalid("the request names no model; the list of models has those that there are")
-	}
-	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are, but for routes of all names that begin alike", name))
-}
-
-// ways returns who may answer for a model, in the order in which they are asked.
-func (x *chain) ways(name string) ([]upstream.Candidate, error) {
+// candidates returns the upstreams that may answer for a model, in the order in which they are asked.
+func (x *chain) candidates(name string) ([]upstream.Candidate, error) {
 	if err := x.MayUseModel(name); err != nil {
 		return nil, err
 	}
 	first := x.find(name, x.Codec.Format)
 	if first == nil || name == "" {
-		return nil, x.noModel(name)
+		return nil, x.NoModel(name)
 	}
 	x.trace.Route = first.Model
 	if err := x.MayUseRoute(first.Model); err != nil {
@@ -477,7 +504,7 @@ func (x *chain) ways(name string) ([]upstream.Candidate, error) {
 }
 
 // accountTeam is the team whose account a candidate uses, "" if it is not known.
-func (x *chain) accountTeam(c *upstream.Candidate) string { return x.routeOf(c).PassTeam }
+func (g *Gateway) accountTeam(c *upstream.Candidate) string { return g.routeOf(c).PassTeam }
 
 // book books what the request used. Without access control nothing is booked.
 func (x *chain) book(err error) {
@@ -504,4 +531,33 @@ func (x *chain) repeated(r *route, req *llm.Request, body []byte) (bool, error) 
 	}
 	x.repeat = nil
 	return true, p.Replay(found)
+}
+
+// forwardRequest forwards a request that is not a question to a chat model.
+func (x *chain) forwardRequest() error {
+	f := passthrough.Forwarder{
+		Request: x.Request, Response: x.Response, Client: &x.Client, Demand: &x.Demand, Spent: &x.spent, Trace: &x.trace,
+		Routes: x.forwards, Table: x.table, Forward: x.settings.Forward, Enter: x.enterRoute,
+		ReadBody: x.body, LogBody: func(r *passthrough.Route, body []byte) { x.logs(x.routes[r.Index], body) }, Book: x.book,
+	}
+	err := f.Serve()
+	x.usage = f.Usage
+	return err
+}
+
+// maxHops is how many gateways a request may pass.
+const maxHops = 5
+
+// checkHops counts the gateways that a request has passed, and refuses a request that goes in a circle.
+func checkHops(r *exchange.Request) error {
+	hops, err := strconv.Atoi(r.HTTP.Header.Get(provider.HopsHeader))
+	if err != nil || hops < 0 {
+		hops = 0
+	}
+	if hops >= maxHops {
+		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusLoopDetected,
+			Err: errors.New("the route leads back to this gateway, or through too many; look at the addresses of its upstreams")}
+	}
+	r.HTTP = r.HTTP.WithContext(provider.WithHops(r.HTTP.Context(), hops+1))
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -75,7 +76,8 @@ const (
 type Gateway struct {
 	settings   Setup
 	routes     []*route
-	table      upstream.Table // of the routes, by their index
+	table      upstream.Table      // of the routes, by their index
+	forwards   []passthrough.Route // of the routes, by their index
 	since      time.Time
 	stateStore *conversation.Store
 	answers    vendorapi.Answers
@@ -188,7 +190,7 @@ func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	case format.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:
-		return x.elsewhere()
+		return x.forwardRequest()
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/formats"
@@ -118,6 +119,7 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 		}
 		made.Index = i
 		g.routes, g.table = append(g.routes, made), append(g.table, made.Route)
+		g.forwards = append(g.forwards, passthrough.NewRoute(made.Route, r.Pass, r.PassTeam))
 	}
 	for _, p := range g.together() {
 		wrong = append(wrong, p)
@@ -232,7 +234,7 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 
 // check says what is wrong with the settings of a route beside its name and its upstreams.
 func (r ModelRoute) check(add func(string, error)) {
-	add("pass", checkPass(r.Pass))
+	add("pass", passthrough.CheckKinds(r.Pass))
 	add("tools", r.Tools.check())
 	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
 		add("check", fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))
@@ -335,3 +337,6 @@ func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	}
 	return out
 }
+
+// Kinds returns the kinds of endpoints that a route may pass on.
+func Kinds() []string { return passthrough.Kinds() }

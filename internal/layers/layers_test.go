@@ -102,6 +102,7 @@ var inner = map[string]int{
 	"gateway/internal/upstream":     1, // routes, health and failover
 	"gateway/internal/exchange":     2, // the request and the response
 	"gateway/internal/admit":        3, // rights, limits and usage
+	"gateway/internal/passthrough":  4, // endpoints that are forwarded as they are
 	"gateway/internal/conversation": 3, // what is remembered between requests
 }
 

@@ -67,3 +67,11 @@ func (r *Request) LogAttrs() []slog.Attr {
 	}
 	return []slog.Attr{slog.String("team", r.Rights.Key.Team), slog.String("key", r.Rights.Key.ID)}
 }
+
+// NoModel returns the error of a request for a model that does not exist, or for none.
+func (r *Request) NoModel(name string) error {
+	if name == "" {
+		return Invalid("the request names no model; the list of models has those that there are")
+	}
+	return vendorapi.NotFound(r.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are, but for routes of all names that begin alike", name))
+}

@@ -1,4 +1,4 @@
-package gateway
+package passthrough
 
 import (
 	"cmp"
@@ -32,53 +32,53 @@ type endpoint struct {
 	path    string
 	format  string // whose endpoint it is
 	root    string // of the API's version, which is not sent on
-	model   whereModel
-	costs   whatCosts
+	model   modelPlace
+	costs   pricing
 }
 
-// whatCosts is what the price of a request depends on.
-type whatCosts uint8
+// pricing is what the price of a request depends on.
+type pricing uint8
 
 const (
-	someThing whatCosts = iota // that is not counted here: pictures, sound, batches
-	tokens                     // of input
-	allTokens                  // of input, and of what a model writes
-	nothing
+	otherUnits     pricing = iota // that is not counted here: pictures, sound, batches
+	inputOnly                     // of input
+	inputAndOutput                // of input, and of what a model writes
+	free
 )
 
-// whereModel is where the name of a model stands.
-type whereModel uint8
+// modelPlace is where the name of a model stands.
+type modelPlace uint8
 
 const (
-	nowhere whereModel = iota // the first route that passes the kind on is taken
+	nowhere modelPlace = iota // the first route that passes the kind on is taken
 	inBody                    // a member of JSON, or a field of a form
 	inPath
 )
 
 // endpoints are those that can be passed on.
 var endpoints = []endpoint{
-	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody, tokens},
-	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody, tokens},
-	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody, tokens},
-	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath, tokens},
-	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath, tokens},
-	{"completions", "POST", "/v1/completions", wire.Chat, "/v1", inBody, allTokens},
-	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody, someThing},
-	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody, someThing},
-	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody, someThing},
-	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody, someThing},
-	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody, someThing},
-	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody, someThing},
-	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody, nothing},
-	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody, someThing},
-	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere, nothing},
-	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere, nothing},
-	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere, nothing},
-	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere, nothing},
-	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere, someThing},
-	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere, someThing},
-	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere, someThing},
-	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere, someThing},
+	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody, inputOnly},
+	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody, inputOnly},
+	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody, inputOnly},
+	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath, inputOnly},
+	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath, inputOnly},
+	{"completions", "POST", "/v1/completions", wire.Chat, "/v1", inBody, inputAndOutput},
+	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody, otherUnits},
+	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody, otherUnits},
+	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody, otherUnits},
+	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody, otherUnits},
+	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody, otherUnits},
+	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody, otherUnits},
+	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody, free},
+	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody, otherUnits},
+	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere, free},
+	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere, free},
+	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere, free},
+	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere, free},
+	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere, otherUnits},
+	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere, otherUnits},
+	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere, otherUnits},
+	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere, otherUnits},
 }
 
 // Kinds returns the kinds of endpoints that a route may pass on.
@@ -92,8 +92,8 @@ func Kinds() []string {
 	return list
 }
 
-// checkPass refuses kinds that there are not.
-func checkPass(kinds []string) error {
+// CheckKinds refuses kinds that there are not.
+func CheckKinds(kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(Kinds(), k) {
 			return fmt.Errorf("no endpoints are called %q; there are %s", k, strings.Join(Kinds(), ", "))
@@ -102,9 +102,9 @@ func checkPass(kinds []string) error {
 	return nil
 }
 
-// otherEndpoint returns the endpoint that a request is for and the model in its path, nil if there
+// FindEndpoint returns the endpoint that a request is for and the model in its path, nil if there
 // is none.
-func otherEndpoint(r *http.Request) (*endpoint, string) {
+func FindEndpoint(r *http.Request) (*endpoint, string) {
 	path := r.URL.Path
 	for i := range endpoints {
 		e := &endpoints[i]
@@ -126,9 +126,9 @@ func (e *endpoint) at(path string) (model string, is bool) {
 	return model, begins && ends && model != ""
 }
 
-// endpointOf is the path of a request with * in the place of names and ids, "" if there is no such endpoint.
-func endpointOf(r *http.Request) string {
-	if e, _ := otherEndpoint(r); e != nil && strings.HasSuffix(e.path, "/") {
+// EndpointOf is the path of a request with * in the place of names and ids, "" if there is no such endpoint.
+func EndpointOf(r *http.Request) string {
+	if e, _ := FindEndpoint(r); e != nil && strings.HasSuffix(e.path, "/") {
 		return e.path + "*"
 	} else if e != nil {
 		return e.path
@@ -136,9 +136,9 @@ func endpointOf(r *http.Request) string {
 	return vendorapi.Route(r)
 }
 
-// asksWebSocket reports whether a request asks for a WebSocket. Other protocols that a client would rather speak (h2c) are
+// AsksWebSocket reports whether a request asks for a WebSocket. Other protocols that a client would rather speak (h2c) are
 // ignored, as RFC 9110 says in section 7.8: the answer comes in the protocol of the request.
-func asksWebSocket(r *http.Request) bool {
+func AsksWebSocket(r *http.Request) bool {
 	for _, list := range r.Header["Upgrade"] {
 		for name := range strings.SplitSeq(list, ",") {
 			if name, _, _ = strings.Cut(strings.TrimSpace(name), "/"); strings.EqualFold(name, "websocket") {
@@ -149,27 +149,27 @@ func asksWebSocket(r *http.Request) bool {
 	return false
 }
 
-// elsewhere serves what is no question to a chat model: it is passed on, or refused.
-func (x *chain) elsewhere() error {
-	if asksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
+// Serve serves what is no question to a chat model: it is passed on, or refused.
+func (x *Forwarder) Serve() error {
+	if AsksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
 		x.W.Header().Set("X-Should-Retry", "false")
 		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
 			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
 	}
-	e, model := otherEndpoint(x.HTTP)
+	e, model := FindEndpoint(x.HTTP)
 	if e == nil {
 		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
 	x.Codec = wire.Codec{Format: e.format}
-	return x.pass(e, model)
+	return x.forwardTo(e, model)
 }
 
-// pass sends a request on to the vendor of a route, and its answer back.
-func (x *chain) pass(e *endpoint, model string) (err error) {
+// forwardTo sends a request on to the vendor of a route, and its answer back.
+func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if clean := x.HTTP.URL.EscapedPath(); strings.Contains(clean, "..") || strings.Contains(clean, "%") || strings.Contains(clean, "//") {
 		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
-	body, err := x.body()
+	body, err := x.ReadBody()
 	if err != nil {
 		return err
 	}
@@ -186,11 +186,11 @@ func (x *chain) pass(e *endpoint, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(x.CheckFields(&x.Demand, x.table), x.CheckStoredObjects(r.PassTeam, body, &x.Demand)); err != nil {
+	if err := cmp.Or(x.CheckFields(x.Demand, x.Table), x.CheckStoredObjects(r.team, body, x.Demand)); err != nil {
 		return err
 	}
-	x.Model, x.trace.Route = model, r.Model
-	x.logs(r, body)
+	x.Model, x.Trace.Route = model, r.Name
+	x.LogBody(r, body)
 	up, to, err := x.forwarder(e, r, model)
 	if err != nil {
 		return err
@@ -200,12 +200,12 @@ func (x *chain) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	body = ask.Body
-	ctx := httptrace.WithClientTrace(x.Context(), x.trace.HTTP())
+	ctx := httptrace.WithClientTrace(x.Context(), x.Trace.HTTP())
 	if err := x.claimForwarded(e, up, to.Info(), body); err != nil {
 		return err
 	}
-	defer func() { x.book(err) }()
-	leave, err := x.enterRoute(r.Route)
+	defer func() { x.Book(err) }()
+	leave, err := x.Enter(r.Route)
 	if err != nil {
 		return err
 	}
@@ -220,23 +220,23 @@ func (x *chain) pass(e *endpoint, model string) (err error) {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
-		x.Metrics.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+		x.Metrics.Forwarded.Add(1, r.Name, e.kind, fmt.Sprint(resp.StatusCode))
 		return upstream.Wrap(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
 }
 
 // forwarded is the request as the vendor gets it, with the vendor's name for the model.
-func (x *chain) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
+func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
 	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
 	mediaType := x.HTTP.Header.Get("Content-Type")
 	_, isForm := formBoundary(mediaType)
 	switch {
 	case e.model == inPath:
 		ask.Path = strings.Replace(ask.Path, "/"+model+":", "/"+to+":", 1)
-		ask.Body, err = renamedInside(body, model, to)
+		ask.Body, err = withGeminiModel(body, model, to)
 	case e.model == inBody && (model != "" || isForm):
-		if ask.Body, mediaType, err = renamed(mediaType, body, to); isForm {
+		if ask.Body, mediaType, err = withModel(mediaType, body, to); isForm {
 			ask.Header.Set("Content-Type", mediaType)
 		}
 	}
@@ -244,61 +244,62 @@ func (x *chain) forwarded(e *endpoint, model, to string, body []byte) (ask provi
 }
 
 // leftPassed books what was sent to an endpoint that is paid for by tokens, if its answer has no end: it was read all the same.
-func (x *chain) leftPassed(e *endpoint, sent int, err error) {
-	if x.Rights != nil && e.costs == tokens && x.spent.Worked(err) {
-		x.spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
+func (x *Forwarder) leftPassed(e *endpoint, sent int, err error) {
+	if x.Rights != nil && e.costs == inputOnly && x.Spent.Worked(err) {
+		x.Spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
 	}
 }
 
 // claimForwarded admits a request to another endpoint, if its key has enough left and what is limited can be counted.
-func (x *chain) claimForwarded(e *endpoint, up string, info catalog.Model, body []byte) error {
+func (x *Forwarder) claimForwarded(e *endpoint, up string, info catalog.Model, body []byte) error {
 	if x.Rights == nil {
 		return nil
 	}
 	var claim access.Claim
 	req, err := new(llm.Request), error(nil)
 	switch e.costs {
-	case allTokens:
+	case inputAndOutput:
 		if req, err = x.writtenRequest(body); err != nil {
 			return err
 		}
 		claim = x.mostWritten(req, info)
-	case tokens:
+	case inputOnly:
 		usage := llm.Usage{Input: admit.TokensOf(len(body))}
 		claim.Tokens = int64(usage.Input)
 		cost, known := info.Price.Cost(usage)
 		claim.Money, claim.Unpriced = cost, !known
-	case someThing:
+	case otherUnits:
 		claim.Unpriced = true
 	}
-	return x.spent.ClaimForwarded(up, info, req, claim, e.costs == allTokens)
+	return x.Spent.ClaimForwarded(up, info, req, claim, e.costs == inputAndOutput)
 }
 
 // passRoute returns the route that passes an endpoint on.
-func (x *chain) passRoute(e *endpoint, model string) (*route, error) {
+func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 	if model != "" {
 		if err := x.MayUseModel(model); err != nil {
 			return nil, err
 		}
 		r := x.find(model, e.format)
 		if r == nil {
-			return nil, x.noModel(model)
+			return nil, x.NoModel(model)
 		}
-		if !slices.Contains(r.Pass, e.kind) {
+		if !slices.Contains(r.kinds, e.kind) {
 			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on%s", model, e.kind, vendorapi.Hint(e.path)))
 		}
-		return r, x.MayUseRoute(r.Model)
+		return r, x.MayUseRoute(r.Name)
 	}
 	if err := x.Refuse(x.mayPass(e)); err != nil {
 		return nil, err
 	}
-	if e.costs == allTokens {
-		return nil, x.noModel("")
+	if e.costs == inputAndOutput {
+		return nil, x.NoModel("")
 	}
 	others := false // have such a route
-	for _, r := range x.routes {
-		if slices.Contains(r.Pass, e.kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Model)) {
-			if x.Rights == nil || e.model != nowhere || r.PassTeam == x.Owner {
+	for i := range x.Routes {
+		r := &x.Routes[i]
+		if slices.Contains(r.kinds, e.kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Name)) {
+			if x.Rights == nil || e.model != nowhere || r.team == x.Owner {
 				return r, nil
 			}
 			others = true
@@ -312,7 +313,7 @@ func (x *chain) passRoute(e *endpoint, model string) (*route, error) {
 
 // mayPass says why a client may not use an endpoint without naming a model; nil if it may. What such a request, or a batch of them, uses is
 // neither known before nor counted afterwards, so that a key with bounds could leave them.
-func (x *chain) mayPass(e *endpoint) error {
+func (x *Forwarder) mayPass(e *endpoint) error {
 	if x.Rights == nil {
 		return nil
 	}
@@ -329,8 +330,8 @@ func (x *chain) mayPass(e *endpoint) error {
 }
 
 // forwarder opens the first upstream of a route that has the endpoint.
-func (x *chain) forwarder(e *endpoint, r *route, model string) (string, *provider.Forwarder, error) {
-	if x.settings.Forward == nil {
+func (x *Forwarder) forwarder(e *endpoint, r *Route, model string) (string, *provider.Forwarder, error) {
+	if x.Forward == nil {
 		return "", nil, vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
 	star := r.Rest(model)
@@ -339,23 +340,23 @@ func (x *chain) forwarder(e *endpoint, r *route, model string) (string, *provide
 		id := u.Model
 		if u.Wildcard() {
 			if model != "" && !upstream.PlainName(star) {
-				return "", nil, x.noModel(model)
+				return "", nil, x.NoModel(model)
 			}
 			id = u.IDFor(star)
 		}
-		to, err := x.settings.Forward(id)
+		to, err := x.Forward(id)
 		switch {
 		case err != nil:
 			problem = upstream.Wrap(err, err)
 		case to.Speaks(e.format):
-			x.trace.Upstream = u.Model
+			x.Trace.Upstream = u.Model
 			return id, to, nil
 		}
 	}
 	if problem != nil {
 		return "", nil, problem
 	}
-	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Model, e.kind, vendorapi.Hint(e.path))}
+	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Name, e.kind, vendorapi.Hint(e.path))}
 }
 
 // The headers that are passed on, both ways. Everything else stays here: keys, cookies, addresses,
@@ -379,7 +380,7 @@ func allowed(h http.Header, names []string) http.Header {
 const maxUsage = 4 << 20
 
 // sendBack sends an upstream's answer to the client as it comes.
-func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) error {
+func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent int) error {
 	header := x.W.Header()
 	for name, values := range allowed(resp.Header, toClient) {
 		header[name] = values
@@ -387,15 +388,15 @@ func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) e
 	header.Set(exchange.UpstreamHeader, upstream.ShownID(x.Upstream))
 	header.Set("X-Content-Type-Options", "nosniff")
 	x.MarkBegun(x.Upstream)
-	x.Metrics.Forwarded.Add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+	x.Metrics.Forwarded.Add(1, r.Name, e.kind, fmt.Sprint(resp.StatusCode))
 	var text *writtenStream // nil if the answer is a document
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == allTokens && kind == exchange.EventStream {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == inputAndOutput && kind == exchange.EventStream {
 		text = new(writtenStream)
 	} else {
 		x.Writer.Copy = &clientio.Capture{Limit: maxUsage}
 	}
 	if resp.StatusCode/100 != 2 {
-		x.trace.Refuse() // what is refused costs nothing
+		x.Trace.Refuse() // what is refused costs nothing
 	}
 	x.W.WriteHeader(resp.StatusCode)
 	flush := http.NewResponseController(x.W)
@@ -405,7 +406,7 @@ func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) e
 		if n > 0 {
 			if text != nil {
 				text.add(buf[:n])
-				x.spent.SetText(text.text)
+				x.Spent.SetText(text.text)
 			}
 			if _, err := x.W.Write(buf[:n]); err != nil {
 				x.leftPassed(e, sent, clientio.ErrGone)
@@ -421,7 +422,7 @@ func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) e
 			return x.brokeOff(err)
 		}
 	}
-	if e.costs == allTokens {
+	if e.costs == inputAndOutput {
 		x.countWritten(resp.StatusCode, text)
 	} else {
 		x.countPassed(e, resp.StatusCode, sent)
@@ -430,7 +431,7 @@ func (x *chain) sendBack(e *endpoint, r *route, resp *http.Response, sent int) e
 }
 
 // brokeOff returns the error of an answer whose upstream did not send all of it.
-func (x *chain) brokeOff(err error) error {
+func (x *Forwarder) brokeOff(err error) error {
 	x.CloseConn = true
 	if x.Context().Err() != nil {
 		return clientio.ErrGone
@@ -465,30 +466,30 @@ func firstNumber(v []byte, places [][]string) int {
 
 // countPassed takes note of what an answer says was used. Where tokens are paid for and it does not say so, they are estimated by what was sent; what is paid for in
 // another way has no price here, unless the answer says tokens.
-func (x *chain) countPassed(e *endpoint, status, sent int) {
+func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	complete := status/100 == 2
-	x.spent.SetComplete(complete)
+	x.Spent.SetComplete(complete)
 	if body, whole := x.Writer.Copy.Bytes(); whole && js.Valid(body) {
 		body = js.Trim(body)
-		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
+		x.Usage.Input, x.Usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
 	}
 	if x.Rights == nil {
-		x.spent.CountTokens(x.usage)
+		x.Spent.CountTokens(x.Usage)
 		return
 	}
-	silent := x.usage.Input+x.usage.Output == 0 && complete && x.HTTP.Method == http.MethodPost
+	silent := x.Usage.Input+x.Usage.Output == 0 && complete && x.HTTP.Method == http.MethodPost
 	switch {
-	case silent && e.costs == tokens:
-		x.spent.BookEstimate("absent", llm.Usage{Input: admit.TokensOf(sent)})
-	case silent && e.costs == someThing:
-		x.spent.RecordUnpriced()
+	case silent && e.costs == inputOnly:
+		x.Spent.BookEstimate("absent", llm.Usage{Input: admit.TokensOf(sent)})
+	case silent && e.costs == otherUnits:
+		x.Spent.RecordUnpriced()
 	default:
-		x.spent.Record(x.usage)
+		x.Spent.Record(x.Usage)
 	}
 }
 
 // modelOf returns the model that a body names, "" if it names none, and takes note of its other members.
-func (x *chain) modelOf(mediaType string, body []byte) (string, error) {
+func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 	boundary, is := formBoundary(mediaType)
 	if !is {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
@@ -499,13 +500,13 @@ func (x *chain) modelOf(mediaType string, body []byte) (string, error) {
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, _, err := form(body, boundary, "", x.ReadField)
+	model, _, _, err := rewriteForm(body, boundary, "", x.ReadField)
 	return model, err
 }
 
-// renamedInside returns a body of Gemini's, which may name the model of its path again, in itself and in each of several requests, with
+// withGeminiModel returns a body of Gemini's, which may name the model of its path again, in itself and in each of several requests, with
 // another name for it. It must not name another model.
-func renamedInside(body []byte, model, to string) ([]byte, error) {
+func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 	text := js.Trim(body)
 	if !js.Valid(text) || js.Kind(text) != '{' {
 		return nil, exchange.Invalid("the body is no JSON object")
@@ -544,11 +545,11 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 	return append(out, text[done:]...), nil
 }
 
-// renamed returns a body that names another model, if it names one, and its media type. A form is written anew in any case: what is left out of it,
+// withModel returns a body that names another model, if it names one, and its media type. A form is written anew in any case: what is left out of it,
 // like a text before its first part, nobody has checked.
-func renamed(mediaType string, body []byte, model string) ([]byte, string, error) {
+func withModel(mediaType string, body []byte, model string) ([]byte, string, error) {
 	if boundary, is := formBoundary(mediaType); is {
-		_, out, mediaType, err := form(body, boundary, model, func(_, _ []byte) error { return nil })
+		_, out, mediaType, err := rewriteForm(body, boundary, model, func(_, _ []byte) error { return nil })
 		return out, mediaType, err
 	}
 	name := js.Get(js.Trim(body), "model")

@@ -1,4 +1,4 @@
-package gateway
+package passthrough
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ var writtenMembers = []string{"prompt", "prompt_embeds", "best_of"}
 const mostPrompts = 2048
 
 // writtenRequest returns what a request for completions says, as far as it is paid for.
-func (x *chain) writtenRequest(body []byte) (*llm.Request, error) {
+func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 	if err := admit.CheckRepeated(body); err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func (x *chain) writtenRequest(body []byte) (*llm.Request, error) {
 	if texts > mostPrompts {
 		return nil, exchange.Invalid("prompt has more than %d texts", mostPrompts)
 	}
-	x.spent.SetAnswers(max(x.Output.Answers, 1) * max(texts, 1))
+	x.Spent.SetAnswers(max(x.Output.Answers, 1) * max(texts, 1))
 	return &llm.Request{Model: x.Model, Messages: []llm.Message{llm.User(string(prompt)), llm.User(js.Text(js.Get(body, "suffix")))}}, nil
 }
 
 // mostWritten is what such a request may use at most.
-func (x *chain) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
-	x.spent.AddMost(&claim, x.spent.MostRead(req), req, info)
+func (x *Forwarder) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
+	x.Spent.AddMost(&claim, x.Spent.MostRead(req), req, info)
 	_, known := info.Price.Cost(llm.Usage{Input: 1, Output: 1})
 	claim.Unpriced = !known
 	return claim
@@ -111,11 +111,11 @@ func writtenIn(v []byte) (n int) {
 }
 
 // countWritten takes note of what completions used: what the upstream says, or what their text tells.
-func (x *chain) countWritten(status int, s *writtenStream) {
+func (x *Forwarder) countWritten(status int, s *writtenStream) {
 	complete := status/100 == 2
-	x.spent.SetComplete(complete)
+	x.Spent.SetComplete(complete)
 	if !complete { // a refused request costs nothing
-		x.spent.Close()
+		x.Spent.Close()
 		return
 	}
 	var said []byte
@@ -124,17 +124,17 @@ func (x *chain) countWritten(status int, s *writtenStream) {
 	case s != nil:
 		s.end()
 		said = s.usage
-		x.spent.SetText(s.text)
+		x.Spent.SetText(s.text)
 	case !whole: // it is too long to be read
-		x.spent.SetText(maxUsage)
+		x.Spent.SetText(maxUsage)
 	case js.Valid(body):
 		said = js.Trim(body)
-		x.spent.SetText(writtenIn(said))
+		x.Spent.SetText(writtenIn(said))
 	}
-	x.usage.Input, x.usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)
+	x.Usage.Input, x.Usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)
 	if x.Rights == nil {
-		x.spent.CountTokens(x.usage)
+		x.Spent.CountTokens(x.Usage)
 		return
 	}
-	x.spent.BookUsage(x.usage)
+	x.Spent.BookUsage(x.Usage)
 }

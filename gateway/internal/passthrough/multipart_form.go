@@ -1,4 +1,4 @@
-package gateway
+package passthrough
 
 import (
 	"bytes"
@@ -28,10 +28,10 @@ func formBoundary(mediaType string) (boundary string, is bool) {
 // maxParts bounds the parts of a form.
 const maxParts = 1000
 
-// form reads a form and returns the model that it names, and the same form with another one and of another media type: what stands between
+// rewriteForm reads a form and returns the model that it names, and the same form with another one and of another media type: what stands between
 // its parts is chosen anew, so that nobody finds parts in it that were not found here. It tells each of the other fields.
 // What programs read in different ways is refused, or written in one way: the model and the fields that are checked must be those that the vendor reads.
-func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
+func rewriteForm(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
 	if boundary == "" {
 		return "", nil, "", exchange.Invalid("the form has no boundary")
 	}

@@ -38,7 +38,7 @@ func (a *attempts) Ask(to *upstream.Candidate, others bool) (begun bool, err err
 	a.x.spent.Begin(to.ID, a.req)
 	begun, err = a.x.askOne(to, a.req, a.each, others)
 	a.x.spent.BookLost(err)
-	a.x.failed(err)
+	a.failed(err)
 	return begun, err
 }
 
@@ -48,9 +48,9 @@ func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.
 }
 
 // failed counts an upstream that did not answer, under the route that was asked for, as the request is.
-func (x *chain) failed(err error) {
+func (a *attempts) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
-		x.Metrics.Failures.Add(1, x.trace.Route, x.trace.Upstream, llm.KindOf(err).String())
+		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, llm.KindOf(err).String())
 	}
 }
 
@@ -83,12 +83,12 @@ func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.E
 //go:noinline
 func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
 	labels := x.SignerOf(to.Opened)
-	return &asking{x: x, labels: labels, notes: x.signatures.Begin(labels, req), check: x.checking(x.routeOf(to).Check, req)}
+	return &asking{x: x, labels: labels, notes: x.signatures.Begin(labels, req), check: x.checking(x.holds || x.routeOf(to).Check == CheckOff, req)}
 }
 
 // stream has the upstream answer in events.
 func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
-	answer := a.x.readable(to.Opened.Stream(ctx, a.x.portable(to.Opened, req)))
+	answer := a.x.readable(to.Opened.Stream(ctx, a.portable(to.Opened, req)))
 	for ev, err := range withoutSpace(a.x.wholeCalls(answer)) {
 		if err != nil {
 			return a.begun, err
@@ -122,49 +122,49 @@ func (a *asking) whole(ctx context.Context, to *upstream.Candidate, req *llm.Req
 
 // portable returns a request without what the upstream's vendor does not run. The client, whose own
 // vendor would have run it, is warned.
-func (x *chain) portable(m llm.Model, req *llm.Request) *llm.Request {
-	req = x.withoutPrevious(req)
+func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
+	req = a.withoutPrevious(req)
 	known, ok := m.(*provider.Model)
 	if !ok {
-		x.warnPlain(req)
+		a.warnPlain(req)
 		return req
 	}
 	req, warnings := known.Portable(req)
 	for _, w := range warnings {
-		x.Warn(w)
+		a.x.Warn(w)
 	}
-	if x.SignerOf(m).Client == "" { // whose client sends back the pieces of its streams
+	if a.x.SignerOf(m).Client == "" { // whose client sends back the pieces of its streams
 		out := *req
-		out.Messages = x.Codec.Spoken(req.Messages)
+		out.Messages = a.x.Codec.Spoken(req.Messages)
 		req = &out
 	}
 	return req
 }
 
 // withoutPrevious returns a request without the id of the answer that it goes on from, if all that was said until then stands in it.
-func (x *chain) withoutPrevious(req *llm.Request) *llm.Request {
-	if !x.Continues {
+func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
+	if !a.x.Continues {
 		return req
 	}
 	out := *req
 	out.Extra = maps.Clone(req.Extra)
-	own := maps.Clone(out.Extra[x.Codec.Format])
-	delete(own, x.Codec.Properties().Previous)
-	if out.Extra[x.Codec.Format] = own; len(own) == 0 {
-		delete(out.Extra, x.Codec.Format)
+	own := maps.Clone(out.Extra[a.x.Codec.Format])
+	delete(own, a.x.Codec.Properties().Previous)
+	if out.Extra[a.x.Codec.Format] = own; len(own) == 0 {
+		delete(out.Extra, a.x.Codec.Format)
 	}
 	return &out
 }
 
 // warnPlain warns about what a model that is no vendor's does not do.
-func (x *chain) warnPlain(req *llm.Request) {
+func (a *asking) warnPlain(req *llm.Request) {
 	ignored := func(feature string) {
-		x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
+		a.x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
 	}
 	if req.N > 1 {
 		ignored("n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(req.Extra[x.Codec.Format])) {
+	for _, name := range slices.Sorted(maps.Keys(req.Extra[a.x.Codec.Format])) {
 		if name != "store" {
 			ignored(name)
 		}
@@ -300,7 +300,7 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 		return false, nil
 	}
 	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.Stream != nil}
-	relayed, err := m.Relay(ctx, a.x.asItCame(req), dst, dst.take)
+	relayed, err := m.Relay(ctx, a.asItCame(req), dst, dst.take)
 	if err == nil && dst.failed == nil && dst.waits {
 		dst.begin()
 	}
@@ -311,6 +311,6 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 // asItCame is the client's request for a relay. For why it is not inlined see newAsking.
 //
 //go:noinline
-func (x *chain) asItCame(req *llm.Request) *provider.ClientRequest {
-	return &provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.Stream != nil, Says: req, Header: provider.Betas(x.HTTP.Header)}
+func (a *asking) asItCame(req *llm.Request) *provider.ClientRequest {
+	return &provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.Stream != nil, Says: req, Header: provider.Betas(a.x.HTTP.Header)}
 }

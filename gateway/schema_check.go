@@ -73,8 +73,8 @@ type checking struct {
 	*validators
 }
 
-func (x *chain) checking(how Check, req *llm.Request) checking {
-	return checking{how == CheckOff || x.holds || len(req.Tools) == 0, req.Tools, &x.checks}
+func (g *Gateway) checking(off bool, req *llm.Request) checking {
+	return checking{off || len(req.Tools) == 0, req.Tools, &g.checks}
 }
 
 // fault returns what is wrong with an event, if it is a call that does not fit.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
@@ -150,11 +151,11 @@ func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	if err != nil {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
-	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
+	s := &serving{x: x, tools: t, runner: runner, set: allowedTools(x.Rights, runner.Set()), to: to, ids: map[string]bool{}}
 	theirs := slices.Concat(req.Tools, legacyTools(req.Extra[x.Codec.Format]))
 	s.hidden = s.hides(runner.Set(), theirs)
 	s.conv = req.Clone()
-	s.conv.Messages = slices.Clip(x.MergeHeld(req.Messages, x.mayHave))
+	s.conv.Messages = slices.Clip(x.MergeHeld(req.Messages, func(name string) bool { return mayRun(x.Rights, name) }))
 	s.before, s.asked = len(s.conv.Messages), conversation.AskedBefore(req.Messages)
 	s.all = conversation.SaidBefore(req.Messages)
 	s.choose()
@@ -181,18 +182,18 @@ func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
 	return list
 }
 
-// mayHave reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with
+// mayRun reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with
 // the others.
-func (x *chain) mayHave(name string) bool {
-	return x.Rights == nil || name == invoke.ReaderName || name == tool.FinderName || x.Rights.Key.AllowsTool(name)
+func mayRun(rights *access.Rights, name string) bool {
+	return rights == nil || name == invoke.ReaderName || name == tool.FinderName || rights.Key.AllowsTool(name)
 }
 
-// allowed returns those of the tools that the client's key may use.
-func (x *chain) allowed(set *tool.Set) *tool.Set {
-	if x.Rights == nil {
+// allowedTools returns those of the tools that the client's key may use.
+func allowedTools(rights *access.Rights, set *tool.Set) *tool.Set {
+	if rights == nil {
 		return set
 	}
-	names := slices.DeleteFunc(set.Names(), func(name string) bool { return !x.mayHave(name) })
+	names := slices.DeleteFunc(set.Names(), func(name string) bool { return !mayRun(rights, name) })
 	if len(names) == set.Len() {
 		return set
 	}
@@ -442,7 +443,7 @@ func (x *chain) mayChange(t *ServedTools) bool {
 	if err != nil {
 		return true
 	}
-	for own := range x.allowed(runner.Set()).All() {
+	for own := range allowedTools(x.Rights, runner.Set()).All() {
 		if !own.Effects.Has(tool.ReadOnly) {
 			return true
 		}
