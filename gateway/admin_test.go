@@ -1,9 +1,17 @@
 package gateway_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
@@ -134,4 +142,282 @@ func TestCSVIsNoFormula(t *testing.T) {
 			t.Errorf("no %q in %q", want, b.String())
 		}
 	}
+}
+
+// TestEmptyNumbersOfAdministratorsAreRefused: a script whose variable is empty does not get a default in its place.
+func TestEmptyNumbersOfAdministratorsAreRefused(t *testing.T) {
+	f := build(t)
+	for _, query := range []string{"limit=", "limit", "team=&limit="} {
+		refused(t, f, "GET", "/admin/requests?"+query, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
+	}
+	for _, query := range []string{"since=", "since", "by=team&since="} {
+		refused(t, f, "GET", "/admin/usage?"+query, "nor a day like")
+	}
+}
+
+// TestMoreOfTheLogThanIsReadIsRefused: a list that was cut would be taken for the whole.
+func TestMoreOfTheLogThanIsReadIsRefused(t *testing.T) {
+	f := build(t)
+	for _, limit := range []string{"-1", "10001", "99999999999999999999", "1e3", "all"} {
+		refused(t, f, "GET", "/admin/requests?limit="+limit, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
+	}
+	for _, limit := range []string{"0", "1", "10000"} {
+		if status, body := f.try(t, attack{admin: true, method: "GET", path: "/admin/requests?limit=" + limit, header: bearing(adminKey)}); status != 200 || !strings.Contains(body, `"requests"`) {
+			t.Errorf("limit=%s: %d %s", limit, status, body)
+		}
+	}
+}
+
+// TestAdminNamesWhatItTakes: another method is told all that there are, and a change of nothing is refused, as by the command.
+func TestAdminNamesWhatItTakes(t *testing.T) {
+	book := &access.Book{Store: new(access.Memory)}
+	k, _, err := book.Create(t.Context(), access.Key{Name: "k", Team: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := strings.Repeat("s", gateway.MinAdminKey)
+	admin, err := gateway.Admin(book, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		allow, says        string
+	}{
+		{"PUT", "/admin/keys", "{}", 405, "GET, POST", "takes GET and POST, not PUT"},
+		{"GET", "/admin/keys/" + k.ID, "", 405, "PATCH", "takes PATCH, not GET"},
+		{"PATCH", "/admin/keys/" + k.ID, "{}", 400, "", "nothing says what to change"},
+		{"PATCH", "/admin/keys/" + k.ID, `{"name":"n"}`, 200, "", k.ID},
+	} {
+		r := httptest.NewRequest(c.method, "http://127.0.0.1"+c.path, strings.NewReader(c.body))
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		admin.ServeHTTP(w, r)
+		if w.Code != c.status || w.Header().Get("Allow") != c.allow || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %s: %d %q %s", c.method, c.path, w.Code, w.Header().Get("Allow"), w.Body)
+		}
+	}
+}
+
+// TestAdministrationRefusesEndlessBodies checks that whoever is refused on the address of administrators is told so, and then cut off,
+// though the body of the request never ends.
+func TestAdministrationRefusesEndlessBodies(t *testing.T) {
+	host := strings.TrimPrefix(build(t).admin, "http://")
+	for head, status := range map[string]string{
+		"POST /admin/keys HTTP/1.1\r\nHost: " + host:                                                                          "401",
+		"POST /admin/keys HTTP/1.1\r\nHost: evil.example.org":                                                                 "421",
+		"POST /nowhere HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/json\r\nAuthorization: Bearer " + adminKey: "404",
+	} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "%s\r\nTransfer-Encoding: chunked\r\n\r\n", head)
+			go func() {
+				for {
+					if _, err := io.WriteString(conn, "1\r\n \r\n"); err != nil {
+						return
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+			}()
+			_ = conn.SetReadDeadline(time.Now().Add(6 * time.Second))
+			answer, err := io.ReadAll(conn)
+			if wait, ok := err.(net.Error); ok && wait.Timeout() || !strings.HasPrefix(string(answer), "HTTP/1.1 "+status) {
+				t.Errorf("%.200q %v", answer, err)
+			}
+		})
+	}
+}
+
+// TestAdminQueriesAreReadWhole: parameters that cannot be read, are not known or stand there twice are refused at every
+// path. Without them the answer would be about all teams.
+func TestAdminQueriesAreReadWhole(t *testing.T) {
+	f := build(t)
+	paths := map[string][]string{
+		"GET":   {"/admin/usage", "/admin/requests", "/admin/requests/req_x", "/admin/keys", "/admin/teams"},
+		"POST":  {"/admin/keys", "/admin/keys/tp-x/rotate", "/admin/keys/tp-x/revoke"},
+		"PATCH": {"/admin/keys/tp-x"},
+		"PUT":   {"/admin/teams/green"},
+	}
+	for method, list := range paths {
+		for _, path := range list {
+			for query, says := range map[string]string{
+				"team=100%":          `the parameters cannot be read: invalid URL escape`,
+				"team=nope;":         `invalid semicolon`,
+				"team=team_x;by=key": `invalid semicolon`,
+				"key=%zz&by=team":    `invalid URL escape`,
+				"te%am=x":            `invalid URL escape`,
+				"moon=1":             `is not known here`,
+			} {
+				refused(t, f, method, path+"?"+query, says)
+			}
+		}
+	}
+	for _, query := range []string{"team=a&team=b", "format=csv&format=json", "key=a&key="} {
+		refused(t, f, "GET", "/admin/usage?"+query, "is named 2 times")
+		refused(t, f, "GET", "/admin/requests?"+query, "is named 2 times")
+	}
+	refused(t, f, "GET", "/admin/usage?by=team&by=key", "is named 2 times")
+	refused(t, f, "GET", "/admin/usage?by=team,key,team", "team is named twice")
+	refused(t, f, "GET", "/admin/requests?limit=1&limit=2", "is named 2 times")
+	if status, body := f.try(t, attack{admin: true, method: "GET", path: "/admin/usage?by=team&model=100%25%3B", header: bearing(adminKey)}); status != 200 {
+		t.Errorf("what is encoded is refused: %d %s", status, body)
+	}
+}
+
+// refused checks that administrators get status 400 with these words.
+func refused(t *testing.T, f *fort, method, path, says string) {
+	t.Helper()
+	status, body := f.try(t, attack{admin: true, method: method, path: path, header: bearing(adminKey)})
+	if status != 400 || !strings.Contains(body, says) {
+		t.Errorf("%s %s: %d %s, not 400 with %q", method, path, status, body, says)
+	}
+}
+
+// slowStore takes its time to tell the log, of which it has lines, unless who asks is gone.
+type slowStore struct {
+	access.Store
+	takes time.Duration
+	lines []access.LogLine
+	asked chan error // how each question ended
+}
+
+func (s *slowStore) Log(ctx context.Context, _ access.Filter, _ int) ([]access.LogLine, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(s.takes):
+	}
+	s.asked <- ctx.Err()
+	return s.lines, ctx.Err()
+}
+
+// administer serves the administrators of a store, in both protocols. The system holds little of what is written.
+func administer(t *testing.T, c gateway.Administration, store *slowStore) (host string, ended <-chan struct{}) {
+	t.Helper()
+	store.Store, store.asked = new(access.Memory), make(chan error, 8)
+	c.Book, c.Key = &access.Book{Store: store}, adminKey
+	h, err := c.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{}, 8)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { over <- struct{}{} }()
+		h.ServeHTTP(w, r)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
+		return ctx
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), over
+}
+
+// manyLines are a log of at least size bytes.
+func manyLines(size int) []access.LogLine {
+	one := access.LogLine{ID: strings.Repeat("r", 1000)}
+	lines := make([]access.LogLine, size/1000)
+	for i := range lines {
+		lines[i] = one
+	}
+	return lines
+}
+
+// TestAdministratorsMayAskForLong checks that what administrators ask for may take longer than the request may take to come and a piece of an answer to
+// be read, in both protocols, with a body or without.
+func TestAdministratorsMayAskForLong(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	for _, body := range []string{"", "{}"} {
+		for _, two := range []bool{false, true} {
+			t.Run(fmt.Sprintf("body %q HTTP/2 %t", body, two), func(t *testing.T) {
+				t.Parallel()
+				host, _ := administer(t, gateway.Administration{BodyTime: limit, WriteTime: limit}, &slowStore{takes: 5 * limit, lines: manyLines(5000)})
+				client := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}}
+				client.Transport.(*http.Transport).Protocols.SetHTTP1(!two)
+				client.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(two)
+				for range 2 { // and the connection serves again
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/admin/requests", strings.NewReader(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.Header.Set("Authorization", "Bearer "+adminKey)
+					resp, err := client.Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					var list struct{ Requests []access.LogLine }
+					if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(got, &list) != nil || len(list.Requests) != 5 {
+						t.Errorf("%s: %.200q, %v", resp.Status, got, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAdministratorsMustRead checks that who leaves an answer unread is given up after the time for a piece, and that one who reads
+// slowly gets all of it, though that takes longer.
+func TestAdministratorsMustRead(t *testing.T) {
+	const limit = 300 * time.Millisecond
+	ask := func(t *testing.T, host string) net.Conn {
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		_ = conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+		fmt.Fprintf(conn, "GET /admin/requests HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, adminKey)
+		return conn
+	}
+	t.Run("nothing", func(t *testing.T) {
+		t.Parallel()
+		host, over := administer(t, gateway.Administration{WriteTime: limit}, &slowStore{lines: manyLines(8 << 20)})
+		ask(t, host)
+		select {
+		case <-over:
+		case <-time.After(10 * time.Second):
+			t.Error("the answer still waits for its client")
+		}
+	})
+	t.Run("nothing over HTTP/2", func(t *testing.T) {
+		t.Parallel()
+		host, over := administer(t, gateway.Administration{WriteTime: limit}, &slowStore{lines: manyLines(1 << 20)})
+		if reset, err := unreadOverHTTP2With(t, host, "GET", "/admin/requests", "", "authorization", "Bearer "+adminKey); err != nil || reset.StreamID != 1 {
+			t.Errorf("the stream is not ended: %v, %v", reset, err)
+		}
+		<-over
+	})
+	t.Run("slowly", func(t *testing.T) {
+		t.Parallel()
+		const limit = 2 * time.Second // longer than this test may have to wait for a processor
+		host, _ := administer(t, gateway.Administration{WriteTime: limit}, &slowStore{lines: manyLines(4 << 20)})
+		conn, began := ask(t, host), time.Now()
+		_ = conn.SetReadDeadline(began.Add(20 * time.Second))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for err == nil {
+			var n int64
+			n, err = io.CopyN(io.Discard, resp.Body, 256<<10)
+			got += int(n)
+			time.Sleep(limit / 8)
+		}
+		if took := time.Since(began); err != io.EOF || got < 4<<20 || took < 2*limit {
+			t.Errorf("%d bytes in %v, then %v", got, took, err)
+		}
+	})
 }

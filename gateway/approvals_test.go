@@ -12,7 +12,10 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -180,5 +183,77 @@ func TestAdminApprovalsEnd(t *testing.T) {
 	time.Sleep(5 * time.Millisecond)
 	if list := d.waiting(t); len(list) != 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestApprovalWordsArePrintable checks that who decides, and why, cannot steer the terminal of who reads the record: such a decision is refused, and
+// the call waits on.
+func TestApprovalWordsArePrintable(t *testing.T) {
+	d := newDesk(t, 0, "call write {\"what\":\"x\"}")
+	ask(t, d.url, wire.Chat, question("m"), false)
+	list := d.waiting(t)
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	id := "/admin/approvals/" + list[0].ID
+	for body, want := range map[string]string{
+		`{"decision":"approve","by":"ada\u001b[2J"}`:                   "by, who decides",
+		`{"decision":"deny","by":"ada\u001b]0;x\u0007"}`:               "by, who decides",
+		`{"decision":"approve","by":"ada\nbob"}`:                       "by, who decides",
+		`{"decision":"approve","by":"ada\u009b31m"}`:                   "by, who decides",
+		`{"decision":"approve","by":"ada\u202ebob"}`:                   "by, who decides",
+		`{"decision":"approve","by":"ada","reason":"yes\u001b[8m no"}`: "the reason",
+	} {
+		if status, got := d.do(t, "POST", id, body); status != 400 || !strings.Contains(got, want) || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") || strings.Contains(got, "agent:") {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+	if len(d.waiting(t)) != 1 {
+		t.Error("a decision that was refused counted")
+	}
+	if status, got := d.do(t, "POST", id, `{"decision":"approve","by":"Ada Ł. 👩‍💻","reason":"as agreed:\n- once"}`); status != 200 {
+		t.Errorf("%d %s", status, got)
+	}
+}
+
+// TestApprovedIsWhatRuns: after a call was approved whose number no float64 holds, the request that makes the call in
+// the form that the person was shown runs exactly that, and not what was asked about first.
+func TestApprovedIsWhatRuns(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	write := reading("write", "written", &n)
+	write.Effects, write.Origin = 0, tool.MCP
+	write.Input = schema.Schema(`{"type":"object","properties":{"what":{"type":"string"},"n":{"type":"number"}}}`)
+	tools.Tools = served(write).Tools
+	memory := new(state.Memory)
+	for i, call := range []string{`{"what":"x","n":1.00000000000000001}`, `{"what":"x","n":1}`} {
+		setup, _ := stagedSetup(t, script(t, "call write "+call, "text Well."), wire.Chat, tools)
+		setup.State = memory
+		if i == 1 {
+			run, q := theOnly(t, store)
+			if string(q.Args) != `{"n":1,"what":"x"}` {
+				t.Errorf("shown as %s", q.Args)
+			}
+			decide(t, store, run, q.CallID, true)
+		}
+		if got := ask(t, serve(t, setup), wire.Chat, question("m"), false); got.err != nil {
+			t.Fatal(got.err)
+		}
+	}
+	if got := n.args; len(got) != 1 || got[0] != `{"n":1,"what":"x"}` {
+		t.Errorf("ran %q", got)
+	}
+}
+
+// TestNothingWaitsThatCannotBeShown: nobody is asked about arguments that the record cannot show as they are, and they do not run.
+func TestNothingWaitsThatCannotBeShown(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	setup, model := stagedSetup(t, script(t, `call write {"what":"V\ud800"}`, "text Well."), wire.Chat, tools)
+	if got := ask(t, serve(t, setup), wire.Chat, question("m"), false); got.err != nil {
+		t.Fatal(got.err)
+	}
+	if told := results(model.last()); n.n() != 0 || len(openQuestions(t, store)) != 0 || len(told) != 1 || !strings.Contains(told[0].Text(), "cannot be shown") {
+		t.Errorf("%d runs, %+v, %+v", n.n(), openQuestions(t, store), told)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // echoes are members of a request whose answer has to say the same.
 const echoes = `"metadata":{"a":"b"},"tool_choice":"none","parallel_tool_calls":false,"store":true,"temperature":0.5,"top_p":0.9,"max_output_tokens":500,"instructions":"Be brief.",` +
+
 	`"user":"u1","truncation":"auto","text":{"format":{"type":"text"}},"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
 
 // TestResponsesSayWhatWasAskedFor: an answer over any format repeats what the client asked for, in one piece, in the first and last events of a
@@ -171,6 +172,109 @@ func TestKeptAnswersAreNotStreamed(t *testing.T) {
 	} {
 		if status, body := g.respond(t, c.method, c.path, key, ""); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+}
+
+// TestEchoesHaveNoSecrets: what lets a vendor in at an MCP server is not repeated, and not kept: every key of the team may fetch the answer.
+func TestEchoesHaveNoSecrets(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	for _, format := range []string{"chat", "messages", "gemini"} {
+		for _, stream := range []bool{false, true} {
+			_, body := g.respond(t, "POST", "/v1/responses", key, fmt.Sprintf(`{"model":%q,"input":"hi","stream":%t,"tools":[{"type":"mcp","server_label":"notes","server_url":"https://notes.example/SECRET-PATH/mcp","authorization":"SECRET-TOKEN","headers":{"X-Key":"SECRET-HEADER"}}]}`, format, stream))
+			if strings.Contains(body, "SECRET") || !strings.Contains(body, `"server_label":"notes"`) || !strings.Contains(body, `"server_url":"https://notes.example"`) {
+				t.Errorf("over %s, stream=%t: %s", format, stream, body)
+			}
+			if stream {
+				continue
+			}
+			if _, body := g.respond(t, "GET", "/v1/responses/"+outputOf(t, body).ID, key, ""); strings.Contains(body, "SECRET") {
+				t.Errorf("over %s, fetched: %s", format, body)
+			}
+		}
+	}
+}
+
+// TestItemsOfOneIDInPages: an id that two items have ends no page, and begins none again.
+func TestItemsOfOneIDInPages(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	const said = `{"type":"message","id":%q,"role":"assistant","status":"completed","content":[{"type":"output_text","text":"x","annotations":[]}]}`
+	var input []string
+	for _, id := range []string{"msg_1", "msg_twice", "msg_3", "msg_4", "msg_twice", "msg_6"} {
+		input = append(input, fmt.Sprintf(said, id))
+	}
+	_, body := g.respond(t, "POST", "/v1/responses", key, fmt.Sprintf(`{"model":"chat","input":[%s,{"role":"user","content":"go on"}]}`, strings.Join(input, ",")))
+	path, after, n := "/v1/responses/"+outputOf(t, body).ID+"/input_items?order=asc&limit=1", "", 0
+	for ; n < 20; n++ {
+		l := g.itemsAt(t, path+after, key)
+		if !l.HasMore {
+			break
+		}
+		after = "&after=" + l.Last
+	}
+	if n != 6 {
+		t.Errorf("the last page is number %d", n+1)
+	}
+}
+
+// TestResponsesSayWhatTheyGoOnFrom: every translated answer of the Responses format has previous_response_id, null in the first turn, in one
+// piece, in the first and last events of a stream and when it is fetched.
+func TestResponsesSayWhatTheyGoOnFrom(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	ask := func(t *testing.T, body string) (answers []map[string]any) {
+		t.Helper()
+		h, err := query{method: "POST", path: "/v1/responses", body: body}.send(t.Context(), g.url, "", key, nil)
+		if err != nil || h.status != 200 {
+			t.Fatalf("%v %d %s", err, h.status, h.body)
+		}
+		for line := range strings.SplitSeq(h.body, "\n") {
+			data, event := strings.CutPrefix(line, "data: ")
+			if !event && !strings.HasPrefix(line, "{") {
+				continue
+			}
+			var v map[string]any
+			if err := json.Unmarshal([]byte(data), &v); err != nil {
+				t.Fatal(err)
+			}
+			if !event {
+				answers = append(answers, v)
+			} else if r, is := v["response"].(map[string]any); is {
+				answers = append(answers, r)
+			}
+		}
+		return answers
+	}
+	check := func(t *testing.T, answers []map[string]any, want any) (id string) {
+		t.Helper()
+		if len(answers) == 0 {
+			t.Fatal("no answer")
+		}
+		for i, a := range answers {
+			if got, has := a["previous_response_id"]; !has || got != want {
+				t.Errorf("answer %d says %v, %t; want %v", i, got, has, want)
+			}
+			id = fmt.Sprint(a["id"])
+		}
+		return id
+	}
+	for format := range roots {
+		if format == "responses" {
+			continue // the upstream says it itself
+		}
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stream=%t", format, stream), func(t *testing.T) {
+				first := check(t, ask(t, fmt.Sprintf(`{"model":%q,"input":"hi","stream":%t}`, format, stream)), nil)
+				check(t, ask(t, fmt.Sprintf(`{"model":%q,"input":"hi","stream":%t,"previous_response_id":%q}`, format, stream, first)), first)
+				h, err := query{method: "GET", path: "/v1/responses/" + first}.send(t.Context(), g.url, "", key, nil)
+				var kept map[string]any
+				if err != nil || json.Unmarshal([]byte(h.body), &kept) != nil {
+					t.Fatalf("%v %s", err, h.body)
+				}
+				check(t, []map[string]any{kept}, nil)
+			})
 		}
 	}
 }

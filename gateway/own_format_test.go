@@ -14,11 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"golang.org/x/tools/txtar"
 )
 
 // interrupted is, in the words of each format, a call that got no result, with what the user says instead: the model that is asked, the
@@ -285,6 +284,25 @@ func TestMendedAnswersKeepTheirOwn(t *testing.T) {
 			if !strings.Contains(got, own) {
 				t.Errorf("stream=%t: %s is lost: %s\n%s", streams, own, warning, got)
 			}
+		}
+	}
+}
+
+// TestGeminiArray checks that a stream of Gemini's is a JSON array unless events are asked for.
+func TestGeminiArray(t *testing.T) {
+	for _, upstream := range []string{wire.Gemini, wire.Chat} {
+		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+upstream+"/sim/native")}})
+		codec, _ := wire.For(wire.Gemini)
+		body, _, _ := codec.EncodeRequest(question("m"), true)
+		resp, err := http.Post(url+"/v1beta/models/m:streamGenerateContent", "application/json", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		var list []map[string]any
+		if err := json.Unmarshal(b, &list); err != nil || len(list) == 0 || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("over %s: %v, %q: %s", upstream, err, resp.Header.Get("Content-Type"), b)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -472,6 +474,121 @@ func TestHealthOverHTTP(t *testing.T) {
 	for _, c := range clients {
 		if got := c.ask(t, url, greeting("m"), true); got.err != nil || got.Message.Text() != "watched" {
 			t.Errorf("%s: %v %+v", c.name, got.err, got.Response)
+		}
+	}
+}
+
+// TestLoop checks that a gateway whose route leads back to it says so instead of asking for ever.
+func TestLoop(t *testing.T) {
+	var handler http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	g, err := gateway.New(gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler = g
+	got := ask(t, server.URL, wire.Chat, question("m"), false)
+	if got.err == nil || !strings.Contains(got.err.Error(), "leads back") {
+		t.Errorf("status %d, %v", got.status, got.err)
+	}
+}
+
+// TestUpstreamsThatAreOff: an upstream that is off is never asked, not even when the others fail.
+func TestUpstreamsThatAreOff(t *testing.T) {
+	var asked []string
+	open := func(id string, _ gateway.Way) (llm.Model, error) {
+		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				asked = append(asked, id)
+				yield(nil, &llm.Error{Kind: llm.Overloaded, Err: errors.New("busy")})
+			}
+		}), nil
+	}
+	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "out", Off: true}, {Model: "a"}, {Model: "b"}}}}})
+	for range 3 {
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if slices.Contains(asked, "out") || !slices.Contains(asked, "a") || !slices.Contains(asked, "b") {
+		t.Errorf("asked: %v", asked)
+	}
+	_, err := gateway.New(gateway.Setup{Open: open, Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "out", Off: true}}}}})
+	var wrong *gateway.RouteError
+	if !errors.As(err, &wrong) || wrong.Setting != "to" {
+		t.Errorf("a route that asks nobody: %v", err)
+	}
+}
+
+// TestListsKnowForWhomRoutesAre: a list of models has the names that a client of its format may ask for, and no others.
+func TestListsKnowForWhomRoutesAre(t *testing.T) {
+	var routes []gateway.ModelRoute
+	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages, wire.Gemini, wire.Ollama, wire.Converse} {
+		r := to("only-"+format, "up-chat/sim/native")
+		r.From = []string{format}
+		routes = append(routes, r)
+	}
+	url := serve(t, gateway.Setup{Routes: append(routes, to("for-all", "up-chat/sim/native"))})
+	for _, c := range []struct {
+		list  []string // its path and headers
+		one   string   // the path of one model
+		names []string
+	}{
+		{[]string{"/v1/models"}, "/v1/models/", []string{"only-chat", "only-responses"}},
+		{[]string{"/models"}, "/models/", []string{"only-chat", "only-responses"}},
+		{[]string{"/openai/v1/models"}, "", []string{"only-chat", "only-responses"}},
+		{[]string{"/v1/models", "Anthropic-Version", "2023-06-01"}, "/v1/models/", []string{"only-messages"}},
+		{[]string{"/v1beta/models"}, "/v1beta/models/", []string{"only-gemini"}},
+		{[]string{"/v1/models", "X-Goog-Api-Key", "x"}, "/v1/models/", []string{"only-gemini"}},
+		{[]string{"/api/tags"}, "", []string{"only-ollama"}},
+	} {
+		_, body := send(t, "GET", url+c.list[0], "", "", c.list[1:]...)
+		mine := " for-all " + strings.Join(c.names, " ") + " "
+		for _, r := range append(routes, to("for-all", "")) {
+			want := strings.Contains(mine, " "+r.Model+" ")
+			if strings.Contains(body, r.Model) != want {
+				t.Errorf("%v: %s is listed is not %t: %s", c.list, r.Model, want, body)
+			}
+			if c.one == "" {
+				continue
+			}
+			if resp, got := send(t, "GET", url+c.one+r.Model, "", "", c.list[1:]...); (resp.StatusCode == 200) != want {
+				t.Errorf("%s%s %v: %d %s", c.one, r.Model, c.list[1:], resp.StatusCode, got)
+			}
+		}
+	}
+}
+
+// TestHiddenRoutes: the name of a hidden route is in no list of models, in no format, and who knows it gets what it is asked for.
+func TestHiddenRoutes(t *testing.T) {
+	secret := to("backstage", "up-chat/sim/native")
+	secret.Hidden = true
+	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("onstage", "up-chat/sim/native"), secret}})
+	for _, list := range [][]string{
+		{"/v1/models"}, {"/v1/models", "Anthropic-Version", "2023-06-01"}, {"/models"}, {"/openai/v1/models"},
+		{"/v1beta/models"}, {"/v1/models", "X-Goog-Api-Key", "x"}, {"/api/tags"},
+	} {
+		resp, body := send(t, "GET", url+list[0], "", "", list[1:]...)
+		if resp.StatusCode != 200 || !strings.Contains(body, "onstage") || strings.Contains(body, "backstage") {
+			t.Errorf("%v: %d %s", list, resp.StatusCode, body)
+		}
+	}
+	for path, body := range map[string]string{
+		"/v1/chat/completions": hello, "/v1/responses": `{"model":"chat","input":"hi"}`, "/v1/messages": `{"model":"chat","max_tokens":900,"messages":[{"role":"user","content":"hi"}]}`,
+		"/v1beta/models/backstage:generateContent": `{"contents":[{"parts":[{"text":"hi"}]}]}`, "/model/backstage/converse": `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`,
+		"/api/chat": hello, "/api/show": `{"model":"chat"}`,
+	} {
+		if resp, got := send(t, "POST", url+path, "application/json", strings.Replace(body, `"chat"`, `"backstage"`, 1)); resp.StatusCode != 200 {
+			t.Errorf("%s: %d %s", path, resp.StatusCode, got)
+		}
+	}
+	for _, path := range []string{"/v1/models/backstage", "/v1beta/models/backstage"} {
+		if resp, got := send(t, "GET", url+path, "", ""); resp.StatusCode != 200 || !strings.Contains(got, "backstage") {
+			t.Error(fmt.Sprint(path, ": ", resp.StatusCode, " ", got))
 		}
 	}
 }

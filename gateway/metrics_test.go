@@ -2,11 +2,16 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/wire"
@@ -104,6 +109,71 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for name := range names {
 		if !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("the page about operations does not have %s", name)
+		}
+	}
+}
+
+// stuck is a client that reads nothing.
+type stuck struct {
+	http.ResponseWriter
+	asked, read chan struct{}
+	once        sync.Once
+}
+
+func (s *stuck) Header() http.Header { return make(http.Header) }
+
+func (s *stuck) Write(b []byte) (int, error) {
+	s.once.Do(func() { close(s.asked) })
+	<-s.read
+	return len(b), nil
+}
+
+// TestMetricsNobodyReads checks that requests are answered while somebody asks for metrics and does not read them.
+func TestMetricsNobodyReads(t *testing.T) {
+	l, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("native", "up-chat/sim/native")}})
+	ask(t, url, wire.Chat, question("native"), true)
+	client := &stuck{asked: make(chan struct{}), read: make(chan struct{})}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		l.Metrics().ServeHTTP(client, httptest.NewRequest("GET", "/metrics", nil))
+	}()
+	<-client.asked
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		ask(t, url, wire.Chat, question("native"), true)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(10 * time.Second):
+		t.Error("a request waits for whoever reads the metrics")
+	}
+	close(client.read)
+	<-over
+	<-answered
+}
+
+// TestCountsOfEveryFormat checks that an upstream of the client's own format counts the tokens, in
+// every format whose hosts count, also where the name of the model has to be escaped in a path.
+func TestCountsOfEveryFormat(t *testing.T) {
+	const model = "sim/native+strict"
+	for format, body := range map[string]string{
+		wire.Messages:  `{"model":"` + model + `","messages":[{"role":"user","content":"How many tokens are these words?"}]}`,
+		wire.Responses: `{"model":"` + model + `","input":"How many tokens are these words?"}`,
+		wire.Gemini:    `{"contents":[{"role":"user","parts":[{"text":"How many tokens are these words?"}]}]}`,
+		wire.Converse:  `{"input":{"converse":{"messages":[{"role":"user","content":[{"text":"How many tokens are these words?"}]}]}}}`,
+	} {
+		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to(model, "up-"+format+"/"+model)}})
+		codec, _ := wire.For(format)
+		resp, err := http.Post(url+roots[format]+"/"+codec.CountPath(model), "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || resp.Header.Get(gateway.WarningHeader) != "" {
+			t.Errorf("%s: status %d, warning %q: %s", format, resp.StatusCode, resp.Header.Get(gateway.WarningHeader), b)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -65,6 +66,104 @@ func TestInterruptedAnswers(t *testing.T) {
 				if got.err != nil || got.Finish.Reason != llm.Length || !strings.Contains(got.Message.Text(), "half of") {
 					t.Errorf("%s, %s, stream=%t: %v, finish %q: %.300s", of.name, c.name, stream, got.err, got.Finish.Reason, got.body)
 				}
+			}
+		}
+	}
+}
+
+// A stream that is over without a reason gets one, once: clients wait for it, and a warning says that it was corrected.
+// What the upstream said stays as it came.
+func TestStreamsWithoutAReasonGetOne(t *testing.T) {
+	chunk := func(choices, more string) string {
+		return `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + choices + `]` + more + "}\n\n"
+	}
+	text := func(index, text string) string {
+		return chunk(`{"index":`+index+`,"delta":{"role":"assistant","content":"`+text+`"},"finish_reason":null}`, "")
+	}
+	ends := func(index string) string {
+		return chunk(`{"index":`+index+`,"delta":{},"finish_reason":"stop"}`, "")
+	}
+	call := chunk(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}]},"finish_reason":null}`, "")
+	usage := chunk("", `,"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}`)
+	for name, c := range map[string]struct {
+		said    string
+		reasons []string // by choice
+	}{
+		"text":           {text("0", "Hi"), []string{"stop"}},
+		"with usage":     {text("0", "Hi") + usage, []string{"stop"}},
+		"a call":         {call, []string{"tool_calls"}},
+		"with a reason":  {text("0", "Hi") + ends("0") + usage, []string{"stop"}},
+		"both":           {text("0", "Hi") + text("1", "Ho") + usage, []string{"stop", "stop"}},
+		"the second":     {text("0", "Hi") + text("1", "Ho") + ends("0") + usage, []string{"stop", "stop"}},
+		"the first":      {text("0", "Hi") + text("1", "Ho") + ends("1"), []string{"stop", "stop"}},
+		"neither of two": {text("0", "Hi") + text("1", "Ho") + ends("1") + ends("0") + usage, []string{"stop", "stop"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := answersOf(t, wire.Chat, "gpt-4o", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, c.said+"data: [DONE]\n\n")
+			}, llm.Limits{})
+			_, _, got := allOf(t, url, "/v1/chat/completions", `{"model":"m","n":2,"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Weather?"}],`+weatherTool+`}`)
+			if !strings.HasPrefix(got, c.said) || !strings.HasSuffix(got, "data: [DONE]\n\n") || strings.Count(got, "[DONE]") != 1 {
+				t.Errorf("got\n%s\nwhich does not begin with\n%s", got, c.said)
+			}
+			all := choicesOf(t, got)
+			for i, reason := range c.reasons {
+				if one := all[i]; one == nil || one.Reason != reason || one.Ends != 1 {
+					t.Errorf("choice %d is %+v in\n%s", i, one, got)
+				}
+			}
+			if n := strings.Count(got, `"usage":{`); n != strings.Count(c.said, `"usage":{`) {
+				t.Errorf("%d usages in\n%s", n, got)
+			}
+		})
+	}
+}
+
+// TestFinishWords checks that a word for the end of an answer that nobody knows is relayed as it is, and one of the client's format on every
+// other path, where only a warning names it.
+func TestFinishWords(t *testing.T) {
+	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	for _, c := range clients {
+		for _, stream := range []bool{false, true} {
+			got := c.ask(t, url, greeting("m"), stream)
+			want := map[bool]llm.Reason{false: llm.Stop, true: llm.OtherReason}[c.format == wire.Chat]
+			if got.err != nil || got.Finish.Reason != want || strings.Contains(withoutComments(got.body), "because_i_can") != (c.format == wire.Chat) {
+				t.Errorf("%s, stream=%t: %v, finish %q: %s", c.name, stream, got.err, got.Finish.Reason, fmt.Sprintf("%.300s", got.body))
+			}
+		}
+	}
+}
+
+// TestUnknownFinish checks that a word for the end of an answer that nobody knows reaches a client
+// of another format as one of its own.
+func TestUnknownFinish(t *testing.T) {
+	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	words := map[string]string{wire.Chat: `"finish_reason":"stop"`, wire.Messages: `"end_turn"`, wire.Gemini: `"STOP"`, wire.Ollama: `"stop"`, wire.Responses: `"completed"`, wire.Converse: `"end_turn"`}
+	for format, word := range words {
+		codec, _ := wire.For(format)
+		body, _, _ := codec.EncodeRequest(question("m"), false)
+		got := string(raw(t, url, format, "m", body, false))
+		if strings.Contains(got, "because_i_can") || !strings.Contains(strings.ReplaceAll(got, `": "`, `":"`), word) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+}
+
+// TestNothingButThinking checks that an answer in which a model only thought is not presented in
+// silence.
+func TestNothingButThinking(t *testing.T) {
+	for _, upstream := range []string{wire.Messages, wire.Gemini} {
+		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+upstream+"/sim/native+think-call")}})
+		for format := range roots {
+			got := ask(t, url, format, question("m"), false)
+			if got.err != nil || len(got.Message.Calls()) > 0 || got.Message.Text() != "" {
+				continue
+			}
+			if w := fmt.Sprint(got.header.Values(gateway.WarningHeader)); !strings.Contains(w, "thought") {
+				t.Errorf("%s over %s: empty, and the warnings are %s", format, upstream, w)
 			}
 		}
 	}

@@ -25,8 +25,10 @@ import (
 type block struct{ kind, text, sign string }
 
 func thought(text, sign string) block { return block{"think", text, sign} }
-func speak(text string) block         { return block{kind: "text", text: text} }
-func callOf(id, city string) block    { return block{"call", city, id} }
+
+func speak(text string) block { return block{kind: "text", text: text} }
+
+func callOf(id, city string) block { return block{"call", city, id} }
 
 // signedDocument returns an answer as the vendors of a format write it.
 func signedDocument(format string, blocks []block) string {
@@ -410,5 +412,99 @@ func TestSignaturesOfOlderGateways(t *testing.T) {
 	c.goOn(theEnd)
 	if strings.Contains(string(v.asked), "old") {
 		t.Errorf("%s", v.asked)
+	}
+}
+
+// TestThinkingBetweenTexts: a model that thinks again after its first words has said so in that order, and is told so, whether the turn
+// holds a call or not.
+func TestThinkingBetweenTexts(t *testing.T) {
+	turn := []block{thought("one", "c2lnbmVkMQ=="), speak("First this. "), thought("two", "c2lnbmVkMg=="), speak("Then that. "), callOf("k1", "Rome")}
+	want := []string{"think one", "text First this.", "think two", "text Then that.", `call {"city":"Rome"}`}
+	for _, up := range []string{wire.Messages, wire.Responses, wire.Converse} {
+		for client := range roots {
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stream=%t", up, client, stream), func(t *testing.T) {
+					v, url := signingGateway(t, up, nil)
+					c := newTalk(t, v, url, client, stream)
+					c.ask(turn...)
+					c.goOn(theEnd)
+					if got := v.parts(t); !slices.Equal(got, want) {
+						t.Errorf("got  %q\nwant %q", got, want)
+					}
+
+					c = newTalk(t, v, url, client, stream)
+					c.ask(turn[:4]...)
+					c.req.Messages = append(c.req.Messages, c.last.Message, llm.User("Go on."))
+					c.ask(theEnd)
+					got, whole := v.parts(t), want[:4]
+					if up != client { // without a call, what was signed is not kept
+						got, whole = strings.Fields(strings.ReplaceAll(strings.Join(got, " "), "text ", "")), []string{"First", "this.", "Then", "that."}
+					}
+					if !slices.Equal(got, whole) {
+						t.Errorf("without a call: got  %q\nwant %q", got, whole)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestSignedTurnsOfPrunedHistories: agents shorten old results, drop old turns and mend the question. An answer whose id nobody gives twice
+// gets back what was signed in it all the same.
+func TestSignedTurnsOfPrunedHistories(t *testing.T) {
+	prune := func(m *[]llm.Message) {
+		(*m)[2] = llm.Results(llm.Result{CallID: (*m)[1].Calls()[0].ID, Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "[pruned]"}}})
+	}
+	for name, change := range map[string]func(*[]llm.Message){
+		"nothing":              func(*[]llm.Message) {},
+		"result shortened":     prune,
+		"turn dropped":         func(m *[]llm.Message) { *m = append((*m)[:1:1], (*m)[3:]...) },
+		"question edited":      func(m *[]llm.Message) { (*m)[0] = llm.User("Where is Paris?") },
+		"summary in its place": func(m *[]llm.Message) { *m = append([]llm.Message{llm.User("So far: Rome is sunny.")}, (*m)[3:]...) },
+	} {
+		for _, up := range []string{wire.Messages, wire.Responses, wire.Gemini} {
+			for _, client := range []string{wire.Chat, wire.Converse} {
+				t.Run(name+"/"+up+"/"+client, func(t *testing.T) {
+					v, url := signingGateway(t, up, nil)
+					c := newTalk(t, v, url, client, false)
+					c.ask(thought("one", "U0lHTkFUVVJFLTE="), callOf("toolu_01A09q90qw90lq917835lq9", "Rome"))
+					c.goOn(thought("two", "U0lHTkFUVVJFLTI="), callOf("toolu_01B19q90qw90lq917835lq0", "Oslo"))
+					c.req.Messages = append(c.req.Messages, c.last.Message, sunny(c.last.Message))
+					change(&c.req.Messages)
+					got := c.ask(theEnd)
+					if !strings.Contains(string(v.asked), "U0lHTkFUVVJFLTI=") {
+						t.Errorf("the vendor is sent %s", v.asked)
+					}
+					if warned := got.header.Values(gateway.WarningHeader); strings.Contains(fmt.Sprint(warned), "signed") {
+						t.Errorf("the client is told %q", warned)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestUnknownSignedTurns: if nothing is known of the calls that a model goes on from, the client is told. Answers to older questions need nothing.
+func TestUnknownSignedTurns(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		add  []llm.Message
+		want bool
+	}{
+		{"the last calls", nil, true},
+		{"calls of an older question", []llm.Message{llm.Assistant(llm.Text{Text: "Sunny."}), llm.User("Thanks. And in Oslo?")}, false},
+	} {
+		for _, up := range []string{wire.Messages, wire.Responses, wire.Gemini} {
+			t.Run(test.name+"/"+up, func(t *testing.T) {
+				v, url := signingGateway(t, up, nil)
+				c := newTalk(t, v, url, wire.Chat, false)
+				call := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Call{ID: "call_abc", Name: "get_weather", Args: []byte(`{"city":"Rome"}`)}}}
+				c.req.Messages = append(append(c.req.Messages, call, sunny(call)), test.add...)
+				warned := strings.Contains(fmt.Sprint(c.ask(theEnd).header.Values(gateway.WarningHeader)), "may have signed")
+				if warned != test.want {
+					t.Errorf("warned = %t, want %t", warned, test.want)
+				}
+			})
+		}
 	}
 }

@@ -1,17 +1,20 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +24,217 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	"go.uber.org/goleak"
 )
+
+// faultValues are the faults of the simulator as they are tried, some in more than one way.
+var faultValues = map[string][]string{
+	"429": {"429", "429=1s"}, "500": {"500"}, "503": {"503"}, "401": {"401"}, "no-tools": {"no-tools"}, "times": {"503+times=1"},
+	"cut": {"cut=1", "cut=60", "cut=300", "cut=700"}, "stall": {"stall=5ms"}, "slow-args": {"slow-args=1ms"}, "slow": {"slow=1ms"},
+	"fail": {"fail=1", "fail=3", "fail=8"}, "garbage": {"garbage"}, "wrong-index": {"wrong-index"}, "wrong-finish": {"wrong-finish"},
+	"think": {"think"}, "strict": {"strict"}, "window": {"window=3"}, "length": {"length"}, "ignore-choice": {"ignore-choice"},
+	"think-call": {"think-call"}, "huge": {"huge=20000"}, "seed": {"seed=7"},
+}
+
+// ends are what a stream of each format ends with: one of these, or an error in the format's words.
+var ends = map[string][]string{
+	wire.Chat: {"data: [DONE]", `{"error":`}, wire.Responses: {"response.completed", "response.incomplete", "response.failed", `"type":"error"`},
+	wire.Messages: {"message_stop", "event: error"}, wire.Gemini: {`"finishReason"`, `"error":`},
+	wire.Ollama: {`"done":true`, `"error":`}, wire.Converse: {"messageStop", "exception"},
+}
+
+// TestFaults checks that whatever an upstream does wrong, a client of any format gets a well-formed
+// error or a well-formed answer, that nothing of what cannot be read is an error of the gateway's own
+// (500), and that neither goroutines nor connections to the upstream are left.
+func TestFaults(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	up := &connections{Server: httptest.NewUnstartedServer(new(sim.Server))}
+	up.Config.ConnState = up.state
+	up.Start()
+	transport := &http.Transport{}
+	vendors := map[string]provider.Vendor{}
+	for format, root := range roots {
+		vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
+	}
+	client := &provider.Client{Vendors: vendors, HTTP: &http.Client{Transport: transport}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	var routes []gateway.ModelRoute
+	for format := range roots {
+		routes = append(routes, gateway.ModelRoute{Model: format + "/*", Upstreams: []gateway.Upstream{{Model: "up-" + format + "/sim/*"}}})
+	}
+	g, err := gateway.New(gateway.Setup{Open: opening(client), Routes: routes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	n := 0
+	for _, fault := range sim.Faults() {
+		specs := faultValues[fault.Name]
+		if len(specs) == 0 {
+			t.Errorf("the fault %s is not tried: it needs a row in faultValues", fault.Name)
+		}
+		for _, spec := range specs {
+			for format := range roots {
+				for _, upstream := range slices.Compact(slices.Sorted(slices.Values([]string{format, wire.Chat, wire.Messages, wire.Gemini}))) {
+					for _, stream := range []bool{false, true} {
+						n++
+						faulty{t, server.URL, format, upstream, spec, stream}.check()
+					}
+				}
+			}
+		}
+	}
+	server.Close()
+	transport.CloseIdleConnections()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	up.none(t)
+	up.Close()
+	if err := goleak.Find(before); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d answers of faulty upstreams", n)
+}
+
+// faulty is a question to an upstream with a fault.
+type faulty struct {
+	t                           *testing.T
+	url, format, upstream, spec string
+	stream                      bool
+}
+
+func (f faulty) check() {
+	codec, _ := wire.For(f.format)
+	req := question(f.upstream + "/native+" + f.spec)
+	body, _, err := codec.EncodeRequest(req, f.stream)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	resp, err := http.Post(f.url+roots[f.format]+"/"+codec.Path(req.Model, f.stream), "application/json", bytes.NewReader(body))
+	if err != nil {
+		f.t.Errorf("%+v: %v", f, err)
+		return
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if problem := f.wrong(codec, resp, b, err); problem != "" {
+		f.t.Errorf("%s over %s, %s, stream=%t: %s\nstatus %d: %.600q", f.format, f.upstream, f.spec, f.stream, problem, resp.StatusCode, b)
+	}
+}
+
+// wrong returns what is wrong with an answer, if anything is.
+func (f faulty) wrong(codec wire.Codec, resp *http.Response, b []byte, err error) string {
+	switch {
+	case err != nil:
+		return "the connection broke: " + err.Error()
+	case resp.StatusCode == http.StatusInternalServerError && f.spec != "500" && !strings.HasPrefix(f.spec, "fail"):
+		return "the error is the gateway's own"
+	case resp.StatusCode != http.StatusOK:
+		if failed := codec.DecodeError(resp.StatusCode, resp.Header, b); !json.Valid(b) || failed == nil || failed.Err.Error() == "" {
+			return "the error is not well-formed"
+		}
+	case !f.stream:
+		if _, err := codec.DecodeResponse(b); err != nil {
+			return err.Error()
+		}
+	default:
+		for _, end := range ends[f.format] {
+			if strings.Contains(string(b), end) {
+				return ""
+			}
+		}
+		return "the stream has no end"
+	}
+	return ""
+}
+
+// connections are those to a server.
+type connections struct {
+	*httptest.Server
+	mu   sync.Mutex
+	open map[net.Conn]http.ConnState
+}
+
+func (c *connections) state(conn net.Conn, s http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = make(map[net.Conn]http.ConnState)
+	}
+	if s == http.StateClosed || s == http.StateHijacked {
+		delete(c.open, conn)
+		return
+	}
+	c.open[conn] = s
+}
+
+// none waits until no connection is left.
+func (c *connections) none(t *testing.T) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		left := fmt.Sprint(c.open)
+		n := len(c.open)
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Errorf("%d connections to the upstream are left: %s", n, left)
+			return
+		}
+	}
+}
+
+// Servers whose answers cannot go on as they are: a client gets no key of the gateway's, in no spelling,
+// and what a header says was corrected is corrected.
+func TestRelayMendsWhatItSays(t *testing.T) {
+	const key = "sk-upstream-SECRET-0123456789abcdef"
+	const base64 = "c2stdXBzdHJlYW0tU0VDUkVULTAxMjM0NTY3ODlhYmNkZWY"
+	chunk := func(delta, finish string) string {
+		return fmt.Sprintf("data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+	}
+	call := func(index int, id, args string) string {
+		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":"look","arguments":%q}}]}`, index, id, args), "null")
+	}
+	end := chunk("{}", `"tool_calls"`) + "data: [DONE]\n\n"
+	for _, c := range []struct {
+		name, stream string
+		not, has     string
+	}{
+		{"an error that repeats the key", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom ` + key + `","code":500}}` + "\n\n", key, "boom [stripped:value]"},
+		{"in base64", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom ` + base64 + `","code":500}}` + "\n\n", base64, "boom"},
+		{"an error without it is as it was", chunk(`{"content":"The weather is fine today. And "}`, "null") + `data: {"error":{"message":"boom","code":500, "own":1}}` + "\n\n", key, `"own":1`},
+		{"two calls with one id", call(0, "x", `{"a":1}`) + call(1, "x", `{"a":2}`) + end, `"index":1,"id":"x"`, `"id":"x"`},
+		{"arguments after their end", call(0, "x", `{"a":1}`) + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"b\":2}"}}]}`, "null") + end, "[DONE]", `"code":"malformed"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				first, rest, _ := strings.Cut(c.stream, "\n\n")
+				fmt.Fprint(w, first+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(100 * time.Millisecond) // so that it has been passed on
+				fmt.Fprint(w, rest)
+			}))
+			defer up.Close()
+			client := &provider.Client{Route: provider.Native, Key: func(string) (string, error) { return key, nil },
+				Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{"chat"}, KeyEnv: "UP_KEY"}}}
+			url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+			body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}`
+			resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			all, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(all)
+			if strings.Contains(got, c.not) || !strings.Contains(got, c.has) {
+				t.Errorf("the client got\n%s", got)
+			}
+		})
+	}
+}
 
 // query is a question of a client: for an answer, for a number of tokens, for all models or for one.
 type query struct {
@@ -385,6 +598,33 @@ func TestStatuses(t *testing.T) {
 			if final := h.header.Get("X-Should-Retry") == "false"; final != row.final {
 				t.Errorf("%s: to be tried again: %t", where, !final)
 			}
+		}
+	}
+}
+
+// TestErrorsOfVendors checks the words for errors that clients look at.
+func TestErrorsOfVendors(t *testing.T) {
+	url := serve(t, gateway.Setup{MaxBody: 400, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native+503")}})
+	for _, test := range []struct {
+		format, size string
+		status       int
+		says         string
+	}{
+		{wire.Messages, "hi", 529, `"type":"overloaded_error"`},
+		{wire.Messages, strings.Repeat("x", 500), 413, `"type":"request_too_large"`},
+		{wire.Gemini, "hi", 503, `"status":"UNAVAILABLE"`},
+		{wire.Chat, strings.Repeat("x", 500), 413, `"type":"invalid_request_error"`},
+	} {
+		codec, _ := wire.For(test.format)
+		body, _, _ := codec.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{llm.User(test.size)}}, false)
+		resp, err := http.Post(url+roots[test.format]+"/"+codec.Path("m", false), "application/json", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != test.status || !strings.Contains(strings.ReplaceAll(string(b), ": ", ":"), test.says) {
+			t.Errorf("%s: status %d, want %d and %s: %s", test.format, resp.StatusCode, test.status, test.says, b)
 		}
 	}
 }

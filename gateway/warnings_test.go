@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,5 +71,50 @@ func TestEncodedBodies(t *testing.T) {
 	})
 	if resp.StatusCode != 415 || !strings.Contains(body, "Content-Encoding: gzip") {
 		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+// TestWarningsWithoutComments checks that what is found out in the middle of a stream is told also
+// where the format has no comments: behind the answer.
+func TestWarningsWithoutComments(t *testing.T) {
+	client := saying(t, `{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"town\":1}"}}]}`, "tool_calls")
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	for _, format := range []string{wire.Ollama, wire.Converse, wire.Gemini} {
+		codec, _ := wire.For(format)
+		body, _, _ := codec.EncodeRequest(question("m"), true)
+		resp, err := http.Post(url+roots[format]+"/"+codec.Path("m", true), "application/json", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if got := fmt.Sprint(resp.Header.Values(gateway.WarningHeader), resp.Trailer.Values(gateway.WarningHeader)); !strings.Contains(got, "does not fit the schema") {
+			t.Errorf("%s: warnings %s", format, got)
+		}
+	}
+}
+
+// TestGoingOnIsNoLoss checks that a conversation that is gone on from by id loses nothing, and is not said to.
+func TestGoingOnIsNoLoss(t *testing.T) {
+	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages} {
+		up := newStation(t, "up", says("Fine."))
+		var last string
+		up.before = func(_ http.ResponseWriter, r *http.Request) bool {
+			b, _ := io.ReadAll(r.Body)
+			last = string(b)
+			r.Body = io.NopCloser(strings.NewReader(last))
+			return false
+		}
+		url := serve(t, gateway.Setup{Open: opens(once, nil, up), Routes: []gateway.ModelRoute{to("m", "up-"+format+"/m")}})
+		_, body, _ := sendTo(t, "POST", url+"/v1/responses", `{"model":"m","input":"the first question"}`)
+		_, id, _ := strings.Cut(body, `"id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		status, body, warnings := sendTo(t, "POST", url+"/v1/responses", `{"model":"m","input":"and?","previous_response_id":"`+id+`"}`)
+		if status != 200 || strings.Contains(warnings, "previous_response_id") || !strings.Contains(body, `"previous_response_id":"`+id) {
+			t.Errorf("over %s: status %d, told %q: %s", format, status, warnings, body)
+		}
+		if !strings.Contains(last, "the first question") || strings.Contains(last, "previous_response_id") {
+			t.Errorf("over %s: the upstream was asked %s", format, last)
+		}
 	}
 }

@@ -1,0 +1,315 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// moody is an upstream that can be told to fail, and how its list of models is answered.
+type moody struct {
+	down, asked, list atomic.Int64
+}
+
+func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodGet:
+		w.WriteHeader(int(max(m.list.Load(), 200)))
+	case m.asked.Add(1) > 0 && m.down.Load() > 0:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello."}}],"usage":{"prompt_tokens":5,"completion_tokens":7}}`)
+	}
+}
+
+// moodies starts two upstreams and a gateway before them, whose client asks up to three times.
+func moodies(t *testing.T, health time.Duration) (a, b *moody, url string) {
+	t.Helper()
+	a, b = new(moody), new(moody)
+	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond, Cap: time.Millisecond}, Route: provider.Native}
+	route := gateway.ModelRoute{Model: "two"}
+	for name, m := range map[string]*moody{"upa": a, "upb": b} {
+		server := httptest.NewServer(m)
+		t.Cleanup(server.Close)
+		client.Vendors[name] = provider.Vendor{BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}
+		route.Upstreams = append(route.Upstreams, gateway.Upstream{Model: name + "/m", Health: health})
+	}
+	_, url = live(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{route, {Model: "falls", Upstreams: []gateway.Upstream{{Model: "upa/m"}}, Fallback: []string{"two"}}}})
+	return a, b, url
+}
+
+// askTwo sends a request and returns its status.
+func askTwo(t *testing.T, url, model string) int {
+	t.Helper()
+	resp, _ := send(t, "POST", url+"/v1/chat/completions", "application/json", strings.Replace(hello, `"chat"`, `"`+model+`"`, 1))
+	return resp.StatusCode
+}
+
+// opensBreaker has the breaker of an upstream open by requests that another answers.
+func opensBreaker(t *testing.T, m *moody, url string) {
+	t.Helper()
+	m.down.Store(1)
+	for range 20 {
+		if status := askTwo(t, url, "two"); status != 200 {
+			t.Fatal(status)
+		}
+	}
+	if n := m.asked.Load(); n != 3 {
+		t.Fatalf("it was asked %d times", n)
+	}
+}
+
+// TestLeftAloneIsTheLastResort checks that an upstream whose breaker is open is asked if all others fail, before one of those is asked again, and that it
+// is one as the others when it has answered. One that is down for good does not keep the other from being asked again.
+func TestLeftAloneIsTheLastResort(t *testing.T) {
+	a, b, url := moodies(t, 0)
+	opensBreaker(t, b, url)
+	b.down.Store(0)
+	a.down.Store(1)
+	a.asked.Store(0)
+	b.asked.Store(0)
+	if status := askTwo(t, url, "two"); status != 200 || a.asked.Load() != 1 || b.asked.Load() != 1 {
+		t.Errorf("status %d, asked %d and %d times", status, a.asked.Load(), b.asked.Load())
+	}
+	if _, text := get(t, url+"/metrics"); !strings.Contains(text, `toolpost_upstream_breaker{route="two",upstream="upb/m"} 0`) {
+		t.Error("the breaker of one that answers is open")
+	}
+	a, b, url = moodies(t, 0)
+	opensBreaker(t, b, url)
+	a.down.Store(1)
+	a.asked.Store(0)
+	b.asked.Store(0)
+	if status := askTwo(t, url, "two"); status != 503 || a.asked.Load() != 4 || b.asked.Load() != 1 {
+		t.Errorf("status %d, asked %d and %d times", status, a.asked.Load(), b.asked.Load())
+	}
+}
+
+// TestHealthAllowsATrial checks that an upstream whose breaker is open is asked again once it is well, without waiting for the end of its rest.
+func TestHealthAllowsATrial(t *testing.T) {
+	_, b, url := moodies(t, time.Second)
+	b.list.Store(404) // a server without a list
+	b.down.Store(1)
+	for range 20 {
+		if status := askTwo(t, url, "two"); status != 200 {
+			t.Fatal(status)
+		}
+	}
+	b.down.Store(0)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		askTwo(t, url, "two")
+		if _, text := get(t, url+"/metrics"); strings.Contains(text, `toolpost_upstream_breaker{route="two",upstream="upb/m"} 0`) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is left alone although it is well")
+		}
+	}
+}
+
+// TestBrokenIsNotHealthy checks which answers to a question for models say that an upstream is well.
+func TestBrokenIsNotHealthy(t *testing.T) {
+	for status, healthy := range map[int]string{200: "1", 404: "1", 405: "1", 429: "1", 501: "1", 401: "0", 500: "0", 502: "0", 503: "0", 529: "0"} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			a, b, url := moodies(t, time.Second)
+			a.list.Store(int64(status))
+			b.list.Store(map[bool]int64{true: 503, false: 200}[healthy == "1"]) // its state changes, whatever the other's does
+			want := fmt.Sprintf("toolpost_upstream_healthy{route=\"two\",upstream=\"upa/m\"} %s\n", healthy)
+			other := fmt.Sprintf("toolpost_upstream_healthy{route=\"two\",upstream=\"upb/m\"} %d\n", map[bool]int{true: 0, false: 1}[healthy == "1"])
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				_, text := get(t, url+"/metrics")
+				if strings.Contains(text, want) && strings.Contains(text, other) {
+					return
+				}
+				if time.Now().After(end) {
+					t.Fatal(text)
+				}
+			}
+		})
+	}
+}
+
+// TestFailuresOfFallbacks checks that failures are counted under the route that was asked for, as requests are.
+func TestFailuresOfFallbacks(t *testing.T) {
+	a, b, url := moodies(t, 0)
+	a.down.Store(1)
+	b.down.Store(1)
+	askTwo(t, url, "falls")
+	_, text := get(t, url+"/metrics")
+	for _, want := range []string{`toolpost_upstream_failures_total{route="falls",upstream="upb/m",kind="overloaded"} 1`, `toolpost_requests_total{route="falls",`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if strings.Contains(text, `toolpost_upstream_failures_total{route="two"`) {
+		t.Error("a failure is counted under a route that nobody asked for")
+	}
+}
+
+// TestRefusedTakesNothing checks that a request that is refused for a budget leaves what the headers say of limits per minute as it was.
+func TestRefusedTakesNothing(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=10", "tokens/minute=90000", "tokens/day=1")})
+	left := func() (status int, requests, tokens string) {
+		resp, _ := send(t, "POST", g.url+"/v1/chat/completions", "application/json", strings.Replace(hello, "{", `{"max_tokens":100,`, 1), "Authorization", "Bearer "+key)
+		return resp.StatusCode, resp.Header.Get("X-Ratelimit-Remaining-Requests"), resp.Header.Get("X-Ratelimit-Remaining-Tokens")
+	}
+	if status, n, _ := left(); status != 200 || n != "9" {
+		t.Fatal(status, n)
+	}
+	used, err := g.book.Log(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if status, n, tokens := left(); status != 429 || n != "9" || tokens != fmt.Sprint(90000-used[0].Input-used[0].Output) {
+			t.Error(status, n, tokens)
+		}
+	}
+}
+
+// TestPingsBeforeARefusal: an upstream that says that it is there, and then refuses, has not answered: the head of the answer names the one that did. If
+// the head had to be sent, because nothing came for long, the warning is a comment.
+func TestPingsBeforeARefusal(t *testing.T) {
+	const begin = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
+		"event: ping\ndata: {\"type\":\"ping\"}\n\n"
+	const end = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	for name, silence := range map[string]time.Duration{"at once": 0, "after silence": 300 * time.Millisecond} {
+		for _, c := range clients[:3] {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, begin)
+					w.(http.Flusher).Flush()
+					time.Sleep(silence)
+					_, _ = io.WriteString(w, end)
+				}))
+				t.Cleanup(refuses.Close)
+				answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+				}))
+				t.Cleanup(answers.Close)
+				known := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
+					"no": {BaseURL: refuses.URL + "/v1", Wires: []string{wire.Messages}}, "yes": {BaseURL: answers.URL + "/v1", Wires: []string{wire.Chat}}}}
+				route := to("m", "no/m")
+				route.Fallback = []string{"next"}
+				url := serve(t, gateway.Setup{Open: opening(known), Routes: []gateway.ModelRoute{route, to("next", "yes/m")}, KeepAlive: 100 * time.Millisecond})
+				got := c.ask(t, url, greeting("m"), true)
+				if got.err != nil || got.Message.Text() != "Hello" {
+					t.Fatalf("%v %q", got.err, got.Message.Text())
+				}
+				if !strings.Contains(got.warnings, "so yes/m was asked") || silence == 0 && got.header.Get(gateway.UpstreamHeader) != "yes/m" {
+					t.Errorf("answered by %q, told %q", got.header.Get(gateway.UpstreamHeader), got.warnings)
+				}
+			})
+		}
+	}
+}
+
+// safeLog is a log that several write.
+type safeLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *safeLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// TestUpstreamsThatAnswerWithAPage checks that an upstream which answers 200 with a page is not told as one that cannot be reached, neither to the
+// client nor in the log, that the client is told nothing of its place or of the page, which is for the log, and that a fallback answers.
+func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html>Sign in at " + r.Host + "</html>"))
+	}))
+	defer page.Close()
+	good := httptest.NewServer(new(sim.Server))
+	defer good.Close()
+	for _, format := range []string{wire.Chat, wire.Messages} {
+		log := new(safeLog)
+		c := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
+			"page": {BaseURL: page.URL, Wires: []string{format}}, "good": {BaseURL: good.URL + "/v1", Wires: []string{wire.Chat}}}}
+		alone, backed := to("alone", "page/m"), to("backed", "page/m")
+		backed.Fallback = []string{"good"}
+		url := serve(t, gateway.Setup{Open: opening(c), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{alone, backed, to("good", "good/sim/native")}})
+		for _, stream := range []string{"false", "true"} {
+			ask := func(model string) (*http.Response, string) {
+				return send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"`+model+`","stream":`+stream+`,"messages":[{"role":"user","content":"hi"}]}`)
+			}
+			resp, body := ask("alone")
+			const says = "the server answered 200 with what is no answer of a model (text/html); the address"
+			if resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, says) || strings.Contains(body, "reached") || strings.Contains(body, "Sign in") || strings.Contains(body, strings.TrimPrefix(page.URL, "http://")) {
+				t.Errorf("%s %s: %s %s", format, stream, resp.Status, body)
+			}
+			if resp, body := ask("backed"); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: %s %s", format, stream, resp.Status, body)
+			}
+		}
+		log.mu.Lock()
+		if text := log.b.String(); !strings.Contains(text, "no answer of a model (text/html), which begins") || !strings.Contains(text, "Sign in") || !strings.Contains(text, "kind=malformed") {
+			t.Error(text)
+		}
+		log.mu.Unlock()
+	}
+}
+
+// TestPagesTellNoKey checks that a page which repeats the key of the gateway in a spelling of its own, so that what is shown of the page ends
+// within the key, tells none of it to the client or to the log.
+func TestPagesTellNoKey(t *testing.T) {
+	const key = "sk+live+0123456789abcdefABCDEF+very+secret+key+of+the+operator"
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html><title>Blocked</title>Authorization: " + strings.ReplaceAll(r.Header.Get("Authorization"), "+", "&#43;") + "</html>"))
+	}))
+	defer page.Close()
+	c := &provider.Client{
+		Route: provider.Native, Key: func(string) (string, error) { return key, nil },
+		Vendors: map[string]provider.Vendor{"page": {BaseURL: page.URL, Wires: []string{wire.Chat}, KeyEnv: "K"}},
+	}
+	log := new(safeLog)
+	url := serve(t, gateway.Setup{Open: opening(c), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{to("alone", "page/m")}})
+	for _, stream := range []string{"false", "true"} {
+		_, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"alone","stream":`+stream+`,"messages":[{"role":"user","content":"hi"}]}`)
+		if strings.Contains(body, "0123456789") || strings.Contains(body, "Blocked") || !strings.Contains(body, "no answer of a model (text/html)") {
+			t.Error(body)
+		}
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if text := log.b.String(); strings.Contains(text, "0123456789") || !strings.Contains(text, "Blocked") {
+		t.Error(text)
+	}
+}
+
+// TestNoAnswerIsNoAnswer checks that a stream without an answer is an error, for clients of the
+// upstream's format and of others.
+func TestNoAnswerIsNoAnswer(t *testing.T) {
+	client := bodyOf(t, wire.Chat, "data: {\"id\":\"x\",\"choices\":[]}\n\ndata: [DONE]\n\n", `{"id":"x","object":"chat.completion","choices":[]}`)
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	for format := range roots {
+		for _, stream := range []bool{false, true} {
+			if got := ask(t, url, format, question("m"), stream); got.err == nil {
+				t.Errorf("%s, stream=%t: %+v", format, stream, got.Response)
+			}
+		}
+	}
+}
