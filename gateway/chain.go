@@ -97,7 +97,7 @@ func (x *chain) observed(err error) {
 	observe.End(x.HTTP.Context(), x.step, err)
 }
 
-// used is what the request used: with keys what was booked, else what the upstream said last.
+// used returns the usage of the request: the booked usage with keys, otherwise what the upstream reported last.
 func (x *chain) used() llm.Usage {
 	if used, booked := x.spent.Used(); booked {
 		return used
@@ -127,7 +127,7 @@ func (x *chain) end(err error) {
 	x.settings.Log.LogAttrs(x.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// logged returns a text as it may stand in the log: clients write parts of it, and choose how long they are.
+// logged shortens a text for the log and removes keys, because clients write parts of it.
 func (g *Gateway) logged(text string) string { return vendorapi.Brief(g.redactKeys(text)) }
 
 // redactKeys returns a text for the log without the keys that a client wrote where none belong.
@@ -471,7 +471,7 @@ func (x *chain) count() (err error) {
 	return nil
 }
 
-// getModel says what is known of one model.
+// getModel answers with the properties of one model.
 func (x *chain) getModel() error {
 	name := x.ModelName(x.HTTP)
 	var r *route
@@ -513,10 +513,10 @@ func (x *chain) book(err error) {
 	}
 }
 
-// ownsTool reports whether the gateway runs a tool, so that its calls are none of the client's.
+// ownsTool reports whether the gateway runs a tool. Its calls are not shown to the client.
 func (x *chain) ownsTool(name string) bool { return x.serving != nil && x.serving.owns(name) }
 
-// repeated reports whether a request was answered like an earlier one that it repeats, or why it is refused.
+// repeated reports whether a request was answered with the answer of an equal earlier one.
 func (x *chain) repeated(r *route, req *llm.Request, body []byte) (bool, error) {
 	p, found, err := x.Idempotency(req.Model, body, r.Tools != nil && x.mayChange(r.Tools))
 	if x.repeat = p; err != nil || found == nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// Weighed are the names of members that the gateway decides by: what may be asked, how much it may
-// cost, and how it is answered.
+// Weighed are the body fields that the gateway itself decides by: rights, cost, and the form of the answer.
 var Weighed = []string{
 	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
 	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
 }
 
-// CheckRepeated says why a body may be read in more than one way, nil if it may not: an upstream must not
-// be asked something else than what was checked.
+// CheckRepeated refuses a body with a repeated field, which servers read in different ways. The upstream must read the
+// same request that was checked.
 func CheckRepeated(body []byte) error {
 	if name := js.Repeated(js.Trim(body)); name != nil {
 		return exchange.Invalid("the request has the member %.60q twice, or in two spellings", name)
@@ -37,8 +36,8 @@ func CheckSpelling(key []byte, names []string) error {
 	return nil
 }
 
-// oneSpelling reports whether a name can be no other spelling of one that is weighed: it has neither
-// capitals nor letters that fold to others.
+// oneSpelling reports whether a name has neither capitals nor letters that fold to others. Such a name is not another
+// spelling of a weighed field.
 func oneSpelling(name []byte) bool {
 	for _, c := range name {
 		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {

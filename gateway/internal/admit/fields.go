@@ -156,7 +156,7 @@ var vendorFields = fieldsByName([]vendorField{
 // routing are members of labels that a gateway of another make routes by; others may be anything.
 var routing = []vendorField{{name: "tags", meaning: changesAll, kind: '['}, {name: "fallbacks", meaning: changesAll, kind: '['}}
 
-// topLevelFields are members that are known where they stand in the request, and may be anything inside of another one.
+// topLevelFields are known fields of the request itself. Inside other fields the same names may mean anything.
 var topLevelFields = []string{"model", "tools", "functions"}
 
 // betas are the features that a client may ask for in the header Anthropic-Beta, by what they begin with.
@@ -174,7 +174,7 @@ func (d *Demand) readBetas(h http.Header) {
 	}
 }
 
-// noteBetas takes note of the features in a list that stands in such a place.
+// noteBetas records the beta features in a comma-separated list.
 func (d *Demand) noteBetas(place, list string) {
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
@@ -216,8 +216,8 @@ func fieldsByName(list []vendorField) map[string]*vendorField {
 	return out
 }
 
-// foldName returns the name of a member as it is compared: in lower case, without underscores and dashes. A name that is too long is
-// none.
+// foldName returns a field name for comparison: in lower case, without underscores and dashes. It returns nil for a name
+// that is too long.
 func foldName(into *[longestName]byte, key []byte) []byte {
 	n := 0
 	for _, c := range key {
@@ -235,7 +235,7 @@ func foldName(into *[longestName]byte, key []byte) []byte {
 	return into[:n]
 }
 
-// fieldOf returns what is known of a member, nil if that is nothing.
+// fieldOf returns the known field of a name, nil if it is unknown.
 func fieldOf(key []byte) *vendorField {
 	var name [longestName]byte
 	return vendorFields[string(foldName(&name, key))]
@@ -250,8 +250,8 @@ type sentField struct {
 // errModels is why a request is refused that may name more than one model: servers differ in which they read.
 var errModels = errors.New("the request names the model more than once, or in another case")
 
-// Read takes note of the members of a request by which a vendor may do more than its model and its tools say. It refuses
-// those that are names in another spelling.
+// Read records the fields of a body with which a vendor may do more than the model and the tools show. It refuses other
+// spellings of names.
 func (d *Demand) Read(body []byte, names []string) error {
 	d.Output.size = len(body)
 	n, exact := 0, 0
@@ -281,7 +281,7 @@ func IsModel(key []byte) bool {
 	return len(key) == len("model") && strings.EqualFold(string(key), "model")
 }
 
-// mostNested bounds how deep members stand in members that hold others.
+// mostNested bounds the depth of nested fields.
 const mostNested = 8
 
 // ReadField takes note of one member.
@@ -292,7 +292,7 @@ func (d *Demand) ReadField(key, value []byte) error {
 	return d.readNested(key, value, 0)
 }
 
-// readNested takes note of a member that stands in so many others.
+// readNested records a field at a nesting depth.
 func (d *Demand) readNested(key, value []byte, depth int) error {
 	m := fieldOf(key)
 	switch {
@@ -335,7 +335,7 @@ func IsTopLevelOnly(key []byte) bool {
 	return slices.Contains(topLevelFields, string(foldName(&name, key)))
 }
 
-// readOptions takes note of how much output the options of a request allow, and of what is dearer.
+// readOptions records how much output the options of a request allow, and which options raise the price.
 func (d *Demand) readOptions(options []byte) error {
 	for key, value := range js.Members(options) {
 		m := fieldOf(key)
@@ -409,7 +409,7 @@ func pluginTool(id string) string {
 	return "plugin:" + id
 }
 
-// CheckFields says why members of the request are refused, by which the client could leave the bounds of its key; nil if there are none.
+// CheckFields refuses fields with which the client could exceed the rights of its key.
 func (c *Client) CheckFields(d *Demand, table upstream.Table) error {
 	if c.Rights == nil {
 		return nil
@@ -438,7 +438,7 @@ func (c *Client) CheckFields(d *Demand, table upstream.Table) error {
 	return nil
 }
 
-// checkModelNames says why the client may not name the models of a member.
+// checkModelNames refuses a field that names models which the key may not use.
 func (c *Client) checkModelNames(m sentField, money bool, table upstream.Table) error {
 	if money {
 		return c.Rights.MayNotSay(m.name, "models of other prices may answer, and money is bounded")

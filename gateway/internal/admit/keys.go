@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// keyHeaders are where the vendors' clients put their key, beside Authorization: Anthropic's, Gemini's
-// and those of OpenAI on Azure.
+// keyHeaders are the headers in which vendors' clients send their key, in addition to Authorization: Anthropic, Gemini,
+// and OpenAI on Azure.
 var keyHeaders = []string{"X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 
 // The scheme of a key in Authorization, and that of requests that Amazon's clients sign.
@@ -24,11 +24,11 @@ const (
 	signed4 = "AWS4-"
 )
 
-// errSigned is why a signed request is refused: only who has the secret itself can check a signature.
+// errSigned refuses a signed request. Checking a signature needs the secret itself.
 var errSigned = errors.New("this gateway keeps keys as hashes and cannot check signatures (SigV4): give Amazon's client the key in AWS_BEARER_TOKEN_BEDROCK")
 
-// presentedKeys takes the keys that a request shows out of it, so that nobody can pass them on: not
-// to an upstream, and not to a log. They are all different.
+// presentedKeys removes the keys from a request and returns them, without duplicates. Afterwards they cannot reach an
+// upstream or a log.
 func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 	add := func(key string) {
 		if key = strings.TrimSpace(key); key != "" && !slices.Contains(keys, key) {
@@ -105,7 +105,7 @@ const (
 	signature    = "X-Amz-Signature"
 )
 
-// Identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
+// Identify authenticates the client. Without access control there is no client, and everything is allowed.
 func (c *Client) Identify() error {
 	if name := errorsOf(c.Codec.ErrorsOf()).requestID; name != "" {
 		c.Header.Set(name, c.ID)
@@ -128,8 +128,7 @@ func (c *Client) Identify() error {
 	return nil
 }
 
-// MayUseModel says why the client may not ask for a model; nil if it may. Whether there is such a model
-// is not told to who may not use it.
+// MayUseModel returns an error if the key may not use a model. It does not reveal whether the model exists.
 func (c *Client) MayUseModel(model string) error {
 	if c.Rights == nil {
 		return nil
@@ -137,7 +136,7 @@ func (c *Client) MayUseModel(model string) error {
 	return c.Refuse(c.Rights.MayUse(access.NoModel, model))
 }
 
-// MayUseRoute says why the client may not use a route; nil if it may.
+// MayUseRoute returns an error if the key may not use a route.
 func (c *Client) MayUseRoute(route string) error {
 	if c.Rights == nil {
 		return nil
@@ -145,7 +144,7 @@ func (c *Client) MayUseRoute(route string) error {
 	return c.Refuse(c.Rights.MayUse(access.NoRoute, route))
 }
 
-// MayUseTool says why the client may not use a tool that the gateway or a vendor runs; nil if it may.
+// MayUseTool returns an error if the key may not use a tool that the gateway or a vendor runs.
 func (c *Client) MayUseTool(tool string) error {
 	if c.Rights == nil {
 		return nil
@@ -164,7 +163,7 @@ func (d *Demand) HostedTools(req *llm.Request) []string {
 	return append(names, d.vendorTools()...)
 }
 
-// models are those that the client may know of.
+// MaySee reports whether the client may know about a model of a route.
 func (c *Client) MaySee(route, name string) bool {
 	return c.Rights == nil || c.Rights.Key.AllowsModel(name) && c.Rights.Key.AllowsRoute(route)
 }

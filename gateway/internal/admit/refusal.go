@@ -118,8 +118,8 @@ var openaiGrounds = map[access.Ground]wording{
 // maxRetryWait is the longest wait after which a client should try again by itself.
 const maxRetryWait = time.Minute
 
-// Refuse returns an error about keys and limits in the client's words, and nil for none. What is
-// wrong with the store is told to the log only.
+// Refuse returns the error of a refusal in the wording of the client's vendor, and nil for nil. Failures of the store
+// are only logged.
 func (c *Client) Refuse(err error) error {
 	if err == nil {
 		return nil
@@ -154,7 +154,7 @@ func untilReset(reset, now time.Time) string {
 
 func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
 
-// setRateHeaders says how much is left in this minute, of what is least.
+// setRateHeaders reports how much is left in this minute, of the limit with the least left.
 func (c *Client) setRateHeaders(rooms []access.Room) {
 	names := errorsOf(c.Codec.ErrorsOf())
 	if names.limit == "" {

@@ -48,7 +48,8 @@ func (s *Spending) Begin(to string, req *llm.Request) {
 	s.open, s.to, s.req, s.text, s.said, s.work = s.admission != nil, to, req, 0, llm.Usage{}, 0
 }
 
-// Count notes what an answer holds, and what its upstream says where it begins: what is used is estimated by that where nobody says it.
+// Count records an event of the answer. Usage that an upstream reports at the start is the estimate if nothing else is
+// reported.
 func (s *Spending) Count(ev llm.Event) {
 	s.text += Written(ev)
 	if start, is := ev.(llm.Start); is {
@@ -128,7 +129,7 @@ func (s *Spending) BookUsage(u llm.Usage) {
 	}
 }
 
-// BookEstimate books what was estimated.
+// BookEstimate books estimated usage.
 func (s *Spending) BookEstimate(why string, u llm.Usage) {
 	s.estimated = true
 	s.Metrics.Estimated.Add(1, s.trace.Route, why)
@@ -136,8 +137,8 @@ func (s *Spending) BookEstimate(why string, u llm.Usage) {
 	s.share().Estimated = true
 }
 
-// BookLost ends a question whose answer has no end, whoever ended it. What an upstream worked on is estimated; what it has refused, or never
-// had, costs nothing.
+// BookLost ends a question whose answer is incomplete. If the upstream worked on it, its usage is estimated. A question
+// that was refused or never arrived costs nothing.
 func (s *Spending) BookLost(err error) {
 	if s.open && s.Worked(err) {
 		used := s.estimate()
@@ -151,9 +152,9 @@ func (s *Spending) BookLost(err error) {
 	s.open = false
 }
 
-// Worked reports whether the upstream has worked on the question at hand, whose answer ended with err: something of the answer came, or nobody
-// waited for it any longer. One that refuses a question, or breaks the connection without a word, has not, and one that cannot be reached
-// does not even know of it.
+// Worked reports whether the upstream worked on the current question, whose answer ended with err: part of the answer
+// came, or the gateway stopped waiting. An upstream that refused the question, could not be reached, or closed the
+// connection at once did not.
 func (s *Spending) Worked(err error) bool {
 	sent := s.trace.SentAt()
 	var told *llm.Error
@@ -185,11 +186,11 @@ func (s *Spending) Retried(ev provider.RequestRetry) {
 	}
 }
 
-// unseenSpeed is how many tokens a second a model is taken to write that nobody sees.
+// unseenSpeed is the assumed speed of hidden output, in tokens per second.
 const unseenSpeed = 100
 
-// unseen is how much output an upstream is taken to have made of an answer without an end, beside its text. Of an answer in one piece nothing is seen, and vendors
-// finish it whoever waits: it is all that was reserved. They end a stream, whose model may have thought in silence until then.
+// unseen estimates the hidden output of an incomplete answer. An answer in one piece is assumed to use all that was
+// reserved, because vendors finish it. A stream ends with its client, so only the time until then counts.
 func (s *Spending) unseen() int {
 	sent := max(s.trace.SentAt(), s.work)
 	if sent <= 0 || !s.Rights.BoundsSize() { // nobody was asked, or nothing was reserved
@@ -232,7 +233,7 @@ func (s *Spending) share() *access.Share {
 	return &s.shares[len(s.shares)-1]
 }
 
-// most is what a question may use at most, whoever answers.
+// most returns the most that a question may use, over all candidates.
 func (s *Spending) most(ways []upstream.Candidate, req *llm.Request) (claim access.Claim) {
 	read := s.MostRead(req)
 	for _, w := range ways {
@@ -260,8 +261,8 @@ func (s *Spending) AddMost(claim *access.Claim, read int, req *llm.Request, info
 	claim.Tokens = max(claim.Tokens, int64(read+most))
 }
 
-// ClaimAgain reserves what another question of a request may use, if anything is left of the budgets of its key and team: a model whose tools the gateway
-// runs, or that is told what is wrong with its calls, is asked several times.
+// ClaimAgain reserves what another question of the same request may use. A model is asked several times if the gateway
+// runs tools, or if its calls have to be corrected.
 func (s *Spending) ClaimAgain(ways []upstream.Candidate, req *llm.Request) error {
 	if s.asked++; s.asked == 1 || s.admission == nil || !s.Rights.BoundsSize() {
 		return nil
@@ -270,7 +271,7 @@ func (s *Spending) ClaimAgain(ways []upstream.Candidate, req *llm.Request) error
 	return s.Refuse(s.Book.Renew(s.Context(), s.admission, spent, s.most(ways, req)))
 }
 
-// Settle books what a request used. The upstream is the one that answered.
+// Settle books the usage of a request. Upstream is the model that answered.
 func (s *Spending) Settle(upstream string, err error) {
 	s.BookLost(err)
 	line := access.LogLine{Route: s.trace.Route, Upstream: upstream, Format: s.Codec.Format, Status: "ok", Took: time.Since(s.Start), Cached: s.cached,
@@ -292,8 +293,7 @@ func (s *Spending) Settle(upstream string, err error) {
 	}
 }
 
-// ClaimFree lets a request in that uses neither tokens nor money: one that is answered from what was answered before, or that only counts. It returns
-// what ends it.
+// ClaimFree admits a request that uses neither tokens nor money, such as a cached answer or a token count.
 func (s *Spending) ClaimFree(cached bool) error {
 	if s.Rights == nil {
 		return nil
@@ -317,7 +317,7 @@ func (c *Client) CountRefusal(route string) {
 	}
 }
 
-// CountTokens counts what was used.
+// CountTokens counts tokens in the metrics.
 func (s *Spending) CountTokens(u llm.Usage) {
 	for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
 		if n > 0 && n <= MostInput { // a counter never falls, and one odd answer must not be all that it shows
@@ -354,7 +354,7 @@ func (s *Spending) RecordUnpriced() { s.unpriced, s.open = true, false }
 // used returns what the request used so far, and false if it was not admitted by keys.
 func (s *Spending) Used() (llm.Usage, bool) { return s.used, s.admission != nil }
 
-// Open reports whether nobody has reported yet what the current question used.
+// Open reports whether the usage of the current question is still unknown.
 func (s *Spending) Open() bool { return s.open }
 
 // SetComplete notes whether the request ended with a complete answer.

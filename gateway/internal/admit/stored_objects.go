@@ -73,7 +73,7 @@ func storedInParts(parts []llm.Part) string {
 	return ""
 }
 
-// filesHost is where Gemini keeps files, which are asked for by their address.
+// filesHost is the host of Gemini's stored files, which are named by their URL.
 const filesHost = "generativelanguage.googleapis.com"
 
 // storedFile returns the member by which a file is named that the vendor keeps, or that only the account may read.
@@ -124,7 +124,7 @@ func isStoredName(key []byte) bool {
 	return slices.Contains(storedNames, string(foldName(&name, key)))
 }
 
-// mostInside bounds how deep a block of a vendor's is looked into; one that is deeper counts as if it named something.
+// mostInside bounds how deep a vendor's block is searched. A deeper block counts as if it named a stored object.
 const mostInside = 16
 
 // storedInside returns the member by which a block of a vendor's names something that is kept.
@@ -151,8 +151,8 @@ func storedInside(v []byte, depth int) string {
 	return ""
 }
 
-// CheckStoredObjects says why a request to another endpoint may not name what the vendor keeps; nil if it may, or names nothing. Where a model
-// is asked for, files come with it.
+// CheckStoredObjects refuses a forwarded request that names objects stored at the vendor, unless the account belongs to
+// the client's team.
 func (c *Client) CheckStoredObjects(team string, body []byte, d *Demand) error {
 	if c.Rights == nil || team == c.Owner {
 		return nil

@@ -67,7 +67,7 @@ type heldPlace struct {
 	turn   *keptHead    // what does
 }
 
-// add adds a turn to those that may belong to the message.
+// add adds a turn to the candidates of the message.
 func (p *heldPlace) add(h *keptHead, said [sha256.Size]byte) {
 	if score := h.score(p.ids, said); score >= 0 {
 		p.maybe, p.scores = append(p.maybe, h), append(p.scores, score)
@@ -101,7 +101,7 @@ func heldPlaces(messages []llm.Message, optionalIDs bool) (places []*heldPlace, 
 	return places, slices.Collect(maps.Keys(all))
 }
 
-// heldLookup is what was found for the messages of a conversation. Every value is read once.
+// heldLookup is the result of a lookup for all messages of a conversation. Each value is decoded once.
 type heldLookup struct {
 	found map[state.Hash][][]byte
 	heads map[state.Hash][]*keptHead
@@ -141,7 +141,8 @@ func (l *heldLookup) linksAt(key state.Hash) []heldLink {
 	return list
 }
 
-// heldTurns finds what is held for the messages of a conversation, by their places, and tells the client of what is held and cannot be put back.
+// heldTurns finds the held turns of a conversation, by message index. It warns the client of turns that cannot be
+// restored.
 func (m *Scope) heldTurns(messages []llm.Message) map[int]heldTurn {
 	places, hashes := heldPlaces(messages, m.Codec.Properties().OptionalCallIDs)
 	l := heldLookup{found: m.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead), links: make(map[state.Hash][]heldLink),

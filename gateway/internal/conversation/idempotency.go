@@ -42,7 +42,7 @@ const (
 	OpenRunLife = time.Hour
 )
 
-// Earlier is what is kept of a request that must not be run again. It is open until it has a header.
+// Earlier is the stored state of a request that must not run again. It is in progress until it has a header.
 type Earlier struct {
 	Run    string      `json:"run"`
 	Words  string      `json:"words"`           // what the request says
@@ -121,8 +121,8 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 	return p, found, nil
 }
 
-// idempotencyKey returns the name that the client gave its request, "" if it gave none. One that cannot be meant is an error: the client
-// believes that nothing is done twice.
+// idempotencyKey returns the value of Idempotency-Key, "" if there is none. An invalid value is an error, because the
+// client relies on it.
 func (m *Scope) idempotencyKey() (string, error) {
 	names := m.HTTP.Header.Values(IdempotencyHeader)
 	wrong := ""
@@ -141,8 +141,8 @@ func (m *Scope) idempotencyKey() (string, error) {
 	return "", m.refuseForever(http.StatusBadRequest, "the header "+IdempotencyHeader+" "+wrong)
 }
 
-// lookUp returns what is known of a request that this one repeats, nil if it repeats none. Then one
-// with a name is open.
+// lookUp returns the stored state of an equal earlier request, nil if there is none. A request with a key is then in
+// progress.
 func (p *Idempotency) lookUp() (*Earlier, error) {
 	if p.Named {
 		return p.Claim(leaseTime)
@@ -159,8 +159,8 @@ func readEarlier(value []byte) (*Earlier, error) {
 	return k, json.Unmarshal(value, k)
 }
 
-// Claim has nobody else run the same request, or returns what is known of the one that is. Called
-// again, it makes sure that this is still so.
+// Claim marks the request as in progress, or returns the state of an equal request that is. A repeated call confirms the
+// claim.
 func (p *Idempotency) Claim(life time.Duration) (*Earlier, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +182,7 @@ func (p *Idempotency) Claim(life time.Duration) (*Earlier, error) {
 	return nil, nil
 }
 
-// entry is what is kept of a request.
+// entry is the stored entry of a request.
 func (p *Idempotency) entry(value []byte, life time.Duration) state.Kept {
 	return state.Kept{Place: p.Key, Value: value, Until: time.Now().Add(life), Hold: true}
 }
@@ -222,7 +222,7 @@ func (m *Scope) ErrInProgress(run string) error {
 		"To have this one run all the same, send it with another %s", run, IdempotencyHeader))
 }
 
-// ErrUnknownState is the error of a request of which nobody can say whether it was run already.
+// ErrUnknownState is the error if the store cannot tell whether a request has already run.
 func ErrUnknownState() error {
 	return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
 		Err: fmt.Errorf("it cannot be found out now whether this request has been run already, and its tools may change things; ask again later")}
@@ -311,7 +311,7 @@ func (m *Scope) writeAs(said *llm.Response, form string) error {
 	return nil
 }
 
-// Release gives up what is open of a request.
+// Release deletes the claim on a request.
 func (p *Idempotency) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

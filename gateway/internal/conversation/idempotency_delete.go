@@ -17,7 +17,7 @@ import (
 //	the end of an answer: writes the link from its id to the request, writes the answer, looks whether the link is marked
 //	who deletes it:       marks the link, or writes a mark where there is none yet, looks whether the answer is there
 
-// deletedMark is the link of an answer that was deleted; behind it stands the request, if that was known.
+// deletedMark is the link of a deleted answer, followed by the request if that was known.
 var deletedMark = []byte("deleted:")
 
 // markLife is how long it is known that an answer was deleted that no request was linked to. It is longer than the end of an answer takes.
@@ -29,7 +29,7 @@ func saysDeleted(link []byte, request state.Hash) bool {
 	return marked && len(link) != len(request) && (len(of) == 0 || bytes.Equal(of, request[:]))
 }
 
-// emptied is what is kept of an answer that was deleted: that it was there, so that the request is not run again.
+// emptied returns the stored state of a deleted answer: only that the request has run.
 func (k *Earlier) emptied(id string) ([]byte, error) {
 	return json.Marshal(Earlier{Run: k.Run, Words: k.Words, Form: k.Form, Header: http.Header{}, Upstream: k.Upstream, Deleted: id})
 }
@@ -64,7 +64,7 @@ func (p *Idempotency) keepLinked(e state.Kept, answer *Earlier) bool {
 	return true
 }
 
-// ForgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
+// ForgetReplay deletes the stored answer of a request. The request still counts as run.
 func (r *Store) ForgetReplay(ctx context.Context, owner, id string) error {
 	key := requestOf(owner, id)
 	request, err := r.markDeleted(ctx, key)

@@ -77,8 +77,8 @@ func linkKey(c llm.Call) state.Hash {
 	return state.HashOf([]byte("call"), []byte(c.ID), []byte(c.Name), canonical(c.Args))
 }
 
-// isCountedID reports whether an id is only a number: one that a codec gave to a call that came without one. Such ids are the same in
-// many conversations.
+// isCountedID reports whether an id is only a number, as codecs give to calls without one. Such ids repeat in many
+// conversations.
 func isCountedID(id string) bool {
 	digits, ok := strings.CutPrefix(id, "call_")
 	digits = strings.TrimPrefix(digits, "text_")

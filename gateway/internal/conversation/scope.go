@@ -18,7 +18,7 @@ type Scope struct {
 	Store *Store
 }
 
-// Detached outlives the client, because what is stored about a request does too.
+// Detached returns a context that outlives the client, for entries that must be written anyway.
 func (m *Scope) Detached() context.Context { return context.WithoutCancel(m.Context()) }
 
 // Signatures keeps what a vendor signed in an answer for clients that cannot carry it, and restores it in later requests.

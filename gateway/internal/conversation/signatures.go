@@ -22,7 +22,7 @@ import (
 // white space, the way JSON is written, text that is left out, and messages that are split do not count. If several answers look the same and
 // hold something else, nothing is put back.
 
-// signedTurn is what one answer with calls of the client held, as it is kept.
+// signedTurn is the stored form of an answer with calls of the client.
 type signedTurn struct {
 	// Message has the texts, the signed thinking and the calls, without their arguments, in their order. It is empty if nothing was
 	// signed: such answers are kept so that they are not taken for one that was.
@@ -47,7 +47,7 @@ type callMark struct {
 // maxMembers bounds the arguments of a call that are known one by one.
 const maxMembers = 64
 
-// signs reports whether vendors of the signer's format sign thinking, so that some answers are signed and others are not.
+// signs reports whether vendors of the signer's format sign thinking. Only some of their answers are signed.
 func signs(signer string) bool {
 	codec, _ := wire.For(signer[strings.LastIndexByte(signer, '/')+1:])
 	p := codec.Properties()
@@ -224,7 +224,7 @@ func (n *SignedAnswer) store() error {
 	return n.signatures.Store.Put(n.signatures.Context(), list...)
 }
 
-// turnOf returns what is kept of a message, and its first call.
+// turnOf returns the stored form of a message, and its first call.
 func turnOf(said llm.Message) (t signedTurn, first llm.Call) {
 	var text, thought strings.Builder
 	end, holds := 0, false // behind the last call
@@ -340,7 +340,7 @@ func (l Signer) isSignedPart(p llm.Part) bool {
 	return is
 }
 
-// lookUpTurns looks up what may belong to answers, once in a request.
+// lookUpTurns reads the entries of answers, once per request.
 func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	var unknown []state.Hash
 	for _, t := range turns {
@@ -364,8 +364,8 @@ func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	}
 }
 
-// findSigned returns what is kept for an answer, nil if nothing is or if it cannot be told which of several it is: then the client is
-// warned. What was said before each message is asked for only then.
+// findSigned returns the stored turn of an answer. It returns nil if there is none, and warns the client if several
+// match. The function before is called only to tell several apart.
 func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
 	held := g.looked[sent.key]
 	if len(held) == 0 {
@@ -445,7 +445,7 @@ func (t *signedTurn) has(sent []callMark) (places []int) {
 	return places
 }
 
-// says reports whether a text without white space, and its hash, may be what is left of the answer's.
+// says reports whether a text may be the rest of the answer's text. The hash is that of the text without white space.
 func (t *signedTurn) says(text string, hash []byte) bool {
 	if text == "" || bytes.Equal(t.Text, hash) {
 		return true
@@ -477,7 +477,7 @@ func (t *signedTurn) same(other *signedTurn) bool {
 
 func sameState(a, b llm.State) bool { return a.Vendor == b.Vendor && bytes.Equal(a.Data, b.Data) }
 
-// restored returns the parts of an answer that a client sent with what was signed in it, each in its place.
+// restored returns the parts that a client sent, with the signed data in place.
 func (t *signedTurn) restored(sent *sentTurn) []llm.Part {
 	places := t.has(sent.said.Calls)
 	parts := sent.parts

@@ -30,7 +30,7 @@ func (m *Scope) SignerOf(model llm.Model) Signer {
 	return l
 }
 
-// Relabel returns an event in the client's words. Nearly all are as they were, and not made anew.
+// Relabel returns an event with its signatures labelled for the client. Most events are returned as they are.
 func (l Signer) Relabel(ev llm.Event) llm.Event {
 	if l.Client == "" {
 		return ev
@@ -88,7 +88,7 @@ func (l Signer) relabelSigned(ev llm.Event) llm.Event {
 	return ev
 }
 
-// relabelled returns an event with other labels, or the one that there was if it has none to change: it is not made anew.
+// relabelled returns the event with new labels, or the original event if nothing changed.
 func relabelled[E llm.Event](was llm.Event, own E, changed bool) llm.Event {
 	if changed {
 		return own
@@ -108,8 +108,8 @@ func (l Signer) relabelState(s *llm.State) bool {
 	return true
 }
 
-// ForUpstream returns a request with the signatures of the upstream: those that the client carries,
-// or those that are kept for it. The request is not changed.
+// ForUpstream returns a request with the upstream's signatures: those in the request, or those stored for the client.
+// The request is not changed.
 func (g *Signatures) ForUpstream(l Signer, req *llm.Request) *llm.Request {
 	switch {
 	case l.Upstream == "":
@@ -134,7 +134,7 @@ func (g *Signatures) ForUpstream(l Signer, req *llm.Request) *llm.Request {
 	return out
 }
 
-// relabelPart returns a part of a message in the other words, with all that stands in it, and whether they are others.
+// relabelPart relabels a part of a message, and reports whether it changed.
 func (l Signer) relabelPart(p llm.Part) (llm.Part, bool) {
 	switch own := p.(type) {
 	case llm.Text:
@@ -173,7 +173,7 @@ func (l Signer) relabelText(t llm.Text) (llm.Text, bool) {
 	return t, changed
 }
 
-// relabelResult is part for a result: blocks that only its format knows stand in it as they do in a message.
+// relabelResult relabels a tool result and the blocks in it.
 func (l Signer) relabelResult(r llm.Result) (llm.Result, bool) {
 	changed := l.relabelState(&r.State)
 	var parts []llm.Part

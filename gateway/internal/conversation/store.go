@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// storeTime bounds how long a store may take: an answer is worth more than what is remembered for
-// the next.
+// storeTime limits each operation of the store. A request does not wait longer for it.
 const storeTime = 2 * time.Second
 
 // Store is the store of a gateway. It may not take long, and its failures are counted and
@@ -95,11 +94,10 @@ func (r *Store) Sweep(ctx context.Context) error {
 	return r.checked(sweeping, "", r.backend.Sweep(ctx))
 }
 
-// SweepEvery is how often a store is rid of what has ended.
+// SweepEvery is the time between two removals of expired entries.
 const SweepEvery = time.Minute
 
-// lookUp returns what is kept for the owner. If that cannot be found out, nothing is, and the client
-// is told.
+// lookUp returns the owner's entries of some hashes. If the store fails, it returns none and warns the client.
 func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]byte {
 	if len(hashes) == 0 {
 		return nil

@@ -23,8 +23,8 @@ var echoedMembers = []string{
 // has them all.
 const maxFirstEcho = 4 << 10
 
-// echoOf returns the members of the request that the answer repeats, those of at most so many bytes, and the answer that it goes on from, null
-// if there is none: clients look for it in every answer.
+// echoOf returns the fields of the request that the answer repeats, each up to a size, and the id of the previous
+// answer, or null.
 func (r *Response) echoOf(most int) map[string]json.RawMessage {
 	if r.Asked == nil {
 		return nil
@@ -82,7 +82,7 @@ func hostOf(address string) []byte {
 	return js.AppendQuoted(nil, u.Scheme+"://"+u.Host)
 }
 
-// firstEcho returns those that the first events of a stream repeat.
+// firstEcho returns the fields that the first events of a stream repeat.
 func (r *Response) firstEcho() map[string]json.RawMessage { return r.echoOf(maxFirstEcho) }
 
 // AddEcho adds what the client asked for to the end of an answer. What the upstream says of that is about the request that it got.

@@ -81,7 +81,7 @@ func (r *Response) forClient(err error) error {
 	return told
 }
 
-// head sends the status of an answer and what is known of it, once; it wants x.mu.
+// head sends the status and the headers, once. The caller holds r.mu.
 func (r *Response) head(mediaType string) {
 	if r.headerSent {
 		return
