@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// stream answers piece by piece. Until the first piece is there nothing is sent, so that an
-// error has its own status.
+// stream answers piece by piece. Nothing is sent before the first piece, because an earlier error has its own status.
 func (x *chain) stream(ways []upstream.Candidate, req *llm.Request) error {
 	end := x.OpenStream()
 	out := x.Stream

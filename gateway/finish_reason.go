@@ -25,7 +25,7 @@ func (h *heard) hear(ev llm.Event) {
 	}
 }
 
-// natural is why an answer ended whose vendor has a word for it that nobody knows.
+// natural is the finish reason of an answer whose vendor reports an unknown one.
 func (h heard) natural() llm.Reason {
 	if h.called {
 		return llm.ToolCalls
@@ -33,8 +33,8 @@ func (h heard) natural() llm.Reason {
 	return llm.Stop
 }
 
-// ends looks at the end of an answer, for which the upstream says why. One that holds nothing, and of
-// which it does not say why it ended, is none. One in which the model only thought is told to the client.
+// ends checks the end of an answer and the reason that the upstream gives. An empty answer without a reason is an error.
+// If the model only thought, the client is warned.
 func (a *asking) ends(why string) error {
 	switch {
 	case a.spoke || a.called:
@@ -47,8 +47,8 @@ func (a *asking) ends(why string) error {
 	return nil
 }
 
-// meant returns the reason that a client of another format is given, if an upstream stops with such a word: an answer that is
-// not complete is one that was cut off. What nobody knows is taken for the natural end.
+// meant returns the finish reason for a client of another format. A word for an incomplete answer becomes Length. Other
+// unknown words become the natural reason.
 func (a *asking) meant(word string) llm.Reason {
 	responses := strings.HasSuffix(a.labels.Upstream, "/"+wire.Responses) // which has words for what is incomplete alone
 	if word != "" && (responses || wire.BrokenOff(word)) {

@@ -84,7 +84,7 @@ type Gateway struct {
 	*lasting
 }
 
-// lasting is what a gateway shares with those that replace it; see [Live].
+// lasting is the state that a gateway passes on to its successor; see [Live].
 type lasting struct {
 	memory   state.Memory // what is remembered, if nobody says where
 	checks   validators
@@ -95,7 +95,7 @@ type lasting struct {
 	draining atomic.Bool
 }
 
-// New returns a gateway, or what is wrong with its routes. No upstream is asked.
+// New returns a gateway, or all errors in its routes. No upstream is asked.
 func New(c Setup) (*Gateway, error) { return build(c, nil) }
 
 // build makes a gateway that takes over from another, if there is one.
@@ -176,7 +176,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOther serves what is no question to a model.
+// serveOther serves requests that are not questions to a model.
 func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	switch x.Action {
 	case format.CountTokens:

@@ -31,7 +31,7 @@ func (d *dataAnswer) show(ev llm.Event) error {
 	return d.each(ev)
 }
 
-// release passes on what is held, with its text or, if the model is asked again, without.
+// release passes on the held events. The text is dropped if the model is asked again.
 func (d *dataAnswer) release(text bool) error {
 	held := d.held
 	d.held = nil

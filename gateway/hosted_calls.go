@@ -131,7 +131,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	return results, s.sameWaits(calls, results)
 }
 
-// left is the result of a call that has no outcome.
+// left returns the result of a call that was not run.
 func (s *serving) left(c llm.Call) llm.Result {
 	if s.tools.Approvals == nil {
 		s.notRun(c, "somebody would have to agree to it, and nobody can be asked here")
@@ -332,7 +332,7 @@ func (s *serving) toldEnding(c llm.Call, r *journal.Receipt, run string) {
 	s.pend = append(s.pend, llm.Warning{Code: e.code, Feature: name, Detail: fmt.Sprintf("the call %s of %s %s%s", c.ID, run, e.says, why)})
 }
 
-// notRun is the end of a call that nobody was asked to run, for a reason that the log and the client are told.
+// notRun reports a call that was not run to the log and the client.
 func (s *serving) notRun(c llm.Call, why string) {
 	s.ended(c, &journal.Receipt{Status: journal.Refused, Reason: why}, s.x.ID)
 }

@@ -67,8 +67,8 @@ const (
 	servedToolCosts = 16_000
 )
 
-// current returns the runner of the tools as they are now. It is the same as long as they are,
-// and with it what its breakers know.
+// current returns the runner for the current set of tools. It stays the same as long as the set does, and so do its
+// breakers.
 func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
 	set, err := t.Tools(ctx)
 	if err != nil {
@@ -140,8 +140,7 @@ type serving struct {
 	same    map[string]*pendingCall     // by ids of calls that are the same as one that waits
 }
 
-// attach makes the tools of a route ready for a request. What was run for the client in earlier
-// ones is put back into the conversation.
+// attach makes the tools of a route ready for a request, and restores the results of earlier calls in the conversation.
 func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	t := x.routeOf(&to).Tools
 	if t == nil {
@@ -174,7 +173,7 @@ func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	return nil
 }
 
-// legacyTools returns the tools of a request that stand in the member of old, functions, which goes to the upstream as it is.
+// legacyTools returns the tools in the deprecated field functions, which goes to the upstream unchanged.
 func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
 	for f := range js.Elements(own["functions"]) {
 		list = append(list, llm.ToolDef{Name: js.Text(js.Get(f, "name"))})
@@ -182,8 +181,7 @@ func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
 	return list
 }
 
-// mayRun reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with
-// the others.
+// mayRun reports whether a key may use a tool of the gateway. Tools that find tools or read results are always allowed.
 func mayRun(rights *access.Rights, name string) bool {
 	return rights == nil || name == invoke.ReaderName || name == tool.FinderName || rights.Key.AllowsTool(name)
 }
@@ -291,8 +289,8 @@ func (s *serving) request() *llm.Request {
 	return req
 }
 
-// choose decides which tools the model is offered. They are the same in every round, so that what
-// the vendor has cached of the prompt stays valid.
+// choose selects the tools that the model is offered. They are the same in every round, and the prompt cache of the
+// vendor stays valid.
 func (s *serving) choose() {
 	budget := s.tools.budget(s.to)
 	budget.Pinned = append(slices.Concat(budget.Pinned, s.conv.Choice.Allowed), s.conv.Choice.Name, invoke.ReaderName)
@@ -323,7 +321,7 @@ func (s *serving) owns(name string) bool {
 	return ok || name == tool.FinderName && s.kept != s.set || s.withheld(name)
 }
 
-// after goes on from an answer of the model, and reports whether it was the last.
+// after handles an answer of the model, and reports whether it was the last.
 func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, err error) {
 	resp, own, theirs := s.answerOf(r)
 	finish := resp.Finish
@@ -364,7 +362,7 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	return true, err
 }
 
-// answerOf returns an answer of the model, with the calls that the gateway is to run and those that the client is.
+// answerOf returns an answer of the model, with the calls for the gateway and the calls for the client.
 func (s *serving) answerOf(r *servedRound) (resp *llm.Response, own, theirs []llm.Call) {
 	resp = r.answer.Response()
 	own, theirs = s.split(&resp.Message)
@@ -382,7 +380,7 @@ func (s *serving) answerOf(r *servedRound) (resp *llm.Response, own, theirs []ll
 	return resp, own, theirs
 }
 
-// unwanted says why no call of an answer is run, "" if they are.
+// unwanted returns why the calls of an answer must not run, "" if they may.
 func (s *serving) unwanted(f llm.Finish) string {
 	switch {
 	case s.stopped != "":
@@ -414,8 +412,8 @@ func (s *serving) isOwn(p llm.Part) bool {
 	return ok && !c.Hosted && s.owns(c.Name)
 }
 
-// split returns the calls of an answer that the gateway runs, and those that the client does.
-// Each of the gateway's has an id that no other call of the request has had.
+// split separates the calls for the gateway from the calls for the client. Each call for the gateway gets an id that is
+// unique in the request.
 func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
 	for _, c := range m.Calls() {
 		if !s.owns(c.Name) {
@@ -451,8 +449,7 @@ func (x *chain) mayChange(t *ServedTools) bool {
 	return false
 }
 
-// claimRun has nobody else run the same request, before calls of it that may change something. Of two
-// that come at once, one is refused.
+// claimRun claims the request before calls that may change something. Of two equal requests at once, one is refused.
 func (s *serving) claimRun(calls []llm.Call) error {
 	changes := slices.ContainsFunc(calls, func(c llm.Call) bool {
 		t, ok := s.set.Lookup(c.Name)

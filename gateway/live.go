@@ -192,10 +192,10 @@ func (l *Live) Metrics() http.Handler {
 	})
 }
 
-// opsTime is how long whoever asks for metrics or health may take to read them.
+// opsTime is how long a client may take to read metrics or health.
 const opsTime = 30 * time.Second
 
-// gauges are what can be said of this moment.
+// gauges returns the current values for metrics.
 func (g *Gateway) gauges() []metrics.Gauge {
 	breakers, busy, healthy := map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}
 	for _, r := range g.routes {
@@ -246,8 +246,7 @@ const defaultRequests = 16384
 // retryAfter is when refused clients may try again.
 const retryAfter = upstream.RetryAfter
 
-// admit lets a request in, or says why not: there are too many, or the gateway is about to end.
-// A request that was let in leaves by leave.
+// admit counts a request as in flight until leave. It refuses requests above the limit and while the gateway drains.
 func (g *Gateway) admit() (reason string, err error) {
 	switch {
 	case g.draining.Load():
@@ -284,7 +283,7 @@ func (x *chain) enterRoute(r *upstream.Route) (leave func(), err error) {
 	return leave, err
 }
 
-// sweep rids the store of what has ended, from time to time, until ctx is done.
+// sweep removes expired entries from the store regularly until ctx is done.
 func (g *Gateway) sweep(ctx context.Context, running *sync.WaitGroup) {
 	running.Go(func() {
 		tick := time.NewTicker(conversation.SweepEvery)

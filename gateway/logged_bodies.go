@@ -28,7 +28,7 @@ type bodyLog struct {
 	whole  clientio.Capture // what was sent
 }
 
-// logs has the bodies of a request kept, if its route says so and there is a log.
+// logs starts a copy of the bodies if the route logs them and there is a log.
 func (x *chain) logs(r *route, body []byte) {
 	if !r.LogBodies || x.Rights == nil {
 		return
@@ -41,7 +41,7 @@ func (x *chain) logs(r *route, body []byte) {
 	x.Writer.Log = &x.bodies.whole
 }
 
-// add takes an event of an answer in pieces. They are kept as the answer that they make together: half of a secret may stand in each.
+// add takes an event of a stream. The stream is stored as one answer, because a secret may span two pieces.
 func (l *bodyLog) add(ev llm.Event) {
 	if l == nil {
 		return
@@ -51,7 +51,7 @@ func (l *bodyLog) add(ev llm.Event) {
 	}
 }
 
-// keepBodies writes the bodies of a request that is over beside its line of the log. One without a line has none.
+// keepBodies stores the bodies of a finished request with its log entry.
 func (x *chain) keepBodies(err error) {
 	l := x.bodies
 	if l == nil || !x.spent.Admitted() {
@@ -133,10 +133,10 @@ func (x *chain) keptBody(mediaType string, body []byte) access.KeptBody {
 	return out
 }
 
-// leastData is how many letters of base64 in a row are no words of anybody's.
+// leastData is the length of a run of base64 that is taken for a file.
 const leastData = 1024
 
-// withoutData returns a text without files in base64, which nobody can read, and how many bytes they had.
+// withoutData returns a text without files in base64, and their size in bytes.
 func withoutData(text string) (string, int) {
 	var out strings.Builder
 	done, left := 0, 0

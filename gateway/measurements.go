@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// tally is what is measured of one request.
+// tally holds the measurements of one request.
 type tally struct {
 	read  time.Time // when the request was read
 	event time.Time // when the first event of the answer came

@@ -35,7 +35,7 @@ var (
 	promote = []llm.Promotion{llm.PromoteDefault, llm.PromoteOff, llm.PromoteMarked, llm.PromoteAll}
 )
 
-// check says what is wrong with an override.
+// check reports errors in an override.
 func (o Override) check(add func(setting string, err error)) {
 	if _, ok := choices[o.Choice]; !ok && o.Choice != "" {
 		add("tool_choice", fmt.Errorf("there is no tool choice %q; there are auto, required and none", o.Choice))
@@ -49,7 +49,7 @@ func (o Override) check(add func(setting string, err error)) {
 	}
 }
 
-// checkDialect refuses a notation that nobody can be taught.
+// checkDialect refuses a dialect that cannot be taught.
 func checkDialect(name string) error {
 	if taught := append(emulate.Styles(), "markdown"); name != "" && !slices.Contains(taught, name) {
 		return fmt.Errorf("no dialect that can be taught is called %q; there are %s", name, strings.Join(taught, ", "))

@@ -77,7 +77,7 @@ type reasking struct {
 	data   dataAnswer
 }
 
-// take passes on what is no call.
+// take passes on everything except calls.
 func (r *reasking) take(ev llm.Event) error {
 	r.said.Add(ev)
 	switch ev := ev.(type) {
@@ -104,7 +104,7 @@ func (r *reasking) take(ev llm.Event) error {
 	return r.data.show(ev)
 }
 
-// first is what is wrong with the first call that does not fit.
+// first returns the problem of the first invalid call.
 func (r *reasking) first() string {
 	for i := range r.calls {
 		if fault, ok := r.faults[i]; ok {
@@ -133,8 +133,8 @@ func (r *reasking) release() error {
 	return r.each(r.finish)
 }
 
-// next is the question that tells the model what is wrong. No call of the answer counts, so that
-// the model sends those that fit again, and none is run twice.
+// next returns the question that tells the model what is wrong. All calls of the answer are discarded, and the model
+// sends the valid ones again. None runs twice.
 func (r *reasking) next(req *llm.Request) *llm.Request {
 	var results []llm.Result
 	for i, c := range r.calls {

@@ -127,7 +127,7 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 	return errors.Join(wrong...)
 }
 
-// together says what is wrong with routes that each are good.
+// together reports errors in the combination of routes.
 func (g *Gateway) together() (wrong []*RouteError) {
 	named := make(map[string][]int, len(g.routes))
 	var passing []*route
@@ -232,7 +232,7 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 	return made, wrong
 }
 
-// check says what is wrong with the settings of a route beside its name and its upstreams.
+// check reports errors in the settings of a route other than its name and upstreams.
 func (r ModelRoute) check(add func(string, error)) {
 	add("pass", passthrough.CheckKinds(r.Pass))
 	add("tools", r.Tools.check())
@@ -261,7 +261,7 @@ func (r ModelRoute) check(add func(string, error)) {
 // maxWeight bounds the weight of an upstream.
 const maxWeight = 1_000_000
 
-// misnamed says what is wrong with the name of an upstream, whoever has models of that name.
+// misnamed returns an error if the name of an upstream cannot be valid.
 func (r *route) misnamed(model string) error {
 	switch {
 	case model == "":
@@ -316,7 +316,7 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 	return up
 }
 
-// models are those that the routes name for clients of the list's format and that are not hidden. A name that ends in * is none.
+// models lists the models of routes that clients of the format may use. Hidden routes and wildcards are omitted.
 func (x *chain) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
 	for _, r := range x.routes {
@@ -327,7 +327,7 @@ func (x *chain) models() []vendorapi.Model {
 	return list
 }
 
-// describe says what is known of a model.
+// describe returns the known properties of a model.
 func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
 	m, _, err := r.Targets[0].Open(r.Rest(name))

@@ -77,7 +77,7 @@ func (g *Gateway) checking(off bool, req *llm.Request) checking {
 	return checking{off || len(req.Tools) == 0, req.Tools, &g.checks}
 }
 
-// fault returns what is wrong with an event, if it is a call that does not fit.
+// fault returns a warning if an event is a call that does not match the schema of its tool.
 func (c checking) fault(ev llm.Event) *llm.Warning {
 	call, ok := ev.(llm.Call)
 	if !ok || c.off {
@@ -94,7 +94,7 @@ func (c checking) fault(ev llm.Event) *llm.Warning {
 	return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s does not fit the %s", call.ID, why)}
 }
 
-// misfit says what a call does not fit, and how; "" if it fits, or if nobody can tell.
+// misfit describes how a call does not match its tool, "" if it matches or cannot be checked.
 func (c checking) misfit(t *llm.ToolDef, call llm.Call) string {
 	if t.Kind == llm.FreeTool && t.Grammar != nil {
 		g := c.grammar(*t.Grammar)

@@ -141,7 +141,7 @@ func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 	return req
 }
 
-// withoutPrevious returns a request without the id of the answer that it goes on from, if all that was said until then stands in it.
+// withoutPrevious removes the id of the previous answer from a request that contains the whole conversation.
 func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
 	if !a.x.Continues {
 		return req
@@ -156,7 +156,7 @@ func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
 	return &out
 }
 
-// warnPlain warns about what a model that is no vendor's does not do.
+// warnPlain warns about request fields that a custom model does not know.
 func (a *asking) warnPlain(req *llm.Request) {
 	ignored := func(feature string) {
 		a.x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})

@@ -43,7 +43,7 @@ const (
 	pendingRest = 24 * time.Hour
 )
 
-// check says what is wrong with the tools of a route.
+// check reports errors in the tools of a route.
 func (t *ServedTools) check() error {
 	if t == nil || t.Approvals == nil {
 		return nil
@@ -54,7 +54,7 @@ func (t *ServedTools) check() error {
 	return nil
 }
 
-// asker is who has a question, as the context of a call knows it.
+// asker is the origin of a question in the context of a call.
 type asker struct {
 	s *serving
 	p *pendingCall // that is gone on with; nil for a new call
@@ -97,7 +97,7 @@ type pendingCall struct {
 	was   *recordedCall // what became of it, if it was decided for this request
 }
 
-// kept returns what is kept of the call at a place.
+// kept returns the stored entry of the call.
 func (p *pendingCall) kept(at state.Place) (state.Kept, error) {
 	value, err := json.Marshal(p)
 	e := state.Kept{Place: at, Value: value, Until: p.Until.Add(pendingRest), Hold: true}
@@ -112,8 +112,7 @@ func readPending(value []byte) (*pendingCall, error) {
 	return p, json.Unmarshal(value, p)
 }
 
-// placeOf is what a call of the client's is found by: the arguments are those that it would be run with,
-// and that a person is shown.
+// placeOf returns the key of a call: its tool and the arguments with which it would run, as a person sees them.
 func (s *serving) placeOf(tool string, args journal.Hash) state.Place {
 	return state.Place{Kind: state.Waiting, Owner: s.x.Owner, Hash: state.HashOf([]byte(s.to.Route.Name), []byte(tool), []byte(args))}
 }
@@ -286,8 +285,8 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	return r, true, err
 }
 
-// settlePending keeps that a call is over, unless others have changed what is kept since it was read: then it returns that.
-// If it cannot be kept, the record says so all the same.
+// settlePending stores that a call is over. If the entry was changed since it was read, it returns the newer one. If it
+// cannot be stored, the record still shows it.
 func (s *serving) settlePending(at state.Place, p *pendingCall) (newer *pendingCall) {
 	e, err := p.kept(at)
 	if err != nil {
@@ -402,7 +401,7 @@ func (s *serving) recorded(p *pendingCall) (recordedCall, error) {
 	return was, nil
 }
 
-// resume goes on with a call that waits, on the record that has the question.
+// resume continues a waiting call on the record that holds its question.
 func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 	if was, err = s.recorded(p); err != nil || was.entries == 0 || was.receipt != nil {
 		return was, err
