@@ -201,7 +201,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// growth says how much processor time texts of growing length take, from 1 kB
+// growth tells how much processor time texts of growing length take, from 1 kB
 // to most, and how many times that of the one before.
 func growth(t *testing.T, text func(n int) string, chunk, most int) string {
 	var out strings.Builder

@@ -15,7 +15,7 @@ import (
 )
 
 // baseline is what the decoder of bfcl-eval makes of the same answers; the
-// script beside it made it.
+// script next to it made it.
 //
 //go:embed testdata/bfcl/baseline.json
 var baseline []byte

@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Wherever a text is broken, all of it before the break is decided then, nothing of it is lost, and reading goes on behind it:
+// Wherever a text is broken, all of it before the break is decided then, nothing of it is lost, and reading continues after it:
 // what became of each byte is told in order and without gaps. The short run breaks each text at every third byte;
 // TOOLPOST_LONG breaks it at all.
 func TestBreakDecides(t *testing.T) {

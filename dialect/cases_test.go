@@ -39,7 +39,7 @@ var manyTools = []llm.ToolDef{
 }
 
 // Every dialect has a file of cases. A case is a text and what it means; the
-// first lines of the file say why each case exists. A case called "cut …" ends
+// first lines of the file tell why each case exists. A case called "cut …" ends
 // because the model ran out of tokens, one called "filtered …" because a filter
 // cut it off, one called "open …" begins inside thinking, one called "off …" was asked not to think, "any …" accepts every
 // name, "none …" offers no tool, "many …" offers nine others, and "hint …" tells the dialect.
@@ -117,7 +117,7 @@ func caseParser(name string) dialect.Parser {
 	return p
 }
 
-// transcript says what a text means, one line per event.
+// transcript tells what a text means, one line per event.
 func transcript(t *testing.T, p dialect.Parser, text string, chunk int) string {
 	var b llm.Builder
 	for ev, err := range p.Parse(dialect.Cut(text, max(chunk, 1))) {

@@ -12,7 +12,7 @@ import (
 )
 
 // rewritten joins the text of an answer and the markup of its calls. It is not ok
-// if the answer has no call, or an invalid one, or thinks.
+// if the answer lacks call, or an invalid one, or thinks.
 func rewritten(t *testing.T, p dialect.Parser, text string, chunk int) (joined string, ok bool) {
 	t.Helper()
 	p.Markup, p.Closing = true, true
@@ -37,7 +37,7 @@ func rewritten(t *testing.T, p dialect.Parser, text string, chunk int) (joined s
 	return b.String(), calls > 0 && others == 0
 }
 
-// beside are the cases with something in or beside their calls that belongs
+// next to are the cases with something in or next to their calls that belongs
 // neither to text nor to a call.
 var beside = map[string]string{
 	"broken_strings.txtar, end of thinking":             "thinking ends in the call",

@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Some dialects call a tool that runs code with the code as it is. Only such a
+// Some dialects call a tool that runs code with the code unchanged. Only such a
 // tool is called so, and a call in the dialect's other form stays one.
 func TestCode(t *testing.T) {
 	tools := append([]llm.ToolDef{{Name: "python", Schema: []byte(`{"type":"object","properties":{"code":{"type":"string"},"timeout":{"type":"integer"}}}`)}}, caseTools...)

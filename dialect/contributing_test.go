@@ -95,7 +95,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// fence returns what stands in a fence of a document.
+// fence returns what is in a fence of a document.
 func fence(t *testing.T, document, open string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(document, open+"\n")

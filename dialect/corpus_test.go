@@ -190,7 +190,7 @@ func (r row) parser() dialect.Parser {
 }
 
 // prefilled are the models of the corpus whose prompt opens thinking when the
-// request asks for it, so that their answers begin inside.
+// request asks for it, so their answers begin inside.
 var prefilled = []string{"cogito", "deepseek_v31", "hermes_qwen3", "nemotron3_nano", "poolside", "qwen3.5"}
 
 // told is the parser of someone who knows the request: where it said whether
@@ -253,7 +253,7 @@ func TestCorpus(t *testing.T) {
 
 func sameText(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
 
-// show writes what differs for whoever looks into it.
+// show writes what differs for anyone who looks into it.
 func (r row) show(out io.Writer, differs string, got answer) {
 	fmt.Fprintf(out, "%s %s %s core=%v flags=%v nt=%d %s\n  raw  %q\n", differs, r.Dialect, r.ID, r.CoreCalls, r.Flags, len(r.Tools), r.Test, r.Raw)
 	if strings.Contains(differs, "C") {

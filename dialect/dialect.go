@@ -2,18 +2,18 @@ package dialect
 
 import "github.com/toolpost/toolpost/dialect/spec"
 
-// The specification of a dialect. The types stand in package spec, which
+// The specification of a dialect. The types are in package spec, which
 // documents their fields: go doc github.com/toolpost/toolpost/dialect/spec.Dialect.
 type (
 	// Dialect is one way of writing calls as text, as a row of the table or as
 	// a value of your own (see [List.With]). Its fields, with the meaning of
 	// each, are those of [spec.Dialect]:
 	//
-	//   - Name, Title and Models say what it is; Form says what a call looks like.
+	//   - Name, Title and Models tell what it is; Form tells what a call looks like.
 	//   - Wrap, Call and Think are the markers around all calls, around one call
 	//     and around thinking; NameKey and ArgsKey the keys of a JSON call; Sep,
 	//     Tags, Head and Quotes what the other forms need.
-	//   - Write says how the dialect is written, Results how tool results are
+	//   - Write tells how the dialect is written, Results how tool results are
 	//     shown to its models, Tells what gives it away in a chat template.
 	//   - The remaining fields are for habits of single model families.
 	//
@@ -27,7 +27,7 @@ type (
 	Tags = spec.Tags
 	// Head is what message headers are made of.
 	Head = spec.Head
-	// Text says how the text of an untyped value becomes JSON.
+	// Text tells how the text of an untyped value becomes JSON.
 	Text = spec.Text
 	// Writing is how a dialect is written.
 	Writing = spec.Writing

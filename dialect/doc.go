@@ -10,7 +10,7 @@
 //
 // The meaning of a text does not depend on how it was cut into chunks. The
 // deltas of a call, joined, are the arguments of the call that follows. Only
-// what may still turn out to be markup is held back. Text that is not part of
+// text that may still turn out to be markup is held back. Text that is not part of
 // a call is never lost. A call that was cut off, cannot be read or names a
 // tool that was not offered arrives as llm.InvalidCall; what looks like a call
 // and was not read as one is reported by an llm.Warning.

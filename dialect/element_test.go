@@ -26,8 +26,8 @@ func TestParameterCalledLikeATag(t *testing.T) {
 	}
 }
 
-// An element whose name is nothing but letters may be part of a document: YAML
-// in it is a guess, and text in it is no call.
+// An element whose name is only letters may be part of a document: YAML
+// in it is a guess, and text in it is not a call.
 func TestElementsLikeThoseOfDocuments(t *testing.T) {
 	p := dialect.Parser{Tools: []llm.ToolDef{{Name: "summary", Schema: []byte(`{"type":"object","properties":{"title":{"type":"string"}}}`)}}}
 	for text, want := range map[string]string{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Text made of nothing but beginnings of calls stays text, however deep, and a
+// Text made of only beginnings of calls stays text, however deep, and a
 // call after a little of it is still read.
 func TestBeginningsOfCalls(t *testing.T) {
 	for _, piece := range []string{"[", "{\"a\":", "<tool_call>", "```json\n", "<invoke "} {

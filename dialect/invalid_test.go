@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// An invalid call says what was written of it, and nothing else, and in which
+// An invalid call tells what was written of it, and nothing else, and in which
 // dialect, whatever stood before it.
 func TestInvalidCallsSayWhatWasWritten(t *testing.T) {
 	const (

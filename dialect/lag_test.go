@@ -66,7 +66,7 @@ func argumentLag(t *testing.T, text string, start, end int) int {
 }
 
 // Text and thinking leave as they arrive; what may begin a call waits only
-// until the next bytes say that it does not.
+// until the next bytes show that it does not.
 func TestTextIsNotHeld(t *testing.T) {
 	for _, c := range []struct {
 		prose string
@@ -113,13 +113,13 @@ func textLag(t *testing.T, text string, thinking bool) int {
 	return most
 }
 
-// A call without a marker in text, or one in a fence, waits for the line behind
+// A call without a marker in text, or one in a fence, waits for the line after
 // it and no longer. A marker in text does not wait.
 func TestPlacesAreDecidedSoon(t *testing.T) {
 	const object = `{"name": "say", "arguments": {"s": "a"}}`
 	for _, c := range []struct {
 		text string
-		most int // bytes behind the call before it leaves
+		most int // bytes after the call before it leaves
 	}{
 		{"I speak.\n" + object + "\nThen more words follow here.", 6},
 		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", 9},
@@ -137,7 +137,7 @@ func TestPlacesAreDecidedSoon(t *testing.T) {
 	}
 }
 
-// callLag is how many bytes behind end had to arrive before the first call left;
+// callLag is how many bytes after end had to arrive before the first call left;
 // all of them if none did.
 func callLag(t *testing.T, text string, end int) int {
 	at := 0

@@ -36,7 +36,7 @@ func newList(rows []Dialect) *List {
 // fits several dialects, the earlier one counts, unless Parser.Dialect names
 // another.
 //
-// An error of kind llm.Invalid says what is wrong with a dialect, or that its
+// An error of kind llm.Invalid describes the fault of a dialect, or that its
 // name is taken. It takes some milliseconds to make a list: keep it.
 func (l *List) With(own ...Dialect) (*List, error) {
 	rows := slices.Clone(l.lex.Rows)
@@ -79,7 +79,7 @@ func (l *List) Lookup(name string) (Dialect, bool) {
 // schemas for them and dialects that trim lose the white space they trim.
 //
 // A value that contains the dialect's own markers is escaped where the dialect
-// has escapes (JSON and Python bodies). In the raw-text dialects it stands in a
+// has escapes (JSON and Python bodies). In the raw-text dialects it is in a
 // CDATA section if it would be read as something else without.
 //
 // Render refuses what the dialect cannot say: media, results, calls run by the
@@ -101,7 +101,7 @@ func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
 	return text, nil
 }
 
-// write writes parts so that their calls are read as they are. Values with
+// write writes parts so their calls are read unchanged. Values with
 // markup in them are read again: where they end is for the reader to say.
 func (l *List) write(d Dialect, parts []llm.Part) (string, error) {
 	for _, sections := range []bool{false, true} {
@@ -119,9 +119,9 @@ func (l *List) write(d Dialect, parts []llm.Part) (string, error) {
 // empty dialect, or one without a form of its own, gives
 // <tool_result name="…" id="…">…</tool_result> in the user's turn.
 //
-// Results stand in the order given, which must be the order of the calls. A
+// Results are in the order given, which must be the order of the calls. A
 // result that contains one of the wrapper's markers gets a backslash within
-// it, so that nothing a tool returns can end its own result and speak as
+// it, so nothing a tool returns can end its own result and speak as
 // someone else. Media cannot be written and are named in square brackets.
 func (l *List) WrapResults(dialect string, results []llm.Result) (role llm.Role, text string) {
 	d, _ := l.Lookup(dialect)
@@ -146,7 +146,7 @@ func (l *List) ResultMarkers(dialect string) []string {
 
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener. A stream cannot know this;
-// whoever has the whole text can ask before parsing.
+// anyone who has the whole text can ask before parsing.
 func (l *List) BeginsInThinking(text string) bool { return l.lex.BeginsInThinking(text) }
 
 // All returns the dialects that Toolpost knows; see [List.All].

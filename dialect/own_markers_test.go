@@ -24,7 +24,7 @@ func ownMarkers(d Dialect) []string {
 }
 
 // A value that holds the markup of its dialect, end tags above all, is written
-// so that it reads back the same, or refused with an error that says why.
+// so it reads back the same, or refused with an error that tells why.
 func TestOwnMarkersInValues(t *testing.T) {
 	t.Parallel()
 	written, refused := 0, map[string]int{}

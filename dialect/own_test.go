@@ -212,7 +212,7 @@ func TestListsDoNotChange(t *testing.T) {
 	shared("Dialect", reflect.ValueOf(full), reflect.ValueOf(copied))
 }
 
-// The keys of an own dialect are read behind its marker, whatever they are, and
+// The keys of an own dialect are read after its marker, whatever they are, and
 // mean nothing elsewhere.
 func TestOwnKeys(t *testing.T) {
 	for _, keys := range [][2]string{{"fn", "with"}, {"op", "data"}, {"do", "payload"}, {"method", "params"}, {"command", "options"}, {"name", "arguments"}} {

@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// ThinkingPolicy says what to do with calls inside thinking.
+// ThinkingPolicy tells what to do with calls inside thinking.
 type ThinkingPolicy uint8
 
 // The policies. In a thinking block that is closed a call is a rehearsal; in
@@ -31,7 +31,7 @@ func (p ThinkingPolicy) String() string {
 
 // Parser reads answers. The zero value reads any dialect, accepts any name
 // and assumes that answers begin outside thinking. A Parser may be used by
-// several goroutines at once as long as nobody changes it.
+// several goroutines at once as long as no one changes it.
 type Parser struct {
 	// Tools are the tools that were offered. Nil accepts any name; empty but
 	// not nil means that nothing is a call. The schemas type the values of
@@ -42,10 +42,10 @@ type Parser struct {
 	// Dialect is a hint: the name of the dialect the model is expected to
 	// write. It decides only what the text leaves open.
 	Dialect string
-	// ThinkingOpen says that the prompt ended inside thinking, so that the
+	// ThinkingOpen says that the prompt ended inside thinking, so the
 	// answer begins there. See [BeginsInThinking] for whole texts.
 	ThinkingOpen bool
-	// ThinkingOff says that the request turned thinking off, so that the end
+	// ThinkingOff says that the request turned thinking off, so the end
 	// of thinking is ordinary text where nothing opened any.
 	ThinkingOff bool
 	Thinking    ThinkingPolicy
@@ -55,7 +55,7 @@ type Parser struct {
 	// looks like a call stays text and is counted in a warning.
 	Marked bool
 	// Markup has a [Markup] event come before every call. Closing has, besides,
-	// a [Closing] event come for the markup behind it.
+	// a [Closing] event come for the markup after it.
 	Markup, Closing bool
 	// Finish is asked after the last chunk why the model stopped. With
 	// llm.Length or llm.ContentFilter an open call is cut off; nil means
@@ -71,7 +71,7 @@ type Parser struct {
 
 // Parse reads an answer that arrives in chunks and yields what it says, as soon
 // as the chunk that makes it certain has been read. An error of chunks ends the
-// stream: what was open is cut off, and the error is yielded last. So does an
+// stream: an open call is cut off, and the error is yielded last. So does an
 // llm.Error of kind Malformed where MaxCall is passed. Parse yields no
 // llm.Finish.
 //
@@ -86,7 +86,7 @@ func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, err
 // needed, whether it has ended or not.
 type Feed struct{ feed *engine.Feed }
 
-// Open begins to read an answer. What is found goes to yield, which reports whether more is wanted.
+// Open begins to read an answer. Events go to yield, which reports whether more is wanted.
 func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 	lex, o := p.options()
 	return &Feed{form.Open(lex, o, yield)}
@@ -95,7 +95,7 @@ func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 // Add takes a chunk of the text. It reports whether more is wanted.
 func (f *Feed) Add(chunk string) bool { return f.feed.Add(chunk) }
 
-// Break says that something else than text comes, like a call that the vendor delivers. What was held back is decided, so
+// Break says that something else than text comes, like a call that the vendor delivers. Text that was held back is decided, so
 // that yield gets it before whatever comes: a call that is not whole by then is cut off, or text. It reports whether more is wanted.
 func (f *Feed) Break() bool { return f.feed.Break() }
 
@@ -145,7 +145,7 @@ type Markup struct {
 	// a name that has left as text turned out to be that of the call, or because
 	// the markup of the call before holds them.
 	Said int `json:"said,omitempty"`
-	// Opener is the marker around the list that the call stands in, if it has
+	// Opener is the marker around the list that the call is in, if it has
 	// none of its own.
 	Opener string `json:"opener,omitempty"`
 }
@@ -153,12 +153,12 @@ type Markup struct {
 // EventType returns "markup".
 func (Markup) EventType() string { return "markup" }
 
-// Closing is markup behind a call that is no part of it: what ends the call, or
-// the list it stands in, and what stands between two calls. It comes if
+// Closing is markup after a call that is not part of it: what ends the call, or
+// the list it is in, and what stands between two calls. It comes if
 // [Parser.Closing] is set, in one piece or several. Joined in their order, the
 // text, and the Before, the unsaid Text and the Closing of the calls are what the
 // model wrote, less thinking and its marks, and headers and ends of messages
-// beside text. If the answer is a message written as JSON, its text stands in the
+// next to text. If the answer is a message written as JSON, its text is in the
 // markup of the calls, too.
 type Closing struct {
 	Text string `json:"text"`
@@ -167,7 +167,7 @@ type Closing struct {
 // EventType returns "closing".
 func (Closing) EventType() string { return "closing" }
 
-// Span says what became of a stretch of the input.
+// Span tells what became of a stretch of the input.
 type Span struct {
 	Start, End int // bytes from the beginning of the answer
 	Kind       SpanKind

@@ -16,7 +16,7 @@ var rooms = []llm.ToolDef{
 }
 
 // readMarked returns the calls of a text with their sources and markup, the text
-// beside them, and the dialects of the warnings.
+// next to them, and the dialects of the warnings.
 func readMarked(t *testing.T, p dialect.Parser, text string, chunk int) (calls []string, said, warned string) {
 	t.Helper()
 	p.Tools, p.Markup = rooms, true
@@ -64,7 +64,7 @@ var bare = map[string]bool{
 }
 
 // TestMarked: with Marked, a model's own dialect is read, marked or not; of an
-// unknown model only calls with a marker are; and every call says which it is.
+// unknown model only calls with a marker are; and every call tells which it is.
 func TestMarked(t *testing.T) {
 	for _, d := range dialect.All() {
 		text := written(t, d.Name)
@@ -110,7 +110,7 @@ func TestMarkedForeign(t *testing.T) {
 	}
 }
 
-// TestLooseCalls: a call that follows another behind its marker is as marked as
+// TestLooseCalls: a call that follows another after its marker is as marked as
 // the first.
 func TestLooseCalls(t *testing.T) {
 	calls, _, _ := readMarked(t, dialect.Parser{Dialect: "mistral_v11", Marked: true}, `[TOOL_CALLS]find_room{"town":"Siena"}find_room{"town":"Rome"}`, 0)

@@ -40,7 +40,7 @@ func TestCorpusCuts(t *testing.T) {
 }
 
 // An answer cut off at any byte gives no call that the whole does not give,
-// and a call that was begun says that it was cut.
+// and a call that was begun shows that it was cut.
 func TestTruncation(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
@@ -66,7 +66,7 @@ func TestTruncation(t *testing.T) {
 // as nothing follows them.
 var uncertain = map[string]bool{"inkling": true, "hyperclova": true, "gigachat3": true}
 
-// What was begun behind a marker and cut off is an invalid call, not text. Short
+// What was begun after a marker and cut off is an invalid call, not text. Short
 // beginnings of a marker are excepted: any text may end in them.
 func TestTruncationLeavesNoMarkup(t *testing.T) {
 	clean, all := 0, 0
@@ -114,7 +114,7 @@ func TestCrossTalk(t *testing.T) {
 }
 
 // Every byte of an answer is accounted for, in order, and those that are text
-// or thinking are passed on as they are.
+// or thinking are passed on unchanged.
 func TestNothingIsLost(t *testing.T) {
 	check := func(name, raw string, p dialect.Parser) {
 		var spans []dialect.Span

@@ -88,7 +88,7 @@ func typeOf(v any) map[string]any {
 	return map[string]any{"type": "null"}
 }
 
-// decodeJSON reads a value with its numbers as they are written; no text is an
+// decodeJSON reads a value with its numbers unchanged written; no text is an
 // empty object.
 func decodeJSON(raw json.RawMessage) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(raw))

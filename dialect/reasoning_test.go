@@ -90,7 +90,7 @@ func TestReasoning(t *testing.T) {
 }
 
 // The end of thinking shows that an answer began inside, unless it only trails
-// behind the last call.
+// after the last call.
 func TestBeginsInThinking(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Hm.</think>Yes.":         true,

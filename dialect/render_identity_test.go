@@ -106,7 +106,7 @@ func readAgain(t *testing.T, p Parser, chunks iter.Seq2[string, error]) reread {
 	return r
 }
 
-// canonical writes JSON with sorted keys and its numbers as they are.
+// canonical writes JSON with sorted keys and its numbers unchanged.
 func canonical(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -173,8 +173,8 @@ var unhinted = map[string]string{
 	"yaml_tagname":    "an element whose name is a word may stand in a document",
 }
 
-// shown are the dialects whose calls are shown, and not called, if text goes on
-// behind them, and why.
+// shown are the dialects whose calls are shown, and not called, if text continues
+// after them, and why.
 var shown = map[string]string{
 	"json_fence": "a fence of JSON between paragraphs is a document",
 }
@@ -248,12 +248,12 @@ func FuzzRenderIdentity(f *testing.F) {
 			t.Skip()
 		}
 		if pathOfWindows.MatchString(args) {
-			return // a control character behind C: is read as a path whose backslash was not escaped, as a guess
+			return // a control character after C: is read as a path whose backslash was not escaped, as a guess
 		}
 		for _, name := range names {
 			text, err := Render(name, llm.Call{Name: "say", Args: json.RawMessage(args)})
 			if err != nil {
-				continue // a key that is no Python name
+				continue // a key that is not Python name
 			}
 			got := readAgain(t, Parser{Tools: []llm.ToolDef{{Name: "say"}}, Dialect: name}, Whole(text))
 			if want := []string{"say " + canonical(t, json.RawMessage(args))}; !slices.Equal(got.Calls, want) {

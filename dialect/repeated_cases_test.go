@@ -12,7 +12,7 @@ import (
 )
 
 // A long answer moves the buffer of the reader again and again. Every case, said
-// often enough for that, is read in chunks as it is read whole.
+// often enough for that, is read in chunks unchanged read whole.
 func TestRepeatedCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {

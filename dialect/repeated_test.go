@@ -116,7 +116,7 @@ func TestEveryPairOfUnits(t *testing.T) {
 	t.Logf("%d attacks: of %d pairs of %d units, %d of them also at 256 KiB", tried, len(units)*len(units), len(units), again)
 }
 
-// suspicion is a test that notes a failure and goes on.
+// suspicion is a test that notes a failure and continues.
 type suspicion struct {
 	testing.TB
 	raised bool

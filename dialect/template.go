@@ -7,7 +7,7 @@ import (
 )
 
 // FromTemplate finds the dialect of a model in its chat template (Jinja as in
-// tokenizer_config.json, or Go's as in Ollama) by the markers that stand in
+// tokenizer_config.json, or Go's as in Ollama) by the markers that are in
 // it. The template is searched, not run. why names the markers; both are empty
 // if the template shows no dialect, as those of models without tools do.
 func (l *List) FromTemplate(text string) (name, why string) {

@@ -41,7 +41,7 @@ var unmarked = map[string]string{
 }
 
 // A template that prints a dialect's calls gives it away, unless the calls
-// have no marker.
+// lack marker.
 func TestFromTemplateFindsEveryMarker(t *testing.T) {
 	for _, d := range All() {
 		name := d.Name

@@ -33,23 +33,23 @@ type Dialect struct {
 	// NameKey and ArgsKey are the keys of a JSON call as this dialect writes
 	// them. Every dialect is read with all known keys.
 	NameKey, ArgsKey string
-	// List says that JSON calls stand in a list, Keyed that the name is the
+	// List says that JSON calls are in a list, Keyed that the name is the
 	// only key of a call and its value the arguments.
 	List, Keyed bool
-	// KindFirst says that a word like "function" stands before the separator
+	// KindFirst says that a word like "function" is before the separator
 	// and the name after it, IDFirst that the id comes before the name.
 	KindFirst, IDFirst bool
 	// PlainArgs says that arguments may be plain text.
 	PlainArgs bool
 	// NameAlone says that a name and the end of the call, without arguments,
-	// are a call even if the caller does not say which tools were offered.
+	// are a call even if the caller does not tell which tools were offered.
 	NameAlone bool
 	// Method is a suffix of every name, like ".call".
 	Method string
 	// ArgsFunc is the name of a function that models call, in a Markdown code
 	// fence, with the arguments of the tool.
 	ArgsFunc string
-	// Quotes are the delimiters of strings (BraceCall). Text says what stands
+	// Quotes are the delimiters of strings (BraceCall). Text tells what stands
 	// between them.
 	Quotes []string
 	// Code are the markers of Wrap after which plain source code may stand, for
@@ -77,7 +77,7 @@ type Dialect struct {
 	Opening Pair
 
 	// Think delimits thinking. Prefilled says that the prompt usually holds
-	// the opener already, so that an answer begins inside thinking.
+	// the opener already, so an answer begins inside thinking.
 	// Unthought says that an answer without thinking begins with the closer.
 	Think     []Pair
 	Prefilled bool
@@ -94,11 +94,11 @@ type Dialect struct {
 	// of the message's content names the recipient, and is not part of the text.
 	Role []string
 
-	// Bare says that calls may stand in text without any marker. They count
-	// only when the name was offered, or, if the caller does not say what was
+	// Bare says that calls may be in text without any marker. They count
+	// only when the name was offered, or, if the caller does not tell what was
 	// offered, when name and arguments are both there.
 	Bare bool
-	// Text says how the text of an untyped value becomes JSON.
+	// Text tells how the text of an untyped value becomes JSON.
 	Text Text
 
 	// Write is how a model writes the dialect. A dialect without it is read
@@ -168,8 +168,8 @@ type Tags struct {
 // text or a call.
 type Head struct {
 	End     string   // what ends the header, like "<|message|>"
-	To      string   // what stands before the recipient, like "to="
-	Channel string   // what stands before the channel
+	To      string   // the text before the recipient, like "to="
+	Channel string   // the text before the channel
 	Skip    []string // markers in a header that say nothing
 	// Thinkers are the recipients, ThinkChannels the channels of thinking.
 	Thinkers, ThinkChannels []string
@@ -178,11 +178,11 @@ type Head struct {
 	Users, Speakers []string
 }
 
-// Text says how the text of an untyped value becomes JSON.
+// Text tells how the text of an untyped value becomes JSON.
 type Text uint8
 
 // The ways to read untyped text. A schema, where there is one, comes first;
-// these say what happens around and without it.
+// these tell what happens around and without it.
 const (
 	Literal  Text = iota // a JSON literal if it is one, else a string
 	Trimmed              // as Literal, without white space around it
@@ -192,7 +192,7 @@ const (
 )
 
 // Writing is how a dialect is written, in the spelling its models were taught.
-// In Call, $name, $id and $args stand for the values of the call.
+// In Call, $name, $id and $args mean the values of the call.
 type Writing struct {
 	Think Pair   // around thinking
 	Text  Pair   // around text
@@ -225,9 +225,9 @@ type Writing struct {
 	// and array; nil takes these.
 	Types []string
 	Delim string // around a string of a BareBody
-	CData bool   // strings with < or & stand in a CDATA section
+	CData bool   // strings with < or & are in a CDATA section
 	// Entities says that a string without < is read with the entities of XML in
-	// it, so that one that holds them is escaped.
+	// it, so one that holds them is escaped.
 	Entities bool
 }
 

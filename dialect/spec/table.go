@@ -20,7 +20,7 @@ var (
 		Role: llm.RoleUser, Each: "<tool_response>\n$text\n</tool_response>", Sep: "\n", Stop: []string{"<tool_response>"},
 	}
 	// bareResult is the plain text of a result: only the role of the message
-	// says that it is one.
+	// shows that it is one.
 	bareResult = Results{Role: llm.RoleTool, Each: "$text", Sep: "\n"}
 )
 

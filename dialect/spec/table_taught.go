@@ -105,7 +105,7 @@ var taught = []Dialect{
 	},
 }
 
-// labels returns words as models write them before a colon: as they are, with
+// labels returns words as models write them before a colon: unchanged, with
 // each word in capitals, in capitals throughout and, if there are several, in
 // small letters and as an identifier. Words that are not ASCII also come before
 // the wide colon.

@@ -52,7 +52,7 @@ func (d *Dialect) validChoices() error {
 	return nil
 }
 
-// validMarkers checks the markers, and that the row says how to find a call.
+// validMarkers checks the markers, and that the row tells how to find a call.
 func (d *Dialect) validMarkers() error {
 	found := d.Bare || d.Tags.Call.Open != ""
 	for _, p := range slices.Concat(d.Wrap, d.Call) {

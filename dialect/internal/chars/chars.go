@@ -36,16 +36,16 @@ func BytesWhere(fits func(c byte) bool) string {
 	return string(list)
 }
 
-// LastLine returns what p holds behind its last newline.
+// LastLine returns what p holds after its last newline.
 func LastLine(p []byte) []byte {
-	if bytes.IndexByte(p, '\n') < 0 { // faster than from behind
+	if bytes.IndexByte(p, '\n') < 0 { // faster than from after
 		return p
 	}
 	return p[bytes.LastIndexByte(p, '\n')+1:]
 }
 
 // IsPlainTag reports whether a marker is a tag that ordinary markup may hold:
-// its name is nothing but letters.
+// its name is only letters.
 func IsPlainTag(marker string) bool {
 	name := strings.TrimPrefix(strings.Trim(marker, "<>"), "/")
 	for i := range len(name) {
@@ -102,7 +102,7 @@ func WordLength(p []byte) int {
 	for n < len(p) && (IsWordByte(p[n]) || p[n] == '\\' && n+1 < len(p) && IsSeparator(p[n+1])) {
 		n++
 	}
-	for n > 0 && (IsJoint(p[n-1]) || p[n-1] == '-' && n < len(p) && p[n] == '>') { // of the text behind it
+	for n > 0 && (IsJoint(p[n-1]) || p[n-1] == '-' && n < len(p) && p[n] == '>') { // of the text after it
 		n--
 	}
 	return n
@@ -115,7 +115,7 @@ func Unescaped(p []byte) string {
 	return string(bytes.ReplaceAll(p, []byte{'\\'}, nil))
 }
 
-// LastBefore returns the last byte of p that is no white space.
+// LastBefore returns the last byte of p that is not white space.
 func LastBefore(p []byte) byte {
 	p = bytes.TrimRight(p, " \t\r\n")
 	if len(p) == 0 {
@@ -165,7 +165,7 @@ func HasOverlap(raw []byte, word string) bool {
 	return string(raw[:n]) == word[:n]
 }
 
-// AppendEscaped appends p as it stands in a JSON string.
+// AppendEscaped appends p unchanged in a JSON string.
 func AppendEscaped(out, p []byte) []byte {
 	const hex = "0123456789abcdef"
 	done := 0 // p[:done] has been appended

@@ -27,7 +27,7 @@ type state struct {
 // guessing is the guess we are in.
 type guessing struct {
 	Undecided bool // the innermost try may not be a call at all
-	Entered   int  // offset behind the last marker it has read
+	Entered   int  // offset after the last marker it has read
 	UnitAt    int  // offset of what it takes for a call
 	keeps     bool // its try stays open although it is decided: see placed
 }
@@ -48,7 +48,7 @@ func (m *machine) Begin() {
 		m.passClosing(m.Offset())
 	}
 	saved := m.Call
-	if saved.Open { // what is read from here on goes into a copy
+	if saved.Open { // everything read from here on goes into a copy
 		c := *saved
 		m.Call = &c
 	}
@@ -138,11 +138,11 @@ func (m *machine) decide() {
 	}
 }
 
-// MakeStack makes the stack large enough for the readers of calls, which are
+// MakeStack makes the stack large enough for the readers of calls, that are
 // deep. To let it grow step by step, below them, would cost more than to read a
 // short call.
 //
-// It returns true. The result does not matter; it depends on i so that the
+// It returns true. The result does not matter; it depends on i so the
 // compiler cannot remove the array.
 //
 //go:noinline
@@ -151,20 +151,20 @@ func MakeStack(i int) bool {
 	return room[i%len(room)] == 0
 }
 
-// Failure is what is known from a guess that failed.
+// Failure describes a guess that failed.
 type Failure struct {
-	From    int            // offset of what may be a call
-	Body    int            // offset behind its last marker, negative if it read none
+	From    int            // offset of the possible call
+	Body    int            // offset after its last marker, negative if it read none
 	Rows    lexicon.RowSet // the dialects it fits
-	Marked  bool           // a marker says that it is a call
+	Marked  bool           // a marker shows that it is a call
 	Loose   bool           // see region
 	Starved bool           // the answer ended in it
 }
 
-// ReadCandidate reads a call with f if it stands at a place for calls. The text before
+// ReadCandidate reads a call with f if it is at a place for calls. The text before
 // and after it decides that: if there may be text, the call is held until the
 // line after it has been seen. A call with a marker is held in a fence, and where
-// a sentence or a heading before it may go on. The marker is t, nil if there is
+// a sentence or a heading before it may continue. The marker is t, nil if there is
 // none.
 func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bool {
 	if m.Buf[m.Pos] == '`' && !m.Block.Open {
@@ -223,7 +223,7 @@ func (m *machine) settle(c judge.Candidate) {
 	m.Commit()
 }
 
-// checkContext looks at what stands behind the call that ends here, if it is not
+// checkContext looks at what follows the call that ends here, if it is not
 // held.
 func (m *machine) checkContext() {
 	if m.Printed || m.Mode != judge.InText || len(m.Tries) > 0 || m.Call.Problem != "" {
@@ -254,7 +254,7 @@ func (m *machine) refuse() {
 const inSentenceRule = "call-in-sentence"
 
 // doubt adds to the calls that were held that they were taken for calls
-// although they stand in a line of text.
+// although they are in a line of text.
 func (m *machine) doubt(t *try) {
 	r := llm.Repair{Rule: inSentenceRule, Class: llm.Guess, Start: t.at, End: m.Offset()}
 	for i := t.events; i < len(m.queue); i++ {

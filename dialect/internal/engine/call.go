@@ -20,7 +20,7 @@ import (
 type Call struct {
 	Open    bool
 	Known   bool // the name was offered
-	Marked  bool // a marker says that it is a call
+	Marked  bool // a marker shows that it is a call
 	Id      string
 	Name    string          // as offered, or as written if it was not
 	Start   int             // offset of the first byte of its markup
@@ -66,7 +66,7 @@ func (m *machine) passArgs() {
 }
 
 // StartCall begins a call of the tool whose name is written. The guess we are in
-// is then decided: it is a call. It reports false if this is no call, because
+// is then decided: it is a call. It reports false if this is not a call, because
 // without a marker only offered names are.
 func (m *machine) StartCall(written, id string, start int) bool {
 	name, known := m.Names.Resolve(strings.TrimSpace(written))
@@ -164,7 +164,7 @@ func (m *machine) EndCall() {
 	}
 	m.checkContext()
 	if c.Escapes.dropped > 0 {
-		if c.Escapes.count(c.Args); c.Escapes.bare { // an underscore further on has no backslash
+		if c.Escapes.count(c.Args); c.Escapes.bare { // an underscore further on lacks backslash
 			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())
 		}
 	}
@@ -181,7 +181,7 @@ func (m *machine) EndCall() {
 	case c.Whole && c.Keys != nil && !json.Valid(c.Args): // elements and an object, side by side
 		m.Leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
 	case (llm.Provenance{Repairs: c.Repairs}).Worst() >= llm.Truncation:
-		m.CutCall() // nobody can know the rest, however the answer ended
+		m.CutCall() // no one can know the rest, however the answer ended
 	default:
 		m.Leave("", "", "")
 	}
@@ -278,7 +278,7 @@ func (m *machine) Missing(what string) {
 	m.Repair("missing-"+what, class, m.Offset(), m.Offset())
 }
 
-// MaxRaw bounds what is kept of the text of a call, to be shown if the call
+// MaxRaw bounds the text of a call that is kept, to be shown if the call
 // turns out to be invalid.
 const MaxRaw = 64 << 10
 
@@ -291,7 +291,7 @@ func (m *machine) raw() string {
 	return string(m.Buf[m.Call.Start-m.Base : m.Pos])
 }
 
-// keepHead keeps the beginning of a long call, so that the rest need not be
+// keepHead keeps the beginning of a long call, so the rest need not be
 // held.
 func (m *machine) keepHead() {
 	if c := m.Call; c.Open && c.head == nil && m.Offset()-c.Start > MaxRaw {
@@ -338,7 +338,7 @@ func newEscapes(before []byte, name string) escapes {
 	return escapes{bare: bare || strings.Count(name, "_") != strings.Count(name, `\_`)}
 }
 
-// Drop reports whether the backslash that stands behind args, before c, is one
+// Drop reports whether the backslash that follows args, before c, is one
 // of Markdown.
 func (e *escapes) Drop(args []byte, c byte) bool {
 	if e.count(args); e.bare {

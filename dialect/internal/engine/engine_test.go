@@ -12,7 +12,7 @@ import (
 
 var builtin = lexicon.New(spec.Builtin())
 
-// bang is the smallest set of readers: behind the marker <tool_call> stands a name,
+// bang is the smallest set of readers: after the marker <tool_call> stands a name,
 // and an exclamation mark ends the call.
 type bang struct {
 	Feed
@@ -92,7 +92,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// A break decides what is held, and reading goes on after it.
+// A break decides what is held, and reading continues after it.
 func TestBreak(t *testing.T) {
 	var b bang
 	text := ""

@@ -18,7 +18,7 @@ type Feed struct {
 	end   func()
 }
 
-// Start begins to read an answer with forms. What is found goes to yield.
+// Start begins to read an answer with forms. Events go to yield.
 func (f *Feed) Start(x *lexicon.Lexicon, o *Options, forms Forms, yield func(llm.Event, error) bool) {
 	f.machine, f.yield = machine{Opts: o, forms: forms, Evidence: judge.NewEvidence(x, offered.New(o.Tools), x.RowOf(o.Dialect))}, yield
 	m := &f.machine
@@ -55,7 +55,7 @@ func (f *Feed) Add(chunk string) bool {
 
 // Break says that something else stands between the text so far and what follows. What is held is decided: a call that is
 // whole is one, also if its closing marker is missing, one that has begun is cut off, and all else is text. Calls in thinking
-// that is open are none: the answer goes on behind them, so the model only thought of them.
+// that is open are none: the answer continues after them, so the model only thought of them.
 // It reports whether more is wanted.
 func (f *Feed) Break() bool {
 	m := &f.machine
@@ -70,7 +70,7 @@ func (f *Feed) Break() bool {
 	return m.deliver(f.yield)
 }
 
-// goOn prepares for more text behind a break. It is read with an eye on what stands before the break, of which no reader
+// goOn prepares for more text after a break. Readers may look back at the text before the break, but none
 // waits for it any more.
 func (m *machine) goOn() {
 	m.Eof, m.Broken, m.Starved = false, false, false
@@ -100,7 +100,7 @@ func (f *Feed) Stop() {
 	}
 }
 
-// deliver passes on what is ready. It reports whether the answer goes on.
+// deliver passes on the events that are ready. It reports whether the answer continues.
 func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
 	for _, ev := range m.ready {
 		if !yield(ev, nil) {

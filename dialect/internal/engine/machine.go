@@ -11,11 +11,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// defaultMaxCall bounds what must be held at once if the caller does not.
+// defaultMaxCall bounds the bytes held at once if the caller sets no bound.
 const defaultMaxCall = 16 << 20
 
 // maxWaste is how many bytes may be read in vain for each byte of the answer.
-// Beyond it, text made of nothing but beginnings of calls is text.
+// Beyond it, text made of only beginnings of calls is text.
 const maxWaste = 16
 
 // machine reads one answer. Its readers are written as straight code that asks
@@ -23,10 +23,10 @@ const maxWaste = 16
 // that is certain and then waits for the next chunk. So a reader never has to
 // be resumed, and nothing can depend on where chunks were cut.
 //
-// The readers run in a coroutine. What is around them, the source of the
+// The readers run in a coroutine. The code around them, the source of the
 // chunks and the consumer of the events, does not: a [Feed] adds a chunk, wakes
 // the readers, and passes on what they found. A reader of long text
-// leaves a flow behind when it waits, so that it need not be woken for more of
+// leaves a flow after when it waits, so it need not be woken for more of
 // the same.
 type machine struct {
 	Opts  *Options
@@ -49,7 +49,7 @@ type Forms interface {
 	// Special reads the marker, or the call without one, that stands here. It
 	// reports false if the next byte is just text.
 	Special() bool
-	// Thought reads the call that stands here in thinking, behind the marker t, of n
+	// Thought reads the call that stands here in thinking, after the marker t, of n
 	// bytes, or without one.
 	Thought(t *lexicon.Token, n int) bool
 	// Plausible reports whether a call without a marker may begin with c, which
@@ -59,11 +59,11 @@ type Forms interface {
 	CutShort(f Failure) bool
 }
 
-// output is what was read and has not left yet.
+// output holds events that have not left yet.
 type output struct {
 	run   int         // buf[run:pos] is text or thinking not passed on yet
 	ready []llm.Event // certain, for the pump to pass on
-	Tries []try       // what may still be taken back
+	Tries []try       // attempts that can still be undone
 	queue []llm.Event // held until the last try is decided
 	// holding says that the try of a call stays open until its place is known.
 	holding bool
@@ -145,7 +145,7 @@ func (m *machine) makeRoom(n int) {
 	}
 }
 
-// minBuffer is the room that is made at once. It is some times maxTail, so that
+// minBuffer is the room that is made at once. It is some times maxTail, so
 // the tail is seldom moved.
 const minBuffer = 1 << 10
 
@@ -166,7 +166,7 @@ func (m *machine) check() judge.Check {
 }
 
 // compact drops bytes of the buffer to which no try can go back. It moves bytes
-// only when it drops at least as many, so that the work stays linear.
+// only when it drops at least as many, so the work stays linear.
 func (m *machine) compact() {
 	m.keepHead()
 	keep := m.oldest()
@@ -177,7 +177,7 @@ func (m *machine) compact() {
 		return
 	}
 	m.check().Advance(keep)
-	keep = max(0, keep-judge.MaxAhead) // a name may stand behind its arguments
+	keep = max(0, keep-judge.MaxAhead) // a name may follow its arguments
 	m.Buf = m.Buf[:copy(m.Buf, m.Buf[keep:])]
 	m.Base += keep
 	m.Pos -= keep

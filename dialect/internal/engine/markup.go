@@ -24,15 +24,15 @@ func (m *machine) passMarkup() {
 }
 
 // Around is the markup around the calls that a reader of text reads. All of it
-// is told to whoever asks for markup, so that a call can be made the text again
+// is told to anyone who asks for markup, so a call can be made the text again
 // that the model wrote.
 type Around struct {
-	from   int  // offset of what neither has left as text nor stands in the markup of a call
-	Called bool // it stands behind a call
-	Headed int  // offset behind a header of a message that begins at from
+	from   int  // offset of what neither has left as text nor is in the markup of a call
+	Called bool // it follows a call
+	Headed int  // offset after a header of a message that begins at from
 }
 
-// withMarkup reads what is no text with f, and tells the markup behind the calls
+// withMarkup reads a marker or a call with f, and reports the markup after the calls
 // in it.
 func (m *machine) withMarkup(f func() bool) bool {
 	if m.Opts.Markup == nil {
@@ -48,7 +48,7 @@ func (m *machine) withMarkup(f func() bool) bool {
 	return ok
 }
 
-// passClosing passes on the markup behind the last call, up to an offset.
+// passClosing passes on the markup after the last call, up to an offset.
 func (m *machine) passClosing(end int) {
 	if m.Around.Called && m.Around.from < end {
 		if m.Opts.Closing != nil {
@@ -59,7 +59,7 @@ func (m *machine) passClosing(end int) {
 }
 
 // passOpening passes on the markup before the call that begins, or keeps it if
-// there is no other call before it. What has left as text already is counted.
+// there is no other call before it. It counts the bytes that have left as text already.
 func (m *machine) passOpening() {
 	if m.Opts.Markup == nil {
 		return
@@ -78,7 +78,7 @@ func (m *machine) passOpening() {
 	m.Around.Called = false
 }
 
-// Promotes reports whether what fits the given dialects, behind a marker or
+// Promotes reports whether what fits the given dialects, after a marker or
 // not, may be a call.
 func (m *machine) Promotes(rows lexicon.RowSet, marked bool) bool {
 	switch {

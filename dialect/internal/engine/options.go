@@ -15,7 +15,7 @@ type Options struct {
 	Thinking     Policy
 	Marked       bool
 	// Markup makes the event that comes before a call, and Closing, which needs
-	// Markup, that of the markup behind it. Nil means that there is no such event.
+	// Markup, that of the markup after it. Nil means that there is no such event.
 	Markup  func(Markup) llm.Event
 	Closing func(text string) llm.Event
 	Finish  func() llm.Reason
@@ -32,7 +32,7 @@ type Markup struct {
 	Opener       string
 }
 
-// Policy says what to do with calls inside thinking.
+// Policy tells what to do with calls inside thinking.
 type Policy uint8
 
 // The policies, in the order of those of package dialect.
@@ -42,7 +42,7 @@ const (
 	Promote
 )
 
-// Span says what became of a stretch of the input.
+// Span tells what became of a stretch of the input.
 type Span struct {
 	Start, End int
 	Kind       SpanKind

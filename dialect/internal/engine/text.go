@@ -27,7 +27,7 @@ func (m proseReader) text() {
 	}
 }
 
-// allPlain reads text and reports whether it came to the end of what has arrived.
+// allPlain reads text and reports whether it came to the end of the buffer.
 // The last byte may be left unread, if the next one decides what it begins.
 func (m proseReader) allPlain() bool {
 	if !m.Prose {
@@ -40,7 +40,7 @@ func (m proseReader) allPlain() bool {
 	return m.Pos >= len(m.Buf)-1
 }
 
-// prosaic adds a chunk and reads it if it is nothing but text in the middle of
+// prosaic adds a chunk and reads it if it is only text in the middle of
 // a line and nothing waits before it: what allPlain would do with most chunks,
 // in fewer steps. It reports whether it did.
 func (m proseReader) prosaic(chunk string) bool {
@@ -93,8 +93,8 @@ func (m proseReader) worded() bool {
 	return m.Mode == judge.InThinking && m.ThinkBy != nil && m.ThinkBy.Line
 }
 
-// triggered reports whether p, behind the byte prev, may begin something that
-// is no text. It looks at what is there.
+// triggered reports whether p, after the byte prev, may begin something that
+// is not text. It looks only at the buffer.
 func (m proseReader) triggered(p []byte, prev byte, worded bool) bool {
 	c, line := p[0], prev == '\n'
 	switch m.placeOf(c) {
@@ -120,7 +120,7 @@ func (m proseReader) triggered(p []byte, prev byte, worded bool) bool {
 	return m.Lex.Followers[c].Has(p[1])
 }
 
-// placeOf returns where c may begin something that is no text.
+// placeOf returns where c may begin something that is not text.
 func (m proseReader) placeOf(c byte) lexicon.Position {
 	p := m.Lex.Triggers[c]
 	if p == lexicon.Nowhere && m.Names.Starts.Has(c) {
@@ -129,7 +129,7 @@ func (m proseReader) placeOf(c byte) lexicon.Position {
 	return p
 }
 
-// nothing reports whether the byte behind the next one, which plain may not
+// nothing reports whether the byte after the next one, which plain may not
 // have seen, says that nothing begins here.
 func (m proseReader) nothing() bool {
 	c := m.Buf[m.Pos]
@@ -161,7 +161,7 @@ func (m proseReader) RecipientLine(i int) bool {
 }
 
 // opensAnswer reports whether the line before the j-th byte, with which answers
-// of a dialect begin, is no text.
+// of a dialect begin, is not text.
 func (m proseReader) opensAnswer(o lexicon.Opening, j int) bool {
 	for !m.Hint.Meets(o.Row) && !m.HasAt(j, o.Line.Close) {
 		if j++; j > scan.MaxGuess || !m.At(j) {

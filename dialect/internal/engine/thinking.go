@@ -47,7 +47,7 @@ func (m proseReader) thoughtLine(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// labelled reports whether a label stands here: a line of its own, or all that
+// labelled reports whether a label stands here: a whole line, or all that
 // there is before the end of thinking.
 func (m proseReader) labelled(label string) bool {
 	if !m.HasAt(0, label) {
@@ -78,7 +78,7 @@ func (m proseReader) thinking() {
 	}
 }
 
-// inThought reads what stands here in thinking and is no thought: its end, the
+// inThought reads what stands here in thinking and is not thought: its end, the
 // tag of a citation or a call.
 func (m proseReader) inThought() bool {
 	t, n := m.Match(0)
@@ -133,9 +133,9 @@ func (m proseReader) restart() {
 }
 
 // candidate reads a call inside thinking, if the policy allows it and one stands
-// here, behind the marker t, of n bytes, or without one. The call and all that
+// here, after the marker t, of n bytes, or without one. The call and all that
 // follows are held in the machine: if the thinking ends later, the model was only
-// thinking about the call (a rehearsal), and it is no call.
+// thinking about the call (a rehearsal), and it is not a call.
 func (m proseReader) candidate(t *lexicon.Token, n int) bool {
 	if m.Opts.Thinking == Ignore || m.Offset() < m.NoCallBefore || m.Held {
 		m.noteRehearsal(t)

@@ -1,5 +1,5 @@
 // Package form reads the calls of an answer: one reader for each form they have, such
-// as JSON, elements, Python or message headers. The readers stand in lists, in the
+// as JSON, elements, Python or message headers. The readers are in lists, in the
 // order in which they are asked; a new form is a reader in one of the lists.
 package form
 
@@ -44,7 +44,7 @@ func Parse(x *Table, o *engine.Options, chunks iter.Seq2[string, error]) iter.Se
 	}
 }
 
-// Open begins to read an answer. What is found goes to yield.
+// Open begins to read an answer. Events go to yield.
 func Open(x *Table, o *engine.Options, yield func(llm.Event, error) bool) *engine.Feed {
 	a := &answer{lists: &x.readers}
 	a.Start(x.Lexicon, o, a, yield)
@@ -54,10 +54,10 @@ func Open(x *Table, o *engine.Options, yield func(llm.Event, error) bool) *engin
 // The readers of the forms of calls. Each has the methods of the answer, and its
 // own.
 type (
-	markerReader   struct{ *answer } // calls behind a marker
+	markerReader   struct{ *answer } // calls after a marker
 	bareReader     struct{ *answer } // calls without a marker
 	nameReader     struct{ *answer } // calls that begin with their name
-	lineReader     struct{ *answer } // arguments on lines of their own
+	lineReader     struct{ *answer } // arguments on separate lines
 	headerReader   struct{ *answer } // headers of messages
 	jsonReader     struct{ *answer } // objects of JSON that hold calls
 	valueReader    struct{ *answer } // values of JSON
@@ -68,7 +68,7 @@ type (
 	codeReader     struct{ *answer } // code as the argument of a tool that runs it
 	fenceReader    struct{ *answer } // code fences
 	looseReader    struct{ *answer } // blocks that only package loose reads
-	envelopeReader struct{ *answer } // answers and data in JSON that are no calls
+	envelopeReader struct{ *answer } // answers and data in JSON that are not calls
 	cutReader      struct{ *answer } // calls that were cut off
 )
 
@@ -122,7 +122,7 @@ func (x *Table) BeginsInThinking(text string) bool {
 		t, n := m.Match(0)
 		switch {
 		case t.Is(lexicon.Heads) && strings.TrimSpace(text[:pos]) == "":
-			return false // headers say what is thinking
+			return false // headers tell what is thinking
 		case t.Is(lexicon.Thinks) && !t.Line && !t.AtStart:
 			open++
 		case t.Is(lexicon.Unthinks) && !t.Is(lexicon.Drops) && !t.Line:

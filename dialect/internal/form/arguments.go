@@ -64,7 +64,7 @@ func (m *answer) argKey(key string, count *int) {
 		m.Arg(",")
 	}
 	*count++
-	if m.Call.Keys[key] && (m.Row().Tags.Once || m.takesList(key)) { // what has left cannot be added to
+	if m.Call.Keys[key] && (m.Row().Tags.Once || m.takesList(key)) { // deltas that have left cannot be changed
 		m.BadArgs("the parameter %q is there twice", key)
 	} else if m.Call.Keys[key] {
 		m.Repair("repeated-parameter", llm.Guess, m.Offset(), m.Offset()) // the last one counts

@@ -50,7 +50,7 @@ func (m bareReader) bare(c byte) bool {
 	return ok || m.looseLine(before)
 }
 
-// suspectedBefore returns what is suspected now, for looseLine. That needs it at
+// suspectedBefore returns the present suspects, for looseLine. That needs it at
 // the beginning of a line only: elsewhere it is nil.
 func (m bareReader) suspectedBefore() *judge.Suspects {
 	if !m.AtLine() {
@@ -62,7 +62,7 @@ func (m bareReader) suspectedBefore() *judge.Suspects {
 
 // looseLine reads the block that begins with this line if package loose can,
 // or counts it if it looks like a call. before is what had been suspected when
-// this line began; nil if that is what is suspected now.
+// this line began; nil means the present suspects.
 func (m bareReader) looseLine(before *judge.Suspects) bool {
 	start := m.Offset()
 	if m.Buf[m.Pos] == '{' && m.jsonAfterName() {
@@ -98,14 +98,14 @@ func (m bareReader) plausible(c byte) bool {
 			return false
 		}
 		i := m.Spaces(m.PyComment(m.Spaces(1)))
-		if m.Peek(i) == '[' { // a list in a list; deeper is no call
+		if m.Peek(i) == '[' { // a list in a list; deeper is not a call
 			i = m.Spaces(i + 1)
 		}
 		if m.Peek(i) == '{' {
 			return m.plausibleKey(m.Spaces(i + 1))
 		}
 		index := chars.IsLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
-		return chars.IsNameStart(m.Peek(i)) && (!index || m.Since == m.Offset()) // right behind a call it is none
+		return chars.IsNameStart(m.Peek(i)) && (!index || m.Since == m.Offset()) // right after a call it is none
 	case '`':
 		return m.HasAt(0, "```")
 	case '<':

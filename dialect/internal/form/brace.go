@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// bracePrefix stands before the name of a brace call.
+// bracePrefix is before the name of a brace call.
 const bracePrefix = "call:"
 
 // braceCall reads call:name{key:value,…}.
@@ -191,7 +191,7 @@ func (m braceReader) braceList(shape *schema.Shape, depth int) {
 	}
 }
 
-// braceString reads a string between special delimiters, which stands in
+// braceString reads a string between special delimiters, which is in
 // depth objects and lists.
 func (m braceReader) braceString(quote lexicon.BraceQuote, shape *schema.Shape, depth int) {
 	q := quote.Text
@@ -401,7 +401,7 @@ func (m braceReader) endsBraceWord(i int) bool {
 	}
 }
 
-// isBraceKey reports whether a key and its colon stand at k, or the end of an
+// isBraceKey reports whether a key and its colon are at k, or the end of an
 // object after a comma too many.
 func (m braceReader) isBraceKey(k int) bool {
 	if c := m.Peek(k); c == '}' || c == ']' {

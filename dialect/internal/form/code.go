@@ -9,7 +9,7 @@ import (
 )
 
 // codeTools are the names under which models know a tool that runs code. Some
-// dialects call it with the code as it is.
+// dialects call it with the code unchanged.
 var codeTools = []string{"python", "code_interpreter", "ipython", "python_interpreter", "interpreter"}
 
 // codeTool returns the offered tool that runs code, and its parameter.
@@ -57,7 +57,7 @@ func (m codeReader) codeAt(i int) bool {
 }
 
 // isCode reports whether the name written so is that of the tool that runs
-// code, and code stands at j, on a line of its own if a separator did not say
+// code, and code is at j, on a separate line if a separator did not say
 // so.
 func (m codeReader) isCode(written string, i, j int) bool {
 	name, _, ok := m.codeTool()

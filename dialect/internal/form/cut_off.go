@@ -13,9 +13,9 @@ import (
 )
 
 // cutShort handles a guess that failed because the answer was cut off in it,
-// before anything was certain. Behind a marker that is the beginning of a
+// before anything was certain. After a marker that is the beginning of a
 // call, and without one if the name is already there and was offered. At a
-// break it is text: something else followed, and the text may go on.
+// break it is text: something else followed, and the text may continue.
 func (m cutReader) cutShort(f engine.Failure) bool {
 	if !f.Starved || !m.Eof || m.Broken || m.Stopped || !m.Truncated() {
 		return false
@@ -115,7 +115,7 @@ func (m cutReader) markupAt(rest []byte) bool {
 
 // cutMarker passes over the beginning of a marker with which the answer ends,
 // i bytes from here, where no whole one stands. Text may end like that by chance, so the beginning must
-// hold a byte that no word has, or stand right behind a call that was cut off.
+// hold a byte that no word has, or stand right after a call that was cut off.
 func (m cutReader) cutMarker(i int, behind bool) bool {
 	if !m.Eof || m.Broken || !m.PartialMarker(i) || chars.IsLetter(m.Buf[m.Pos+i]) {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// data reads JSON that is no call as text, up to its end. A model that answers
+// data reads JSON that is not a call as text, up to its end. A model that answers
 // with data may name a tool in it, as in {"plan": [{"tool": "f", "args": {}}]}:
-// what stands inside a value is part of that value and is no call. The first byte
+// what stands inside a value is part of that value and is not a call. The first byte
 // that is not valid JSON ends the data, and is read like any other text.
 func (m envelopeReader) data(c byte) bool {
 	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Names.None || !m.beginsData(c) {
@@ -35,7 +35,7 @@ func (m envelopeReader) data(c byte) bool {
 }
 
 // endsValue reports whether an object ends the text before: what follows it in
-// the form of a message is a record of what was said.
+// the form of a message is a record of messages.
 func endsValue(before []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(before, ", \t\r\n"), []byte{'}'})
 }
@@ -79,7 +79,7 @@ func (m envelopeReader) beginsData(c byte) bool {
 	return false
 }
 
-// dataState is what may come next in a JSON value.
+// dataState says which part of a JSON value may come next.
 type dataState uint8
 
 const (
@@ -89,7 +89,7 @@ const (
 	dataColon             // a colon
 	dataNext              // a comma, or the end of the object or list
 	dataString            // more of a string
-	dataEscape            // the byte behind a backslash
+	dataEscape            // the byte after a backslash
 	dataLiteral           // more of a number or word
 	dataEnd               // nothing: the value has ended, or is none
 )
@@ -113,7 +113,7 @@ type dataReader struct {
 	text       [lexicon.MaxName]byte
 	n          int // bytes of text in use; more than there is room for if the string is longer
 	suspicious bool
-	start      int  // of what is suspicious
+	start      int  // of the suspicious part
 	other      bool // it has a key that messages of an API do not have
 	calls      bool // the last key is that of the calls of a message
 }
@@ -126,7 +126,7 @@ var messageKeys = map[string]bool{
 	"tool_calls": true, "toolCalls": true, "function_call": true, "functionCall": true,
 }
 
-// read passes over what has arrived. It reports false where the value ends, and
+// read passes over the buffer. It reports false where the value ends, and
 // before a byte in a string that may begin a marker.
 func (d *dataReader) read() bool {
 	m := d.m
@@ -224,7 +224,7 @@ func (d *dataReader) value(c byte) bool {
 	return true
 }
 
-// next takes what stands behind a member or an item.
+// next takes what follows a member or an item.
 func (d *dataReader) next(c byte) bool {
 	switch {
 	case c == ',':

@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// element reads a call whose name is the name of an element, or stands in one:
+// element reads a call whose name is the name of an element, or is in one:
 // <get_weather><city>…</city></get_weather>, <name>get_weather</name>….
 func (m elementReader) element(start int) bool {
 	word, n := m.openTag(0)
@@ -62,7 +62,7 @@ func (m elementReader) element(start int) bool {
 }
 
 // besideName returns the length of the element, with a tag of n bytes, that says
-// where the tool is and stands before its name behind a marker; 0 if it is another.
+// where the tool is and is before its name after a marker; 0 if it is another.
 func (m elementReader) besideName(word string, n int) int {
 	if !m.Marked || word != "server_name" {
 		return 0
@@ -79,7 +79,7 @@ func (m elementReader) besideName(word string, n int) int {
 }
 
 // onlyText reads a call whose only argument is the text in the element of its
-// name, behind a tag of n bytes: <run_code>print(1)</run_code>. The tool must
+// name, after a tag of n bytes: <run_code>print(1)</run_code>. The tool must
 // have one parameter, or need one, and that a string. The element must be lines of
 // its own, and be called like no element of ordinary markup.
 func (m elementReader) onlyText(word string, n, start int) bool {
@@ -131,7 +131,7 @@ func onlyParam(shape *schema.Shape) (key string) {
 	return key
 }
 
-// elementHolds reports whether what stands at i, in the element of an offered
+// elementHolds reports whether the content at i, in the element of an offered
 // name, is the arguments of a call: parameters it has, an object of them, or
 // nothing.
 func (m elementReader) elementHolds(word string, i int) bool {
@@ -212,7 +212,7 @@ func requiresNothing(shape *schema.Shape) bool {
 	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }
 
-// attributes reads the attributes of a tag from the i-th byte, behind its
+// attributes reads the attributes of a tag from the i-th byte, after its
 // name, up to its end.
 func (m tagReader) attributes(i int) (t tag, ok bool) {
 	quote := byte(0)
@@ -281,7 +281,7 @@ func (m elementReader) emptyTag(i int) (word string, end int) {
 }
 
 // anyElement reads a whole element as a call where every name will do: it
-// must be the whole line, and hold nothing but elements.
+// must be the whole line, and hold only elements.
 func (m elementReader) anyElement(word string, n, start int) bool {
 	if !m.AtLine() || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
 		return false
@@ -357,8 +357,8 @@ func (m elementReader) namedElement(word string, n, start int) bool {
 }
 
 // elementsFollow reports whether the name of an offered tool is a line, and the
-// element of one of its parameters stands on the next. Behind a marker it may
-// stand on the same line.
+// element of one of its parameters is on the next. After a marker it may
+// are on the same line.
 func (m elementReader) elementsFollow(s named) bool {
 	if s.c != '<' || !m.Names.Offered(s.written) || !m.Marked && bytes.IndexByte(m.Buf[m.Pos+s.i:m.Pos+s.j], '\n') < 0 {
 		return false
@@ -370,7 +370,7 @@ func (m elementReader) elementsFollow(s named) bool {
 }
 
 // nameAndElements reads a call whose name is a line and whose parameters are
-// the elements behind it.
+// the elements after it.
 func (m elementReader) nameAndElements(s named) bool {
 	m.Narrow(m.Lex.Elements)
 	if !m.asName().callNamed(s.written, s.i, s.start) {
@@ -440,7 +440,7 @@ func (m elementReader) children(word string, count int) {
 	m.EndCall()
 }
 
-// lacksSlash reports whether the tag of the element key, behind count parameters,
+// lacksSlash reports whether the tag of the element key, after count parameters,
 // is the end tag of the element word around them, without its slash.
 func (m elementReader) lacksSlash(word, key string, count int) bool {
 	return word != "" && key == word && count > 0 && !m.asBare().Declares(m.Call.Name, key)
@@ -491,7 +491,7 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 			if !m.until("]]>", "", s.add) {
 				return false
 			}
-			if !m.HasAt(0, cdata) { // a value that holds the end of a section stands in two
+			if !m.HasAt(0, cdata) { // a value that holds the end of a section is in two
 				break
 			}
 			m.Skip(len(cdata), cdata)
@@ -563,7 +563,7 @@ func (m elementReader) untilChild(key, prefix string, add func([]byte)) bool {
 
 // unendedChild reports whether the element key ends here although its end tag is
 // not here, nor anywhere before the end of the call, and the length of the tag
-// that stands in its place: an end tag of another name, the tag of another
+// that is in its place: an end tag of another name, the tag of another
 // parameter at the beginning of a line, or the end of the call.
 func (m elementReader) unendedChild(key string) (n int, ok bool) {
 	end := "</" + m.Call.Element + ">"
@@ -602,7 +602,7 @@ func (m elementReader) childFollows(i int, end string) bool {
 	return m.HasAt(i, end) || word != "" && m.Shape() != nil && m.Shape().Declares(word)
 }
 
-// begunLine reports whether nothing but white space stands before here on this
+// begunLine reports whether only white space is before here on this
 // line.
 func (m elementReader) begunLine() bool {
 	for i := m.Pos - 1; i >= max(0, m.Pos-scan.MaxGap); i-- {
@@ -630,7 +630,7 @@ func tighten(s, prefix string) string {
 	return strings.Join(parts, prefix)
 }
 
-// until reads up to the tag end, which stands behind prefix, and passes over
+// until reads up to the tag end, which follows prefix, and passes over
 // it. If the answer ends before, it ends the call as cut off and reports false:
 // without its end tag, nothing shows that text is complete.
 func (m elementReader) until(end, prefix string, add func([]byte)) bool {
@@ -639,7 +639,7 @@ func (m elementReader) until(end, prefix string, add func([]byte)) bool {
 
 // untilEnd is until where something else may be the end, too: other, if it is
 // not nil, is asked at each byte that may begin a tag, and returns the length of
-// what stands in place of the end.
+// the replacement of the end.
 func (m elementReader) untilEnd(end, prefix string, add func([]byte), other func() (int, bool)) bool {
 	take := func(n int) {
 		add(m.Buf[m.Pos : m.Pos+n])
@@ -676,7 +676,7 @@ func (m elementReader) untilEnd(end, prefix string, add func([]byte), other func
 	return false
 }
 
-// endTag returns the length of the tag end if it stands here behind prefix and,
+// endTag returns the length of the tag end if it stands here after prefix and,
 // perhaps, white space. The prefix may be missing if the next tag has it.
 func (m elementReader) endTag(end, prefix string) int {
 	i := 0
@@ -700,7 +700,7 @@ func (m elementReader) endTag(end, prefix string) int {
 	return i
 }
 
-// prefixed reads a call whose tags stand behind a prefix of their own.
+// prefixed reads a call whose tags follow a prefix of their own.
 func (m elementReader) prefixed(t *lexicon.Token, n, start int) bool {
 	m.Narrow(t.In(lexicon.Prefixes))
 	m.Skip(n, t.Text)
@@ -733,7 +733,7 @@ func (m elementReader) childElement(t *lexicon.Token, n int, count *int) bool {
 	return true
 }
 
-// prefix returns what stands before every tag in the dialect of the marker t,
+// prefix returns the text before every tag in the dialect of the marker t,
 // if it is one of these tags.
 func (m elementReader) prefix(t *lexicon.Token) string {
 	if t == nil || len(t.Text) < 2 || t.Text[0] == '<' {

@@ -9,7 +9,7 @@ import (
 
 // saidInEnvelope reads {"type": "text", "text": "…"}, which a model writes when
 // its answer must match a schema, as the text inside. It does so only at the
-// beginning of an answer, so that JSON in ordinary text stays as it is.
+// beginning of an answer, so JSON in ordinary text stays unchanged.
 func (m envelopeReader) saidInEnvelope() bool {
 	if m.Offset() != m.First && !(m.Hint.Meets(m.Lex.Whole) && m.AtLine()) {
 		return false
@@ -53,7 +53,7 @@ func (m envelopeReader) saidAt() int {
 }
 
 // escapedText reads an escape of a JSON string as text, two if they are the
-// halves of one character. What is no escape stays as it is.
+// halves of one character. Other text stays unchanged.
 func (m envelopeReader) escapedText() {
 	n := m.escapeLength(0)
 	if first := m.Buf[m.Pos : m.Pos+n]; n == 6 && (first[2] == 'd' || first[2] == 'D') && m.Peek(6) == '\\' && m.escapeLength(6) == 6 {

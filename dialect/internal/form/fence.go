@@ -47,7 +47,7 @@ func (m fenceReader) fenced(start int) bool {
 	m.fenceInfo()
 	m.Blank("")
 	if m.HasAt(0, "```") || !m.asMarker().one(start) {
-		if all.Within(m.Lex.Fenced) { // its word says that it is a call
+		if all.Within(m.Lex.Fenced) { // its word shows that it is a call
 			m.Lost.Add(all, start)
 		}
 		return false
@@ -61,7 +61,7 @@ func (m fenceReader) fenced(start int) bool {
 	return true
 }
 
-// fenceInfo passes over words that stand behind the first one of a fence.
+// fenceInfo passes over words that follow the first one of a fence.
 func (m fenceReader) fenceInfo() {
 	for i := 0; i < lexicon.MaxName && m.At(i); i++ {
 		c := m.Buf[m.Pos+i]
@@ -126,7 +126,7 @@ func (m *answer) noteFence() {
 	}
 	n := m.FenceLength() // it may wait, and the buffer move
 	if rows := m.Lex.Fences[string(m.Buf[m.Pos:m.Pos+n])]; !rows.Empty() && rows.Within(m.Lex.Fenced) {
-		return // its word is a marker: nothing but calls stands in it
+		return // its word is a marker: only calls is in it
 	}
 	word := strings.ToLower(strings.TrimLeft(string(m.Buf[m.Pos:m.Pos+n]), "`"))
 	if judge.CallWords[word] {

@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// role returns what a key stands for: what it does in any dialect, or behind a
+// role returns what a key means: what it does in any dialect, or after a
 // marker what the dialects of the marker use it for.
 func (m jsonReader) role(key string) values.KeyRole {
 	if r, ok := values.Keys[key]; ok || !m.Marked {
@@ -32,7 +32,7 @@ func (m jsonReader) role(key string) values.KeyRole {
 	return values.OtherKey
 }
 
-// envelope is what is known of a JSON call before it can begin.
+// envelope holds the members of a JSON call that were read before it can begin.
 type envelope struct {
 	start    int
 	name, id string
@@ -42,7 +42,7 @@ type envelope struct {
 	begun    bool // a call was begun, here or further in
 	legacy   bool // the key of the name promises one for the arguments
 	arrows   bool // its keys are followed by =>
-	// plainInput says that its arguments stand under a key whose value may be
+	// plainInput says that its arguments are under a key whose value may be
 	// the text of a tool's only parameter.
 	plainInput bool
 	keyed      bool // its name is the key of its arguments
@@ -55,9 +55,9 @@ type field struct {
 	value json.RawMessage
 }
 
-// newEnvelope returns what is known of a call that begins at start.
+// newEnvelope returns an envelope for a call that begins at start.
 func (m jsonReader) newEnvelope(start int) *envelope {
-	if n := len(m.envelopes); n > 0 { // one that has been read: most objects are no calls
+	if n := len(m.envelopes); n > 0 { // one that has been read: most objects are not calls
 		e := m.envelopes[n-1]
 		m.envelopes = m.envelopes[:n-1]
 		*e = envelope{start: start}
@@ -100,7 +100,7 @@ func (m jsonReader) members(e *envelope) bool {
 		if t, n := m.Match(0); n > 0 && (t.Is(lexicon.Closes) || t.Is(lexicon.Opens)) && m.Marked {
 			return m.endObject(e, false)
 		}
-		if c := m.Peek(0); (c == ']' || c == '{') && m.Call.Open && m.Call.Problem == "" { // the list goes on before the object ends
+		if c := m.Peek(0); (c == ']' || c == '{') && m.Call.Open && m.Call.Problem == "" { // the list continues before the object ends
 			m.Repair("missing-brace", llm.Guess, m.Offset(), m.Offset())
 			return m.endObject(e, true)
 		}
@@ -157,7 +157,7 @@ func (m jsonReader) member(e *envelope, key string) bool {
 	return read
 }
 
-// extra keeps the value of a key that is no part of a call.
+// extra keeps the value of a key that is not part of a call.
 func (m jsonReader) extra(e *envelope, key string) bool {
 	v, ok := m.asValue().buffered()
 	if ok && key == "role" && !m.Marked && !m.Call.Open && endsValue(m.Buf[max(0, e.start-m.Base-scan.MaxTail):e.start-m.Base]) {
@@ -282,7 +282,7 @@ func (m jsonReader) endObject(e *envelope, closed bool) bool {
 	return false
 }
 
-// noteExtra notes members behind the arguments that are part of the call, too, and
+// noteExtra notes members after the arguments that are part of the call, too, and
 // leaves the others.
 func (m jsonReader) noteExtra(e *envelope) {
 	e.extra = slices.DeleteFunc(e.extra, func(f field) bool {
@@ -298,7 +298,7 @@ func (m jsonReader) noteExtra(e *envelope) {
 	})
 }
 
-// contradicts reports whether a member behind the arguments of a call names
+// contradicts reports whether a member after the arguments of a call names
 // another tool, or holds other arguments.
 func (m jsonReader) contradicts(e *envelope, f field) bool {
 	switch m.role(f.key) {
@@ -312,7 +312,7 @@ func (m jsonReader) contradicts(e *envelope, f field) bool {
 }
 
 // flat makes a call of an object without arguments: none at all, or at the
-// top level beside the name, as far as the tool declares them.
+// top level next to the name, as far as the tool declares them.
 func (m jsonReader) flat(e *envelope) bool {
 	name, known := m.Names.Resolve(e.name)
 	if !m.Marked && (m.Names.Any || !known) {
@@ -441,7 +441,7 @@ func (m jsonReader) quotedArguments() {
 	outer := jsonfix.NewReader(jsonfix.Options{Base: start, MaxBytes: m.MaxCall()})
 	var u values.Unquoter
 	var plain strings.Builder // of a dialect whose input may be plain text
-	beside := false           // text stands behind the object in the string
+	beside := false           // text follows the object in the string
 	take := func() {
 		s := u.Add(outer.Take())
 		if m.Rows.Meets(m.Lex.PlainArgs) || m.Call.PlainInput {
@@ -483,7 +483,7 @@ func (m jsonReader) quotedArguments() {
 }
 
 // unwrapped reads the arguments object. Where its only key is again one for
-// arguments, perhaps beside the name again, and the tool has no such parameter,
+// arguments, perhaps next to the name again, and the tool lacks such parameter,
 // the object inside counts.
 func (m jsonReader) unwrapped() {
 	named := m.namedAgain()
@@ -507,7 +507,7 @@ func (m jsonReader) unwrapped() {
 }
 
 // namedAgain reports whether the object here begins with the name of the tool
-// and goes on with arguments, and the tool has no parameter for a name.
+// and continues with arguments, and the tool lacks parameter for a name.
 func (m jsonReader) namedAgain() bool {
 	const key = `"name"`
 	i := m.Spaces(1)
@@ -576,8 +576,8 @@ func (m jsonReader) key(e *envelope) (string, bool) {
 	return key, true
 }
 
-// asides makes events of what stood beside a call in its object, before or behind
-// it. "text" is no key that an object may begin with and still hold a call.
+// asides makes events of what stood next to a call in its object, before or after
+// it. "text" is not a key that an object may begin with and still hold a call.
 func (m jsonReader) asides(e *envelope) {
 	for _, f := range e.extra {
 		if !m.Call.Open && !e.begun && m.role(f.key) != values.ArgsRole && m.contradicts(e, f) { // two names before the arguments
@@ -598,7 +598,7 @@ func (m jsonReader) asides(e *envelope) {
 }
 
 // mayPrecede reports whether an object that begins with key, whose value
-// stands at i, may hold a call further on. Text that models are asked for as
+// is at i, may hold a call further on. Text that models are asked for as
 // JSON must not wait, so "content" counts only where there is none.
 func (m jsonReader) mayPrecede(key string, i int) bool {
 	if key == "content" {
@@ -608,7 +608,7 @@ func (m jsonReader) mayPrecede(key string, i int) bool {
 	return ok || key == "type" || key == "role"
 }
 
-// argsMember reads the arguments of a call, which stand under key. Where every
+// argsMember reads the arguments of a call, that are under key. Where every
 // name will do, a name and some text as input are not yet a call, nor are a
 // type and an input.
 func (m jsonReader) argsMember(e *envelope, key string) bool {
@@ -653,7 +653,7 @@ func (m jsonReader) takesFirst(written string) bool {
 	return key == "" || shape == nil || shape.Declares(key) || key != "description" && len(shape.Properties()) == 0 || values.Keys[key] == values.ArgsRole
 }
 
-// onlyKeyed reports whether all members of the object from here on, behind the
+// onlyKeyed reports whether all members of the object from here on, after the
 // key of the first, are calls under their names: data may have a key that a tool
 // has as its name.
 func (m jsonReader) onlyKeyed(e *envelope) bool {
@@ -720,7 +720,7 @@ func (m jsonReader) envelopeAt(i int, written string) bool {
 }
 
 // schemaFollows reports whether the object here begins like the JSON Schema of
-// arguments, and the tool called written has no such parameter.
+// arguments, and the tool called written lacks such parameter.
 func (m jsonReader) schemaFollows(written string) bool {
 	if m.Peek(0) != '{' {
 		return false
@@ -779,7 +779,7 @@ func (m jsonReader) takesObject(name, key string) bool {
 	return shape.Property(key).Types()&schema.Object != 0
 }
 
-// schemaArgs reads such an object where there is no marker. A schema is no
+// schemaArgs reads such an object where there is not a marker. A schema is no
 // call: the tool is described. Values in place of the schemas are arguments.
 func (m jsonReader) schemaArgs(e *envelope) bool {
 	start := m.Offset()
@@ -795,7 +795,7 @@ func (m jsonReader) schemaArgs(e *envelope) bool {
 	return m.named(e)
 }
 
-// member is a key of an object that may be a call, what it stands for, and the
+// member is a key of an object that may be a call, what it means, and the
 // first byte of its value.
 type member struct {
 	e    *envelope
@@ -804,7 +804,7 @@ type member struct {
 	c    byte
 }
 
-// memberReaders read the value of a key by what the key stands for.
+// memberReaders read the value of a key by what the key means.
 func memberReaders() []reader[member] {
 	return []reader[member]{
 		{

@@ -134,7 +134,7 @@ func (t typesAt) Markdown([]byte, byte) bool { return false }
 // Markdown implements [jsonfix.Types] for the arguments of the call.
 func (m valueReader) Markdown(value []byte, c byte) bool { return m.Call.Escapes.Drop(value, c) }
 
-// notANumber says why a word like NaN is no value.
+// notANumber tells why a word like NaN is not a value.
 const notANumber = "%s has no form in JSON, and the tool does not take null in its place"
 
 // finishValue ends a value the text has not ended.
@@ -158,7 +158,7 @@ func (m valueReader) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 	m.noteRepairs(r.Repairs())
 }
 
-// noteRepairs adds the edits of a JSON value, except those that are no edits
+// noteRepairs adds the edits of a JSON value, except those that are not edits
 // in the dialect: Python writes True, (1, 2) and 'a'.
 func (m valueReader) noteRepairs(edits []llm.Repair) {
 	python := m.Row().Form == spec.PyCall
@@ -219,11 +219,11 @@ type feeder struct {
 	limit int // the offset at which a guess has gone too far
 }
 
-// maxFeed bounds what is fed at once. A value that turns out to be none after a
+// maxFeed bounds the bytes fed at once. A value that turns out to be none after a
 // few bytes costs no more.
 const maxFeed = 4 << 10
 
-// wants reports whether the value may go on.
+// wants reports whether the value may continue.
 func (f *feeder) wants() bool {
 	return !f.r.Done() && f.r.Err() == nil && f.m.Offset()+f.held < f.limit
 }
@@ -231,8 +231,8 @@ func (f *feeder) wants() bool {
 // heldQuote reports whether r holds a quote, which may be the end of a string.
 func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.Buf[f.m.Pos] == '"' }
 
-// inKey reports whether the marker behind what r holds is a string of its own: a
-// quote stands on both sides of it, and the first one ended the string before.
+// inKey reports whether the marker after what r holds is a separate string: a
+// quote is on both sides of it, and the first one ended the string before.
 func (f *feeder) inKey() bool {
 	m := f.m
 	if f.held < 2 || m.Buf[m.Pos+f.held-1] != '"' {
@@ -253,8 +253,8 @@ func (f *feeder) settle() bool {
 	return true
 }
 
-// all feeds what is there, up to a byte that may begin a marker, and reports
-// whether the value may go on after all of it.
+// all feeds the buffer, up to a byte that may begin a marker, and reports
+// whether the value may continue after all of it.
 func (f *feeder) all() bool {
 	m := f.m
 	for f.wants() {
@@ -275,7 +275,7 @@ func (f *feeder) all() bool {
 	return false
 }
 
-// content feeds as much of rest as only goes on with a string. In a string
+// content feeds as much of rest as only continues with a string. In a string
 // nothing is a marker.
 func (f *feeder) content(rest []byte) int {
 	if f.held > 0 {
@@ -319,7 +319,7 @@ func (m valueReader) wholeValueAs(kind engine.SpanKind) (*jsonfix.Reader, bool) 
 	return r, !m.Truncated()
 }
 
-// endToken ends the number that r reads if the answer goes on behind it.
+// endToken ends the number that r reads if the answer continues after it.
 func (m valueReader) endToken(r *jsonfix.Reader) {
 	if m.More() {
 		r.EndToken()
@@ -334,7 +334,7 @@ func (m valueReader) buffered() (json.RawMessage, bool) {
 	return value, ok
 }
 
-// reuse makes r, which nobody needs any more, the reader of the next value. What
+// reuse makes r, which no one needs any more, the reader of the next value. What
 // it returned stays valid.
 func (m valueReader) reuse(r *jsonfix.Reader) {
 	r.Reset()

@@ -13,7 +13,7 @@ import (
 )
 
 // keyLine returns the length of the line at k if it gives a value to a parameter
-// of the tool that is written so, behind a label for tools: "city: Rome", with
+// of the tool that is written so, after a label for tools: "city: Rome", with
 // the sign of a list before it or not. It is 0 if it does not.
 func (m lineReader) keyLine(k int, written string) int {
 	if m.Names.Any || !m.Rows.Within(m.Lex.Labelled) {
@@ -65,7 +65,7 @@ func splitLine(line []byte) (key string, value []byte, ok bool) {
 
 // keyLines reads a call whose name has i bytes and whose arguments are lines from
 // k on, up to the first that gives no value to a parameter. Nothing says where
-// the last value ends, so that it is a guess.
+// the last value ends, so it is a guess.
 func (m lineReader) keyLines(written string, i, k, start int) bool {
 	var yaml []byte
 	end := k
@@ -104,8 +104,8 @@ func (m lineReader) keyLines(written string, i, k, start int) bool {
 	return true
 }
 
-// cutInLines reports whether the answer was cut off behind the lines of
-// arguments of the call, or in what may be the key of another one.
+// cutInLines reports whether the answer was cut off after the lines of
+// arguments of the call, or in a possible key of another one.
 func (m lineReader) cutInLines() bool {
 	i := m.Past(0, "\r\n-*+ `\"'")
 	end := m.Word(i, ":")

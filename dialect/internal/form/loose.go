@@ -19,7 +19,7 @@ import (
 )
 
 // looseAt reports whether a line begins here that may be calls in a way that
-// only package loose reads: behind brackets and quotes, or a variable that it
+// only package loose reads: after brackets and quotes, or a variable that it
 // is assigned to, stands the name of an offered tool. It waits for no more than
 // that needs.
 func (m looseReader) looseAt() bool {
@@ -76,7 +76,7 @@ func (m looseReader) statementAt(i int) (found, wraps bool) {
 }
 
 // afterWord reports whether a list begins here in which the call of an offered
-// tool stands behind another word, at i: a variable, a function around it or a
+// tool follows another word, at i: a variable, a function around it or a
 // module; or an object whose only key is one for calls.
 func (m looseReader) afterWord(i int) bool {
 	j := m.Word(i, ":")
@@ -107,7 +107,7 @@ func (m looseReader) afterWord(i int) bool {
 }
 
 // foreignAt reports whether a list begins here with a call of a tool that was not
-// offered, whose name stands between i and j, and goes on with one of a tool
+// offered, whose name stands between i and j, and continues with one of a tool
 // that was.
 func (m looseReader) foreignAt(i, j int) bool {
 	if j == i || m.Peek(0) != '[' && m.Peek(0) != '(' {
@@ -131,7 +131,7 @@ func (m looseReader) foreignAt(i, j int) bool {
 	return false
 }
 
-// wrapsName reports whether a parenthesis and the name of a tool stand at i.
+// wrapsName reports whether a parenthesis and the name of a tool are at i.
 func (m looseReader) wrapsName(i int) bool {
 	at, _ := m.OpeningMarks(i)
 	name, end := m.EscapedWord(at)
@@ -142,7 +142,7 @@ func (m looseReader) wrapsName(i int) bool {
 	return m.Names.Offered(name)
 }
 
-// mayName reports whether the word at i may be the name of a tool or, behind a
+// mayName reports whether the word at i may be the name of a tool or, after a
 // bracket, a key under which objects hold one. It waits only as long as it may.
 func (m looseReader) mayName(i int, opened bool) bool {
 	var word []byte
@@ -168,7 +168,7 @@ func beginsKey(s string) bool {
 	return slices.ContainsFunc(loose.NameKeys, func(key string) bool { return strings.HasPrefix(key, strings.ToLower(s)) })
 }
 
-// followsName reports whether what stands at j, behind the name of a tool, may
+// followsName reports whether the text at j, after the name of a tool, may
 // belong to a call of it.
 func (m looseReader) followsName(j int, opened bool) bool {
 	if opened && m.HasAt(j, lexicon.Bold) {
@@ -182,7 +182,7 @@ func (m looseReader) followsName(j int, opened bool) bool {
 	return c == '(' && m.Peek(j) == '(' || opened && (c == ',' || c == ']' || m.Peek(0) == '[' && m.oddArgs(j, k))
 }
 
-// oddArgs reports whether arguments stand at k, behind a name that ends at j,
+// oddArgs reports whether arguments are at k, after a name that ends at j,
 // in no parentheses.
 func (m looseReader) oddArgs(j, k int) bool {
 	switch c := m.Peek(k); {
@@ -198,7 +198,7 @@ func (m looseReader) oddArgs(j, k int) bool {
 
 // looseBlock reads the block that stands here if all of it, or its first line,
 // is calls. A rule that is not empty is noted as a repair of the calls: they
-// stand in a statement, and it is a guess that they are meant as calls.
+// are in a statement, and it is a guess that they are meant as calls.
 func (m looseReader) looseBlock(rule string) bool {
 	n := m.blockLength()
 	for n > 0 {
@@ -224,7 +224,7 @@ func (m looseReader) looseBlock(rule string) bool {
 	return false
 }
 
-// reports reports whether what was read as a call describes a tool, or holds
+// reports reports whether a call that was read describes a tool, or holds
 // the result of a call.
 func (m looseReader) reports(c loose.Call) bool {
 	var args map[string]json.RawMessage
@@ -243,7 +243,7 @@ func (m looseReader) reports(c loose.Call) bool {
 	return false
 }
 
-// looseForm says which of the dialects without markers the block is like.
+// looseForm tells which of the dialects without markers the block is like.
 func (m looseReader) looseForm(text string) {
 	if m.Marked {
 		return
@@ -365,7 +365,7 @@ func (m looseReader) looseFence() bool {
 }
 
 // onlyAssigns reports whether the fence, with which the answer ends, holds a
-// script: its lines assign calls to variables, or show what was assigned.
+// script: its lines assign calls to variables, or show the variables.
 func (m looseReader) onlyAssigns() bool {
 	ok, looked := m.scriptAhead()
 	if !ok { // another fence may begin at once, and look at the same again
@@ -396,7 +396,7 @@ func (m looseReader) scriptAhead() (ok bool, looked int) {
 	return false, i
 }
 
-// endsScript reports whether nothing but the word for the end of code follows
+// endsScript reports whether only the word for the end of code follows
 // the fence that ends at i.
 func (m looseReader) endsScript(i int) bool {
 	i = m.Gap(i)
@@ -406,7 +406,7 @@ func (m looseReader) endsScript(i int) bool {
 	return !m.At(i)
 }
 
-// endOfCode is what agents that answer in code write behind it.
+// endOfCode is what agents that answer in code write after it.
 const endOfCode = "<end_code>"
 
 // idleLine reports whether the line at i is a comment, a variable, or shows

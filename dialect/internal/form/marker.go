@@ -29,7 +29,7 @@ func (m markerReader) region(t *lexicon.Token, n int) bool {
 	return ok
 }
 
-// lone reads a call whose element has no wrapper.
+// lone reads a call whose element lacks wrapper.
 func (m markerReader) lone(t *lexicon.Token, n int) bool {
 	if m.Names.None {
 		return false
@@ -50,7 +50,7 @@ func (m markerReader) lone(t *lexicon.Token, n int) bool {
 }
 
 // hasBody reports whether what stands i bytes from here may be the body of a
-// call, behind its tag: an element, an object, or the end of the answer.
+// call, after its tag: an element, an object, or the end of the answer.
 func (m markerReader) hasBody(i int) bool {
 	i = m.Spaces(i)
 	if !m.At(i) {

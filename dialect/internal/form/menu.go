@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// reader is one way to read what stands at a spot S. Readers stand in a list in
+// reader is one way to read the text at a spot S. Readers are in a list in
 // the order in which they are asked: the first that fits reads, and what it
 // reports counts. To read something new, add a reader to one of the lists.
 type reader[S any] struct {
@@ -22,7 +22,7 @@ type reader[S any] struct {
 	yields bool
 }
 
-// ask has the first reader that fits read what stands at s. It reports whether
+// ask lets the first reader that fits read the text at s. It reports whether
 // something was read, and whether a reader decided.
 func ask[S any](m *answer, list []reader[S], s S) (read, decided bool) {
 	for i := range list {
@@ -40,8 +40,8 @@ func ask[S any](m *answer, list []reader[S], s S) (read, decided bool) {
 	return false, false
 }
 
-// spot is what stands at the next byte: a marker of n bytes, if there is one.
-// What may be a call began at start.
+// spot describes the next byte: a marker of n bytes, if there is one.
+// The possible call began at start.
 type spot struct {
 	tok   *lexicon.Token
 	n     int
@@ -50,7 +50,7 @@ type spot struct {
 }
 
 // spotReader is a reader that is asked at some spots only. Which they are is
-// known beforehand, so that most of text is asked about seldom.
+// known beforehand, so most of text is asked about seldom.
 type spotReader struct {
 	reader[spot]
 	roles    []lexicon.Kind // the marker must play one of these
@@ -117,8 +117,8 @@ type readers struct {
 	early  menu             // in text, wherever a marker stands
 	text   menu             // in text, where the marker may stand
 	forms  menu             // where a call may stand: by its form
-	named  []reader[named]  // behind the name of a call
-	member []reader[member] // behind a key of an object that may be a call
+	named  []reader[named]  // after the name of a call
+	member []reader[member] // after a key of an object that may be a call
 }
 
 func newReaders(tokens []*lexicon.Token) readers {

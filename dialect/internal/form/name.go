@@ -18,7 +18,7 @@ import (
 const parallel = "multi_tool_use.parallel"
 
 // nameFirst reads a call that begins with its name: what follows the name
-// says which form it has.
+// tells which form it has.
 func (m nameReader) nameFirst(start int) bool {
 	i := m.Word(0, "")
 	written := string(m.Buf[m.Pos : m.Pos+i])
@@ -38,14 +38,14 @@ func (m nameReader) nameFirst(start int) bool {
 }
 
 // mayBeName reports whether the word that stands here may be the name of a
-// call. Without a marker it must have been offered, or stand before one that
+// call. Without a marker it must have been offered, or be before one that
 // was.
 func (m nameReader) mayBeName(written string) bool {
 	return m.Marked || m.Names.Any || m.Names.Offered(m.asPython().withoutMethod(bareID(written))) ||
 		written == "print" || written == "functions" || written == parallel
 }
 
-// afterName returns the index of what stands behind a name of i bytes: white
+// afterName returns the index of what follows a name of i bytes: white
 // space, the end of its quotes and newlines that were escaped say nothing.
 func (m nameReader) afterName(i int) int {
 	j := m.Spaces(i)
@@ -84,9 +84,9 @@ func (m nameReader) oddName(i int) int {
 func (m nameReader) nameOnly(written string, i, start int, eof bool) bool {
 	switch {
 	case m.AfterCall:
-		return false // text behind a call is no name
+		return false // text after a call is not a name
 	case m.Names.Any && eof && !m.Truncated(), m.Names.Any && !eof && !m.endsName(m.Spaces(i)):
-		return false // a word behind a marker is not yet a call
+		return false // a word after a marker is not yet a call
 	case !m.Names.Any && !m.Names.Offered(bareID(written)) && !(eof && m.Truncated() && m.Names.Begins(written)):
 		return false
 	}
@@ -197,7 +197,7 @@ func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start i
 	return m.nameJSON(written, i, j+n, start)
 }
 
-// withID reads a call whose id stands beside its name.
+// withID reads a call whose id stands next to its name.
 func (m nameReader) withID(t *lexicon.Token, first string, i, j, start int) bool {
 	m.Narrow(t.In(lexicon.Identifies))
 	k := m.Spaces(j)
@@ -248,7 +248,7 @@ func (m nameReader) plausibleBody(i int) bool {
 	return m.Peek(i) != '{' || chars.IsQuote(c) || chars.IsNameStart(c) || c == '}'
 }
 
-// looseArgs reports whether arguments that are no object may stand at j: in
+// looseArgs reports whether arguments that are no object may be at j: in
 // the dialects of lines they may be quoted, fenced or plain.
 func (m nameReader) looseArgs(j int, written string) bool {
 	name, _ := m.Names.Resolve(written)
@@ -341,7 +341,7 @@ func (m nameReader) onlyArgument(text string, start int) {
 	m.Repair("plain-argument", llm.Guess, start, m.Offset())
 }
 
-// named is the name of a call, of i bytes, and what stands behind it from the
+// named is the name of a call, of i bytes, and what follows it from the
 // j-th byte: a marker of n bytes, if there is one.
 type named struct {
 	written string
@@ -352,7 +352,7 @@ type named struct {
 	start   int
 }
 
-// namedReaders read a call by what stands behind its name.
+// namedReaders read a call by what follows its name.
 func namedReaders() []reader[named] { return append(afterNameReaders(), nameJSONReaders()...) }
 
 // afterNameReaders read arguments other than JSON, and JSON that holds several
@@ -432,7 +432,7 @@ func afterNameReaders() []reader[named] {
 	}
 }
 
-// colonAndJSON reports whether a colon and an object stand behind a name. Without
+// colonAndJSON reports whether a colon and an object follow a name. Without
 // a marker the object must hold a parameter of the tool.
 func (m nameReader) colonAndJSON(s named) bool {
 	i := m.Spaces(s.j + 1)
@@ -444,7 +444,7 @@ func (m nameReader) colonAndJSON(s named) bool {
 	return m.Marked || m.asBare().Declares(name, key)
 }
 
-// nameJSONReaders read JSON behind a name, and a name with nothing behind it.
+// nameJSONReaders read JSON after a name, and a name with nothing after it.
 func nameJSONReaders() []reader[named] {
 	object := func(m *answer, s named) bool { return s.c == '{' }
 	json := func(m *answer, s named) bool { return m.asName().nameJSON(s.written, s.i, s.j, s.start) }

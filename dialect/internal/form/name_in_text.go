@@ -10,7 +10,7 @@ import (
 )
 
 // jsonAfterName reads the JSON that stands here as the arguments of the tool
-// that the line before names. The name has left as text, so that it is a guess.
+// that the line before names. The name has left as text, so it is a guess.
 func (m bareReader) jsonAfterName() bool {
 	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || !m.AtLine() {
 		return false
@@ -90,7 +90,7 @@ func (m bareReader) argumentsAfterName(name string, start int) bool {
 	return true
 }
 
-// callInLine reads the arguments in parentheses that stand here, behind the name
+// callInLine reads the arguments in parentheses that stand here, after the name
 // of a tool in a line of text. The name has left as text.
 func (m bareReader) callInLine() bool {
 	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || m.Exampled() {

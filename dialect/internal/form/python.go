@@ -96,8 +96,8 @@ func (m pythonReader) pyCall(start int) bool {
 	return true
 }
 
-// strayBrace passes over a brace that nothing opens behind a call in a list, if
-// the list ends or goes on behind it.
+// strayBrace passes over a brace that nothing opens after a call in a list, if
+// the list ends or continues after it.
 func (m pythonReader) strayBrace() {
 	if !m.Listed || !m.Call.Open {
 		return
@@ -164,8 +164,8 @@ func (m pythonReader) variable(i int) bool {
 	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
 }
 
-// typeAt reports whether the name of a type stands at i and nothing of a value
-// behind it: a parameter is declared there.
+// typeAt reports whether the name of a type is at i and nothing of a value
+// after it: a parameter is declared there.
 func (m pythonReader) typeAt(i int) bool {
 	j := m.Word(i, ":")
 	word := strings.ToLower(string(m.Buf[m.Pos+i : m.Pos+j]))
@@ -189,7 +189,7 @@ func (m pythonReader) keyLength(i int) int {
 }
 
 // declaredKey is keyLength for a parameter of the open call, in quotes or with
-// a colon behind it.
+// a colon after it.
 func (m pythonReader) declaredKey(i int) int {
 	if !m.Call.Open || m.Shape() == nil {
 		return 0
@@ -268,8 +268,8 @@ func (m pythonReader) pyArgs() {
 	m.closeArgs(count)
 }
 
-// closesAfter reports whether a parenthesis stands at i that ends a call, and
-// another call of the list behind it.
+// closesAfter reports whether a parenthesis is at i that ends a call, and
+// another call of the list after it.
 func (m pythonReader) closesAfter(i int) bool {
 	if i = m.Spaces(i); m.Peek(i) != ')' {
 		return false
@@ -367,7 +367,7 @@ func (m pythonReader) pyArg(count, position *int) bool {
 }
 
 // namesParameter reports whether what stands here without quotes begins with a
-// parameter of the call: the sign behind it is none that gives it a value, and
+// parameter of the call: the sign after it is none that gives it a value, and
 // all of it is none either.
 func (m pythonReader) namesParameter() bool {
 	j := m.Word(0, ":-.")
@@ -497,7 +497,7 @@ func (m pythonReader) pyWord(key string) bool {
 }
 
 // wordCut reports whether the answer ended in the value without quotes that was
-// just read: a number, or a word, may have gone on.
+// just read: a number, or a word, may have continued.
 func (m pythonReader) wordCut(raw string) bool {
 	return !m.More() && (m.Truncated() || raw != "" && !chars.IsSpace(raw[len(raw)-1]) && !loose.IsConstant(raw))
 }

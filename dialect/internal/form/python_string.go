@@ -28,7 +28,7 @@ func (m pythonReader) stringPrefix() int {
 	return 0
 }
 
-// prefixedString reads a string literal behind a prefix of n letters. r keeps
+// prefixedString reads a string literal after a prefix of n letters. r keeps
 // backslashes, and u says nothing. What others mean JSON cannot say: that the
 // text itself is meant is a guess, and none if f computes a part of it.
 func (m pythonReader) prefixedString(n int) bool {
@@ -48,7 +48,7 @@ func (m pythonReader) prefixedString(n int) bool {
 }
 
 // hasPlaceholder reports whether the text of a string literal with f holds an
-// expression in braces. Two braces stand for one.
+// expression in braces. Two braces mean one.
 func hasPlaceholder(text []byte) bool {
 	text = bytes.ReplaceAll(text, []byte("{{"), nil)
 	open := bytes.IndexByte(text, '{')
@@ -97,7 +97,7 @@ func (m pythonReader) pyString(raw bool) bool {
 }
 
 // checkUnended makes the call invalid if text, a string whose end is missing,
-// seems to hold further arguments: nobody knows where it should have ended.
+// seems to hold further arguments: no one knows where it should have ended.
 func (m pythonReader) checkUnended(text []byte) {
 	if m.Shape() == nil {
 		return
@@ -114,7 +114,7 @@ func (m pythonReader) checkUnended(text []byte) {
 const maxHeldClosers = 16
 
 // trailingClosers returns the length of the closing brackets, with the white
-// space between and behind them, with which p ends.
+// space between and after them, with which p ends.
 func trailingClosers(p []byte) int {
 	from := max(0, len(p)-maxHeldClosers)
 	n := 0
@@ -236,7 +236,7 @@ func (m pythonReader) concatenation(q byte) int {
 }
 
 // endsString reports whether the quote i bytes from here ends a string: then
-// only what may follow a value follows it.
+// only something that may follow a value follows it.
 func (m pythonReader) endsString(i int) bool {
 	k := m.Spaces(i + 1)
 	if n := m.PyComment(k); n > k && m.Peek(i+1) == ' ' { // the line ends in a comment
@@ -254,7 +254,7 @@ func (m pythonReader) endsString(i int) bool {
 	case ',':
 		k = m.Spaces(k + 1)
 		k = m.Spaces(m.PyComment(k))
-		if m.Keyword && chars.IsQuote(m.Peek(k)) { // behind a keyword argument there is another one
+		if m.Keyword && chars.IsQuote(m.Peek(k)) { // after a keyword argument there is another one
 			return m.keyLength(k) > 0
 		}
 		return !chars.IsNameStart(m.Peek(k)) || m.keyLength(k) > 0 || m.CallAt(k)

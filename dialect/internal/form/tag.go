@@ -58,7 +58,7 @@ func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
 		return tag{length: n}, true
 	}
 	end := tok.TagEnd
-	if strings.HasSuffix(tok.Text, "=") { // the name stands right behind it
+	if strings.HasSuffix(tok.Text, "=") { // the name stands right after it
 		n--
 	}
 	i := n
@@ -281,7 +281,7 @@ func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 func (m tagReader) endsOtherTag(i int) bool { return m.Call.EndTag != "" && m.HasAt(i, m.Call.EndTag) }
 
 // onePart reads what stands inside a call, beginning with the token t: a
-// parameter, all of them as one object, or what is neither.
+// parameter, all of them as one object, or neither.
 func (m tagReader) onePart(t *lexicon.Token, n int, count *int) {
 	switch {
 	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall):
@@ -345,7 +345,7 @@ func (m tagReader) isDoubled(t *lexicon.Token, n int) bool {
 func (m tagReader) noEnd(count int) {
 	switch {
 	case count < 0:
-	case count == 0 || m.Depth == 0 && len(m.Row().Wrap) == 0: // only its end says that it is complete
+	case count == 0 || m.Depth == 0 && len(m.Row().Wrap) == 0: // only its end shows that it is complete
 		m.CutCall()
 	default:
 		m.Missing("end-of-call")
@@ -467,7 +467,7 @@ func (m tagReader) sameParam(key string) int {
 }
 
 // keyText returns the length of the parameter's name that stands i bytes from
-// here as the text of its own element, behind the tag t: the value follows the
+// here as the text of its own element, after the tag t: the value follows the
 // element. It is 0 if there is none.
 func (m tagReader) keyText(i int, t *lexicon.Token) int {
 	i = m.Spaces(i)
@@ -547,7 +547,7 @@ func (m tagReader) typedChildren(kind string, depth int) {
 }
 
 // wrapsAll reports whether a first parameter called key holds all arguments
-// as one object, because the tool has no parameter of that name.
+// as one object, because the tool lacks parameter of that name.
 func (m tagReader) wrapsAll(key string) bool {
 	return (values.Keys[key] == values.ArgsRole || key == "properties") && m.Shape() != nil && !m.Shape().Declares(key) && m.Peek(m.Spaces(0)) == '{'
 }
@@ -567,7 +567,7 @@ func (m tagReader) pairs(written string, i, j, start int) bool {
 }
 
 // bareKey returns the length of a key that stands i bytes from here without
-// its opening tag: only its end tag says what it is.
+// its opening tag: only its end tag tells what it is.
 func (m tagReader) bareKey(i int) int {
 	if !m.Rows.Meets(m.Lex.Pairs) || !chars.IsNameStart(m.Peek(i)) {
 		return 0
@@ -631,7 +631,7 @@ func (m tagReader) oldInvoke(tg tag, start int) bool {
 }
 
 // nameText reads a call whose name, of n bytes, is the text of its element:
-// <function>get_weather</function>. Its parameters follow, or stand in the
+// <function>get_weather</function>. Its parameters follow, or are in the
 // element, too. The name must have been offered.
 func (m tagReader) nameText(n, start int) bool {
 	name := string(m.Buf[m.Pos : m.Pos+n])
@@ -662,7 +662,7 @@ type value struct {
 	quotes, json bool
 	quoted       int // how many elements like its own are open in the text
 	// nameText says that the name of its parameter was the text of an element,
-	// so that no tag ends the value.
+	// so no tag ends the value.
 	nameText bool
 }
 
@@ -685,7 +685,7 @@ func (m tagReader) valueOf(key string) value {
 	return v
 }
 
-// typedBy lets the attributes of a tag say what the value is.
+// typedBy lets the attributes of a tag tell what the value is.
 func (v *value) typedBy(t tag) {
 	isString := t.attr("string")
 	switch t.attr("type") {
@@ -741,7 +741,7 @@ func (m tagReader) readValue(v value) bool {
 	}
 }
 
-// until takes what is there up to one of two bytes. It reports whether neither
+// until takes the buffer up to one of two bytes. It reports whether neither
 // is there. The first s.passed bytes have been found to be text.
 func (s *sink) until(a, b byte) bool {
 	m := s.m
@@ -774,7 +774,7 @@ func (m tagReader) cdata(v value) bool {
 		if !m.asElement().until("]]>", "", s.add) {
 			return false
 		}
-		if !m.HasAt(0, cdata) { // a value that holds the end of a section stands in two
+		if !m.HasAt(0, cdata) { // a value that holds the end of a section is in two
 			break
 		}
 		m.Skip(len(cdata), cdata)
@@ -811,7 +811,7 @@ func (m tagReader) wrapped() int {
 	return 0
 }
 
-// wrappedValue reads a value in an element of its own, behind n bytes. Text may
+// wrappedValue reads a value in a separate element, after n bytes. Text may
 // hold such an element, too: then it is a guess.
 func (m tagReader) wrappedValue(v value, n int) bool {
 	class := llm.Syntax
@@ -850,7 +850,7 @@ func (m tagReader) valueEnds(v *value) (n int, ok bool) {
 		return 0, m.paramEnds(v, t, n)
 	}
 	if v.nameText && (t.Is(lexicon.EndCall) || t.Is(lexicon.Closes) && !t.Line) && (t.In(lexicon.EndCall).Meets(m.Rows) || t.In(lexicon.Closes).Meets(m.Rows)) {
-		return 0, true // such a value has no end tag
+		return 0, true // such a value lacks end tag
 	}
 	return 0, m.callEnds(t, n)
 }
@@ -907,7 +907,7 @@ func (m tagReader) isOurs(t *lexicon.Token, k lexicon.Kind) bool {
 	return t.In(k).Meets(m.Rows) || m.Depth > 0 && t.In(k).Meets(m.Outer)
 }
 
-// beginsPair reports whether a key stands behind the tag of n bytes: its end,
+// beginsPair reports whether a key follows the tag of n bytes: its end,
 // or its value, follows.
 func (m tagReader) beginsPair(n int) bool {
 	for i := n; i < n+lexicon.MaxName && m.At(i); i++ {
@@ -955,7 +955,7 @@ func (m tagReader) opensParam(t *lexicon.Token, n int) bool {
 	return !m.Call.Keys[key] && (m.Shape() == nil || m.Shape().Declares(key))
 }
 
-// endsParam reports whether what follows an end tag at i says that it ends a
+// endsParam reports whether what follows an end tag at i shows that it ends a
 // parameter of the call, not one quoted in the value.
 func (m tagReader) endsParam(i int) bool {
 	i = m.Spaces(i)
@@ -983,12 +983,12 @@ func (m tagReader) structure(i int) bool {
 		t.Is(lexicon.EndParam) || t.Is(lexicon.EndValue) || t.Is(lexicon.Drops) || t.Is(lexicon.Heads) || t.Is(lexicon.Prefixes)
 }
 
-// endsCall reports whether nothing but the end of calls, or other calls,
+// endsCall reports whether only the end of calls, or other calls,
 // follows at i.
 func (m tagReader) endsCall(i int) bool {
 	i = m.Spaces(i)
 	if !m.At(i) || m.PartialMarker(i) {
-		return !m.Truncated() // what was cut off may have gone on
+		return !m.Truncated() // the text may have continued
 	}
 	t, n := m.Match(i)
 	switch {
@@ -1019,7 +1019,7 @@ type sink struct {
 	pend    []byte // white space that may be trimmed, or part of a rune
 	quoting bool   // it is a string, and its quote has been written
 	passed  int    // bytes not taken yet that are text
-	unended bool   // its end tag is missing, so that a newline before what follows is none of it
+	unended bool   // its end tag is missing, so a newline before what follows is none of it
 	closers int    // closing brackets at the end that may be none of it
 }
 

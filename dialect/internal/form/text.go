@@ -36,7 +36,7 @@ func (m *answer) Special() bool {
 	return read
 }
 
-// labelsCall reports whether a call stands behind a label of n bytes: an offered
+// labelsCall reports whether a call follows a label of n bytes: an offered
 // name, or any name and the label of its arguments.
 func (m *answer) labelsCall(n int) bool {
 	i := m.Spaces(n)
@@ -49,7 +49,7 @@ func (m *answer) labelsCall(n int) bool {
 }
 
 // labelsPython reports whether a label of n bytes, which is an ordinary word,
-// stands before a name and a parenthesis: a sentence may go on behind them.
+// is before a name and a parenthesis: a sentence may continue after them.
 func (m *answer) labelsPython(t *lexicon.Token, n int) bool {
 	if !t.All.Within(m.Lex.Labelled) {
 		return false
@@ -127,7 +127,7 @@ func (m *answer) Plausible(c byte) bool { return m.asBare().plausible(c) }
 // CutShort handles a guess that failed because the answer was cut off in it.
 func (m *answer) CutShort(f engine.Failure) bool { return m.asCut().cutShort(f) }
 
-// earlyReaders decide what is read before the place of a marker counts.
+// earlyReaders are asked before the place of a marker counts.
 func earlyReaders() []spotReader {
 	return []spotReader{
 		{reader: reader[spot]{
@@ -168,7 +168,7 @@ func earlyReaders() []spotReader {
 	}
 }
 
-// textReaders read what is not text where text may stand: first what has no
+// textReaders read calls and markers in text: first calls without a
 // marker, then markers by their role.
 func textReaders() []spotReader {
 	bare := func(m *answer, s spot) bool {

@@ -12,7 +12,7 @@ import (
 )
 
 // yamlElement reads a call whose arguments are YAML in the element of its name,
-// behind a tag of n bytes. The tag begins a line and ends one, and the first
+// after a tag of n bytes. The tag begins a line and ends one, and the first
 // key is a parameter of the tool. The arguments are passed on when they are
 // complete, because the meaning of a line depends on the next ones.
 func (m elementReader) yamlElement(word string, n, start int) bool {
@@ -43,7 +43,7 @@ func (m elementReader) yamlElement(word string, n, start int) bool {
 	return true
 }
 
-// yamlAt reports whether, behind a tag of n bytes, a line begins with a key
+// yamlAt reports whether, after a tag of n bytes, a line begins with a key
 // that is a parameter of the tool called word, and how far it is indented.
 func (m elementReader) yamlAt(word string, n int) (indent int, ok bool) {
 	name, _ := m.Names.Resolve(word)
@@ -66,7 +66,7 @@ func (m elementReader) yamlAt(word string, n int) (indent int, ok bool) {
 	return end - line, chars.IsSpace(m.Peek(i + 1))
 }
 
-// yamlPreamble returns the index of the first key behind what may stand before
+// yamlPreamble returns the index of the first key after anything allowed before
 // it at i: comments, the sign of a document, and a fence.
 func (m elementReader) yamlPreamble(i int) int {
 	for n := 0; n < scan.MaxNested && (m.Peek(i) == '#' || m.HasAt(i, values.YamlDocument) || m.HasAt(i, "```")); n++ {

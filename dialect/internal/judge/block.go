@@ -14,11 +14,11 @@ import (
 // CodeFence is the code fence we are in.
 type CodeFence struct {
 	Open  bool
-	Prose bool // text stands before it
-	Shows bool // its word says that it shows a document
+	Prose bool // text is before it
+	Shows bool // its word shows that it shows a document
 	// Called says that what follows the fence makes it no document.
 	Called bool
-	// Shown says that prose goes on behind the fence: nothing in it is a call.
+	// Shown says that prose continues after the fence: nothing in it is a call.
 	Shown bool
 	Start int // offset of what it holds
 	Ticks int // how many backticks begin it
@@ -39,7 +39,7 @@ var Documents = map[string]bool{
 	"http": true, "mdx": true, "eml": true, "jsonl": true, "ndjson": true,
 }
 
-// CallWords are the words of fences that say by themselves that a call stands in
+// CallWords are the words of fences that say by themselves that a call is in
 // them.
 var CallWords = map[string]bool{
 	"tool_call": true, "tool_calls": true, "toolcall": true, "function_call": true, "function_calls": true, "tool_use": true, "tool": true,
@@ -62,8 +62,8 @@ func (e *Evidence) Begins() bool {
 	return true
 }
 
-// IsCertain reports whether nothing behind a call that stands here can show
-// it, so that it need not be held.
+// IsCertain reports whether nothing after a call that stands here can show
+// it, so it need not be held.
 func (e *Evidence) IsCertain(t *lexicon.Token, marked bool) bool {
 	if e.Block.Open {
 		return !e.Block.mayShow()
@@ -85,8 +85,8 @@ func (d decision) insertedAt() bool {
 	return d.At(i) && !d.IsMarkup(i) && !d.NameAt(i) && unicode.Is(unicode.Lo, d.Letter(i))
 }
 
-// endsSentenceAt reports whether the sentence that stands on the line before the
-// try t ends right behind it, or with it behind an abbreviation.
+// endsSentenceAt reports whether the sentence that is on the line before the
+// try t ends right after it, or with it after an abbreviation.
 func (d decision) endsSentenceAt() bool {
 	c := d.Peek(0)
 	line := chars.LastLine(d.textBefore())
@@ -97,7 +97,7 @@ func (d decision) endsSentenceAt() bool {
 	return abbreviates(words)
 }
 
-// presentedAbove reports whether prose, or another item, stands below the try t,
+// presentedAbove reports whether prose, or another item, is below the try t,
 // and a heading above it or the label of an item of a list before it, or it is
 // indented as code. Any label will do if the line below has one, too.
 func (d decision) presentedAbove() bool {
@@ -111,14 +111,14 @@ func (d decision) presentedAbove() bool {
 	return isHeading(LabelAbove(before)) || below && (indented(before) || isItem(line) || EndsLabel(line) && d.labelAt(i))
 }
 
-// AfterText reports whether other text stands before here in the code fence we
+// AfterText reports whether other text is before here in the code fence we
 // are in.
 func (e *Evidence) AfterText() bool {
 	text := e.Buf[min(e.Pos, max(0, e.Block.Start-e.Base, e.Pos-scan.MaxTail)):e.Pos]
 	return !e.Block.Called && e.Since <= e.Block.Start && len(bytes.TrimSpace(text)) > 0
 }
 
-// standsAlone reports whether the calls of the try t are a block of their own, or
+// standsAlone reports whether the calls of the try t are a separate block, or
 // end the answer, and whether what stands around them, or encloses them, leaves a
 // doubt.
 func (d decision) standsAlone(setApart bool) (stands, doubtful bool) {
@@ -151,7 +151,7 @@ func (d decision) ownBlock(after trail, setApart bool) (stands, doubtful bool) {
 	return true, false
 }
 
-// lead is what stands before a call on its line.
+// lead classifies the text before a call on its line.
 type lead uint8
 
 const (
@@ -160,7 +160,7 @@ const (
 	inSentence
 )
 
-// lead returns what stands on the line before the try t.
+// lead classifies the text on the line before the candidate.
 func (d decision) lead() lead {
 	line, begun, cut := d.lineBefore()
 	called := d.Buf[d.c.From-d.Base] == '(' && len(line) > 0 && chars.IsNameByte(line[len(line)-1])
@@ -214,7 +214,7 @@ var answerTags = map[string]bool{
 	"$": true, "$$": true, `\boxed{`: true, `$\boxed{`: true, `$$\boxed{`: true, // of TeX
 }
 
-// trail is what stands behind a call.
+// trail is what follows a call.
 type trail uint8
 
 const (
@@ -224,7 +224,7 @@ const (
 	goesOn                    // more of a sentence
 )
 
-// trail returns what stands behind the call that ends here.
+// trail returns what follows the call that ends here.
 func (e *Evidence) trail() trail {
 	i := 0
 	for n := 0; n < scan.MaxGap && e.At(i) && strings.IndexByte(" \t])}*$", e.Buf[e.Pos+i]) >= 0; n++ {
@@ -259,7 +259,7 @@ func (e *Evidence) trail() trail {
 	return endsLine
 }
 
-// trailInLine is trail for text that stands at j on the line of the call.
+// trailInLine is trail for text that is at j on the line of the call.
 func (e *Evidence) trailInLine(j int) trail {
 	if j > 0 && unicode.IsUpper(e.Letter(j)) {
 		return nextSentence
@@ -267,7 +267,7 @@ func (e *Evidence) trailInLine(j int) trail {
 	return goesOn
 }
 
-// IsMarkup reports whether a marker, a fence or a bracket stands at i: no
+// IsMarkup reports whether a marker, a fence or a bracket is at i: no
 // prose.
 func (e *Evidence) IsMarkup(i int) bool {
 	if c := e.Buf[e.Pos+i]; c == '{' || c == '[' {
@@ -308,7 +308,7 @@ func (e *Evidence) proseAfterFence(closed bool) bool {
 	return e.proseAt(i)
 }
 
-// proseBelow reports whether prose stands below the end of a code fence at i.
+// proseBelow reports whether prose is below the end of a code fence at i.
 func (e *Evidence) proseBelow(i int) bool {
 	j := i
 	for e.Peek(j) == '`' || e.Peek(j) == ' ' {
@@ -317,7 +317,7 @@ func (e *Evidence) proseBelow(i int) bool {
 	return chars.IsSpace(e.Peek(j)) && e.proseAt(i)
 }
 
-// proseAt reports whether prose stands behind the end of a code fence at i,
+// proseAt reports whether prose follows the end of a code fence at i,
 // or at i.
 func (e *Evidence) proseAt(i int) bool {
 	for e.Peek(i) == '`' {

@@ -10,7 +10,7 @@ import (
 )
 
 // enclosure is a pair of marks around a call that no dialect writes: quotes, an
-// element, an environment of TeX. What stands in it is shown if a sentence goes
+// element, an environment of TeX. A call in it is shown if a sentence goes
 // through it or text follows it, and else in doubt.
 type enclosure struct {
 	closer string // what ends it
@@ -106,7 +106,7 @@ func environmentBefore(text []byte) (e enclosure) {
 	return enclosure{closer: `\end{` + string(word[:n]) + "}", n: len(text) - i}
 }
 
-// shownAs says how calls stand in what encloses them.
+// shownAs tells how calls are in what encloses them.
 type shownAs uint8
 
 const (
@@ -116,7 +116,7 @@ const (
 )
 
 // enclosed reports how the calls that were read since the try t, up to here, are
-// enclosed, and the index behind what ends that.
+// enclosed, and the index after what ends that.
 func (d decision) enclosed() (as shownAs, end int) {
 	before := d.textBefore()
 	e, ok := d.enclosedBy(before)
@@ -138,9 +138,9 @@ func (d decision) enclosed() (as shownAs, end int) {
 	return setApart, end
 }
 
-// closed returns the index behind what ends enc if that stands behind the call that
-// ends here, or behind others that follow it; 0 if it does not. If there is text
-// around the call, it may stand behind more of it.
+// closed returns the index after what ends enc if that follows the call that
+// ends here, or after others that follow it; 0 if it does not. If there is text
+// around the call, it may follow more of it.
 func (e *Evidence) closed(enc enclosure) int {
 	i := e.Gap(0)
 	if e.HasAt(i, enc.closer) {
@@ -164,7 +164,7 @@ func (e *Evidence) closed(enc enclosure) int {
 	return 0
 }
 
-// maxDocument is how far behind a call the end of an element with other text in
+// maxDocument is how far after a call the end of an element with other text in
 // it is looked for: the call waits for it.
 const maxDocument = 512
 
@@ -176,7 +176,7 @@ func (e *Evidence) opensEnclosure() bool {
 }
 
 // inDiff reports whether the calls of the try t, up to here, are a line of a diff:
-// a plus or a minus stands before them, and the other sign before the line above
+// a plus or a minus is before them, and the other sign before the line above
 // or below. The items of a list have the same sign.
 func (d decision) inDiff() bool {
 	before := d.textBefore()
@@ -196,5 +196,5 @@ func (d decision) inDiff() bool {
 	return d.Peek(i) == '\n' && d.Peek(i+1) == other
 }
 
-// isSign reports whether a line is nothing but the sign of a line of a diff.
+// isSign reports whether a line is only the sign of a line of a diff.
 func isSign(line []byte) bool { return len(line) == 1 && (line[0] == '+' || line[0] == '-') }

@@ -15,8 +15,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// Evidence is what is known when it must be decided whether text is a call: the
-// text itself, the offered tools, and what was read before.
+// Evidence holds the facts for deciding whether text is a call: the
+// text itself, the offered tools, and everything read before.
 type Evidence struct {
 	scan.Input
 	Names *offered.Names
@@ -49,7 +49,7 @@ type passage struct {
 
 	Since   int  // offset of the text or thinking since the last markup
 	Origin  int  // offset of what counts as the beginning of the answer
-	First   int  // offset of the first byte of text that is no white space
+	First   int  // offset of the first byte of text that is not white space
 	Message int  // offset of the message we are in
 	Started bool // something other than white space has been read as text
 	Muted   bool // the message is addressed to the user: nothing in it is a call
@@ -60,9 +60,9 @@ type passage struct {
 
 // Region is the calls we are in and the markers around them.
 type Region struct {
-	Rows      lexicon.RowSet // the dialects that what was read of this call fits
+	Rows      lexicon.RowSet // the dialects that this call fits so far
 	Marked    bool           // a marker says that calls follow
-	Loose     bool           // a call follows another behind its marker, and only its name says so
+	Loose     bool           // a call follows another after its marker, and only its name tells it
 	Depth     int            // how many markers around calls are open
 	Outer     lexicon.RowSet // the dialects that the last of these markers fits
 	OpenAt    int            // offset of the last of these markers
@@ -71,7 +71,7 @@ type Region struct {
 	Code      bool           // it may be followed by code
 	AfterCall bool           // no marker stands between the last call and here
 	Listed    bool           // the call we read is an element of a list
-	// Presented says that a label stands on the line above the last marker.
+	// Presented says that a label is on the line above the last marker.
 	Presented bool
 	Printed   bool // the Python call we read is the argument of print
 	Keyword   bool // the Python value we read has a key
@@ -86,7 +86,7 @@ type findings struct {
 	Lost         Suspects
 	Wasted       int  // bytes read by guesses that failed
 	NoCallBefore int  // offset up to which nothing in thinking is a call
-	Quoting      bool // we are in a code fence that is no call
+	Quoting      bool // we are in a code fence that is not a call
 	document     bool // the last element stood in a document of elements
 	Progress     Progress
 	MessageAt    int // offset of the calls of a message that is written as JSON
@@ -133,7 +133,7 @@ func (e *Evidence) NamedAt(i int) bool {
 }
 
 // NameBefore returns the offered name with which the text before here ends,
-// behind other words or glued to them, and its length.
+// after other words or glued to them, and its length.
 func (e *Evidence) NameBefore(text []byte) (name string, n int) {
 	for n < min(len(text), lexicon.MaxName) && (chars.IsWordByte(text[len(text)-1-n]) || text[len(text)-1-n] == '\\') {
 		n++
@@ -157,13 +157,13 @@ func (e *Evidence) Declares(name, key string) bool {
 	return shape != nil && key != "" && shape.Declares(loose.Unescape(key))
 }
 
-// CallAt reports whether the name of a tool and a parenthesis stand at i.
+// CallAt reports whether the name of a tool and a parenthesis are at i.
 func (e *Evidence) CallAt(i int) bool {
 	name, j := e.EscapedWord(i)
 	return e.Names.Offered(name) && e.Peek(j) == '('
 }
 
-// NeedsNothing reports whether a tool has no parameters, so that a call of it
+// NeedsNothing reports whether a tool lacks parameters, so a call of it
 // need not say anything of arguments.
 func (e *Evidence) NeedsNothing(name string) bool {
 	shape := e.Names.Shape(name)
@@ -207,8 +207,8 @@ func (e *Evidence) Lately() []byte {
 }
 
 // InDocument reports whether the element here is part of a document: its parent is
-// an element that no dialect has, or it stands beside an element of which that is
-// true. If its name is no ordinary word, the parent has such a parent, too.
+// an element that no dialect has, or it stands next to an element of which that is
+// true. If its name is not an ordinary word, the parent has such a parent, too.
 func (e *Evidence) InDocument(word string) bool {
 	if e.Marked {
 		return false

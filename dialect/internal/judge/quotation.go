@@ -9,7 +9,7 @@ import (
 )
 
 // Quoted reports whether what stands here is quoted in prose: an odd number
-// of backticks stands before it on its line, or the line begins with the sign
+// of backticks is before it on its line, or the line begins with the sign
 // of a quotation.
 func (e *Evidence) Quoted() bool {
 	if e.Buf[e.Pos] == '`' {
@@ -73,7 +73,7 @@ func isShowing(word []byte) bool {
 }
 
 // mayBeShown reports whether a tag of an element in which something is shown
-// stands in the text before. Text that was looked at is not looked at again.
+// is in the text before. Text that was looked at is not looked at again.
 func (e *Evidence) mayBeShown(before []byte) bool {
 	start := e.Offset() - len(before)
 	from := min(e.Offset(), max(start, e.showing.to-len("</blockquote>"))) // a try that failed may have been further
@@ -102,7 +102,7 @@ type showing struct {
 // inShown reports whether the text before ends in an element in which something
 // is shown.
 func inShown(before []byte) bool {
-	closed := 0 // end tags behind here
+	closed := 0 // end tags after here
 	for i := bytes.LastIndexByte(before, '<'); i >= 0; i = bytes.LastIndexByte(before[:i], '<') {
 		tag := before[i+1:]
 		if len(tag) == 0 || tag[0] != '/' && !chars.IsLetter(tag[0]) { // most of them

@@ -5,8 +5,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// Narrow notes that what was read belongs to the given dialects. Where that
-// contradicts what was read before, the later evidence counts.
+// Narrow notes that the text belongs to the given dialects. Where that
+// contradicts earlier text, the later evidence counts.
 func (e *Evidence) Narrow(rows lexicon.RowSet) {
 	if e.Rows.Meets(rows) {
 		e.Rows = e.Rows.And(rows)
@@ -26,14 +26,14 @@ func (e *Evidence) Form(f spec.Form) {
 	}
 }
 
-// Keep keeps the given dialects, if what was read fits any of them.
+// Keep keeps the given dialects, if the text fits any of them.
 func (e *Evidence) Keep(rows lexicon.RowSet) {
 	if e.Rows.Meets(rows) {
 		e.Rows = e.Rows.And(rows)
 	}
 }
 
-// Row returns the row of the dialect that what was read fits best: the one
+// Row returns the row of the dialect that the text fits best: the one
 // hinted at if it is among them, else the first of the table.
 func (e *Evidence) Row() *spec.Dialect {
 	i := e.Rows.First()

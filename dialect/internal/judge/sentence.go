@@ -13,7 +13,7 @@ import (
 )
 
 // midSentence reports whether a sentence may go through the marker t that stands
-// here: one that is not finished stands before it on its line, and a space, or
+// here: one that is not finished is before it on its line, and a space, or
 // ends the paragraph before it. So may the row of a table, or a fence of tildes. A
 // special token counts all the same: only its own line puts it in doubt.
 func (e *Evidence) midSentence(t *lexicon.Token) bool {
@@ -67,7 +67,7 @@ func abbreviates(text []byte) bool {
 }
 
 // sentenceGoesOn reports whether the sentence before the try t, a call with
-// markers, goes on behind it: on the same line, or on the next one if the call
+// markers, continues after it: on the same line, or on the next one if the call
 // has its lines for itself.
 func (d decision) sentenceGoesOn() bool {
 	i := d.Gap(0)
@@ -92,17 +92,17 @@ func (d decision) sentenceGoesOn() bool {
 	return strings.ContainsRune(",;:)|，；：）、…", r) || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
 }
 
-// isDash reports whether r is a dash with which a sentence goes on.
+// isDash reports whether r is a dash with which a sentence continues.
 func isDash(r rune) bool { return r == '—' || r == '–' }
 
 // beginsMarked reports whether the answer begins with the marker of the call that
-// ends here, which is no special token.
+// ends here, which is not a special token.
 func (e *Evidence) beginsMarked() bool {
 	return e.OpenAt == e.First && e.Calls == 1 && e.OpenTok != nil && !e.OpenTok.Special && !e.OpenTok.Line
 }
 
-// closerAfter returns the index behind the marker that ends what the last one
-// began, if nothing but brackets and other ends stand before it; 0 if not.
+// closerAfter returns the index after the marker that ends what the last one
+// began, if only brackets and other ends are before it; 0 if not.
 func (e *Evidence) closerAfter() int {
 	closer := "</" + strings.TrimPrefix(e.OpenTok.Text, "<")
 	i := 0
@@ -124,7 +124,7 @@ func (e *Evidence) closerAfter() int {
 const maxEnds = 3
 
 // describedBelow reports whether the line below the call, from i, is indented
-// below it and begins with a word: it says what the call does.
+// below it and begins with a word: it tells what the call does.
 func (e *Evidence) describedBelow(i int) bool {
 	if e.Peek(i) == '\r' {
 		i++
@@ -139,25 +139,25 @@ func (e *Evidence) describedBelow(i int) bool {
 	return j > i+minIndent && unicode.IsUpper(e.LetterAt(j)) && !e.NameAt(j)
 }
 
-// joinsAt reports whether a new clause begins at i, behind a call without a
+// joinsAt reports whether a new clause begins at i, after a call without a
 // marker.
 func (e *Evidence) joinsAt(i int) bool {
 	j := e.Word(i, "")
 	return !e.Marked && joins[string(e.Buf[e.Pos+i:e.Pos+j])]
 }
 
-// joins are words with which a new clause begins behind a call, in which the
-// model says what it does next.
+// joins are words with which a new clause begins after a call, in which the
+// model tells what it does next.
 var joins = map[string]bool{
 	"and": true, "then": true, "und": true, "dann": true, "et": true, "puis": true, "y": true, "luego": true, "e": true, "poi": true,
 }
 
-// runsOn reports whether a sentence goes on i bytes from here, on the line of a
+// runsOn reports whether a sentence continues i bytes from here, on the line of a
 // call.
 func (e *Evidence) runsOn(i int) bool {
 	spaced := i > 0 && e.Buf[e.Pos+i-1] == ' '
 	switch c := e.Buf[e.Pos+i]; {
-	case c >= utf8.RuneSelf: // some scripts have no spaces, and no capitals
+	case c >= utf8.RuneSelf: // some scripts lack spaces, and no capitals
 		r := e.Letter(i)
 		return unicode.Is(unicode.Lo, r) || isDash(r) || spaced && unicode.IsLower(r)
 	case c == ',' && e.Listed && (i == 0 || e.Buf[e.Pos+i-1] != ']'): // more of the list
@@ -172,8 +172,8 @@ func (e *Evidence) runsOn(i int) bool {
 	}
 }
 
-// wordsGoOn reports whether words in lower case stand at i that are no call and
-// stand before none.
+// wordsGoOn reports whether words in lower case are at i that are no call and
+// are before none.
 func (e *Evidence) wordsGoOn(i int) bool {
 	if !unicode.IsLower(e.Letter(i)) || e.CallAt(i) || e.NameAt(i) || e.AssignsAt(i) {
 		return false
@@ -257,7 +257,7 @@ func EndsLabel(line []byte) bool {
 	return bytes.HasSuffix(line, []byte{':'}) || bytes.HasSuffix(line, []byte("："))
 }
 
-// labelAt reports whether a line stands at i that begins with one or two words, a
+// labelAt reports whether a line is at i that begins with one or two words, a
 // colon and other words: the turn of a speaker, a member of a record, a step.
 func (e *Evidence) labelAt(i int) bool {
 	j := e.Word(i, ":")
@@ -280,7 +280,7 @@ func saysExample(label []byte) bool {
 	return slices.ContainsFunc(exampleWords, func(s string) bool { return bytes.Contains(low, []byte(s)) })
 }
 
-// maxLabel bounds the length of a label that says what follows.
+// maxLabel bounds the length of a label that tells what follows.
 const maxLabel = 80
 
 // exampleWords are what a label says above an example.

@@ -50,7 +50,7 @@ func (s *Suspects) Add(rows lexicon.RowSet, at int) {
 	row.count++
 }
 
-// Warnings tells of what was not read as a call.
+// Warnings lists suspected calls that were not read as calls.
 func (s *Suspects) Warnings(x *lexicon.Lexicon) (list []llm.Warning) {
 	for i, row := range s.rows {
 		if name := x.Rows[i].Name; row.count > 0 {

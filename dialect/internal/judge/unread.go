@@ -20,7 +20,7 @@ import (
 // before a bracket, a brace, an element or a key with one of the tool's properties
 // in it, or nothing. If the name did not become part of a call, a warning says
 // where it is. The check looks at the bytes of the answer and not at what the
-// readers made of them, so that it also finds forms that no reader knows.
+// readers made of them, so it also finds forms that no reader knows.
 
 // Extent is a stretch of the answer.
 type Extent struct{ Start, End int }
@@ -31,8 +31,8 @@ type extents []Extent
 // manyExtents is how many extents are looked at one by one.
 const manyExtents = 16
 
-// merged returns many extents in order and without overlaps, so that has finds
-// one fast. It leaves e as it is.
+// merged returns many extents in order and without overlaps, so has finds
+// one fast. It leaves e unchanged.
 func (e extents) merged() extents {
 	if len(e) <= manyExtents {
 		return e
@@ -81,11 +81,11 @@ type Progress struct {
 	thought int    // offset of the first such name in thinking, and one more
 }
 
-// MaxAhead bounds how far behind a name the check looks. It is less than
+// MaxAhead bounds how far after a name the check looks. It is less than
 // maxTail, which stays in the buffer.
 const MaxAhead = 128
 
-// maxLookBack is how far behind the key for names, or another anchor, a name is
+// maxLookBack is how far after the key for names, or another anchor, a name is
 // looked at.
 const maxLookBack = 64
 
@@ -104,7 +104,7 @@ func (c Check) Advance(end int) {
 		return
 	}
 	c.Covers = c.Covers.merged()
-	stop := min(end, max(at, c.Open-c.Base)) // what stands in the arguments of a call is accounted for
+	stop := min(end, max(at, c.Open-c.Base)) // the arguments of a call are accounted for
 	if c.Progress.Clean.End >= c.Base+stop+MaxAhead || c.Eof && c.Progress.Clean.End == c.Base+len(c.Buf) {
 		stop = max(at, min(stop, c.Progress.Clean.Start+maxLookBack-c.Base)) // what follows holds no arguments
 	}
@@ -135,7 +135,7 @@ func (c Check) lookBetween(at, end int) {
 // hold the pair of bytes p. To search for two bytes of a name that are seldom
 // neighbours spares nearly all of the text a closer look.
 func (c Check) searchPair(p offered.NamePair, at, end int) {
-	text := c.Buf[:min(end+2*c.Names.Longest, len(c.Buf))] // the pair may stand behind the end
+	text := c.Buf[:min(end+2*c.Names.Longest, len(c.Buf))] // the pair may follow the end
 	for i := at; i < len(text); {
 		n := offered.IndexPair(text[i:], p)
 		if n < 0 {
@@ -169,7 +169,7 @@ func (c Check) lookAround(i, at, end int) int {
 	return n
 }
 
-// afterSign reports whether the i-th byte of the buffer stands behind a minus with
+// afterSign reports whether the i-th byte of the buffer follows a minus with
 // which its line begins, as in a diff.
 func (c Check) afterSign(i int) bool {
 	return c.Buf[i-1] == '-' && (i == 1 || c.Buf[i-2] == '\n')
@@ -205,7 +205,7 @@ func (c Check) lookAtWord(at, n int) {
 }
 
 // looksCalled reports whether the word of n bytes at an index of text means a tool
-// and arguments stand behind it, or before it.
+// and arguments follow it, or before it.
 func (c Check) looksCalled(text []byte, at, n int) bool {
 	word := chars.Unescaped(text[at : at+n])
 	name, ok := c.Names.Meant(word)
@@ -225,7 +225,7 @@ func (c Check) looksCalled(text []byte, at, n int) bool {
 	return holdsArguments(rest, shape, text[:at]) || afterArguments(text, at, shape) || onlyMember(text[:at], rest, shape) || c.endsInObject(text[:at], rest)
 }
 
-// unread warns of the name at an offset, before rest. What stands in thinking is
+// unread warns of the name at an offset, before rest. A name in thinking is
 // kept for the end of the answer.
 func (c Check) unread(at int, rest []byte) {
 	if c.Mode == InThinking || at < c.NoCallBefore || c.Thought && at < c.Origin {
@@ -237,7 +237,7 @@ func (c Check) unread(at int, rest []byte) {
 	c.suspectAt(at, rest)
 }
 
-// suspectAt adds the name at an offset, before rest, to what is suspected.
+// suspectAt adds the name at an offset, before rest, to the suspects.
 func (c Check) suspectAt(at int, rest []byte) {
 	form := spec.JSONCall
 	if len(rest) > 0 && rest[0] == '(' {
@@ -246,7 +246,7 @@ func (c Check) suspectAt(at int, rest []byte) {
 	c.Lost.Add(c.Lex.Bare.And(c.Lex.Form[form]), at)
 }
 
-// accounted reports whether a call was made of what stands at an offset, or a
+// accounted reports whether the text at an offset became a call, or a
 // warning tells of it.
 func (c Check) accounted(at int) bool {
 	if at >= c.Open || c.Covers.has(at) {
@@ -260,7 +260,7 @@ func (c Check) accounted(at int) bool {
 	return false
 }
 
-// Finish looks at the end of the answer. What stands in thinking matters
+// Finish looks at the end of the answer. Thinking matters
 // only if the answer calls nothing: models think about calls before they make
 // them.
 func (c Check) Finish() {
@@ -321,7 +321,7 @@ func isAttributeValue(before []byte) bool {
 	return len(key) < len(before) && bytes.HasSuffix(key, []byte{'='})
 }
 
-// afterName is what was seen behind a name.
+// afterName holds the text seen after a name.
 type afterName struct {
 	shape  *schema.Shape
 	opened byte // the last bracket, or 0
@@ -527,7 +527,7 @@ func isKeyEnd(p []byte) bool {
 	return len(p) > 0 && (p[0] == ':' || p[0] == '=')
 }
 
-// holdsObject reports whether p, behind a word, makes it the key of an object.
+// holdsObject reports whether p, after a word, makes it the key of an object.
 func holdsObject(p []byte) bool {
 	p = bytes.TrimLeft(p, "\"' \t")
 	return len(p) > 1 && p[0] == ':' && bytes.HasPrefix(bytes.TrimLeft(p[1:], " \t\r\n"), []byte("{"))
@@ -552,7 +552,7 @@ func (c Check) lookAtStart() {
 }
 
 // maxFirst bounds how much of an answer watchFirst looks at. It is less than
-// what is in the buffer when that is first made smaller.
+// the buffer when that is first made smaller.
 const maxFirst = 256
 
 // namesCall reports whether a name like get_weather or math.sum stands in text

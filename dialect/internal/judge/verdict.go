@@ -14,13 +14,13 @@ type Candidate struct {
 	From     int  // offset of their first byte
 	TextFrom int  // offset of the text before them
 	Before   int  // how many calls were read before them
-	Marked   bool // a marker stands before them
+	Marked   bool // a marker is before them
 	Special  bool // the marker is a special token
 	Held     bool // they wait for the decision
 	Fenced   bool // a code fence was open before them
 }
 
-// Result says what a candidate is.
+// Result tells what a candidate is.
 type Result uint8
 
 const (
@@ -40,8 +40,8 @@ type Verdict struct {
 // talkedAbout is the problem of a call in the middle of a sentence.
 const talkedAbout = "a sentence goes on behind the call: it is talked about"
 
-// Decide says what a candidate is, which ends at the next byte. A candidate that is
-// held may become text. One that is not held has left already, so that it can only
+// Decide tells what a candidate is, which ends at the next byte. A candidate that is
+// held may become text. One that is not held has left already, so it can only
 // become doubtful or invalid.
 func Decide(e *Evidence, c Candidate) Verdict {
 	d := decision{e, c}
@@ -65,8 +65,8 @@ type decision struct {
 // shown is the verdict about a candidate that is shown up to the index end.
 func (d decision) shown(end int) Verdict { return Verdict{Result: IsText, ShownTo: d.Offset() + end} }
 
-// behindMarker decides about calls behind a marker. They are text if a sentence goes
-// through them, or a heading or the label of an item stands above them and prose
+// behindMarker decides about calls after a marker. They are text if a sentence goes
+// through them, or a heading or the label of an item is above them and prose
 // below. A special token makes them calls even there, with a doubt.
 func (d decision) behindMarker() Verdict {
 	goesOn := d.sentenceGoesOn()
@@ -96,7 +96,7 @@ func (d decision) withoutMarker() Verdict {
 	return Verdict{}
 }
 
-// inFence decides about calls in a code fence. Prose behind the fence makes a
+// inFence decides about calls in a code fence. Prose after the fence makes a
 // document of it.
 func (d decision) inFence() Verdict {
 	if d.proseAfterFence(!d.Block.Open) {
@@ -106,8 +106,8 @@ func (d decision) inFence() Verdict {
 }
 
 // unheld decides about a call that was not held: it begins the answer, or its marker
-// stands below a label. If a sentence goes on behind it, it is talked about and
-// invalid. If prose follows the fence it stands in, it is doubtful.
+// is below a label. If a sentence continues after it, it is talked about and
+// invalid. If prose follows the fence it is in, it is doubtful.
 func (d decision) unheld() Verdict {
 	if d.Marked && !d.beginsMarked() && !d.Presented && !(d.Block.Open && !d.Block.Prose) {
 		return Verdict{}

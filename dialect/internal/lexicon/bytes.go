@@ -17,17 +17,17 @@ const (
 	Anywhere          // at any place
 	WordOnly          // at the beginning of a word
 	LineOnly          // at the beginning of a line
-	NameOnly          // behind a name
+	NameOnly          // after a name
 )
 
-// byteTables say what the next bytes of text may begin.
+// byteTables tell what the next bytes of text may begin.
 type byteTables struct {
 	// Triggers say where each byte may begin a marker or a call.
 	Triggers [256]Position
 	// stops are the bytes that may begin something within a line, the end of a
 	// line, and the anchors of arguments.
 	stops [256]bool
-	// Followers are the bytes that may stand behind the first one of a marker
+	// Followers are the bytes that may follow the first one of a marker
 	// or a call. Most text is recognised as text by them alone.
 	Followers [256]chars.ByteSet
 	// stopPairs are the pairs of which the first byte is a stop and the second

@@ -28,9 +28,9 @@ type Lexicon struct {
 	Cited     []string   // the elements of citations
 	Method    []string   // the suffixes of names
 	ArgsFuncs []string   // functions around arguments, with their parenthesis
-	Labels    []string   // that stand behind an opener of thinking
+	Labels    []string   // that follow an opener of thinking
 	Results   []string   // elements and labels with which models begin to invent a result
-	Said      [][]string // for each dialect of one JSON value, what stands before its text
+	Said      [][]string // for each dialect of one JSON value, the tokens before its text
 	Value     *Token     // of the first dialect of pairs: what begins a value
 	Head      headWords
 }
@@ -42,7 +42,7 @@ type properties struct {
 	Cites, Roles, Header, Pairs, RawCode, NamedCode, Whole, Methods RowSet
 
 	NameFirst RowSet // without a word before the name
-	Single    RowSet // whose calls stand in no list
+	Single    RowSet // whose calls are in no list
 	Newline   RowSet // that separate name and arguments by a newline
 	SameLine  RowSet // that do not
 	Elements  RowSet // whose elements are named after tools
@@ -52,7 +52,7 @@ type properties struct {
 	Worded    RowSet // whose markers are words, ordinary or not
 	Unthought RowSet // whose answers may begin with the end of thinking
 	Unmarked  RowSet // that write calls without a marker
-	Fenced    RowSet // of fences in which there is nothing but calls
+	Fenced    RowSet // of fences in which there is only calls
 
 	Form          [spec.Forms]RowSet
 	Fences        map[string]RowSet // by the words of a fence
@@ -94,7 +94,7 @@ func New(rows []spec.Dialect) *Lexicon {
 		x.addWords(i)
 	}
 	for _, all := range x.Fences {
-		if !all.Meets(x.Form[spec.JSONCall]) { // the word of the fence says that it is a call
+		if !all.Meets(x.Form[spec.JSONCall]) { // the word of the fence shows that it is a call
 			x.Fenced = x.Fenced.Or(all)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	Thinks                 // begins thinking
 	Unthinks               // ends thinking
 	Codes                  // begins code
-	Drops                  // has no meaning for us
+	Drops                  // lacks meaning for us
 	Addresses              // begins a message; whom it is for may follow
 	Heads                  // begins a message header
 	TagCall                // begins the tag of a call, up to its name
@@ -32,7 +32,7 @@ const (
 	EndParam
 	TagValue // begins the value of the key before it
 	EndValue
-	Prefixes // stands before every tag
+	Prefixes // is before every tag
 	kinds
 )
 
@@ -51,7 +51,7 @@ type Token struct {
 
 	BeforeName bool   // only right before a name
 	AtStart    bool   // only before anything was said
-	Label      string // a word behind it, of a marker that begins thinking
+	Label      string // a word after it, of a marker that begins thinking
 	TagEnd     string // of the beginning of a tag: what ends the tag
 }
 
@@ -257,7 +257,7 @@ func (m markers) addAll(texts []string, k Kind, row RowSet) {
 }
 
 // addTags adds the tags of a dialect up to the place of the name. Elements
-// that are named after a tool or a parameter are no markers.
+// that are named after a tool or a parameter are not markers.
 func (m markers) addTags(d *spec.Dialect, row RowSet) {
 	for _, t := range []struct {
 		tag       spec.Pair
@@ -300,7 +300,7 @@ func (m markers) addTag(word, end string, k Kind, row RowSet) {
 	}
 }
 
-// tagEnd returns what ends a tag: all that stands behind its last value.
+// tagEnd returns what ends a tag: all that follows its last value.
 func tagEnd(tag string) string {
 	tag = tag[strings.LastIndexByte(tag, '%')+2:]
 	return FoldAll(strings.TrimLeft(tag, `"'`))

@@ -8,7 +8,7 @@ import (
 )
 
 // RowSet is a set of rows of a table. It has a bit for each of the first rows,
-// and as many further words as the table needs, so that a table can have any
+// and as many further words as the table needs, so a table can have any
 // number of rows. Sets are values; what more points to is never changed.
 type RowSet struct {
 	low  [2]uint64
@@ -96,7 +96,7 @@ func (s RowSet) Meets(t RowSet) bool {
 	return false
 }
 
-// Within reports whether every row of s is in t, as it is if s has none.
+// Within reports whether every row of s is in t, unchanged if s has none.
 func (s RowSet) Within(t RowSet) bool {
 	if s.low[0]&^t.low[0]|s.low[1]&^t.low[1] != 0 {
 		return false

@@ -11,11 +11,11 @@ import (
 
 // Kinds are the kinds of value that may stand somewhere.
 type Kinds struct {
-	Known                bool // a schema says so
+	Known                bool // a schema tells it
 	Null, String, Number bool
 }
 
-// AnyKind is what may stand where nothing is known.
+// AnyKind allows every kind, where nothing is known.
 var AnyKind = Kinds{Null: true, String: true, Number: true}
 
 // WantsText reports whether a string must stand there and no number.
@@ -26,7 +26,7 @@ type Scalar struct {
 	JSON  string
 	Rule  string // empty if nothing was repaired
 	Class llm.RepairClass
-	Bad   bool // it has no form in JSON that the schema takes
+	Bad   bool // it lacks form in JSON that the schema takes
 }
 
 // Word reads a word without quotes where one of kinds must stand. A number keeps
@@ -67,7 +67,7 @@ func dictCall(word string) (string, bool) {
 	return w.b.String(), ok && !slices.ContainsFunc(w.call.Repairs, func(r llm.Repair) bool { return r.Rule != "dict-call" })
 }
 
-// isDict reports whether a call is one of dict with nothing but keywords.
+// isDict reports whether a call is one of dict with only keywords.
 func isDict(n node) bool {
 	return n.kind == callNode && n.text == "dict" && !slices.ContainsFunc(n.items, func(it item) bool { return it.key == "" })
 }

@@ -5,7 +5,7 @@
 // The streaming engine of package dialect reads the dialects. It gives this
 // package whole blocks that it cannot read itself and that begin with the name of
 // an offered tool. This package reads the block into a tree, and a table of
-// shapes says which trees are calls.
+// shapes tells which trees are calls.
 package loose
 
 import (
@@ -449,8 +449,8 @@ func (r *reading) unqualified(written string) (string, bool) {
 	}
 }
 
-// isQualified reports whether a call is one of an offered tool behind a prefix
-// that nobody offered, and every argument is a parameter of that tool.
+// isQualified reports whether a call is one of an offered tool after a prefix
+// that no one offered, and every argument is a parameter of that tool.
 func (r *reading) isQualified(n node) bool {
 	written, ok := r.unqualified(n.text)
 	name, _ := r.tools.Resolve(written)
@@ -537,7 +537,7 @@ func (r *reading) named(n node, p *parser, _ int) bool {
 }
 
 // foreignMembers returns the name and the arguments of an object that is a call
-// of a tool that was not offered. It counts only beside calls of others.
+// of a tool that was not offered. It counts only next to calls of others.
 func foreignMembers(n node) (name string, args node, ok bool) {
 	for _, it := range n.items {
 		switch key := strings.ToLower(it.key); {
@@ -575,7 +575,7 @@ func isName(s string) bool {
 }
 
 // onlyLabels reports whether all members but the arguments are what calls carry
-// beside name and arguments.
+// next to name and arguments.
 func onlyLabels(items []item) bool {
 	for _, it := range items {
 		if key := strings.ToLower(it.key); !slices.Contains(argsKeys, key) && key != "id" && key != "type" && key != "call_id" {
@@ -600,7 +600,7 @@ var HolderKeys = []string{
 }
 
 // isHolder reports whether the only key of an object is one for calls, and a
-// list stands under it.
+// list is under it.
 func isHolder(_ *reading, n node) bool {
 	return len(n.items) == 1 && slices.Contains(HolderKeys, strings.ToLower(n.items[0].key)) && (n.items[0].value.kind == listNode || n.items[0].value.kind == stringNode)
 }

@@ -48,7 +48,7 @@ type parser struct {
 	spaced  bool // arguments stand side by side, with no comma between them
 	escaped bool // every underscore of the block has a backslash: the text is Markdown
 	isName  func(string) bool
-	// work is what may still be read of strings, nil if there is no bound, and
+	// work is how many bytes of strings can still be read, nil if it is unlimited, and
 	// reached where the last one was read to.
 	work    *int
 	reached int
@@ -133,7 +133,7 @@ func (p *parser) word() (node, bool) {
 	}
 	text := strings.TrimSpace(p.s[start:p.i])
 	if p.i == len(p.s) && len(p.open) > 0 && !IsConstant(text) {
-		p.fix("cut-word", llm.Truncation, start, p.i) // it may have gone on
+		p.fix("cut-word", llm.Truncation, start, p.i) // it may have continued
 	}
 	if plain := Unescape(text); plain != text {
 		p.fix("markdown-escape", llm.Syntax, start, p.i)
@@ -142,7 +142,7 @@ func (p *parser) word() (node, bool) {
 	return node{kind: wordNode, text: text, start: start, end: p.i}, text != ""
 }
 
-// odd reads the arguments of the call of a tool whose name stands before them,
+// odd reads the arguments of the call of a tool whose name is before them,
 // from start on, in bold type, in other brackets than parentheses, or in none.
 func (p *parser) odd(name string, start int) (node, bool) {
 	at, repairs := p.i, len(p.repairs)
@@ -199,7 +199,7 @@ func (p *parser) keywords() (items []item, ok bool) {
 }
 
 // name reads a name without quotes; a backslash that Markdown puts before
-// punctuation is no part of it.
+// punctuation is not part of it.
 func (p *parser) name() string {
 	start, escapes := p.i, false
 	for p.i < len(p.s) {
@@ -271,7 +271,7 @@ func (p *parser) group(k kind, name string) (node, bool) {
 			p.i++
 			continue
 		case c == ')' || c == ']' || c == '}':
-			if p.expected(c) { // the end of what is around this
+			if p.expected(c) { // the end of the enclosing value
 				p.fix("missing-bracket", llm.Guess, p.i, p.i)
 				n.end = p.i
 				return n, true
@@ -436,7 +436,7 @@ func (p *parser) escape(b *strings.Builder) {
 }
 
 // ends reports whether a quote before the i-th byte ends the string with the
-// text so far: only what may follow a string follows it.
+// text so far: only something that may follow a string follows it.
 func (p *parser) ends(i int, text string) bool {
 	i = skipSpace(p.s, i)
 	if i >= len(p.s) {

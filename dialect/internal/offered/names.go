@@ -23,7 +23,7 @@ type Names struct {
 	folded  map[string]int // without the difference between _, . and -
 	shapes  []*schema.Shape
 	Longest int
-	// Lines are the bytes with which something may begin that has no marker:
+	// Lines are the bytes with which something may begin that lacks marker:
 	// all but the letters with which no call begins.
 	Lines    chars.ByteSet
 	First    chars.ByteSet      // the first bytes of the names
@@ -31,7 +31,7 @@ type Names struct {
 	Pairs    []NamePair         // of which each name holds one, likewise
 	PairRoom [maxPairs]NamePair // for them
 	Begin    chars.ByteSet      // the bytes with which a line may begin that holds calls, besides
-	Starts   chars.ByteSet      // the bytes with which a line may begin that is no text, besides those of markers
+	Starts   chars.ByteSet      // the bytes with which a line may begin that is not text, besides those of markers
 }
 
 func New(tools []llm.ToolDef) *Names {
@@ -94,7 +94,7 @@ func (n *Names) Find(name string) (i int, ok bool) {
 	return i, ok
 }
 
-// firstOfPrefixes are the first bytes of what may stand before a name: of the
+// firstOfPrefixes are the first bytes of prefixes of a name: of the
 // prefixes, and of call:.
 const firstOfPrefixes = "cfdmt"
 
@@ -128,14 +128,14 @@ func (n *Names) Resolve(written string) (name string, ok bool) {
 }
 
 // Spelled reports whether written is how models write the offered name: as it
-// is, or behind a prefix that they put before names.
+// is, or after a prefix that they put before names.
 func Spelled(written, name string) bool {
 	written = strings.TrimSpace(written)
 	return written == name || bareName(written) == name || afterMCP(bareName(written)) == name
 }
 
 // LikeName reports whether s may be the name of a tool, where neither a list
-// nor a marker says that it is one.
+// nor a marker shows that it is one.
 func LikeName(s string) bool {
 	if s == "" || !chars.IsNameStart(s[0]) || strings.IndexByte("/:.-", s[len(s)-1]) >= 0 {
 		return false

@@ -79,7 +79,7 @@ func PairsOf(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	return appendCamelPairs(tools, pairs)
 }
 
-// rare says how rare a byte is in text, from 1 on.
+// rare tells how rare a byte is in text, from 1 on.
 var rare = func() (rank [256]uint8) {
 	const byFrequency = "etaoinshrdlcumwfgypbvkjxqz"
 	for c := range rank {

@@ -12,7 +12,7 @@ import (
 
 // The check over the whole answer also knows names in spellings that no reader
 // takes for a name: in camel case, in full-width letters, with characters in them
-// that have no width.
+// that lack width.
 
 // MayMean reports whether a word is worth a closer look: it is a name, or holds
 // signs or capitals that names are written with.
@@ -45,7 +45,7 @@ func withoutSeparators(name string) string {
 }
 
 // appendCamelPairs appends the pairs of bytes with which names in camel case go
-// on behind their first word, as long as there is room. They are rare in text.
+// on after their first word, as long as there is room. They are rare in text.
 func appendCamelPairs(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	for _, t := range tools {
 		i := strings.IndexAny(t.Name, "_-.")

@@ -23,8 +23,8 @@ type Input struct {
 	Stopped bool  // the consumer has gone, or a limit was passed
 
 	Starved bool                // a reader has asked for more than there is
-	LetGo   func()              // called before waiting: what is certain leaves
-	Wait    func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
+	LetGo   func()              // called before waiting, to release certain events
+	Wait    func(struct{}) bool // lets the pump continue; reports whether the consumer is still there
 	Flow    func() bool         // what to do with the next chunk before waking the readers
 	Direct  bool                // what the flow reads can go at once
 	Prose   bool                // it can, and is text that only markers end
@@ -54,10 +54,10 @@ func (in *Input) At(i int) bool {
 	return true
 }
 
-// Offset is where the next byte stands in the answer.
+// Offset is where the next byte is in the answer.
 func (in *Input) Offset() int { return in.Base + in.Pos }
 
-// Fill lets go of what is certain and waits for the next chunk. It reports
+// Fill releases certain events and waits for the next chunk. It reports
 // whether there is one.
 func (in *Input) Fill() bool {
 	if !in.Eof && !in.Stopped {
@@ -86,7 +86,7 @@ func (in *Input) Fail(err error) {
 // MaxTail is how much of the text before is remembered.
 const MaxTail = 160
 
-// Spaces returns the index of the first byte from i that is no white space.
+// Spaces returns the index of the first byte from i that is not white space.
 func (in *Input) Spaces(i int) int {
 	for in.At(i) && chars.IsSpace(in.Buf[in.Pos+i]) {
 		i++
@@ -133,7 +133,7 @@ func (in *Input) AnyOf(i int, list []string) int {
 }
 
 // Literal is hasAt for markers: bars of any spelling count. It returns how
-// many bytes stand for s, 0 if it is not there.
+// many bytes mean s, 0 if it is not there.
 func (in *Input) Literal(i int, s string) int {
 	j := i
 	for k := range len(s) {

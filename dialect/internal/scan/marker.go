@@ -57,7 +57,7 @@ func (in *Input) PartialMarker(i int) bool {
 	}
 }
 
-// suffix returns the index behind the suffix of a tag's name that begins with
+// suffix returns the index after the suffix of a tag's name that begins with
 // the colon at the j-th byte.
 func (in *Input) suffix(j int) int {
 	const longest = 32
@@ -87,7 +87,7 @@ func (in *Input) Folded(j int) (c byte, width int) {
 
 // tolerate handles spellings that proxies and tokenizers produce: spaces
 // around bars and before the end of a tag, doubled bars, spaces for underscores, and a suffix like
-// :opensource before the end of a tag. It returns where to go on and how many
+// :opensource before the end of a tag. It returns where to continue and how many
 // bytes were passed over.
 func (in *Input) tolerate(at *lexicon.Node, last, c byte, j int) (next *lexicon.Node, width int) {
 	switch {
@@ -126,7 +126,7 @@ func (in *Input) tolerateSpace(at *lexicon.Node, last byte, j int) (next *lexico
 	return nil, 0
 }
 
-// barAt reports whether a bar of any spelling stands at j.
+// barAt reports whether a bar of any spelling is at j.
 func (in *Input) barAt(j int) bool {
 	if !in.At(j) {
 		return false
@@ -135,7 +135,7 @@ func (in *Input) barAt(j int) bool {
 	return c == '|'
 }
 
-// MaxNested bounds how deep a call may stand in what may stand around it:
+// MaxNested bounds how deep calls may be nested in other text:
 // fences, separators, objects that hold only a call.
 const MaxNested = 16
 

@@ -37,13 +37,13 @@ func (in *Input) Word(i int, but string) int {
 	return i
 }
 
-// escapesName reports whether a sign of names stands at i that Markdown escapes.
+// escapesName reports whether a sign of names is at i that Markdown escapes.
 func (in *Input) escapesName(i int) bool {
 	c := in.Peek(i)
 	return c == '_' || c == '-' || c == '.'
 }
 
-// Colon returns the index behind a colon that stands at k, behind the end of a
+// Colon returns the index after a colon that is at k, after the end of a
 // quote or not.
 func (in *Input) Colon(k int) int {
 	if chars.IsQuote(in.Peek(k)) {
@@ -57,8 +57,8 @@ func (in *Input) Colon(k int) int {
 	return k
 }
 
-// OpeningMarks returns the index behind the brackets, quotes and white space
-// that stand at i, and whether there were any but white space.
+// OpeningMarks returns the index after the brackets, quotes and white space
+// that are at i, and whether there were any but white space.
 func (in *Input) OpeningMarks(i int) (end int, opened bool) {
 	for n := 0; n < MaxNested && in.At(i); n++ {
 		c := in.Buf[in.Pos+i]

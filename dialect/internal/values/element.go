@@ -13,7 +13,7 @@ import (
 // Elem is an element that was read whole.
 type Elem struct{ Key, Inner, Prefix string }
 
-// JoinElements returns the value of the elements of one key, which stand in
+// JoinElements returns the value of the elements of one key, that are in
 // depth others.
 func JoinElements(list []Elem, shape *schema.Shape, depth int) json.RawMessage {
 	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
@@ -38,7 +38,7 @@ func JoinElements(list []Elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, ']')
 }
 
-// maxElements bounds how deep elements are taken apart: what is deeper is text.
+// maxElements bounds how deep elements are taken apart; deeper ones are text.
 // Every level looks at all that is deeper once more.
 const maxElements = 32
 
@@ -118,7 +118,7 @@ func allItems(list []Elem) bool {
 	return true
 }
 
-// isNumbered reports whether a tag that goes on like s has the number i, from 0
+// isNumbered reports whether a tag that continues like s has the number i, from 0
 // or from 1.
 func isNumbered(s string, i int) bool {
 	return strings.HasPrefix(s, strconv.Itoa(i)+">") || strings.HasPrefix(s, strconv.Itoa(i+1)+">")
@@ -128,8 +128,8 @@ func isNumbered(s string, i int) bool {
 const mixedText = "$text"
 
 // Elements splits s into elements; ok is false if there is anything else. Only
-// where tags have a prefix, so that there is no doubt what is one, text between
-// them is put beside them.
+// where tags have a prefix, so there is no doubt what is one, text between
+// them is put next to them.
 func Elements(s, prefix string) (list []Elem, ok bool) {
 	var text strings.Builder
 	defer func() {
@@ -196,12 +196,12 @@ func UnescapeXML(s string) string {
 }
 
 // Entities reads the entities of XML in text that arrives in pieces. Text that
-// also holds a tag is no XML but a document that was quoted as it is: then its
-// entities stay. Whether it does is known at its end only, so that what follows
+// also holds a tag is not XML but a document that was quoted unchanged: then its
+// entities stay. Whether it does is known at its end only, so what follows
 // the first entity is held.
 type Entities struct {
 	Add    func([]byte)
-	Off    bool   // the text stays as it is
+	Off    bool   // the text stays unchanged
 	held   []byte // from the first entity on
 	tagged bool   // the text holds a tag
 }
@@ -228,7 +228,7 @@ func (e *Entities) Take(p []byte) {
 	}
 }
 
-// release passes on what was held as it is, up to the next sign that may begin
+// release passes on the held text unchanged, up to the next sign that may begin
 // an entity.
 func (e *Entities) release() {
 	for len(e.held) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/jsonfix"
 )
 
-// KeyRole is what a key of a JSON call stands for.
+// KeyRole is what a key of a JSON call means.
 type KeyRole uint8
 
 const (
@@ -38,13 +38,13 @@ var Keys = map[string]KeyRole{
 	"tool_calls": ListRole, "calls": ListRole, "tool_uses": ListRole, "toolCalls": ListRole, "function_calls": ListRole, "actions": ListRole,
 }
 
-// AsideKeys are keys beside a call under which models think aloud or speak to
+// AsideKeys are keys next to a call under which models think aloud or speak to
 // the user; the value says whether it is thinking. Objects may begin with one.
 var AsideKeys = map[string]bool{
 	"thought": true, "thoughts": true, "thinking": true, "reasoning": true, "content": false,
 }
 
-// ResultKeys are keys beside a call under which its result stands. Such an
+// ResultKeys are keys next to a call under which its result stands. Such an
 // object reports a call that was made.
 var ResultKeys = map[string]bool{
 	"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true, "output": true, "outputs": true,
@@ -67,7 +67,7 @@ func KindOfCall(raw json.RawMessage) string {
 
 // InnerArgs returns the arguments inside an object whose only key is one for
 // arguments, or inside what looks like a schema but holds values; nil if there
-// are none. If named, the name of the tool may stand beside them.
+// are none. If named, the name of the tool may stand next to them.
 func InnerArgs(raw json.RawMessage, named bool) json.RawMessage {
 	var outer map[string]json.RawMessage
 	if json.Unmarshal(raw, &outer) != nil {
@@ -157,7 +157,7 @@ func nameIn(v any) string {
 	return ""
 }
 
-// ListedArguments returns the object that a list means which stands in place of
+// ListedArguments returns the object that a list means which is in place of
 // the arguments, and the rule by which it does: its only item, or one member for
 // each item like {"name": "city", "value": "Rome"}. It is nil if it means none.
 func ListedArguments(v json.RawMessage) (args json.RawMessage, rule string) {

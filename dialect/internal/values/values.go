@@ -1,4 +1,4 @@
-// Package values says what text means as a value of JSON: text of a known type, the
+// Package values tells what text means as a value of JSON: text of a known type, the
 // elements of XML, YAML, and strings that arrive in pieces.
 package values
 

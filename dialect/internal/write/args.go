@@ -41,8 +41,8 @@ func (w *writer) arguments(raw json.RawMessage) (string, error) {
 }
 
 // json writes a value with the spaces that models put into JSON, and escapes
-// the first letter of a marker that stands in a string. Everything else,
-// numbers and escapes included, stays as it is.
+// the first letter of a marker that is in a string. Everything else,
+// numbers and escapes included, stays unchanged.
 func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; c {
@@ -151,7 +151,7 @@ func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
 }
 
 // pythonString quotes s for Python: the escapes of JSON, but characters
-// beyond the basic plane as they are, because Python has no surrogate pairs.
+// beyond the basic plane unchanged, because Python lacks surrogate pairs.
 func pythonString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// Ids keep their form where they have it, and are otherwise made so that a
+// Ids keep their form where they have it, and are otherwise made so a
 // call and its result agree.
 func TestIDForms(t *testing.T) {
 	for _, tt := range []struct {

@@ -79,7 +79,7 @@ func word(s string) string {
 
 // Guards returns what a result must not contain: the markers around results, and
 // the tokens that end a turn of the dialect. The markers lack their last bracket,
-// so that they are also found with a space before it.
+// so they are also found with a space before it.
 func Guards(d spec.Dialect) []string {
 	w := Shown(d)
 	out := append([]string(nil), w.Guard...)
@@ -115,7 +115,7 @@ func breakMarkers(s string, guards []string) string {
 	return s
 }
 
-// lower is strings.ToLower for ASCII only, so that all offsets stay the same.
+// lower is strings.ToLower for ASCII only, so all offsets stay the same.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -153,7 +153,7 @@ func (w *writer) one(c llm.Call) error {
 	return nil
 }
 
-// plain reports whether a name or key can stand in any dialect without being
+// plain reports whether a name or key can be in any dialect without being
 // taken for markup.
 func plain(name string) bool {
 	for _, r := range name {
@@ -172,7 +172,7 @@ type member struct {
 
 var errNotObject = errors.New("the arguments are not a JSON object")
 
-// members reads an object and keeps order, numbers and escapes as they are.
+// members reads an object and keeps order, numbers and escapes unchanged.
 func members(raw json.RawMessage) ([]member, error) {
 	raw = js.Trim(raw)
 	if js.Kind(raw) != '{' || !json.Valid(raw) {
@@ -180,7 +180,7 @@ func members(raw json.RawMessage) ([]member, error) {
 	}
 	var out []member
 	for key, value := range js.Members(raw) {
-		out = append(out, member{string(key), slices.Clip(value)}) // so that appending to it copies
+		out = append(out, member{string(key), slices.Clip(value)}) // so appending to it copies
 	}
 	return out, nil
 }
