@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
@@ -69,7 +70,7 @@ func (s *settings) findAgents() []agentProgram {
 func lookProgram(p agentcli.Program) (string, error) {
 	if filepath.Base(p.Command) != p.Command && !filepath.IsAbs(p.Command) {
 		if p.Dir == "" {
-			return "", fmt.Errorf("the command %s is a path, and the program runs in an empty folder: write the whole path, or set cwd", inOneLine(p.Command))
+			return "", fmt.Errorf("the command %s is a path, and the program runs in an empty folder: write the whole path, or set cwd", cli.InOneLine(p.Command))
 		}
 		return exec.LookPath(filepath.Join(p.Dir, p.Command))
 	}
@@ -80,9 +81,9 @@ func lookProgram(p agentcli.Program) (string, error) {
 func (s *settings) examineAgents() []finding {
 	var out []finding
 	for _, p := range s.findAgents() {
-		f := finding{What: p.id, State: stateOK, Says: inOneLine(p.path)}
+		f := finding{What: p.id, State: stateOK, Says: cli.InOneLine(p.path)}
 		if p.why != nil {
-			f = finding{p.id, stateMissing, inOneLine(s.redact(p.why.Error())), "install the program, or correct it under agent_programs in the configuration"}
+			f = finding{p.id, stateMissing, cli.InOneLine(s.redact(p.why.Error())), "install the program, or correct it under agent_programs in the configuration"}
 		}
 		out = append(out, f)
 	}

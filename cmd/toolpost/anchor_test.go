@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -15,13 +16,13 @@ import (
 func TestReceiptsAnchor(t *testing.T) {
 	path := ownStore(t)
 	key := filepath.Join(t.TempDir(), "audit.key")
-	expect(t, exitOK, nil, "receipts", "keygen", key)
+	expect(t, cli.ExitOK, nil, "receipts", "keygen", key)
 	anchors := filepath.Join(t.TempDir(), "anchors.jsonl")
 	verify := []string{"receipts", "verify", "--allow-open", "--anchor", anchors, "--key", key + ".pub"}
-	expect(t, exitUsage, []string{"name the key"}, "receipts", "anchor", anchors)
-	expect(t, exitFailed, []string{"holds no anchors"}, verify...)
-	expect(t, exitOK, []string{"anchor 1: 3 runs, signed by key"}, "receipts", "anchor", "--key", key, anchors)
-	expect(t, exitOK, []string{"anchor 1 of", "sealed  sealed", "open    open", "open    torn"}, verify...)
+	expect(t, cli.ExitUsage, []string{"name the key"}, "receipts", "anchor", anchors)
+	expect(t, cli.ExitFailed, []string{"holds no anchors"}, verify...)
+	expect(t, cli.ExitOK, []string{"anchor 1: 3 runs, signed by key"}, "receipts", "anchor", "--key", key, anchors)
+	expect(t, cli.ExitOK, []string{"anchor 1 of", "sealed  sealed", "open    open", "open    torn"}, verify...)
 
 	// The open run goes on, a new one begins, and both anchors hold.
 	dir, err := journal.OpenDir(path)
@@ -33,9 +34,9 @@ func TestReceiptsAnchor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect(t, exitOK, []string{"open    young"}, verify...)
-	expect(t, exitOK, []string{"anchor 2: 4 runs"}, "receipts", "anchor", "--key", key, anchors)
-	expect(t, exitOK, []string{"anchor 2 of"}, verify...)
+	expect(t, cli.ExitOK, []string{"open    young"}, verify...)
+	expect(t, cli.ExitOK, []string{"anchor 2: 4 runs"}, "receipts", "anchor", "--key", key, anchors)
+	expect(t, cli.ExitOK, []string{"anchor 2 of"}, verify...)
 
 	read := func(run string) []byte {
 		b, err := os.ReadFile(dir.File(run))
@@ -84,19 +85,19 @@ func TestReceiptsAnchor(t *testing.T) {
 			} else {
 				write(dir.File(c.run), c.now)
 			}
-			r := expect(t, exitFailed, []string{c.want}, verify...)
+			r := expect(t, cli.ExitFailed, []string{c.want}, verify...)
 			if strings.Count(r.out, "missing")+strings.Count(r.out, "broken") != 1 {
 				t.Errorf("other runs are blamed:\n%s", r.out)
 			}
 			before, _ := os.ReadFile(anchors)
-			expect(t, exitFailed, []string{c.want, "so nothing was added"}, "receipts", "anchor", "--key", key, anchors)
+			expect(t, cli.ExitFailed, []string{c.want, "so nothing was added"}, "receipts", "anchor", "--key", key, anchors)
 			if after, _ := os.ReadFile(anchors); !bytes.Equal(before, after) {
 				t.Error("an anchor was added")
 			}
 			write(dir.File(c.run), was)
 		})
 	}
-	expect(t, exitOK, nil, verify...)
+	expect(t, cli.ExitOK, nil, verify...)
 
 	whole, err := os.ReadFile(anchors)
 	if err != nil {
@@ -106,21 +107,21 @@ func TestReceiptsAnchor(t *testing.T) {
 		b := bytes.Clone(whole)
 		b[i] ^= 1
 		write(anchors, b)
-		if r := toolpost(t, "", verify...); r.code == exitOK {
+		if r := toolpost(t, "", verify...); r.code == cli.ExitOK {
 			t.Errorf("byte %d (%q) was changed unnoticed", i, whole[i])
 		}
 	}
 	write(anchors, bytes.SplitAfter(whole, []byte("\n"))[1]) // the first anchor is missing
-	expect(t, exitFailed, []string{"does not follow the one before it"}, verify...)
+	expect(t, cli.ExitFailed, []string{"does not follow the one before it"}, verify...)
 	write(anchors, whole)
 	stranger := filepath.Join(t.TempDir(), "k")
-	expect(t, exitOK, nil, "receipts", "keygen", stranger)
-	expect(t, exitFailed, []string{"it is signed by key"}, "receipts", "verify", "--anchor", anchors, "--key", stranger+".pub")
-	expect(t, exitFailed, []string{"it is signed by key"}, "receipts", "anchor", "--key", stranger, anchors)
-	expect(t, exitUsage, []string{"name none"}, "receipts", "verify", "--anchor", anchors, "open")
+	expect(t, cli.ExitOK, nil, "receipts", "keygen", stranger)
+	expect(t, cli.ExitFailed, []string{"it is signed by key"}, "receipts", "verify", "--anchor", anchors, "--key", stranger+".pub")
+	expect(t, cli.ExitFailed, []string{"it is signed by key"}, "receipts", "anchor", "--key", stranger, anchors)
+	expect(t, cli.ExitUsage, []string{"name none"}, "receipts", "verify", "--anchor", anchors, "open")
 
 	// A run that does not verify is left out and reported.
 	write(dir.File("young"), []byte("{}\n"))
 	fresh := filepath.Join(t.TempDir(), "fresh.jsonl")
-	expect(t, exitFailed, []string{"anchor 1: 3 runs", "broken  young"}, "receipts", "anchor", "--key", key, fresh)
+	expect(t, cli.ExitFailed, []string{"anchor 1: 3 runs", "broken  young"}, "receipts", "anchor", "--key", key, fresh)
 }

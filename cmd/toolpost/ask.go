@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
@@ -94,7 +95,7 @@ type asker struct {
 // newAsker asks on in, if that is a terminal.
 func newAsker(in io.Reader, pr *printer, tools *tool.Set, yes bool, stop func()) *asker {
 	a := &asker{approver: approver{yes: yes, tools: tools}, pr: pr, stop: stop}
-	if f, ok := in.(*os.File); ok && isTerminal(f) && pr.live && !yes {
+	if f, ok := in.(*os.File); ok && cli.IsTerminal(f) && pr.live && !yes {
 		a.in = f
 		a.put = func(ctx context.Context, p *proposal) (*question, error) {
 			q := consent(pr.p, p, "this run ends")
@@ -119,7 +120,7 @@ func (a *asker) checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choic
 }
 
 // failure is the question of a checkpoint.
-func failure(p palette, c agent.Checkpoint) *question {
+func failure(p cli.Palette, c agent.Checkpoint) *question {
 	q := &question{p: p, text: func(width int) []string { return strings.Split(strings.TrimRight(menu(p, c, width), "\n"), "\n") }}
 	for _, o := range c.Options {
 		q.answers = append(q.answers, answer{word: string(o), help: choices[o][c.Cause], typed: o == agent.Manual})

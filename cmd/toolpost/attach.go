@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -31,7 +32,7 @@ const attachUsage = "`FILE` to give the model with the task: text, PNG, JPEG, GI
 // attachments reads the files of -f. A "-" is standard input.
 func attachments(cmd *cobra.Command, files []string) ([]llm.Part, error) {
 	if len(files) > maxAttached {
-		return nil, usagef(cmd, "%d files are given; %d can be, and tools can read more", len(files), maxAttached)
+		return nil, cli.Usagef(cmd, "%d files are given; %d can be, and tools can read more", len(files), maxAttached)
 	}
 	var parts []llm.Part
 	left := int64(maxAttachedBytes)
@@ -55,7 +56,7 @@ func readAttached(cmd *cobra.Command, file string, most int64) (name string, dat
 	name = file
 	var from io.Reader
 	if file == "-" {
-		name, from = "standard input", standardInput(cmd)
+		name, from = "standard input", cli.StandardInput(cmd)
 	} else {
 		f, err := os.Open(file)
 		if err != nil {
@@ -96,7 +97,7 @@ func attachment(name string, data []byte) (llm.Part, error) {
 	}
 	text := strings.TrimSuffix(string(data), "\n")
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", inOneLine(name), fence, text, fence)}, nil
+	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", cli.InOneLine(name), fence, text, fence)}, nil
 }
 
 // longestRun counts the longest run of a character.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -31,22 +32,22 @@ func TestBudget(t *testing.T) {
 	}
 
 	r := ask("-m", id, "--budget-usd", "1")
-	if want := "the budget of $1.00 cannot be kept: the price of " + id + " is not known. Put its price into models.yaml"; r.code != exitFailed || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Agent.") {
+	if want := "the budget of $1.00 cannot be kept: the price of " + id + " is not known. Put its price into models.yaml"; r.code != cli.ExitFailed || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Agent.") {
 		t.Errorf("exit %d, %s", r.code, r.errOut)
 	}
 	for value, says := range map[string]string{"much": "expected an amount of dollars such as 0.25", "0": "leave it out for no bound", "-1": "expected an amount"} {
-		if r := ask("-m", id, "--budget-usd", value); r.code != exitUsage || !strings.Contains(r.errOut, "--budget-usd: budget_usd: ") || !strings.Contains(r.errOut, says) {
+		if r := ask("-m", id, "--budget-usd", value); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "--budget-usd: budget_usd: ") || !strings.Contains(r.errOut, says) {
 			t.Errorf("%s: exit %d, %s", value, r.code, r.errOut)
 		}
 	}
 	for name, value := range map[string]string{"TOOLPOST_BUDGET_USD": "abc", "TOOLPOST_MAX_TURNS": "many", "TOOLPOST_MAX_TOKENS": "-1"} {
 		t.Setenv(name, value)
-		if r := ask("-m", id); r.code != exitUsage || !strings.Contains(r.errOut, name+": ") {
+		if r := ask("-m", id); r.code != cli.ExitUsage || !strings.Contains(r.errOut, name+": ") {
 			t.Errorf("%s=%s: exit %d, %s", name, value, r.code, r.errOut)
 		}
 		t.Setenv(name, "")
 	}
-	if r := ask("-m", "sim/native", "--budget-usd", "0.01"); r.code != exitOK || strings.Contains(r.errOut, "cost ") {
+	if r := ask("-m", "sim/native", "--budget-usd", "0.01"); r.code != cli.ExitOK || strings.Contains(r.errOut, "cost ") {
 		t.Errorf("a simulated model costs nothing: exit %d, %s", r.code, r.errOut)
 	}
 
@@ -55,11 +56,11 @@ func TestBudget(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "models:\n  %q: {native_tools: true, price: {input: 1000, output: 1000}}\n", id), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := ask("-m", id, "--budget-usd", "0.01"); r.code != exitFailed || !strings.Contains(r.errOut, "the budget of $0.01 is used up: ") {
+	if r := ask("-m", id, "--budget-usd", "0.01"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "the budget of $0.01 is used up: ") {
 		t.Errorf("exit %d, %s", r.code, r.errOut)
 	}
 	r = toolpost(t, "", "run", "-c", "--budget-usd", "100")
-	if r.code != exitOK || !strings.Contains(r.errOut, "cost    $") {
+	if r.code != cli.ExitOK || !strings.Contains(r.errOut, "cost    $") {
 		t.Errorf("exit %d, %s", r.code, r.errOut)
 	}
 }
@@ -72,13 +73,13 @@ func TestCompaction(t *testing.T) {
 	said := ""
 	for i := range 12 {
 		r := toolpost(t, "", "run", "-c", strings.Repeat("we walked on under the trees and were glad. ", 20))
-		if r.code != exitOK {
+		if r.code != cli.ExitOK {
 			t.Fatalf("turn %d: exit %d, %s", i, r.code, r.errOut)
 		}
 		said += r.errOut
 	}
 	r := toolpost(t, "", "run", "-c", "What is the gate code of Ada Byron?")
-	if r.code != exitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary stands for its oldest ") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary stands for its oldest ") {
 		t.Errorf("exit %d, %s%s\n%s", r.code, r.out, r.errOut, said)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
@@ -173,7 +174,7 @@ func (c *calls) ran(id string) bool {
 
 // progressText writes how far a call has come: a message, a count, or both.
 func progressText(ev invoke.Progress) string {
-	text := inOneLine(ev.Message)
+	text := cli.InOneLine(ev.Message)
 	switch {
 	case ev.Total > 0:
 		text = strings.TrimSpace(fmt.Sprintf("%s %g of %g", text, ev.Done, ev.Total))
@@ -203,7 +204,7 @@ func (c *calls) end(o invoke.Outcome) *callView {
 		v.note = ""
 	}
 	if o.Error != nil {
-		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inOneLine(o.Error.Message))
+		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, cli.InOneLine(o.Error.Message))
 		return v
 	}
 	v.failed, v.result = o.Result.Failed, summary(o.Result, o.Receipt.Truncated)
@@ -214,37 +215,37 @@ func (c *calls) end(o invoke.Outcome) *callView {
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 // line writes the call in one line of at most width cells; 0 means any width.
-func (v *callView) line(p palette, width int, frame int, now time.Time) string {
-	head := p.cyan(string(spinner[frame%len(spinner)]))
+func (v *callView) line(p cli.Palette, width int, frame int, now time.Time) string {
+	head := p.Cyan(string(spinner[frame%len(spinner)]))
 	took := v.took
 	tail := ""
 	switch {
 	case v.phase == over && v.failed:
-		head, tail = p.red("✗"), p.red(v.result)
+		head, tail = p.Red("✗"), p.Red(v.result)
 	case v.phase == over:
-		head, tail = p.green("✓"), v.result
+		head, tail = p.Green("✓"), v.result
 	case v.phase == running:
 		took, tail = now.Sub(v.since), cmp.Or(v.progress, "running")
 	case v.phase == waiting:
 		tail = "waiting"
 	}
-	parts := []string{head + " " + p.bold(printable(v.name))}
+	parts := []string{head + " " + p.Bold(cli.Printable(v.name))}
 	if args := v.shownArgs(width); args != "" {
 		parts[0] += " " + args
 	}
 	if v.phase != writing && v.phase != waiting {
-		parts = append(parts, p.dim(short(took)))
+		parts = append(parts, p.Dim(short(took)))
 	}
 	if tail != "" {
 		parts = append(parts, tail)
 	}
 	for _, r := range v.repairs {
-		parts = append(parts, p.dim("repaired "+r.Rule))
+		parts = append(parts, p.Dim("repaired "+r.Rule))
 	}
 	if v.note != "" {
-		parts = append(parts, p.dim(v.note))
+		parts = append(parts, p.Dim(v.note))
 	}
-	line := strings.Join(parts, p.dim(" · "))
+	line := strings.Join(parts, p.Dim(" · "))
 	if width > 0 {
 		line = ansi.Truncate(line, width, "…")
 	}
@@ -270,7 +271,7 @@ func (v *callView) shownArgs(width int) string {
 	if width > 0 {
 		limit = max(width/2, 20)
 	}
-	if text = printable(text); v.phase == writing { // the end is what is new
+	if text = cli.Printable(text); v.phase == writing { // the end is what is new
 		return ansi.TruncateLeft(text, max(0, ansi.StringWidth(text)-limit), "…")
 	}
 	return ansi.Truncate(text, limit, "…")
@@ -280,7 +281,7 @@ func (v *callView) shownArgs(width int) string {
 // is not one plain word keeps its quotes.
 func shownValue(raw json.RawMessage) string {
 	var text string
-	if json.Unmarshal(raw, &text) != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool { return unseen(r) || unicode.IsSpace(r) || strings.ContainsRune(`"'=,`, r) }) {
+	if json.Unmarshal(raw, &text) != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool { return cli.Unseen(r) || unicode.IsSpace(r) || strings.ContainsRune(`"'=,`, r) }) {
 		return string(raw)
 	}
 	return text
@@ -305,19 +306,13 @@ func summary(r llm.Result, cut bool) string {
 	case text == "":
 		return "nothing"
 	case lines == 1:
-		return inOneLine(text)
+		return cli.InOneLine(text)
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	if cut { // the lines of a view are not those that the tool returned
-		return inOneLine(first) + " …"
+		return cli.InOneLine(first) + " …"
 	}
-	return fmt.Sprintf("%d lines: %s …", lines, inOneLine(first))
-}
-
-// inOneLine returns the beginning of text in one line that cannot do anything to
-// a terminal.
-func inOneLine(text string) string {
-	return oneLine(strings.Join(strings.Fields(printable(text)), " "), 100)
+	return fmt.Sprintf("%d lines: %s …", lines, cli.InOneLine(first))
 }
 
 // short writes a duration in few letters.

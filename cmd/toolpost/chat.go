@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -41,7 +43,7 @@ without losing the conversation. Every turn is recorded as a run.`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			in, inOK := cmd.InOrStdin().(*os.File)
 			out, outOK := cmd.OutOrStdout().(*os.File)
-			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
+			if !inOK || !outOK || !cli.IsTerminal(in) || !cli.IsTerminal(out) {
 				return errors.New("chat needs a terminal; 'toolpost run' works without one")
 			}
 			return f.chat(cmd, words, in, out)
@@ -50,7 +52,7 @@ without losing the conversation. Every turn is recorded as a run.`,
 	addSettingFlags(cmd)
 	addTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, plainUsage)
+	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
 	return cmd
 }
 
@@ -62,10 +64,10 @@ type chatFlags struct {
 
 func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) error {
 	if slices.Contains(words, "-") || slices.Contains(f.files, "-") {
-		return usagef(cmd, "standard input is the terminal; name a file with -f")
+		return cli.Usagef(cmd, "standard input is the terminal; name a file with -f")
 	}
 	if len(words) == 0 && len(f.files) > 0 {
-		return usagef(cmd, "what about the files? give a message with them")
+		return cli.Usagef(cmd, "what about the files? give a message with them")
 	}
 	first, err := readMessage(cmd, words, f.files, true)
 	if err != nil {
@@ -88,8 +90,8 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 		return err
 	}
 	w.showNotices(cmd)
-	mustEnd(cmd.Context())
-	c := newChatModel(cmd.Context(), w, colours(out), f.yes)
+	cli.MustEnd(cmd.Context())
+	c := newChatModel(cmd.Context(), w, cli.Colours(out), f.yes)
 	c.log.plain, c.journal = f.plain, recordedAt(cmd)
 	c.takeUp(old)
 	if len(first.Parts) > 0 {
@@ -116,7 +118,7 @@ func runChat(c *chat, in, out *os.File) error {
 }
 
 // newChatModel puts the screen together.
-func newChatModel(ctx context.Context, w *wiring, p palette, yes bool) *chat {
+func newChatModel(ctx context.Context, w *wiring, p cli.Palette, yes bool) *chat {
 	input := textarea.New()
 	input.Prompt, input.Placeholder, input.ShowLineNumbers = "› ", "Say something, or /help", false
 	input.CharLimit, input.MaxHeight, input.DynamicHeight, input.MinHeight = maxTask, 8, true, 1
@@ -193,7 +195,7 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 	c.log.add(said, sayable(msg))
 	c.last = &msg
 	if c.w.money > 0 && c.spent >= c.w.money {
-		c.log.add(shownAs, c.p.red("✗ ")+fmt.Sprintf("the budget of %s is used up: this conversation cost %s; begin it again with -c and a larger --budget-usd", c.w.money, c.spent))
+		c.log.add(shownAs, c.p.Red("✗ ")+fmt.Sprintf("the budget of %s is used up: this conversation cost %s; begin it again with -c and a larger --budget-usd", c.w.money, c.spent))
 		return nil
 	}
 	ctx, stop := context.WithCancel(c.ctx)
@@ -208,7 +210,7 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 	ag := c.w.agent(c.approve, check)
 	program, err := c.w.save()
 	if err != nil {
-		c.log.add(noted, printable(err.Error()))
+		c.log.add(noted, cli.Printable(err.Error()))
 	}
 	ag.Program = program
 	if ag.Money > 0 {
@@ -257,7 +259,7 @@ func (c *chat) end(over turnOver) {
 	c.log.add(noted, c.log.warnings.flush())
 	c.log.add(noted, c.log.warnings.end())
 	for _, n := range c.w.takeNotices() {
-		c.log.add(noted, printable(n))
+		c.log.add(noted, cli.Printable(n))
 	}
 	c.spent += over.done.Cost
 	if over.done.Run != "" {
@@ -269,7 +271,7 @@ func (c *chat) end(over turnOver) {
 	case interrupted:
 		c.log.add(noted, "interrupted; what was done is kept, and /retry asks again")
 	case over.err != nil:
-		c.log.add(shownAs, c.p.red("✗ ")+printable(advised(over.err).Error()))
+		c.log.add(shownAs, c.p.Red("✗ ")+cli.Printable(advised(over.err).Error()))
 	}
 	c.log.calls.stop()
 	if over.err != nil { // what was to follow is for the person to judge

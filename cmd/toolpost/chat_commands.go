@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -49,7 +50,7 @@ func anytime(line string) bool {
 
 // command does what a line that starts with a slash says.
 func (c *chat) command(line string) tea.Cmd {
-	c.log.add(said, printable(line))
+	c.log.add(said, cli.Printable(line))
 	name, arg, _ := strings.Cut(line, " ")
 	all := slashes()
 	if i := slices.IndexFunc(all, func(s slash) bool { return s.name == name }); i >= 0 {
@@ -59,11 +60,11 @@ func (c *chat) command(line string) tea.Cmd {
 	for _, s := range all {
 		names = append(names, s.name)
 	}
-	hint := didYouMean(name, names)
+	hint := cli.DidYouMean(name, names)
 	if hint == "" {
 		hint = ";"
 	}
-	c.log.add(noted, printable(name)+" is no command"+hint+" /help lists them")
+	c.log.add(noted, cli.Printable(name)+" is no command"+hint+" /help lists them")
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (c *chat) switchModel(id string) tea.Cmd {
 		return nil
 	}
 	if err := c.w.use(c.ctx, found{id, "chosen here"}); err != nil {
-		c.log.add(shownAs, c.p.red("✗ ")+printable(err.Error()))
+		c.log.add(shownAs, c.p.Red("✗ ")+cli.Printable(err.Error()))
 		return nil
 	}
 	c.log.add(noted, "going on with "+c.w.found.ID+c.route())
@@ -121,9 +122,9 @@ func (c *chat) listTools(arg string) tea.Cmd {
 	for t := range c.w.tools.All() {
 		asks := ""
 		if d, _ := invoke.AllowOwn(c.ctx, t, llm.Call{}); d.Verdict != invoke.Allow {
-			asks = c.p.yellow(" " + c.asks(t.Name, granted))
+			asks = c.p.Yellow(" " + c.asks(t.Name, granted))
 		}
-		line := c.p.bold(fmt.Sprintf("%-14s", t.Name)) + asks + " " + c.p.dim(firstLine(t.Description, 100))
+		line := c.p.Bold(fmt.Sprintf("%-14s", t.Name)) + asks + " " + c.p.Dim(firstLine(t.Description, 100))
 		b.WriteString(ansi.Truncate(line, max(20, c.width), "…") + "\n")
 	}
 	fmt.Fprintf(&b, "below %s", c.w.Root)
@@ -134,7 +135,7 @@ func (c *chat) listTools(arg string) tea.Cmd {
 		fmt.Fprintf(&b, "\n%3d %s", i+1, g)
 	}
 	if len(granted) > 0 {
-		b.WriteString("\n" + c.p.dim("/tools revoke 1 takes one back, /tools revoke all everything"))
+		b.WriteString("\n" + c.p.Dim("/tools revoke 1 takes one back, /tools revoke all everything"))
 	}
 	c.log.add(shownAs, b.String())
 	return nil

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -107,7 +108,7 @@ func filesLike(root, word string) []string {
 	var out []string
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") || printable(name) != name || strings.ContainsAny(name, " \n") {
+		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") || cli.Printable(name) != name || strings.ContainsAny(name, " \n") {
 			continue
 		}
 		if e.IsDir() {

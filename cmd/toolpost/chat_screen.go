@@ -12,6 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -20,7 +22,7 @@ import (
 type chat struct {
 	ctx  context.Context
 	w    *wiring
-	p    palette
+	p    cli.Palette
 	send func(tea.Msg)
 	approver
 
@@ -46,7 +48,7 @@ type chat struct {
 	ask   *asking
 
 	input   textarea.Model
-	page    page
+	page    term.Page
 	drawn   time.Time // when the page was drawn last
 	news    *news
 	history []string
@@ -81,7 +83,7 @@ func tick() tea.Cmd {
 // Update takes in what happened.
 func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
-	bottom := c.page.atBottom()
+	bottom := c.page.AtBottom()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		c.width, c.height = msg.Width, msg.Height
@@ -96,7 +98,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case arrived:
 		c.news.said.Store(false)
 		c.drain()
-		if time.Since(c.drawn) < redraw {
+		if time.Since(c.drawn) < term.Redraw {
 			return c, nil // the next one, or the clock, draws it
 		}
 	case llm.Message:
@@ -135,7 +137,7 @@ func (c *chat) layout(bottom bool) {
 		rows = strings.Count(c.ask.view(), "\n") + 1
 	}
 	c.drawn = time.Now()
-	c.page.show(c.log.lines(c.width, c.frame, c.drawn), max(1, c.height-rows-1), bottom)
+	c.page.Show(c.log.lines(c.width, c.frame, c.drawn), max(1, c.height-rows-1), bottom)
 }
 
 // drain takes in the events that have arrived.
@@ -165,15 +167,15 @@ func (c *chat) draw() tea.View {
 	if c.width == 0 {
 		return v
 	}
-	rule := c.p.dim(strings.Repeat("─", c.width))
+	rule := c.p.Dim(strings.Repeat("─", c.width))
 	if c.ask != nil {
-		v.Content = strings.Join([]string{c.page.view(), rule, c.ask.view()}, "\n")
+		v.Content = strings.Join([]string{c.page.View(), rule, c.ask.view()}, "\n")
 		return v
 	}
-	parts := append([]string{c.page.view(), rule}, c.above()...)
+	parts := append([]string{c.page.View(), rule}, c.above()...)
 	v.Content = strings.Join(append(parts, c.input.View(), c.statusLine()), "\n")
 	if cur := c.input.Cursor(); cur != nil {
-		cur.Y += c.page.height + 1 + len(c.above())
+		cur.Y += c.page.Height + 1 + len(c.above())
 		v.Cursor = cur
 	}
 	return v
@@ -190,10 +192,10 @@ func (c *chat) statusLine() string {
 	default:
 		text += " · /help"
 	}
-	if !c.page.atBottom() {
+	if !c.page.AtBottom() {
 		text += " · Page Down shows what is new"
 	}
-	return c.p.dim(ansi.Truncate(text, c.width, "…"))
+	return c.p.Dim(ansi.Truncate(text, c.width, "…"))
 }
 
 // pressed takes a key.
@@ -222,10 +224,10 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "pgup":
-		c.page.move(-c.page.height)
+		c.page.Move(-c.page.Height)
 		return nil
 	case "pgdown":
-		c.page.move(c.page.height)
+		c.page.Move(c.page.Height)
 		return nil
 	case "enter":
 		return c.enter()
@@ -339,13 +341,13 @@ func (c *chat) above() []string {
 			out = append(out, fmt.Sprintf("⋯ and %d more", len(c.queue)-i))
 			break
 		}
-		out = append(out, "⋯ "+inOneLine(text))
+		out = append(out, "⋯ "+cli.InOneLine(text))
 	}
 	if len(c.offers) > 0 {
 		out = append(out, strings.Join(c.offers, "  "))
 	}
 	for i := range out {
-		out[i] = c.p.dim(ansi.Truncate(out[i], c.width, "…"))
+		out[i] = c.p.Dim(ansi.Truncate(out[i], c.width, "…"))
 	}
 	return out
 }

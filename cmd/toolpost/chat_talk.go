@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -29,7 +30,7 @@ func sayable(msg llm.Message) string {
 			lines = append(lines, fmt.Sprintf("[%s %s, %s]", p.Kind, p.Name, p.MIME))
 		}
 	}
-	return printable(strings.TrimSpace(strings.Join(lines, "\n")))
+	return cli.Printable(strings.TrimSpace(strings.Join(lines, "\n")))
 }
 
 // maxRecounted is how many messages of an earlier conversation are shown.
@@ -58,7 +59,7 @@ func (t *transcript) recount(messages []llm.Message) {
 
 // callLine is a call in one line.
 func callLine(call llm.Call) string {
-	return firstLine(printable(call.Name+" "+string(call.Args)), 100)
+	return firstLine(cli.Printable(call.Name+" "+string(call.Args)), 100)
 }
 
 // clear begins a new conversation. What was granted stays, as does the record.
@@ -76,11 +77,11 @@ func (c *chat) save(file string) tea.Cmd {
 	case file == "":
 		c.log.add(noted, "/save takes the name of a file that is not there yet")
 	case errors.Is(err, fs.ErrExist):
-		c.log.add(noted, printable(file)+" is there already; give another name")
+		c.log.add(noted, cli.Printable(file)+" is there already; give another name")
 	case err != nil:
-		c.log.add(shownAs, c.p.red("✗ ")+printable(err.Error()))
+		c.log.add(shownAs, c.p.Red("✗ ")+cli.Printable(err.Error()))
 	default:
-		c.log.add(noted, fmt.Sprintf("%s written to %s, readable by you alone", counted(len(c.whole), "message"), printable(file)))
+		c.log.add(noted, fmt.Sprintf("%s written to %s, readable by you alone", counted(len(c.whole), "message"), cli.Printable(file)))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -30,7 +31,7 @@ func typed(c *chat, text string) {
 func newTestChat(t *testing.T) *chat {
 	t.Helper()
 	w := &wiring{settings: &settings{Root: "."}, tools: tool.MustSet(), found: found{ID: "some/model"}}
-	c := newChatModel(t.Context(), w, palette{}, false)
+	c := newChatModel(t.Context(), w, cli.Palette{}, false)
 	c.send = func(tea.Msg) {}
 	c.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return c
@@ -56,7 +57,7 @@ func TestTabCompletes(t *testing.T) {
 		{"x .hi\t", "x .hidden ", ""},
 		{"/mo\tx", "/modelx", ""},
 	} {
-		m := newChatModel(t.Context(), w, palette{}, false)
+		m := newChatModel(t.Context(), w, cli.Palette{}, false)
 		m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 		typed(m, c.typed)
 		if got := m.input.Value(); got != c.want || strings.Join(m.offers, " ") != c.offers {
@@ -76,7 +77,7 @@ func TestQueue(t *testing.T) {
 	if len(c.queue) != 1 || c.input.Value() != "" || !strings.Contains(c.View().Content, "⋯ one") {
 		t.Errorf("%q waits, %q is typed\n%s", c.queue, c.input.Value(), c.View().Content)
 	}
-	q := &asking{consent(palette{}, asksFor(t, t.TempDir(), "run_command", `{"program":"ls"}`), "you leave"), make(chan struct{})}
+	q := &asking{consent(cli.Palette{}, asksFor(t, t.TempDir(), "run_command", `{"program":"ls"}`), "you leave"), make(chan struct{})}
 	c.Update(q)
 	typed(c, "yes\n")
 	if q.word != "" || len(c.queue) != 1 {

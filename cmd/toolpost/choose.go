@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -88,7 +89,7 @@ var local = outbound.New(outbound.Rules{})
 // client returns what opens models: those of the user's catalogue and servers,
 // and simulated ones.
 func (s *settings) client() (*provider.Client, error) {
-	c, err := userCatalog("")
+	c, err := cli.UserCatalog("")
 	if err != nil {
 		return nil, err
 	}

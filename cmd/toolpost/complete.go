@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/text"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
@@ -21,7 +23,7 @@ type completer func(cmd *cobra.Command) []string
 var flagValues = map[string]completer{
 	"model":    modelValues,
 	"against":  modelValues,
-	"dialect":  func(*cobra.Command) []string { return dialectNames() },
+	"dialect":  func(*cobra.Command) []string { return text.DialectNames() },
 	"vendor":   vendorValues,
 	"wire":     func(*cobra.Command) []string { return wire.Formats() },
 	"allow":    func(*cobra.Command) []string { return []string{"write", "exec", "net"} },
@@ -88,7 +90,7 @@ func modelValues(cmd *cobra.Command) []string {
 		}
 	}
 	out = append(out, sim.Models()...)
-	c, err := userCatalog("")
+	c, err := cli.UserCatalog("")
 	if err != nil {
 		c = catalog.Default()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/secret"
@@ -286,7 +287,7 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	}
 	err := s.check()
 	if wrong := (settingError{}); errors.As(err, &wrong) && wrong.ofCommand() {
-		err = usagef(cmd, "%w", err)
+		err = cli.Usagef(cmd, "%w", err)
 	}
 	return s, err
 }
@@ -301,13 +302,13 @@ func (s *settings) override(cmd *cobra.Command) error {
 	for _, row := range settingTable {
 		if v, ok := os.LookupEnv(row.env); ok && v != "" && row.env != "" {
 			if err := row.set(s, v); err != nil {
-				return usagef(cmd, "%s: %w", row.env, err)
+				return cli.Usagef(cmd, "%s: %w", row.env, err)
 			}
 			s.from[row.key] = row.env
 		}
 		if v, ok := row.flagOf(cmd); ok {
 			if err := row.set(s, v); err != nil {
-				return usagef(cmd, "--%s: %w", row.key, err)
+				return cli.Usagef(cmd, "--%s: %w", row.key, err)
 			}
 			s.from[row.key] = "--" + strings.ReplaceAll(row.key, "_", "-")
 		}
@@ -343,7 +344,7 @@ func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uf
 // readFile reads a configuration file. An unknown key is an error that names its
 // line; otherwise a misspelt setting would be ignored silently.
 func (s *settings) readFile(file string) error {
-	text, err := readFile(file, maxConfig)
+	text, err := cli.ReadFile(file, maxConfig)
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
@@ -602,7 +603,7 @@ func (p providerConfig) problems(name string, wrong func(setting, format string,
 		vendors = append(vendors, v.Name)
 	}
 	if p.Like != "" && !slices.Contains(vendors, p.Like) {
-		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(didYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
+		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(cli.DidYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
 	}
 	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")

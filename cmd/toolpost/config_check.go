@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 func newConfig() *cobra.Command {
@@ -60,7 +62,7 @@ func (s *settings) checkFiles() error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("root: %s is no folder", s.Root)
 	}
-	if _, err := userCatalog(""); err != nil {
+	if _, err := cli.UserCatalog(""); err != nil {
 		return err
 	}
 	_, done, err := s.toolSet()
@@ -88,7 +90,7 @@ func (s *settings) print(cmd *cobra.Command, asJSON bool) error {
 	}
 	out := cmd.OutOrStdout()
 	if asJSON {
-		return printJSON(out, rows)
+		return cli.PrintJSON(out, rows)
 	}
 	if s.file == "" {
 		file, _ := configFile(cmd)
@@ -96,5 +98,5 @@ func (s *settings) print(cmd *cobra.Command, asJSON bool) error {
 	} else {
 		fmt.Fprintf(out, "%s is fine\n", s.file)
 	}
-	return printTable(out, "  ", table)
+	return cli.PrintTable(out, "  ", table)
 }

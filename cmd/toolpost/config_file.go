@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
@@ -159,17 +160,17 @@ func setConfig(cmd *cobra.Command, key string, value *string) error {
 		return err
 	}
 	if value != nil && row.env == "" {
-		return usagef(cmd, "%s has parts of its own; write it into %s", key, file)
+		return cli.Usagef(cmd, "%s has parts of its own; write it into %s", key, file)
 	}
-	old, err := readBounded(file)
+	old, err := cli.ReadBounded(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	text, err := withSetting([]byte(old), row, value)
 	if err != nil {
-		var wrong usageError
+		var wrong cli.UsageError
 		if errors.As(err, &wrong) {
-			return usagef(cmd, "%s: %w", key, wrong.err)
+			return cli.Usagef(cmd, "%s: %w", key, wrong.Err)
 		}
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -187,7 +188,7 @@ func settingNamed(cmd *cobra.Command, key string) (setting, error) {
 		}
 		names[i] = row.key
 	}
-	return setting{}, usagef(cmd, "there is no setting %s%s", key, didYouMean(key, names))
+	return setting{}, cli.Usagef(cmd, "there is no setting %s%s", key, cli.DidYouMean(key, names))
 }
 
 // withSetting returns the text of a configuration file with one setting changed.
@@ -202,7 +203,7 @@ func withSetting(old []byte, row setting, value *string) ([]byte, error) {
 	var line string
 	if value != nil {
 		if err := row.set(&want, *value); err != nil {
-			return nil, usageError{err: err}
+			return nil, cli.UsageError{Err: err}
 		}
 		checked := want
 		checked.from = map[string]string{row.key: "the value"}
@@ -210,7 +211,7 @@ func withSetting(old []byte, row setting, value *string) ([]byte, error) {
 			checked.MaxTurns = cmp.Or(checked.MaxTurns, defaultTurns)
 		}
 		if err := checked.check(); err != nil {
-			return nil, usageError{err: err}
+			return nil, cli.UsageError{Err: err}
 		}
 		if line, err = inOneYAMLLine(row.key, plainValue(row.value(&want))); err != nil {
 			return nil, err

@@ -6,21 +6,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 func TestConfigInitAndPath(t *testing.T) {
 	bare(t, nil)
-	file := strings.TrimSpace(expect(t, exitOK, []string{"config.yaml"}, "config", "path").out)
+	file := strings.TrimSpace(expect(t, cli.ExitOK, []string{"config.yaml"}, "config", "path").out)
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("path made a file")
 	}
-	expect(t, exitOK, []string{file}, "config", "init")
+	expect(t, cli.ExitOK, []string{file}, "config", "init")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	expect(t, exitFailed, []string{"is there already"}, "config", "init")
-	expect(t, exitOK, nil, "config", "init", "--force")
-	expect(t, exitOK, []string{file + " is fine"}, "config", "check")
+	expect(t, cli.ExitFailed, []string{"is there already"}, "config", "init")
+	expect(t, cli.ExitOK, nil, "config", "init", "--force")
+	expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
 	text := files(t, file)
 	for _, row := range settingTable { // each explained, and right as it stands
 		if !strings.Contains(text, "\n#"+row.key+":") || examples[row.key] == "" {
@@ -37,7 +39,7 @@ func TestConfigInitAndPath(t *testing.T) {
 	}
 	os.WriteFile(on, []byte(b.String()), 0o600)
 	os.WriteFile(filepath.Join(filepath.Dir(on), "tools.yaml"), []byte(ownYAML), 0o600)
-	expect(t, exitOK, []string{"is fine"}, "config", "check", "--config", on)
+	expect(t, cli.ExitOK, []string{"is fine"}, "config", "check", "--config", on)
 }
 
 func TestConfigSet(t *testing.T) {
@@ -59,14 +61,14 @@ func TestConfigSet(t *testing.T) {
 		if c.start != "" {
 			os.WriteFile(file, []byte(c.start), 0o640)
 		}
-		expect(t, exitOK, nil, "config", "set", "--config", file, c.key, c.value)
+		expect(t, cli.ExitOK, nil, "config", "set", "--config", file, c.key, c.value)
 		if got := files(t, file); got != c.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.why, got, c.want)
 		}
 		if info, err := os.Stat(file); err == nil && c.start != "" && info.Mode().Perm() != 0o640 {
 			t.Errorf("%s: the mode became %v", c.why, info.Mode())
 		}
-		got := expect(t, exitOK, nil, "config", "show", "--config", file, "--json", c.key).out
+		got := expect(t, cli.ExitOK, nil, "config", "show", "--config", file, "--json", c.key).out
 		var rows []publicSetting
 		if err := json.Unmarshal([]byte(got), &rows); err != nil || rows[0].From != file {
 			t.Errorf("%s: %s", c.why, got)
@@ -87,14 +89,14 @@ func TestConfigSet(t *testing.T) {
 	if got := files(t, file); got != start {
 		t.Errorf("a refused value changed the file:\n%s", got)
 	}
-	expect(t, exitOK, nil, "config", "unset", "--config", file, "allow")
-	expect(t, exitOK, nil, "config", "unset", "--config", file, "timeout")
+	expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "allow")
+	expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "timeout")
 	if got := files(t, file); got != strings.Replace(start, "allow:\n  - write\n  - exec\n", "", 1) {
 		t.Errorf("unset:\n%s", got)
 	}
 	const broken = "model: [\n"
 	os.WriteFile(file, []byte(broken), 0o600)
-	expect(t, exitFailed, []string{"c.yaml"}, "config", "set", "--config", file, "model", "x")
+	expect(t, cli.ExitFailed, []string{"c.yaml"}, "config", "set", "--config", file, "model", "x")
 	if got := files(t, file); got != broken {
 		t.Errorf("a broken file was changed:\n%s", got)
 	}
@@ -112,16 +114,16 @@ providers:
 `})
 	t.Setenv("GPU_KEY", "the-value-of-the-gpu-key")
 	for _, args := range [][]string{{}, {"--json"}, {"providers"}, {"journal"}, {"system"}} {
-		r := expect(t, exitOK, nil, append([]string{"config", "show", "--config", "c.yaml"}, args...)...)
+		r := expect(t, cli.ExitOK, nil, append([]string{"config", "show", "--config", "c.yaml"}, args...)...)
 		for _, secret := range []string{"hunter2", "swordfish", "header-secret", "abcdefghijklmnop", "the-value-of"} {
 			if strings.Contains(r.out+r.errOut, secret) {
 				t.Errorf("config show %v shows %s:\n%s", args, secret, r.out)
 			}
 		}
 	}
-	expect(t, exitOK, []string{"key_env: GPU_KEY (set)", "X-Token", "# c.yaml", "# default"}, "config", "show", "--config", "c.yaml")
-	if got := expect(t, exitOK, nil, "config", "show", "max_turns").out; got != "20\n" {
+	expect(t, cli.ExitOK, []string{"key_env: GPU_KEY (set)", "X-Token", "# c.yaml", "# default"}, "config", "show", "--config", "c.yaml")
+	if got := expect(t, cli.ExitOK, nil, "config", "show", "max_turns").out; got != "20\n" {
 		t.Errorf("%q", got)
 	}
-	expect(t, exitUsage, []string{"did you mean max_turns"}, "config", "show", "max_turn")
+	expect(t, cli.ExitUsage, []string{"did you mean max_turns"}, "config", "show", "max_turn")
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 func newConfigShow() *cobra.Command {
@@ -164,7 +166,7 @@ func (s *settings) shownYAML(row setting) string {
 	if err != nil {
 		return row.key + ": " + hiddenValue
 	}
-	return printable(strings.TrimSuffix(string(b), "\n"))
+	return cli.Printable(strings.TrimSuffix(string(b), "\n"))
 }
 
 // publicSetting is a setting as config show --json prints it.
@@ -179,7 +181,7 @@ func (s *settings) showJSON(out io.Writer, rows []setting) error {
 	for _, row := range rows {
 		all = append(all, publicSetting{row.key, jsonValue(s.public(row)), cmp.Or(s.from[row.key], "default")})
 	}
-	return printJSON(out, all)
+	return cli.PrintJSON(out, all)
 }
 
 // jsonValue turns the ordered maps of YAML into objects.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // TestSettingsByStrength takes the same setting from every source: the file,
@@ -91,11 +93,11 @@ func TestConfigIsStrict(t *testing.T) {
 		}
 		t.Setenv("TOOLPOST_LOCAL", "")
 		r := toolpost(t, "", "config", "check", "--config", "c.yaml")
-		if r.code != exitFailed || !strings.Contains(r.errOut, c.want) || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
+		if r.code != cli.ExitFailed || !strings.Contains(r.errOut, c.want) || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
 			t.Errorf("%s: exit %d, %q, want %q in one line", why, r.code, r.errOut, c.want)
 		}
 	}
-	if r := toolpost(t, "", "config", "check", "--config", "nowhere.yaml"); r.code != exitFailed || !strings.Contains(r.errOut, "nowhere.yaml") {
+	if r := toolpost(t, "", "config", "check", "--config", "nowhere.yaml"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nowhere.yaml") {
 		t.Errorf("a file that somebody named and is not there: %+v", r)
 	}
 }
@@ -207,7 +209,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
-	if r.code != exitOK {
+	if r.code != cli.ExitOK {
 		t.Errorf("a bare machine is no failure: %+v", r)
 	}
 	t.Setenv("MISTRAL_API_KEY", "sk-secret-value")
@@ -219,10 +221,10 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TOOLPOST_STORE", filepath.Join(blocked, "runs"))
-	if r := toolpost(t, "", "doctor"); r.code != exitFailed || !strings.Contains(r.out, "✗ record") || !strings.Contains(r.out, "TOOLPOST_STORE") {
+	if r := toolpost(t, "", "doctor"); r.code != cli.ExitFailed || !strings.Contains(r.out, "✗ record") || !strings.Contains(r.out, "TOOLPOST_STORE") {
 		t.Errorf("a record that cannot be written: %+v", r)
 	}
-	if r := toolpost(t, "", "doctor", "--config", "bad.yaml"); r.code != exitFailed || !strings.Contains(r.out, `bad.yaml:1: the key "a"`) {
+	if r := toolpost(t, "", "doctor", "--config", "bad.yaml"); r.code != cli.ExitFailed || !strings.Contains(r.out, `bad.yaml:1: the key "a"`) {
 		t.Errorf("a broken configuration: %+v", r)
 	}
 }

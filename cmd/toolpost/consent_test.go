@@ -12,6 +12,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
@@ -55,7 +57,7 @@ func TestProposalsShowEverything(t *testing.T) {
 		p := asksFor(t, dir, c.name, c.args)
 		for _, width := range []int{20, 80, 120} {
 			attacks++
-			rows := p.screen(palette{}, width)
+			rows := p.screen(cli.Palette{}, width)
 			joined := ""
 			for _, r := range rows {
 				if n := len([]rune(r)); n >= width {
@@ -86,7 +88,7 @@ func TestRevealed(t *testing.T) {
 		"a\u0085b\tc":              "a⟨U+0085⟩b⇥   c",
 	} {
 		attacks++
-		if got := revealed(in); got != want {
+		if got := cli.Revealed(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}
@@ -98,7 +100,7 @@ func TestRevealed(t *testing.T) {
 		{[]string{"echo", "", "a b", "it's", "$HOME", "*"}, `echo '' 'a b' 'it'\''s' '$HOME' '*'`},
 		{[]string{"echo", "a\nb\u202e'\\"}, `echo $'a\nb\u202e\'\\'`},
 	} {
-		if got := shellLine(c.words); got != c.want {
+		if got := cli.ShellLine(c.words); got != c.want {
 			t.Errorf("%q: %s, want %s", c.words, got, c.want)
 		}
 	}
@@ -115,15 +117,15 @@ func TestDifference(t *testing.T) {
 		{"moved", "a\nb\nc\n", "c\na\nb\n", "+c\n a\n b\n-c"},
 	} {
 		var got []string
-		for _, line := range difference(c.before, c.after) {
-			got = append(got, string(line.mark)+line.text)
+		for _, line := range term.Difference(c.before, c.after) {
+			got = append(got, string(line.Mark)+line.Text)
 		}
 		if strings.Join(got, "\n") != c.want {
 			t.Errorf("%s:\n%s", c.why, strings.Join(got, "\n"))
 		}
 	}
 	big := strings.Repeat("a\nb\n", 5000)
-	if got := difference(big, strings.ReplaceAll(big, "b", "c")); len(got) < 10000 {
+	if got := term.Difference(big, strings.ReplaceAll(big, "b", "c")); len(got) < 10000 {
 		t.Errorf("two long texts: %d lines", len(got))
 	}
 }
@@ -196,7 +198,7 @@ func TestQuestionsTakeKeysInTime(t *testing.T) {
 	defer func(was time.Duration) { settle = was }(settle)
 	settle = time.Hour // so that "at once" is in time on any machine
 	dir := t.TempDir()
-	q := consent(palette{}, asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))), "then")
+	q := consent(cli.Palette{}, asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))), "then")
 	late := func() { q.quiet = time.Now().Add(-2 * settle) }
 	if q.press(pressing("y")) || q.word != "" {
 		t.Fatal("a key before it was drawn counted")
@@ -229,7 +231,7 @@ func TestScopesAreShownWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := consent(palette{}, asksFor(t, dir, "run_command", string(args)), "then")
+		q := consent(cli.Palette{}, asksFor(t, dir, "run_command", string(args)), "then")
 		q.resize(60, 40)
 		q.picking = true
 		return strings.Join(strings.Fields(strings.Join(q.foot(), " ")), "")
@@ -291,11 +293,11 @@ func TestRunThatWasRefused(t *testing.T) {
 		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",
 	})
 	r := toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--allow", "write", "write")
-	if r.code != exitFailed || !strings.Contains(r.errOut, "nothing was run: write_file was refused") || !strings.Contains(r.errOut, "toolpost refused it: nobody can be asked here") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing was run: write_file was refused") || !strings.Contains(r.errOut, "toolpost refused it: nobody can be asked here") {
 		t.Errorf("%+v", r)
 	}
 	r = toolpost(t, "", "run", "-m", "sim/script:some.txtar", "--allow", "write", "write")
-	if r.code != exitOK || !strings.Contains(r.errOut, "refused write_file") {
+	if r.code != cli.ExitOK || !strings.Contains(r.errOut, "refused write_file") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // TestCommandsToCopyNameTheJournal: a command that is printed to be copied finds
@@ -28,16 +30,16 @@ func TestCommandsToCopyNameTheJournal(t *testing.T) {
 			return strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
 		}
 		r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--allow", "write", "--later", "--journal", dir, "write")
-		if v := toolpost(t, "", append(copied(r, "receipt toolpost ", "\n"), "--allow-open")...); v.code != exitOK {
+		if v := toolpost(t, "", append(copied(r, "receipt toolpost ", "\n"), "--allow-open")...); v.code != cli.ExitOK {
 			t.Errorf("verify: %+v", v)
 		}
 		approve := append(copied(r, "decide  toolpost ", ", or deny"), "--all")
 		decided := toolpost(t, "", approve...)
-		if decided.code != exitOK {
+		if decided.code != cli.ExitOK {
 			t.Fatalf("%q: %+v", approve, decided)
 		}
 		resume, again := copied(r, "then toolpost ", "\n"), copied(decided, "; toolpost ", " goes on")
-		if v := toolpost(t, "", resume...); v.code != exitOK || !slices.Equal(resume, again) {
+		if v := toolpost(t, "", resume...); v.code != cli.ExitOK || !slices.Equal(resume, again) {
 			t.Errorf("%q, %q: %+v", resume, again, v)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -43,7 +44,7 @@ It is a failure if something is broken, not if something is missing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := examine(cmd)
 			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), findings); err != nil {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), findings); err != nil {
 					return err
 				}
 			} else if err := printFindings(cmd, findings); err != nil {
@@ -51,7 +52,7 @@ It is a failure if something is broken, not if something is missing.`,
 			}
 			for _, f := range findings {
 				if f.State == stateBroken {
-					return errReported
+					return cli.ErrReported
 				}
 			}
 			return nil
@@ -85,7 +86,7 @@ func examineConfig(cmd *cobra.Command, s *settings) finding {
 }
 
 func examineCatalog() finding {
-	c, err := userCatalog("")
+	c, err := cli.UserCatalog("")
 	if err != nil {
 		return finding{"models.yaml", stateBroken, err.Error(), "correct the line it names"}
 	}
@@ -193,13 +194,13 @@ func writable(dir string) error {
 
 func printFindings(cmd *cobra.Command, findings []finding) error {
 	out := cmd.OutOrStdout()
-	p := colours(out)
-	marks := map[string]string{stateOK: p.green("✓"), stateMissing: p.dim("–"), stateBroken: p.red("✗")}
+	p := cli.Colours(out)
+	marks := map[string]string{stateOK: p.Green("✓"), stateMissing: p.Dim("–"), stateBroken: p.Red("✗")}
 	var b strings.Builder
 	for _, f := range findings {
 		fmt.Fprintf(&b, "%s %-13s %s\n", marks[f.State], f.What, f.Says)
 		if f.Fix != "" {
-			fmt.Fprintf(&b, "  %-13s %s\n", "", p.dim(f.Fix))
+			fmt.Fprintf(&b, "  %-13s %s\n", "", p.Dim(f.Fix))
 		}
 	}
 	_, err := fmt.Fprint(out, b.String())

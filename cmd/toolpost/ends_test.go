@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -80,7 +81,7 @@ func await(t *testing.T, cmd *exec.Cmd, errOut *bytes.Buffer) ended {
 // clear checks that a process failed by itself, with one line that says why.
 func (e ended) clear(t *testing.T, want string) {
 	t.Helper()
-	e.with(t, exitFailed, want)
+	e.with(t, cli.ExitFailed, want)
 }
 
 // with checks that a process ended by itself, with that status and one line that
@@ -136,7 +137,7 @@ var resumable = regexp.MustCompile(`toolpost run --resume (\S+)`)
 // TestInterruptedWhileTheModelThinks stops at a signal, leaves a record that
 // verifies, and goes on where it was.
 func TestInterruptedWhileTheModelThinks(t *testing.T) {
-	for signal, code := range map[os.Signal]int{os.Interrupt: exitInterrupted, syscall.SIGTERM: exitTerminated} {
+	for signal, code := range map[os.Signal]int{os.Interrupt: cli.ExitInterrupted, syscall.SIGTERM: cli.ExitTerminated} {
 		t.Run(signal.String(), func(t *testing.T) {
 			bare(t, fruit)
 			cmd := program(t, "run", "-m", "sim/native+stall=10m", fruitTask)
@@ -155,10 +156,10 @@ func TestInterruptedWhileTheModelThinks(t *testing.T) {
 				t.Errorf("verify: %+v", v)
 			}
 			r := toolpost(t, "", "run", "-m", "sim/native", "--resume", m[1])
-			if r.code != exitOK || !strings.Contains(r.out, "Apples keep for weeks.") {
+			if r.code != cli.ExitOK || !strings.Contains(r.out, "Apples keep for weeks.") {
 				t.Errorf("resume: %+v", r)
 			}
-			if v := toolpost(t, "", "receipts", "verify", m[1]); v.code != exitOK || !strings.Contains(v.out, "sealed") {
+			if v := toolpost(t, "", "receipts", "verify", m[1]); v.code != cli.ExitOK || !strings.Contains(v.out, "sealed") {
 				t.Errorf("verify after resuming: %+v", v)
 			}
 		})
@@ -186,7 +187,7 @@ func TestInterruptedWhileAToolRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := await(t, cmd, errOut)
-	e.with(t, exitInterrupted, "interrupted: toolpost run --resume ")
+	e.with(t, cli.ExitInterrupted, "interrupted: toolpost run --resume ")
 	m := resumable.FindStringSubmatch(e.errOut)
 	if m == nil {
 		t.Fatal(e.errOut)
@@ -222,13 +223,13 @@ func TestResumeOfALiveRun(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if e := await(t, cmd, errOut); e.code != exitOK || !strings.Contains(e.errOut, "changed command executed") {
+	if e := await(t, cmd, errOut); e.code != cli.ExitOK || !strings.Contains(e.errOut, "changed command executed") {
 		t.Errorf("the run ended with %+v", e)
 	}
 	if b, _ := os.ReadFile("effects"); string(b) != "x\n" {
 		t.Errorf("the effects are %q", b)
 	}
-	if v := toolpost(t, "", "receipts", "verify", id); v.code != exitOK || !strings.Contains(v.out, "sealed") {
+	if v := toolpost(t, "", "receipts", "verify", id); v.code != cli.ExitOK || !strings.Contains(v.out, "sealed") {
 		t.Errorf("verify: %+v", v)
 	}
 }
@@ -254,11 +255,11 @@ func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
-	if v := toolpost(t, "", "receipts", "verify", "--allow-open", id); v.code != exitOK { // reading needs no lock
+	if v := toolpost(t, "", "receipts", "verify", "--allow-open", id); v.code != cli.ExitOK { // reading needs no lock
 		t.Errorf("verify: %+v", v)
 	}
 	e := afterSignal(t, thisMachine(), syscall.SIGTERM, "run", "-m", "sim/native", "--resume", id)
-	if e.code != exitTerminated {
+	if e.code != cli.ExitTerminated {
 		t.Errorf("it took %v to end: %+v", e.took, e)
 	}
 	if runtime.GOOS == "linux" && !strings.Contains(e.errOut, "interrupted") && !strings.Contains(e.errOut, fmt.Sprintf("process %d ", os.Getpid())) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // TestOneNamePerFlag: what has the same meaning has the same name, type and
@@ -60,12 +62,12 @@ func TestOldNamesOfFlags(t *testing.T) {
 		{`tools call --allow=exec,write run_command {"program":"echo","args":["hi"]}`, "hi", ""},
 	} {
 		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != exitOK || !strings.Contains(r.out, c.out) || strings.Contains(r.out, "now") || !strings.Contains(r.errOut, c.says) || c.says == "" && strings.Contains(r.errOut, " now") {
+		if r.code != cli.ExitOK || !strings.Contains(r.out, c.out) || strings.Contains(r.out, "now") || !strings.Contains(r.errOut, c.says) || c.says == "" && strings.Contains(r.errOut, " now") {
 			t.Errorf("toolpost %s: exit %d\n%s\n%s", c.args, r.code, r.out, r.errOut)
 		}
 	}
 	r := toolpost(t, "", "tools", "call", "--allow", "write", "run_command", `{"program":"echo"}`)
-	if r.code != exitFailed || !strings.Contains(r.errOut, "--allow exec") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "--allow exec") {
 		t.Errorf("a class that does not cover the tool: %+v", r)
 	}
 }
@@ -121,7 +123,7 @@ func TestWrongUse(t *testing.T) {
 		{"receipts list all", "1 argument is given; it is used like this: toolpost receipts list"},
 	} {
 		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != exitUsage || !strings.Contains(r.errOut, c.says) || !strings.Contains(r.errOut, "--help") || r.out != "" {
+		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, c.says) || !strings.Contains(r.errOut, "--help") || r.out != "" {
 			t.Errorf("toolpost %s: exit %d, want a line with %q\n%s%s", c.args, r.code, c.says, r.errOut, r.out)
 		}
 	}
@@ -145,7 +147,7 @@ func TestSignalsAreTold(t *testing.T) {
 }
 
 func TestVersionFlag(t *testing.T) {
-	if r, want := toolpost(t, "", "--version"), toolpost(t, "", "version"); r.code != exitOK || r.out != want.out || !strings.HasPrefix(r.out, "toolpost ") {
+	if r, want := toolpost(t, "", "--version"), toolpost(t, "", "version"); r.code != cli.ExitOK || r.out != want.out || !strings.HasPrefix(r.out, "toolpost ") {
 		t.Errorf("%+v, want %q", r, want.out)
 	}
 }

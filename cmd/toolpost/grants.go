@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -54,7 +55,7 @@ func (p *proposal) scopes() []grant {
 func (p *proposal) short() string {
 	text := (&callView{args: string(p.Args), phase: over}).shownArgs(0)
 	if len(p.plan.Command) > 0 {
-		text = oneLine(revealed(shellLine(p.plan.Command)), maxArgs)
+		text = cli.OneLine(cli.Revealed(cli.ShellLine(p.plan.Command)), maxArgs)
 	}
 	return p.Tool + " " + text
 }
@@ -89,7 +90,7 @@ func (g grant) String() string {
 	case thisCall:
 		return "this call again: " + g.shown
 	case thisProgram:
-		text := "the program " + revealed(g.program) + ", whatever its arguments"
+		text := "the program " + cli.Revealed(g.program) + ", whatever its arguments"
 		if slices.Contains(runners, strings.ToLower(path.Base(g.program))) {
 			text += ", which can be any other program"
 		}
@@ -98,7 +99,7 @@ func (g grant) String() string {
 		if g.folder == "." {
 			return "changes to every file that tools can see"
 		}
-		return "changes to every file below " + revealed(g.folder)
+		return "changes to every file below " + cli.Revealed(g.folder)
 	case thisTool:
 		return "every call of " + g.tool
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 )
@@ -29,10 +30,10 @@ func (a *approver) inquire(q invoke.Question, fault string) *proposal {
 	p.title(q.Tool + " asks you something before it goes on")
 	p.add("  │ ", clean(q.Message), nil)
 	for _, line := range wanted(q.Schema) {
-		p.add("  │ ", clean(line), palette.dim)
+		p.add("  │ ", clean(line), cli.Palette.Dim)
 	}
 	if fault != "" {
-		p.add("! ", "that does not fit: "+clean(fault), palette.yellow)
+		p.add("! ", "that does not fit: "+clean(fault), cli.Palette.Yellow)
 	}
 	return p
 }

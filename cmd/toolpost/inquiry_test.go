@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -52,7 +53,7 @@ func TestAnswersAreAskedForAgain(t *testing.T) {
 		n := 0
 		a := &approver{tools: tool.MustSet(), clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "…") }, wait: new(pendingFlags)}
 		a.put = func(_ context.Context, p *proposal) (*question, error) {
-			for _, line := range p.screen(palette{}, 80) {
+			for _, line := range p.screen(cli.Palette{}, 80) {
 				if strings.Contains(line, "KEY") || strings.HasPrefix(strings.TrimSpace(line), "decide") {
 					t.Errorf("it is shown %q", line)
 				}

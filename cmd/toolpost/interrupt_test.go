@@ -12,15 +12,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // interruptOnce starts the program, sends one signal when it is at work, and
 // checks that it ended with a line that says so.
 func interruptOnce(t *testing.T, m machine, signal os.Signal, args ...string) ended {
 	t.Helper()
-	want := exitInterrupted
+	want := cli.ExitInterrupted
 	if signal == syscall.SIGTERM {
-		want = exitTerminated
+		want = cli.ExitTerminated
 	}
 	e := afterSignal(t, m, signal, args...)
 	e.with(t, want, "interrupted")
@@ -113,15 +115,15 @@ func TestUntilInterrupted(t *testing.T) {
 	stop()
 	var errOut strings.Builder
 	never := make(chan error)
-	if code := untilInterrupted(interrupted, &errOut, func(context.Context) error { return <-never }); code != exitInterrupted || errOut.String() != "toolpost: interrupted\n" {
+	if code := cli.UntilInterrupted(interrupted, &errOut, func(context.Context) error { return <-never }); code != cli.ExitInterrupted || errOut.String() != "toolpost: interrupted\n" {
 		t.Errorf("exit %d: %s", code, &errOut)
 	}
-	code := untilInterrupted(interrupted, &errOut, func(ctx context.Context) error {
-		mustEnd(ctx)
-		time.Sleep(3 * grace)
+	code := cli.UntilInterrupted(interrupted, &errOut, func(ctx context.Context) error {
+		cli.MustEnd(ctx)
+		time.Sleep(3 * cli.Grace)
 		return nil
 	})
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("exit %d of a command that was to be waited for", code)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
@@ -32,7 +33,7 @@ func addKeysFlags(cmd *cobra.Command) {
 func keysName(cmd *cobra.Command, s *settings) (string, error) {
 	if f := cmd.Flag("keys"); f != nil && f.Changed {
 		if isPostgres(f.Value.String()) && hasPassword(f.Value.String()) {
-			return "", usagef(cmd, "%s", strings.Replace(passwordShown, "TOOLPOST_STORE", keysEnv, 1))
+			return "", cli.Usagef(cmd, "%s", strings.Replace(passwordShown, "TOOLPOST_STORE", keysEnv, 1))
 		}
 		return f.Value.String(), nil
 	}
@@ -105,7 +106,7 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 		return err
 	}
 	if name == "" {
-		return usagef(cmd, "nobody says where keys are kept: set keys below gateway in the configuration, or give --keys sqlite:FILE")
+		return cli.Usagef(cmd, "nobody says where keys are kept: set keys below gateway in the configuration, or give --keys sqlite:FILE")
 	}
 	if err := keysProblem(cmd, name, create); err != nil {
 		return err
@@ -146,7 +147,7 @@ func keysError(cmd *cobra.Command, err error) error {
 		err = &redactedError{text, err}
 	}
 	if invalid := new(access.InvalidError); errors.As(err, &invalid) {
-		return usageError{err, cmd.CommandPath()}
+		return cli.Usagef(cmd, "%w", err)
 	}
 	return err
 }
@@ -168,7 +169,7 @@ or month, or total.`,
 	}
 	addKeysFlags(cmd)
 	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
-	noEmptyFlags(cmd, "name") // which is only what a key is called
+	cli.NoEmptyFlags(cmd, "name") // which is only what a key is called
 	return cmd
 }
 
@@ -181,9 +182,9 @@ type shownKey struct {
 // showSecret prints a key that nobody can see again.
 func showSecret(cmd *cobra.Command, k access.Key, secret string, asJSON bool) error {
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), shownKey{k, secret})
+		return cli.PrintJSON(cmd.OutOrStdout(), shownKey{k, secret})
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "the key %s of team %s; it is shown only this once:\n", k.ID, printable(k.Team))
+	fmt.Fprintf(cmd.ErrOrStderr(), "the key %s of team %s; it is shown only this once:\n", k.ID, cli.Printable(k.Team))
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
 	return err
 }
@@ -193,7 +194,7 @@ func readLimits(cmd *cobra.Command, texts []string) (list []access.Quota, err er
 	for _, s := range texts {
 		q, err := access.ParseQuota(s)
 		if err != nil {
-			return nil, usagef(cmd, "--limit: %w", err)
+			return nil, cli.Usagef(cmd, "--limit: %w", err)
 		}
 		list = append(list, q)
 	}
@@ -251,7 +252,7 @@ func timeFlag(cmd *cobra.Command, name string, back bool) (time.Time, error) {
 	}
 	t, err := access.ParseTime(f.Value.String(), time.Now(), back)
 	if err != nil {
-		return time.Time{}, usagef(cmd, "--%s: %w", name, err)
+		return time.Time{}, cli.Usagef(cmd, "--%s: %w", name, err)
 	}
 	return t, nil
 }
@@ -270,7 +271,7 @@ func newKeysList() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), append([]access.Key{}, keys...))
+					return cli.PrintJSON(cmd.OutOrStdout(), append([]access.Key{}, keys...))
 				}
 				rows := [][]string{{"KEY", "TEAM", "NAME", "STATE", "EXPIRES", "MODELS", "TOOLS", "ROUTES", "LIMITS"}}
 				for _, k := range keys {
@@ -282,7 +283,7 @@ func newKeysList() *cobra.Command {
 					if n := len(k.EarlierUntil); n > 0 && k.Revoked.IsZero() {
 						state += fmt.Sprintf(" (%d earlier until %s)", n, slices.MaxFunc(k.EarlierUntil, time.Time.Compare).UTC().Format(time.RFC3339))
 					}
-					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), state, expires,
+					rows = append(rows, []string{k.ID, cli.Printable(k.Team), cmp.Or(cli.Printable(k.Name), "-"), state, expires,
 						boundList(k.Models), boundList(k.Tools), boundList(k.Routes), cmp.Or(quotaList(k.Limits), "none")})
 				}
 				return printFitted(cmd, rows, []string{"KEY"}, "ROUTES", "TOOLS", "EXPIRES", "MODELS", "NAME", "LIMITS")
@@ -294,7 +295,7 @@ func newKeysList() *cobra.Command {
 }
 
 // boundList shows what a key may use.
-func boundList(list []string) string { return cmp.Or(printable(strings.Join(list, ",")), "all") }
+func boundList(list []string) string { return cmp.Or(cli.Printable(strings.Join(list, ",")), "all") }
 
 func quotaList(list []access.Quota) string {
 	var out []string
@@ -321,7 +322,7 @@ limits away, and --expires never the end.`,
 				return err
 			}
 			if none && len(limits) > 0 {
-				return usagef(cmd, "--limit and --no-limits cannot both be meant")
+				return cli.Usagef(cmd, "--limit and --no-limits cannot both be meant")
 			}
 			if cmd.Flag("expires").Value.String() != "never" {
 				if to.Expires, err = timeFlag(cmd, "expires", false); err != nil {
@@ -330,7 +331,7 @@ limits away, and --expires never the end.`,
 			}
 			given := func(name string) bool { return cmd.Flag(name).Changed }
 			if !slices.ContainsFunc([]string{"name", "models", "tools", "routes", "limit", "no-limits", "expires"}, given) {
-				return usagef(cmd, "nothing says what to change: give --name, --models, --tools, --routes, --limit, --no-limits or --expires")
+				return cli.Usagef(cmd, "nothing says what to change: give --name, --models, --tools, --routes, --limit, --no-limits or --expires")
 			}
 			return withKeys(cmd, false, func(b *access.Book) error {
 				id, err := keyCalled(cmd.Context(), b, args[0])
@@ -364,9 +365,9 @@ limits away, and --expires never the end.`,
 					warnOfBounds(cmd, to)
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), k)
+					return cli.PrintJSON(cmd.OutOrStdout(), k)
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is changed\n", k.ID, printable(k.Team))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is changed\n", k.ID, cli.Printable(k.Team))
 				return err
 			})
 		},
@@ -395,7 +396,7 @@ func newKeysRotate() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grace, err := access.ParseDuration(cmp.Or(within, "0s"))
 			if err != nil || grace < 0 {
-				return usagef(cmd, "--grace is how long the secret before is still good, like 24h or 2d, and not %q", within)
+				return cli.Usagef(cmd, "--grace is how long the secret before is still good, like 24h or 2d, and not %q", within)
 			}
 			return withKeys(cmd, false, func(b *access.Book) error {
 				id, err := keyCalled(cmd.Context(), b, args[0])
@@ -429,7 +430,7 @@ func newKeysRevoke() *cobra.Command {
 				}
 				k, err := b.Revoke(cmd.Context(), id)
 				if err == nil {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is revoked\n", k.ID, printable(k.Team))
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is revoked\n", k.ID, cli.Printable(k.Team))
 				}
 				return err
 			})
@@ -454,7 +455,7 @@ Without --limit and --no-limits it shows them.`,
 				return err
 			}
 			if none && len(list) > 0 {
-				return usagef(cmd, "--limit and --no-limits cannot both be meant")
+				return cli.Usagef(cmd, "--limit and --no-limits cannot both be meant")
 			}
 			set := none || len(list) > 0
 			return withKeys(cmd, set, func(b *access.Book) error {
@@ -469,9 +470,9 @@ Without --limit and --no-limits it shows them.`,
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), access.Team{Name: args[0], Limits: list})
+					return cli.PrintJSON(cmd.OutOrStdout(), access.Team{Name: args[0], Limits: list})
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "limits of team %s: %s\n", printable(args[0]), cmp.Or(quotaList(list), "none"))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "limits of team %s: %s\n", cli.Printable(args[0]), cmp.Or(quotaList(list), "none"))
 				return err
 			})
 		},
@@ -493,5 +494,5 @@ func limitsOf(cmd *cobra.Command, b *access.Book, name string) ([]access.Quota, 
 			return t.Limits, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no team %s", printable(name))
+	return nil, fmt.Errorf("there is no team %s", cli.Printable(name))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
@@ -44,7 +45,7 @@ func keyCalled(ctx context.Context, b *access.Book, called string) (string, erro
 	}
 	switch len(same) {
 	case 0:
-		return "", fmt.Errorf("key %.100q: it is not there: no key has this id or name%s; 'toolpost keys list' shows them", called, didYouMean(called, names))
+		return "", fmt.Errorf("key %.100q: it is not there: no key has this id or name%s; 'toolpost keys list' shows them", called, cli.DidYouMean(called, names))
 	case 1:
 		return same[0], nil
 	}
@@ -64,7 +65,7 @@ func warnOfTeam(cmd *cobra.Command, b *access.Book, team string) error {
 		}
 		teams = append(teams, k.Team)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: no key belongs to the team %s%s\n", printable(team), didYouMean(team, teams))
+	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: no key belongs to the team %s%s\n", cli.Printable(team), cli.DidYouMean(team, teams))
 	return nil
 }
 
@@ -97,7 +98,7 @@ func warnOfBounds(cmd *cobra.Command, k access.Key) {
 	} {
 		for _, p := range list.bounds {
 			if !slices.ContainsFunc(list.among, func(name string) bool { return list.fits(p, name) }) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: --%s: "+list.says+"%s\n", list.flag, printable(p), didYouMean(p, list.among))
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: warning: --%s: "+list.says+"%s\n", list.flag, cli.Printable(p), cli.DidYouMean(p, list.among))
 			}
 		}
 	}
@@ -132,7 +133,7 @@ func mayMean(pattern, route string) bool {
 func printFitted(cmd *cobra.Command, rows [][]string, whole []string, least ...string) error {
 	out := cmd.OutOrStdout()
 	fitted, left := fitted(rows, widthOf(out), whole, least)
-	if err := printTable(out, "", fitted); err != nil {
+	if err := cli.PrintTable(out, "", fitted); err != nil {
 		return err
 	}
 	if len(left) > 0 {
@@ -144,7 +145,7 @@ func printFitted(cmd *cobra.Command, rows [][]string, whole []string, least ...s
 // widthOf is the width of a terminal, 0 for what is none.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok || !isTerminal(f) {
+	if !ok || !cli.IsTerminal(f) {
 		return 0
 	}
 	n, _, err := term.GetSize(int(f.Fd()))

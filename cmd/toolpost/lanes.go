@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool"
@@ -76,7 +77,7 @@ func (w *wiring) laneTools() ([]agent.ProviderTool, error) {
 		if out[i].Own != "" {
 			own, ok := w.tools.Lookup(out[i].Own)
 			if !ok {
-				return nil, fmt.Errorf("lanes: no tool is called %s%s", out[i].Own, didYouMean(out[i].Own, w.tools.Names()))
+				return nil, fmt.Errorf("lanes: no tool is called %s%s", out[i].Own, cli.DidYouMean(out[i].Own, w.tools.Names()))
 			}
 			out[i].Lane = agent.LaneLocal
 			if own.Origin == tool.MCP {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/contain"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -45,7 +46,7 @@ func untilSignal() context.Context {
 // run is main without the process around it, so that tests can call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
-	strictDefaults(root)
+	cli.StrictDefaults(root)
 	args, bare := bareAllow(args)
 	if bare {
 		fmt.Fprintln(stderr, "toolpost: --allow takes a list now, like --allow exec; --yes allows any tool. Alone, --allow goes with the next release")
@@ -54,13 +55,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	code := untilInterrupted(ctx, stderr, root.ExecuteContext)
+	code := cli.UntilInterrupted(ctx, stderr, root.ExecuteContext)
 	var by signalled
 	switch {
-	case code != exitFailed && code != exitInterrupted || !errors.As(context.Cause(ctx), &by):
+	case code != cli.ExitFailed && code != cli.ExitInterrupted || !errors.As(context.Cause(ctx), &by):
 		return code
 	case by.Signal == syscall.SIGTERM:
-		return exitTerminated
+		return cli.ExitTerminated
 	}
-	return exitInterrupted
+	return cli.ExitInterrupted
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -75,7 +76,7 @@ func newMCPList() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), rows)
+				return cli.PrintJSON(cmd.OutOrStdout(), rows)
 			}
 			if len(rows) == 0 {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no servers; 'toolpost mcp add' adds one")
@@ -87,9 +88,9 @@ func newMCPList() *cobra.Command {
 				if r.Tools != nil {
 					tools = fmt.Sprint(*r.Tools)
 				}
-				table = append(table, []string{r.Name, r.Type, r.State, tools, printable(r.Where)})
+				table = append(table, []string{r.Name, r.Type, r.State, tools, cli.Printable(r.Where)})
 			}
-			return printTable(cmd.OutOrStdout(), "", table)
+			return cli.PrintTable(cmd.OutOrStdout(), "", table)
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
@@ -144,16 +145,16 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 	}
 	c, err := s.serverFor(all, word)
 	if err != nil {
-		return nil, nil, "", usagef(cmd, "%w", err)
+		return nil, nil, "", cli.Usagef(cmd, "%w", err)
 	}
 	servers, err := s.openServers([]mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
 		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
 			return // the command ends with that error
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.redact(withWords(n.String(), c, word))))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(s.redact(withWords(n.String(), c, word))))
 	})
 	if err == nil {
-		mustEnd(cmd.Context())
+		cli.MustEnd(cmd.Context())
 	}
 	return s, servers, c.Name, err
 }
@@ -214,12 +215,12 @@ func (s *settings) printServerTools(cmd *cobra.Command, defs []mcpbridge.ServerT
 		if !row.Used {
 			mark = "(not used) "
 		}
-		table = append(table, []string{inOneLine(row.Name), mark + printable(firstLine(row.Description, 90))})
+		table = append(table, []string{cli.InOneLine(row.Name), mark + cli.Printable(firstLine(row.Description, 90))})
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), rows)
+		return cli.PrintJSON(cmd.OutOrStdout(), rows)
 	}
-	return printTable(cmd.OutOrStdout(), "", table)
+	return cli.PrintTable(cmd.OutOrStdout(), "", table)
 }
 
 func newMCPCall() *cobra.Command {
@@ -260,7 +261,7 @@ result as it is.`,
 				call.Args = json.RawMessage(args[2])
 			}
 			if len(args) == 3 && args[2] == "-" {
-				text, err := readAll(standardInput(cmd), "standard input")
+				text, err := cli.ReadAll(cli.StandardInput(cmd), "standard input")
 				if err != nil {
 					return err
 				}
@@ -304,12 +305,12 @@ It is a failure if one is not there.`,
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), findings)
+				err = cli.PrintJSON(cmd.OutOrStdout(), findings)
 			} else {
 				err = printFindings(cmd, findings)
 			}
 			if err == nil && slices.ContainsFunc(findings, func(f finding) bool { return f.State == stateBroken }) {
-				err = errReported
+				err = cli.ErrReported
 			}
 			return err
 		},
@@ -321,7 +322,7 @@ It is a failure if one is not there.`,
 
 // examineServers starts servers side by side and says what became of them.
 func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]finding, error) {
-	mustEnd(cmd.Context())
+	cli.MustEnd(cmd.Context())
 	told := mcpServers{redactNotice: s.told(chosen)}
 	servers, err := s.openServers(chosen, told.notice)
 	if err != nil {
@@ -346,7 +347,7 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 		end := <-ends[i]
 		f := finding{What: c.Name, State: stateOK}
 		if st := servers.Status()[i]; end.err != nil {
-			f.State, f.Says, f.Fix = stateBroken, printable(s.redact(cmp.Or(st.Err, end.err).Error())), byHand(c)
+			f.State, f.Says, f.Fix = stateBroken, cli.Printable(s.redact(cmp.Or(st.Err, end.err).Error())), byHand(c)
 		} else {
 			f.Says = fmt.Sprintf("%s after %s, revision %s, list %.15s", counted(st.Tools, "tool"), end.took.Round(time.Millisecond), st.Revision, st.ListHash)
 		}
@@ -357,7 +358,7 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 	}
 	for _, n := range told.takeNotices() {
 		if strings.HasPrefix(n, "tool ") {
-			findings = append(findings, finding{What: "tool", State: stateMissing, Says: printable(n)})
+			findings = append(findings, finding{What: "tool", State: stateMissing, Says: cli.Printable(n)})
 		}
 	}
 	return findings, nil
@@ -366,9 +367,9 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 // byHand is how a person finds out more about a server that is not there.
 func byHand(c mcpbridge.ServerConfig) string {
 	if c.URL != "" {
-		return "is this its address? " + printable(whereOf(c))
+		return "is this its address? " + cli.Printable(whereOf(c))
 	}
-	return "run by hand: " + shellLine(append([]string{c.Command}, c.Args...))
+	return "run by hand: " + cli.ShellLine(append([]string{c.Command}, c.Args...))
 }
 
 func newMCPTrust() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -35,17 +36,17 @@ belong into the file: write ${VARIABLE}, which is replaced when the server is st
 			} else if len(args) == 2 && cmd.ArgsLenAtDash() < 0 {
 				e.URL = args[1]
 			} else {
-				return usagef(cmd, "after NAME comes an address, or -- and a command")
+				return cli.Usagef(cmd, "after NAME comes an address, or -- and a command")
 			}
 			var err error
 			if e.Env, err = nameValues(env, "=", "--env is NAME=VALUE"); err != nil {
-				return usagef(cmd, "%w", err)
+				return cli.Usagef(cmd, "%w", err)
 			}
 			if e.Headers, err = nameValues(headers, ":", "--header is NAME: VALUE"); err != nil {
-				return usagef(cmd, "%w", err)
+				return cli.Usagef(cmd, "%w", err)
 			}
 			for _, n := range writtenKeys(e) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", inOneLine(n))
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", cli.InOneLine(n))
 			}
 			_, err = addServers(cmd, []mcpbridge.ImportedServer{{Name: args[0], Entry: e}}, false)
 			return err
@@ -85,7 +86,7 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 		Example: "  toolpost mcp import cursor.json\n  toolpost mcp import workflow.yaml --print",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readFile(args[0], maxConfig)
+			text, err := cli.ReadFile(args[0], maxConfig)
 			if err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 				return placed(args[0], err)
 			}
 			for _, e := range bad {
-				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", inOneLine(placed(args[0], e).Error()))
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", cli.InOneLine(placed(args[0], e).Error()))
 			}
 			ready := servers[:0]
 			for _, s := range servers {
@@ -105,7 +106,7 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 				}
 				inWorkspace(&s.Entry, args[0])
 				for _, n := range append(s.Notes, writtenKeys(s.Entry)...) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", s.Name, printable(n))
+					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", s.Name, cli.Printable(n))
 				}
 				ready = append(ready, s)
 			}
@@ -138,7 +139,7 @@ func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left in
 	}
 	if left > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s left out\n", counted(left, "server"))
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func newMCPRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			old, err := readBounded(file)
+			old, err := cli.ReadBounded(file)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -200,7 +201,7 @@ func newMCPRemove() *cobra.Command {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 			if _, there := before.MCPServers[args[0]]; !there {
-				return usagef(cmd, "%s has no server %s%s", file, inOneLine(args[0]), didYouMean(args[0], slices.Sorted(keys(before.MCPServers))))
+				return cli.Usagef(cmd, "%s has no server %s%s", file, cli.InOneLine(args[0]), cli.DidYouMean(args[0], slices.Sorted(keys(before.MCPServers))))
 			}
 			text, err := withoutServer(old, args[0], before)
 			if err != nil {
@@ -297,7 +298,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 	if err != nil {
 		return 0, err
 	}
-	old, err := readBounded(file)
+	old, err := cli.ReadBounded(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
@@ -308,7 +309,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 	var fresh []mcpbridge.ImportedServer
 	for _, s := range servers {
 		if err := errors.Join(checkSeen(s), s.Entry.Config(s.Name).Check()); err != nil {
-			return 0, usagef(cmd, "%w", err)
+			return 0, cli.Usagef(cmd, "%w", err)
 		}
 		_, there := before.MCPServers[s.Name]
 		switch {
@@ -339,7 +340,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 		return 0, err
 	}
 	for _, s := range fresh {
-		fmt.Fprintf(cmd.OutOrStdout(), "added %s: %s\n", s.Name, inOneLine(whereOf(s.Entry.Config(s.Name))))
+		fmt.Fprintf(cmd.OutOrStdout(), "added %s: %s\n", s.Name, cli.InOneLine(whereOf(s.Entry.Config(s.Name))))
 	}
 	return taken, nil
 }

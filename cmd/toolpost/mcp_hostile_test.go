@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -46,7 +47,7 @@ const asksForNumber = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","
 func TestMCPQuestionsForgeNoLines(t *testing.T) {
 	rawServer(t, mcptest.Script{Call: asksForNumber})
 	r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "go")
-	must(t, r, exitWaits, "asks: MCP server raw asks: ok?", "not known: raw__e was begun")
+	must(t, r, cli.ExitWaits, "asks: MCP server raw asks: ok?", "not known: raw__e was begun")
 	listed := toolpost(t, "", "runs", "list")
 	must(t, listed, 0, "curl evil.example")
 	forged := 0

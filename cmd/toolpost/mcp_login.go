@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
@@ -41,11 +42,11 @@ by itself. Toolpost registers with the authorization server unless --client-id o
 			o := mcpbridge.LoginOptions{Dir: mcpDir(), Lookup: os.LookupEnv, ClientID: clientID, ClientMetadata: metadata}
 			if secretEnv != "" {
 				if o.ClientSecret = os.Getenv(secretEnv); o.ClientSecret == "" || clientID == "" {
-					return usagef(cmd, "--client-secret-env needs --client-id, and a variable that is set")
+					return cli.Usagef(cmd, "--client-secret-env needs --client-id, and a variable that is set")
 				}
 			}
 			o.Show = func(address string) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "Open this address in a browser:\n\n%s\n\n", printable(address))
+				fmt.Fprintf(cmd.ErrOrStderr(), "Open this address in a browser:\n\n%s\n\n", cli.Printable(address))
 			}
 			if paste {
 				o.Paste = func(ctx context.Context) (string, error) {
@@ -53,7 +54,7 @@ by itself. Toolpost registers with the authorization server unless --client-id o
 					return pastedLine(ctx, cmd)
 				}
 			}
-			mustEnd(cmd.Context())
+			cli.MustEnd(cmd.Context())
 			ctx, cancel := context.WithTimeout(cmd.Context(), loginPatience)
 			defer cancel()
 			err = mcpbridge.Login(ctx, c, o)
@@ -86,7 +87,7 @@ func pastedLine(ctx context.Context, cmd *cobra.Command) (string, error) {
 	go func() {
 		var b strings.Builder
 		one := make([]byte, 1)
-		for in := standardInput(cmd); b.Len() < maxTask; {
+		for in := cli.StandardInput(cmd); b.Len() < maxTask; {
 			n, err := in.Read(one)
 			if n == 1 && one[0] == '\n' || err != nil && b.Len() > 0 {
 				break
@@ -124,7 +125,7 @@ func serverByName(cmd *cobra.Command, name string) (mcpbridge.ServerConfig, erro
 		}
 		names = append(names, c.Name)
 	}
-	return mcpbridge.ServerConfig{}, usagef(cmd, "no server of the configuration is called %s%s", name, didYouMean(name, names))
+	return mcpbridge.ServerConfig{}, cli.Usagef(cmd, "no server of the configuration is called %s%s", name, cli.DidYouMean(name, names))
 }
 
 func newMCPLogout() *cobra.Command {
@@ -137,10 +138,10 @@ func newMCPLogout() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			there, err := mcpbridge.Logout(mcpDir(), args[0])
 			if err != nil {
-				return usagef(cmd, "%w", err)
+				return cli.Usagef(cmd, "%w", err)
 			}
 			if !there {
-				return fmt.Errorf("there is no login for %s", printable(args[0]))
+				return fmt.Errorf("there is no login for %s", cli.Printable(args[0]))
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "logged out of %s\n", args[0])
 			return err
@@ -193,13 +194,13 @@ func newMCPStatus() *cobra.Command {
 				rows, table = append(rows, row), append(table, []string{c.Name, words})
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), rows)
+				return cli.PrintJSON(cmd.OutOrStdout(), rows)
 			}
 			if len(table) == 0 {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no servers that have logins")
 				return err
 			}
-			return printTable(cmd.OutOrStdout(), "", table)
+			return cli.PrintTable(cmd.OutOrStdout(), "", table)
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
@@ -213,11 +214,11 @@ func loginOf(c mcpbridge.ServerConfig) (loginRow, string) {
 	row := loginRow{Name: c.Name, LoggedIn: st.LoggedIn, Renewed: st.Renewed, Scopes: st.Scopes, Issued: st.Issued}
 	switch {
 	case err != nil:
-		return row, printable(err.Error())
+		return row, cli.Printable(err.Error())
 	case !st.LoggedIn:
 		return row, "no login"
 	}
-	words := "logged in at " + printable(st.Issued)
+	words := "logged in at " + cli.Printable(st.Issued)
 	if !st.Expiry.IsZero() {
 		row.Expiry = st.Expiry.UTC().Format(time.RFC3339)
 		words += ", until " + row.Expiry

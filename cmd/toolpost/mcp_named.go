@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
@@ -23,7 +24,7 @@ func (s *settings) serverFor(all []mcpbridge.ServerConfig, word string) (mcpbrid
 	for _, f := range files {
 		for _, server := range f.servers {
 			if server.Name == word && !f.trusted {
-				return c, fmt.Errorf("%s is a server of %s, %s; 'toolpost mcp trust %s' shows it and agrees to it", word, f.path, f.why(), shellWord(f.path))
+				return c, fmt.Errorf("%s is a server of %s, %s; 'toolpost mcp trust %s' shows it and agrees to it", word, f.path, f.why(), cli.ShellWord(f.path))
 			}
 		}
 	}
@@ -41,9 +42,9 @@ func (f projectFile) why() string {
 // notice says that the servers of a file are not used, and what to do.
 func (f projectFile) notice() string {
 	if f.broken != nil {
-		return fmt.Sprintf("%s is not used, because it cannot be read: %s", f.path, inOneLine(f.broken.Error()))
+		return fmt.Sprintf("%s is not used, because it cannot be read: %s", f.path, cli.InOneLine(f.broken.Error()))
 	}
-	return fmt.Sprintf("%s, %s, has %s, which are not used; 'toolpost mcp trust %s' shows them and agrees to them", f.path, f.why(), counted(len(f.servers), "server"), shellWord(f.path))
+	return fmt.Sprintf("%s, %s, has %s, which are not used; 'toolpost mcp trust %s' shows them and agrees to them", f.path, f.why(), counted(len(f.servers), "server"), cli.ShellWord(f.path))
 }
 
 // told returns what notices of the chosen servers are shown as.
@@ -62,7 +63,7 @@ func withWords(text string, c mcpbridge.ServerConfig, word string) string {
 	if word == c.Name {
 		return text
 	}
-	return strings.ReplaceAll(text, "toolpost mcp tools "+c.Name+" --approve", "toolpost mcp tools "+shellWord(word)+" --approve")
+	return strings.ReplaceAll(text, "toolpost mcp tools "+c.Name+" --approve", "toolpost mcp tools "+cli.ShellWord(word)+" --approve")
 }
 
 // splitWords splits a command as a shell does: quotes keep words together, and a backslash

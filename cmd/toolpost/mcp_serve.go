@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
@@ -107,13 +108,13 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	mustEnd(cmd.Context())
+	cli.MustEnd(cmd.Context())
 	if f.http == "" {
-		return o.ServePipe(cmd.Context(), standardInput(cmd), cmd.OutOrStdout())
+		return o.ServePipe(cmd.Context(), cli.StandardInput(cmd), cmd.OutOrStdout())
 	}
 	h, err := o.Handler(access)
 	if err != nil {
-		return usagef(cmd, "%w", err)
+		return cli.Usagef(cmd, "%w", err)
 	}
 	listener, err := net.Listen("tcp", f.http)
 	if err != nil {
@@ -131,7 +132,7 @@ func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
 	a := mcpbridge.HTTPAccess{Hosts: f.hosts, Origins: f.origins}
 	if f.http == "" {
 		if f.keys != "" || len(f.hosts)+len(f.origins) > 0 {
-			return a, usagef(cmd, "--keys, --host and --origin are for --http")
+			return a, cli.Usagef(cmd, "--keys, --host and --origin are for --http")
 		}
 		return a, nil
 	}
@@ -144,7 +145,7 @@ func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
 		if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 			return a, fmt.Errorf("%s can be read by others; take that right from them: chmod 600 %s", f.keys, f.keys)
 		}
-		file, err := readFile(f.keys, maxConfig)
+		file, err := cli.ReadFile(f.keys, maxConfig)
 		if err != nil {
 			return a, err
 		}
@@ -152,15 +153,15 @@ func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
 	}
 	a.Keys = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' || r == ' ' || r == '\t' })
 	if err := a.Check(); err != nil {
-		return a, usagef(cmd, "%w", err)
+		return a, cli.Usagef(cmd, "%w", err)
 	}
 	host, _, err := net.SplitHostPort(f.http)
 	if err != nil {
-		return a, usagef(cmd, "--http: %w", err)
+		return a, cli.Usagef(cmd, "--http: %w", err)
 	}
 	if loopback(f.http) != nil {
 		if len(a.Keys) == 0 {
-			return a, usagef(cmd, "--http: others can reach %s, and there are no keys: set %s or --keys, or use 127.0.0.1", f.http, mcpKeysVar)
+			return a, cli.Usagef(cmd, "--http: others can reach %s, and there are no keys: set %s or --keys, or use 127.0.0.1", f.http, mcpKeysVar)
 		}
 		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
 			a.Hosts = append(a.Hosts, host)
@@ -198,7 +199,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 	}
 	for _, name := range f.yesTo {
 		if _, ok := w.tools.Lookup(name); !ok {
-			return nil, usagef(cmd, "--yes-to: no tool is called %s%s", name, didYouMean(name, w.tools.Names()))
+			return nil, cli.Usagef(cmd, "--yes-to: no tool is called %s%s", name, cli.DidYouMean(name, w.tools.Names()))
 		}
 	}
 	options.Runner.Tools = w.tools
@@ -246,7 +247,7 @@ func (f *mcpServe) follow(cmd *cobra.Command, w *wiring, s *mcpbridge.Service, o
 func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.ServiceOptions) (mcpOffer, error) {
 	for _, name := range []string{"tools", "mcp", "allow", "sandbox"} {
 		if cmd.Flags().Changed(name) {
-			return nil, usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
+			return nil, cli.Usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
 		}
 	}
 	all, err := w.configuredServers()
@@ -255,7 +256,7 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.Servic
 	}
 	c, err := w.serverFor(all, f.through)
 	if err != nil {
-		return nil, usagef(cmd, "--through: %w", err)
+		return nil, cli.Usagef(cmd, "--through: %w", err)
 	}
 	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd, w.redact))
 	if err != nil {
@@ -278,14 +279,14 @@ func (f *mcpServe) notice(cmd *cobra.Command, clean func(string) string) func(mc
 func (f *mcpServe) say(cmd *cobra.Command, text string) {
 	f.quiet.Lock()
 	defer f.quiet.Unlock()
-	fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(text))
+	fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(text))
 }
 
 // options are what own tools and a relayed server share: the policy and the record.
 func (f *mcpServe) options(cmd *cobra.Command, w *wiring) (mcpbridge.ServiceOptions, error) {
 	var o mcpbridge.ServiceOptions
 	if flag := cmd.Flag("journal"); flag.Changed && isPostgres(w.Journal) && hasPassword(w.Journal) {
-		return o, usagef(cmd, "%s", passwordShown)
+		return o, cli.Usagef(cmd, "%s", passwordShown)
 	}
 	var done func()
 	var err error

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
@@ -70,11 +71,11 @@ func (w *wiring) redactEvent(ev llm.Event) llm.Event {
 // whoever agrees to it agrees to that.
 func describeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
 	out, e := cmd.OutOrStdout(), s.Entry
-	where := shellLine(append([]string{e.Command}, e.Args...))
+	where := cli.ShellLine(append([]string{e.Command}, e.Args...))
 	if e.URL != "" {
-		where = shellWord(e.URL)
+		where = cli.ShellWord(e.URL)
 	}
-	fmt.Fprintf(out, "%s: %s\n", inOneLine(s.Name), where)
+	fmt.Fprintf(out, "%s: %s\n", cli.InOneLine(s.Name), where)
 	row := func(what, text string) {
 		if text != "" {
 			fmt.Fprintf(out, "  %-8s %s\n", what, text)
@@ -83,10 +84,10 @@ func describeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
 	row("cwd", optional(e.Cwd))
 	row("envFile", optional(e.EnvFile))
 	for _, name := range slices.Sorted(keys(e.Env)) {
-		row("env", shellWord(name)+"="+shellWord(e.Env[name]))
+		row("env", cli.ShellWord(name)+"="+cli.ShellWord(e.Env[name]))
 	}
 	for _, name := range slices.Sorted(keys(e.Headers)) {
-		row("header", shellWord(name)+": "+shellWord(e.Headers[name]))
+		row("header", cli.ShellWord(name)+": "+cli.ShellWord(e.Headers[name]))
 	}
 	if e.Trust == string(mcpbridge.TrustAnnotations) {
 		row("trust", e.Trust)
@@ -95,7 +96,7 @@ func describeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
 		row("sampling", "it may ask the model of the run")
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", inOneLine(s.Name), inOneLine(n))
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", cli.InOneLine(s.Name), cli.InOneLine(n))
 	}
 }
 
@@ -103,7 +104,7 @@ func optional(text string) string {
 	if text == "" {
 		return ""
 	}
-	return shellWord(text)
+	return cli.ShellWord(text)
 }
 
 // checkSeen refuses a server with characters that cannot be seen: on a terminal they can do
@@ -121,8 +122,8 @@ func checkSeen(s mcpbridge.ImportedServer) error {
 	}
 	for _, text := range texts {
 		for _, r := range text {
-			if r != '\t' && unseen(r) {
-				return fmt.Errorf("server %s holds a character that cannot be seen (U+%04X); nothing was taken over", strings.TrimSpace(revealed(inOneLine(s.Name))), r)
+			if r != '\t' && cli.Unseen(r) {
+				return fmt.Errorf("server %s holds a character that cannot be seen (U+%04X); nothing was taken over", strings.TrimSpace(cli.Revealed(cli.InOneLine(s.Name))), r)
 			}
 		}
 	}
@@ -132,7 +133,7 @@ func checkSeen(s mcpbridge.ImportedServer) error {
 // showChange prints what a server said of a tool when it was accepted, and what it says now.
 func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 	out := cmd.ErrOrStderr()
-	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", inOneLine(s.redact(c.Is.Name)))
+	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(s.redact(c.Is.Name)))
 	hints := func(t mcpbridge.ServerTool) string {
 		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
 		if t.DestructiveHint != nil {
@@ -151,7 +152,7 @@ func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 		{"hints", hints(c.Was), hints(c.Is)},
 	} {
 		if row[1] != row[2] {
-			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], inOneLine(s.redact(row[1])), inOneLine(s.redact(row[2])))
+			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], cli.InOneLine(s.redact(row[1])), cli.InOneLine(s.redact(row[2])))
 		}
 	}
 }
@@ -164,8 +165,8 @@ func notUsed(servers *mcpbridge.Servers, server, word, tool string) error {
 	}
 	for _, c := range servers.Changes(server) {
 		if c.Is.Name == tool {
-			return fmt.Errorf("%s was changed by its server and is not used; 'toolpost mcp tools %s' shows how, and with --approve takes it as it is", inOneLine(tool), shellWord(word))
+			return fmt.Errorf("%s was changed by its server and is not used; 'toolpost mcp tools %s' shows how, and with --approve takes it as it is", cli.InOneLine(tool), cli.ShellWord(word))
 		}
 	}
-	return fmt.Errorf("%s is a tool of the server, and is not used: it is not among the tools that the configuration chooses, or it was left out", inOneLine(tool))
+	return fmt.Errorf("%s is a tool of the server, and is not used: it is not among the tools that the configuration chooses, or it was left out", cli.InOneLine(tool))
 }

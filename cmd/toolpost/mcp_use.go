@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -102,7 +103,7 @@ func (m *mcpServers) takeNotices() []string {
 // showNotices prints what became known of servers.
 func (m *mcpServers) showNotices(cmd *cobra.Command) {
 	for _, n := range m.takeNotices() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(n))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(n))
 	}
 }
 
@@ -180,13 +181,13 @@ func (s *settings) chosenServers(cmd *cobra.Command) ([]mcpbridge.ServerConfig, 
 	for _, word := range s.mcp {
 		if word == "none" {
 			if len(s.mcp) > 1 {
-				return nil, usagef(cmd, "--mcp none stands alone")
+				return nil, cli.Usagef(cmd, "--mcp none stands alone")
 			}
 			return nil, nil
 		}
 		c, err := s.serverFor(all, word)
 		if err != nil {
-			return nil, usagef(cmd, "--mcp: %w", err)
+			return nil, cli.Usagef(cmd, "--mcp: %w", err)
 		}
 		first := c.Name
 		for n := 2; slices.ContainsFunc(out, func(o mcpbridge.ServerConfig) bool { return o.Name == c.Name }); n++ {
@@ -224,7 +225,7 @@ func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerCon
 		for i, c := range all {
 			names[i] = c.Name
 		}
-		return mcpbridge.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, didYouMean(word, names))
+		return mcpbridge.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, cli.DidYouMean(word, names))
 	}
 	c := mcpbridge.ServerConfig{Name: serverName(filepath.Base(parts[0])), Command: parts[0], Args: parts[1:]}
 	return c, c.Check()
@@ -283,7 +284,7 @@ func projectFiles(root string) ([]projectFile, error) {
 }
 
 func readProjectFile(file string) (projectFile, error) {
-	text, err := readFile(file, maxConfig)
+	text, err := cli.ReadFile(file, maxConfig)
 	if err != nil {
 		return projectFile{}, err
 	}
@@ -303,7 +304,7 @@ func trustedFile() string { return filepath.Join(mcpDir(), "trusted", "files.jso
 // readTrusted returns the hash of each project file that somebody has agreed to.
 func readTrusted() (map[string]journal.Hash, error) {
 	agreed := make(map[string]journal.Hash)
-	text, err := readFile(trustedFile(), maxConfig)
+	text, err := cli.ReadFile(trustedFile(), maxConfig)
 	if os.IsNotExist(err) {
 		return agreed, nil
 	}

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 
@@ -34,23 +34,9 @@ Nothing here uses the network, except update with a URL and probe.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
-	load := func() (*catalog.Catalog, error) { return userCatalog(file) }
+	load := func() (*catalog.Catalog, error) { return cli.UserCatalog(file) }
 	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate(), newModelsProbe(&file))
 	return cmd
-}
-
-// userCatalog is [catalog.ForUser] of a file that sets only known wire formats.
-func userCatalog(file string) (*catalog.Catalog, error) {
-	c, err := catalog.ForUser(file)
-	if err != nil {
-		return nil, err
-	}
-	for place, name := range c.Wires() {
-		if err := formats.Check(name); err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
-		}
-	}
-	return c, nil
 }
 
 // loader returns the catalogue of the user.
@@ -69,7 +55,7 @@ family must hold, list what is known of all models. --json prints the latter, un
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if here && all {
-				return usagef(cmd, "--here lists what can be asked and --all what is known; give one of them")
+				return cli.Usagef(cmd, "--here lists what can be asked and --all what is known; give one of them")
 			}
 			if here || !all && !asJSON && len(words) == 0 {
 				return listHere(cmd, words, asJSON)
@@ -85,7 +71,7 @@ family must hold, list what is known of all models. --json prints the latter, un
 				}
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), models)
+				return cli.PrintJSON(cmd.OutOrStdout(), models)
 			}
 			if len(models) == 0 {
 				return fmt.Errorf("no listed model holds %s; models show works for any id", strings.Join(words, " or "))
@@ -108,7 +94,7 @@ func listHere(cmd *cobra.Command, words []string, asJSON bool) error {
 	}
 	models := slices.DeleteFunc(s.usableModels(cmd.Context()), func(m found) bool { return len(words) > 0 && !holdsAny(m.ID, words) })
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), models)
+		return cli.PrintJSON(cmd.OutOrStdout(), models)
 	}
 	if len(models) == 0 {
 		return fmt.Errorf("no model that can be asked here holds %s; 'toolpost models list %s' looks among all that are known", strings.Join(words, " or "), strings.Join(words, " "))
@@ -140,7 +126,7 @@ func printModels(w io.Writer, models []catalog.Model) error {
 		rows = append(rows, []string{name, mark(m.NativeTools), mark(m.ParallelTools), mark(m.JSONMode), mark(m.Reasoning),
 			tokens(m.ContextWindow), tokens(m.MaxOutput), m.Dialect, m.Wire})
 	}
-	return printTable(w, "", rows)
+	return cli.PrintTable(w, "", rows)
 }
 
 // mark writes an answer in few letters; a star means that a condition applies.
@@ -152,52 +138,6 @@ func mark(a catalog.Answer) string {
 		return "?"
 	}
 	return a.String()
-}
-
-// inCell puts a space for what would end a line of a table or move a column.
-var inCell = strings.NewReplacer("\n", " ", "\t", " ")
-
-// printTable writes rows in columns that line up, and colours answers by their
-// meaning. (text/tabwriter would count the colours as letters.) A row is one
-// line, whatever its names hold.
-func printTable(w io.Writer, indent string, rows [][]string) error {
-	p := colours(w)
-	var widths []int
-	for _, row := range rows {
-		for i, s := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			row[i] = inCell.Replace(s)
-			widths[i] = max(widths[i], utf8.RuneCountInString(s))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		b.WriteString(indent)
-		for i, s := range row {
-			b.WriteString(shade(p, s))
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s)+2))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// shade colours an answer by its meaning.
-func shade(p palette, s string) string {
-	switch {
-	case s == "yes*" || s == "yes" || strings.HasPrefix(s, "yes unless "):
-		return p.green(s)
-	case s == "no":
-		return p.yellow(s)
-	case s == "?" || s == "unknown":
-		return p.dim(s)
-	}
-	return s
 }
 
 // tokens writes a count of tokens: 128k, 1M.
@@ -241,7 +181,7 @@ it; for a model nobody knows the answers are safe and a warning says so.
 				return err
 			}
 			if asBatch {
-				return batch(cmd, func(row modelRow) (catalog.Model, error) { return row.lookup(c) })
+				return cli.Batch(cmd, func(row modelRow) (catalog.Model, error) { return row.lookup(c) })
 			}
 			for i, id := range ids {
 				if i > 0 && !asJSON {
@@ -279,9 +219,9 @@ type explained struct {
 func showModel(cmd *cobra.Command, m catalog.Model, asJSON, explain bool) error {
 	switch {
 	case asJSON && explain:
-		return printJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
+		return cli.PrintJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
 	case asJSON:
-		return printJSON(cmd.OutOrStdout(), m)
+		return cli.PrintJSON(cmd.OutOrStdout(), m)
 	}
 	return printModel(cmd, m, explain)
 }
@@ -310,18 +250,18 @@ func printModel(cmd *cobra.Command, m catalog.Model, explain bool) error {
 		}
 		can = append(can, row)
 	}
-	fmt.Fprintln(w, colours(w).bold(m.ID.Raw))
-	err := printTable(w, "  ", what)
+	fmt.Fprintln(w, cli.Colours(w).Bold(m.ID.Raw))
+	err := cli.PrintTable(w, "  ", what)
 	if err == nil {
 		fmt.Fprintln(w)
-		err = printTable(w, "  ", can)
+		err = cli.PrintTable(w, "  ", can)
 	}
 	if err != nil {
 		return err
 	}
-	errs := colours(cmd.ErrOrStderr())
+	errs := cli.Colours(cmd.ErrOrStderr())
 	for _, warning := range m.Warnings() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s %s: %s\n", errs.yellow("warning:"), warning.Feature, warning.Detail)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s %s: %s\n", errs.Yellow("warning:"), warning.Feature, warning.Detail)
 	}
 	return nil
 }
@@ -359,7 +299,7 @@ never over your models.yaml. Only this command uses the network, and only for a 
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" {
-				return usagef(cmd, "--from FILE or URL is needed")
+				return cli.Usagef(cmd, "--from FILE or URL is needed")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()

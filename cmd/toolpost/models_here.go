@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
@@ -108,7 +109,7 @@ func (s *settings) usableModels(ctx context.Context) []found {
 	}
 	for _, p := range s.findAgents() {
 		if p.why == nil {
-			out = append(out, found{p.id, "an agent program of the configuration, " + inOneLine(p.path)})
+			out = append(out, found{p.id, "an agent program of the configuration, " + cli.InOneLine(p.path)})
 		}
 	}
 	return append(out, found{offlineID, "it is always there; it follows rules and is no language model"})
@@ -134,13 +135,13 @@ func (s *settings) keyedModels() []found {
 
 // printUsable writes models and why they can be used.
 func printUsable(w io.Writer, models []found) error {
-	p := colours(w)
+	p := cli.Colours(w)
 	width := 0
 	for _, m := range models {
 		width = max(width, len(m.ID))
 	}
 	for _, m := range models {
-		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, m.ID, p.dim(m.Why)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, m.ID, p.Dim(m.Why)); err != nil {
 			return err
 		}
 	}
@@ -246,8 +247,8 @@ func (c *chat) showModels(models modelsFound) {
 		if m.ID == c.w.found.ID {
 			mark = "→ "
 		}
-		fmt.Fprintf(&b, "%s%s %s\n", mark, c.p.bold(printable(m.ID)), c.p.dim(printable(m.Why)))
+		fmt.Fprintf(&b, "%s%s %s\n", mark, c.p.Bold(cli.Printable(m.ID)), c.p.Dim(cli.Printable(m.Why)))
 	}
-	b.WriteString(c.p.dim("/model ID goes on with another one"))
+	b.WriteString(c.p.Dim("/model ID goes on with another one"))
 	c.log.add(shownAs, b.String())
 }

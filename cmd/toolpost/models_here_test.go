@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -49,7 +50,7 @@ func TestModelsHere(t *testing.T) {
 	t.Setenv("GROQ_API_KEY", "k")
 	r := toolpost(t, "", "models", "list")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if r.code != exitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
+	if r.code != cli.ExitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
 		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], offlineID) || !strings.Contains(r.errOut, "--all") {
 		t.Errorf("%+v", r)
 	}
@@ -57,15 +58,15 @@ func TestModelsHere(t *testing.T) {
 	if r := toolpost(t, "", "models", "list", "--here", "--json", "qwen"); json.Unmarshal([]byte(r.out), &here) != nil || len(here) != 1 || here[0].ID != "ollama/qwen3:8b" || here[0].Why == "" {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, "", "models", "list", "--here", "nothing"); r.code != exitFailed || !strings.Contains(r.errOut, "nothing") {
+	if r := toolpost(t, "", "models", "list", "--here", "nothing"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing") {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range []string{"--all", "--json", "claude", "--all claude"} {
-		if r := toolpost(t, "", append([]string{"models", "list"}, strings.Fields(args)...)...); r.code != exitOK || !strings.Contains(r.out, "claude-sonnet-4-5") || strings.Contains(r.out, "ollama/qwen3:8b") {
+		if r := toolpost(t, "", append([]string{"models", "list"}, strings.Fields(args)...)...); r.code != cli.ExitOK || !strings.Contains(r.out, "claude-sonnet-4-5") || strings.Contains(r.out, "ollama/qwen3:8b") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
-	if r := toolpost(t, "", "models", "list", "--here", "--all"); r.code != exitUsage {
+	if r := toolpost(t, "", "models", "list", "--here", "--all"); r.code != cli.ExitUsage {
 		t.Errorf("%+v", r)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // ownHome gives the test a home of its own, so that it neither reads nor
@@ -30,11 +32,11 @@ func TestModelsShow(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
-	if r.code != exitOK || r.errOut != "" || strings.Contains(r.out, "\x1b") {
+	if r.code != cli.ExitOK || r.errOut != "" || strings.Contains(r.out, "\x1b") {
 		t.Errorf("exit %d, %q, %q", r.code, r.errOut, r.out)
 	}
 	r = toolpost(t, "", "models", "show", "gpt-4o", "nobody-knows-9b")
-	if r.code != exitOK || !strings.Contains(r.errOut, "warning: nobody-knows-9b: unknown model") || strings.Count(r.out, "native tools") != 2 {
+	if r.code != cli.ExitOK || !strings.Contains(r.errOut, "warning: nobody-knows-9b: unknown model") || strings.Count(r.out, "native tools") != 2 {
 		t.Errorf("exit %d, %q\n%s", r.code, r.errOut, r.out)
 	}
 }
@@ -64,7 +66,7 @@ not json
 `
 	r := toolpost(t, in, "models", "show", "--batch")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if r.code != exitOK || len(lines) != 6 {
+	if r.code != cli.ExitOK || len(lines) != 6 {
 		t.Fatalf("exit %d, %d lines:\n%s", r.code, len(lines), r.out)
 	}
 	var first struct {
@@ -99,7 +101,7 @@ func TestModelsList(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := toolpost(t, "", "models", "list", "--models", file, "qwen")
-	if r.code != exitOK || !strings.HasPrefix(r.out, "MODEL ") || !strings.Contains(r.out, "house-qwen") || strings.Contains(r.out, "gpt-4o") {
+	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "MODEL ") || !strings.Contains(r.out, "house-qwen") || strings.Contains(r.out, "gpt-4o") {
 		t.Errorf("exit %d, %s\n%s", r.code, r.errOut, r.out)
 	}
 	r = toolpost(t, "", "models", "list", "--json", "kimi")
@@ -107,7 +109,7 @@ func TestModelsList(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &models); err != nil || len(models) == 0 {
 		t.Errorf("%v: %s", err, r.out)
 	}
-	if r = toolpost(t, "", "models", "list", "no-such-thing"); r.code != exitFailed {
+	if r = toolpost(t, "", "models", "list", "no-such-thing"); r.code != cli.ExitFailed {
 		t.Errorf("exit %d for nothing found", r.code)
 	}
 }
@@ -124,7 +126,7 @@ func TestModelsUpdate(t *testing.T) {
 	}))
 	defer server.Close()
 	r := toolpost(t, "", "models", "update", "--from", server.URL+"/api.json")
-	if r.code != exitOK || !strings.Contains(r.out, "1 models of models.dev") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "1 models of models.dev") {
 		t.Fatalf("exit %d, %s%s", r.code, r.out, r.errOut)
 	}
 	r = toolpost(t, "", "models", "show", "--explain", "new-model-1")
@@ -135,11 +137,11 @@ func TestModelsUpdate(t *testing.T) {
 	if err := os.WriteFile(file, []byte(db), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := toolpost(t, "", "models", "update", "--from", file); r.code != exitOK {
+	if r := toolpost(t, "", "models", "update", "--from", file); r.code != cli.ExitOK {
 		t.Errorf("from a file: exit %d, %s", r.code, r.errOut)
 	}
 	for _, from := range []string{server.URL + "/other", filepath.Join(dir, "none.json"), "models_test.go"} {
-		if r := toolpost(t, "", "models", "update", "--from", from); r.code != exitFailed || r.errOut == "" {
+		if r := toolpost(t, "", "models", "update", "--from", from); r.code != cli.ExitFailed || r.errOut == "" {
 			t.Errorf("from %s: exit %d, %s", from, r.code, r.errOut)
 		}
 	}
@@ -148,12 +150,12 @@ func TestModelsUpdate(t *testing.T) {
 func TestModelsWrongUse(t *testing.T) {
 	ownHome(t)
 	for _, args := range []string{"models show", "models show --batch gpt-4o", "models show --batch --json", "models update", "models update x", "models nonsense", "models list --nonsense"} {
-		if r := toolpost(t, "", strings.Fields(args)...); r.code != exitUsage || !strings.Contains(r.errOut, "--help") {
+		if r := toolpost(t, "", strings.Fields(args)...); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "--help") {
 			t.Errorf("toolpost %s: exit %d, %s", args, r.code, r.errOut)
 		}
 	}
 	r := toolpost(t, "", "models", "show", "--models", "models_test.go", "gpt-4o")
-	if r.code != exitFailed || !strings.Contains(r.errOut, "models_test.go:") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "models_test.go:") {
 		t.Errorf("a file that is no models.yaml: exit %d, %s", r.code, r.errOut)
 	}
 }
@@ -169,13 +171,13 @@ func TestModelsFileFormats(t *testing.T) {
 		}
 	}
 	set("converse")
-	if r := toolpost(t, "", "models", "show", "--json", "mine"); r.code != exitOK || !strings.Contains(r.out, `"wire":"converse"`) && !strings.Contains(r.out, `"wire": "converse"`) {
+	if r := toolpost(t, "", "models", "show", "--json", "mine"); r.code != cli.ExitOK || !strings.Contains(r.out, `"wire":"converse"`) && !strings.Contains(r.out, `"wire": "converse"`) {
 		t.Errorf("exit %d, %s\n%s", r.code, r.errOut, r.out)
 	}
 	set("convers")
 	for _, args := range [][]string{{"models", "show", "mine"}, {"config", "check"}, {"run", "-m", "sim/native", "hello"}, {"parse", "--model", "mine", "x"}} {
 		want := file + `:2: unknown format "convers"; the formats are chat, responses, messages, gemini, ollama, converse. Did you mean "converse"?`
-		if r := toolpost(t, "", args...); r.code == exitOK || !strings.Contains(r.errOut, want) {
+		if r := toolpost(t, "", args...); r.code == cli.ExitOK || !strings.Contains(r.errOut, want) {
 			t.Errorf("%v: exit %d, %s\nwant %s", args, r.code, r.errOut, want)
 		}
 	}

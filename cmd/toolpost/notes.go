@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -17,17 +19,17 @@ import (
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
-		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, short(ev.Wait), ev.Attempt+1, ev.Of, inOneLine(ev.Problem))
+		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, short(ev.Wait), ev.Attempt+1, ev.Of, cli.InOneLine(ev.Problem))
 	case agent.AnswerRetry:
-		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, after(short(ev.Delay), ev.Delay > 0), inOneLine(ev.Error))
+		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, after(short(ev.Delay), ev.Delay > 0), cli.InOneLine(ev.Error))
 	case agent.Recovery:
-		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inOneLine(ev.Error))
+		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, cli.InOneLine(ev.Error))
 	case agent.Switched:
-		return fmt.Sprintf("%s goes on in place of %s: %s", ev.To, ev.From, inOneLine(ev.Why))
+		return fmt.Sprintf("%s goes on in place of %s: %s", ev.To, ev.From, cli.InOneLine(ev.Why))
 	case agent.Escalated:
 		return fmt.Sprintf("%s failed %d times; asking in another way (%s%s)", ev.Tool, ev.Attempt, ev.Strategy, after(ev.Model, ev.Model != ""))
 	case agent.LaneChosen:
-		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, inOneLine(ev.Why))
+		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, cli.InOneLine(ev.Why))
 	case agent.Found:
 		return "from now on also offered: " + strings.Join(ev.Tools, ", ")
 	case agent.Shortened:
@@ -41,7 +43,7 @@ func noteOf(ev llm.Event) string {
 			return fmt.Sprintf("%s, chosen by %s", ev.Action, ev.By)
 		}
 	case invoke.Stopped:
-		return "stopped: " + inOneLine(ev.Reason)
+		return "stopped: " + cli.InOneLine(ev.Reason)
 	case invoke.Decided:
 		if !ev.Allowed && !slices.Contains([]string{"policy", byPerson, byProgram}, ev.By) { // the result says it
 			return fmt.Sprintf("%s was refused by %s", ev.Tool, ev.By)
@@ -80,12 +82,12 @@ var choices = map[agent.Action]map[agent.Cause]string{
 
 // menu writes a checkpoint for a person: what failed and what is known about it,
 // in lines of at most width cells.
-func menu(p palette, c agent.Checkpoint, width int) string {
+func menu(p cli.Palette, c agent.Checkpoint, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n", p.red("✗"), p.bold(printable(heading(c))))
+	fmt.Fprintf(&b, "%s %s\n", p.Red("✗"), p.Bold(cli.Printable(heading(c))))
 	row := func(name, text string) {
-		if text = strings.TrimSpace(printable(text)); text != "" {
-			b.WriteString(strings.Join(wrap(text, width, p.dim(fmt.Sprintf("  %-9s ", name)), plainly), "\n") + "\n")
+		if text = strings.TrimSpace(cli.Printable(text)); text != "" {
+			b.WriteString(strings.Join(term.Wrap(text, width, p.Dim(fmt.Sprintf("  %-9s ", name)), term.Plainly), "\n") + "\n")
 		}
 	}
 	if e := c.Error; e != nil {
@@ -99,7 +101,7 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 		row("strategy", strategy(e, c.Attempt))
 	}
 	if c.Cause == agent.ToolFailed {
-		row("call", c.Call.Name+" "+inOneLine(string(c.Call.Args)))
+		row("call", c.Call.Name+" "+cli.InOneLine(string(c.Call.Args)))
 	}
 	row("it wrote", firstLine(c.Raw, 200))
 	return b.String()
@@ -174,9 +176,9 @@ func (w *warnings) flush() string {
 	}
 	line := string(w.first.Code)
 	if w.first.Feature != "" {
-		line += " " + inOneLine(w.first.Feature)
+		line += " " + cli.InOneLine(w.first.Feature)
 	}
-	line += ": " + inOneLine(w.first.Detail)
+	line += ": " + cli.InOneLine(w.first.Detail)
 	if w.others > 0 {
 		line += fmt.Sprintf(" (and %d more)", w.others)
 	}

@@ -2,59 +2,24 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
-
-// A text that is drawn while it grows is drawn as it is drawn whole, at every
-// width.
-func TestFlowDrawsTheSame(t *testing.T) {
-	words := []string{"a", "word", "漢字漢字", "🙂", "supercalifragilisticexpialidocious", "x\x1by", "é", "tab\there", " ", "  "}
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		var b strings.Builder
-		for range 60 {
-			b.WriteString(words[r.IntN(len(words))])
-			if r.IntN(5) > 0 {
-				b.WriteByte(' ')
-			}
-		}
-		text, width := b.String(), 4+r.IntN(30)
-		grown := new(flow)
-		for rest := text; rest != ""; {
-			n := min(1+r.IntN(9), len(rest))
-			grown.write(rest[:n])
-			rest = rest[n:]
-			if r.IntN(3) == 0 {
-				grown.draw(width)
-			}
-			if r.IntN(40) == 0 {
-				grown.draw(width + 3)
-			}
-		}
-		want := wrap(printable(text), width, "", plainly)
-		if d := cmp.Diff(want, grown.draw(width)); d != "" {
-			t.Fatalf("%q at %d:\n%s", text, width, d)
-		}
-	}
-}
 
 // streamed shows an answer of so many words, one event each, and returns the
 // memory that is in use in the end.
 func streamed(t *testing.T, words int, end string) uint64 {
 	t.Helper()
 	w := &wiring{settings: &settings{Root: "."}, tools: tool.MustSet(), found: found{ID: "some/model"}}
-	c := newChatModel(t.Context(), w, palette{}, false)
+	c := newChatModel(t.Context(), w, cli.Palette{}, false)
 	c.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	c.send = func(m tea.Msg) {
 		c.Update(m)
@@ -67,7 +32,7 @@ func streamed(t *testing.T, words int, end string) uint64 {
 		c.news.tell(context.Background(), llm.TextDelta{Text: "word" + end}, c.send)
 	}
 	c.Update(ticked{})
-	if n := len(c.page.lines); n < words/16 {
+	if n := len(c.page.Lines); n < words/16 {
 		t.Errorf("%d words are %d lines", words, n)
 	}
 	runtime.GC()

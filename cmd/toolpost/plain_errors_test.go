@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // TestKeysProblemsAreSaid checks that commands about keys say what is wrong with where those are kept, and what to write, as serve does.
@@ -29,7 +31,7 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 				said = "there are no keys" // under that name
 			}
 			r := toolpost(t, "", append(args, "--keys", keys)...)
-			if r.code == exitOK || !strings.Contains(r.errOut, said) {
+			if r.code == cli.ExitOK || !strings.Contains(r.errOut, said) {
 				t.Errorf("%v --keys %s: %d %s", args, keys, r.code, r.errOut)
 			}
 		}
@@ -49,7 +51,7 @@ func TestServeSaysWhatToWrite(t *testing.T) {
 		if err := os.WriteFile(file, []byte("gateway:\n  drain: "+value+"\n  routes: [{model: m, to: [{model: sim/offline}]}]\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if r := toolpost(t, "", "serve", "--check", "--config", file); r.code == exitOK || !strings.Contains(r.errOut, want) {
+		if r := toolpost(t, "", "serve", "--check", "--config", file); r.code == cli.ExitOK || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: %d %s", value, r.code, r.errOut)
 		}
 	}
@@ -66,7 +68,7 @@ func TestServeSaysWhatToWrite(t *testing.T) {
 		t.Setenv("OTEL_TRACES_SAMPLER", test.sampler)
 		t.Setenv("OTEL_TRACES_SAMPLER_ARG", test.arg)
 		r := toolpost(t, "", "serve", "--check", "--config", file)
-		if r.code == exitOK || !strings.Contains(r.errOut, test.want) || !strings.Contains(r.errOut, "the environment: OTEL_RESOURCE_ATTRIBUTES is no list") || strings.Contains(r.errOut, "good.yaml") {
+		if r.code == cli.ExitOK || !strings.Contains(r.errOut, test.want) || !strings.Contains(r.errOut, "the environment: OTEL_RESOURCE_ATTRIBUTES is no list") || strings.Contains(r.errOut, "good.yaml") {
 			t.Errorf("%s: %d %s", test.sampler, r.code, r.errOut)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -95,7 +96,7 @@ func (f probeFlags) id(args []string) (string, error) {
 func (f probeFlags) probe(cmd *cobra.Command, args []string) (*provider.Probe, error) {
 	id, err := f.id(args)
 	if err != nil {
-		return nil, usagef(cmd, "%w", err)
+		return nil, cli.Usagef(cmd, "%w", err)
 	}
 	client, err := f.client(cmd, id, len(args) == 2)
 	if err != nil {
@@ -128,7 +129,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 		return nil, err
 	}
 	if *f.file != "" {
-		known, err := userCatalog(*f.file)
+		known, err := cli.UserCatalog(*f.file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be made
 			return nil, err
 		}
@@ -165,14 +166,14 @@ func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
 	}
 	out := cmd.OutOrStdout()
 	if f.json {
-		return printJSON(out, p)
+		return cli.PrintJSON(out, p)
 	}
-	fmt.Fprintln(out, colours(out).bold(p.ID))
+	fmt.Fprintln(out, cli.Colours(out).Bold(p.ID))
 	var rows [][]string
 	for _, found := range p.Findings {
-		rows = append(rows, []string{found.Name, found.Answer.String(), printable(found.Because)})
+		rows = append(rows, []string{found.Name, found.Answer.String(), cli.Printable(found.Because)})
 	}
-	if err := printTable(out, "  ", rows); err != nil {
+	if err := cli.PrintTable(out, "  ", rows); err != nil {
 		return err
 	}
 	where := "written to " + file

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -29,7 +30,7 @@ func TestModelsProbe(t *testing.T) {
 		{"ollama", "/api", "sim/native", "wire: ollama"},
 	} {
 		r := toolpost(t, "", "models", "probe", "--wire", c.wire, server.URL+c.root, c.model)
-		if r.code != exitOK || !strings.Contains(r.out, "written to") {
+		if r.code != cli.ExitOK || !strings.Contains(r.out, "written to") {
 			t.Fatalf("%v: exit %d, %s%s", c, r.code, r.out, r.errOut)
 		}
 		file, err := os.ReadFile(filepath.Join(dir, "toolpost", "models.yaml"))
@@ -59,14 +60,14 @@ func TestModelsProbeMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{}, exitUsage, ""},
-		{[]string{"--wire", "smoke", server.URL, "m"}, exitUsage, "unknown format"},
-		{[]string{"localhost:80", "m"}, exitUsage, "http://"},
-		{[]string{server.URL + "/v1", "sim/native+401"}, exitFailed, "auth"},
-		{[]string{server.URL + "/v1", "no such model"}, exitFailed, "not found"},
-		{[]string{"http://127.0.0.1:1/v1", "m"}, exitFailed, "refused"},
-		{[]string{"--key-env", "NO_SUCH_KEY_VARIABLE", server.URL + "/v1", "sim/native"}, exitFailed, "is not set"},
-		{[]string{"nobody/knows"}, exitFailed, "nobody is known to serve"},
+		{[]string{}, cli.ExitUsage, ""},
+		{[]string{"--wire", "smoke", server.URL, "m"}, cli.ExitUsage, "unknown format"},
+		{[]string{"localhost:80", "m"}, cli.ExitUsage, "http://"},
+		{[]string{server.URL + "/v1", "sim/native+401"}, cli.ExitFailed, "auth"},
+		{[]string{server.URL + "/v1", "no such model"}, cli.ExitFailed, "not found"},
+		{[]string{"http://127.0.0.1:1/v1", "m"}, cli.ExitFailed, "refused"},
+		{[]string{"--key-env", "NO_SUCH_KEY_VARIABLE", server.URL + "/v1", "sim/native"}, cli.ExitFailed, "is not set"},
+		{[]string{"nobody/knows"}, cli.ExitFailed, "nobody is known to serve"},
 	} {
 		r := toolpost(t, "", append([]string{"models", "probe"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.errOut, c.says) {

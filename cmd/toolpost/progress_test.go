@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -29,7 +30,7 @@ func TestProgressShown(t *testing.T) {
 	pr.live, pr.width = true, func() int { return 80 }
 	var plain bytes.Buffer
 	log := newPrinter(&plain, &plain)
-	seen := newTranscript(palette{})
+	seen := newTranscript(cli.Palette{})
 	for _, ev := range progressing() {
 		if err := pr.event(ev); err != nil {
 			t.Fatal(err)
@@ -48,7 +49,7 @@ func TestProgressShown(t *testing.T) {
 	if got := plain.String(); strings.Count(got, "copy: file") != 1 || !strings.Contains(got, "1 of 3") {
 		t.Errorf("written is %q", got)
 	}
-	if line := seen.calls.find("c1").line(palette{}, 80, 0, time.Now()); !strings.Contains(line, "2 of 3") {
+	if line := seen.calls.find("c1").line(cli.Palette{}, 80, 0, time.Now()); !strings.Contains(line, "2 of 3") {
 		t.Errorf("chat shows %q", line)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -26,7 +28,7 @@ type proposal struct {
 // that it takes, so that text of the call cannot look like a row of Toolpost.
 type row struct {
 	mark, text string
-	style      func(palette, string) string // nil for plain
+	style      func(cli.Palette, string) string // nil for plain
 }
 
 // propose puts together what a person has to see. If the tool does not say what
@@ -48,29 +50,29 @@ func propose(ctx context.Context, tools *tool.Set, q invoke.Question) *proposal 
 	}
 	if err != nil {
 		p.plan = tool.Plan{}
-		p.add("! ", "it will fail: "+err.Error(), palette.yellow)
+		p.add("! ", "it will fail: "+err.Error(), cli.Palette.Yellow)
 	}
 	if plain, _ := invoke.AllowOwn(ctx, t, llm.Call{}); q.Reason != plain.Reason {
-		p.add("! ", q.Reason, palette.yellow)
+		p.add("! ", q.Reason, cli.Palette.Yellow)
 	}
 	return p
 }
 
 // add puts text into rows, one for each of its lines.
-func (p *proposal) add(mark, text string, style func(palette, string) string) {
-	for line := range strings.SplitSeq(revealed(text), "\n") {
+func (p *proposal) add(mark, text string, style func(cli.Palette, string) string) {
+	for line := range strings.SplitSeq(cli.Revealed(text), "\n") {
 		p.rows = append(p.rows, row{mark, line, style})
 	}
 }
 
-func (p *proposal) title(text string) { p.add("? ", text, palette.bold) }
+func (p *proposal) title(text string) { p.add("? ", text, cli.Palette.Bold) }
 
 // command shows a program with its arguments, and what it would read.
 func (p *proposal) command() {
 	p.title(p.Tool + ": run this program in " + folder(p.plan.Dir))
-	p.add("  $ ", shellLine(p.plan.Command), nil)
+	p.add("  $ ", cli.ShellLine(p.plan.Command), nil)
 	if p.plan.Input != "" {
-		p.add("  ", counted(len(p.plan.Input), "byte")+" of standard input:", palette.dim)
+		p.add("  ", counted(len(p.plan.Input), "byte")+" of standard input:", cli.Palette.Dim)
 		p.add("  │ ", p.plan.Input, nil)
 	}
 }
@@ -89,18 +91,18 @@ func folder(dir string) string {
 // marks are how the lines of a difference are shown.
 var marks = map[byte]row{
 	' ': {mark: "    "},
-	'@': {mark: "  @ ", style: palette.cyan},
-	'+': {mark: "  + ", style: palette.green},
-	'-': {mark: "  - ", style: palette.red},
+	'@': {mark: "  @ ", style: cli.Palette.Cyan},
+	'+': {mark: "  + ", style: cli.Palette.Green},
+	'-': {mark: "  - ", style: cli.Palette.Red},
 }
 
 // files shows what changes in files.
 func (p *proposal) files() {
 	for _, f := range p.plan.Files {
-		lines := difference(f.Before, f.After)
+		lines := term.Difference(f.Before, f.After)
 		added, removed := 0, 0
 		for _, line := range lines {
-			switch line.mark {
+			switch line.Mark {
 			case '+':
 				added++
 			case '-':
@@ -116,8 +118,8 @@ func (p *proposal) files() {
 			p.title(fmt.Sprintf("%s: change %s, %s added and %d removed", p.Tool, f.Path, counted(added, "line"), removed))
 		}
 		for _, line := range lines {
-			as := marks[line.mark]
-			p.add(as.mark, line.text, as.style)
+			as := marks[line.Mark]
+			p.add(as.mark, line.Text, as.style)
 		}
 	}
 }
@@ -143,7 +145,7 @@ func (p *proposal) arguments(t tool.Tool) {
 	for _, name := range names {
 		var text string
 		if json.Unmarshal(values[name], &text) == nil && strings.Contains(text, "\n") {
-			p.add("  │ ", fmt.Sprintf("%s: %s, %s", name, counted(len(text), "byte"), counted(len(textLines(text)), "line")), nil)
+			p.add("  │ ", fmt.Sprintf("%s: %s, %s", name, counted(len(text), "byte"), counted(len(term.TextLines(text)), "line")), nil)
 			p.add("  │   ", text, nil)
 			continue
 		}
@@ -153,21 +155,21 @@ func (p *proposal) arguments(t tool.Tool) {
 
 // screen returns the rows as they stand on a screen of that width. No character
 // is left out.
-func (p *proposal) screen(c palette, width int) []string {
+func (p *proposal) screen(c cli.Palette, width int) []string {
 	var out []string
 	for _, r := range p.rows {
 		mark, style := r.mark, r.style
 		if style == nil {
-			style = func(_ palette, s string) string { return s }
+			style = func(_ cli.Palette, s string) string { return s }
 		}
 		room := max(8, width-1-ansi.StringWidth(mark))
 		for piece := range strings.SplitSeq(ansi.Hardwrap(r.text, room, true), "\n") {
 			if mark == "? " {
-				out = append(out, c.yellow("?")+" "+style(c, piece))
+				out = append(out, c.Yellow("?")+" "+style(c, piece))
 				mark = "  "
 				continue
 			}
-			out = append(out, c.dim(mark)+style(c, piece))
+			out = append(out, c.Dim(mark)+style(c, piece))
 			if mark = r.mark; strings.Contains("? $ ! ", strings.TrimLeft(mark, " ")) {
 				mark = strings.Repeat(" ", ansi.StringWidth(mark))
 			}

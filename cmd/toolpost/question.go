@@ -9,6 +9,8 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // question is something a person decides at a terminal: what it is about, and
@@ -19,7 +21,7 @@ import (
 // screen, and no key was pressed, for a while. What would allow something counts
 // only once all of it has been on the screen.
 type question struct {
-	p       palette
+	p       cli.Palette
 	text    func(width int) []string // what it is about
 	answers []answer
 	scopes  []grant // how far an "always" may reach, narrowest first
@@ -57,7 +59,7 @@ const (
 var settle = 600 * time.Millisecond
 
 // consent asks about a call, or what a tool asks in the middle of one.
-func consent(c palette, p *proposal, until string) *question {
+func consent(c cli.Palette, p *proposal, until string) *question {
 	if p.Prompt > 0 {
 		return &question{p: c, text: func(width int) []string { return p.screen(c, width) },
 			answers: []answer{{word: typedAnswer, help: "type it", whole: true, typed: true}, {word: "no", help: "do not answer"}}}
@@ -212,9 +214,9 @@ func (q *question) foot() []string {
 	var out []string
 	switch {
 	case q.word != "":
-		return []string{"  " + q.p.cyan("→") + " " + q.verdict()}
+		return []string{"  " + q.p.Cyan("→") + " " + q.verdict()}
 	case q.typing != nil:
-		return append(out, q.typing.View(), q.p.dim("  Enter gives this as the answer, Esc goes back"))
+		return append(out, q.typing.View(), q.p.Dim("  Enter gives this as the answer, Esc goes back"))
 	case q.picking:
 		out = append(out, "  allow until "+q.until+":")
 		for i, g := range q.scopes {
@@ -225,11 +227,11 @@ func (q *question) foot() []string {
 			}
 			out = append(out, strings.Split(ansi.Wrap(line, max(20, q.width-1), ""), "\n")...)
 		}
-		out = append(out, q.p.dim("  Enter is 1, the narrowest; Esc goes back"))
+		out = append(out, q.p.Dim("  Enter is 1, the narrowest; Esc goes back"))
 	default:
 		if out = q.offers(); !q.armed() {
 			clear(out)
-			out[0] = q.p.dim("  a moment…")
+			out[0] = q.p.Dim("  a moment…")
 		}
 	}
 	for i := range out {
@@ -245,7 +247,7 @@ func (q *question) offers() []string {
 		if a.whole && !q.whole() {
 			continue
 		}
-		keys = append(keys, fmt.Sprintf("%s%s %s", q.key(a.word[:1]), a.word[1:], q.p.dim(a.help)))
+		keys = append(keys, fmt.Sprintf("%s%s %s", q.key(a.word[:1]), a.word[1:], q.p.Dim(a.help)))
 	}
 	var out []string
 	if len(q.rows) > q.area || !q.whole() {
@@ -253,7 +255,7 @@ func (q *question) offers() []string {
 		if !q.whole() {
 			text += " · to allow it, see its end"
 		}
-		out = append(out, "  "+q.p.yellow(text))
+		out = append(out, "  "+q.p.Yellow(text))
 	}
 	if len(q.answers) > 3 {
 		for _, k := range keys {
@@ -264,7 +266,7 @@ func (q *question) offers() []string {
 	return append(out, "  "+strings.Join(keys, " · "))
 }
 
-func (q *question) key(name string) string { return q.p.cyan("[" + name + "]") }
+func (q *question) key(name string) string { return q.p.Cyan("[" + name + "]") }
 
 // verdict says what was answered.
 func (q *question) verdict() string {
@@ -274,7 +276,7 @@ func (q *question) verdict() string {
 	case q.word == "yes":
 		return "allowed this once"
 	case q.word == typedAnswer:
-		return "answered: " + revealed(strings.ReplaceAll(q.typed, "\n", " "))
+		return "answered: " + cli.Revealed(strings.ReplaceAll(q.typed, "\n", " "))
 	case q.word == "no":
 		return "refused"
 	case q.word == closed:

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // A run that could only fail for want of a key is not begun: nothing is left in
@@ -11,7 +13,7 @@ import (
 func TestMissingKeyBeginsNoRun(t *testing.T) {
 	bare(t, nil)
 	r := toolpost(t, "", "run", "-m", "anthropic/claude-sonnet-4-5", "hi")
-	if r.code != exitFailed || !strings.Contains(r.errOut, "set ANTHROPIC_API_KEY") || strings.Contains(r.errOut, "did ") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "set ANTHROPIC_API_KEY") || strings.Contains(r.errOut, "did ") {
 		t.Errorf("exit %d, %q", r.code, r.errOut)
 	}
 	if r = toolpost(t, "", "receipts", "list"); strings.Contains(r.out, "anthropic") {
@@ -22,9 +24,9 @@ func TestMissingKeyBeginsNoRun(t *testing.T) {
 // What latest stands for is named where it was used.
 func TestVerifyNamesTheLatest(t *testing.T) {
 	bare(t, map[string]string{"notes.txt": "hello"})
-	expect(t, exitOK, nil, "run", "-m", "sim/offline", "Read notes.txt")
+	expect(t, cli.ExitOK, nil, "run", "-m", "sim/offline", "Read notes.txt")
 	r := toolpost(t, "", "receipts", "verify", "latest")
-	if r.code != exitOK || strings.Contains(r.out, "latest") || !strings.Contains(r.out, "sealed  20") {
+	if r.code != cli.ExitOK || strings.Contains(r.out, "latest") || !strings.Contains(r.out, "sealed  20") {
 		t.Errorf("exit %d, %q %q", r.code, r.out, r.errOut)
 	}
 }

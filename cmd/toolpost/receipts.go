@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/journal/export"
 )
@@ -71,7 +72,7 @@ use. Without --full the files hold hashes only: no arguments, messages or paths.
 func exportRun(cmd *cobra.Command, target string, flags exportFlags) error {
 	format := export.Format(flags.format)
 	if format != export.A && format != export.B {
-		return usagef(cmd, "there is no format %q; there are a and b", flags.format)
+		return cli.Usagef(cmd, "there is no format %q; there are a and b", flags.format)
 	}
 	src, done, err := findRun(cmd, target)
 	if err != nil {
@@ -160,7 +161,7 @@ stands for in every command.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
-				return usagef(cmd, "--limit cannot be less than 0")
+				return cli.Usagef(cmd, "--limit cannot be less than 0")
 			}
 			if asJSON && !cmd.Flags().Changed("limit") {
 				limit = 0
@@ -222,7 +223,7 @@ func listRuns(cmd *cobra.Command, limit int, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), all)
+		return cli.PrintJSON(cmd.OutOrStdout(), all)
 	}
 	if len(all) == 0 {
 		name, _ := storeName(cmd) // it was opened by that name
@@ -233,15 +234,15 @@ func listRuns(cmd *cobra.Command, limit int, asJSON bool) error {
 }
 
 func printRuns(out io.Writer, all []listedRun, more int) error {
-	colour := colours(out)
+	colour := cli.Colours(out)
 	ids, models := 0, 0
 	for _, l := range all {
 		ids, models = max(ids, len(l.Run)), min(24, max(models, len(l.Model)))
 	}
 	w := bufio.NewWriter(out)
 	for _, l := range all {
-		fmt.Fprintf(w, "%s  %s  %4d entries  %3d calls  %-*s  %-*s  %s\n", l.Started, colour.state(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls,
-			ids, l.Run, models, oneLine(l.Model, 24), colour.dim(oneLine(taskOf(l.Task, l.Team, l.Route), 80)))
+		fmt.Fprintf(w, "%s  %s  %4d entries  %3d calls  %-*s  %-*s  %s\n", l.Started, colour.State(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls,
+			ids, l.Run, models, cli.OneLine(l.Model, 24), colour.Dim(cli.OneLine(taskOf(l.Task, l.Team, l.Route), 80)))
 	}
 	if more > 0 {
 		fmt.Fprintf(w, "and %d older; --limit 0 lists all\n", more)

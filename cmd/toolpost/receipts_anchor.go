@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -34,7 +35,7 @@ not agree with the store; if you have removed runs yourself, begin a new file.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return usagef(cmd, "name the key with --key FILE")
+				return cli.Usagef(cmd, "name the key with --key FILE")
 			}
 			return anchorRuns(cmd, args[0], keyFile)
 		},
@@ -69,7 +70,7 @@ func anchorRuns(cmd *cobra.Command, file, keyFile string) error {
 		}
 	}
 	if v.verdicts = disagree; len(disagree) > 0 {
-		if err := v.print(); !errors.Is(err, errReported) {
+		if err := v.print(); !errors.Is(err, cli.ErrReported) {
 			return err
 		}
 		return fmt.Errorf("%s does not agree with the store, so nothing was added; if you have removed runs yourself, begin a new file", file)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -71,7 +72,7 @@ or openssl make it.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return usagef(cmd, "name the key with --key FILE")
+				return cli.Usagef(cmd, "name the key with --key FILE")
 			}
 			return signRun(cmd, args[0], keyFile, sigFile)
 		},
@@ -95,7 +96,7 @@ func signRun(cmd *cobra.Command, target, keyFile, sigFile string) error {
 		src.sig = sigFile
 	}
 	if src.sig == "" {
-		return usagef(cmd, "a database has no place for signatures; name a file with --sig")
+		return cli.Usagef(cmd, "a database has no place for signatures; name a file with --sig")
 	}
 	report, err := journal.VerifyLines(src.lines(cmd.Context()))
 	if err != nil {
@@ -124,7 +125,7 @@ func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("%s can be read by others (mode %04o); make it private with chmod 600, and the key new", path, info.Mode().Perm())
 	}
-	text, err := readFile(path, maxKey)
+	text, err := cli.ReadFile(path, maxKey)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -34,7 +35,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitFailed, []string{"no runs yet"}, "receipts", "show", "latest")
+	expect(t, cli.ExitFailed, []string{"no runs yet"}, "receipts", "show", "latest")
 	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for i, run := range []string{"m", "z", "a", "k"} {
 		r := begin(t, dir, run, day.Add(time.Duration(i)*time.Hour))
@@ -44,7 +45,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	}
 	order := func(args ...string) string {
 		var ids []string
-		for line := range strings.Lines(expect(t, exitOK, nil, append([]string{"receipts", "list"}, args...)...).out) {
+		for line := range strings.Lines(expect(t, cli.ExitOK, nil, append([]string{"receipts", "list"}, args...)...).out) {
 			if f := strings.Fields(line); len(f) > 8 && f[4] == "entries" {
 				ids = append(ids, f[7])
 			} else {
@@ -59,27 +60,27 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	if got := order("--limit", "2"); got != "k a and 2 older; --limit 0 lists all" {
 		t.Error(got)
 	}
-	expect(t, exitOK, []string{"sim/native", "task of k"}, "receipts", "list", "-n", "1")
-	expect(t, exitUsage, []string{"--limit"}, "receipts", "list", "--limit", "-1")
-	r := expect(t, exitOK, nil, "receipts", "list", "--json")
+	expect(t, cli.ExitOK, []string{"sim/native", "task of k"}, "receipts", "list", "-n", "1")
+	expect(t, cli.ExitUsage, []string{"--limit"}, "receipts", "list", "--limit", "-1")
+	r := expect(t, cli.ExitOK, nil, "receipts", "list", "--json")
 	var rows []listedRun
 	if err := json.Unmarshal([]byte(r.out), &rows); err != nil || len(rows) != 4 || rows[0].Run != "k" || rows[0].Model != "sim/native" {
 		t.Errorf("%v\n%s", err, r.out)
 	}
 	// A run that is called latest is meant by its name.
-	expect(t, exitOK, []string{"task of k"}, "receipts", "show", "latest")
+	expect(t, cli.ExitOK, []string{"task of k"}, "receipts", "show", "latest")
 	if err := begin(t, dir, "latest", day.Add(-time.Hour)).Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitOK, []string{"task of latest"}, "receipts", "show", "latest")
+	expect(t, cli.ExitOK, []string{"task of latest"}, "receipts", "show", "latest")
 }
 
 // TestLatestEverywhere names the newest run in every command that takes a run.
 func TestLatestEverywhere(t *testing.T) {
 	bare(t, map[string]string{"a.txt": "hello"})
-	expect(t, exitOK, nil, "run", "read a.txt")
+	expect(t, cli.ExitOK, nil, "run", "read a.txt")
 	id := runID(t, toolpost(t, "", "run", "list the files").errOut)
-	expect(t, exitOK, nil, "receipts", "keygen", "k")
+	expect(t, cli.ExitOK, nil, "receipts", "keygen", "k")
 	for _, c := range []struct{ args, says string }{
 		{"receipts show latest", id},
 		{"receipts show --entries latest", id},
@@ -90,10 +91,10 @@ func TestLatestEverywhere(t *testing.T) {
 		{"receipts export --out out latest", "out"},
 		{"replay latest", id},
 	} {
-		expect(t, exitOK, []string{c.says}, strings.Fields(c.args)...)
+		expect(t, cli.ExitOK, []string{c.says}, strings.Fields(c.args)...)
 	}
-	expect(t, exitUsage, []string{id, "has ended"}, "run", "--resume", "latest")
-	expect(t, exitUsage, []string{"json"}, "receipts", "show", "--json", "--full", "latest")
+	expect(t, cli.ExitUsage, []string{id, "has ended"}, "run", "--resume", "latest")
+	expect(t, cli.ExitUsage, []string{"json"}, "receipts", "show", "--json", "--full", "latest")
 }
 
 // TestRunAsTranscript shows each kind of entry the way a person reads it. The
@@ -136,7 +137,7 @@ func TestRunAsTranscript(t *testing.T) {
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := expect(t, exitFailed, []string{
+	got := expect(t, cli.ExitFailed, []string{
 		"talk  2026-03-01 00:00:01 UTC  on sim/native", "\n› task of talk\n", "  two\n  three\n  four\n", "Let me ␛[31mlook.", "· rm allowed by the person at the terminal, this call",
 		"✓ rm ok 0 ms  path=\"a b\"\n    a line", "… 18 lines more; --full shows all", "\n› and now?\n", "✗ a call of rn cannot be read: there is no tool rn", "✗ the model failed: gone away",
 		"· the run ended: failure, 5 tokens read and 7 written",
@@ -144,8 +145,8 @@ func TestRunAsTranscript(t *testing.T) {
 	if n := strings.Count(got, "task of talk"); n != 1 {
 		t.Errorf("the task is shown %d times:\n%s", n, got)
 	}
-	if n := strings.Count(expect(t, exitFailed, nil, "receipts", "show", "--full", "talk").out, "a line"); n != 30 {
+	if n := strings.Count(expect(t, cli.ExitFailed, nil, "receipts", "show", "--full", "talk").out, "a line"); n != 30 {
 		t.Errorf("--full shows %d lines of 30", n)
 	}
-	expect(t, exitFailed, []string{fmt.Sprintf("%-12s", "approval"), "   2 "}, "receipts", "show", "--entries", "talk")
+	expect(t, cli.ExitFailed, []string{fmt.Sprintf("%-12s", "approval"), "   2 "}, "receipts", "show", "--entries", "talk")
 }

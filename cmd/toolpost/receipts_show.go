@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -30,7 +30,7 @@ calls nobody knows the outcome of. --entries shows the record itself, a line per
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON && (entries || full) || entries && full {
-				return usagef(cmd, "--json, --entries and --full are three ways to show a run: give one")
+				return cli.Usagef(cmd, "--json, --entries and --full are three ways to show a run: give one")
 			}
 			src, done, err := findRun(cmd, args[0])
 			if err != nil {
@@ -75,7 +75,7 @@ func showJSON(cmd *cobra.Command, src runSource) error {
 		}
 		entries = append(entries, entryJSON{e.At, e.Body, e.Hash, e.Kind, e.Prev, e.Run, e.Seq, e.Stripped, report.Format})
 	}
-	return printJSON(cmd.OutOrStdout(), struct {
+	return cli.PrintJSON(cmd.OutOrStdout(), struct {
 		Report  *journal.Report `json:"report"`
 		Entries []entryJSON     `json:"entries"`
 	}{report, entries})
@@ -83,7 +83,7 @@ func showJSON(cmd *cobra.Command, src runSource) error {
 
 func showRun(cmd *cobra.Command, src runSource, entries, full bool) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
-	s := &shower{out: out, palette: colours(cmd.OutOrStdout())}
+	s := &shower{out: out, palette: cli.Colours(cmd.OutOrStdout())}
 	show := s.entry
 	if !entries {
 		show = (&narrator{shower: s, width: columns(cmd.OutOrStdout()), full: full}).entry
@@ -114,7 +114,7 @@ func showRun(cmd *cobra.Command, src runSource, entries, full bool) error {
 // shower prints a run for people.
 type shower struct {
 	out     io.Writer
-	palette palette
+	palette cli.Palette
 	begun   time.Time
 	effects []string
 	refs    journal.Resolver
@@ -127,13 +127,13 @@ func (s *shower) entry(e journal.Entry) {
 	}
 	if s.begun.IsZero() {
 		s.begun = e.At
-		fmt.Fprintf(s.out, "%s  %s\n", s.palette.bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
+		fmt.Fprintf(s.out, "%s  %s\n", s.palette.Bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
 	}
 	mark := ""
 	if e.Stripped != nil {
 		mark = "  [stripped]"
 	}
-	fmt.Fprintf(s.out, "%4d %9s  %-12s %s%s\n", e.Seq, "+"+e.At.Sub(s.begun).Round(time.Millisecond).String(), e.Kind, s.describe(e), s.palette.dim(mark))
+	fmt.Fprintf(s.out, "%4d %9s  %-12s %s%s\n", e.Seq, "+"+e.At.Sub(s.begun).Round(time.Millisecond).String(), e.Kind, s.describe(e), s.palette.Dim(mark))
 }
 
 // describe returns an entry's body in one line; what it does not know it shows
@@ -142,7 +142,7 @@ func (s *shower) describe(e journal.Entry) string {
 	switch e.Kind {
 	case journal.KindStart:
 		return described(e, func(b journal.Start) string {
-			return strings.TrimSpace(b.Model + " " + oneLine(taskOf(b.Task, b.Team, b.Route), 80))
+			return strings.TrimSpace(b.Model + " " + cli.OneLine(taskOf(b.Task, b.Team, b.Route), 80))
 		})
 	case journal.KindRequest:
 		return described(e, func(b journal.Request) string {
@@ -151,21 +151,21 @@ func (s *shower) describe(e journal.Entry) string {
 	case journal.KindAnswer:
 		return described(e, describeAnswer)
 	case journal.KindIntent:
-		return described(e, func(b journal.Intent) string { return oneLine(b.Tool, 60) + " " + oneLine(string(b.Args), 80) })
+		return described(e, func(b journal.Intent) string { return cli.OneLine(b.Tool, 60) + " " + cli.OneLine(string(b.Args), 80) })
 	case journal.KindReceipt, journal.KindRefusal:
 		return described(e, s.describeReceipt)
 	case journal.KindVerification:
 		return described(e, func(b journal.Verification) string {
-			return fmt.Sprintf("%s: exit code %d", oneLine(b.Command, 80), b.ExitCode)
+			return fmt.Sprintf("%s: exit code %d", cli.OneLine(b.Command, 80), b.ExitCode)
 		})
 	}
-	return oneLine(string(e.Body), 100)
+	return cli.OneLine(string(e.Body), 100)
 }
 
 func described[T any](e journal.Entry, describe func(T) string) string {
 	var body T
 	if err := e.Decode(&body); err != nil {
-		return oneLine(string(e.Body), 100)
+		return cli.OneLine(string(e.Body), 100)
 	}
 	return describe(body)
 }
@@ -173,31 +173,31 @@ func described[T any](e journal.Entry, describe func(T) string) string {
 func describeAnswer(a journal.Answer) string {
 	var parts []string
 	if text := a.Message.Text(); text != "" {
-		parts = append(parts, fmt.Sprintf("%q", oneLine(text, 60)))
+		parts = append(parts, fmt.Sprintf("%q", cli.OneLine(text, 60)))
 	}
 	for _, c := range a.Message.Calls() {
-		parts = append(parts, "calls "+oneLine(c.Name, 60))
+		parts = append(parts, "calls "+cli.OneLine(c.Name, 60))
 	}
 	for _, c := range a.Invalid {
-		parts = append(parts, "cannot be read: "+oneLine(c.Problem, 60))
+		parts = append(parts, "cannot be read: "+cli.OneLine(c.Problem, 60))
 	}
 	if a.Error != nil {
-		parts = append(parts, "failed: "+oneLine(a.Error.Message, 80))
+		parts = append(parts, "failed: "+cli.OneLine(a.Error.Message, 80))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (s *shower) describeReceipt(r journal.Receipt) string {
-	status := oneLine(string(r.Status), 20)
+	status := cli.OneLine(string(r.Status), 20)
 	switch r.Status {
 	case journal.OK:
-		status = s.palette.green(status)
+		status = s.palette.Green(status)
 	case journal.Refused, journal.Failed:
-		status = s.palette.red(status)
+		status = s.palette.Red(status)
 	default:
-		status = s.palette.yellow(status)
+		status = s.palette.Yellow(status)
 	}
-	line := fmt.Sprintf("%s %s %d ms", oneLine(r.Tool, 60), status, r.LatencyMS)
+	line := fmt.Sprintf("%s %s %d ms", cli.OneLine(r.Tool, 60), status, r.LatencyMS)
 	if r.Cached {
 		line += ", from the cache"
 	}
@@ -205,18 +205,18 @@ func (s *shower) describeReceipt(r journal.Receipt) string {
 		line += fmt.Sprintf(", %d attempts", r.Attempts)
 	}
 	for _, repair := range r.Repairs {
-		line += fmt.Sprintf(", repaired %s (%s)", oneLine(repair.Rule, 40), repair.Class)
+		line += fmt.Sprintf(", repaired %s (%s)", cli.OneLine(repair.Rule, 40), repair.Class)
 	}
 	if r.ExecutedBy != "" && r.ExecutedBy != journal.ByRuntime {
-		line += ", run by the " + oneLine(r.ExecutedBy, 40)
+		line += ", run by the " + cli.OneLine(r.ExecutedBy, 40)
 	}
 	if r.Error != nil {
-		line += ": " + oneLine(r.Error.Code, 40) + ": " + oneLine(r.Error.Message, 80)
+		line += ": " + cli.OneLine(r.Error.Code, 40) + ": " + cli.OneLine(r.Error.Message, 80)
 	} else if r.Reason != "" {
-		line += ": " + oneLine(r.Reason, 80)
+		line += ": " + cli.OneLine(r.Reason, 80)
 	}
 	for _, e := range r.SideEffects {
-		s.effects = append(s.effects, oneLine(fmt.Sprintf("%-16s %s  (%s, call %s)", e.Type, e.Path, r.Tool, r.Call), 300))
+		s.effects = append(s.effects, cli.OneLine(fmt.Sprintf("%-16s %s  (%s, call %s)", e.Type, e.Path, r.Tool, r.Call), 300))
 	}
 	return line
 }
@@ -232,18 +232,8 @@ func (s *shower) end(r *journal.Report) {
 	if len(r.Unknown) > 0 {
 		fmt.Fprintln(s.out, "\nOutcome unknown: begun, and no receipt")
 		for _, in := range r.Unknown {
-			fmt.Fprintln(s.out, "  "+oneLine(fmt.Sprintf("%s %s  (call %s)", in.Tool, oneLine(string(in.Args), 80), in.Call), 200))
+			fmt.Fprintln(s.out, "  "+cli.OneLine(fmt.Sprintf("%s %s  (call %s)", in.Tool, cli.OneLine(string(in.Args), 80), in.Call), 200))
 		}
 	}
-	fmt.Fprintf(s.out, "\n%s, %d entries, head %s\n", s.palette.state(r.State()), r.Entries, r.Head)
-}
-
-// oneLine returns text without control characters, shortened to n runes.
-func oneLine(text string, n int) string {
-	return clip.Runes(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text), n)
+	fmt.Fprintf(s.out, "\n%s, %d entries, head %s\n", s.palette.State(r.State()), r.Entries, r.Head)
 }

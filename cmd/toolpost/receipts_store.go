@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/journal"
 )
@@ -63,7 +64,7 @@ func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), er
 		return nil, nil, err
 	}
 	if f := cmd.Flag("journal"); f != nil && f.Changed && isPostgres(name) && hasPassword(name) {
-		return nil, nil, usagef(cmd, "%s", passwordShown)
+		return nil, nil, cli.Usagef(cmd, "%s", passwordShown)
 	}
 	return openStoreAt(name, create)
 }
@@ -245,7 +246,7 @@ func findRun(cmd *cobra.Command, target string) (src runSource, done func(), err
 		return *found, done, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return src, nil, usagef(cmd, "%s is a directory; name a run's file", path)
+		return src, nil, cli.Usagef(cmd, "%s is a directory; name a run's file", path)
 	}
 	return fileSource(path), done, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -88,21 +89,21 @@ func expect(t *testing.T, code int, wants []string, args ...string) result {
 func TestReceiptsVerify(t *testing.T) {
 	path := ownStore(t)
 	file := filepath.Join(path, "sealed.jsonl")
-	expect(t, exitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
-	expect(t, exitOK, []string{"sealed  " + file}, "receipts", "verify", file)
-	expect(t, exitFailed, []string{"open    open  4 entries"}, "receipts", "verify", "open")
-	expect(t, exitOK, []string{"open    open"}, "receipts", "verify", "--allow-open", "open")
-	expect(t, exitFailed, []string{"open    torn", "torn: the last 11 bytes", "outcome unknown: edit_file (call call_1)"}, "receipts", "verify", "torn")
-	expect(t, exitFailed, []string{"sealed  sealed", "open    open", "open    torn"}, "receipts", "verify")
-	expect(t, exitOK, []string{"sealed.jsonl", "open.jsonl", "torn.jsonl"}, "receipts", "verify", "--allow-open", path)
-	expect(t, exitFailed, []string{"there is no run nobody in"}, "receipts", "verify", "nobody")
-	expect(t, exitFailed, []string{"no such file"}, "receipts", "verify", filepath.Join(path, "nobody.jsonl"))
-	expect(t, exitFailed, []string{"holds neither runs nor an export"}, "receipts", "verify", t.TempDir())
+	expect(t, cli.ExitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
+	expect(t, cli.ExitOK, []string{"sealed  " + file}, "receipts", "verify", file)
+	expect(t, cli.ExitFailed, []string{"open    open  4 entries"}, "receipts", "verify", "open")
+	expect(t, cli.ExitOK, []string{"open    open"}, "receipts", "verify", "--allow-open", "open")
+	expect(t, cli.ExitFailed, []string{"open    torn", "torn: the last 11 bytes", "outcome unknown: edit_file (call call_1)"}, "receipts", "verify", "torn")
+	expect(t, cli.ExitFailed, []string{"sealed  sealed", "open    open", "open    torn"}, "receipts", "verify")
+	expect(t, cli.ExitOK, []string{"sealed.jsonl", "open.jsonl", "torn.jsonl"}, "receipts", "verify", "--allow-open", path)
+	expect(t, cli.ExitFailed, []string{"there is no run nobody in"}, "receipts", "verify", "nobody")
+	expect(t, cli.ExitFailed, []string{"no such file"}, "receipts", "verify", filepath.Join(path, "nobody.jsonl"))
+	expect(t, cli.ExitFailed, []string{"holds neither runs nor an export"}, "receipts", "verify", t.TempDir())
 	empty := filepath.Join(t.TempDir(), "empty.jsonl")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitFailed, []string{"there are no entries"}, "receipts", "verify", "--allow-open", empty)
+	expect(t, cli.ExitFailed, []string{"there are no entries"}, "receipts", "verify", "--allow-open", empty)
 
 	whole, err := os.ReadFile(file)
 	if err != nil {
@@ -120,7 +121,7 @@ func TestReceiptsVerify(t *testing.T) {
 		if err := os.WriteFile(file, tampered, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, exitFailed, []string{"broken  sealed", want}, "receipts", "verify", "--allow-open", "sealed")
+		expect(t, cli.ExitFailed, []string{"broken  sealed", want}, "receipts", "verify", "--allow-open", "sealed")
 	}
 }
 
@@ -135,14 +136,14 @@ func TestReceiptsVerifyAnotherRun(t *testing.T) {
 	if err := os.WriteFile(other, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitFailed, []string{"broken  other", "this is run sealed, in the place of other"}, "receipts", "verify", "other")
-	expect(t, exitOK, []string{"sealed  " + other, "the file holds run sealed"}, "receipts", "verify", other)
-	expect(t, exitOK, []string{"broken     5 entries    2 calls  other"}, "receipts", "list")
+	expect(t, cli.ExitFailed, []string{"broken  other", "this is run sealed, in the place of other"}, "receipts", "verify", "other")
+	expect(t, cli.ExitOK, []string{"sealed  " + other, "the file holds run sealed"}, "receipts", "verify", other)
+	expect(t, cli.ExitOK, []string{"broken     5 entries    2 calls  other"}, "receipts", "list")
 }
 
 func TestReceiptsVerifyJSON(t *testing.T) {
 	ownStore(t)
-	r := expect(t, exitFailed, nil, "receipts", "verify", "--json", "sealed", "torn")
+	r := expect(t, cli.ExitFailed, nil, "receipts", "verify", "--json", "sealed", "torn")
 	var got []struct {
 		Target, State string
 		OK            bool
@@ -159,9 +160,9 @@ func TestReceiptsVerifyJSON(t *testing.T) {
 // H8: whoever reviews a run sees what it changed.
 func TestReceiptsShow(t *testing.T) {
 	ownStore(t)
-	expect(t, exitOK, []string{"edit_file ok 3 ms", "rm refused 0 ms: permission: no", "Side effects\n  file_modified    a.go  (edit_file, call call_1)", "sealed, 5 entries"}, "receipts", "show", "sealed")
-	expect(t, exitOK, []string{"Outcome unknown", `edit_file {"path":"a.go"}  (call call_1)`, "open, 2 entries"}, "receipts", "show", "torn")
-	r := expect(t, exitOK, nil, "receipts", "show", "--json", "sealed")
+	expect(t, cli.ExitOK, []string{"edit_file ok 3 ms", "rm refused 0 ms: permission: no", "Side effects\n  file_modified    a.go  (edit_file, call call_1)", "sealed, 5 entries"}, "receipts", "show", "sealed")
+	expect(t, cli.ExitOK, []string{"Outcome unknown", `edit_file {"path":"a.go"}  (call call_1)`, "open, 2 entries"}, "receipts", "show", "torn")
+	r := expect(t, cli.ExitOK, nil, "receipts", "show", "--json", "sealed")
 	var got struct {
 		Report  journal.Report
 		Entries []struct{ Kind string }
@@ -169,18 +170,18 @@ func TestReceiptsShow(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || !got.Report.Sealed || len(got.Entries) != 5 {
 		t.Errorf("%v\n%s", err, r.out)
 	}
-	expect(t, exitUsage, []string{"is a directory"}, "receipts", "show", ".")
+	expect(t, cli.ExitUsage, []string{"is a directory"}, "receipts", "show", ".")
 }
 
 func TestReceiptsList(t *testing.T) {
 	path := ownStore(t)
-	expect(t, exitOK, []string{"2026-01-02 03:04:06  sealed     5 entries    2 calls  sealed", "open "}, "receipts", "list")
-	r := expect(t, exitOK, nil, "receipts", "list", "--json")
+	expect(t, cli.ExitOK, []string{"2026-01-02 03:04:06  sealed     5 entries    2 calls  sealed", "open "}, "receipts", "list")
+	r := expect(t, cli.ExitOK, nil, "receipts", "list", "--json")
 	var got []struct{ Run, State string }
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got) != 3 {
 		t.Errorf("%v\n%s", err, r.out)
 	}
-	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list", "--journal", path+"-none")
+	expect(t, cli.ExitFailed, []string{"there are no runs"}, "receipts", "list", "--journal", path+"-none")
 	if _, err := os.Stat(path + "-none"); err == nil {
 		t.Error("looking for runs made a directory")
 	}
@@ -190,9 +191,9 @@ func TestReceiptsExport(t *testing.T) {
 	ownStore(t)
 	out := filepath.Join(t.TempDir(), "out")
 	for _, format := range []string{"a", "b"} {
-		expect(t, exitOK, []string{out}, "receipts", "export", "sealed", "--format", format, "--out", out, "--force")
-		expect(t, exitOK, []string{"agrees  " + out, "format " + format + ", 2 calls"}, "receipts", "verify", out)
-		expect(t, exitOK, nil, "receipts", "verify", filepath.Join(out, "RECEIPT.json"))
+		expect(t, cli.ExitOK, []string{out}, "receipts", "export", "sealed", "--format", format, "--out", out, "--force")
+		expect(t, cli.ExitOK, []string{"agrees  " + out, "format " + format + ", 2 calls"}, "receipts", "verify", out)
+		expect(t, cli.ExitOK, nil, "receipts", "verify", filepath.Join(out, "RECEIPT.json"))
 	}
 	for _, name := range []string{"REPLAY.jsonl", "RECEIPT.json", "PR_SUMMARY.md"} {
 		info, err := os.Stat(filepath.Join(out, name))
@@ -203,28 +204,28 @@ func TestReceiptsExport(t *testing.T) {
 			t.Errorf("%s tells a path:\n%s", name, text)
 		}
 	}
-	expect(t, exitFailed, []string{"is there already"}, "receipts", "export", "sealed", "--out", out)
-	expect(t, exitOK, nil, "receipts", "export", "sealed", "--out", out, "--force", "--full")
+	expect(t, cli.ExitFailed, []string{"is there already"}, "receipts", "export", "sealed", "--out", out)
+	expect(t, cli.ExitOK, nil, "receipts", "export", "sealed", "--out", out, "--force", "--full")
 	if text, _ := os.ReadFile(filepath.Join(out, "REPLAY.jsonl")); !bytes.Contains(text, []byte(`"params":{"path":"a.go"}`)) {
 		t.Errorf("--full tells nothing:\n%s", text)
 	}
-	expect(t, exitFailed, []string{"the run is open", "--allow-open"}, "receipts", "export", "open", "--out", out)
-	expect(t, exitOK, nil, "receipts", "export", "open", "--out", out, "--allow-open", "--force")
-	expect(t, exitFailed, []string{"open    " + out}, "receipts", "verify", out)
-	expect(t, exitUsage, []string{`no format "c"`}, "receipts", "export", "sealed", "--format", "c")
+	expect(t, cli.ExitFailed, []string{"the run is open", "--allow-open"}, "receipts", "export", "open", "--out", out)
+	expect(t, cli.ExitOK, nil, "receipts", "export", "open", "--out", out, "--allow-open", "--force")
+	expect(t, cli.ExitFailed, []string{"open    " + out}, "receipts", "verify", out)
+	expect(t, cli.ExitUsage, []string{`no format "c"`}, "receipts", "export", "sealed", "--format", "c")
 }
 
 func TestReceiptsSign(t *testing.T) {
 	path := ownStore(t)
 	key := filepath.Join(t.TempDir(), "audit.key")
-	expect(t, exitOK, []string{"keep " + key}, "receipts", "keygen", key)
-	expect(t, exitFailed, []string{"exists"}, "receipts", "keygen", key)
-	expect(t, exitFailed, []string{"nobody signed it"}, "receipts", "verify", "--key", key+".pub", "sealed")
-	expect(t, exitOK, []string{"sealed signed by key"}, "receipts", "sign", "--key", key, "sealed")
-	expect(t, exitOK, []string{"signed by key"}, "receipts", "verify", "--key", key+".pub", "sealed")
-	expect(t, exitOK, []string{"not checked: name the key"}, "receipts", "verify", "sealed")
-	expect(t, exitFailed, []string{"run open is open"}, "receipts", "sign", "--key", key, "open")
-	expect(t, exitUsage, []string{"name the key"}, "receipts", "sign", "sealed")
+	expect(t, cli.ExitOK, []string{"keep " + key}, "receipts", "keygen", key)
+	expect(t, cli.ExitFailed, []string{"exists"}, "receipts", "keygen", key)
+	expect(t, cli.ExitFailed, []string{"nobody signed it"}, "receipts", "verify", "--key", key+".pub", "sealed")
+	expect(t, cli.ExitOK, []string{"sealed signed by key"}, "receipts", "sign", "--key", key, "sealed")
+	expect(t, cli.ExitOK, []string{"signed by key"}, "receipts", "verify", "--key", key+".pub", "sealed")
+	expect(t, cli.ExitOK, []string{"not checked: name the key"}, "receipts", "verify", "sealed")
+	expect(t, cli.ExitFailed, []string{"run open is open"}, "receipts", "sign", "--key", key, "open")
+	expect(t, cli.ExitUsage, []string{"name the key"}, "receipts", "sign", "sealed")
 
 	// The whole run is replaced by another one that verifies.
 	if err := os.Remove(filepath.Join(path, "sealed.jsonl")); err != nil {
@@ -241,14 +242,14 @@ func TestReceiptsSign(t *testing.T) {
 	if _, err := r.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitOK, nil, "receipts", "verify", "sealed")
-	expect(t, exitFailed, []string{"not signed by the key", "the signature is of run sealed with 5 entries"}, "receipts", "verify", "--key", key+".pub", "sealed")
+	expect(t, cli.ExitOK, nil, "receipts", "verify", "sealed")
+	expect(t, cli.ExitFailed, []string{"not signed by the key", "the signature is of run sealed with 5 entries"}, "receipts", "verify", "--key", key+".pub", "sealed")
 
 	if runtime.GOOS != "windows" {
 		if err := os.Chmod(key, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, exitFailed, []string{"can be read by others"}, "receipts", "sign", "--key", key, "sealed")
+		expect(t, cli.ExitFailed, []string{"can be read by others"}, "receipts", "sign", "--key", key, "sealed")
 	}
 }
 
@@ -256,7 +257,7 @@ func TestReceiptsInADatabase(t *testing.T) {
 	ownHome(t)
 	file := filepath.Join(t.TempDir(), "my runs.db")
 	t.Setenv("TOOLPOST_STORE", "sqlite:"+file)
-	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list")
+	expect(t, cli.ExitFailed, []string{"there are no runs"}, "receipts", "list")
 	store, done, err := openSQLite(file, true)
 	if err != nil {
 		t.Fatal(err)
@@ -266,12 +267,12 @@ func TestReceiptsInADatabase(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	expect(t, exitOK, []string{"sealed"}, "receipts", "list")
-	expect(t, exitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
+	expect(t, cli.ExitOK, []string{"sealed"}, "receipts", "list")
+	expect(t, cli.ExitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
 	key := filepath.Join(t.TempDir(), "k")
-	expect(t, exitOK, nil, "receipts", "keygen", key)
-	expect(t, exitUsage, []string{"--sig"}, "receipts", "sign", "--key", key, "sealed")
-	expect(t, exitOK, nil, "receipts", "sign", "--key", key, "--sig", key+".sig", "sealed")
-	expect(t, exitOK, nil, "receipts", "verify", "--key", key+".pub", "--sig", key+".sig", "sealed")
-	expect(t, exitUsage, []string{"a password on the command line"}, "receipts", "list", "--journal", "postgres://u:secret@localhost/x")
+	expect(t, cli.ExitOK, nil, "receipts", "keygen", key)
+	expect(t, cli.ExitUsage, []string{"--sig"}, "receipts", "sign", "--key", key, "sealed")
+	expect(t, cli.ExitOK, nil, "receipts", "sign", "--key", key, "--sig", key+".sig", "sealed")
+	expect(t, cli.ExitOK, nil, "receipts", "verify", "--key", key+".pub", "--sig", key+".sig", "sealed")
+	expect(t, cli.ExitUsage, []string{"a password on the command line"}, "receipts", "list", "--journal", "postgres://u:secret@localhost/x")
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -35,7 +37,7 @@ func (n *narrator) entry(e journal.Entry) {
 	}
 	if n.begun.IsZero() {
 		n.begun = e.At
-		fmt.Fprintf(n.out, "%s  %s", n.palette.bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
+		fmt.Fprintf(n.out, "%s  %s", n.palette.Bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
 		n.start(e)
 	}
 	tell, ok := narrated[e.Kind]
@@ -68,7 +70,7 @@ func (n *narrator) stripped(s *journal.Stripped) {
 func (n *narrator) start(e journal.Entry) {
 	var s journal.Start
 	if e.Kind == journal.KindStart && e.Decode(&s) == nil && s.Model != "" {
-		fmt.Fprintf(n.out, "  on %s", oneLine(s.Model, 80))
+		fmt.Fprintf(n.out, "  on %s", cli.OneLine(s.Model, 80))
 	}
 	fmt.Fprintln(n.out)
 }
@@ -101,7 +103,7 @@ func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
 // task shows the task of a run that asks no model; else the first request has it.
 func (n *narrator) task(s journal.Start) {
 	if s.Task != "" {
-		n.paragraph(taskOf(s.Task, s.Team, s.Route), n.palette.cyan("› "), n.palette.bold)
+		n.paragraph(taskOf(s.Task, s.Team, s.Route), n.palette.Cyan("› "), n.palette.Bold)
 		n.asked = true
 	}
 }
@@ -124,9 +126,9 @@ func (n *narrator) request(r journal.Request) {
 		}
 		for _, p := range m.Parts {
 			if text, ok := p.(llm.Text); ok && text.Ours {
-				n.note("told the model: " + oneLine(text.Text, 300))
+				n.note("told the model: " + cli.OneLine(text.Text, 300))
 			} else if ok {
-				n.paragraph(text.Text, n.palette.cyan("› "), n.palette.bold)
+				n.paragraph(text.Text, n.palette.Cyan("› "), n.palette.Bold)
 			}
 		}
 	}
@@ -136,16 +138,16 @@ func (n *narrator) answer(a journal.Answer) {
 	for _, p := range a.Message.Parts {
 		switch p := p.(type) {
 		case llm.Thinking:
-			n.paragraph(lastLines(p.Text, shownThinking), "  ", n.palette.dim)
+			n.paragraph(term.LastLines(p.Text, shownThinking), "  ", n.palette.Dim)
 		case llm.Text:
-			n.paragraph(p.Text, "", plainly)
+			n.paragraph(p.Text, "", term.Plainly)
 		}
 	}
 	for _, c := range a.Invalid {
-		n.line(n.palette.red("✗"), fmt.Sprintf("a call of %s cannot be read: %s", oneLine(c.Name, 60), oneLine(c.Problem, 200)))
+		n.line(n.palette.Red("✗"), fmt.Sprintf("a call of %s cannot be read: %s", cli.OneLine(c.Name, 60), cli.OneLine(c.Problem, 200)))
 	}
 	if a.Error != nil {
-		n.line(n.palette.red("✗"), "the model failed: "+oneLine(a.Error.Message, 300))
+		n.line(n.palette.Red("✗"), "the model failed: "+cli.OneLine(a.Error.Message, 300))
 	}
 	if a.Finish == nil && a.Error == nil {
 		n.note("the answer broke off")
@@ -164,39 +166,39 @@ func (n *narrator) approval(a journal.Approval) {
 	if a.Reason != "" {
 		text += ": " + a.Reason
 	}
-	n.note(oneLine(a.Tool+" "+text, 200))
+	n.note(cli.OneLine(a.Tool+" "+text, 200))
 }
 
 // receipt shows a call: what it was, how it ended, and what the model saw of it.
 func (n *narrator) receipt(r journal.Receipt) {
-	mark := n.palette.green("✓")
+	mark := n.palette.Green("✓")
 	if r.Status != journal.OK {
-		mark = n.palette.red("✗")
+		mark = n.palette.Red("✗")
 	}
 	v := callView{args: string(r.Args), phase: over}
 	text := n.describeReceipt(r)
 	if args := v.shownArgs(2 * n.width); args != "" && args != "null" {
-		text += "  " + n.palette.dim(args)
+		text += "  " + n.palette.Dim(args)
 	}
 	n.line(mark, text)
 	if r.Result == nil || r.Error != nil {
 		return
 	}
-	lines := strings.Split(strings.TrimRight(printable(r.Result.Text()), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(cli.Printable(r.Result.Text()), "\n"), "\n")
 	if cut := len(lines) - shownResult; cut > 0 && !n.full {
 		lines = append(lines[:shownResult:shownResult], fmt.Sprintf("… %s more; --full shows all", counted(cut, "line")))
 	}
 	if lines[0] != "" || len(lines) > 1 {
-		n.lines(wrap(strings.Join(lines, "\n"), n.width, "    ", n.palette.dim))
+		n.lines(term.Wrap(strings.Join(lines, "\n"), n.width, "    ", n.palette.Dim))
 	}
 }
 
 func (n *narrator) verification(v journal.Verification) {
-	n.note(fmt.Sprintf("checked with %s: exit code %d", oneLine(v.Command, 200), v.ExitCode))
+	n.note(fmt.Sprintf("checked with %s: exit code %d", cli.OneLine(v.Command, 200), v.ExitCode))
 }
 
 func (n *narrator) ended(e journal.End) {
-	text := "the run ended: " + oneLine(e.Status, 40)
+	text := "the run ended: " + cli.OneLine(e.Status, 40)
 	if e.Usage != nil {
 		text += fmt.Sprintf(", %d tokens read and %d written", e.Usage.Input, e.Usage.Output)
 	}
@@ -205,16 +207,16 @@ func (n *narrator) ended(e journal.End) {
 
 // paragraph prints a text with an empty line before it.
 func (n *narrator) paragraph(text, mark string, style func(string) string) {
-	if text = strings.Trim(printable(text), "\n"); text != "" {
+	if text = strings.Trim(cli.Printable(text), "\n"); text != "" {
 		fmt.Fprintln(n.out)
-		n.lines(wrap(text, n.width, mark, style))
+		n.lines(term.Wrap(text, n.width, mark, style))
 	}
 }
 
 func (n *narrator) line(mark, text string) { fmt.Fprintf(n.out, "\n%s %s\n", mark, text) }
 
 func (n *narrator) note(text string) {
-	n.lines(wrap(text, n.width, n.palette.dim("· "), n.palette.dim))
+	n.lines(term.Wrap(text, n.width, n.palette.Dim("· "), n.palette.Dim))
 }
 
 func (n *narrator) lines(lines []string) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/journal/export"
 )
@@ -73,10 +74,10 @@ type verdict struct {
 func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) error {
 	v := verifier{cmd: cmd, flags: flags}
 	if flags.sig != "" && len(targets) != 1 {
-		return usagef(cmd, "--sig needs exactly one run")
+		return cli.Usagef(cmd, "--sig needs exactly one run")
 	}
 	if flags.key != "" {
-		text, err := readFile(flags.key, maxKey)
+		text, err := cli.ReadFile(flags.key, maxKey)
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (v *verifier) readAnchors(targets []string) (err error) {
 		return nil
 	}
 	if len(targets) > 0 {
-		return usagef(v.cmd, "--anchor is about all runs of the store; name none")
+		return cli.Usagef(v.cmd, "--anchor is about all runs of the store; name none")
 	}
 	if v.anchors, err = readAnchors(v.flags.anchor, v.key); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (v *verifier) readAnchors(targets []string) (err error) {
 // target verifies whatever target names.
 func (v *verifier) target(target string) error {
 	src, path, done, err := findTarget(v.cmd, target)
-	if wrong := new(usageError); errors.As(err, wrong) || v.cmd.Context().Err() != nil {
+	if wrong := new(cli.UsageError); errors.As(err, wrong) || v.cmd.Context().Err() != nil {
 		return err
 	}
 	if err != nil {
@@ -361,30 +362,30 @@ func readOptional(path string) ([]byte, error) {
 func (v *verifier) print() error {
 	out := v.cmd.OutOrStdout()
 	failed := false
-	colour := colours(out)
+	colour := cli.Colours(out)
 	var b bytes.Buffer
 	for _, d := range v.verdicts {
 		failed = failed || !d.OK
-		line := fmt.Sprintf("%s  %s", colour.state(fmt.Sprintf("%-6s", d.State)), d.Target)
+		line := fmt.Sprintf("%s  %s", colour.State(fmt.Sprintf("%-6s", d.State)), d.Target)
 		if facts := d.facts(); facts != "" {
-			line += "  " + colour.dim(facts)
+			line += "  " + colour.Dim(facts)
 		}
 		fmt.Fprintln(&b, line)
 		for _, p := range d.Problems {
-			fmt.Fprintf(&b, "        %s\n", colour.red(oneLine(p, 300)))
+			fmt.Fprintf(&b, "        %s\n", colour.Red(cli.OneLine(p, 300)))
 		}
 		for _, n := range d.Notes {
-			fmt.Fprintf(&b, "        %s\n", oneLine(n, 300))
+			fmt.Fprintf(&b, "        %s\n", cli.OneLine(n, 300))
 		}
 	}
 	var err error
 	if v.flags.asJSON {
-		err = printJSON(out, v.verdicts)
+		err = cli.PrintJSON(out, v.verdicts)
 	} else {
 		_, err = out.Write(b.Bytes())
 	}
 	if err == nil && failed {
-		err = errReported
+		err = cli.ErrReported
 	}
 	return err
 }
@@ -398,15 +399,4 @@ func (d verdict) facts() string {
 		return ""
 	}
 	return fmt.Sprintf("%d entries, head %s", d.Run.Entries, d.Run.Head.Short())
-}
-
-// state colours the state of a run.
-func (p palette) state(s string) string {
-	switch strings.TrimSpace(s) {
-	case "sealed", "agrees":
-		return p.green(s)
-	case "open":
-		return p.yellow(s)
-	}
-	return p.red(s)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // Records of every format there ever was can be listed, verified, shown, replayed
@@ -33,30 +35,30 @@ func commandsReadRecords(t *testing.T, original string) {
 	if err != nil || len(runs) < 10 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
-	expect(t, exitOK, []string{"sealed  finished", "signed by key"}, "receipts", "verify", "--key", filepath.Join(path, "finished.pub"), "finished")
-	expect(t, exitOK, []string{"outcome unknown: write_file (call 2)"}, "receipts", "verify", "--allow-open", "killed-after-intent")
-	expect(t, exitOK, []string{`write_file {"path":"b.txt","text":"x"}`, "Outcome unknown"}, "receipts", "show", "killed-after-intent")
-	expect(t, exitOK, []string{`calls read_file, calls write_file`, "All is done.", "messages: 3, new: 2"}, "receipts", "show", "--entries", "finished")
-	expect(t, exitOK, []string{"\n› Copy a.txt to b.txt", "✓ write_file ok", "All is done."}, "receipts", "show", "finished")
-	expect(t, exitOK, []string{"[stripped]", `say {"password":"[stripped:password]"`}, "receipts", "show", "--entries", "stripped")
-	expect(t, exitOK, []string{"say ok", "password=[stripped:password]", "secrets were taken out"}, "receipts", "show", "stripped")
-	expect(t, exitOK, []string{"sealed", "open", "Copy a.txt to b.txt"}, "receipts", "list")
+	expect(t, cli.ExitOK, []string{"sealed  finished", "signed by key"}, "receipts", "verify", "--key", filepath.Join(path, "finished.pub"), "finished")
+	expect(t, cli.ExitOK, []string{"outcome unknown: write_file (call 2)"}, "receipts", "verify", "--allow-open", "killed-after-intent")
+	expect(t, cli.ExitOK, []string{`write_file {"path":"b.txt","text":"x"}`, "Outcome unknown"}, "receipts", "show", "killed-after-intent")
+	expect(t, cli.ExitOK, []string{`calls read_file, calls write_file`, "All is done.", "messages: 3, new: 2"}, "receipts", "show", "--entries", "finished")
+	expect(t, cli.ExitOK, []string{"\n› Copy a.txt to b.txt", "✓ write_file ok", "All is done."}, "receipts", "show", "finished")
+	expect(t, cli.ExitOK, []string{"[stripped]", `say {"password":"[stripped:password]"`}, "receipts", "show", "--entries", "stripped")
+	expect(t, cli.ExitOK, []string{"say ok", "password=[stripped:password]", "secrets were taken out"}, "receipts", "show", "stripped")
+	expect(t, cli.ExitOK, []string{"sealed", "open", "Copy a.txt to b.txt"}, "receipts", "list")
 	for _, file := range runs {
-		expect(t, exitOK, nil, "receipts", "verify", "--allow-open", file)
-		expect(t, exitOK, nil, "receipts", "show", file)
-		expect(t, exitOK, nil, "receipts", "show", "--entries", file)
-		if r := expect(t, exitOK, nil, "receipts", "show", "--json", file); !strings.Contains(r.out, `"entries"`) {
+		expect(t, cli.ExitOK, nil, "receipts", "verify", "--allow-open", file)
+		expect(t, cli.ExitOK, nil, "receipts", "show", file)
+		expect(t, cli.ExitOK, nil, "receipts", "show", "--entries", file)
+		if r := expect(t, cli.ExitOK, nil, "receipts", "show", "--json", file); !strings.Contains(r.out, `"entries"`) {
 			t.Errorf("%s: %s", file, r.out)
 		}
-		expect(t, exitOK, nil, "receipts", "export", "--allow-open", "--full", "--out", filepath.Join(t.TempDir(), "export"), file)
+		expect(t, cli.ExitOK, nil, "receipts", "export", "--allow-open", "--full", "--out", filepath.Join(t.TempDir(), "export"), file)
 	}
-	expect(t, exitOK, []string{"finished goes as it went: 3 questions"}, "replay", "finished")
+	expect(t, cli.ExitOK, []string{"finished goes as it went: 3 questions"}, "replay", "finished")
 	exports, err := filepath.Glob(filepath.Join(path, "exports", "*"))
 	if err != nil || len(exports) == 0 {
 		t.Fatalf("no exports: %v", err)
 	}
 	for _, dir := range exports {
-		expect(t, exitOK, []string{"agrees"}, "receipts", "verify", dir)
+		expect(t, cli.ExitOK, []string{"agrees"}, "receipts", "verify", dir)
 	}
 }
 
@@ -72,18 +74,18 @@ func TestANewerRecordIsRefused(t *testing.T) {
 	}
 	const why = "run future is recorded in format 9, and this version of toolpost reads formats up to 2; read it with a newer version"
 	for _, target := range []string{"future", file} {
-		expect(t, exitFailed, []string{"newer   " + target + "\n        " + why}, "receipts", "verify", "--allow-open", target)
+		expect(t, cli.ExitFailed, []string{"newer   " + target + "\n        " + why}, "receipts", "verify", "--allow-open", target)
 		for _, command := range [][]string{{"receipts", "show"}, {"receipts", "show", "--json"}, {"receipts", "export", "--allow-open", "--out", t.TempDir()}, {"replay"}} {
-			r := expect(t, exitFailed, []string{why}, append(command, target)...)
+			r := expect(t, cli.ExitFailed, []string{why}, append(command, target)...)
 			if r.out != "" || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
 				t.Errorf("%v says more than one line:\n%s%s", command, r.out, r.errOut)
 			}
 		}
 	}
-	expect(t, exitFailed, []string{why}, "run", "--model", "sim/offline", "--resume", "future")
-	expect(t, exitOK, []string{"newer ", "sealed", "open"}, "receipts", "list")
+	expect(t, cli.ExitFailed, []string{why}, "run", "--model", "sim/offline", "--resume", "future")
+	expect(t, cli.ExitOK, []string{"newer ", "sealed", "open"}, "receipts", "list")
 	// The other runs are judged as ever.
-	expect(t, exitFailed, []string{"newer   future", "sealed  sealed  5 entries", "open    open"}, "receipts", "verify", "--allow-open")
+	expect(t, cli.ExitFailed, []string{"newer   future", "sealed  sealed  5 entries", "open    open"}, "receipts", "verify", "--allow-open")
 	if b, err := os.ReadFile(file); err != nil || string(b) != newerRun {
 		t.Errorf("the run was changed to %q, %v", b, err)
 	}
@@ -100,30 +102,30 @@ func TestEachRunIsJudgedByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := []string{"sealed  sealed", "open    open", "open    torn", "there are no entries"}
-	expect(t, exitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
+	expect(t, cli.ExitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
 	pipe := makePipe(t, filepath.Join(path, "pipe.jsonl"))
-	expect(t, exitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
+	expect(t, cli.ExitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
 	for i := range others[:3] {
 		kind, name, _ := strings.Cut(others[i], "  ")
 		others[i] = kind + "  " + filepath.Join(path, strings.TrimSpace(name)+".jsonl")
 	}
 	others[1], others[2] = "open    "+filepath.Join(path, "open.jsonl"), "open    "+filepath.Join(path, "torn.jsonl")
-	expect(t, exitFailed, append(others, "unread  "+filepath.Join(path, "folder.jsonl")), "receipts", "verify", "--allow-open", path)
+	expect(t, cli.ExitFailed, append(others, "unread  "+filepath.Join(path, "folder.jsonl")), "receipts", "verify", "--allow-open", path)
 	if pipe {
 		fifo := filepath.Join(path, "pipe.jsonl")
-		expect(t, exitFailed, []string{"unread  " + fifo, "is not a regular file"}, "receipts", "verify", "--allow-open", path)
+		expect(t, cli.ExitFailed, []string{"unread  " + fifo, "is not a regular file"}, "receipts", "verify", "--allow-open", path)
 		sealed := filepath.Join(path, "sealed.jsonl")
-		expect(t, exitFailed, []string{"unread  " + fifo, "is not a regular file", "sealed  " + sealed}, "receipts", "verify", fifo, sealed)
-		expect(t, exitFailed, []string{"unread  nobody", "there is no run nobody", "sealed  " + sealed}, "receipts", "verify", "nobody", sealed)
+		expect(t, cli.ExitFailed, []string{"unread  " + fifo, "is not a regular file", "sealed  " + sealed}, "receipts", "verify", fifo, sealed)
+		expect(t, cli.ExitFailed, []string{"unread  nobody", "there is no run nobody", "sealed  " + sealed}, "receipts", "verify", "nobody", sealed)
 		for _, command := range [][]string{{"show"}, {"show", "--json"}, {"export", "--out", t.TempDir()}} {
-			expect(t, exitFailed, []string{"is not a regular file"}, append(append([]string{"receipts"}, command...), fifo)...)
+			expect(t, cli.ExitFailed, []string{"is not a regular file"}, append(append([]string{"receipts"}, command...), fifo)...)
 		}
-		expect(t, exitFailed, []string{"is not a regular file"}, "replay", fifo)
+		expect(t, cli.ExitFailed, []string{"is not a regular file"}, "replay", fifo)
 		makePipe(t, filepath.Join(path, "open.sig"))
-		expect(t, exitFailed, []string{"open    open", "the signatures cannot be read", "sealed  sealed"}, "receipts", "verify", "--allow-open")
-		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "verify", "--anchor", fifo)
-		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "verify", "pipe")
-		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "show", "pipe")
+		expect(t, cli.ExitFailed, []string{"open    open", "the signatures cannot be read", "sealed  sealed"}, "receipts", "verify", "--allow-open")
+		expect(t, cli.ExitFailed, []string{"is not a regular file"}, "receipts", "verify", "--anchor", fifo)
+		expect(t, cli.ExitFailed, []string{"is not a regular file"}, "receipts", "verify", "pipe")
+		expect(t, cli.ExitFailed, []string{"is not a regular file"}, "receipts", "show", "pipe")
 	}
-	expect(t, exitOK, []string{"sealed", "empty"}, "receipts", "list")
+	expect(t, cli.ExitOK, []string{"sealed", "empty"}, "receipts", "list")
 }

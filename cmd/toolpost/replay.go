@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -84,18 +85,18 @@ func replayRun(cmd *cobra.Command, src runSource, asJSON bool) error {
 	}
 	result.Same = result.Difference == nil
 	out := cmd.OutOrStdout()
-	p := colours(out)
+	p := cli.Colours(out)
 	var err error
 	switch {
 	case asJSON:
-		err = printJSON(out, result)
+		err = cli.PrintJSON(out, result)
 	case result.Same:
-		_, err = fmt.Fprintf(out, "%s %s goes as it went: %s, no model asked, no tool run\n", p.green("✓"), src.name, counted(result.Requests, "question"))
+		_, err = fmt.Fprintf(out, "%s %s goes as it went: %s, no model asked, no tool run\n", p.Green("✓"), src.name, counted(result.Requests, "question"))
 	default:
 		_, err = io.WriteString(out, showDifference(p, result.Difference, columns(out)))
 	}
 	if err == nil && !result.Same {
-		err = errReported
+		err = cli.ErrReported
 	}
 	return err
 }
@@ -130,9 +131,9 @@ func columns(w io.Writer) int {
 }
 
 // showDifference shows the first difference, recorded and now side by side.
-func showDifference(p palette, d *journal.Difference, width int) string {
+func showDifference(p cli.Palette, d *journal.Difference, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s differs", p.red("✗"), d.What)
+	fmt.Fprintf(&b, "%s %s differs", p.Red("✗"), d.What)
 	if d.Path != "" {
 		fmt.Fprintf(&b, " at %s", d.Path)
 	}
@@ -147,15 +148,15 @@ func showDifference(p palette, d *journal.Difference, width int) string {
 // maxRows bounds how much of a difference is shown.
 const maxRows = 40
 
-func sideBySide(p palette, was, is string, width int) string {
+func sideBySide(p cli.Palette, was, is string, width int) string {
 	half := max(10, (width-5)/2)
-	left := strings.Split(ansi.Hardwrap(printable(or(was, "nothing")), half, true), "\n")
-	right := strings.Split(ansi.Hardwrap(printable(or(is, "nothing")), half, true), "\n")
+	left := strings.Split(ansi.Hardwrap(cli.Printable(or(was, "nothing")), half, true), "\n")
+	right := strings.Split(ansi.Hardwrap(cli.Printable(or(is, "nothing")), half, true), "\n")
 	var b strings.Builder
 	row := func(l, r string) {
 		fmt.Fprintf(&b, "  %s%s │ %s\n", l, strings.Repeat(" ", max(0, half-ansi.StringWidth(l))), r)
 	}
-	row(p.bold("recorded"), p.bold("now"))
+	row(p.Bold("recorded"), p.Bold("now"))
 	for i := range max(len(left), len(right)) {
 		if i == maxRows {
 			row("…", "…")
@@ -213,7 +214,7 @@ func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) er
 		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s answered with the same calls\n", same, counted(asked, "question"))
 	}
 	if same < asked {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
@@ -230,16 +231,16 @@ func printCompared(w io.Writer, c agent.Comparison, asJSON bool) error {
 		line.Error = c.Err.Error()
 	}
 	if asJSON {
-		return writeLine(w, line)
+		return cli.WriteLine(w, line)
 	}
-	p := colours(w)
+	p := cli.Colours(w)
 	was, is := written(c.Was, c.WasText), written(c.Is, c.IsText)
 	if c.Err != nil {
 		is = "error: " + line.Error
 	}
-	text := fmt.Sprintf("%s turn %d: %s\n", p.green("✓"), c.Turn, inOneLine(was))
+	text := fmt.Sprintf("%s turn %d: %s\n", p.Green("✓"), c.Turn, cli.InOneLine(was))
 	if !c.Same {
-		text = fmt.Sprintf("%s turn %d\n%s", p.red("✗"), c.Turn, sideBySide(p, was, is, columns(w)))
+		text = fmt.Sprintf("%s turn %d\n%s", p.Red("✗"), c.Turn, sideBySide(p, was, is, columns(w)))
 	}
 	_, err := io.WriteString(w, text)
 	return err

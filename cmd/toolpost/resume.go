@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -85,7 +86,7 @@ func (e earlier) complete(cmd *cobra.Command, set *tool.Set) error {
 		return nil
 	}
 	if err := complete(e.record, set); err != nil {
-		return usagef(cmd, "%w", err)
+		return cli.Usagef(cmd, "%w", err)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (s *settings) takeUp(cmd *cobra.Command, run string, newest bool) (old earl
 	ctx := cmd.Context()
 	switch {
 	case newest && run != "":
-		return earlier{}, usagef(cmd, "--resume names a run and --continue takes the latest; give one of them")
+		return earlier{}, cli.Usagef(cmd, "--resume names a run and --continue takes the latest; give one of them")
 	case newest:
 		run = latest
 	case run == "":

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -20,7 +21,7 @@ func stoppedRun(t *testing.T, args ...string) string {
 	for limit := 300 * time.Millisecond; ; limit *= 2 {
 		r := toolpost(t, "", append([]string{"run", "--timeout", limit.String()}, args...)...)
 		m := regexp.MustCompile(`the time of the run is over: --timeout is ` + limit.String() + `: toolpost run --resume (\S+)`).FindStringSubmatch(r.errOut)
-		if m != nil && r.code == exitFailed {
+		if m != nil && r.code == cli.ExitFailed {
 			return m[1]
 		}
 		if limit > time.Minute {
@@ -61,7 +62,7 @@ func TestResumeRemembersTheRun(t *testing.T) {
 	}
 	check("sim/native+stall=60s", 7)
 	r := toolpost(t, "", "run", "--resume", id)
-	if r.code != exitFailed || !strings.Contains(r.errOut, "the time of the run is over") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "the time of the run is over") {
 		t.Errorf("resumed as it was: %+v", r)
 	}
 	check("sim/native+stall=60s", 7)
@@ -69,7 +70,7 @@ func TestResumeRemembersTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = toolpost(t, "", "run", "--resume", id, "-m", "sim/native")
-	if r.code == exitOK || !strings.Contains(r.errOut, "own.yaml") {
+	if r.code == cli.ExitOK || !strings.Contains(r.errOut, "own.yaml") {
 		t.Errorf("its tools are gone: %+v", r)
 	}
 	r = toolpost(t, "", "run", "--resume", id, "-m", "sim/native", "--timeout", "0", "--max-turns", "8", "--tools", filepath.Join(work, "moved.yaml"))

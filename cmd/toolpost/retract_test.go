@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -23,7 +24,7 @@ var takenBack = []llm.Event{
 // In a chat nothing of an answer that was taken back stays on the screen, but
 // what a person has to know of does.
 func TestChatTakesBack(t *testing.T) {
-	tr := newTranscript(palette{})
+	tr := newTranscript(cli.Palette{})
 	tr.add(said, "Hello")
 	for _, ev := range takenBack {
 		tr.event(ev)

@@ -1,47 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-)
 
-// The exit codes, documented in the root command's help.
-const (
-	exitOK     = 0
-	exitFailed = 1 // the thing asked for failed
-	exitUsage  = 2 // wrong use
-	exitWaits  = 3 // the run waits for a person
-
-	exitInterrupted = 130 // by Ctrl-C or SIGINT, as shells count signals
-	exitTerminated  = 143 // by SIGTERM
-)
-
-// usageError marks an error as wrong use: exit code 2, and a hint at --help.
-type usageError struct {
-	err     error
-	command string // whose help to read
-}
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-// usagef returns the error of a command that was used wrongly.
-func usagef(cmd *cobra.Command, format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...), cmd.CommandPath()}
-}
-
-// errReported is a failure whose message the command has printed already, and
-// errInterrupted an interruption.
-var (
-	errReported    = errors.New("failed")
-	errInterrupted = errors.New("interrupted")
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/text"
 )
 
 func newRoot() *cobra.Command {
@@ -74,44 +42,21 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(wrongFlag)
+	root.SetFlagErrorFunc(cli.WrongFlag)
 	root.AddCommand(newVersion())
-	root.AddCommand(newParse())
-	root.AddCommand(newExplain())
-	root.AddCommand(newValidate(), newSchema())
-	root.AddCommand(newRepair())
+	root.AddCommand(text.NewParse())
+	root.AddCommand(text.NewExplain())
+	root.AddCommand(text.NewValidate(), text.NewSchema())
+	root.AddCommand(text.NewRepair())
 	root.AddCommand(newModels())
 	root.AddCommand(newTools(), newMCP())
 	root.AddCommand(newSim(), newServe(), newKeys(), newUsage())
 	root.AddCommand(newReceipts())
 	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())
 	root.AddCommand(newConfig(), newDoctor())
-	wrapArgs(root)
+	cli.WrapArgs(root)
 	addCompletion(root)
 	return root
-}
-
-// exitCode prints err in one line and returns the code for it.
-func exitCode(stderr io.Writer, err error) int {
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errReported):
-		return exitFailed
-	case errors.Is(err, errWaiting):
-		return exitWaits
-	case errors.Is(err, errInterrupted):
-		return exitInterrupted
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "toolpost: interrupted")
-		return exitInterrupted
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "toolpost: %v\nSee '%s --help'.\n", err, usage.command)
-		return exitUsage
-	}
-	fmt.Fprintf(stderr, "toolpost: %v\n", err)
-	return exitFailed
 }
 
 // buildInfo is what version prints.
@@ -153,7 +98,7 @@ func newVersion() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), readBuildInfo())
+				return cli.PrintJSON(cmd.OutOrStdout(), readBuildInfo())
 			}
 			return printVersion(cmd.OutOrStdout())
 		},
@@ -178,27 +123,3 @@ func revision(b buildInfo) string {
 	}
 	return s + ")"
 }
-
-// palette colours words on a terminal and leaves them alone elsewhere.
-type palette struct{ on bool }
-
-// colours returns the palette for w: on only if w is a terminal and NO_COLOR
-// is not set.
-func colours(w io.Writer) palette {
-	f, ok := w.(*os.File)
-	return palette{ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(f)}
-}
-
-func (p palette) paint(code, s string) string {
-	if !p.on || s == "" || code == "" {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (p palette) bold(s string) string   { return p.paint("1", s) }
-func (p palette) dim(s string) string    { return p.paint("2", s) }
-func (p palette) red(s string) string    { return p.paint("31", s) }
-func (p palette) green(s string) string  { return p.paint("32", s) }
-func (p palette) yellow(s string) string { return p.paint("33", s) }
-func (p palette) cyan(s string) string   { return p.paint("36", s) }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // result is what one run of the program did.
@@ -32,16 +34,16 @@ func TestExitCodes(t *testing.T) {
 		code int
 		err  string // must be in standard error
 	}{
-		{"version", exitOK, ""},
-		{"--help", exitOK, ""},
-		{"", exitOK, ""},
-		{"nonsense", exitUsage, "toolpost --help"},
-		{"version --nonsense", exitUsage, "toolpost version --help"},
-		{"version too many", exitUsage, "toolpost version --help"},
-		{"completion bash", exitOK, ""},
-		{"completion zsh", exitOK, ""},
-		{"completion fish", exitOK, ""},
-		{"completion powershell", exitOK, ""},
+		{"version", cli.ExitOK, ""},
+		{"--help", cli.ExitOK, ""},
+		{"", cli.ExitOK, ""},
+		{"nonsense", cli.ExitUsage, "toolpost --help"},
+		{"version --nonsense", cli.ExitUsage, "toolpost version --help"},
+		{"version too many", cli.ExitUsage, "toolpost version --help"},
+		{"completion bash", cli.ExitOK, ""},
+		{"completion zsh", cli.ExitOK, ""},
+		{"completion fish", cli.ExitOK, ""},
+		{"completion powershell", cli.ExitOK, ""},
 	} {
 		r := toolpost(t, "", strings.Fields(c.args)...)
 		if r.code != c.code || !strings.Contains(r.errOut, c.err) {
@@ -91,14 +93,14 @@ func TestExitCodeOfErrors(t *testing.T) {
 		code int
 		says string
 	}{
-		{nil, exitOK, ""},
-		{errors.New("it broke"), exitFailed, "toolpost: it broke\n"},
-		{fmt.Errorf("reading: %w", context.Canceled), exitInterrupted, "toolpost: interrupted\n"},
-		{errReported, exitFailed, ""},
-		{errInterrupted, exitInterrupted, ""},
+		{nil, cli.ExitOK, ""},
+		{errors.New("it broke"), cli.ExitFailed, "toolpost: it broke\n"},
+		{fmt.Errorf("reading: %w", context.Canceled), cli.ExitInterrupted, "toolpost: interrupted\n"},
+		{cli.ErrReported, cli.ExitFailed, ""},
+		{cli.ErrInterrupted, cli.ExitInterrupted, ""},
 	} {
 		var b bytes.Buffer
-		if code := exitCode(&b, c.err); code != c.code || b.String() != c.says {
+		if code := cli.ExitCode(&b, c.err); code != c.code || b.String() != c.says {
 			t.Errorf("%v: %d %q", c.err, code, b.String())
 		}
 	}
@@ -115,7 +117,7 @@ func (r echoRow) MarshalJSON() ([]byte, error) {
 		return nil, errors.New("no")
 	}
 	type plain echoRow
-	return marshal(plain(r), "")
+	return cli.Marshal(plain(r), "")
 }
 
 // echo runs the batch reader over input with a command that fails on "bad".
@@ -126,7 +128,7 @@ func echo(t *testing.T, input string) (string, error) {
 	cmd.SetContext(t.Context())
 	cmd.SetIn(strings.NewReader(input))
 	cmd.SetOut(&out)
-	err := batch(cmd, func(row echoRow) (echoRow, error) {
+	err := cli.Batch(cmd, func(row echoRow) (echoRow, error) {
 		switch row.Text {
 		case "bad":
 			return row, errors.New("cannot be done")
@@ -170,7 +172,7 @@ not json
 
 // A row that fails, in whatever way, does not cost the others their answers.
 func TestBatchKeepsFailuresInTheirRows(t *testing.T) {
-	out, err := echo(t, strings.Repeat("x", maxLine+100)+"\n"+`{"id":"2","text":"panic"}
+	out, err := echo(t, strings.Repeat("x", cli.MaxLine+100)+"\n"+`{"id":"2","text":"panic"}
 {"id":"3","text":"unwritable"}
 {"id":"4","text":"good"}`)
 	want := `{"id":null,"error":"the line is longer than 67108864 bytes"}
@@ -185,10 +187,10 @@ func TestBatchKeepsFailuresInTheirRows(t *testing.T) {
 
 func TestColourOnlyOnATerminal(t *testing.T) {
 	var b bytes.Buffer
-	if s := colours(&b).red("x"); s != "x" {
+	if s := cli.Colours(&b).Red("x"); s != "x" {
 		t.Errorf("%q", s)
 	}
-	if s := (palette{on: true}).red("x"); s != "\x1b[31mx\x1b[0m" {
+	if s := (cli.Palette{On: true}).Red("x"); s != "\x1b[31mx\x1b[0m" {
 		t.Errorf("%q", s)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -89,7 +91,7 @@ standard output.`,
 	addTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, plainUsage)
+	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
 	f.pendingFlags.add(cmd)
 	return cmd
@@ -131,7 +133,7 @@ func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err err
 	case err != nil:
 		return r, err
 	case r.old.ended && len(r.task.Parts) == 0:
-		return r, usagef(cmd, "run %s has ended; what shall it go on with? 'toolpost receipts show %s' shows it", r.old.run, r.old.run)
+		return r, cli.Usagef(cmd, "run %s has ended; what shall it go on with? 'toolpost receipts show %s' shows it", r.old.run, r.old.run)
 	case r.old.open() && r.output == nil:
 		r.output = r.old.record.Request.Output
 	}
@@ -181,7 +183,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if note := w.announce(); note != "" && !f.json && !f.quiet {
 		for line := range strings.Lines(note + "\n") {
-			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
+			pr.line(pr.p.Dim(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	w.showNotices(cmd)
@@ -191,7 +193,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 
 // begin starts a run, or goes on with an earlier one.
 func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task llm.Message) iter.Seq2[llm.Event, error] {
-	mustEnd(ctx)
+	cli.MustEnd(ctx)
 	if old.open() {
 		r.id = old.run
 		var more []llm.Message
@@ -208,7 +210,7 @@ func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task ll
 // readTask puts the task together; each "-" stands for standard input.
 func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) {
 	in := cmd.InOrStdin()
-	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && isTerminal(file)) {
+	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && cli.IsTerminal(file)) {
 		args = []string{"-"}
 	}
 	words := make([]string, len(args))
@@ -216,7 +218,7 @@ func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) 
 		if words[i] = word; word != "-" {
 			continue
 		}
-		b, err := io.ReadAll(io.LimitReader(standardInput(cmd), maxTask+1))
+		b, err := io.ReadAll(io.LimitReader(cli.StandardInput(cmd), maxTask+1))
 		if err != nil {
 			return "", fmt.Errorf("standard input: %w", err)
 		}
@@ -229,7 +231,7 @@ func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) 
 	case strings.ToValidUTF8(task, "") != task:
 		return "", errors.New("the task is not UTF-8 text")
 	case task == "" && !optional:
-		return "", usagef(cmd, "what is the task? give it as an argument, or - and standard input")
+		return "", cli.Usagef(cmd, "what is the task? give it as an argument, or - and standard input")
 	}
 	return task, nil
 }
@@ -240,7 +242,7 @@ func readOutputSchema(file string) (*llm.OutputFormat, error) {
 		return nil, nil
 	}
 	file, agent, ofWorkflow := strings.Cut(file, "#")
-	text, err := readBounded(file)
+	text, err := cli.ReadBounded(file)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +280,7 @@ func workflowOutput(text, agent string) (string, error) {
 		}
 		names = append(names, a.Name)
 	}
-	return "", fmt.Errorf("no agent is called %s%s", agent, didYouMean(agent, names))
+	return "", fmt.Errorf("no agent is called %s%s", agent, cli.DidYouMean(agent, names))
 }
 
 // runner watches one run and says at the end what became of it.
@@ -344,7 +346,7 @@ func (r *runner) show(ev llm.Event) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.cmd.OutOrStdout().Write(append(escapeUnseen(line), '\n'))
+	_, err = r.cmd.OutOrStdout().Write(append(cli.EscapeUnseen(line), '\n'))
 	return err
 }
 
@@ -394,18 +396,18 @@ func (r *runner) summary(d agent.Done) string {
 	if n := len(midway(d)); n > 0 {
 		did += fmt.Sprintf(" and %d begun", n)
 	}
-	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), did, short(time.Since(r.began)), r.w.found.ID)
-	fmt.Fprintf(&b, "%s %s\n", p.dim("changed"), strings.Join(changes(d), "\n        "))
+	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.Dim("did    "), did, short(time.Since(r.began)), r.w.found.ID)
+	fmt.Fprintf(&b, "%s %s\n", p.Dim("changed"), strings.Join(changes(d), "\n        "))
 	if cost := costLine(d.Cost, d.Unpriced); cost != "" {
-		fmt.Fprintf(&b, "%s %s\n", p.dim("cost   "), cost)
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("cost   "), cost)
 	}
 	if len(r.refused) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", p.dim("refused"), printable(strings.Join(r.refused, ", ")))
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("refused"), cli.Printable(strings.Join(r.refused, ", ")))
 	}
 	for _, g := range r.grants.list() {
-		fmt.Fprintf(&b, "%s %s\n", p.dim("granted"), g)
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("granted"), g)
 	}
-	fmt.Fprintf(&b, "%s toolpost receipts verify %s%s\n", p.dim("receipt"), d.Run, recordedAt(r.cmd))
+	fmt.Fprintf(&b, "%s toolpost receipts verify %s%s\n", p.Dim("receipt"), d.Run, recordedAt(r.cmd))
 	return b.String()
 }
 
@@ -417,11 +419,11 @@ func changes(d agent.Done) []string {
 		lines = append(lines, effect(e))
 	}
 	if tools := midway(d); len(tools) > 0 {
-		lines = append(lines, "not known: "+inOneLine(strings.Join(tools, ", "))+" was begun, and may have changed things before it asked")
+		lines = append(lines, "not known: "+cli.InOneLine(strings.Join(tools, ", "))+" was begun, and may have changed things before it asked")
 	}
 	switch {
 	case len(d.Unreported) > 0:
-		lines = append(lines, "not known: "+inOneLine(strings.Join(d.Unreported, ", "))+" may change things, and did not say what")
+		lines = append(lines, "not known: "+cli.InOneLine(strings.Join(d.Unreported, ", "))+" may change things, and did not say what")
 	case len(lines) > 0:
 	case d.Ran > 0:
 		lines = append(lines, "nothing: the tools that ran declare that they only read")
@@ -445,7 +447,7 @@ func midway(d agent.Done) []string {
 
 // effect writes a change in a few words.
 func effect(e journal.SideEffect) string {
-	return inOneLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
+	return cli.InOneLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
 }
 
 func counted(n int, what string) string {
@@ -465,7 +467,7 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 		return fmt.Errorf("%w%s", context.Cause(ctx), r.goOn())
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
-		return errInterrupted
+		return cli.ErrInterrupted
 	case errors.As(failed, &held):
 		return fmt.Errorf("run %s is at work: %s owns it; wait until that process ends, or end it, and resume then", held.Run, held.Owner)
 	case errors.Is(failed, journal.ErrLeaseLost):

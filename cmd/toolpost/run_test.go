@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // fruit is a folder with something to find.
@@ -38,7 +39,7 @@ func runID(t *testing.T, text string) string {
 func TestRunOnABareMachine(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", fruitTask)
-	if r.code != exitOK || !strings.Contains(r.out, "read_file says: # Apples\n\nApples keep for weeks.") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "read_file says: # Apples\n\nApples keep for weeks.") {
 		t.Fatalf("%+v", r)
 	}
 	for _, want := range []string{"sim/offline: no key is set", "✓ search_files path=./notes query=\"keep for weeks\"", "✓ read_file path=notes/apples.md", "2 calls in", "changed nothing: the tools that ran declare that they only read"} {
@@ -47,16 +48,16 @@ func TestRunOnABareMachine(t *testing.T) {
 		}
 	}
 	id := runID(t, r.errOut)
-	if v := toolpost(t, "", "receipts", "verify", id); v.code != exitOK || !strings.Contains(v.out, "sealed") {
+	if v := toolpost(t, "", "receipts", "verify", id); v.code != cli.ExitOK || !strings.Contains(v.out, "sealed") {
 		t.Errorf("verify: %+v", v)
 	}
-	if v := toolpost(t, "", "replay", id); v.code != exitOK || !strings.Contains(v.out, "goes as it went: 3 questions") {
+	if v := toolpost(t, "", "replay", id); v.code != cli.ExitOK || !strings.Contains(v.out, "goes as it went: 3 questions") {
 		t.Errorf("replay: %+v", v)
 	}
-	if v := toolpost(t, "", "run", "--resume", id); v.code != exitUsage || !strings.Contains(v.errOut, "has ended; what shall it go on with?") {
+	if v := toolpost(t, "", "run", "--resume", id); v.code != cli.ExitUsage || !strings.Contains(v.errOut, "has ended; what shall it go on with?") {
 		t.Errorf("resume: %+v", v)
 	}
-	if v := toolpost(t, "", "replay", "--against", "sim/hermes_json", id); v.code != exitOK || !strings.Contains(v.out, "3 of 3 questions answered with the same calls") {
+	if v := toolpost(t, "", "replay", "--against", "sim/hermes_json", id); v.code != cli.ExitOK || !strings.Contains(v.out, "3 of 3 questions answered with the same calls") {
 		t.Errorf("against: %+v", v)
 	}
 }
@@ -67,7 +68,7 @@ func TestRunSameOnEveryModel(t *testing.T) {
 	bare(t, fruit)
 	for _, model := range []string{"sim/native", "sim/hermes_json", "sim/kimi_k2", "sim/qwen3_coder_xml", "sim/deepseek_v31", "sim/native+slow-args=1ms"} {
 		r := toolpost(t, "", "run", "-m", model, fruitTask)
-		if r.code != exitOK || !strings.Contains(r.out, "Apples keep for weeks.") || !strings.Contains(r.errOut, "2 calls in") {
+		if r.code != cli.ExitOK || !strings.Contains(r.out, "Apples keep for weeks.") || !strings.Contains(r.errOut, "2 calls in") {
 			t.Errorf("%s: exit %d\n%s%s", model, r.code, r.out, r.errOut)
 		}
 	}
@@ -77,7 +78,7 @@ func TestRunSameOnEveryModel(t *testing.T) {
 func TestRunJSON(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", "--json", fruitTask)
-	if r.code != exitOK || r.errOut != "" {
+	if r.code != cli.ExitOK || r.errOut != "" {
 		t.Fatalf("%+v", r)
 	}
 	var kinds []string
@@ -110,10 +111,10 @@ func TestRunOutputSchema(t *testing.T) {
 		Name string
 		Age  int
 	}
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Name != "Anna" || got.Age != 34 || r.code != exitOK {
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Name != "Anna" || got.Age != 34 || r.code != cli.ExitOK {
 		t.Errorf("%v %+v", err, r)
 	}
-	if r := toolpost(t, "", "run", "--output-schema", "bad.json", "x"); r.code != exitFailed || !strings.Contains(r.errOut, "bad.json") {
+	if r := toolpost(t, "", "run", "--output-schema", "bad.json", "x"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "bad.json") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -174,7 +175,7 @@ func TestRunSaysWhatToolsDeclared(t *testing.T) {
 		"quiet": "changed nothing\nreceipt",
 	} {
 		r := toolpost(t, "", "run", "-m", "sim/script:"+script+".txtar", "--tools", "own.yaml", "--allow", "write", "-y", "go")
-		if r.code != exitOK || !strings.Contains(r.errOut, want) {
+		if r.code != cli.ExitOK || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: %+v", script, r)
 		}
 	}
@@ -199,13 +200,13 @@ func TestRunTask(t *testing.T) {
 			t.Errorf("%s: %v %s%s", c.why, err, r.out, r.errOut)
 		}
 	}
-	if r := toolpost(t, "  \n", "run"); r.code != exitUsage || !strings.Contains(r.errOut, "what is the task?") {
+	if r := toolpost(t, "  \n", "run"); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "what is the task?") {
 		t.Errorf("no task: %+v", r)
 	}
-	if r := toolpost(t, "\xff\xfe", "run"); r.code != exitFailed || !strings.Contains(r.errOut, "not UTF-8") {
+	if r := toolpost(t, "\xff\xfe", "run"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "not UTF-8") {
 		t.Errorf("no text: %+v", r)
 	}
-	if r := toolpost(t, strings.Repeat("x", 10<<20), "run"); r.code != exitFailed || !strings.Contains(r.errOut, "longer than 1048576 bytes") {
+	if r := toolpost(t, strings.Repeat("x", 10<<20), "run"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "longer than 1048576 bytes") {
 		t.Errorf("10 MB: %d %.200s", r.code, r.errOut)
 	}
 }
@@ -218,18 +219,18 @@ func TestRunWrongUse(t *testing.T) {
 		code int
 		want string
 	}{
-		{"run -m nope/x hi", exitFailed, "'toolpost doctor' shows what can be asked"},
-		{"run -m sim/nonsense hi", exitFailed, `no model is called "nonsense"`},
-		{"run -m openai/gpt-5 hi", exitFailed, "set OPENAI_API_KEY"},
-		{"run --root nowhere hi", exitFailed, "root: "},
-		{"run --allow everything hi", exitUsage, `"everything" is not one of exec, net, write`},
-		{"run --max-turns 0 hi", exitUsage, "max_turns is 0"},
-		{"run --tools nowhere.json hi", exitFailed, "nowhere.json"},
-		{"run --resume nope", exitFailed, "nope"},
-		{"run --journal postgres://u:secret@h/db hi", exitUsage, "a password on the command line"},
-		{"run --config nowhere.yaml hi", exitFailed, "nowhere.yaml"},
-		{"replay nope", exitFailed, "there is no run nope"},
-		{"chat", exitFailed, "chat needs a terminal"},
+		{"run -m nope/x hi", cli.ExitFailed, "'toolpost doctor' shows what can be asked"},
+		{"run -m sim/nonsense hi", cli.ExitFailed, `no model is called "nonsense"`},
+		{"run -m openai/gpt-5 hi", cli.ExitFailed, "set OPENAI_API_KEY"},
+		{"run --root nowhere hi", cli.ExitFailed, "root: "},
+		{"run --allow everything hi", cli.ExitUsage, `"everything" is not one of exec, net, write`},
+		{"run --max-turns 0 hi", cli.ExitUsage, "max_turns is 0"},
+		{"run --tools nowhere.json hi", cli.ExitFailed, "nowhere.json"},
+		{"run --resume nope", cli.ExitFailed, "nope"},
+		{"run --journal postgres://u:secret@h/db hi", cli.ExitUsage, "a password on the command line"},
+		{"run --config nowhere.yaml hi", cli.ExitFailed, "nowhere.yaml"},
+		{"replay nope", cli.ExitFailed, "there is no run nope"},
+		{"chat", cli.ExitFailed, "chat needs a terminal"},
 	} {
 		r := toolpost(t, "", strings.Fields(c.args)...)
 		if r.code != c.code || !strings.Contains(r.errOut, c.want) || strings.Contains(r.errOut, "secret") {
@@ -250,7 +251,7 @@ func TestRunMaxTurns(t *testing.T) {
 // TestReplayShowsTheFirstDifference plays a record that was sealed and then
 // belongs to another program: the task in its beginning is another one.
 func TestReplayShowsTheFirstDifference(t *testing.T) {
-	p := palette{}
+	p := cli.Palette{}
 	got := sideBySide(p, "read_file {\"path\":\"a.txt\"}", "", 40)
 	want := "  recorded          │ now\n  read_file {\"path\" │ nothing\n  :\"a.txt\"}         │ \n"
 	if got != want {
@@ -262,7 +263,7 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := toolpost(t, "", "replay", id, "--against", "sim/script:other.txtar")
-	if r.code != exitFailed || !strings.Contains(r.out, "✗ turn 1\n") || !strings.Contains(r.out, "│ No.") || !strings.Contains(r.out, "1 of 3 questions") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.out, "✗ turn 1\n") || !strings.Contains(r.out, "│ No.") || !strings.Contains(r.out, "1 of 3 questions") {
 		t.Errorf("%+v", r)
 	}
 	file := filepath.Join(os.Getenv("XDG_STATE_HOME"), "toolpost", "runs", id+".jsonl")
@@ -273,7 +274,7 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "keep for weeks", "keep for years", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := toolpost(t, "", "replay", id); r.code != exitFailed || !strings.Contains(r.errOut, "receipts verify") {
+	if r := toolpost(t, "", "replay", id); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "receipts verify") {
 		t.Errorf("a record that was changed: %+v", r)
 	}
 }
@@ -285,7 +286,7 @@ func TestRunRawScript(t *testing.T) {
 		"raw.txtar": "-- 1.raw --\nLet me look.\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"notes.txt\",}}\n</tool_call>\n-- 2.raw --\nThey do.\n",
 	})
 	r := toolpost(t, "", "run", "-m", "sim/script:raw.txtar", "do apples keep?")
-	if r.code != exitOK || !strings.Contains(r.errOut, "✓ read_file path=notes.txt") || strings.Contains(r.out, "<tool_call>") || !strings.Contains(r.out, "They do.") {
+	if r.code != cli.ExitOK || !strings.Contains(r.errOut, "✓ read_file path=notes.txt") || strings.Contains(r.out, "<tool_call>") || !strings.Contains(r.out, "They do.") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -294,11 +295,11 @@ func TestRunRawScript(t *testing.T) {
 func TestRunQuiet(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", "-q", fruitTask)
-	if r.code != exitOK || r.errOut != "" || !strings.Contains(r.out, "Apples keep for weeks.") {
+	if r.code != cli.ExitOK || r.errOut != "" || !strings.Contains(r.out, "Apples keep for weeks.") {
 		t.Errorf("%+v", r)
 	}
 	r = toolpost(t, "", "run", "-q", "-m", "openai/gpt-5", "hi")
-	if r.code != exitFailed || !strings.Contains(r.errOut, "set OPENAI_API_KEY") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "set OPENAI_API_KEY") {
 		t.Errorf("%+v", r)
 	}
 }

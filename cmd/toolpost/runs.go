@@ -16,14 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 )
-
-// errWaiting is the end of a run that waits for a person. The command has said
-// so already.
-var errWaiting = errors.New("the run waits for a person")
 
 // pendingFlags say whether calls wait for a person who is not at the terminal.
 type pendingFlags struct {
@@ -39,9 +36,9 @@ func (f *pendingFlags) add(cmd *cobra.Command) {
 func (f *pendingFlags) check(cmd *cobra.Command, yes bool) error {
 	switch {
 	case f.later && yes:
-		return usagef(cmd, "--later waits for an answer and --yes gives it: use one of them")
+		return cli.Usagef(cmd, "--later waits for an answer and --yes gives it: use one of them")
 	case f.deadline < 0 || f.deadline > 0 && !f.later:
-		return usagef(cmd, "--deadline is how long --later waits, and more than 0")
+		return cli.Usagef(cmd, "--deadline is how long --later waits, and more than 0")
 	}
 	return nil
 }
@@ -122,14 +119,14 @@ func listWaiting(cmd *cobra.Command, all, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), found)
+		return cli.PrintJSON(cmd.OutOrStdout(), found)
 	}
 	return printWaiting(cmd, found, all)
 }
 
 func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 	w := bufio.NewWriter(cmd.OutOrStdout())
-	p := colours(cmd.OutOrStdout())
+	p := cli.Colours(cmd.OutOrStdout())
 	switch {
 	case len(found) == 0 && all:
 		fmt.Fprintln(w, "every run has ended")
@@ -137,7 +134,7 @@ func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 		fmt.Fprintln(w, "no run waits for a person")
 	}
 	for _, r := range found {
-		fmt.Fprintf(w, "%s  %s  %s\n", p.bold(r.Run), r.Started, p.dim(oneLine(printable(taskOf(r.Task, r.Team, r.Route)), 120)))
+		fmt.Fprintf(w, "%s  %s  %s\n", p.Bold(r.Run), r.Started, p.Dim(cli.OneLine(cli.Printable(taskOf(r.Task, r.Team, r.Route)), 120)))
 		for _, q := range r.Waiting {
 			for _, line := range questionLines(p, q) {
 				fmt.Fprintln(w, "  "+line)
@@ -149,21 +146,21 @@ func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 
 // questionLines say what a question is about. The arguments are shown whole:
 // whoever approves a call has to see them.
-func questionLines(p palette, q invoke.Question) []string {
+func questionLines(p cli.Palette, q invoke.Question) []string {
 	plain := func(text string) string { return text }
-	lines := theirs(p.cyan(inOneLine(q.CallID))+" "+p.bold(inOneLine(q.Tool))+" ", string(q.Args), plain)
+	lines := theirs(p.Cyan(cli.InOneLine(q.CallID))+" "+p.Bold(cli.InOneLine(q.Tool))+" ", string(q.Args), plain)
 	switch {
 	case q.Prompt > 0:
-		lines = append(lines, theirs(p.yellow("asks: "), q.Message, plain)...)
-		lines = append(lines, theirs(p.dim("the answer matches "), string(q.Schema), p.dim)...)
+		lines = append(lines, theirs(p.Yellow("asks: "), q.Message, plain)...)
+		lines = append(lines, theirs(p.Dim("the answer matches "), string(q.Schema), p.Dim)...)
 	case q.Reason != "":
-		lines = append(lines, theirs("", q.Reason, p.dim)...)
+		lines = append(lines, theirs("", q.Reason, p.Dim)...)
 	}
 	if q.Hides() {
-		lines = append(lines, p.yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
+		lines = append(lines, p.Yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
 	}
 	if !q.Until.IsZero() {
-		lines = append(lines, p.dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
+		lines = append(lines, p.Dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
 	}
 	return lines
 }
@@ -171,7 +168,7 @@ func questionLines(p palette, q invoke.Question) []string {
 // theirs are the lines of a text that somebody else wrote, behind a head. Each line but the
 // first has a mark, so that none can look like one of Toolpost.
 func theirs(head, text string, style func(string) string) []string {
-	lines := strings.Split(strings.TrimRight(revealed(text), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(cli.Revealed(text), "\n"), "\n")
 	for i := range lines {
 		lines[i] = style(lines[i])
 		if i > 0 {
@@ -270,7 +267,7 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
 		if slices.Contains(calls, q.CallID) && q.Hides() {
-			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", printable(q.CallID), secret.MarkPrefix)
+			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", cli.Printable(q.CallID), secret.MarkPrefix)
 		}
 	}
 	return nil
@@ -290,9 +287,9 @@ func (f decideFlags) chosen(cmd *cobra.Command, run string, open []invoke.Questi
 	case len(open) == 0:
 		return nil, fmt.Errorf("run %s does not wait for anybody; 'toolpost runs list' shows those that do", run)
 	case len(calls) > 0 && f.all:
-		return nil, usagef(cmd, "--all is every call; name none with it")
+		return nil, cli.Usagef(cmd, "--all is every call; name none with it")
 	case len(calls) > 1 && (f.args != "" || f.value != ""):
-		return nil, usagef(cmd, "--args and --value are for one call; name it")
+		return nil, cli.Usagef(cmd, "--args and --value are for one call; name it")
 	case len(calls) > 0:
 		for _, id := range calls {
 			if !slices.ContainsFunc(open, func(q invoke.Question) bool { return q.CallID == id }) {
@@ -301,7 +298,7 @@ func (f decideFlags) chosen(cmd *cobra.Command, run string, open []invoke.Questi
 		}
 		return calls, nil
 	case len(open) > 1 && (!f.all || f.args != "" || f.value != ""):
-		return nil, usagef(cmd, "run %s waits for %d calls: name those you mean, or --all", run, len(open))
+		return nil, cli.Usagef(cmd, "run %s waits for %d calls: name those you mean, or --all", run, len(open))
 	}
 	for _, q := range open {
 		calls = append(calls, q.CallID)
@@ -340,7 +337,7 @@ func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore
 	if len(left) > 0 {
 		next = "the run still waits for " + counted(len(left), "call")
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %s\n", word, printable(strings.Join(calls, ", ")), next)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %s\n", word, cli.Printable(strings.Join(calls, ", ")), next)
 	return err
 }
 
@@ -351,7 +348,7 @@ func (r *runner) waits(d agent.Done) error {
 		p := r.pr.p
 		for _, q := range d.Waiting {
 			for i, line := range questionLines(p, q) {
-				head := p.yellow("waits  ")
+				head := p.Yellow("waits  ")
 				if i > 0 {
 					head = "       "
 				}
@@ -359,7 +356,7 @@ func (r *runner) waits(d agent.Done) error {
 			}
 		}
 		id := d.Run + recordedAt(r.cmd)
-		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.dim("decide "), id, id)
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.Dim("decide "), id, id)
 	}
-	return errWaiting
+	return cli.ErrWaiting
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 )
 
@@ -18,7 +19,7 @@ func waitingRunID(t *testing.T, args ...string) string {
 	t.Helper()
 	r := toolpost(t, "", append([]string{"run", "-m", "sim/script:s.txtar", "--allow", "write", "--later"}, append(args, "write them")...)...)
 	m := regexp.MustCompile(`toolpost runs approve (\S+), or deny`).FindStringSubmatch(r.errOut)
-	if r.code != exitWaits || m == nil || !strings.Contains(r.errOut, `"path":"a.txt"`) {
+	if r.code != cli.ExitWaits || m == nil || !strings.Contains(r.errOut, `"path":"a.txt"`) {
 		t.Fatalf("%+v", r)
 	}
 	return m[1]
@@ -32,9 +33,9 @@ func TestRunsUnseen(t *testing.T) {
 	if r := toolpost(t, "", "runs", "list"); !strings.Contains(r.out, "[stripped:private-key]") || !strings.Contains(r.out, "not shown whole") || strings.Contains(r.out, "curl") {
 		t.Errorf("%+v", r)
 	}
-	must(t, toolpost(t, "", "runs", "approve", id), exitFailed, "--unseen allows them")
-	must(t, toolpost(t, "", "runs", "approve", id, "--all"), exitFailed, "may be anything")
-	must(t, toolpost(t, "", "runs", "approve", id, "--unseen"), exitOK, "goes on")
+	must(t, toolpost(t, "", "runs", "approve", id), cli.ExitFailed, "--unseen allows them")
+	must(t, toolpost(t, "", "runs", "approve", id, "--all"), cli.ExitFailed, "may be anything")
+	must(t, toolpost(t, "", "runs", "approve", id, "--unseen"), cli.ExitOK, "goes on")
 }
 
 // TestRunsWait: a run ends with a status of its own when a person has to decide,
@@ -47,22 +48,22 @@ func TestRunsWait(t *testing.T) {
 		code   int      // of the resumed run
 		files  string   // that are there then
 	}{
-		{"all allowed", []string{"approve RUN --all --by ada"}, "goes on", exitOK, "a.txt one b.txt two"},
-		{"one by one", []string{"approve RUN call_2", "approve RUN"}, "goes on", exitOK, "a.txt one b.txt two"},
-		{"one is refused", []string{"deny RUN call_1 --reason no", "approve RUN"}, "goes on", exitOK, "b.txt two"},
-		{"all are refused", []string{"deny RUN --all"}, "goes on", exitFailed, ""},
-		{"other arguments", []string{`approve RUN call_1 --args {"path":"c.txt","content":"three"}`, "deny RUN"}, "goes on", exitOK, "c.txt three"},
-		{"one is left", []string{"approve RUN call_1"}, "still waits for 1 call", exitWaits, ""},
+		{"all allowed", []string{"approve RUN --all --by ada"}, "goes on", cli.ExitOK, "a.txt one b.txt two"},
+		{"one by one", []string{"approve RUN call_2", "approve RUN"}, "goes on", cli.ExitOK, "a.txt one b.txt two"},
+		{"one is refused", []string{"deny RUN call_1 --reason no", "approve RUN"}, "goes on", cli.ExitOK, "b.txt two"},
+		{"all are refused", []string{"deny RUN --all"}, "goes on", cli.ExitFailed, ""},
+		{"other arguments", []string{`approve RUN call_1 --args {"path":"c.txt","content":"three"}`, "deny RUN"}, "goes on", cli.ExitOK, "c.txt three"},
+		{"one is left", []string{"approve RUN call_1"}, "still waits for 1 call", cli.ExitWaits, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bare(t, map[string]string{"s.txtar": writes})
 			id := waitingRunID(t)
-			if r := toolpost(t, "", "runs", "list"); r.code != exitOK || !strings.Contains(r.out, id) || !strings.Contains(r.out, `call_2 write_file {"`) {
+			if r := toolpost(t, "", "runs", "list"); r.code != cli.ExitOK || !strings.Contains(r.out, id) || !strings.Contains(r.out, `call_2 write_file {"`) {
 				t.Errorf("%+v", r)
 			}
 			var r result
 			for _, words := range c.decide {
-				if r = toolpost(t, "", append([]string{"runs"}, strings.Fields(strings.ReplaceAll(words, "RUN", id))...)...); r.code != exitOK {
+				if r = toolpost(t, "", append([]string{"runs"}, strings.Fields(strings.ReplaceAll(words, "RUN", id))...)...); r.code != cli.ExitOK {
 					t.Fatalf("%s: %+v", words, r)
 				}
 			}
@@ -81,7 +82,7 @@ func TestRunsWait(t *testing.T) {
 			if got := strings.Join(files, " "); got != c.files {
 				t.Errorf("there are %q, want %q", got, c.files)
 			}
-			if r := toolpost(t, "", "receipts", "verify", "--allow-open", id); r.code != exitOK {
+			if r := toolpost(t, "", "receipts", "verify", "--allow-open", id); r.code != cli.ExitOK {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -97,21 +98,21 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 		code int
 		says string
 	}{
-		"approve":                                          {exitUsage, ""},
-		"approve " + id:                                    {exitUsage, "waits for 2 calls"},
-		"approve " + id + " call_9":                        {exitFailed, "does not wait for a decision about call_9"},
-		"approve nothing call_1":                           {exitFailed, "there is no run nothing"},
-		"deny " + id + " x --all":                          {exitUsage, "--all"},
-		"approve " + id + " --all --args {}":               {exitUsage, ""},
-		`approve ` + id + ` call_1 --args {"path":[]}`:     {exitFailed, "not valid"},
-		"approve " + id + " call_1 --params-hash sha256:0": {exitFailed, "other arguments"},
+		"approve":                                          {cli.ExitUsage, ""},
+		"approve " + id:                                    {cli.ExitUsage, "waits for 2 calls"},
+		"approve " + id + " call_9":                        {cli.ExitFailed, "does not wait for a decision about call_9"},
+		"approve nothing call_1":                           {cli.ExitFailed, "there is no run nothing"},
+		"deny " + id + " x --all":                          {cli.ExitUsage, "--all"},
+		"approve " + id + " --all --args {}":               {cli.ExitUsage, ""},
+		`approve ` + id + ` call_1 --args {"path":[]}`:     {cli.ExitFailed, "not valid"},
+		"approve " + id + " call_1 --params-hash sha256:0": {cli.ExitFailed, "other arguments"},
 	} {
 		if r := toolpost(t, "", append([]string{"runs"}, strings.Fields(words)...)...); r.code != want.code || !strings.Contains(r.errOut, want.says) {
 			t.Errorf("runs %s: %+v", words, r)
 		}
 	}
 	for _, flags := range []string{"--later --yes", "--deadline 1h", "--later --deadline -1s"} {
-		if r := toolpost(t, "", append([]string{"run"}, append(strings.Fields(flags), "x")...)...); r.code != exitUsage {
+		if r := toolpost(t, "", append([]string{"run"}, append(strings.Fields(flags), "x")...)...); r.code != cli.ExitUsage {
 			t.Errorf("run %s: %+v", flags, r)
 		}
 	}
@@ -126,10 +127,10 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 func TestRunsDeadline(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": writes})
 	id := waitingRunID(t, "--deadline", "1ns")
-	if r := toolpost(t, "", "runs", "approve", id, "--all"); r.code != exitFailed || !strings.Contains(r.errOut, "the time to decide is over") {
+	if r := toolpost(t, "", "runs", "approve", id, "--all"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "the time to decide is over") {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, "", "run", "--resume", id); r.code != exitFailed || !strings.Contains(r.errOut, "not allowed in time") {
+	if r := toolpost(t, "", "run", "--resume", id); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "not allowed in time") {
 		t.Errorf("%+v", r)
 	}
 	if r := toolpost(t, "", "runs", "list", "--all"); !strings.Contains(r.out, "every run has ended") {

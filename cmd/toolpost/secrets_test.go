@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/pgtest"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -49,7 +50,7 @@ func runAtLab(t *testing.T, status int, store string) {
 		t.Fatal(err)
 	}
 	r := toolpost(t, "", "run", "--config", config, "--root", dir, "Say something.")
-	if status == http.StatusOK && (r.code != exitOK || !strings.Contains(r.out, "You sent")) {
+	if status == http.StatusOK && (r.code != cli.ExitOK || !strings.Contains(r.out, "You sent")) {
 		t.Fatalf("exit %d, %q, %q", r.code, r.out, r.errOut)
 	}
 	if strings.Contains(r.out+r.errOut, labKey) {
@@ -110,7 +111,7 @@ func TestKeysStayOutOfLongOutput(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", labKey)
 	record := t.TempDir()
 	r := toolpost(t, "", "run", "-m", "sim/script:read.txtar", "--journal", filepath.Join(record, "runs"), "Read it.")
-	if r.code != exitOK {
+	if r.code != cli.ExitOK {
 		t.Fatalf("%+v", r)
 	}
 	if n := searched(t, tmp, labKey); n != 1 {
@@ -161,7 +162,7 @@ func TestKeysStayOutOfResults(t *testing.T) {
 	}))
 	defer server.Close()
 	r := toolpost(t, "", "run", "-m", server.URL+"/v1#m", "--tools", "tools.yaml", "--yes", "Read the notes; mine is "+ambient)
-	if r.code != exitOK || len(asked) != 3 || !strings.Contains(asked[1], "NOTE=") || !strings.Contains(asked[2], "you are") {
+	if r.code != cli.ExitOK || len(asked) != 3 || !strings.Contains(asked[1], "NOTE=") || !strings.Contains(asked[2], "you are") {
 		t.Fatalf("%d requests, %+v", len(asked), r)
 	}
 	for _, s := range append(spellings(ambient), spellings(token)...) {

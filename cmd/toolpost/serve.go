@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe/otlp"
@@ -236,7 +237,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return v.serveCheck(asJSON)
 	}
 	if asJSON {
-		return usagef(cmd, "--json is for --check")
+		return cli.Usagef(cmd, "--json is for --check")
 	}
 	m, s, setup := v.examine()
 	wrong, said := m.split(false)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -133,7 +134,7 @@ const yourKey = "YOUR-KEY"
 func serveFor(cmd *cobra.Command, name, addr string) error {
 	i := slices.IndexFunc(codingAgents, func(p codingAgent) bool { return p.name == name })
 	if i < 0 {
-		return usagef(cmd, "--for: nothing is known of %q; there are %s", name, programNames())
+		return cli.Usagef(cmd, "--for: nothing is known of %q; there are %s", name, programNames())
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -142,7 +143,7 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 	flag := addr != ""
 	if addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr); flag {
 		if err := listenable(addr); err != nil {
-			return usagef(cmd, "--addr: %v", err)
+			return cli.Usagef(cmd, "--addr: %v", err)
 		}
 	}
 	scheme := "http"
@@ -225,13 +226,13 @@ func withPrograms(cmd *cobra.Command) *cobra.Command {
 		}
 		for _, other := range []string{"check", "json"} {
 			if f := cmd.Flags().Lookup(other); f != nil && f.Changed {
-				return usagef(cmd, "--for only prints lines for a program: leave out --%s", other)
+				return cli.Usagef(cmd, "--for only prints lines for a program: leave out --%s", other)
 			}
 		}
 		addr, _ := cmd.Flags().GetString("addr")
 		return serveFor(cmd, *name, addr)
 	}
 	cmd.AddCommand(newServeImport())
-	noEmptyFlags(cmd)
+	cli.NoEmptyFlags(cmd)
 	return cmd
 }

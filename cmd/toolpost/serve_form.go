@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
@@ -27,7 +28,7 @@ func readConfig(file string) ([]byte, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file, which it has to be because it is read more than once", file)
 	}
-	text, err := readFile(file, maxConfig)
+	text, err := cli.ReadFile(file, maxConfig)
 	return withoutMark(text), err
 }
 
@@ -308,7 +309,7 @@ func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
 			m.walk(v, in, at)
 			continue
 		}
-		hint := cmp.Or(wrongPlace(name, path), didYouMean(name, slices.Sorted(keys(known))))
+		hint := cmp.Or(wrongPlace(name, path), cli.DidYouMean(name, slices.Sorted(keys(known))))
 		m.misread(k.GetToken().Position.Line, at, fmt.Sprintf("the key %q is not known%s", name, hint))
 		for _, meant := range near.Names(name, slices.Sorted(keys(known)), 1) {
 			m.meant = append(m.meant, strings.TrimPrefix(path+"."+meant, ".")) // that it is not there was said

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/provider"
@@ -34,7 +35,7 @@ No key is copied: vendors' keys are read from their variables of the environment
 		Example: "  toolpost serve import litellm/config.yaml > gateway.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readFile(args[0], maxConfig)
+			text, err := cli.ReadFile(args[0], maxConfig)
 			if err != nil {
 				return err
 			}
@@ -180,7 +181,7 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 		line = n.GetToken().Position.Line
 	}
 	text, _ := new(journal.Secrets).Redact(fmt.Sprintf(format, args...))
-	text = revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // of names that are not taken over
+	text = cli.Revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // of names that are not taken over
 	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
 		in.left = append(in.left, l)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // TestImportOfVertexAsksForNothingElse checks that the import asks for no variable that Gemini on Vertex AI is not asked with.
@@ -14,7 +16,7 @@ func TestImportOfVertexAsksForNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := toolpost(t, "", "serve", "import", "lite.yaml")
-	if r.code != exitOK || !strings.Contains(r.out, "vertex/gemini-2.5-pro") || strings.Contains(r.out+r.errOut, "GOOGLE_CLOUD") || !strings.Contains(r.out+r.errOut, "vertex_location is not taken over") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "vertex/gemini-2.5-pro") || strings.Contains(r.out+r.errOut, "GOOGLE_CLOUD") || !strings.Contains(r.out+r.errOut, "vertex_location is not taken over") {
 		t.Errorf("%d %s %s", r.code, r.out, r.errOut)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -84,7 +85,7 @@ func (m *mistakes) add(x mistake) {
 		return
 	}
 	x.Problem, _ = new(journal.Secrets).Redact(x.Problem)
-	x.Path, x.Problem = revealed(x.Path), revealed(x.Problem) // a name may be one that steers a terminal
+	x.Path, x.Problem = cli.Revealed(x.Path), cli.Revealed(x.Problem) // a name may be one that steers a terminal
 	m.list = append(m.list, x)
 }
 
@@ -101,7 +102,7 @@ func (m *mistakes) addError(err error) {
 	var placed *placedError
 	var route *gateway.RouteError
 	var setting settingError
-	var usage usageError
+	var usage cli.UsageError
 	if err == nil {
 		return
 	}
@@ -128,7 +129,7 @@ func (m *mistakes) addError(err error) {
 	case errors.As(err, &setting) && !setting.ofCommand():
 		m.at(mistake{Path: setting.path, Problem: setting.err.Error()})
 	case errors.As(err, &usage):
-		m.add(mistake{Problem: usage.err.Error(), flag: true})
+		m.add(mistake{Problem: usage.Err.Error(), flag: true})
 	default:
 		x := mistake{File: m.file, Problem: strings.TrimPrefix(err.Error(), m.file+": ")}
 		if rest, ok := strings.CutPrefix(err.Error(), m.file+":"); ok && m.file != "" {
@@ -194,7 +195,7 @@ func (v *serving) refusal(wrong []mistake) error {
 		flags = flags && x.flag
 	}
 	if text := strings.Join(lines, "\n"); flags {
-		return usagef(v.cmd, "%s", text)
+		return cli.Usagef(v.cmd, "%s", text)
 	} else {
 		return errors.New(text)
 	}
@@ -369,7 +370,7 @@ func (v *serving) serveCheck(asJSON bool) error {
 		names = s.Gateway.String()
 	}
 	if asJSON {
-		if err := printJSON(v.cmd.OutOrStdout(), map[string]any{"ok": len(wrong) == 0, "routes": names, "mistakes": append([]mistake{}, m.list...)}); err != nil {
+		if err := cli.PrintJSON(v.cmd.OutOrStdout(), map[string]any{"ok": len(wrong) == 0, "routes": names, "mistakes": append([]mistake{}, m.list...)}); err != nil {
 			return err
 		}
 		return v.refusal(wrong)

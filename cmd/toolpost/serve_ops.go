@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/observe/otlp"
 )
@@ -278,7 +279,7 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 	}
 	v.seen = v.digest()
 	fmt.Fprintf(v.cmd.OutOrStdout(), "listening on %s://%s\n", scheme, listener.Addr())
-	mustEnd(ctx)
+	cli.MustEnd(ctx)
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	go v.follow(following)

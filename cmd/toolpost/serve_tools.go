@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -127,7 +128,7 @@ func (t *routeTools) openServers(cmd *cobra.Command, s *settings, check bool) er
 	for _, name := range t.names {
 		c, err := t.w.serverFor(all, name)
 		if err == nil && c.Name != name {
-			err = fmt.Errorf("no server of the configuration is called so%s", didYouMean(name, slices.Sorted(keys(s.MCPServers))))
+			err = fmt.Errorf("no server of the configuration is called so%s", cli.DidYouMean(name, slices.Sorted(keys(s.MCPServers))))
 		}
 		if err != nil {
 			t.unknown[name] = fmt.Errorf("mcp %s: %w", name, err)
@@ -151,7 +152,7 @@ func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
 	return func(n mcpbridge.Notice) {
 		t.noting.Lock()
 		defer t.noting.Unlock()
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(t.w.redact(n.String())))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(t.w.redact(n.String())))
 	}
 }
 
@@ -229,7 +230,7 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 		case t.own == nil:
 			wrong("tools", i, "tools: no route had any when the gateway began; start it again")
 		case !slices.Contains(t.own.Names(), name):
-			wrong("tools", i, "tools: no tool is called %s%s; there are %s", name, didYouMean(name, t.own.Names()), strings.Join(t.own.Names(), ", "))
+			wrong("tools", i, "tools: no tool is called %s%s; there are %s", name, cli.DidYouMean(name, t.own.Names()), strings.Join(t.own.Names(), ", "))
 		default:
 			names = append(names, name)
 		}
@@ -250,7 +251,7 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 			break // which is said
 		}
 		if _, ok := own.Lookup(name); !ok && !strings.Contains(name, "*") && !t.ofServer(c.MCP, name) {
-			wrong("yes_to", i, "yes_to: it has no tool %s%s", name, didYouMean(name, own.Names()))
+			wrong("yes_to", i, "yes_to: it has no tool %s%s", name, cli.DidYouMean(name, own.Names()))
 		}
 	}
 	return own, list

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -24,11 +26,11 @@ type printer struct {
 	out, log io.Writer
 	silent   bool // the model's words go to log: only the answer belongs to out
 	quiet    bool // log gets nothing
-	p        palette
-	live     bool      // log is a terminal
-	clean    bool      // out is a terminal: nothing but text may reach it
-	shared   bool      // both are: a text without its newline is in the way
-	md       *markdown // the answer, if it is shown as Markdown: both are terminals
+	p        cli.Palette
+	live     bool           // log is a terminal
+	clean    bool           // out is a terminal: nothing but text may reach it
+	shared   bool           // both are: a text without its newline is in the way
+	md       *term.Markdown // the answer, if it is shown as Markdown: both are terminals
 	width    func() int
 
 	mu       sync.Mutex
@@ -48,14 +50,14 @@ type printer struct {
 func newPrinter(out, log io.Writer) *printer {
 	terminal := func(w io.Writer) bool {
 		f, ok := w.(*os.File)
-		return ok && isTerminal(f)
+		return ok && cli.IsTerminal(f)
 	}
-	pr := &printer{out: out, log: log, p: colours(log), live: terminal(log) && os.Getenv("TERM") != "dumb", clean: terminal(out)}
+	pr := &printer{out: out, log: log, p: cli.Colours(log), live: terminal(log) && os.Getenv("TERM") != "dumb", clean: terminal(out)}
 	pr.shared = pr.live && pr.clean
 	pr.calls.now = time.Now
 	pr.width = func() int {
 		if f, ok := log.(*os.File); ok {
-			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			if w, _, err := xterm.GetSize(int(f.Fd())); err == nil && w > 0 {
 				return w
 			}
 		}
@@ -146,7 +148,7 @@ func (pr *printer) retract() {
 func (pr *printer) other(ev llm.Event) {
 	if p, ok := ev.(invoke.Progress); ok && !pr.live && time.Since(pr.told) >= time.Second { // elsewhere the live line shows it
 		pr.told = time.Now()
-		pr.note(printable(p.Tool) + ": " + progressText(p))
+		pr.note(cli.Printable(p.Tool) + ": " + progressText(p))
 	}
 	pr.note(noteOf(ev))
 	if v := pr.calls.add(ev); v != nil {
@@ -168,10 +170,10 @@ func (pr *printer) note(text string) {
 		return
 	}
 	if !pr.live {
-		pr.line(pr.p.dim("· " + text))
+		pr.line(pr.p.Dim("· " + text))
 		return
 	}
-	pr.line(strings.Join(wrap(text, pr.width(), pr.p.dim("· "), pr.p.dim), "\n"))
+	pr.line(strings.Join(term.Wrap(text, pr.width(), pr.p.Dim("· "), pr.p.Dim), "\n"))
 }
 
 // text writes what the model says, as it comes.
@@ -183,8 +185,8 @@ func (pr *printer) text(text string) {
 	pr.erase()
 	pr.said = pr.said || strings.TrimSpace(text) != ""
 	if pr.md != nil {
-		pr.md.write(text)
-		pr.rows(pr.md.take(pr.width()-1, false))
+		pr.md.Write(text)
+		pr.rows(pr.md.Take(pr.width()-1, false))
 		return
 	}
 	w := pr.out
@@ -192,7 +194,7 @@ func (pr *printer) text(text string) {
 		w = pr.log
 	}
 	if pr.clean || pr.silent {
-		text = printable(text)
+		text = cli.Printable(text)
 	}
 	pr.write(w, text)
 	pr.column = !strings.HasSuffix(text, "\n")
@@ -202,7 +204,7 @@ func (pr *printer) text(text string) {
 // what is done.
 func (pr *printer) asMarkdown() {
 	if pr.shared && !pr.silent {
-		pr.md = &markdown{p: colours(pr.out)}
+		pr.md = &term.Markdown{P: cli.Colours(pr.out)}
 	}
 }
 
@@ -219,7 +221,7 @@ func (pr *printer) think(text string) {
 	if !strings.HasPrefix(pr.status, "thinking") {
 		pr.status, pr.since = "thinking ", time.Now()
 	}
-	pr.status += strings.Join(strings.Fields(printable(text)), " ") + " "
+	pr.status += strings.Join(strings.Fields(cli.Printable(text)), " ") + " "
 	if len(pr.status) > 4000 {
 		pr.status = "thinking …" + strings.ToValidUTF8(pr.status[len(pr.status)-2000:], "")
 	}
@@ -235,8 +237,8 @@ func (pr *printer) line(text string) {
 // endLine ends a text that stands in the middle of a line.
 func (pr *printer) endLine() {
 	if pr.md != nil {
-		pr.rows(pr.md.take(pr.width()-1, true))
-		pr.md.drawn = 0
+		pr.rows(pr.md.Take(pr.width()-1, true))
+		pr.md.Drawn = 0
 	}
 	if !pr.column {
 		return
@@ -261,7 +263,7 @@ func (pr *printer) draw() {
 	width := pr.width() - 1
 	var lines []string
 	if pr.md != nil {
-		lines = pr.md.pending(nil, width)
+		lines = pr.md.Pending(nil, width)
 		lines = lines[max(0, len(lines)-maxPending):]
 	}
 	if pr.status != "" {
@@ -278,14 +280,14 @@ func (pr *printer) draw() {
 }
 
 func (pr *printer) statusLine(width int) string {
-	head := pr.p.cyan(string(spinner[pr.frame%len(spinner)])) + " "
-	took := pr.p.dim(" " + short(time.Since(pr.since)))
+	head := pr.p.Cyan(string(spinner[pr.frame%len(spinner)])) + " "
+	took := pr.p.Dim(" " + short(time.Since(pr.since)))
 	room := max(10, width-ansi.StringWidth(head+took))
 	text := pr.status
 	if w := ansi.StringWidth(text); w > room {
 		text = "thinking " + ansi.TruncateLeft(text, w-room+12, "…")
 	}
-	return head + pr.p.dim(strings.TrimSpace(text)) + took
+	return head + pr.p.Dim(strings.TrimSpace(text)) + took
 }
 
 // erase takes the live lines off the screen. A terminal that has become

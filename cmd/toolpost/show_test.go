@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -139,7 +140,7 @@ func onScreen(text string) string {
 
 // TestTranscript follows the same turn on the whole screen, at several widths.
 func TestTranscript(t *testing.T) {
-	tr := newTranscript(palette{})
+	tr := newTranscript(cli.Palette{})
 	tr.add(said, "Look into a.txt.")
 	for _, ev := range turnEvents() {
 		tr.event(ev)
@@ -176,7 +177,7 @@ func TestLongAnswers(t *testing.T) {
 	text := "\n\nOne.\n\nTwo is longer than the others are.\n\n\nThree.\n"
 	for plain, want := range map[bool]string{true: "One.\n\nTwo is longer than\nthe others are.\n\n\nThree.", false: "One.\n\nTwo is longer than\nthe others are.\n\nThree."} {
 		for size := len(text); size > 0; size-- {
-			tr := newTranscript(palette{})
+			tr := newTranscript(cli.Palette{})
 			tr.plain = plain
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
@@ -202,7 +203,7 @@ func TestCheckpointMenu(t *testing.T) {
 	e := tool.Errorf(tool.NotFound, "there is no nope.txt")
 	e.Fix = "Use list_files to find the right path, and then read the file that you have found there."
 	shown := func(c agent.Checkpoint, width int) string {
-		q := failure(palette{}, c)
+		q := failure(cli.Palette{}, c)
 		q.quiet = time.Now().Add(-2 * settle)
 		q.resize(width, 40)
 		return q.view() + "\n"

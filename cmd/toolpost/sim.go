@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -60,16 +61,16 @@ Behind the names is an offline model that chooses tools by rule, not a language 
 func (f simFlags) printList(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if f.json {
-		return printJSON(out, map[string]any{"models": sim.Models(), "faults": sim.Faults()})
+		return cli.PrintJSON(out, map[string]any{"models": sim.Models(), "faults": sim.Faults()})
 	}
-	c := colours(out)
-	fmt.Fprintln(out, c.bold("Models"))
+	c := cli.Colours(out)
+	fmt.Fprintln(out, c.Bold("Models"))
 	for _, name := range sim.Models() {
 		fmt.Fprintln(out, "  "+name)
 	}
-	fmt.Fprintln(out, c.bold("Faults, added to a name with +"))
+	fmt.Fprintln(out, c.Bold("Faults, added to a name with +"))
 	for _, fault := range sim.Faults() {
-		fmt.Fprintf(out, "  %-14s %s\n", fault.Name, c.dim(fault.Help))
+		fmt.Fprintf(out, "  %-14s %s\n", fault.Name, c.Dim(fault.Help))
 	}
 	return nil
 }
@@ -78,10 +79,10 @@ func (f simFlags) printList(cmd *cobra.Command) error {
 func (f simFlags) serve(cmd *cobra.Command) error {
 	server := &sim.Server{Unknown: f.alias}
 	if _, err := sim.ParseBehaviour(f.alias); f.alias != "" && err != nil {
-		return usagef(cmd, "--unknown: %w", err)
+		return cli.Usagef(cmd, "--unknown: %w", err)
 	}
 	if f.script != "" {
-		src, err := readFile(f.script, maxLine)
+		src, err := cli.ReadFile(f.script, cli.MaxLine)
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (f simFlags) serve(cmd *cobra.Command) error {
 		}
 	}
 	if err := loopback(f.addr); err != nil {
-		return usagef(cmd, "%w", err)
+		return cli.Usagef(cmd, "%w", err)
 	}
 	listener, err := net.Listen("tcp", f.addr)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
@@ -35,7 +36,7 @@ func openSim(rest string) (llm.Model, error) {
 		return sim.Offline{}, nil
 	}
 	if file, ok := strings.CutPrefix(rest, scriptPrefix); ok {
-		text, err := readBounded(file)
+		text, err := cli.ReadBounded(file)
 		if err != nil {
 			return nil, err
 		}

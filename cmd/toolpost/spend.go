@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
@@ -63,7 +64,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	} {
 		f.String(string(g), "", usage)
 	}
-	noEmptyFlags(cmd)
+	cli.NoEmptyFlags(cmd)
 	return cmd
 }
 
@@ -78,17 +79,17 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case u.asJSON && u.asCSV:
-		return usagef(cmd, "--json and --csv are two forms: use one of them")
+		return cli.Usagef(cmd, "--json and --csv are two forms: use one of them")
 	case u.request != "" && (u.asCSV || len(only) > 0 || cmd.Flags().Changed("by") || cmd.Flags().Changed("last") || !from.IsZero()):
-		return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --last, --since, --csv and nothing that picks others")
+		return cli.Usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --last, --since, --csv and nothing that picks others")
 	case u.request != "":
 		return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, u.request, u.asJSON) })
 	case u.last < 1 || u.last > access.MaxLog:
-		return usagef(cmd, "--last: %d is no number of requests; it can be 1 to %d", u.last, access.MaxLog)
+		return cli.Usagef(cmd, "--last: %d is no number of requests; it can be 1 to %d", u.last, access.MaxLog)
 	case u.by != byRequest && cmd.Flags().Changed("last"):
-		return usagef(cmd, "--last says how many requests are listed, and goes only with --by request")
+		return cli.Usagef(cmd, "--last says how many requests are listed, and goes only with --by request")
 	case u.by == byRequest && !from.IsZero():
-		return usagef(cmd, "the list of requests has no --since; --last says how many")
+		return cli.Usagef(cmd, "the list of requests has no --since; --last says how many")
 	case u.by == byRequest:
 		return withKeys(cmd, false, func(b *access.Book) error {
 			if only, err = b.Resolve(cmd.Context(), only); err != nil {
@@ -104,7 +105,7 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 func sinceFlag(cmd *cobra.Command) (time.Time, error) {
 	since := cmd.Flag("since").Value.String()
 	if access.PartOfDay(since) {
-		return time.Time{}, usagef(cmd, "--since %s: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; --by request lists single requests with their time", since, time.Now().UTC().Format(time.DateOnly))
+		return time.Time{}, cli.Usagef(cmd, "--since %s: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; --by request lists single requests with their time", since, time.Now().UTC().Format(time.DateOnly))
 	}
 	return timeFlag(cmd, "since", true)
 }
@@ -114,13 +115,13 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 	var groups []access.Grouping
 	for word := range strings.SplitSeq(u.by, ",") {
 		if word == byRequest {
-			return usagef(cmd, "--by: request stands alone: it lists requests, and sums nothing up")
+			return cli.Usagef(cmd, "--by: request stands alone: it lists requests, and sums nothing up")
 		}
 		if !slices.Contains(access.Groupings, access.Grouping(word)) {
-			return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
+			return cli.Usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
 		}
 		if slices.Contains(groups, access.Grouping(word)) {
-			return usagef(cmd, "--by: %s is named twice", word)
+			return cli.Usagef(cmd, "--by: %s is named twice", word)
 		}
 		groups = append(groups, access.Grouping(word))
 	}
@@ -134,7 +135,7 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 		case err != nil:
 			return err
 		case u.asJSON:
-			return printJSON(cmd.OutOrStdout(), append([]access.Spend{}, list...))
+			return cli.PrintJSON(cmd.OutOrStdout(), append([]access.Spend{}, list...))
 		case u.asCSV:
 			return access.WriteCSV(cmd.OutOrStdout(), list, groups...)
 		case len(list) == 0:
@@ -158,7 +159,7 @@ func pickedBy(cmd *cobra.Command) (access.Filter, error) {
 // nothingOf says that there is nothing, and of what.
 func nothingOf(cmd *cobra.Command, what string, only access.Filter) error {
 	if of := only.String(); of != "" {
-		what += " of " + printable(of)
+		what += " of " + cli.Printable(of)
 	}
 	_, err := fmt.Fprintln(cmd.ErrOrStderr(), what)
 	return err
@@ -174,12 +175,12 @@ func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) e
 	for _, s := range list {
 		var row []string
 		for _, g := range by {
-			row = append(row, cmp.Or(printable(s.Of(g)), "-"))
+			row = append(row, cmp.Or(cli.Printable(s.Of(g)), "-"))
 		}
 		rows = append(rows, append(row, strconv.FormatInt(s.Requests, 10), strconv.FormatInt(s.Failed, 10), strconv.FormatInt(s.Cached, 10), strconv.FormatInt(s.Refused, 10),
 			tokenSum(s.Input, s.Estimated > 0), tokenSum(s.Output, s.Estimated > 0), amountSum(s.Money, s.Unpriced > 0)))
 	}
-	return printTable(cmd.OutOrStdout(), "", rows)
+	return cli.PrintTable(cmd.OutOrStdout(), "", rows)
 }
 
 // tokenSum shows tokens, and whether some were estimated.
@@ -205,7 +206,7 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 	case err != nil:
 		return err
 	case u.asJSON:
-		return printJSON(cmd.OutOrStdout(), append([]access.LogLine{}, log...))
+		return cli.PrintJSON(cmd.OutOrStdout(), append([]access.LogLine{}, log...))
 	case u.asCSV:
 		return access.WriteLog(cmd.OutOrStdout(), log)
 	case len(log) == 0:
@@ -217,7 +218,7 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 		if l.Cached {
 			status += " (cached)"
 		}
-		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, cmp.Or(printable(l.Route), "-"), printable(l.Model), cmp.Or(printable(l.Upstream), "-"), status,
+		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, cli.Printable(l.Team), l.Key, cmp.Or(cli.Printable(l.Route), "-"), cli.Printable(l.Model), cmp.Or(cli.Printable(l.Upstream), "-"), status,
 			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
 	return printFitted(cmd, rows, logWhole, logLeast...)
@@ -233,24 +234,24 @@ var (
 func printBodies(cmd *cobra.Command, b *access.Book, id string, asJSON bool) error {
 	v, err := b.Bodies(cmd.Context(), id)
 	if errors.Is(err, access.ErrNotThere) {
-		return fmt.Errorf("what %s asked and was answered is not kept: it needs log_bodies on its route when it is asked, and goes with the log", printable(id))
+		return fmt.Errorf("what %s asked and was answered is not kept: it needs log_bodies on its route when it is asked, and goes with the log", cli.Printable(id))
 	}
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), v)
+		return cli.PrintJSON(cmd.OutOrStdout(), v)
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s  %s  %s\n", v.ID, v.At.Format(time.DateTime), printable(v.Team))
+	fmt.Fprintf(out, "%s  %s  %s\n", v.ID, v.At.Format(time.DateTime), cli.Printable(v.Team))
 	for _, part := range []struct {
 		name string
 		access.KeptBody
 	}{{"asked", v.Request}, {"answered", v.Answer}} {
-		fmt.Fprintf(out, "\n%s: %d bytes, %s\n", part.name, part.Size, cmp.Or(printable(part.Type), "of no type"))
+		fmt.Fprintf(out, "\n%s: %d bytes, %s\n", part.name, part.Size, cmp.Or(cli.Printable(part.Type), "of no type"))
 		for _, text := range []string{part.Note, part.Text} {
 			if text != "" {
-				fmt.Fprintln(out, printable(text))
+				fmt.Fprintln(out, cli.Printable(text))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -54,7 +55,7 @@ func TestContinue(t *testing.T) {
 	bare(t, talkScripts)
 	first := runID(t, toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--system", "Be brief.", "who are you?").errOut)
 	r := toolpost(t, "", "run", "-c", "-m", "sim/script:two.txtar", "and again?")
-	if r.code != exitOK || !strings.Contains(r.out, "You asked twice.") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "You asked twice.") {
 		t.Fatalf("%+v", r)
 	}
 	second := runID(t, r.errOut)
@@ -67,19 +68,19 @@ func TestContinue(t *testing.T) {
 		t.Errorf("the record does not know the run before: %v\n%s", err, record)
 	}
 	r = toolpost(t, "", "run", "--resume", first, "once more")
-	if got := saidIn(t, runID(t, r.errOut)); r.code != exitOK || got != "user: who are you?\nassistant: My name is Ada.\nuser: once more\nassistant: My name is Ada.\n" {
+	if got := saidIn(t, runID(t, r.errOut)); r.code != cli.ExitOK || got != "user: who are you?\nassistant: My name is Ada.\nuser: once more\nassistant: My name is Ada.\n" {
 		t.Errorf("%+v\n%s", r, got)
 	}
-	if r = toolpost(t, "", "run", "--resume", first); r.code != exitUsage || !strings.Contains(r.errOut, "has ended") {
+	if r = toolpost(t, "", "run", "--resume", first); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "has ended") {
 		t.Errorf("without a task: %+v", r)
 	}
 	open := stoppedRun(t, "-m", "sim/native+stall=60s", "wait")
 	r = toolpost(t, "", "run", "-c", "-m", "sim/script:two.txtar", "--timeout", "0", "never mind")
-	if r.code != exitOK || runID(t, r.errOut) != open || !strings.Contains(saidIn(t, open), "never mind") {
+	if r.code != cli.ExitOK || runID(t, r.errOut) != open || !strings.Contains(saidIn(t, open), "never mind") {
 		t.Errorf("an open run is resumed: %+v", r)
 	}
 	bare(t, nil)
-	if r = toolpost(t, "", "run", "-c", "hi"); r.code != exitFailed || !strings.Contains(r.errOut, "there are no runs") {
+	if r = toolpost(t, "", "run", "-c", "hi"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "there are no runs") {
 		t.Errorf("nothing to go on with: %+v", r)
 	}
 }
@@ -106,7 +107,7 @@ func TestFilesBesideATask(t *testing.T) {
 		{"nothing piped", " \n", "sum", "user: sum\n"},
 	} {
 		r := toolpost(t, c.in, append([]string{"run", "-m", "sim/script:one.txtar"}, strings.Fields(c.args)...)...)
-		if r.code != exitOK {
+		if r.code != cli.ExitOK {
 			t.Errorf("%s: %+v", c.name, r)
 			continue
 		}
@@ -119,11 +120,11 @@ func TestFilesBesideATask(t *testing.T) {
 		"-f a.md": "what is the task?",
 	} {
 		r := toolpost(t, "", append([]string{"run"}, strings.Fields(args)...)...)
-		if r.code == exitOK || !strings.Contains(r.errOut, want) {
+		if r.code == cli.ExitOK || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
-	if r := toolpost(t, "", append([]string{"run", "x"}, strings.Fields(strings.Repeat("-f a.md ", maxAttached+1))...)...); r.code != exitUsage {
+	if r := toolpost(t, "", append([]string{"run", "x"}, strings.Fields(strings.Repeat("-f a.md ", maxAttached+1))...)...); r.code != cli.ExitUsage {
 		t.Errorf("too many: %+v", r)
 	}
 }

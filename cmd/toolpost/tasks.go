@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // taskConfig is a task that has a name: what is asked, and settings that hold for
@@ -45,13 +47,13 @@ func (s *settings) named(cmd *cobra.Command, args []string) ([]string, error) {
 	if !ok {
 		names := slices.Sorted(keys(s.Tasks))
 		if len(names) == 0 {
-			return nil, usagef(cmd, "there is no task %s: the configuration has none under tasks", name)
+			return nil, cli.Usagef(cmd, "there is no task %s: the configuration has none under tasks", name)
 		}
-		return nil, usagef(cmd, "there is no task %s%s (there are %s)", name, didYouMean(name, names), strings.Join(names, ", "))
+		return nil, cli.Usagef(cmd, "there is no task %s%s (there are %s)", name, cli.DidYouMean(name, names), strings.Join(names, ", "))
 	}
 	text, err := fillTask(t.Task, args[1:])
 	if err != nil {
-		return nil, usagef(cmd, "@%s: %w", name, err)
+		return nil, cli.Usagef(cmd, "@%s: %w", name, err)
 	}
 	s.takeTask(name, t)
 	return []string{text}, s.check()

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 func TestFillTask(t *testing.T) {
@@ -27,17 +29,17 @@ func TestNamedTasks(t *testing.T) {
 		"typo.yaml": "tasks:\n  show: {tsak: x}\n", "empty.yaml": "tasks:\n  show: {model: x}\n", "name.yaml": "tasks:\n  'a b': {task: x}\n",
 	})
 	t.Setenv("TOOLPOST_CONFIG", "c.yaml")
-	expect(t, exitOK, []string{"read_file", "hello from a", "on sim/native"}, "run", "@show", "a.txt")
-	expect(t, exitOK, []string{"on sim/offline"}, "run", "-m", "sim/offline", "@show", "a.txt")
-	expect(t, exitUsage, []string{"it needs 1 argument"}, "run", "@show")
-	expect(t, exitUsage, []string{"no task shwo", "did you mean show"}, "run", "@shwo")
-	expect(t, exitOK, []string{"read a.txt"}, "receipts", "list") // the record has what was asked
-	expect(t, exitOK, nil, "run", "@somebody said hello")         // more than one word is a task of its own
+	expect(t, cli.ExitOK, []string{"read_file", "hello from a", "on sim/native"}, "run", "@show", "a.txt")
+	expect(t, cli.ExitOK, []string{"on sim/offline"}, "run", "-m", "sim/offline", "@show", "a.txt")
+	expect(t, cli.ExitUsage, []string{"it needs 1 argument"}, "run", "@show")
+	expect(t, cli.ExitUsage, []string{"no task shwo", "did you mean show"}, "run", "@shwo")
+	expect(t, cli.ExitOK, []string{"read a.txt"}, "receipts", "list") // the record has what was asked
+	expect(t, cli.ExitOK, nil, "run", "@somebody said hello")         // more than one word is a task of its own
 	if r := toolpost(t, "", "run", "@many"); r.code == 0 || !strings.Contains(r.errOut, "1 to 500") {
 		t.Errorf("%d %s", r.code, r.errOut)
 	}
-	expect(t, exitFailed, []string{"typo.yaml:2", "tsak"}, "config", "check", "--config", "typo.yaml")
-	expect(t, exitFailed, []string{"show has no task"}, "config", "check", "--config", "empty.yaml")
-	expect(t, exitFailed, []string{"a b"}, "config", "check", "--config", "name.yaml")
-	expect(t, exitOK, []string{"show"}, "config", "show", "--config", "c.yaml", "tasks")
+	expect(t, cli.ExitFailed, []string{"typo.yaml:2", "tsak"}, "config", "check", "--config", "typo.yaml")
+	expect(t, cli.ExitFailed, []string{"show has no task"}, "config", "check", "--config", "empty.yaml")
+	expect(t, cli.ExitFailed, []string{"a b"}, "config", "check", "--config", "name.yaml")
+	expect(t, cli.ExitOK, []string{"show"}, "config", "show", "--config", "c.yaml", "tasks")
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -70,7 +72,7 @@ func newToolsList() *cobra.Command {
 				total += rows[i].Tokens
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), rows)
+				return cli.PrintJSON(cmd.OutOrStdout(), rows)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, r := range rows {
@@ -116,7 +118,7 @@ It is a failure if a score is below --min.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !(least >= 0 && least <= 1) { // or not a number
-				return usagef(cmd, "--min is %g; it can be 0 to 1", least)
+				return cli.Usagef(cmd, "--min is %g; it can be 0 to 1", least)
 			}
 			audited, err := auditedTools(cmd, file, server)
 			if err != nil {
@@ -124,7 +126,7 @@ It is a failure if a score is below --min.`,
 			}
 			reports := tool.Audit(audited)
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), reports)
+				err = cli.PrintJSON(cmd.OutOrStdout(), reports)
 			} else {
 				err = printAudit(cmd, reports)
 			}
@@ -151,10 +153,10 @@ It is a failure if a score is below --min.`,
 func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error) {
 	if server == "" {
 		defs, err := readDefinitions(cmd, file)
-		return plainDefs(defs), err
+		return toolfile.PlainDefs(defs), err
 	}
 	if file != "" {
-		return nil, usagef(cmd, "--tools and --mcp do not go together")
+		return nil, cli.Usagef(cmd, "--tools and --mcp do not go together")
 	}
 	s, servers, name, err := oneServer(cmd, server)
 	if err != nil {
@@ -176,18 +178,18 @@ func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error
 }
 
 func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
-	p := colours(cmd.OutOrStdout())
+	p := cli.Colours(cmd.OutOrStdout())
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	sum := 0.0
 	for _, r := range reports {
 		sum += r.Score
-		fmt.Fprintf(out, "%s %.1f, by keywords %.1f, about %d tokens%s\n", p.bold(printable(r.Tool)), r.Score, r.Keywords, r.Tokens, costs(r.Vendors))
+		fmt.Fprintf(out, "%s %.1f, by keywords %.1f, about %d tokens%s\n", p.Bold(cli.Printable(r.Tool)), r.Score, r.Keywords, r.Tokens, costs(r.Vendors))
 		for _, f := range r.Findings {
 			where := ""
 			if f.Parameter != "" {
 				where = f.Parameter + ": "
 			}
-			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.yellow(f.Rule), printable(where), printable(f.Problem), p.dim(printable(f.Fix)))
+			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.Yellow(f.Rule), cli.Printable(where), cli.Printable(f.Problem), p.Dim(cli.Printable(f.Fix)))
 		}
 	}
 	fmt.Fprintf(out, "%s, %.2f on average\n", counted(len(reports), "tool"), sum/float64(len(reports)))
@@ -240,13 +242,13 @@ and is no failure of the command: the others go on.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if batched == (len(args) == 1) {
-				return usagef(cmd, "give one QUERY, or --batch and queries on standard input")
+				return cli.Usagef(cmd, "give one QUERY, or --batch and queries on standard input")
 			}
 			if batched && file == "-" {
-				return usagef(cmd, "standard input cannot hold both tools and queries")
+				return cli.Usagef(cmd, "standard input cannot hold both tools and queries")
 			}
 			if k < 1 {
-				return usagef(cmd, "-k must be at least 1")
+				return cli.Usagef(cmd, "-k must be at least 1")
 			}
 			defs, err := readDefinitions(cmd, file)
 			if err != nil {
@@ -254,20 +256,20 @@ and is no failure of the command: the others go on.`,
 			}
 			pick := selector(defs, k)
 			if batched {
-				return batch(cmd, pick)
+				return cli.Batch(cmd, pick)
 			}
 			if strings.TrimSpace(args[0]) == "" {
-				return usagef(cmd, "the QUERY is empty; say what the tool should do")
+				return cli.Usagef(cmd, "the QUERY is empty; say what the tool should do")
 			}
 			answer, err := pick(selectRow{Query: &args[0], K: k})
 			if err != nil {
 				return err
 			}
-			if tool.NewRanker(plainDefs(defs)).Fit(args[0]) == 0 {
+			if tool.NewRanker(toolfile.PlainDefs(defs)).Fit(args[0]) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no tool has words of the question; these come nearest to what it means, if anything does")
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), answer)
+				return cli.PrintJSON(cmd.OutOrStdout(), answer)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(answer.Tools, "\n"))
 			return err
@@ -282,7 +284,7 @@ and is no failure of the command: the others go on.`,
 
 // selector answers rows; a row without k gets k tools.
 func selector(defs []tool.Definition, k int) func(selectRow) (selected, error) {
-	ranker := tool.NewRanker(plainDefs(defs))
+	ranker := tool.NewRanker(toolfile.PlainDefs(defs))
 	return func(row selectRow) (selected, error) {
 		if row.Query == nil {
 			return selected{}, errors.New(`the row has no "query"`)

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -58,7 +59,7 @@ func (f addFlags) add(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	old, err := readBounded(f.file)
+	old, err := cli.ReadBounded(f.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -102,21 +103,21 @@ func (f addFlags) entry(cmd *cobra.Command, args []string) (yaml.MapSlice, error
 	command := args[1:]
 	switch {
 	case at == 0:
-		return nil, usagef(cmd, "the NAME of the tool comes before --")
+		return nil, cli.Usagef(cmd, "the NAME of the tool comes before --")
 	case at < 0 && len(args) > 1, at > 1:
-		return nil, usagef(cmd, "the program and its arguments come after --")
+		return nil, cli.Usagef(cmd, "the program and its arguments come after --")
 	case f.description == "":
-		return nil, usagef(cmd, "--description is missing: it is all that a model knows of the tool")
+		return nil, cli.Usagef(cmd, "--description is missing: it is all that a model knows of the tool")
 	case len(command) == 0 && f.url == "":
-		return nil, usagef(cmd, "who does the work? give a program after --, or a server with --url")
+		return nil, cli.Usagef(cmd, "who does the work? give a program after --, or a server with --url")
 	case len(command) > 0 && f.url != "":
-		return nil, usagef(cmd, "both a program and --url: one does the work")
+		return nil, cli.Usagef(cmd, "both a program and --url: one does the work")
 	case f.url == "" && (f.method != "" || len(f.headers) > 0):
-		return nil, usagef(cmd, "--method and --header belong to --url")
+		return nil, cli.Usagef(cmd, "--method and --header belong to --url")
 	}
 	params, err := parameters(f.params)
 	if err != nil {
-		return nil, usagef(cmd, "--param %w", err)
+		return nil, cli.Usagef(cmd, "--param %w", err)
 	}
 	out := yaml.MapSlice{{Key: "name", Value: args[0]}, {Key: "description", Value: f.description}, {Key: "parameters", Value: params}}
 	if len(f.effects) > 0 {
@@ -136,7 +137,7 @@ func (f addFlags) entry(cmd *cobra.Command, args []string) (yaml.MapSlice, error
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok {
-			return nil, usagef(cmd, "--header is NAME: VALUE, and %q is not", h)
+			return nil, cli.Usagef(cmd, "--header is NAME: VALUE, and %q is not", h)
 		}
 		headers = append(headers, yaml.MapItem{Key: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -37,14 +38,14 @@ do not promise to only read need --yes, which allows any tool.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkAllow(classes); err != nil {
-				return usagef(cmd, "--allow: %w", err)
+				return cli.Usagef(cmd, "--allow: %w", err)
 			}
 			call := llm.Call{Name: args[0]}
 			if len(args) == 2 {
 				call.Args = json.RawMessage(args[1])
 			}
 			if len(args) == 2 && args[1] == "-" {
-				text, err := readAll(standardInput(cmd), "standard input")
+				text, err := cli.ReadAll(cli.StandardInput(cmd), "standard input")
 				if err != nil {
 					return err
 				}
@@ -56,7 +57,7 @@ do not promise to only read need --yes, which allows any tool.`,
 				return err
 			}
 			defer done()
-			mustEnd(cmd.Context())
+			cli.MustEnd(cmd.Context())
 			o, err := s.callTool(cmd.Context(), set, call, yes || slices.Contains(classes, classOf(call.Name)))
 			if err != nil {
 				return err
@@ -65,7 +66,7 @@ do not promise to only read need --yes, which allows any tool.`,
 		},
 	}
 	cmd.Flags().StringVar(&root, "root", ".", rootUsage)
-	formerly(cmd, cmd.Flags(), "dir", "root")
+	cli.Formerly(cmd, cmd.Flags(), "dir", "root")
 	cmd.Flags().StringSliceVar(&files, "tools", nil, "`FILE` of tools that can be called, too; may be repeated")
 	cmd.Flags().StringSliceVar(&classes, "allow", nil, allowUsage)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow any tool")
@@ -107,32 +108,32 @@ func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, a
 // asText shows a result as text on a terminal, where its bytes could do more than be read, and
 // as it is elsewhere.
 func asText(cmd *cobra.Command) func(string) string {
-	if f, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(f) {
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && cli.IsTerminal(f) {
 		return cleanLines
 	}
 	return func(text string) string { return text }
 }
 
 // cleanLines is text that steers no terminal, whatever kind of line ends it has.
-func cleanLines(text string) string { return printable(strings.ReplaceAll(text, "\r\n", "\n")) }
+func cleanLines(text string) string { return cli.Printable(strings.ReplaceAll(text, "\r\n", "\n")) }
 
 // printOutcome prints what a model would see, with its text as show has it. A call that failed
 // is a failure of the command, too.
 func printOutcome(cmd *cobra.Command, o calledTool, asJSON bool, show func(string) string) error {
 	var err error
 	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), o)
+		err = cli.PrintJSON(cmd.OutOrStdout(), o)
 	} else {
 		for _, p := range o.Result.Parts {
 			switch p := p.(type) {
 			case llm.Text:
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), show(p.Text))
 			case llm.Media:
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, inOneLine(p.MIME), len(p.Data))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, cli.InOneLine(p.MIME), len(p.Data))
 			}
 		}
 		for _, w := range o.Warnings {
-			fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", inOneLine(w.Feature), inOneLine(w.Detail))
+			fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", cli.InOneLine(w.Feature), cli.InOneLine(w.Detail))
 		}
 	}
 	if err != nil || o.Error == nil {
@@ -145,5 +146,5 @@ func printOutcome(cmd *cobra.Command, o calledTool, asJSON bool, show func(strin
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: allow it with %s\n", flag)
 	}
-	return errReported
+	return cli.ErrReported
 }

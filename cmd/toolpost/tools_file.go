@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,40 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/tool"
-	"github.com/toolpost/toolpost/tool/builtin"
 )
-
-// parseDefinitions returns what a model is told of the tools in a file. In JSON
-// that may be the definitions of any vendor, with keys that only it knows; YAML
-// is Toolpost's own form, and strict; an OpenAPI document, or a file that names
-// one, gives a tool per operation.
-func parseDefinitions(file string, text []byte) ([]tool.Definition, error) {
-	if isAPI(text) {
-		a, err := readAPI(file, text)
-		if err != nil {
-			return nil, err
-		}
-		defs := make([]tool.Definition, len(a.tools))
-		for i, t := range a.tools {
-			defs[i] = tool.Definition{ID: t.Name, ToolDef: llm.ToolDef{Name: t.Name, Description: t.Description, Schema: json.RawMessage(t.Input)}}
-		}
-		return defs, nil
-	}
-	if start := bytes.TrimSpace(text); len(start) == 0 || start[0] == '[' || start[0] == '{' {
-		return tool.ParseDefs(text)
-	}
-	declared, err := builtin.ParseDeclared(text)
-	if err != nil {
-		return nil, err
-	}
-	defs := make([]tool.Definition, len(declared))
-	for i, d := range declared {
-		defs[i] = d.Definition
-	}
-	return defs, nil
-}
 
 // readDefinitions reads the file that --tools names; "-" is standard input, and
 // without a name the built-in tools are meant.
@@ -53,11 +21,11 @@ func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error)
 	if file == "" {
 		return builtinDefinitions()
 	}
-	text, err := readNamed(cmd, file)
+	text, err := cli.ReadNamed(cmd, file)
 	if err != nil {
 		return nil, err
 	}
-	defs, err := parseDefinitions(file, []byte(text))
+	defs, err := toolfile.ParseDefinitions(file, []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -65,15 +33,6 @@ func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error)
 		return nil, fmt.Errorf("%s has no tools", file)
 	}
 	return defs, nil
-}
-
-// readNamed reads a file under the bound of a batch's line; "-" is standard
-// input.
-func readNamed(cmd *cobra.Command, file string) (string, error) {
-	if file == "-" {
-		return readAll(standardInput(cmd), "standard input")
-	}
-	return readBounded(file)
 }
 
 func builtinDefinitions() ([]tool.Definition, error) {
@@ -87,14 +46,6 @@ func builtinDefinitions() ([]tool.Definition, error) {
 		defs = append(defs, tool.Definition{ID: d.Name, ToolDef: d})
 	}
 	return defs, nil
-}
-
-func plainDefs(defs []tool.Definition) []llm.ToolDef {
-	out := make([]llm.ToolDef, len(defs))
-	for i, d := range defs {
-		out[i] = d.ToolDef
-	}
-	return out
 }
 
 // everyTool are settings that offer every tool that comes with Toolpost, with

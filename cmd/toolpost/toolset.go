@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -57,7 +59,7 @@ func (s *settings) command() builtin.Command {
 // declare adds the tools of a file. A declaration without an action of its own
 // changes the description of an existing tool.
 func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) {
-	text, err := readBounded(file)
+	text, err := cli.ReadBounded(file)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 }
 
 func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
-	if isAPI(text) {
+	if toolfile.IsAPI(text) {
 		return s.declareAPI(tools, file, text)
 	}
 	declared, err := builtin.ParseDeclared(text)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -30,8 +30,8 @@ type item struct {
 	call *callView
 	// whole says that the text goes on in the next item, after a newline.
 	whole bool
-	flow  *flow     // the text of an answer, which grows, as it is
-	md    *markdown // or as Markdown
+	flow  *term.Flow     // the text of an answer, which grows, as it is
+	md    *term.Markdown // or as Markdown
 
 	lines []string // as drawn last
 	width int      // for which width; 0 means that it has to be drawn anew
@@ -39,7 +39,7 @@ type item struct {
 
 // transcript is a conversation as a person sees it.
 type transcript struct {
-	p        palette
+	p        cli.Palette
 	plain    bool // answers are shown as they are
 	items    []*item
 	calls    calls
@@ -48,7 +48,7 @@ type transcript struct {
 	answer   int    // where in items the answer of the turn begins
 }
 
-func newTranscript(p palette) *transcript {
+func newTranscript(p cli.Palette) *transcript {
 	return &transcript{p: p, calls: calls{now: time.Now}}
 }
 
@@ -71,7 +71,7 @@ func (t *transcript) grow(kind itemKind, text string) {
 	last := t.items[len(t.items)-1]
 	last.width = 0
 	if last.md != nil {
-		last.md.write(text)
+		last.md.Write(text)
 		return
 	}
 	if kind != answered {
@@ -80,13 +80,13 @@ func (t *transcript) grow(kind itemKind, text string) {
 	}
 	i := strings.LastIndexByte(text, '\n')
 	if i < 0 {
-		last.flow.write(text)
+		last.flow.Write(text)
 		return
 	}
-	last.flow.write(text[:i])
+	last.flow.Write(text[:i])
 	last.whole = true
 	t.items = append(t.items, t.newGrowing(kind))
-	t.items[len(t.items)-1].flow.write(text[i+1:])
+	t.items[len(t.items)-1].flow.Write(text[i+1:])
 }
 
 // maxThought bounds what is kept of thinking, of which only the end is shown.
@@ -105,9 +105,9 @@ func (t *transcript) newGrowing(kind itemKind) *item {
 	switch {
 	case kind != answered:
 	case t.plain:
-		it.flow = new(flow)
+		it.flow = new(term.Flow)
 	default:
-		it.md = &markdown{p: t.p}
+		it.md = &term.Markdown{P: t.p}
 	}
 	return it
 }
@@ -173,7 +173,7 @@ func (t *transcript) lines(width, frame int, now time.Time) []string {
 		if i > 0 && apart(t.items[i-1].kind, it.kind) {
 			out = append(out, "")
 		}
-		if it.flow != nil && it.flow.empty() && !it.whole {
+		if it.flow != nil && it.flow.Empty() && !it.whole {
 			continue // the end of a text that ended with a newline
 		}
 		out = append(out, it.lines...)
@@ -186,42 +186,21 @@ func apart(a, b itemKind) bool {
 	return a != b && !(a == noted && b == called || a == called && b == noted) || a == shownAs
 }
 
-func (it *item) draw(p palette, width, frame int, now time.Time) []string {
+func (it *item) draw(p cli.Palette, width, frame int, now time.Time) []string {
 	switch it.kind {
 	case called:
 		return []string{it.call.line(p, width, frame, now)}
 	case said:
-		return wrap(it.text, width, p.cyan("› "), p.bold)
+		return term.Wrap(it.text, width, p.Cyan("› "), p.Bold)
 	case noted:
-		return wrap(it.text, width, p.dim("· "), p.dim)
+		return term.Wrap(it.text, width, p.Dim("· "), p.Dim)
 	case thought:
-		return wrap(lastLines(it.text, 3), width, "  ", p.dim)
+		return term.Wrap(term.LastLines(it.text, 3), width, "  ", p.Dim)
 	case shownAs:
-		return wrap(it.text, width, "", plainly)
+		return term.Wrap(it.text, width, "", term.Plainly)
 	}
 	if it.md != nil {
-		return it.md.draw(width)
+		return it.md.Draw(width)
 	}
-	return it.flow.draw(width)
+	return it.flow.Draw(width)
 }
-
-// lastLines returns the end of a text that is shown only in passing.
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(printable(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// wrap breaks text into lines of at most width cells, the first with a mark
-// before it and the others below it.
-func wrap(text string, width int, mark string, style func(string) string) []string {
-	room := max(4, width-ansi.StringWidth(mark))
-	indent := strings.Repeat(" ", ansi.StringWidth(mark))
-	var out []string
-	for _, line := range strings.Split(ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), room, ""), "\n") {
-		out = append(out, mark+style(line))
-		mark = indent
-	}
-	return out
-}
-
-func plainly(s string) string { return s }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
 // upstreams are servers that never end an answer. Each gets the connection
@@ -171,8 +173,8 @@ func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 				}
 				e := await(t, cmd, errOut)
 				// On a fast machine a flood has met its limit before the signal comes.
-				flood := e.code == exitFailed && (strings.Contains(e.errOut, "limit") || strings.Contains(e.errOut, "more than"))
-				if e.code != exitTerminated && !flood {
+				flood := e.code == cli.ExitFailed && (strings.Contains(e.errOut, "limit") || strings.Contains(e.errOut, "more than"))
+				if e.code != cli.ExitTerminated && !flood {
 					t.Errorf("it ended after %v with %d:\n%.500s", e.took, e.code, e.errOut)
 				}
 				limit := int64(400 << 20)
@@ -240,7 +242,7 @@ func TestEndlessAnswersEndRuns(t *testing.T) {
 			errOut := start(t, cmd)
 			peak := watchMemory(cmd.Process)
 			e := await(t, cmd, errOut)
-			if e.code != exitFailed || !strings.Contains(e.errOut, want) {
+			if e.code != cli.ExitFailed || !strings.Contains(e.errOut, want) {
 				t.Errorf("exit %d after %v:\n%.500s", e.code, e.took, e.errOut)
 			}
 			t.Logf("%v, %d MiB", e.took.Round(time.Millisecond), peak()>>20)

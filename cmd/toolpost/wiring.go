@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -98,7 +99,7 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		}
 	}()
 	if f := cmd.Flag("journal"); f != nil && f.Changed && isPostgres(s.Journal) && hasPassword(s.Journal) {
-		return w, usagef(cmd, "%s", passwordShown)
+		return w, cli.Usagef(cmd, "%s", passwordShown)
 	}
 	if w.client, err = s.client(); err != nil {
 		return w, err

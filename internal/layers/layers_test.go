@@ -104,6 +104,11 @@ var inner = map[string]int{
 	"gateway/internal/admit":        3, // rights, limits and usage
 	"gateway/internal/passthrough":  4, // endpoints that are forwarded as they are
 	"gateway/internal/conversation": 3, // what is remembered between requests
+
+	"cmd/toolpost/internal/cli":      0, // arguments, input, output and exit codes of all commands
+	"cmd/toolpost/internal/toolfile": 1, // files of tool definitions
+	"cmd/toolpost/internal/term":     1, // drawing on a terminal
+	"cmd/toolpost/internal/text":     2, // parse, explain, repair, validate, schema
 }
 
 // why is the reason behind each layer, for whoever meets the failure.

@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/formats"
+)
+
+// UserCatalog is [catalog.ForUser] of a file that sets only known wire formats.
+func UserCatalog(file string) (*catalog.Catalog, error) {
+	c, err := catalog.ForUser(file)
+	if err != nil {
+		return nil, err
+	}
+	for place, name := range c.Wires() {
+		if err := formats.Check(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
+	}
+	return c, nil
+}

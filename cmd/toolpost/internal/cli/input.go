@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// StandardInput returns the command's input. Waiting for more of it ends with
+// the command's context: a terminal or a pipe may say nothing for ever.
+func StandardInput(cmd *cobra.Command) io.Reader {
+	in := cmd.InOrStdin()
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return in
+		}
+	}
+	return interruptible{cmd.Context(), in}
+}
+
+// interruptible is a reader whose Read returns when the context ends. The read
+// that goes on then is left alone: nothing can stop it, and the program ends.
+type interruptible struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	own := make([]byte, len(p)) // p is the caller's again when Read returns
+	done := make(chan result, 1)
+	go func() {
+		n, err := r.from.Read(own)
+		done <- result{n, err}
+	}()
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	case res := <-done:
+		return copy(p, own[:res.n]), res.err
+	}
+}
+
+// Grace is how long an interrupted command may take to end by itself.
+const Grace = 500 * time.Millisecond
+
+// begunKey is the context key of an *atomic.Bool: whether the command has begun
+// something that must be brought to an end.
+type begunKey struct{}
+
+// MustEnd says that the command has begun something that an interruption must
+// bring to an end, like a run with its record, or a program.
+func MustEnd(ctx context.Context) {
+	if begun, ok := ctx.Value(begunKey{}).(*atomic.Bool); ok {
+		begun.Store(true)
+	}
+}
+
+// UntilInterrupted executes a command and returns its exit code. If the context
+// ends, a command that has nothing to bring to an end is left behind soon: it may
+// be opening a pipe that nobody writes to, or at work on a large file, and neither
+// looks at a context.
+func UntilInterrupted(ctx context.Context, stderr io.Writer, execute func(context.Context) error) int {
+	begun := new(atomic.Bool)
+	ended := make(chan error, 1)
+	go func() { ended <- execute(context.WithValue(ctx, begunKey{}, begun)) }()
+	select {
+	case err := <-ended:
+		return ExitCode(stderr, err)
+	case <-ctx.Done():
+	}
+	for {
+		select {
+		case err := <-ended:
+			return ExitCode(stderr, err)
+		case <-time.After(Grace):
+			if !begun.Load() {
+				return ExitCode(stderr, ctx.Err())
+			}
+		}
+	}
+}
+
+// ReadFile returns the text of a file of at most limit bytes.
+func ReadFile(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: more than %d bytes", file, limit)
+	}
+	return text, err
+}

@@ -1,0 +1,331 @@
+// Package text holds the commands that read text without a model: parse, explain, repair, validate and
+// schema.
+package text
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// reading is how parse and explain read an answer. In a batch it holds for
+// every row that does not say otherwise.
+type reading struct {
+	tools, model, dialect, template, thinking, finish string
+}
+
+func (r *reading) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.tools, "tools", "", "`file` of the tools that were offered; without it any name is accepted")
+	f.StringVar(&r.model, "model", "", "`id` of the model that wrote the text, a hint at its dialect")
+	f.StringVar(&r.dialect, "dialect", "", "`name` of the dialect, a hint for what the text leaves open")
+	f.StringVar(&r.template, "template", "", "`file` with the model's chat template, another hint")
+	f.StringVar(&r.thinking, "thinking", dialect.PromoteIfUnterminated.String(),
+		"what calls inside thinking are: ignore, promote_if_unterminated or promote")
+	f.StringVar(&r.finish, "finish", "", "why the model stopped: stop, length or content_filter")
+}
+
+// parser returns the parser the flags describe, and a sentence on where the
+// hint at the dialect came from.
+func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err error) {
+	if p.Thinking, err = policy(r.thinking); err != nil {
+		return p, "", cli.Usagef(cmd, "--thinking: %v", err)
+	}
+	if err := finish(&p, r.finish); err != nil {
+		return p, "", cli.Usagef(cmd, "--finish: %v", err)
+	}
+	if r.tools != "" {
+		if p.Tools, err = readTools(r.tools); err != nil {
+			return p, "", err
+		}
+	}
+	p.Dialect, hint, err = r.hint(cmd)
+	return p, hint, err
+}
+
+// hint finds the dialect: the one named, else that of the template, else that
+// of the model.
+func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
+	if r.dialect != "" {
+		if _, ok := dialect.Lookup(r.dialect); !ok {
+			return "", "", cli.Usagef(cmd, "--dialect: no dialect is called %q%s", r.dialect, cli.DidYouMean(r.dialect, DialectNames()))
+		}
+		return r.dialect, "named by --dialect", nil
+	}
+	if r.template != "" {
+		text, err := cli.ReadBounded(r.template)
+		if err != nil {
+			return "", "", err
+		}
+		if name, why = dialect.FromTemplate(text); name != "" {
+			return name, why, nil
+		}
+		return "", "the template shows no dialect we know", nil
+	}
+	if r.model == "" {
+		return "", "", nil
+	}
+	models, err := cli.UserCatalog("")
+	if err != nil {
+		return "", "", err
+	}
+	name, why = modelDialect(models, r.model)
+	return name, why, nil
+}
+
+// DialectNames returns the names of the dialects.
+func DialectNames() []string {
+	var names []string
+	for _, d := range dialect.All() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// modelDialect returns the dialect a model is known to write, and why. A model
+// that nobody knows gives no hint.
+func modelDialect(models *catalog.Catalog, id string) (name, why string) {
+	m := models.Lookup(id)
+	if _, ok := dialect.Lookup(m.Dialect); !ok || !m.Known() {
+		return "", "nothing is known of how " + id + " writes calls"
+	}
+	for _, w := range m.Explain() {
+		if w.Field == "dialect" {
+			return m.Dialect, fmt.Sprintf("because %s is known to write it (rule %s, %s)", id, w.Rule, w.From)
+		}
+	}
+	return m.Dialect, "because " + id + " is known to write it"
+}
+
+func policy(word string) (dialect.ThinkingPolicy, error) {
+	for _, p := range []dialect.ThinkingPolicy{dialect.PromoteIfUnterminated, dialect.Ignore, dialect.Promote} {
+		if p.String() == word {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("no policy is called %q; there are ignore, promote_if_unterminated and promote", word)
+}
+
+// finish tells p why the model stopped. An empty word is a normal end.
+func finish(p *dialect.Parser, word string) error {
+	switch reason := llm.Reason(word); reason {
+	case "", llm.Stop, llm.ToolCalls:
+		p.Finish = nil
+	case llm.Length, llm.ContentFilter:
+		p.Finish = func() llm.Reason { return reason }
+	default:
+		return fmt.Errorf("no end is called %q; there are stop, length and content_filter", word)
+	}
+	return nil
+}
+
+func NewParse() *cobra.Command {
+	var r reading
+	var asJSON, asBatch bool
+	cmd := &cobra.Command{
+		Use:   "parse [FILE]",
+		Short: "Read the tool calls in what a model wrote",
+		Long: `Parse reads a captured answer, from FILE or standard input, and prints the thinking,
+the text and the calls in it. The dialect is found from the text; hints only decide
+what the text leaves open.
+
+Without --tools any name is accepted; with an empty list nothing is a call. With tools,
+arguments are checked against their schemas. A call that the text ends in is cut off,
+unless --finish says how the model stopped. The exit code is 1 if a call cannot be run.
+
+--batch reads one JSON object a line:
+  {"id", "text", "tools"?, "model"?, "dialect"?, "thinking_open"?, "finish"?, "chunk"?}
+and answers each with
+  {"id", "calls", "text", "thinking", "dialect", "repairs", "invalid", "truncated"}.`,
+		Example: `  toolpost parse answer.txt
+  toolpost parse --tools tools.json --json < answer.txt
+  toolpost parse --batch < answers.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, _, err := r.parser(cmd)
+			if err != nil {
+				return err
+			}
+			if asBatch {
+				if len(args) > 0 || asJSON {
+					return cli.Usagef(cmd, "--batch reads standard input and takes neither FILE nor --json")
+				}
+				models, err := cli.UserCatalog("")
+				if err != nil {
+					return err
+				}
+				return cli.Batch(cmd, func(row parseRow) (parseAnswer, error) { return row.answer(p, models) })
+			}
+			text, err := cli.ReadInput(cmd, args)
+			if err != nil {
+				return err
+			}
+			a, err := r.parse(cmd, p, text, asJSON)
+			if err == nil && len(a.Invalid) > 0 {
+				return cli.ErrReported
+			}
+			return err
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines and answer each with one line")
+	return cmd
+}
+
+// parse reads a text and prints what is in it. Plain text is printed as it is
+// read; the response of a vendor is read whole.
+func (r *reading) parse(cmd *cobra.Command, p dialect.Parser, text string, asJSON bool) (*parseAnswer, error) {
+	var out answerSink = newPeopleSink(cmd.OutOrStdout())
+	c := openCapture(text)
+	if c.format == "" {
+		if asJSON {
+			out = newJSONSink(cmd.OutOrStdout())
+		}
+		return r.stream(p, text, out)
+	}
+	a, err := read(p, c, 0)
+	if err != nil {
+		return nil, err
+	}
+	r.hold(&a, c, p.Tools)
+	if asJSON {
+		return &a, cli.PrintJSON(cmd.OutOrStdout(), a)
+	}
+	return &a, a.print(out)
+}
+
+// parseRow is a line of a batch.
+type parseRow struct {
+	ID           json.RawMessage `json:"id"`
+	Text         *string         `json:"text"`
+	Tools        toolList        `json:"tools"` // nil if absent or null
+	Model        string          `json:"model"`
+	Dialect      string          `json:"dialect"`
+	ThinkingOpen bool            `json:"thinking_open"`
+	Finish       string          `json:"finish"`
+	Chunk        int             `json:"chunk"`
+}
+
+// answer reads a row. What the row does not say comes from p.
+func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAnswer, err error) {
+	if row.Text == nil {
+		return a, errors.New(`no "text"`)
+	}
+	if row.Chunk < 0 {
+		return a, errors.New(`"chunk" is negative`)
+	}
+	if row.Finish != "" {
+		if err := finish(&p, row.Finish); err != nil {
+			return a, err
+		}
+	}
+	if row.Tools != nil {
+		p.Tools = row.Tools
+	}
+	var warnings []llm.Warning
+	if row.Model != "" {
+		if name, _ := modelDialect(models, row.Model); name != "" {
+			p.Dialect = name
+		}
+	}
+	if row.Dialect != "" {
+		if _, ok := dialect.Lookup(row.Dialect); ok {
+			p.Dialect = row.Dialect
+		} else { // an unknown dialect is no reason to refuse the row
+			warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: "dialect", Detail: fmt.Sprintf("no dialect is called %q", row.Dialect)})
+		}
+	}
+	p.ThinkingOpen = row.ThinkingOpen
+	a, err = read(p, capture{chunks: []string{*row.Text}}, row.Chunk)
+	a.ID = row.ID
+	if len(a.ID) == 0 {
+		a.ID = json.RawMessage("null")
+	}
+	a.Warnings = append(warnings, a.Warnings...)
+	return a, err
+}
+
+// parseAnswer is what was read.
+type parseAnswer struct {
+	ID        json.RawMessage   `json:"id,omitempty"`
+	Calls     []callJSON        `json:"calls"`
+	Text      string            `json:"text"`
+	Thinking  string            `json:"thinking"`
+	Dialect   string            `json:"dialect"`
+	Repairs   []llm.Repair      `json:"repairs"`
+	Invalid   []llm.InvalidCall `json:"invalid"`
+	Truncated bool              `json:"truncated"`
+	Warnings  []llm.Warning     `json:"warnings,omitempty"`
+
+	parts []llm.Part // in the order of the text
+}
+
+type callJSON struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Source    llm.Source      `json:"source"`
+}
+
+// read parses an answer, fed in chunks of n bytes or as it came. If the text
+// closes thinking that it never opened, it is read as beginning inside thinking.
+func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
+	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
+	if (c.reason == llm.Length || c.reason == llm.ContentFilter) && p.Finish == nil {
+		p.Finish = func() llm.Reason { return c.reason }
+	}
+	var b llm.Builder
+	for _, ev := range c.others {
+		b.Add(ev)
+	}
+	for ev, err := range p.Parse(c.feed(n)) {
+		if err != nil {
+			return parseAnswer{}, err
+		}
+		b.Add(ev)
+	}
+	resp := b.Response()
+	a := parseAnswer{
+		Calls: []callJSON{}, Repairs: []llm.Repair{}, Invalid: []llm.InvalidCall{},
+		Warnings: resp.Warnings, parts: resp.Message.Parts, Truncated: p.Finish != nil,
+	}
+	a.add(resp)
+	return a, nil
+}
+
+func (a *parseAnswer) add(resp *llm.Response) {
+	var text, thinking strings.Builder
+	for _, part := range resp.Message.Parts {
+		switch part := part.(type) {
+		case llm.Text:
+			text.WriteString(part.Text)
+		case llm.Thinking:
+			thinking.WriteString(part.Text)
+		case llm.Call:
+			a.Calls = append(a.Calls, callJSON{part.Name, part.Args, part.Provenance.Source()})
+			a.from(part.Provenance)
+		}
+	}
+	a.Text, a.Thinking = text.String(), thinking.String()
+	for _, bad := range resp.Invalid {
+		a.refuse(bad)
+		a.from(bad.Provenance)
+	}
+}
+
+// from notes how a call came to be. The first call names the dialect.
+func (a *parseAnswer) from(p llm.Provenance) {
+	if a.Dialect == "" {
+		a.Dialect = p.Dialect
+	}
+	a.Repairs = append(a.Repairs, p.Repairs...)
+	a.Truncated = a.Truncated || p.Worst() == llm.Truncation
+}
