@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -245,7 +245,7 @@ func TestAroundForbiddenCall(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost, Gate: emulate.GateOn}} {
+				for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost, Gate: emulate.GateOn, Decider: smallmodel.Decider{}}} {
 					r, err := llm.Generate(t.Context(), e.Around(&ownModel{answer: answer, piece: 3}), question(func(r *llm.Request) { r.Choice = choice }))
 					if err != nil {
 						t.Fatalf("%s: %v", style, err)

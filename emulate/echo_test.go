@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"golang.org/x/tools/txtar"
 )
 
 func objectOf(props string) json.RawMessage {

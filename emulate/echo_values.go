@@ -151,7 +151,7 @@ func (q *quotes) key(c llm.Call, marked bool) (key uint64, says bool) {
 	q.form = append(q.form, 0)
 	start := len(q.form)
 	declared := q.declared(c.Name)
-	form := js.Form{Mode: js.ByValue, OmitEmpty: true, Text: appendSqueezed, Omit: func(depth int, name, _ []byte) bool {
+	form := js.Form{Mode: js.ByValue, OmitEmpty: true, Text: appendNormalized, Omit: func(depth int, name, _ []byte) bool {
 		return depth == 0 && declared != nil && !declared[string(name)]
 	}}
 	args, err := form.Append(q.form, c.Args)
@@ -184,9 +184,10 @@ func (q *quotes) declared(name string) map[string]bool {
 	return known
 }
 
-// appendSqueezed writes a text as it is squeezed, and a number in quotes as the number.
-func appendSqueezed(dst, text []byte) []byte {
-	v := squeezed(string(text))
+// appendNormalized writes a text in its normal form, and a number in quotes as the
+// number.
+func appendNormalized(dst, text []byte) []byte {
+	v := normalized(string(text))
 	if n, _ := js.NumberLength(v); n > 0 && n == len(v) {
 		return bytes.TrimSuffix(js.AppendDecimal(dst, v), []byte("e0"))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -43,7 +44,11 @@ type Emulation struct {
 	// of its models, as the vendors' own APIs do: a request without tools is
 	// then sent as it is. Any other request has them neutralised; see [Tokens].
 	Apart bool
-	// Gate says who decides about calls of small models; empty is GateSmall.
+	// Decider decides about calls and their values for the models that Gate
+	// selects. Nil leaves all decisions to the model.
+	Decider Decider
+	// Gate selects the models that Decider decides for; empty is GateSmall.
+	// GateOn needs a Decider.
 	Gate Gate
 	// Promotion is which text may become a call, and Why the reason for it; the
 	// default is that of the request, else all.
@@ -66,17 +71,16 @@ type EmulatedRequest struct {
 	// Warnings say what was done, and what cannot be held to.
 	Warnings []llm.Warning
 
-	readers []Reader
-	final   bool // the tools include FinalTool
+	// Answer describes how the answer is read. A caller may add stages of its own.
+	Answer Answer
+
+	final bool // the tools include FinalTool
 }
 
 // Read returns the events of the model's answer in the terms of the request
 // that was planned.
 func (p *EmulatedRequest) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	for _, r := range p.readers {
-		raw = r(raw)
-	}
-	return raw
+	return p.Answer.Pipeline().Read(raw)
 }
 
 func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, args ...any) {
@@ -105,9 +109,15 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	if req == asked && req.Output != nil {
 		req = req.Clone()
 	}
-	final, err := e.answer(req, out)
+	output, err := e.answer(req, out)
 	if err != nil {
 		return nil, err
+	}
+	if output != nil {
+		out.Answer.Output = []Reader{output}
+	}
+	if e.Gate == GateOn && e.Decider == nil {
+		return nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: errors.New("GateOn needs a Decider, for instance smallmodel.Decider")}
 	}
 	out.Request = req.Clone()
 	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false
@@ -127,13 +137,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 		return nil, err
 	}
 	out.Warnings = append(out.Warnings, wire.Unsent(asked, out.Request)...)
-	if restored != nil {
-		out.readers = append(out.readers, restored)
-	}
-	out.readers = append(out.readers, aliases.Stream)
-	if final != nil {
-		out.readers = append(out.readers, final)
-	}
+	out.Answer.Tokens, out.Answer.Aliases = restored, aliases
 	return out, nil
 }
 
@@ -157,7 +161,7 @@ func (e Emulation) Around(inner llm.Model) llm.Model {
 					return
 				}
 			}
-			for ev, err := range plan.Read(readable(inner.Stream(ctx, plan.Request))) {
+			for ev, err := range plan.Read(inner.Stream(ctx, plan.Request)) {
 				if !yield(ev, err) || err != nil {
 					return
 				}
@@ -182,7 +186,7 @@ func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 	if plan.Taught {
 		plan.warn(llm.Emulated, "tools", "the tools are taught in a prompt, in the dialect %s", plan.Dialect)
 	}
-	plan.readers = append(plan.readers, Keep("emulate", req).Read)
+	plan.Answer.Unchecked, plan.Answer.Demands, plan.Answer.Op = true, req, "emulate"
 	return plan, nil
 }
 
@@ -199,21 +203,6 @@ func (e Emulation) tokens(req *llm.Request) *Tokens {
 	}
 	return familyTokens(e.Family, listOr(e.Dialects).ResultMarkers(results))
 }
-
-// decides reports whether the emulation, and not the model, decides which tools
-// are called.
-func (e Emulation) decides() bool {
-	switch e.Gate {
-	case GateOn:
-		return true
-	case GateOff:
-		return false
-	}
-	return e.isSmall()
-}
-
-// isSmall reports whether the model is known to be small.
-func (e Emulation) isSmall() bool { return e.Size > 0 && e.Size <= small }
 
 // bounds are the limits of what a model writes under a schema. A small model
 // that has begun a string does not stop by itself.
@@ -255,10 +244,10 @@ func (e Emulation) teach(req *llm.Request, out *EmulatedRequest) error {
 			return err
 		}
 		if !before {
-			out.readers = append(out.readers, wholeJSON("", ""))
+			out.Answer.Constrained = wholeJSON("", "")
 		}
 	}
-	out.readers = append(out.readers, e.reader(req, Functions(req.Tools), prompt.Dialect))
+	out.Answer.Calls = e.reader(req, Functions(req.Tools), prompt.Dialect)
 	return nil
 }
 

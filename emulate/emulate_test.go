@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/emulate/internal/questions"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -41,7 +42,7 @@ func (p *EmulatedRequest) answer(t *testing.T, raw iter.Seq2[llm.Event, error]) 
 
 // Every style that can be taught is read back, however the answer is cut.
 func TestStyles(t *testing.T) {
-	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: gateTools}
+	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: questions.Tools}
 	call := llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}
 	for style, want := range map[string]string{
 		"": "json_fence", "json": "json_fence", "markdown": "json_fence", "xml": "claude_xml", "pythonic": "pythonic", "hermes": "hermes_json",
@@ -76,7 +77,7 @@ func TestStyles(t *testing.T) {
 func TestHistoryReadsBack(t *testing.T) {
 	rome := llm.Call{ID: "c1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}
 	oslo := llm.Call{ID: "c2", Name: "get_weather", Args: json.RawMessage(`{"city":"Oslo"}`)}
-	req := &llm.Request{Tools: gateTools, Messages: []llm.Message{
+	req := &llm.Request{Tools: questions.Tools, Messages: []llm.Message{
 		llm.User("Weather in Rome and Oslo?"),
 		llm.Assistant(llm.Thinking{Text: "Two cities."}, llm.Text{Text: "I look "}, llm.Text{Text: "it up."}, rome, oslo),
 		llm.Results(llm.Result{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "21"}}}, llm.Result{CallID: "c2", Parts: []llm.Part{llm.Text{Text: "3"}}}),
@@ -86,9 +87,9 @@ func TestHistoryReadsBack(t *testing.T) {
 		Emulation
 		tools []llm.ToolDef
 	}
-	ways := []way{{"constrained", Emulation{Host: OutputHost}, gateTools}, {"without tools", Emulation{}, nil}}
+	ways := []way{{"constrained", Emulation{Host: OutputHost}, questions.Tools}, {"without tools", Emulation{}, nil}}
 	for _, style := range Styles() {
-		ways = append(ways, way{style, Emulation{Style: style}, gateTools})
+		ways = append(ways, way{style, Emulation{Style: style}, questions.Tools})
 	}
 	for _, w := range ways {
 		asked := req.Clone()
@@ -101,7 +102,7 @@ func TestHistoryReadsBack(t *testing.T) {
 		if _, ok := said.Parts[0].(llm.Thinking); !ok || len(said.Parts) != 2 {
 			t.Errorf("%s: the turn became %+v", w.name, said.Parts)
 		}
-		p := dialect.Parser{Tools: gateTools, Dialect: out.Dialect}
+		p := dialect.Parser{Tools: questions.Tools, Dialect: out.Dialect}
 		var text, cities string
 		for ev, err := range p.Parse(dialect.Whole(said.Text())) {
 			if err != nil {
@@ -131,7 +132,7 @@ func TestTaughtHistory(t *testing.T) {
 	for len(messages) < reminded {
 		messages = append(messages, llm.Assistant(llm.Text{Text: "Warm."}), llm.User("And now?"))
 	}
-	req := &llm.Request{System: "Be kind.", Messages: messages, Tools: gateTools}
+	req := &llm.Request{System: "Be kind.", Messages: messages, Tools: questions.Tools}
 	out, err := Emulation{Style: "hermes"}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestTaughtHistory(t *testing.T) {
 
 // smallEmulation is for a model of 135 million parameters at a llama.cpp server.
 func smallEmulation() Emulation {
-	return Emulation{Family: "smollm", Size: 135_000_000, Context: 8192, Host: Host{
+	return Emulation{Family: "smollm", Size: 135_000_000, Context: 8192, Decider: testDecider, Host: Host{
 		Schema:  func(req *llm.Request, s json.RawMessage) { hold(req, "json_schema", s) },
 		Grammar: func(req *llm.Request, g string) { hold(req, "grammar", marshal(g)) },
 	}}
@@ -189,7 +190,7 @@ func TestSmall(t *testing.T) {
 		"Get the weather in Rome and set a timer for 5 minutes.":         2,
 		"Convert 20 euros to dollars. Then set a timer for two minutes.": 2,
 	} {
-		out, err := smallEmulation().Plan(&llm.Request{Messages: []llm.Message{llm.User(text)}, Tools: gateTools})
+		out, err := smallEmulation().Plan(&llm.Request{Messages: []llm.Message{llm.User(text)}, Tools: questions.Tools})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestSmall(t *testing.T) {
 
 func validCalls(calls []llm.Call) bool {
 	for _, c := range calls {
-		for _, d := range gateTools {
+		for _, d := range questions.Tools {
 			if d.Name == c.Name && len(schema.MustCompile(d.Schema).Validate(c.Args)) > 0 {
 				return false
 			}
@@ -224,13 +225,13 @@ func validCalls(calls []llm.Call) bool {
 // The gate says what it decided and what it withheld, is silent when it is
 // off, and never stands before a demanded call.
 func TestSmallIsVisible(t *testing.T) {
-	req := &llm.Request{Messages: []llm.Message{llm.User("Why is the sky blue?")}, Tools: gateTools}
+	req := &llm.Request{Messages: []llm.Message{llm.User("Why is the sky blue?")}, Tools: questions.Tools}
 	e := smallEmulation()
 	out, err := e.Plan(req)
 	if err != nil || grammarOf(t, out.Request) != nil || len(out.Warnings) != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for _, part := range []string{fmt.Sprintf("%.2f", leastFit), "get_weather, convert_currency, set_timer", "switched off"} {
+	for _, part := range []string{"0.23", "get_weather, convert_currency, set_timer", "switched off"} {
 		if !strings.Contains(out.Warnings[0].Detail, part) {
 			t.Errorf("%q does not say %q", out.Warnings[0].Detail, part)
 		}
@@ -248,7 +249,7 @@ func TestSmallIsVisible(t *testing.T) {
 	if out, err = e.Plan(req); err != nil || grammarOf(t, out.Request) == nil {
 		t.Fatalf("without the gate the model decides: %v", err)
 	}
-	for _, d := range gateTools {
+	for _, d := range questions.Tools {
 		if !strings.Contains(out.Request.System, d.Name) {
 			t.Errorf("without the gate %s is missing", d.Name)
 		}
@@ -260,7 +261,7 @@ func TestSmallIsVisible(t *testing.T) {
 func TestProseBeforeCalls(t *testing.T) {
 	e := smallEmulation()
 	e.Size = 8_000_000_000
-	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: gateTools}
+	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: questions.Tools}
 	r := rand.New(rand.NewPCG(7, 8))
 	spoke, called := 0, 0
 	for _, mode := range []llm.ChoiceMode{llm.MayCall, llm.MustCall} {
@@ -293,7 +294,7 @@ func TestSmallHistory(t *testing.T) {
 		llm.User("What is the weather in Rome?"),
 		llm.Assistant(llm.Call{ID: "c", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}),
 		llm.Results(llm.Result{CallID: "c", Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "21 degrees"}}}),
-	}, Tools: gateTools}
+	}, Tools: questions.Tools}
 	out, err := smallEmulation().Plan(req)
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
+	"golang.org/x/tools/txtar"
 )
 
 // The envelopes, to be read by people.

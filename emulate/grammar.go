@@ -131,8 +131,8 @@ func (w *grammarWriter) choice(n int, write func(int)) {
 
 // str writes a string: of a form, matching a pattern, or of a length.
 func (w *grammarWriter) str(s object) {
-	if words := decode[[]string](s.get(copiedKey)); words != nil {
-		w.copied(words, s.has(stateKey))
+	if words := decode[[]CopyWord](s.get(copyKeyword)); words != nil {
+		w.copied(words, s.has(stateKeyword))
 		return
 	}
 	if pattern := decode[string](s.get("pattern")); pattern != "" {

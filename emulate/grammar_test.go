@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/emulate/internal/questions"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -35,12 +36,15 @@ var schemas = map[string]string{
 	"nested without any": `{"type":"object","properties":{"o":{"type":"object","properties":{"p":{"type":"string"},"q":{"type":"integer"}}}},"required":["o"]}`,
 }
 
-// everyBounds are the bounds that are used.
-var everyBounds = map[string]bounds{
-	"none":       {},
-	"small":      {text: 40, items: 3, whole: 1_000_000_000},
-	"no options": {text: 40, items: 3, whole: 1_000_000_000, evidence: evidenceFor(turn{}, "")},
-	"evidence":   {text: 40, items: 3, whole: 1_000_000_000, evidence: evidenceFor(turn{text: "only a c", known: "between 20 and 0.5, or 1.25 of -7"}, "")},
+// everyBounds returns the bounds that are used.
+func everyBounds() map[string]bounds {
+	said := []llm.Message{llm.User("between 20 and 0.5, or 1.25 of -7"), llm.User("only a c")}
+	return map[string]bounds{
+		"none":       {},
+		"small":      {text: 40, items: 3, whole: 1_000_000_000},
+		"no options": {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(nil).Evidence("")},
+		"evidence":   {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(said).Evidence("")},
+	}
 }
 
 // Whatever a grammar lets a model write is JSON that the tool's own schema
@@ -51,7 +55,7 @@ func TestGrammarKeepsToTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for how, b := range everyBounds {
+		for how, b := range everyBounds() {
 			s, _, err := b.bound(json.RawMessage(text))
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, how, err)
@@ -94,29 +98,29 @@ func checkSamples(t *testing.T, name string, g *gbnf, compiled *schema.Compiled,
 func TestGrammarOfEveryTool(t *testing.T) {
 	tools, failed := 0, 0
 	for _, set := range []string{"simple_python", "multiple", "live_multiple", "live_simple"} {
-		for i, q := range questions(t, set) {
+		for i, q := range questions.BFCL(t, set) {
 			if i%4 != 0 {
 				continue
 			}
-			for _, d := range q.tools {
+			for _, d := range q.Tools {
 				compiled, err := schema.Compile(d.Schema)
 				if err != nil || strings.Contains(string(d.Schema), `"enum":[]`) || strings.Contains(string(d.Schema), `"type":"array","enum"`) {
 					continue // the set has some that are no schemas, and some that nothing fits
 				}
 				tools++
-				b := bounds{text: 60, items: 5, whole: 1_000_000_000, evidence: evidenceFor(turn{text: q.text, known: q.text}, d.Name)}
+				b := bounds{text: 60, items: 5, whole: 1_000_000_000, evidence: testDecider.Conversation([]llm.Message{llm.User(q.Text)}).Evidence(d.Name)}
 				s, _, err := b.bound(d.Schema)
 				if err != nil {
 					failed++
-					t.Logf("%s %s: %v", q.id, d.Name, err)
+					t.Logf("%s %s: %v", q.ID, d.Name, err)
 					continue
 				}
 				rules, err := grammar(s, "")
 				if err != nil {
-					t.Errorf("%s %s: %v", q.id, d.Name, err)
+					t.Errorf("%s %s: %v", q.ID, d.Name, err)
 					continue
 				}
-				checkSamples(t, q.id+" "+d.Name, readGrammar(t, rules), compiled, 3)
+				checkSamples(t, q.ID+" "+d.Name, readGrammar(t, rules), compiled, 3)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
 )
@@ -55,7 +56,7 @@ func TestAroundKeepsThePromisesOfModels(t *testing.T) {
 	t.Run("small", func(t *testing.T) {
 		const text = `{"city": "Rome"}`
 		llmtest.TestModel(t, func(*testing.T) llm.Model {
-			return emulate.Emulation{Host: emulate.OutputHost, Size: 100_000_000}.Around(stubborn(text))
+			return emulate.Emulation{Host: emulate.OutputHost, Size: 100_000_000, Decider: smallmodel.Decider{}}.Around(stubborn(text))
 		})
 	})
 	t.Run("text", func(t *testing.T) {

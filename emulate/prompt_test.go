@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"golang.org/x/tools/txtar"
 )
 
 var promptTools = []llm.ToolDef{

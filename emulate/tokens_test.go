@@ -198,7 +198,7 @@ func TestTokensStayOutOfPrompts(t *testing.T) {
 func TestTokensStayOutOfOtherPrompts(t *testing.T) {
 	tokens := tokensByFamily()[""]
 	for place, put := range outside {
-		leaks(t, Emulation{Size: 135e6, Gate: GateOn, Host: OutputHost}, put, tokens, place+", small")
+		leaks(t, Emulation{Size: 135e6, Gate: GateOn, Decider: testDecider, Host: OutputHost}, put, tokens, place+", small")
 		leaks(t, Emulation{Gate: GateOff, Host: OutputHost}, put, tokens, place+", constrained")
 		leaks(t, Emulation{}, func(req *llm.Request, text string) {
 			put(req, text)

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/internal/losses"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"golang.org/x/tools/txtar"
 )
 
 // unknownWays are the ways in which a model is told about tools in words: every style, and the one for small models.
 func unknownWays() map[string]emulate.Emulation {
-	ways := map[string]emulate.Emulation{"small": {Size: 1e9, Host: emulate.OutputHost}}
+	ways := map[string]emulate.Emulation{"small": {Size: 1e9, Decider: smallmodel.Decider{}, Host: emulate.OutputHost}}
 	for _, style := range emulate.Styles() {
 		ways[style] = emulate.Emulation{Style: style}
 	}

@@ -132,7 +132,7 @@ func TestToolsThatTakeAnyObject(t *testing.T) {
 				if found := closedEmpty(doc); len(found) > 0 || strings.Contains(body, `"strict":true`) {
 					t.Errorf("%s, %s: %v in %s", id, def.Name, found, body)
 				}
-				if m.strict() && strict != nil && *strict && len(warned(warnings, "strict")) != 1 {
+				if (planner{Model: m}).strict() && strict != nil && *strict && len(warned(warnings, "strict")) != 1 {
 					t.Errorf("%s, %s: %v", id, def.Name, warnings)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
 // Check asks the vendor for its list of models, which costs nothing. It fails
@@ -15,36 +16,28 @@ import (
 // without such a list may be well, and so is one that says that this was too
 // often.
 func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
-	key, err := m.client.key(m.target)
+	x, err := m.newExchange(ctx, llm.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	w := m.client.watch(ctx, llm.Limits{})
-	defer w.stop()
+	defer x.watch.Stop()
 	list := m.format().Models.Path
 	if list == "" {
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s has no list of models that could be asked for", m.vendor.Name)}}, nil
 	}
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, m.base.JoinPath(list).String(), nil)
+	resp, err := x.ask(http.MethodGet, m.base.JoinPath(list).String(), nil)
 	if err != nil {
-		return nil, m.asError(w.ctx, err, key)
-	}
-	if err := m.vendor.authorize(req, nil, key); err != nil {
-		return nil, m.asError(w.ctx, err, key)
-	}
-	resp, err := m.client.httpClient().Do(req)
-	if err != nil {
-		return nil, m.asError(w.ctx, err, key)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden,
 		resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented:
-		return nil, redactError(m.refusal(&job{codec: m.codec()}, resp), key)
+		return nil, credential.RedactError(x.refusal(), x.key)
 	case resp.StatusCode/100 != 2:
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil
 	}
-	if e := m.listed(resp, key); e != nil {
+	if e := x.checkList(); e != nil {
 		return nil, e
 	}
 	return nil, nil

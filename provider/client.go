@@ -1,11 +1,7 @@
 package provider
 
 import (
-	"cmp"
-	"context"
-	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -77,7 +73,7 @@ type Client struct {
 	said     sync.Map // what need not be said again
 
 	strangers atomic.Pointer[strangers] // the secrets that were looked for last
-	masks     masks
+	masks     credential.Masks
 }
 
 // Timeouts are how long to wait. 0 means the default, less means for ever.
@@ -132,32 +128,6 @@ func (c *Client) catalog() *catalog.Catalog {
 	return catalog.Default()
 }
 
-// catalogID is the id under which the catalogue knows a model. What was
-// recorded about an address counts for that address only.
-func (t target) catalogID(id string) string {
-	if strings.Contains(id, "://") {
-		return id
-	}
-	return cmp.Or(t.vendor.Like, t.vendor.Name) + "/" + t.model
-}
-
-// label is who the vendor is: at another address it is somebody else.
-func (t target) label() string {
-	if t.vendor.moved {
-		return t.vendor.Name + "@" + t.base.Host
-	}
-	return t.vendor.Name
-}
-
-// owner is whose signatures the model makes: those of its vendor, at any
-// address. Who is known by the address only is another one at each.
-func (m *Model) owner() string {
-	if m.vendor.Name == compatible {
-		return m.label()
-	}
-	return cmp.Or(m.vendor.Signers[m.info.ID.Root()], m.vendor.Like, m.vendor.Name)
-}
-
 // wire chooses the format: the catalogue's, if the vendor speaks it. At another
 // address than the vendor's own, the one that more servers speak.
 func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
@@ -180,55 +150,6 @@ func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 	return v.Wires[0], nil
 }
 
-// Model is a model at a vendor. It is safe for concurrent use.
-type Model struct {
-	client *Client
-	target
-	id   string
-	wire string
-	info catalog.Model
-	// settled follows from what stands above.
-	settled *settled
-	// facts are what its server says, moved why it is not asked in the format
-	// it was opened with.
-	facts *facts
-	moved string
-	// explains has its routes say why, and repeats has warnings said with each question.
-	explains, repeats bool
-}
-
-// quirks are those of the vendor, for this model.
-func (m *Model) quirks() wire.Quirks {
-	q, ok := m.vendor.Families[m.info.ID.Root()]
-	if !ok {
-		q = m.vendor.Quirks
-	}
-	q.ThinkingParts = q.ThinkingParts && m.info.Reasoning.Support == catalog.Yes // the others have no place for it
-	return q
-}
-
-// ID returns the id the model was opened with.
-func (m *Model) ID() string { return m.id }
-
-// Info returns what the catalogue knows of the model.
-func (m *Model) Info() catalog.Model { return m.info }
-
-// Stream answers req; see llm.Model and the package comment.
-func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		if observe.From(ctx) == nil {
-			m.run(ctx, req, yield)
-			return
-		}
-		observe.Question(ctx, m.id, req, m.answer, yield)
-	}
-}
-
-// answer is Stream for those who observe it.
-func (m *Model) answer(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) { m.run(ctx, req, yield) }
-}
-
 // ownFormat returns the program's own format of that name, and nil if there is
 // none.
 func (c *Client) ownFormat(name string) wire.Format {
@@ -249,100 +170,3 @@ func (c *Client) checkFormat(name string) error {
 	}
 	return formats.Check(name, own...)
 }
-
-// ForMany returns the model for a program that asks it for many clients: what is otherwise said once about a model is a
-// warning of each question, because each may be another client's.
-func (m *Model) ForMany() *Model {
-	many := *m
-	many.repeats = true
-	many.settle()
-	return &many
-}
-
-// sayOnce reports whether something is to be said about the model, which it is one
-// time.
-func (m *Model) sayOnce(what string) bool {
-	if m.repeats {
-		return true
-	}
-	_, said := m.client.said.LoadOrStore(m.key()+" "+what, true)
-	return !said
-}
-
-// settled is what every request to a model needs to know and none changes.
-type settled struct {
-	family        string // of the model
-	dialect       string // that the model is known to write; "" if it has none of its own
-	named         bool   // the catalogue knows the model by its own name, and not by a vendor's or an entry's
-	key           string // under which the client remembers what it learned about the model
-	format        wire.Properties
-	codec         wire.Codec
-	whole, stream *url.URL // where answers in one piece and streams are asked for
-	streamType    []string // the header that asks for a stream
-	unknown       []llm.Warning
-	informed      atomic.Pointer[Model] // what the server's last word made of the model
-}
-
-// settle works out what follows from the address, the format and the family of the model.
-func (m *Model) settle() {
-	s := &settled{key: m.base.String() + "#" + m.model, family: m.info.ID.Root(), dialect: m.ownDialect()}
-	s.named = m.info.Known() && catalog.ParseID(m.model).Known()
-	s.codec = wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
-	s.format = s.codec.Properties()
-	s.streamType = []string{s.format.StreamType}
-	s.whole, s.stream = m.place(&s.codec, false), m.place(&s.codec, true)
-	switch {
-	case m.info.Known():
-	case m.client.Route != "":
-		s.unknown = m.info.WarningsAsked()
-	default:
-		s.unknown = m.info.Warnings()
-	}
-	m.settled = s
-}
-
-// place returns where requests go.
-func (m *Model) place(c *wire.Codec, stream bool) *url.URL {
-	at, err := url.Parse(c.Path(m.model, stream))
-	if err != nil {
-		at = new(url.URL)
-	}
-	u := m.base.JoinPath(at.EscapedPath())
-	u.RawQuery, u.Host = at.RawQuery, strings.TrimSuffix(u.Host, ":")
-	if !strings.HasPrefix(u.Path, "/") { // it is as in the base, which may have none
-		u.Path = "/" + u.Path
-		if u.RawPath != "" {
-			u.RawPath = "/" + u.RawPath
-		}
-	}
-	return u
-}
-
-// format returns the properties of the format the model is asked in.
-func (m *Model) format() *wire.Properties { return &m.settled.format }
-
-// has reports whether the format can express a feature. To ask the properties themselves would copy them.
-func (m *Model) has(f wire.Feature) bool { return slices.Contains(m.settled.format.Features, f) }
-
-// codec returns the codec of the model's requests.
-func (m *Model) codec() wire.Codec { return m.settled.codec }
-
-// Explain says how req would be asked, without asking. A nil req stands for
-// one with a tool.
-func (m *Model) Explain(req *llm.Request) (Route, error) {
-	if req == nil {
-		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
-	}
-	asked := *m.informed()
-	asked.explains = true
-	j, err := asked.plan(req)
-	if err != nil {
-		return Route{}, err
-	}
-	return j.route, nil
-}
-
-// Signer says who signs what the model thinks and calls, and in which format, like
-// "anthropic/messages": the label of its opaque state. A server that passes signatures on
-// to a client of the same format puts the label back when they return.
-func (m *Model) Signer() string { return m.settled.codec.Vendor }

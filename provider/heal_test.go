@@ -10,13 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"golang.org/x/tools/txtar"
 )
 
 // history reads a conversation: a line is "role part part …", with the parts

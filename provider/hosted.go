@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (m *Model) RunsHosted(def llm.ToolDef) error {
 		return fmt.Errorf("%s runs no tools for models that are asked in the chat format, except those made to search", m.vendor.Name)
 	}
 	req := &llm.Request{Model: m.model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{def}, MaxTokens: 1}
-	_, _, err := m.codec().EncodeRequest(req, false)
+	_, _, err := m.settled.codec.EncodeRequest(req, false)
 	return err
 }
 
@@ -41,7 +40,7 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 	if route.Kind != Native {
 		return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
 	}
-	_, _, err = m.codec().EncodeRequest(req, false)
+	_, _, err = m.settled.codec.EncodeRequest(req, false)
 	return err
 }
 
@@ -74,15 +73,4 @@ func (m *Model) crowded(req *llm.Request) bool {
 // offersFunctions reports whether a request has tools that the client runs.
 func offersFunctions(req *llm.Request) bool {
 	return slices.ContainsFunc(req.Tools, func(t llm.ToolDef) bool { return t.Kind != llm.HostedTool })
-}
-
-// besideFunctions adds the fields with which the vendor takes hosted tools beside functions.
-func (m *Model) besideFunctions(j *job) {
-	if j.asIs || len(m.vendor.beside) == 0 || !offersFunctions(j.req) || m.info.HostedBeside.Support == catalog.No ||
-		!slices.ContainsFunc(j.req.Tools, func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }) {
-		return
-	}
-	for field, value := range m.vendor.beside {
-		setExtra(j.req, m.wire, field, json.RawMessage(value))
-	}
 }

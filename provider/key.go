@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/outbound"
-	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
 // ErrNoKey is in the error of a question that was not asked, because there is no key for the vendor.
@@ -66,8 +66,8 @@ func (c *Client) lookupKey(t *target) (string, error) {
 		return key, nil
 	}
 	switch {
-	case v.KeyEnv == awsBearer:
-		return awsEnvironment(v.KeyEnv)
+	case v.KeyEnv == credential.AWSBearer:
+		return credential.FromEnvironment(v.KeyEnv)
 	case v.Sign != "": // of an account of its own: another's is not used in its place
 		return "", fmt.Errorf("set %s to a token, or to an access key as ID:SECRET", variableNamed(v.KeyEnv))
 	}
@@ -108,11 +108,11 @@ func (v *Vendor) authorize(req *http.Request, payload []byte, key string) error 
 	for name, value := range v.Headers {
 		req.Header.Set(name, value)
 	}
-	pair, signs := parseAWSKey(key)
+	pair, signs := credential.ParseAWSKey(key)
 	switch {
 	case key == "":
 	case v.Sign != "" && signs:
-		return pair.sign(req, payload, v.Sign, time.Now())
+		return pair.Sign(req, payload, v.Sign, time.Now())
 	case v.KeyHeader != "":
 		req.Header.Set(v.KeyHeader, key)
 	default:
@@ -121,42 +121,7 @@ func (v *Vendor) authorize(req *http.Request, payload []byte, key string) error 
 	return nil
 }
 
-// redactError returns err without the key, whoever wrote it there.
-func redactError(err *llm.Error, key string) *llm.Error {
-	if len(key) < 4 {
-		return err
-	}
-	clean := *err
-	clean.Op, clean.Code = redact(err.Op, key), redact(err.Code, key)
-	if err.Err != nil {
-		if text := err.Err.Error(); redact(text, key) != text {
-			clean.Err = errors.New(redact(text, key))
-		}
-	}
-	return &clean
-}
-
-// secretsOf returns what must not be read of a key: all of it, and each part of one that requests are signed with.
-func secretsOf(key string) (secrets []string, signs bool) {
-	secrets = []string{key}
-	pair, signs := parseAWSKey(key)
-	if signs {
-		secrets = append(secrets, pair.secret, pair.session, pair.id)
-	}
-	return secrets, signs
-}
-
-// redact takes a key out of a text, in the spellings it may have there.
-func redact(text, key string) string {
-	secrets, signs := secretsOf(key)
-	if signs {
-		text = redactSignatures(text)
-	}
-	return secret.Redact(text, secrets...)
-}
-
-// redactCut is redact for a text that was cut somewhere: it also takes the beginning of a key off its end.
-func redactCut(text, key string) string {
-	secrets, _ := secretsOf(key)
-	return string(secret.NewSet(secrets...).Uncut([]byte(redact(text, key))))
-}
+// KeySecrets returns the values that must not be shown of a key: the whole key and,
+// for an access key of Amazon (ID:SECRET or ID:SECRET:SESSION), also the secret and
+// the session token.
+func KeySecrets(key string) []string { return credential.Secrets(key) }

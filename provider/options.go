@@ -2,9 +2,7 @@ package provider
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -132,49 +130,42 @@ func setReasoning(req *llm.Request, change func(*llm.Reasoning)) {
 	req.Reasoning = &r
 }
 
-// options applies what the vendor's row says about options: fields under
-// another name, and options it does not have.
-func (m *Model) options(j *job) error {
+// vendorOptions applies the vendor's row: options under another name, and options
+// that the vendor does not have.
+func (p planner) vendorOptions() {
 	for _, o := range options {
-		if !o.asked(j.req) {
+		if !o.asked(p.req) {
 			continue
 		}
-		if field := m.vendor.Fields[o.Name]; field != "" {
-			m.rename(j.req, o, field)
+		if field := p.vendor.Fields[o.Name]; field != "" {
+			p.rename(o, field)
 			continue
 		}
-		switch m.vendor.Options[o.Name] {
+		switch p.vendor.Options[o.Name] {
 		case Ignored:
-			j.warn(llm.Ignored, o.Name, "%s does not have it", m.vendor.Name)
+			p.warn(llm.Ignored, o.Name, "%s does not have it", p.vendor.Name)
 			if o.clear != nil {
-				o.clear(j.req)
+				o.clear(p.req)
 			}
 		case Refused:
-			return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s does not have %s", m.vendor.Name, o.Name)}
+			p.refuse(llm.Unsupported, p.vendor.Name, "%s does not have %s", p.vendor.Name, o.Name)
+			return
 		}
 	}
-	m.limit(j)
-	m.sampling(j)
-	m.thinking(j)
-	m.bound(j)
-	if !j.asIs {
-		m.keepThinking(j)
-	}
-	return nil
 }
 
 // rename sends an option under the name the vendor has for it.
-func (m *Model) rename(req *llm.Request, o Option, field string) {
+func (p planner) rename(o Option, field string) {
 	var value any
 	switch o.Name {
 	case "top_k":
-		value = *req.TopK
+		value = *p.req.TopK
 	case "seed":
-		value = *req.Seed
+		value = *p.req.Seed
 	}
 	raw, _ := json.Marshal(value) // a number
-	setExtra(req, m.wire, field, raw)
-	o.clear(req)
+	setExtra(p.req, p.wire, field, raw)
+	o.clear(p.req)
 }
 
 // setExtra adds a field of a format to a request, unless the caller set it.
@@ -189,21 +180,4 @@ func setExtra(req *llm.Request, format, field string, value json.RawMessage) {
 		req.Extra[format] = map[string]json.RawMessage{}
 	}
 	req.Extra[format][field] = value
-}
-
-// describeExamples moves examples into the description where the format has no
-// place for them.
-func (m *Model) describeExamples(j *job, t *llm.ToolDef) {
-	if len(t.Examples) == 0 || m.has(wire.ToolExamples) {
-		return
-	}
-	var b strings.Builder
-	b.WriteString(t.Description)
-	b.WriteString("\n\nExamples of arguments:")
-	for _, ex := range t.Examples {
-		b.WriteString("\n")
-		b.Write(ex)
-	}
-	t.Description, t.Examples = strings.TrimSpace(b.String()), nil
-	j.warnTool(t.Name, llm.Degraded, "tools.examples", "%s: the %s format has no examples; they are part of the description", t.Name, m.wire)
 }

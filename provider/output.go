@@ -2,9 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -26,33 +23,33 @@ const (
 )
 
 // outputWay chooses how to get an answer that matches a schema.
-func (m *Model) outputWay(j *job) (OutputWay, string) {
-	req, cond := j.req, m.conditions(j.req)
-	tools := len(req.Tools) > 0 && !req.Choice.Forbids() && j.route.Kind != Text
+func (p planner) outputWay() (OutputWay, string) {
+	req, cond := p.req, p.conditions(p.req)
+	tools := len(req.Tools) > 0 && !req.Choice.Forbids() && p.route.Kind != Text
 	if !tools {
 		cond &^= catalog.WithTools
 	}
-	native, feature := m.info.JSONSchema.In(cond), wire.OutputSchema
+	native, feature := p.info.JSONSchema.In(cond), wire.OutputSchema
 	if len(req.Output.Schema) == 0 {
-		native, feature = m.info.JSONMode.In(cond), wire.OutputAnyJSON
+		native, feature = p.info.JSONMode.In(cond), wire.OutputAnyJSON
 	}
-	if !m.has(feature) || m.vendor.Options["output"] == Degraded || m.mustClose(req.Output.Schema) {
+	if !p.has(feature) || p.vendor.Options["output"] == Degraded || p.mustClose(req.Output.Schema) {
 		native = catalog.No
 	}
 	switch {
-	case j.route.Kind != Native && tools:
+	case p.route.Kind != Native && tools:
 		return OutputEmit, "the tools are emulated, so the answer is one of them"
-	case j.route.Kind != Native && m.info.Constrain != "":
+	case p.route.Kind != Native && p.info.Constrain != "":
 		return OutputConstrained, "the host holds answers to a schema"
-	case j.route.Kind != Native:
+	case p.route.Kind != Native:
 		return OutputPrompted, "nothing is known to hold the model to a schema"
-	case native == catalog.Yes && (!tools || m.vendor.Both):
+	case native == catalog.Yes && (!tools || p.vendor.Both):
 		return OutputNative, "the vendor holds the model to it"
-	case !tools && m.info.Constrain != "":
+	case !tools && p.info.Constrain != "":
 		return OutputConstrained, "the host holds answers to a schema"
 	case tools:
 		return OutputEmit, "the vendor cannot hold an answer to a schema while tools are offered"
-	case m.forces(j.req) == catalog.Yes:
+	case p.forces(p.req) == catalog.Yes:
 		return OutputEmit, "a forced call holds the model to the schema"
 	}
 	return OutputPrompted, "nothing is known to hold the model to a schema"
@@ -60,126 +57,126 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 
 // mustClose reports whether the vendor would hold an answer only to a schema whose objects are all
 // closed, which this one cannot be: "additionalProperties must be explicitly set to false".
-func (m *Model) mustClose(s schema.Schema) bool {
-	return len(s) > 0 && m.vendor.schemas() == schema.Anthropic && m.closesOutput() && !m.client.narrowed.get(s, schema.Anthropic, true).Strict
+func (p planner) mustClose(s schema.Schema) bool {
+	return len(s) > 0 && p.vendor.schemas() == schema.Anthropic && p.closesOutput() && !p.client.narrowed.get(s, schema.Anthropic, true).Strict
 }
 
 // closesOutput reports whether answers are held to schemas of the vendor's strict mode: where it has one, and where it takes
 // no others.
-func (m *Model) closesOutput() bool {
-	return m.strict() || m.bounds().ClosedOutput && m.vendor.schemas() == schema.Anthropic && m.info.JSONSchema.Support == catalog.Yes
+func (p planner) closesOutput() bool {
+	return p.strict() || p.bounds().ClosedOutput && p.vendor.schemas() == schema.Anthropic && p.info.JSONSchema.Support == catalog.Yes
 }
 
-// planOutput asks for an answer that matches the schema of the request.
-func (m *Model) planOutput(j *job) error {
-	out := j.req.Output
+// outputSchema asks for an answer that matches the schema of the request.
+func (p planner) outputSchema() {
+	out := p.req.Output
 	if out == nil {
-		return nil
+		return
 	}
-	if j.req.Choice.Mode == llm.MustCall { // this turn is for calls
-		j.req.Output = nil
-		return nil
+	if p.req.Choice.Mode == llm.MustCall { // this turn is for calls
+		p.req.Output = nil
+		return
 	}
-	if j.asIs && m.maybeHeld(j) {
-		j.route.Output = OutputNative
-		return nil
+	if p.asIs && p.maybeHeld() {
+		p.route.Output = OutputNative
+		return
 	}
-	way, why := m.outputWay(j)
-	j.route.Output = way
-	j.route.because("output: %s", why)
-	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (m.closesOutput() || way == OutputConstrained && m.vendor.Strict) // else nothing is weakened
-	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), strict)
+	way, why := p.outputWay()
+	p.route.Output = way
+	p.route.because("output: %s", why)
+	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (p.closesOutput() || way == OutputConstrained && p.vendor.Strict) // else nothing is weakened
+	n := p.client.narrowed.get(emulate.OutputSchema(out), p.vendor.schemas(), strict)
 	if n.err != nil {
-		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", n.err)}
+		p.refuse(llm.Invalid, p.vendor.Name, "the schema of the output: %w", n.err)
+		return
 	}
 	if out.Strict && (way == OutputPrompted || len(n.Losses) > 0) {
-		if !m.client.StrictByCheck {
-			return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s cannot be held to the schema of the output without weakening it", m.model)}
+		if !p.client.StrictByCheck {
+			p.refuse(llm.Unsupported, p.vendor.Name, "%s cannot be held to the schema of the output without weakening it", p.model)
+			return
 		}
-		j.warn(llm.Degraded, "output", "%s cannot be held to all of the strict schema: the answer is checked, and is an error if it does not match", m.model)
+		p.warn(llm.Degraded, "output", "%s cannot be held to all of the strict schema: the answer is checked, and is an error if it does not match", p.model)
 	}
 	for _, loss := range n.Losses {
-		j.warn(llm.Degraded, "output", "%s: %s: %s", cmp.Or(loss.Path, "schema"), loss.Keyword, loss.Why)
+		p.warn(llm.Degraded, "output", "%s: %s: %s", cmp.Or(loss.Path, "schema"), loss.Keyword, loss.Why)
 	}
-	return m.askOutput(j, way, n.Narrowed)
+	p.askOutput(way, n.Narrowed)
 }
 
 // maybeHeld reports whether the vendor may hold the model to the schema of a request that is
 // sent as it is: its format can say it, nobody knows better, and the schema needs no change.
-func (m *Model) maybeHeld(j *job) bool {
-	out, support, feature := j.req.Output, m.info.JSONSchema, wire.OutputSchema
+func (p planner) maybeHeld() bool {
+	out, support, feature := p.req.Output, p.info.JSONSchema, wire.OutputSchema
 	if len(out.Schema) == 0 {
-		support, feature = m.info.JSONMode, wire.OutputAnyJSON
+		support, feature = p.info.JSONMode, wire.OutputAnyJSON
 	}
-	if support.In(m.conditions(j.req)) == catalog.No || !m.has(feature) || m.vendor.Options["output"] == Degraded {
+	if support.In(p.conditions(p.req)) == catalog.No || !p.has(feature) || p.vendor.Options["output"] == Degraded {
 		return false
 	}
-	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict && !schema.AnyObject(out.Schema))
+	n := p.client.narrowed.get(emulate.OutputSchema(out), p.vendor.schemas(), out.Strict && !schema.AnyObject(out.Schema))
 	return n.err == nil && len(n.Losses) == 0 && n.Wrapped == ""
 }
 
 // askOutput asks for the answer in one of the ways.
-func (m *Model) askOutput(j *job, way OutputWay, n schema.Narrowed) error {
+func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
 	if way == OutputNative || way == OutputConstrained {
-		m.narrowOutput(j, n)
+		p.narrowOutput(n)
 	}
 	switch {
 	case way == OutputPrompted:
-		j.answer = emulate.AnswerByPrompt(j.req)
-		j.warn(llm.Emulated, "output", "the schema is part of the prompt: nothing is known to hold the model to a schema")
-	case j.route.Kind != Native: // the answer is emulated together with the tools
+		p.answer.Output = []emulate.Reader{emulate.AnswerByPrompt(p.req)}
+		p.warn(llm.Emulated, "output", "the schema is part of the prompt: nothing is known to hold the model to a schema")
+	case p.route.Kind != Native: // the answer is emulated together with the tools
 	case way == OutputEmit:
-		j.answer = emulate.AnswerByTool(j.req, m.forces(j.req) == catalog.Yes)
-		j.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
+		p.answer.Output = []emulate.Reader{emulate.AnswerByTool(p.req, p.forces(p.req) == catalog.Yes)}
+		p.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
 	case way == OutputConstrained:
-		e := emulate.Emulation{Size: m.info.ID.Size, Host: m.host()}
-		read, losses, err := e.AnswerBySchema(j.req)
+		e := emulate.Emulation{Size: p.info.ID.Size, Host: p.host()}
+		read, losses, err := e.AnswerBySchema(p.req)
 		if err != nil {
-			return err
+			p.err = err
+			return
 		}
 		for _, l := range losses {
-			j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
+			p.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 		}
-		j.reads(emulate.EachAnswer(read))
+		p.answer.Constrained = read
 	}
-	return nil
 }
 
 // narrowOutput has the answer held to a schema that the vendor accepts.
-func (m *Model) narrowOutput(j *job, n schema.Narrowed) {
-	if len(j.req.Output.Schema) == 0 {
+func (p planner) narrowOutput(n schema.Narrowed) {
+	if len(p.req.Output.Schema) == 0 {
 		return
 	}
-	out := *j.req.Output
+	out := *p.req.Output
 	out.Schema, out.Strict = n.Schema, n.Strict
-	j.req.Output, j.output = &out, n
+	p.req.Output, p.output = &out, n
 }
 
-// instruct adds to the instructions of the request.
-func (j *job) instruct(text string) {
-	j.req.System = strings.TrimSpace(j.req.System + "\n\n" + text)
-}
-
-// readOutput returns the reader that gives the answer the form the caller
-// asked for.
-func (m *Model) readOutput(j *job, req *llm.Request) reader {
-	var shape *schema.Shape
-	if req.Output != nil {
-		shape = schema.ShapeOf(req.Output.Schema)
+// readOutput reverts what was done to the schema of the answer.
+func (p planner) readOutput() {
+	if p.asked.Output == nil {
+		return
 	}
+	shape := schema.ShapeOf(p.asked.Output.Schema)
 	switch {
-	case j.answer != nil:
-		return j.answer
-	case j.output.Wrapped != "":
-		return emulate.WholeText(func(s string) string {
-			v, err := j.output.Unwrap(json.RawMessage(s))
-			if err != nil {
-				return s
-			}
-			return newNullFilter(shape).next(string(v))
-		})
-	case j.output.Strict && m.vendor.schemas() == schema.OpenAI:
-		return dropTextNulls(shape)
+	case p.output.Wrapped != "":
+		p.answer.Output = append(p.answer.Output, emulate.UnwrapOutput(p.output, shape))
+	case p.output.Strict && p.vendor.schemas() == schema.OpenAI:
+		p.answer.Output = append(p.answer.Output, emulate.DropNulls(shape))
 	}
-	return nil
+}
+
+// checkAnswer holds the answer to the demands of the request. A client that wrote the
+// request for this vendor gets a second call of its answer, with a warning, even if
+// it asked for one.
+func (p planner) checkAnswer() {
+	demands := p.asked
+	if p.asIs && p.asked.OneCall {
+		several := *p.asked
+		several.OneCall = false
+		demands = &several
+	}
+	p.answer.Demands, p.answer.Op = demands, p.vendor.Name
 }

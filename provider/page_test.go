@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -25,7 +26,7 @@ func providersPage() string {
 			key = "`" + v.KeyEnv + "`"
 		}
 		if v.Sign != "" {
-			key += " or `" + awsID + "` and `" + awsSecret + "`"
+			key += " or `" + credential.AWSID + "` and `" + credential.AWSSecret + "`"
 		}
 		address := v.BaseURL
 		if v.BaseEnv != "" {

@@ -113,7 +113,7 @@ func (p *probing) run() error {
 // ask sends one question as the vendor takes it, without any emulation.
 func (p *probing) ask(req *llm.Request) probeAnswer {
 	req.Model = p.model
-	j := &job{req: req, codec: p.codec(), route: Route{Kind: Native}, whole: p.client.Whole}
+	j := &job{req: req, codec: p.settled.codec, route: Route{Kind: Native}, whole: p.client.Whole}
 	var tap firstBytes
 	j.tap = &tap
 	body, _, err := j.codec.EncodeRequest(req, !p.client.Whole)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -127,7 +126,7 @@ func TestPromises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.becomes+"\n", transcript(j.read(script(t, c.answer)))); diff != "" {
+			if diff := cmp.Diff(c.becomes+"\n", transcript(j.answer.Pipeline().Read(script(t, c.answer)))); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -228,7 +227,7 @@ func TestForcedWhileThinking(t *testing.T) {
 	if j.req.Choice.Mode != llm.MayCall || len(j.req.Tools) != 1 || !strings.Contains(j.req.System, "must answer with a call of the tool f") {
 		t.Errorf("choice %+v, tools %d, system %q", j.req.Choice, len(j.req.Tools), j.req.System)
 	}
-	if got := transcript(j.read(script(t, "text no\nfinish stop"))); got != "text no\nerror broken_promise\n" {
+	if got := transcript(j.answer.Pipeline().Read(script(t, "text no\nfinish stop"))); got != "text no\nerror broken_promise\n" {
 		t.Error(got)
 	}
 }
@@ -350,10 +349,10 @@ func TestTextRouteAsksForOutput(t *testing.T) {
 	if err != nil || j.route.Output != OutputPrompted || strings.Contains(j.req.System, "emit_output") {
 		t.Fatalf("output %s, system %q, %v", j.route.Output, j.req.System, err)
 	}
-	if got := transcript(j.read(script(t, "text ```json\ntext {\"n\":1}\nfinish stop"))); !strings.Contains(got, "error broken_promise") {
+	if got := transcript(j.answer.Pipeline().Read(script(t, "text ```json\ntext {\"n\":1}\nfinish stop"))); !strings.Contains(got, "error broken_promise") {
 		t.Errorf("a broken fence counts: %s", got)
 	}
-	if got := transcript(j.read(script(t, `text {"n":1}`+"\nfinish stop"))); got != "text {\"n\":1}\nfinish stop\n" {
+	if got := transcript(j.answer.Pipeline().Read(script(t, `text {"n":1}`+"\nfinish stop"))); got != "text {\"n\":1}\nfinish stop\n" {
 		t.Error(got)
 	}
 }

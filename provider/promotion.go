@@ -61,18 +61,3 @@ func (m *Model) ownDialect() string {
 	}
 	return m.info.Dialect
 }
-
-// callReader returns the reader of calls that a vendor with tools left in the
-// text.
-func (m *Model) callReader(j *job) emulate.CallReader {
-	c := emulate.CallReader{
-		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialects: m.client.Dialects, Dialect: m.settled.dialect,
-		Promotion: j.route.Promotion, Why: j.route.promoted,
-		IDs:   llm.CallIDs{Prefix: "call_text_", After: j.codec.Calls},
-		Found: "the vendor left calls in the text; they were read from there",
-	}
-	if j.req.Choice.Mode == llm.MustNotCall {
-		c.Tools = nil
-	}
-	return c
-}

@@ -8,25 +8,13 @@ import (
 	"iter"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 
-	"github.com/toolpost/toolpost/emulate"
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/provider/internal/credential"
+	"github.com/toolpost/toolpost/provider/internal/relay"
 	"github.com/toolpost/toolpost/wire"
 )
-
-// ClientRequest is a request as a client of a vendor's format wrote it.
-type ClientRequest struct {
-	Format string // of Body
-	Body   []byte
-	Stream bool         // the answer is wanted as a stream
-	Says   *llm.Request // what Body says
-	// Header goes with the request where it is relayed; see [Betas].
-	Header http.Header
-}
 
 // Relay sends a client's request as it is and writes the answer as it comes, byte for byte, if
 // the client speaks the model's own format and nothing has to be mended on the way. It reports
@@ -39,11 +27,11 @@ type ClientRequest struct {
 // Nothing is written before the answer has begun. An error after that has been told to the client
 // in the words of its format.
 func (m *Model) Relay(ctx context.Context, r *ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
-	m, j, body := m.relayable(ctx, r)
+	m, j, body := r.relayable(ctx, m)
 	if j == nil {
 		return false, nil
 	}
-	out := &relay{dst: dst}
+	out := &relayTarget{dst: dst}
 	j.relay, j.header = out, r.Header
 	pass := func(ev llm.Event, failed error) bool {
 		if err = failed; failed == nil {
@@ -73,127 +61,24 @@ func (m *Model) Relay(ctx context.Context, r *ClientRequest, dst io.Writer, each
 	return true, err
 }
 
-// relayable returns the job of a request that can be sent as it is, the model that knows its server, and the body with
-// the vendor's name for the model. The job is nil if the request has to be changed.
-//
-//go:noinline
-func (m *Model) relayable(ctx context.Context, r *ClientRequest) (*Model, *job, []byte) {
-	if r.Format != m.wire || m.client.Whole || m.differs(r) {
-		return m, nil, nil
-	}
-	m = m.discovered(ctx, r.Says)
-	j := m.planRelay(r)
-	if j == nil {
-		return m, nil, nil
-	}
-	body := m.ownName(r)
-	if body == nil {
-		return m, nil, nil
-	}
-	if _, foreign := m.redactBody(body); len(foreign) > 0 {
-		return m, nil, nil
-	}
-	return m, j, body
-}
-
-// differs reports whether a request uses something in which the host differs from the vendor who
-// made the format.
-func (m *Model) differs(r *ClientRequest) bool {
-	q, req := m.quirks(), r.Says
-	has := func(field string) bool { return js.Get(js.Trim(r.Body), field) != nil }
-	thought := func(msg llm.Message) bool {
-		return slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { _, is := p.(llm.Thinking); return is })
-	}
-	strict := func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }
-	switch {
-	case q.MaxTokens != "" && req.MaxTokens > 0 && !has(q.MaxTokens),
-		q.SystemRole != "" && req.System != "",
-		(q.Thinking != "" || q.ThinkingForCalls || q.ThinkingParts) && slices.ContainsFunc(req.Messages, thought),
-		q.NoParallel && req.OneCall,
-		q.NoStrict && slices.ContainsFunc(req.Tools, strict),
-		q.NoStreamUsage && r.Stream && has("stream_options"),
-		q.NoCallIDs && countCalls(req) > 0,
-		q.OpenAPISchema && len(req.Tools) > 0:
-		return true
-	}
-	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
-	q.Members, q.ModelFields = "", "" // which are for requests of other formats
-	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false, false
-	return q != wire.Quirks{}
-}
-
-// planRelay plans a request that is sent as it is, and returns nil if it has to be changed.
-func (m *Model) planRelay(r *ClientRequest) *job {
-	j, err := m.planned(r.Says, true)
-	if err != nil || j.route.Kind != Native {
-		return nil
-	}
-	for _, w := range j.warnings {
-		if w.Code != llm.UnknownModel {
-			return nil
-		}
-	}
-	if !sameRequest(j.req, r.Says) {
-		return nil
-	}
-	j.whole = !r.Stream
-	j.nameBack()
-	return j
-}
-
-// nameBack has the codec know how the client named its tools. The codecs that it copies stay out
-// of the frame of its caller, in which the deepest steps of the plan are taken.
-//
-//go:noinline
-func (j *job) nameBack() { j.codec = j.codec.Answering(j.req) }
-
-// ownName returns the body of a request with the vendor's own name for the model, and nil if the
-// body names more than one: the vendor might read another than we did.
-func (m *Model) ownName(r *ClientRequest) []byte {
-	if m.format().ModelInPath() {
-		return r.Body
-	}
-	var name []byte
-	for key, value := range js.Members(js.Trim(r.Body)) {
-		if !strings.EqualFold(string(key), "model") { // some read keys in any case
-			continue
-		}
-		if name != nil || string(key) != "model" {
-			return nil
-		}
-		name = value
-	}
-	switch {
-	case name == nil:
-		return nil
-	case js.Text(name) == m.model:
-		return r.Body
-	}
-	at := cap(r.Body) - cap(name) // it is a part of the body
-	out := make([]byte, 0, len(r.Body)+len(m.model))
-	out = append(out, r.Body[:at]...)
-	out = js.AppendQuoted(out, m.model)
-	return append(out, r.Body[at+len(name):]...)
-}
-
-// relay is where the bytes of an answer go.
-type relay struct {
+// relayTarget is the destination of the bytes of an answer.
+type relayTarget struct {
 	dst   io.Writer
-	begun bool  // something was written
-	mask  *mask // of the key that was asked with
+	begun bool             // something was written
+	mask  *credential.Mask // of the key in the request
 }
 
 // Write passes bytes on, without the key: whole events of a stream, or a document.
-func (r *relay) Write(b []byte) (int, error) {
+func (r *relayTarget) Write(b []byte) (int, error) {
 	r.begun = true
-	if _, err := r.dst.Write(r.mask.redact(b)); err != nil {
+	if _, err := r.dst.Write(r.mask.Redact(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
 // FlushError passes on that all so far shall be sent.
-func (r *relay) FlushError() error {
+func (r *relayTarget) FlushError() error {
 	switch w := r.dst.(type) {
 	case interface{ FlushError() error }:
 		return w.FlushError()
@@ -204,95 +89,86 @@ func (r *relay) FlushError() error {
 }
 
 // passOn relays a successful answer.
-func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (*llm.Error, bool) {
+func (x *exchange) passOn() (*llm.Error, bool) {
+	j := x.job
+	j.relay.mask = x.client.masks.Of(x.key)
+	src := clientReader{x.resp.Body, x.watch.Context}
 	var err error
-	src := placeless{resp.Body, w.ctx}
-	j.relay.mask = m.client.masks.of(key)
 	if j.whole {
-		err = m.passDocument(w, j, src, yield)
+		err = x.passDocument(src)
 	} else {
-		p := &passing{m: m, w: w, lockstep: newLockstep(j), key: key, yield: yield}
-		defer p.stop()
-		err = j.codec.Relay(j.relay, src, p.judge())
+		s := &streamRelay{Comparison: relay.New(j.answer, j.asked, j.req), exchange: x}
+		defer s.Stop()
+		err = j.codec.Relay(j.relay, src, s.decide)
 	}
 	if err == nil {
 		return nil, true
 	}
-	e := m.lost(w.ctx, err, j.relay.begun, key)
+	e := x.lost(err, j.relay.begun)
 	if !j.relay.begun {
-		e = m.unlike(e, resp, key)
+		e = x.noAnswer(e)
 	}
 	return e, j.relay.begun
 }
 
-// passing decides about each event of a stream that is relayed.
-type passing struct {
-	*lockstep
-	m     *Model
-	w     *watch
-	key   string
-	yield func(llm.Event, error) bool
+// streamRelay decides about each event of a stream that is relayed.
+type streamRelay struct {
+	*relay.Comparison
+	*exchange
 }
 
-// judge returns what decides. It is called for every event, and deep in the stack of a request, which is held as long as
-// the stream: what is rare has a function of its own.
-func (p *passing) judge() func(llm.Event) wire.RelayDecision {
-	return func(ev llm.Event) wire.RelayDecision {
-		switch ev.(type) {
-		case wire.RelayFailure, wire.RelayTrailing:
-			return p.afterwards(ev)
-		case llm.Finish:
-			p.last(ev)
-		}
-		if err := p.w.count(ev); err != nil {
-			return p.giveUp(err)
-		}
-		return p.verdict(p.show(ev, p.yield))
+// decide is called for every event, deep in a stack that is held for as long as the
+// stream lasts. Rare cases have a function each that is not inlined.
+func (s *streamRelay) decide(ev llm.Event) wire.RelayDecision {
+	switch ev.(type) {
+	case wire.RelayFailure, wire.RelayTrailing:
+		return s.afterAnswer(ev)
+	case llm.Finish:
+		s.checkFinish(ev)
 	}
+	if err := s.watch.Count(ev); err != nil {
+		return s.giveUp(err)
+	}
+	return s.Decide(s.Show(ev, s.yield))
 }
 
-// last looks at the end of an answer, whose word may have to be encoded anew.
+// checkFinish makes the end of the answer a translation if its finish reason has to
+// be encoded again.
 //
 //go:noinline
-func (p *passing) last(ev llm.Event) {
-	if f, _ := ev.(llm.Finish); !p.waits() && !p.job.codec.FinishFits(f) {
-		p.over = true
+func (s *streamRelay) checkFinish(ev llm.Event) {
+	if f, _ := ev.(llm.Finish); !s.Pending() && !s.job.codec.FinishFits(f) {
+		s.Replaced = true
 	}
 }
 
 //go:noinline
-func (p *passing) giveUp(err error) wire.RelayDecision {
-	return wire.GiveUp(p.m.lost(p.w.ctx, err, true, p.key))
-}
+func (s *streamRelay) giveUp(err error) wire.RelayDecision { return wire.GiveUp(s.lost(err, true)) }
 
-// afterwards decides about what is no event of the answer.
+// afterAnswer decides about an error of the upstream, and about bytes after the end
+// of the answer. An error that may contain the key is not passed on.
 //
 //go:noinline
-func (p *passing) afterwards(ev llm.Event) wire.RelayDecision {
+func (s *streamRelay) afterAnswer(ev llm.Event) wire.RelayDecision {
 	if f, failed := ev.(wire.RelayFailure); failed {
-		return p.m.withoutKey(p.w.ctx, f, p.key)
+		if said := string(f.Said); f.Said != nil && credential.Redact(said, s.key) == said {
+			return wire.Pass
+		}
+		return s.giveUp(f.Err)
 	}
 	t, _ := ev.(wire.RelayTrailing)
-	p.yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
+	s.yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
 	return wire.Pass
 }
 
-// withoutKey decides about the error of an upstream that may repeat the key it was asked with.
-func (m *Model) withoutKey(ctx context.Context, f wire.RelayFailure, key string) wire.RelayDecision {
-	if said := string(f.Said); f.Said != nil && redact(said, key) == said {
-		return wire.Pass
-	}
-	return wire.GiveUp(m.lost(ctx, f.Err, true, key))
-}
-
-// placeless reads an answer whose errors are told to a client: they do not say between which
-// addresses a connection was lost, and if it was given up they say why.
-type placeless struct {
+// clientReader reads an answer whose errors are shown to a client: they do not contain
+// the addresses of a lost connection, and give the reason of a cancelled one.
+type clientReader struct {
 	io.Reader
 	ctx context.Context
 }
 
-func (p placeless) Read(b []byte) (int, error) {
+func (p clientReader) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	var op *net.OpError
 	switch why := context.Cause(p.ctx); {
@@ -304,52 +180,10 @@ func (p placeless) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readWhole returns the events of an answer in the caller's terms. Calls that were found in its text
-// come when they are whole; those that the vendor delivers pass as they come.
-func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	var native delivered
-	noted := func(yield func(llm.Event, error) bool) {
-		for ev, err := range raw {
-			native.note(ev)
-			if !yield(ev, err) {
-				return
-			}
-		}
-	}
-	return emulate.WholeCalls(j.read(noted), native.has)
-}
-
-// delivered are the ids of the calls that a vendor delivers, in any of its answers.
-type delivered struct{ ids map[string]bool }
-
-// note takes the id of a call. For why it is not inlined see lockstep.broken.
-//
-//go:noinline
-func (d *delivered) note(ev llm.Event) {
-	var id string
-	_, ev = answerOf(ev)
-	switch ev := ev.(type) {
-	case llm.CallStart:
-		id = ev.ID
-	case llm.Call:
-		id = ev.ID
-	case llm.InvalidCall:
-		id = ev.ID
-	default:
-		return
-	}
-	if d.ids == nil {
-		d.ids = make(map[string]bool)
-	}
-	d.ids[id] = true
-}
-
-func (d *delivered) has(id string) bool { return d.ids[id] }
-
-// passDocument relays an answer in one piece: as it came if the readers of the answer have
-// nothing to say about it, else as they read it. All of it is there, so the readers need not run
-// beside the relay.
-func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Event, error) bool) error {
+// passDocument relays an answer that is one document: unchanged if its stages return
+// the same events, else as they return it.
+func (x *exchange) passDocument(src io.Reader) error {
+	j := x.job
 	b, err := wire.ReadDocument(src)
 	if err != nil {
 		return err
@@ -358,51 +192,52 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	if err != nil {
 		return err
 	}
-	side := newLockstep(j)
-	defer side.stop()
+	side := relay.New(j.answer, j.asked, j.req)
+	defer side.Stop()
 	var said, replaced []llm.Event
-	hear := func(ev llm.Event, err error) bool {
+	keep := func(ev llm.Event, err error) bool {
 		said = append(said, ev)
-		return yield(ev, err)
+		return x.yield(ev, err)
 	}
 	for _, ev := range events {
-		if err := w.count(ev); err != nil {
+		if err := x.watch.Count(ev); err != nil {
 			return err
 		}
 		if wire.SaysReplaced(ev) {
 			replaced = append(replaced, ev)
 			continue
 		}
-		if w := repaired(ev); w != nil {
-			yield(*w, nil)
+		if w := repairWarning(ev); w != nil {
+			x.yield(*w, nil)
 		}
-		if _, err := side.show(ev, hear); err != nil {
+		if _, err := side.Show(ev, keep); err != nil {
 			return err
 		}
 	}
-	changed := (side.over || side.waits()) && !saysTheSame(events, said)
+	changed := (side.Replaced || side.Pending()) && !relay.EqualAnswers(events, said)
 	if finish, _ := events[len(events)-1].(llm.Finish); mended || changed || !j.codec.FinishFits(finish) {
 		if !changed {
 			said = events
 		}
-		var anew llm.Builder
+		var translated llm.Builder
 		for _, ev := range said {
-			anew.Add(ev)
+			translated.Add(ev)
 		}
-		if b, _, err = j.codec.EncodeResponse(anew.Response()); err != nil {
+		if b, _, err = j.codec.EncodeResponse(translated.Response()); err != nil {
 			return err
 		}
 		for _, w := range replaced {
-			yield(w, nil)
+			x.yield(w, nil)
 		}
 	}
 	_, err = j.relay.Write(b)
 	return err
 }
 
-// repaired warns of a call whose arguments a relay has to write anew; nil if the event is none.
-func repaired(ev llm.Event) *llm.Warning {
-	_, ev = answerOf(ev)
+// repairWarning returns a warning for a call whose arguments a relay has to write
+// again, and nil for other events.
+func repairWarning(ev llm.Event) *llm.Warning {
+	_, ev = relay.AnswerOf(ev)
 	c, _ := ev.(llm.Call)
 	if len(c.Provenance.Repairs) == 0 {
 		return nil

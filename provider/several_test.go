@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/relay"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -51,7 +52,7 @@ func transcripts(events iter.Seq2[llm.Event, error]) (each map[int]string, faile
 			failed = err
 			break
 		}
-		index, ev := answerOf(ev)
+		index, ev := relay.AnswerOf(ev)
 		if d, ok := ev.(llm.CallDelta); ok {
 			pieces[index] += d.Args
 		}
@@ -97,7 +98,7 @@ func TestEveryAnswerIsMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, failed := transcripts(j.read(severalOf(t, c.sent, c.sent, c.sent)))
+		got, failed := transcripts(j.answer.Pipeline().Read(severalOf(t, c.sent, c.sent, c.sent)))
 		for i := range 3 {
 			if got[i] != c.want || failed != nil {
 				t.Errorf("%s: answer %d is\n%s%v, want\n%s", name, i, got[i], failed, c.want)
@@ -133,7 +134,7 @@ func TestEveryAnswerKeepsItsPromise(t *testing.T) {
 		if c.req.Output != nil {
 			first = "text {\"n\":1}\nfinish stop\n"
 		}
-		got, failed := transcripts(j.read(severalOf(t, first, c.sent)))
+		got, failed := transcripts(j.answer.Pipeline().Read(severalOf(t, first, c.sent)))
 		if got[1] != c.want {
 			t.Errorf("%s: the second answer is\n%swant\n%s", name, got[1], c.want)
 		}
@@ -157,7 +158,7 @@ func TestEveryAnswerStops(t *testing.T) {
 	const sent = "text {\"a\":\"x\",\"b\":null}\nfinish stop\n"
 	for n := range 5 {
 		heard := 0
-		for range j.read(severalOf(t, sent, sent)) {
+		for range j.answer.Pipeline().Read(severalOf(t, sent, sent)) {
 			if heard++; heard > n {
 				break
 			}
@@ -165,14 +166,14 @@ func TestEveryAnswerStops(t *testing.T) {
 	}
 	lost := &llm.Error{Op: "test", Kind: llm.Network}
 	errs, text := 0, ""
-	for ev, err := range j.read(func(yield func(llm.Event, error) bool) {
+	for ev, err := range j.answer.Pipeline().Read(func(yield func(llm.Event, error) bool) {
 		_ = yield(llm.Alternative{Index: 1, Event: llm.TextDelta{Text: `{"a":"x","b"`}}, nil) && yield(nil, lost)
 	}) {
 		if err != nil {
 			errs++
 			continue
 		}
-		if _, ev := answerOf(ev); errs == 0 {
+		if _, ev := relay.AnswerOf(ev); errs == 0 {
 			text += ev.(llm.TextDelta).Text
 		}
 	}

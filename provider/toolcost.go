@@ -53,7 +53,7 @@ func (m *Model) native() bool {
 // if they cannot be sent.
 func (m *Model) tokensOf(tools ...llm.ToolDef) int {
 	req := &llm.Request{Messages: []llm.Message{llm.User("?")}, Tools: tools, MaxTokens: 1}
-	body, _, err := m.codec().EncodeRequest(req, false)
+	body, _, err := m.settled.codec.EncodeRequest(req, false)
 	if err != nil {
 		return 0
 	}

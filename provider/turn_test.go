@@ -184,12 +184,12 @@ func TestSignatureBelongsToTheVendor(t *testing.T) {
 	// A row that moves a vendor's address is still the vendor; servers without a
 	// name are each their own.
 	moved := &Client{Vendors: map[string]Vendor{"anthropic": {BaseURL: "https://gateway.example/v1"}}}
-	if m := opened(t, moved, "anthropic/claude-sonnet-4-5"); m.codec().Vendor != "anthropic/messages" {
-		t.Error(m.codec().Vendor)
+	if m := opened(t, moved, "anthropic/claude-sonnet-4-5"); m.settled.codec.Vendor != "anthropic/messages" {
+		t.Error(m.settled.codec.Vendor)
 	}
 	a, b := opened(t, &Client{}, "http://127.0.0.1:1/v1#x"), opened(t, &Client{}, "http://127.0.0.1:2/v1#x")
-	if a.codec().Vendor == b.codec().Vendor {
-		t.Errorf("two servers that nobody knows are one: %s", a.codec().Vendor)
+	if a.settled.codec.Vendor == b.settled.codec.Vendor {
+		t.Errorf("two servers that nobody knows are one: %s", a.settled.codec.Vendor)
 	}
 }
 

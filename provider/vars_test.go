@@ -4,13 +4,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
 // TestVars: rows that are like a vendor are asked in a region, or at an endpoint, of their own. Amazon's key is good in all of its regions; the
 // key of one endpoint is not sent to another.
 func TestVars(t *testing.T) {
 	for name, value := range map[string]string{
-		"AWS_REGION": "us-east-1", awsBearer: "bearer", awsID: "", awsSecret: "", "EU_KEY": "AKIDEU:secret", "NOWHERE": "", "WEST_REGION": "us-west-2",
+		"AWS_REGION": "us-east-1", credential.AWSBearer: "bearer", credential.AWSID: "", credential.AWSSecret: "", "EU_KEY": "AKIDEU:secret", "NOWHERE": "", "WEST_REGION": "us-west-2",
 		"AZURE_OPENAI_ENDPOINT": "https://east.openai.azure.com", "AZURE_OPENAI_API_KEY": "east", "WEST_KEY": "west",
 		"GOOGLE_CLOUD_LOCATION": "us-east5", "GOOGLE_CLOUD_PROJECT": "one", "GOOGLE_OAUTH_ACCESS_TOKEN": "token",
 	} {
@@ -54,8 +56,8 @@ func TestVars(t *testing.T) {
 // of a row is not there no other account's is sent.
 func TestVarsThatAreNone(t *testing.T) {
 	t.Setenv("NOWHERE", "")
-	t.Setenv(awsID, "AKID")
-	t.Setenv(awsSecret, "secret")
+	t.Setenv(credential.AWSID, "AKID")
+	t.Setenv(credential.AWSSecret, "secret")
 	open := func(vars map[string]string) error {
 		_, err := (&Client{Vendors: map[string]Vendor{"eu": {Like: "bedrock", Vars: vars}}}).Open("eu/amazon.nova-lite-v1:0")
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -199,11 +200,11 @@ var builtin = []Vendor{
 		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
 	{Name: "vertex-claude", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: awsBearer, Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
+	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
-	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: awsBearer, Sign: "bedrock",
+	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: credential.AWSBearer, Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: awsBearer, Sign: "bedrock", Quirks: older, NoAllowed: true,
+	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}}.taking(""),
 	Vendor{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true}.taking(""),
 }
@@ -215,7 +216,7 @@ func (v Vendor) KeyVars() []string {
 	case v.KeyEnv == "":
 		return nil
 	case v.Sign != "":
-		return []string{v.KeyEnv, awsID, awsSecret, awsSession}
+		return []string{v.KeyEnv, credential.AWSID, credential.AWSSecret, credential.AWSSession}
 	}
 	return []string{v.KeyEnv}
 }

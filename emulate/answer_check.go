@@ -1,0 +1,179 @@
+package emulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// demands is what an answer has to be.
+type demands struct {
+	op     string // of the error about a broken one
+	choice llm.ToolChoice
+	one    bool
+	output *llm.OutputFormat
+	hosted []string // the offered tools that the provider runs, where the answer has to call one
+	answer int      // the index of the answer, of several
+}
+
+// Keep returns a Stage that holds an answer to what req demands of it: the
+// tools that may and must be called, one call or several, the schema of the
+// answer. A call that the choice excludes becomes an InvalidCall, so that nobody
+// runs it. An answer that breaks the promise ends in an error of kind
+// BrokenPromise and operation op, in place of its Finish. Of several answers
+// each is held to it, and the first that breaks it ends them all.
+func Keep(op string, req *llm.Request) Stage {
+	p := demands{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
+	if req.Choice.Mode == llm.MustCall { // this answer is for calls
+		p.output = nil
+		for _, t := range req.Tools {
+			if t.Kind == llm.HostedTool {
+				p.hosted = append(p.hosted, t.Name)
+			}
+		}
+	}
+	return p.begin
+}
+
+// begin begins to look at an answer.
+func (p demands) begin(out func(llm.Event, error) bool) Taker {
+	return &answerCheck{demands: p, out: out}
+}
+
+// Take takes an event.
+func (k *answerCheck) Take(ev llm.Event, err error) bool {
+	if other, is := ev.(llm.Alternative); is && err == nil {
+		return k.other(other)
+	}
+	if err == nil {
+		ev, err = k.event(ev)
+	}
+	return k.out(ev, err) && err == nil
+}
+
+// End has nothing to add: the promise was looked at with the finish.
+func (k *answerCheck) End() {}
+
+// Stop has nothing to let go of.
+func (k *answerCheck) Stop() {}
+
+// other takes an event of an answer after the first. It is not inlined, see judged.
+//
+//go:noinline
+func (k *answerCheck) other(ev llm.Alternative) bool {
+	own := k.demands
+	own.answer = ev.Index
+	return k.others.take(ev, own.begin, k.out)
+}
+
+// answerCheck is one answer being checked.
+type answerCheck struct {
+	demands
+	out         func(llm.Event, error) bool
+	calls       int
+	invalid     int
+	hostedCalls int    // of those that keep the promise
+	excluded    string // the name of a call that the choice excludes
+	refused     bool
+	text        strings.Builder
+	others      alternatives
+}
+
+func (k *answerCheck) event(ev llm.Event) (llm.Event, error) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		k.refused = k.refused || ev.Part != nil && ev.Part.Refusal
+		if k.output != nil {
+			k.text.WriteString(ev.Text)
+		}
+	case llm.Call, llm.HostedCall, llm.InvalidCall, llm.Finish:
+		return k.judged(ev)
+	}
+	return ev, nil
+}
+
+// judged returns a call or the end of an answer as the promise allows it. It is not inlined: whoever reads a stream is
+// deep in the stack, which is held as long as the stream.
+//
+//go:noinline
+func (k *answerCheck) judged(ev llm.Event) (llm.Event, error) {
+	switch ev := ev.(type) {
+	case llm.Call:
+		return k.call(ev), nil
+	case llm.HostedCall:
+		k.ran(ev.Call)
+	case llm.InvalidCall:
+		k.invalid++
+	case llm.Finish:
+		if broken := k.broken(ev); broken != nil {
+			if k.answer > 0 {
+				broken = fmt.Errorf("answer %d: %w", k.answer+1, broken)
+			}
+			return nil, &llm.Error{Op: k.op, Kind: llm.BrokenPromise, Err: broken}
+		}
+	}
+	return ev, nil
+}
+
+// call judges a call.
+func (k *answerCheck) call(c llm.Call) llm.Event {
+	if c.Hosted {
+		k.ran(c)
+		return c
+	}
+	not := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Provenance: c.Provenance}
+	switch {
+	case k.choice.Forbids() || !k.choice.Permits(c.Name):
+		k.excluded = c.Name
+		not.Problem = fmt.Sprintf("A call of %s was not allowed in this answer.", c.Name)
+		return not
+	case k.one && k.calls > 0:
+		k.invalid++
+		not.Problem = "Only one call was allowed in this answer; make this call again in the next one if it is still needed."
+		return not
+	}
+	k.calls++
+	return c
+}
+
+// ran notes a call that the provider ran itself. Nobody is kept from running it any more, so it is not judged, but it is the
+// call that the answer had to make if it is of a tool that the choice leaves, or has a name of its own, as those of an MCP
+// server or the commands of a sandbox have, and may be of one.
+func (k *answerCheck) ran(c llm.Call) {
+	if known := slices.Contains(k.hosted, c.Name); known && k.choice.Permits(c.Name) || !known && slices.ContainsFunc(k.hosted, k.choice.Permits) {
+		k.hostedCalls++
+	}
+}
+
+// broken says how an answer breaks the promise. One that was cut off or
+// filtered says so itself.
+func (k *answerCheck) broken(f llm.Finish) error {
+	switch {
+	case k.excluded != "":
+		return fmt.Errorf("the model called %s, which the choice excludes", k.excluded)
+	case f.Reason == llm.Length || f.Reason == llm.ContentFilter || k.refused:
+		return nil
+	case k.choice.Mode == llm.MustCall && k.calls+k.invalid+k.hostedCalls == 0:
+		return fmt.Errorf("the model was to call %s and called nothing", cmp.Or(k.choice.Name, "a tool"))
+	case k.output != nil && k.calls+k.invalid == 0:
+		return k.badOutput()
+	}
+	return nil
+}
+
+// badOutput says how the answer breaks its schema.
+func (k *answerCheck) badOutput() error {
+	c, err := (schema.Compiler{}).Compile(OutputSchema(k.output))
+	if err != nil {
+		return nil // the schema is not one; that was said when the request was made
+	}
+	faults := c.Validate([]byte(strings.TrimSpace(k.text.String())))
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the answer does not match the schema that was asked for: %w", faults[0])
+}

@@ -1,0 +1,409 @@
+package emulate
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// maxSearches bounds how often the conversation is searched for one answer.
+// After that, what the set of grams says counts: it errs on the side of an
+// echo, and almost never.
+const maxSearches = 8
+
+// passage is a piece of the conversation that the model did not write.
+type passage struct {
+	text  string // without its escapes
+	raw   string // as it was written
+	place string
+	user  bool // a person wrote it; else it comes from a tool or a document
+}
+
+// echoes finds calls whose text stands in a conversation already. It goes once
+// over the conversation, when the first call is looked for, and keeps no copy of
+// it but of what is escaped in it: a set of bits, of bounded size, says which sequences of eight bytes
+// occur. Only a call whose sequences all occur is then searched for.
+type echoes struct {
+	passages []passage
+	grams    []uint64
+	shift    int
+	searches int
+	quotes   *quotes // what the calls in it say, once that is asked
+}
+
+// newEchoes prepares the search of a conversation: the results of tools,
+// documents, and what the user wrote. What the model said, the system prompt
+// and texts of our own are not searched.
+func newEchoes(messages []llm.Message) *echoes {
+	e := &echoes{}
+	for i, m := range messages {
+		for _, p := range m.Parts {
+			e.add(m.Role, i+1, p)
+		}
+	}
+	size := 0
+	for _, p := range e.passages {
+		size += len(p.text)
+	}
+	const least, most = 10, 23 // bits, as powers of two: 128 bytes to 1 MiB
+	width := min(max(bits.Len(uint(size))+4, least), most)
+	e.grams, e.shift = make([]uint64, 1<<(width-6)), 64-width
+	var w window
+	for _, p := range e.passages {
+		normalize(p.text, true, func(c byte) bool {
+			if w.add(c) {
+				at := e.slot(w)
+				e.grams[at>>6] |= 1 << (at & 63)
+			}
+			return true
+		})
+	}
+	return e
+}
+
+// add takes a part of the n-th message.
+func (e *echoes) add(role llm.Role, n int, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Result:
+		for _, inner := range p.Parts {
+			e.addResult(n, p.Name, inner)
+		}
+	case llm.Media:
+		e.addDocument(n, p)
+	case llm.Text:
+		switch {
+		case p.Ours:
+		case role == llm.RoleUser:
+			e.addText(p.Text, fmt.Sprintf("message %d, of the user", n), true)
+		case role == llm.RoleTool:
+			e.addResult(n, "", p)
+		}
+	}
+}
+
+// addResult takes a part of a result of the tool called name.
+func (e *echoes) addResult(n int, name string, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		if p.Ours {
+			return
+		}
+		place := fmt.Sprintf("message %d, a tool result", n)
+		if name != "" {
+			place = fmt.Sprintf("message %d, the result of %s", n, name)
+		}
+		e.addText(p.Text, place, false)
+	case llm.Media:
+		e.addDocument(n, p)
+	}
+}
+
+// addDocument takes a document that is text, or that its address holds.
+func (e *echoes) addDocument(n int, m llm.Media) {
+	place := strings.TrimSpace(fmt.Sprintf("message %d, the document %s", n, m.Name))
+	if strings.HasPrefix(m.URL, "data:") {
+		e.addText(m.URL, place, false)
+	}
+	if m.Kind == llm.Document && len(m.Data) > 0 && utf8.Valid(m.Data) {
+		e.addText(string(m.Data), place, false)
+	}
+}
+
+// addText takes a text as it reads without its escapes, and what the addresses
+// in it hold.
+func (e *echoes) addText(text, place string, user bool) {
+	raw := text
+	text = unescaped(text)
+	e.passages = append(e.passages, passage{text, raw, place, user})
+	const start = ";base64,"
+	for rest := text; ; {
+		i := strings.Index(rest, start)
+		if i < 0 {
+			return
+		}
+		rest = rest[i+len(start):]
+		held := rest[:base64Length(rest)]
+		if data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(held, "=")); err == nil && utf8.Valid(data) {
+			e.passages = append(e.passages, passage{unescaped(string(data)), string(data), place, user})
+		}
+		rest = rest[len(held):]
+	}
+}
+
+// base64Length returns how much of the start of a text is base64.
+func base64Length(text string) int {
+	for i, c := range []byte(text) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=') {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// slot returns the bit of the sequence in w.
+func (e *echoes) slot(w window) uint64 { return w.last * 0x9E3779B97F4A7C15 >> e.shift }
+
+// find returns where the conversation holds the text of a call. A result or
+// document counts before what the user wrote.
+func (e *echoes) find(m dialect.Markup, c llm.Call) (p passage, found bool) {
+	if len(e.passages) == 0 {
+		return passage{}, false
+	}
+	needle, closers := e.needle(m, c)
+	if len(needle) == 0 || !e.mayHold(needle) {
+		return passage{}, false
+	}
+	if e.searches++; e.searches > maxSearches {
+		return passage{place: "the conversation"}, true
+	}
+	return e.search(needle, closers, normalized(m.Opener))
+}
+
+// needle returns what is searched for: the call as the model wrote it, less
+// white space, quotes and what closes it, which is returned as well. A call without arguments is searched
+// for with its markers or not at all: its name alone says nothing.
+func (e *echoes) needle(m dialect.Markup, c llm.Call) (text []byte, closers [][]byte) {
+	written := strings.TrimLeft(m.Text, " \t\r\n;,")
+	if !c.Provenance.Marked {
+		if args := normalized(string(c.Args)); len(args) <= len("{}") {
+			return nil, nil
+		}
+		written = unfenced(strings.TrimLeft(written, " \t\r\n;,["))
+	}
+	return unclosed(normalized(written))
+}
+
+// unfenced returns text without the opening of a code fence before it.
+func unfenced(text string) string {
+	rest, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	if i := strings.IndexAny(rest, "\n{["); i >= 0 {
+		rest = rest[i:]
+	}
+	return rest
+}
+
+// unclosed returns text without the brackets and end tags at its end, and the
+// tags, in their order: whether the model or the text it copied forgot them
+// changes nothing.
+func unclosed(text []byte) (open []byte, closers [][]byte) {
+	for len(text) > 0 {
+		last := len(text) - 1
+		switch text[last] {
+		case '}', ']', ')':
+			text = text[:last]
+			continue
+		case '>':
+			if at := bytes.LastIndexByte(text, '<'); at >= 0 && at+1 < last && text[at+1] == '/' {
+				closers = append(closers, text[at:])
+				text = text[:at]
+				continue
+			}
+		}
+		break
+	}
+	slices.Reverse(closers)
+	return text, closers
+}
+
+// mayHold reports whether all sequences of the text occur in the conversation.
+func (e *echoes) mayHold(text []byte) bool {
+	var w window
+	for _, c := range text {
+		if !w.add(c) {
+			continue
+		}
+		if at := e.slot(w); e.grams[at>>6]&(1<<(at&63)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// search goes through the conversation as one text, so that a call divided
+// between two results is found, too.
+func (e *echoes) search(needle []byte, closers [][]byte, opener []byte) (p passage, found bool) {
+	s := searcher{needle: needle, back: failures(needle), closers: closers}
+	starts := make([]int, 0, len(e.passages))
+	var best *passage
+	hit := func(i int) bool { // in the i-th passage, and perhaps some before it
+		first := i
+		for first > 0 && starts[first] > s.matched {
+			first--
+		}
+		for k := first; k <= i; k++ {
+			if at := &e.passages[k]; (best == nil || best.user && !at.user) && contains(at.text, opener) {
+				best = at
+			}
+		}
+		return best != nil && !best.user
+	}
+	for i, at := range e.passages {
+		starts = append(starts, s.offset)
+		over := !normalize(at.text, true, func(c byte) bool {
+			if s.settle(c) && hit(i) {
+				return false
+			}
+			s.add(c)
+			return true
+		})
+		if over || s.ended && hit(i) {
+			break
+		}
+		s.ended, s.after = false, nil
+	}
+	if best == nil {
+		return passage{}, false
+	}
+	return *best, true
+}
+
+// contains reports whether a text, squeezed, holds the needle.
+func contains(text string, needle []byte) bool {
+	if len(needle) == 0 {
+		return true
+	}
+	s := searcher{needle: needle, back: failures(needle)}
+	return !normalize(text, true, func(c byte) bool {
+		s.add(c)
+		return !s.ended
+	})
+}
+
+// searcher finds a text in bytes that come one by one, in linear time.
+type searcher struct {
+	needle  []byte
+	back    []int // how much of the needle still fits after a byte that does not
+	fits    int   // how much of it the last bytes are
+	offset  int
+	ended   bool // the needle has ended; whether the call has, what follows says
+	matched int  // where it began
+	closers [][]byte
+	after   []byte // what followed since
+}
+
+func (s *searcher) add(c byte) {
+	for s.fits > 0 && s.needle[s.fits] != c {
+		s.fits = s.back[s.fits-1]
+	}
+	if s.needle[s.fits] == c {
+		s.fits++
+	}
+	s.offset++
+	if s.fits == len(s.needle) {
+		s.ended, s.matched, s.after = true, s.offset-s.fits, s.after[:0]
+		s.fits = s.back[s.fits-1]
+	}
+}
+
+// longestTail bounds what is kept of the text behind a needle.
+const longestTail = 400
+
+// settle takes the byte behind what has been read and reports whether the needle
+// is a whole call there: what follows neither continues its last word nor adds
+// an argument. It may take some bytes to tell.
+func (s *searcher) settle(c byte) bool {
+	if !s.ended {
+		return false
+	}
+	s.after = append(s.after, c)
+	if c := s.after[0]; c != '<' || len(s.closers) == 0 {
+		s.ended = false
+		return c != ',' && c != '_' && c != '-' && c != '.' && c != '/' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && c < utf8.RuneSelf
+	}
+	whole, known := s.closed()
+	if !known && len(s.after) < longestTail {
+		return false
+	}
+	s.ended = false
+	return whole || !known
+}
+
+// closed reports whether the call has ended behind the needle. It has not if an
+// element opens before all the end tags of the call have come, or one like those
+// that the call's arguments stand in: then there is one more argument.
+func (s *searcher) closed() (whole, known bool) {
+	text, n := s.after, 0
+	for ; n < len(s.closers) && bytes.HasPrefix(text, s.closers[n]); n++ {
+		text = text[len(s.closers[n]):]
+	}
+	switch {
+	case len(text) < 2 || n < len(s.closers) && bytes.HasPrefix(s.closers[n], text):
+		return false, false
+	case text[0] != '<' || text[1] == '/':
+		return true, true
+	case n > 0 && n < len(s.closers), n == 0 && bytes.ContainsRune([]byte(">["), rune(s.needle[len(s.needle)-1])):
+		return false, true
+	}
+	for name := range s.arguments() {
+		switch {
+		case bytes.HasPrefix(text[1:], name):
+			return false, true
+		case bytes.HasPrefix(name, text[1:]):
+			return false, false
+		}
+	}
+	return true, true
+}
+
+// arguments yields the names of the elements that arguments stand in: those that
+// end within the call, and the one that its last argument stands in.
+func (s *searcher) arguments() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		const open = "</"
+		text := append(slices.Clip(s.needle), s.closers[0]...)
+		for {
+			_, rest, ok := bytes.Cut(text, []byte(open))
+			if !ok {
+				return
+			}
+			end := bytes.IndexByte(rest, '>')
+			if end <= 0 {
+				return
+			}
+			if !yield(rest[:end]) {
+				return
+			}
+			text = rest[end:]
+		}
+	}
+}
+
+// failures returns for each beginning of the needle how long the longest
+// beginning is that it also ends with.
+func failures(needle []byte) []int {
+	back := make([]int, len(needle))
+	for i, k := 1, 0; i < len(needle); i++ {
+		for k > 0 && needle[k] != needle[i] {
+			k = back[k-1]
+		}
+		if needle[k] == needle[i] {
+			k++
+		}
+		back[i] = k
+	}
+	return back
+}
+
+// window holds the last eight bytes of a text.
+type window struct {
+	last uint64
+	n    int
+}
+
+// add takes the next byte and reports whether there are eight.
+func (w *window) add(c byte) bool {
+	w.last = w.last<<8 | uint64(c)
+	w.n++
+	return w.n >= 8
+}

@@ -1,0 +1,312 @@
+package emulate
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// normalized returns what squeeze leaves of a text that a model wrote.
+func normalized(text string) []byte {
+	out := make([]byte, 0, len(text))
+	normalize(unescaped(text), false, func(c byte) bool {
+		out = append(out, c)
+		return true
+	})
+	return out
+}
+
+// normalize passes on what is left of a text without white space and quoting, in
+// lower case, until yield reports false; then it reports false. The wide bars and
+// underscores of some markers are the same as narrow ones, and what programs put
+// before each line of a text they show does not count; begins says that the text
+// begins with a line.
+func normalize(text string, begins bool, yield func(byte) bool) bool {
+	for i := 0; i < len(text); {
+		if i == 0 && begins || i > 0 && text[i-1] == '\n' {
+			if i += linePrefix(text[i:]); i == len(text) {
+				break
+			}
+		}
+		c := text[i]
+		switch {
+		case c >= 'a' && c <= 'z': // most of most texts
+			i++
+			if !yield(c) {
+				return false
+			}
+			continue
+		case c == ' ':
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		i += n
+		if !addNormalized(r, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// linePrefix returns the length of what stands before a line that is quoted,
+// numbered, found, commented out or part of a difference: "> ", "| ", "12:",
+// "notes.txt:12: ", "# ", "+". It takes as many as there are.
+func linePrefix(text string) int {
+	n := 0
+	if strings.HasPrefix(text, "-") { // of a difference; elsewhere it is part of the line
+		n = 1
+	}
+	for {
+		i := n + blanks(text[n:])
+		rest := text[i:]
+		switch more := oneSign(rest); {
+		case more > 0:
+			n = i + more
+		case numbered(rest) > 0:
+			n = i + numbered(rest)
+		case searchPrefix(rest) > 0:
+			n = i + searchPrefix(rest)
+		default:
+			return n
+		}
+	}
+}
+
+// blanks counts the spaces and tabs at the start of a text.
+func blanks(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }
+
+// oneSign returns the length of a sign of quotation or of a comment at the start
+// of a line; 0 if there is none.
+func oneSign(text string) int {
+	for _, sign := range []string{"> ", "| ", "|\t", "# ", "// ", "* ", "; ", "+"} {
+		if strings.HasPrefix(text, sign) {
+			return len(sign)
+		}
+	}
+	return 0
+}
+
+// longestNumber bounds the digits of the number of a line, and longestFile the
+// name of a file before it.
+const (
+	longestNumber = 9
+	longestFile   = 200
+)
+
+// numbered returns the length of the number of a line, with what divides it
+// from the line.
+func numbered(text string) int {
+	n := 0
+	for n < len(text) && n <= longestNumber && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	if n == 0 || n > longestNumber {
+		return 0
+	}
+	for _, sep := range []string{":", "|", "\t", "-", "→", " ", ") ", ". "} {
+		if strings.HasPrefix(text[n:], sep) {
+			return n + len(sep)
+		}
+	}
+	return 0
+}
+
+// searchPrefix returns the length of the name of a file and the number of a line, as
+// programs that search put them before a line.
+func searchPrefix(text string) int {
+	for i, c := range []byte(text[:min(len(text), longestFile)]) {
+		switch {
+		case c == ':' || c == '-':
+			if n := numbered(text[i+1:]); i > 0 && n > 0 && text[i+n] == c {
+				return i + 1 + n
+			}
+			if c == ':' {
+				return 0
+			}
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '/', c == '_', c == '~', c >= utf8.RuneSelf:
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// addNormalized passes on a character unless it is white space, a quote or the mark in a
+// token that was neutralised.
+func addNormalized(r rune, yield func(byte) bool) bool {
+	switch {
+	case r >= 0xFF01 && r <= 0xFF5E: // the wide forms of ASCII
+		r -= 0xFF01 - '!'
+	case r == '▁':
+		r = '_'
+	}
+	if r < utf8.RuneSelf {
+		switch {
+		case r <= ' ' || r == 0x7F || r == '"' || r == '\'' || r == '`' || r == '\\' || r == '+': // + is a space in forms
+			return true
+		case r >= 'A' && r <= 'Z':
+			r += 'a' - 'A'
+		}
+		return yield(byte(r))
+	}
+	if strings.ContainsRune("“”‘’„‚«»‹›′″"+mark, r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+		return true
+	}
+	var b [utf8.UTFMax]byte
+	for _, c := range b[:utf8.EncodeRune(b[:], unicode.ToLower(r))] {
+		if !yield(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostEscapes is in how many ways, one within the other, a text may have been
+// escaped.
+const mostEscapes = 4
+
+// unescaped returns a text with the escapes of JSON, HTML and addresses read:
+// text that was quoted in one of them, or in one within another, is the same
+// text. One without escapes is returned as it is.
+func unescaped(text string) string {
+	for range mostEscapes {
+		if !strings.ContainsAny(text, `\&%`) {
+			break
+		}
+		next := unescapedOnce(text)
+		if len(next) == len(text) {
+			break
+		}
+		text = next
+	}
+	return text
+}
+
+// unescapedOnce reads the escapes of one kind or the other.
+func unescapedOnce(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for {
+		i := strings.IndexAny(text, `\&%`)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		n := 1
+		switch text[0] {
+		case '\\':
+			var r rune
+			r, n = backslash(text)
+			b.WriteRune(r)
+		case '&':
+			var r rune
+			r, n = entity(text)
+			b.WriteRune(r)
+		case '%':
+			v, ok := hexadecimal(text, 1, 2)
+			if !ok {
+				v = '%'
+			} else {
+				n = 3
+			}
+			b.WriteByte(byte(v))
+		}
+		text = text[n:]
+	}
+}
+
+// backslash reads backslashes, as many as quoting again has made of one, and
+// what they escape.
+func backslash(text string) (r rune, n int) {
+	for n < len(text) && text[n] == '\\' {
+		n++
+	}
+	if n == len(text) {
+		return ' ', n
+	}
+	switch text[n] {
+	case 'n':
+		return '\n', n + 1
+	case 't':
+		return '\t', n + 1
+	case 'r':
+		return ' ', n + 1
+	case 'u':
+		v, ok := hexadecimal(text, n+1, 4)
+		if !ok {
+			break
+		}
+		if utf16.IsSurrogate(v) && n+5 < len(text) && text[n+5] == '\\' {
+			if low, m := backslash(text[n+5:]); utf16.DecodeRune(v, low) != utf8.RuneError {
+				return utf16.DecodeRune(v, low), n + 5 + m
+			}
+		}
+		return v, n + 5
+	case 'x':
+		if v, ok := hexadecimal(text, n+1, 2); ok {
+			return v, n + 3
+		}
+	}
+	return ' ', n
+}
+
+// entities are the characters of markup and quoting that HTML has names for.
+var entities = map[string]rune{"lt": '<', "gt": '>', "quot": '"', "apos": '\'', "nbsp": ' ', "lcub": '{', "rcub": '}', "lbrace": '{', "rbrace": '}',
+	"lbrack": '[', "rbrack": ']', "lsqb": '[', "rsqb": ']', "lpar": '(', "rpar": ')', "colon": ':', "comma": ',', "vert": '|', "verbar": '|', "lowbar": '_', "equals": '=', "sol": '/', "newline": '\n', "tab": '\t', "percnt": '%', "bsol": '\\', "plus": '+'}
+
+// entity reads a character reference of HTML, however often it was escaped.
+func entity(text string) (r rune, n int) {
+	n = 1
+	for strings.HasPrefix(text[n:], "amp;") {
+		n += len("amp;")
+	}
+	end := strings.IndexByte(text[n:min(len(text), n+10)], ';')
+	if end < 1 {
+		return '&', n
+	}
+	name := strings.ToLower(text[n : n+end])
+	if known, ok := entities[name]; ok {
+		return known, n + end + 1
+	}
+	if name[0] != '#' {
+		return '&', n
+	}
+	v, digits := rune(0), name[1:]
+	if hex, ok := strings.CutPrefix(digits, "x"); ok {
+		if v, ok = hexadecimal(hex, 0, len(hex)); !ok {
+			return '&', n
+		}
+		return v, n + end + 1
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return '&', n
+		}
+		v = v*10 + c - '0'
+	}
+	return v, n + end + 1
+}
+
+// hexadecimal reads the n digits of text from i.
+func hexadecimal(text string, i, n int) (v rune, ok bool) {
+	if n == 0 || n > 6 || i+n > len(text) {
+		return 0, false
+	}
+	for _, c := range []byte(text[i : i+n]) {
+		switch {
+		case c >= '0' && c <= '9':
+			v = v<<4 | rune(c-'0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | rune(c-'a'+10)
+		case c >= 'A' && c <= 'F':
+			v = v<<4 | rune(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}

@@ -1,0 +1,122 @@
+package emulate
+
+import (
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Answer describes how the answer to one request is read. Each field is a
+// stage, and the zero value of a field leaves its stage out. The order of the
+// fields is the order of the stages, from the server to the caller.
+//
+// [Answer.Pipeline] is the only place that puts stages together. Package
+// provider fills in the fields for the route that it plans, [Emulation] for a
+// model without tools, and [ReadCalls] for a model of which nothing is known.
+// Servers and agents add their own stages as values in Caller.
+type Answer struct {
+	// Unchecked is for answers of models that no package of ours decodes: a call
+	// whose arguments are not JSON becomes invalid.
+	Unchecked bool
+	// Constrained completes a value that the host held to a schema.
+	Constrained Reader
+	// Calls reads the calls in the text, and removes calls that are echoes.
+	Calls *CallReader
+	// Tokens restores the control tokens that were neutralised in the request.
+	Tokens Reader
+	// Aliases restores the caller's names and ids.
+	Aliases *wire.Aliases
+	// Wrapped are the tools whose arguments had to be put into an object.
+	Wrapped map[string]schema.Narrowed
+	// Nullable are the tools whose optional parameters had to become nullable.
+	Nullable map[string]*schema.Shape
+	// Output gives the answer the form that the request asks for, step by step.
+	Output []Reader
+	// Demands is the request whose demands the answer has to meet, and Op the
+	// operation of the error if it does not; see [Keep].
+	Demands *llm.Request
+	Op      string
+	// Caller are the stages of the packages above.
+	Caller []Stage
+}
+
+// Pipeline returns the stages in order.
+func (a Answer) Pipeline() *Pipeline {
+	p := &Pipeline{}
+	if a.Unchecked {
+		p.addReader(rejectBadArguments)
+	}
+	if a.Constrained != nil {
+		p.addReader(EachAnswer(a.Constrained))
+	}
+	if a.Calls != nil {
+		p.addStage(a.Calls.Begin)
+	}
+	if a.Tokens != nil {
+		p.addReader(a.Tokens)
+	}
+	if a.Aliases != nil {
+		p.addReader(a.Aliases.Stream)
+	}
+	if len(a.Wrapped) > 0 {
+		p.addReader(EachAnswer(unwrapArguments(a.Wrapped)))
+	}
+	if len(a.Nullable) > 0 {
+		p.addReader(EachAnswer(dropNulls(a.Nullable)))
+	}
+	for _, r := range a.Output {
+		p.addReader(EachAnswer(r))
+	}
+	if a.Demands != nil {
+		p.addStage(Keep(a.Op, a.Demands))
+	}
+	for _, s := range a.Caller {
+		p.addStage(s)
+	}
+	return p
+}
+
+// Pipeline is the sequence of stages that one answer passes through.
+type Pipeline struct {
+	steps   []step
+	readers bool // at least one step is a Reader
+}
+
+// step is one of a Pipeline: a Stage, or a Reader if stage is nil.
+type step struct {
+	stage  Stage
+	reader Reader
+}
+
+func (p *Pipeline) addStage(s Stage) { p.steps = append(p.steps, step{stage: s}) }
+
+func (p *Pipeline) addReader(r Reader) {
+	p.steps, p.readers = append(p.steps, step{reader: r}), true
+}
+
+// Read returns the events of an answer after all stages.
+func (p *Pipeline) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	for _, s := range p.steps {
+		if s.stage == nil {
+			raw = s.reader(raw)
+		} else {
+			raw = s.stage.Read(raw)
+		}
+	}
+	return raw
+}
+
+// Stage returns the pipeline as one Stage. It reports false if a step is a
+// Reader, which needs a coroutine to wait for events.
+func (p *Pipeline) Stage() (Stage, bool) {
+	if p.readers {
+		return nil, false
+	}
+	list := make([]Stage, len(p.steps))
+	for i, s := range p.steps {
+		list[i] = s.stage
+	}
+	return Chain(list...), true
+}

@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// CountTokens asks the vendor how many tokens a request has that a client of the model's own format
+// wrote. It reports false, and has asked nobody, where the client speaks another format, or the
+// format has no such question.
+func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, counted bool, err error) {
+	count := m.format().Count
+	if r.Format != m.wire || count.Path == "" {
+		return 0, false, nil
+	}
+	body := r.named(m)
+	if body == nil {
+		return 0, false, nil
+	}
+	if _, foreign := m.redactBody(body); len(foreign) > 0 {
+		return 0, false, nil
+	}
+	n, err := m.count(ctx, count, body)
+	return n, true, err
+}
+
+// count sends the question for the tokens of a request.
+func (m *Model) count(ctx context.Context, count wire.TokenCount, body []byte) (int, error) {
+	x, err := m.newExchange(ctx, llm.Limits{})
+	if err != nil {
+		return 0, err
+	}
+	defer x.watch.Stop()
+	resp, err := x.ask(http.MethodPost, m.base.JoinPath(m.settled.codec.CountPath(m.model)).String(), body)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return 0, credential.RedactError(x.refusal(), x.key)
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	if err != nil {
+		return 0, x.asError(err)
+	}
+	n, ok := int64(0), false
+	if js.Valid(answer) {
+		n, ok = js.Int(js.Get(js.Trim(answer), count.Member))
+	}
+	if !ok || n < 0 {
+		return 0, &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: fmt.Errorf("the answer to a question for tokens has no number %s", count.Member)}
+	}
+	return int(n), nil
+}

@@ -1,0 +1,125 @@
+package provider
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider/internal/credential"
+	"github.com/toolpost/toolpost/provider/internal/deadline"
+)
+
+// NoAnswerError is why a success (a status of 2xx) is no answer: a page of a proxy or of a login, or nothing at all. The server was
+// reached, so it is not the connection that has to be looked at but the address, or what stands before it.
+type NoAnswerError struct {
+	Status int
+	Type   string // the media type of what came; "" if it has none
+	Start  string // of what came, in one line, without the key; "" if nothing came, or what may be the answer of a model
+	Empty  bool   // nothing came
+	Err    error  // of whoever tried to read it
+}
+
+// Error is for who runs things: it shows how what came begins.
+func (e *NoAnswerError) Error() string { return e.says(fmt.Sprintf(", which begins %q", e.Start)) }
+
+// Outline is the error without any byte of what came. It is for those who must not read that, like the clients of a gateway: a page may
+// repeat the request, and with it a key, in ways that nobody knows.
+func (e *NoAnswerError) Outline() string { return e.says("") }
+
+func (e *NoAnswerError) says(begins string) string {
+	kind := e.Type
+	if kind == "" {
+		kind = "no media type"
+	}
+	if e.Empty {
+		return fmt.Sprintf("the server answered %d with an empty body (%s)", e.Status, kind)
+	}
+	return fmt.Sprintf("the server answered %d with what is no answer of a model (%s)%s; the address may be wrong, or something may stand before the server", e.Status, kind, begins)
+}
+
+func (e *NoAnswerError) Unwrap() error { return e.Err }
+
+// noAnswer returns the error of an answer that ended before it began, and says what came, if that is no answer at all. What is one
+// that cannot be read is not shown: it may hold what the model said. An empty one may be another the next time; others are not asked for again.
+//
+//go:noinline
+func (x *exchange) noAnswer(e *llm.Error) *llm.Error {
+	b, watched := x.resp.Body.(*deadline.Body)
+	if !watched || e.Kind != llm.Malformed && e.Kind != llm.Incomplete && e.Kind != llm.Network || e.Kind == llm.Network && llm.KindOf(e.Err) != llm.Incomplete {
+		return e
+	}
+	came := noAnswer(x.resp, b.Start(), x.key)
+	if came == nil {
+		return e
+	}
+	kind := llm.Malformed
+	if came.Empty && e.Kind == llm.Network {
+		kind = llm.Network
+	}
+	came.Err = e.Err
+	return &llm.Error{Op: x.vendor.Name, Kind: kind, Err: came}
+}
+
+// noAnswer says what a success is that begins with start; nil if it may be an answer.
+func noAnswer(resp *http.Response, start []byte, key string) *NoAnswerError {
+	kind, _, err := mime.ParseMediaType(credential.Redact(resp.Header.Get("Content-Type"), key))
+	if err != nil {
+		kind = ""
+	}
+	e := &NoAnswerError{Status: resp.StatusCode, Type: brief(kind, 60)}
+	text := js.Trim(start)
+	switch {
+	case len(start) == 0:
+		e.Empty = true
+		return e
+	case len(text) == 0 || mayBeAnswer(text):
+		return nil
+	}
+	e.Start = brief(credential.RedactTruncated(string(text), key), deadline.MaxStart)
+	return e
+}
+
+// mayBeAnswer reports whether a text begins like JSON, like events, or like what no text is.
+func mayBeAnswer(text []byte) bool {
+	if text[0] == '{' || text[0] == '[' || text[0] == ':' || text[0] < ' ' {
+		return true
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:", "\ufeff"} {
+		if strings.HasPrefix(string(text), field) || strings.HasPrefix(field, string(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// brief returns a text of a stranger in one line of at most so many bytes, without what steers a terminal.
+func brief(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == utf8.RuneError || !unicode.IsGraphic(r):
+			return ' '
+		}
+		return r
+	}, text)
+	return clip.Bytes(strings.Join(strings.Fields(text), " "), most)
+}
+
+// checkList says why what came is no list of models: a page stands in its place. Any JSON is one: servers differ in it.
+func (x *exchange) checkList() *llm.Error {
+	var start deadline.Start
+	_, err := io.Copy(&start, io.LimitReader(x.resp.Body, maxError)) // all of it, so that the connection can be used again
+	if err != nil {
+		return nil // it was there
+	}
+	if came := noAnswer(x.resp, start.Bytes(), x.key); came != nil && !came.Empty {
+		return &llm.Error{Op: x.vendor.Name, Kind: llm.Malformed, Err: came}
+	}
+	return nil
+}
