@@ -245,7 +245,7 @@ func TestAroundForbiddenCall(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost, Gate: emulate.GateOn, Decider: smallmodel.Decider{}}} {
+				for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost, Gate: emulate.GateOn, Decider: smallmodel.Wording{}}} {
 					r, err := llm.Generate(t.Context(), e.Around(&ownModel{answer: answer, piece: 3}), question(func(r *llm.Request) { r.Choice = choice }))
 					if err != nil {
 						t.Fatalf("%s: %v", style, err)

@@ -30,7 +30,7 @@ func TestMultiplyingSchemasEndSoon(t *testing.T) {
 		s := json.RawMessage(`{"type":"object","properties":{"x":{"$ref":"#/$defs/d0"}},"$defs":{` + strings.Join(defs, ",") + `,"d24":{"type":"string"}}}`)
 		req := &llm.Request{Messages: []llm.Message{llm.User("hello")}, Tools: []llm.ToolDef{{Name: "f", Description: "d", Schema: s}}}
 		for _, style := range []string{"json", "xml", "pythonic", "hermes", "react", "markdown"} {
-			for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost}, {Style: style, Host: emulate.OutputHost, Size: 1e9, Decider: smallmodel.Decider{}}} {
+			for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost}, {Style: style, Host: emulate.OutputHost, Size: 1e9, Decider: smallmodel.Wording{}}} {
 				linear.Soon(t, fmt.Sprintf("%s in %s (host %v)", use, style, e.Host.Schema != nil), func() { _, _ = e.Plan(req) })
 			}
 		}

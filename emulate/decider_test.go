@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-func init() { emulate.SetTestDecider(smallmodel.Decider{}) }
+func init() { emulate.SetTestDecider(smallmodel.Wording{}) }
 
 // A gate that nobody can decide for is an error.
 func TestGateOnNeedsADecider(t *testing.T) {

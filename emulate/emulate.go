@@ -117,7 +117,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 		out.Answer.Output = []Reader{output}
 	}
 	if e.Gate == GateOn && e.Decider == nil {
-		return nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: errors.New("GateOn needs a Decider, for instance smallmodel.Decider")}
+		return nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: errors.New("GateOn needs a Decider, for instance smallmodel.Wording")}
 	}
 	out.Request = req.Clone()
 	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false

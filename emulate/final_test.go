@@ -21,7 +21,7 @@ func TestSmallModelsAnswerFromResults(t *testing.T) {
 		Tools:  []llm.ToolDef{{Name: "weather", Description: "Weather of a city", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}},
 		Output: &llm.OutputFormat{},
 	}
-	plan, err := emulate.Emulation{Size: 1e9, Decider: smallmodel.Decider{}, Host: emulate.OutputHost}.Plan(req)
+	plan, err := emulate.Emulation{Size: 1e9, Decider: smallmodel.Wording{}, Host: emulate.OutputHost}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestAroundKeepsThePromisesOfModels(t *testing.T) {
 	t.Run("small", func(t *testing.T) {
 		const text = `{"city": "Rome"}`
 		llmtest.TestModel(t, func(*testing.T) llm.Model {
-			return emulate.Emulation{Host: emulate.OutputHost, Size: 100_000_000, Decider: smallmodel.Decider{}}.Around(stubborn(text))
+			return emulate.Emulation{Host: emulate.OutputHost, Size: 100_000_000, Decider: smallmodel.Wording{}}.Around(stubborn(text))
 		})
 	})
 	t.Run("text", func(t *testing.T) {

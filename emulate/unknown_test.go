@@ -18,7 +18,7 @@ import (
 
 // unknownWays are the ways in which a model is told about tools in words: every style, and the one for small models.
 func unknownWays() map[string]emulate.Emulation {
-	ways := map[string]emulate.Emulation{"small": {Size: 1e9, Decider: smallmodel.Decider{}, Host: emulate.OutputHost}}
+	ways := map[string]emulate.Emulation{"small": {Size: 1e9, Decider: smallmodel.Wording{}, Host: emulate.OutputHost}}
 	for _, style := range emulate.Styles() {
 		ways[style] = emulate.Emulation{Style: style}
 	}

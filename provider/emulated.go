@@ -41,7 +41,7 @@ func (p planner) emulate() {
 func (p planner) emulation() emulate.Emulation {
 	e := emulate.Emulation{
 		Style: p.route.Style, Dialects: p.client.Dialects, Family: p.settled.family, Size: p.info.ID.Size, Context: p.info.ContextWindow,
-		OneCall: p.info.ParallelTools.Support == catalog.No, Dialect: p.route.Dialect, Gate: p.client.Gate, Decider: smallmodel.Decider{},
+		OneCall: p.info.ParallelTools.Support == catalog.No, Dialect: p.route.Dialect, Gate: p.client.Gate, Decider: smallmodel.Wording{},
 		Promotion: p.route.Promotion, Why: p.route.promoted, Apart: p.vendor.Apart,
 	}
 	if e.Style == "" && p.info.Emulation != "json" { // everybody's default, which the family's own comes before

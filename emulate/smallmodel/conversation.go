@@ -1,3 +1,6 @@
+// Package smallmodel decides for very small models: whether a tool is called, which
+// one, and which values its arguments may have. It decides by the words of the
+// conversation; the tables of days, places and phrases are English.
 package smallmodel
 
 import (
@@ -7,8 +10,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Decider is the decider of this package. Its zero value is ready to use.
-type Decider struct{}
+// Wording decides by the words of a request. It implements emulate.Decider, and its
+// zero value is ready to use.
+type Wording struct{}
 
 // conversation is the last request of the user, and the events since then.
 type conversation struct {
@@ -33,7 +37,7 @@ func (t *conversation) Evidence(tool string) emulate.Evidence { return t.evidenc
 const maxKnown = 16 << 10
 
 // Conversation reads the messages of a request.
-func (Decider) Conversation(messages []llm.Message) emulate.Conversation {
+func (Wording) Conversation(messages []llm.Message) emulate.Conversation {
 	return conversationOf(messages)
 }
 

@@ -21,7 +21,7 @@ func boundFor(t *testing.T, request, name, property string, needed bool) (string
 		schema = strings.TrimSuffix(schema, "}") + `,"required":["` + name + `"]}`
 	}
 	host := emulate.Host{Schema: func(_ *llm.Request, s json.RawMessage) { schema = string(s) }}
-	e := emulate.Emulation{Size: 1, Host: host, Decider: Decider{}}
+	e := emulate.Emulation{Size: 1, Host: host, Decider: Wording{}}
 	_, err := e.Plan(&llm.Request{Messages: []llm.Message{llm.User(request)}, Choice: llm.ToolChoice{Mode: llm.MustCall},
 		Tools: []llm.ToolDef{{Name: "the_tool", Schema: json.RawMessage(schema)}}})
 	if err != nil {

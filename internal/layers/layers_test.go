@@ -61,9 +61,16 @@ var layer = map[string]int{
 	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
-	"emulate":      2,
-	"tool/openapi": 2, // documents as tools of tool/builtin's engine
-	"provider":     3, "invoke": 3, "refine": 3,
+	"emulate/internal/wording":     1, // numbers and phrases in text
+	"emulate/internal/questions":   1, // requests and tools for tests
+	"emulate":                      2,
+	"emulate/smallmodel":           2, // the decisions for small models, which provider fills in
+	"tool/openapi":                 2, // documents as tools of tool/builtin's engine
+	"provider/internal/credential": 1, // keys, signatures and their redaction
+	"provider/internal/deadline":   1, // limits of waits and of answers
+	"provider/internal/equal":      1, // comparison of requests and events
+	"provider/internal/relay":      3, // the stages of an answer next to its relay
+	"provider":                     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"gateway/access": 1, // keys, budgets and spend, without any server
 	"internal/state": 1, // what a server remembers between requests
