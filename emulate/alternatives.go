@@ -130,7 +130,7 @@ type coroutine struct {
 	stop  func()
 }
 
-// Take lets the reader go on with an event. What comes after the end passes as it is.
+// Take resumes the reader with an event. Events after the end are passed on unchanged.
 func (w *coroutine) Take(ev llm.Event, err error) bool {
 	if w.ended {
 		return w.out(ev, err)
@@ -140,7 +140,7 @@ func (w *coroutine) Take(ev llm.Event, err error) bool {
 	return more
 }
 
-// End lets the reader say what it has held back.
+// End lets the reader return the events that it holds.
 func (w *coroutine) End() {
 	w.ended = true
 	w.wake()

@@ -20,12 +20,11 @@ type demands struct {
 	answer int      // the index of the answer, of several
 }
 
-// Keep returns a Stage that holds an answer to what req demands of it: the
-// tools that may and must be called, one call or several, the schema of the
-// answer. A call that the choice excludes becomes an InvalidCall, so that nobody
-// runs it. An answer that breaks the promise ends in an error of kind
-// BrokenPromise and operation op, in place of its Finish. Of several answers
-// each is held to it, and the first that breaks it ends them all.
+// Keep returns a Stage that holds an answer to the demands of req: the tools that may
+// and must be called, one call or several, the schema of the answer. A call that the
+// choice excludes becomes an InvalidCall and is not run. An answer that does not meet
+// the demands ends in an error of kind BrokenPromise and operation op, in place of its
+// Finish. Each of several answers is checked, and the first error ends them all.
 func Keep(op string, req *llm.Request) Stage {
 	p := demands{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
 	if req.Choice.Mode == llm.MustCall { // this answer is for calls
@@ -76,7 +75,7 @@ type answerCheck struct {
 	out         func(llm.Event, error) bool
 	calls       int
 	invalid     int
-	hostedCalls int    // of those that keep the promise
+	hostedCalls int    // hosted calls that meet the demands
 	excluded    string // the name of a call that the choice excludes
 	refused     bool
 	text        strings.Builder
@@ -96,8 +95,8 @@ func (k *answerCheck) event(ev llm.Event) (llm.Event, error) {
 	return ev, nil
 }
 
-// judged returns a call or the end of an answer as the promise allows it. It is not inlined: whoever reads a stream is
-// deep in the stack, which is held as long as the stream.
+// judged returns a call or the end of an answer as the demands allow it. It is not
+// inlined, because a reader holds its stack for as long as the stream lasts.
 //
 //go:noinline
 func (k *answerCheck) judged(ev llm.Event) (llm.Event, error) {
@@ -140,17 +139,18 @@ func (k *answerCheck) call(c llm.Call) llm.Event {
 	return c
 }
 
-// ran notes a call that the provider ran itself. Nobody is kept from running it any more, so it is not judged, but it is the
-// call that the answer had to make if it is of a tool that the choice leaves, or has a name of its own, as those of an MCP
-// server or the commands of a sandbox have, and may be of one.
+// ran notes a call that the provider ran itself. It cannot be prevented any more, so
+// it is not judged. It counts as the demanded call if the choice permits its tool, or
+// if it has a name that was not offered, as calls of an MCP server or the commands of
+// a sandbox do, and the choice permits a hosted tool.
 func (k *answerCheck) ran(c llm.Call) {
 	if known := slices.Contains(k.hosted, c.Name); known && k.choice.Permits(c.Name) || !known && slices.ContainsFunc(k.hosted, k.choice.Permits) {
 		k.hostedCalls++
 	}
 }
 
-// broken says how an answer breaks the promise. One that was cut off or
-// filtered says so itself.
+// broken returns how an answer fails its demands. A truncated or filtered answer
+// reports that itself.
 func (k *answerCheck) broken(f llm.Finish) error {
 	switch {
 	case k.excluded != "":
@@ -165,7 +165,7 @@ func (k *answerCheck) broken(f llm.Finish) error {
 	return nil
 }
 
-// badOutput says how the answer breaks its schema.
+// badOutput returns how the answer fails its schema.
 func (k *answerCheck) badOutput() error {
 	c, err := (schema.Compiler{}).Compile(OutputSchema(k.output))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// bounds make a schema one that a host can hold an answer to and that no answer
-// can run away under. Every value that fits the bounded schema fits the
-// original, except for what the losses name.
+// bounds rewrite a schema into a schema that hosts can enforce and under which no
+// answer is endless. Every value that fits the rewritten schema fits the original,
+// except for what the losses name.
 type bounds struct {
 	text  int // runes of a string; 0 sets no bound
 	items int // items of a list; 0 sets no bound
@@ -36,8 +36,8 @@ const (
 
 var errTooMany = fmt.Errorf("written out it has more than %d schemas", maxBoundSteps)
 
-// step counts a schema and reports whether there were too many. Whoever goes on
-// in spite of an error meets it again.
+// step counts a schema and reports whether there were too many. A caller that ignores
+// the error gets it again.
 func (b *bounds) step() bool {
 	b.steps++
 	return b.steps > maxBoundSteps
@@ -104,7 +104,7 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 func (b *bounds) anyType(s object, path string, depth int) (json.RawMessage, error) {
 	types := typesOf(s)
 	if b.evidence != nil && !s.has("type") && len(types) > 2 {
-		types = types[:2] // any value: what can be copied
+		types = types[:2] // any value: a value that can be copied
 	}
 	if len(types) == 1 {
 		return b.typed(types[0], s, path, depth)
@@ -276,8 +276,8 @@ func isOf(v json.RawMessage, typ string) bool {
 	return typ == "null"
 }
 
-// alternatives bounds each of anyOf or oneOf together with what stands beside
-// them. Those that go too deep are left out.
+// alternatives bounds each of anyOf or oneOf together with its sibling keywords.
+// Alternatives that are too deep are left out.
 func (b *bounds) alternatives(s object, path string, depth int) (json.RawMessage, error) {
 	keyword := "anyOf"
 	if !s.has(keyword) {
@@ -389,9 +389,10 @@ const (
 	freeValue   = `{"anyOf":[` + simpleValue + `,{"type":"array","items":{"anyOf":[` + simpleValue + `,` + freeObject + `]}},` + freeObject + `]}`
 )
 
-// object bounds an object: what is required and what is offered beside it, all
-// of it written. One that declares nothing has free names, unless it is the whole
-// and lists its properties, which are none: so tools say that they take nothing.
+// object bounds an object: the required and the offered properties, all of which are
+// written. An object that declares no properties has free names. The exception is a
+// schema of arguments with an empty list of properties, with which a tool declares
+// that it takes no arguments.
 func (b *bounds) object(s object, path string, depth int) (json.RawMessage, error) {
 	required := decode[[]string](s.get("required"))
 	props, _ := readObject(s.get("properties")) // none if absent

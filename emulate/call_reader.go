@@ -16,17 +16,17 @@ import (
 const (
 	// maxThought bounds the thinking that is kept to be searched for calls.
 	maxThought = 1 << 20
-	// maxReviewed bounds the text that is kept to find out whether the answer
-	// is nothing but a call.
+	// maxReviewed limits the text that is kept to find out whether the answer is only
+	// a call.
 	maxReviewed = 64 << 10
 	// maxHeld bounds the text that waits for calls of the vendor.
 	maxHeld = 1 << 20
 )
 
-// CallReader reads the calls that stand in the text of an answer, and of each
-// of its alternatives. Everything else passes through in its order. It is the only place that makes calls of
-// text, so it is also where they are held to the promotion of the route and
-// compared with what the conversation says already.
+// CallReader reads the calls in the text of an answer, and of each of its
+// alternatives. Everything else is passed on in order. It is the only place where text
+// becomes a call, so it also applies the promotion of the route and compares calls
+// with the conversation.
 type CallReader struct {
 	// Request is the question, in the caller's terms.
 	Request *llm.Request
@@ -39,27 +39,26 @@ type CallReader struct {
 	Taught  bool
 	// Dialects are the dialects that are read; nil means dialect.Builtin.
 	Dialects *dialect.List
-	// Promotion is what may become a call, and Why the reason for it; the
+	// Promotion selects the text that may become a call, and Why is the reason; the
 	// default is PromoteAll.
 	Promotion llm.Promotion
 	Why       string
-	// IDs names the calls that are found: text calls have no ids of their own.
+	// IDs names the calls that are found: calls in text do not have ids.
 	IDs llm.CallIDs
 	// Found is the warning about calls that should not have been in the text;
 	// empty if that is where they belong.
 	Found string
-	// Whole says that text becomes calls only if the answer is nothing but one
-	// JSON object that holds them, in a code fence or not, and the vendor
-	// delivers no calls beside it. The text of an answer that may be such an
-	// object waits for its end; all other text passes as it comes.
+	// Whole restricts calls to answers that are only one JSON object of calls, in a
+	// code fence or not, without calls that the vendor delivered. Text that may be
+	// such an object is held until the end; all other text is passed on as it arrives.
 	Whole bool
 }
 
-// ReadCalls returns m with the calls in its text read, unless its answers say
-// with [llm.TextRead] that this has been done. Nothing is known about the model,
-// so text becomes calls only if the answer is nothing but one JSON object of
-// calls, unless the request asks for another promotion. newIDs returns how the
-// calls of an answer are named; nil numbers them.
+// ReadCalls returns m with the calls in its text read, unless its answers report with
+// [llm.TextRead] that this was done. The model is not known, so text becomes calls
+// only if the answer is only one JSON object of calls, unless the request asks for
+// another promotion. newIDs returns how the calls of an answer are named; nil numbers
+// them.
 func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		tools := Functions(req.Tools)
@@ -142,8 +141,8 @@ func (r *reading) add(text string) bool {
 	return r.feed.Add(text)
 }
 
-// openParser is not inlined, nor is call: whoever reads a stream is deep in the stack, which is held as long as the
-// stream.
+// openParser is not inlined, nor is call, because a reader holds its stack for as long
+// as the stream lasts.
 //
 //go:noinline
 func (r *reading) openParser() {
@@ -171,16 +170,17 @@ func (r *reading) mayRepeat() bool {
 	return false
 }
 
-// endText has the parser decide about the text that it holds, because what comes next is none. Where nothing becomes a call,
-// it holds none.
+// endText makes the parser decide about the text that it holds, because something
+// other than text follows. If no text becomes a call, it holds none.
 func (r *reading) endText() bool {
 	return r.feed == nil || r.Promotion == llm.PromoteOff || r.feed.Break()
 }
 
-// endHeld ends the text, and with it text that waits to be nothing but calls.
+// endHeld ends the text, including text held because it may be only calls.
 func (r *reading) endHeld() bool { return r.release() && r.endText() }
 
-// endByCall ends the text before a call of the vendor, beside which it is not nothing but calls.
+// endByCall ends the text before a call that the vendor delivers. Such an answer is
+// not only calls in text.
 func (r *reading) endByCall() bool { return r.giveUp() && r.endText() }
 
 // over tells the parser that nothing more comes, and why if that is an error.
@@ -217,12 +217,12 @@ type reading struct {
 	open    bool              // the last part is text
 	about   *llm.Text         // what the vendor said about it
 	thought strings.Builder   // thinking with nothing after it
-	written strings.Builder   // the text, as long as it is short
+	written strings.Builder   // the text, if it is short
 
 	declared bool // TextRead has come
 	read     bool // somebody else has read the text
-	holding  bool // text that may be nothing but calls waits
-	plain    bool // the text cannot be nothing but calls
+	holding  bool // text that may be only calls is held
+	plain    bool // the text has more than calls
 	held     strings.Builder
 	markup   dialect.Markup // of the call that follows
 	echoes   *echoes
@@ -230,10 +230,10 @@ type reading struct {
 	repeats  bool             // the last call in the text is an echo
 
 	others alternatives
-	first  *reading // that this is an answer beside; nil if it is the first
+	first  *reading // the reading of the first answer; nil if this is the first
 }
 
-// emit passes on an event, behind the echo that waits.
+// emit passes on an event, after the echo that waits.
 func (r *reading) emit(ev llm.Event) bool {
 	if r.endEcho() && !r.yield(ev, nil) {
 		r.stopped = true
@@ -253,9 +253,8 @@ func (r *reading) endEcho() bool {
 // maxClosing bounds the markup behind an echo that its Raw holds.
 const maxClosing = 1 << 10
 
-// closing takes the markup behind a call. That of an echo is text like the echo
-// itself: it stands in Raw as long as nothing else has come and it is short, and
-// goes on as text after that.
+// closing takes the markup after a call. The markup after an echo is text: it is added
+// to Raw if nothing else has come and it is short, and is passed on as text otherwise.
 func (r *reading) closing(text string) bool {
 	switch {
 	case r.echoed != nil && len(r.echoed.Raw)+len(text) <= len(r.markup.Before)+len(r.markup.Text)+maxClosing:
@@ -267,7 +266,7 @@ func (r *reading) closing(text string) bool {
 	return true
 }
 
-// reason is why the model stopped, as far as it is known.
+// reason is why the model stopped, if it is known.
 func (r *reading) reason() llm.Reason {
 	if r.finish == nil {
 		return llm.Stop
@@ -290,8 +289,9 @@ func (r *reading) found(ev llm.Event, err error) bool {
 	return r.parsed(ev)
 }
 
-// Take takes an event of the vendor: text goes to the parser. Everything else goes on at once, behind the text that the
-// parser held back until then: no call of the text goes on behind something else.
+// Take takes an event of the vendor. Text goes to the parser. Everything else is
+// passed on at once, after the text that the parser holds: a call in text never
+// continues after another event.
 func (r *reading) Take(ev llm.Event, err error) bool {
 	if r.stopped {
 		return false
@@ -325,7 +325,7 @@ func (r *reading) other(ev llm.Alternative) bool {
 	})
 }
 
-// End reads what is left at the end of the answer.
+// End reads the rest of the answer.
 func (r *reading) End() {
 	if r.stopped || !r.release() {
 		return
@@ -429,15 +429,14 @@ func (r *reading) known(about *llm.Text) bool {
 	if about.State.IsZero() && len(about.Extra) == 0 {
 		return true
 	}
-	if r.about != nil && !r.sign() { // a part that is nothing but its state, behind one that has its own
+	if r.about != nil && !r.sign() { // a part that is only a state, after a part with a state
 		return false
 	}
 	r.about = &llm.Text{State: about.State, Extra: about.Extra}
 	return true
 }
 
-// push hands text to the parser, or holds it as long as it may be nothing but
-// calls.
+// push hands text to the parser, or holds it if it may be only calls.
 func (r *reading) push(text string) bool {
 	switch {
 	case r.Promotion == llm.PromoteOff && !r.read: // not a byte of the text changes; the parser only looks for suspicions
@@ -455,8 +454,7 @@ func (r *reading) push(text string) bool {
 	return r.giveUp()
 }
 
-// release hands the text that was held to the parser if it is nothing but
-// calls.
+// release hands the held text to the parser if it is only calls.
 func (r *reading) release() bool {
 	text := r.held.String()
 	if text == "" || !r.isEnvelope(text) {

@@ -10,11 +10,10 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// mark is what is put behind the first character of a control token, so that it
-// is a word like any other. It is part of no token, survives every
-// normalisation of text, and needs no escape in JSON or markup. A text that has
-// marks there already gets one more, so that taking one away gives back
-// exactly what was there.
+// mark is inserted after the first character of a control token, which makes it an
+// ordinary word. It is not part of any token, survives every normalisation of text,
+// and needs no escape in JSON or markup. A text that already has marks there gets one
+// more, so removing one restores the text exactly.
 const mark = "¦"
 
 // Tokens are the control tokens of chat templates that text from outside must
@@ -39,7 +38,7 @@ type tokenEdge struct {
 	to int32
 }
 
-// likeness is whether a text goes on like the rest of a token.
+// likeness is whether a text continues like the rest of a token.
 type likeness uint8
 
 // The likenesses, each stronger than the one before.
@@ -167,8 +166,8 @@ func (t *Tokens) start(text string) (node int32, size int) {
 	return node, size
 }
 
-// follow reports whether text goes on like a token whose first character is
-// node. In JSON a character may have a backslash before it.
+// follow reports whether text continues like a token whose first character is node. In
+// JSON a backslash may precede a character.
 func (t *Tokens) follow(node int32, text string, inJSON bool) likeness {
 	v := t.walk(node, text, inJSON)
 	if node == t.angle && v != token {
@@ -201,8 +200,7 @@ func (t *Tokens) walk(node int32, text string, inJSON bool) likeness {
 // longestToken bounds the word between the delimiters of a shape, in bytes.
 const longestToken = 64
 
-// shape reports whether text, behind "<", goes on like a token of one of the
-// shapes.
+// shape reports whether text after "<" continues like a token of one of the shapes.
 func shape(text string, inJSON bool) likeness {
 	v := other
 	for _, p := range spec.TokenShapes {
@@ -219,7 +217,7 @@ func shape(text string, inJSON bool) likeness {
 	return v
 }
 
-// closes reports whether text is a word with end behind it.
+// closes reports whether text is a word followed by end.
 func closes(text, end string, inJSON bool) likeness {
 	for i, r := range text {
 		switch {
@@ -246,8 +244,8 @@ func marks(text string) int {
 	return n
 }
 
-// Neutralise returns text with a mark in every token. Text without tokens is
-// returned as it is, at no cost but that of looking at it once.
+// Neutralise returns text with a mark in every token. Text without tokens is returned
+// unchanged.
 func (t *Tokens) Neutralise(text string) string {
 	if t == nil {
 		return text
@@ -293,12 +291,12 @@ func (t *Tokens) restore(text string, inJSON bool) string {
 type restorer struct {
 	tokens *Tokens
 	inJSON bool
-	last   string // the end of what has passed, long enough for a character
+	last   string // the end of the text that was returned, long enough for a character
 	node   int32  // of the character before the marks that held begins with; 0 if it does not
 	held   string // half a mark, or one mark and the beginning of a token
 }
 
-// add takes a piece and returns what can be told of the text so far.
+// add takes a piece and returns the text that is certain so far.
 func (r *restorer) add(piece string) string {
 	if r.held == "" && strings.IndexByte(piece, mark[0]) < 0 {
 		r.pass(piece)
@@ -307,7 +305,7 @@ func (r *restorer) add(piece string) string {
 	return r.read(piece, false)
 }
 
-// end returns what was held back.
+// end returns the held text.
 func (r *restorer) end() string {
 	if r.held == "" {
 		return ""

@@ -15,15 +15,15 @@ import (
 // ExampleRule is the repair of a call that has an example instead of a value.
 const ExampleRule = "copied-example"
 
-// CopiedExample finds an argument whose value stands nowhere in the conversation
-// and is that of an example: of the tool's examples, of its schema, or of a
-// description. A small model writes what it has seen there; nobody has asked for
-// it. So it is a guess, and the repair delimits the value in args. Values that the
-// schema lists, and defaults, are no examples. With pictures and other documents
-// whose words are not known nothing is found.
+// CopiedExample finds an argument whose value is not in the conversation and is the
+// value of an example: of the tool's examples, of its schema, or of a description. A
+// small model repeats such values although the user did not ask for them. So the value
+// is a guess, and the repair delimits it in args. Values that the schema lists, and
+// defaults, do not count as examples. If the conversation has pictures or other
+// documents with unknown words, nothing is found.
 //
-// What the model itself said counts as said only if the user has answered since,
-// and what was said about a call that failed does not.
+// The model's own text counts only if the user has answered since, and the results of
+// failed calls do not count.
 func CopiedExample(def llm.ToolDef, args json.RawMessage, system string, messages []llm.Message) (llm.Repair, bool) {
 	var h *spokenText
 	said := func(text string) bool {
@@ -109,7 +109,7 @@ func alone(text, phrase string) bool {
 // exampleCues are the words with which a description begins an example.
 var exampleCues = []string{" like ", "e.g.", "example", "for instance", "such as ", "i.e."}
 
-// spokenText is what was said to the model, in lower case.
+// spokenText is the text of a conversation, in lower case.
 type spokenText struct {
 	text    string
 	unclear bool // there is more that cannot be searched

@@ -22,15 +22,15 @@ const maxSearches = 8
 // passage is a piece of the conversation that the model did not write.
 type passage struct {
 	text  string // without its escapes
-	raw   string // as it was written
+	raw   string // as written in the conversation
 	place string
 	user  bool // a person wrote it; else it comes from a tool or a document
 }
 
-// echoes finds calls whose text stands in a conversation already. It goes once
-// over the conversation, when the first call is looked for, and keeps no copy of
-// it but of what is escaped in it: a set of bits, of bounded size, says which sequences of eight bytes
-// occur. Only a call whose sequences all occur is then searched for.
+// echoes finds calls whose text is already in a conversation. It reads the
+// conversation once, when the first call is found, and copies only the escaped parts.
+// A set of bits of limited size has the sequences of eight bytes that occur. Only a
+// call whose sequences all occur is then searched for.
 type echoes struct {
 	passages []passage
 	grams    []uint64
@@ -39,9 +39,9 @@ type echoes struct {
 	quotes   *quotes // what the calls in it say, once that is asked
 }
 
-// newEchoes prepares the search of a conversation: the results of tools,
-// documents, and what the user wrote. What the model said, the system prompt
-// and texts of our own are not searched.
+// newEchoes prepares the search of a conversation: the results of tools, documents,
+// and the user's text. The model's text, the system prompt and our own texts are not
+// searched.
 func newEchoes(messages []llm.Message) *echoes {
 	e := &echoes{}
 	for i, m := range messages {
@@ -167,9 +167,10 @@ func (e *echoes) find(m dialect.Markup, c llm.Call) (p passage, found bool) {
 	return e.search(needle, closers, normalized(m.Opener))
 }
 
-// needle returns what is searched for: the call as the model wrote it, less
-// white space, quotes and what closes it, which is returned as well. A call without arguments is searched
-// for with its markers or not at all: its name alone says nothing.
+// needle returns the text to search for: the call as the model wrote it, without white
+// space, quotes and its closing markup, which is returned as well. A call without
+// arguments is searched for with its markers or not at all, because its name alone is
+// not significant.
 func (e *echoes) needle(m dialect.Markup, c llm.Call) (text []byte, closers [][]byte) {
 	written := strings.TrimLeft(m.Text, " \t\r\n;,")
 	if !c.Provenance.Marked {
@@ -230,8 +231,8 @@ func (e *echoes) mayHold(text []byte) bool {
 	return true
 }
 
-// search goes through the conversation as one text, so that a call divided
-// between two results is found, too.
+// search searches the conversation as one text, which also finds a call that is split
+// between two results.
 func (e *echoes) search(needle []byte, closers [][]byte, opener []byte) (p passage, found bool) {
 	s := searcher{needle: needle, back: failures(needle), closers: closers}
 	starts := make([]int, 0, len(e.passages))
@@ -306,12 +307,12 @@ func (s *searcher) add(c byte) {
 	}
 }
 
-// longestTail bounds what is kept of the text behind a needle.
+// longestTail limits the text that is kept after a needle.
 const longestTail = 400
 
-// settle takes the byte behind what has been read and reports whether the needle
-// is a whole call there: what follows neither continues its last word nor adds
-// an argument. It may take some bytes to tell.
+// settle takes the byte after the text so far and reports whether the needle is a
+// complete call there: the following text neither continues its last word nor adds an
+// argument. It may need several bytes.
 func (s *searcher) settle(c byte) bool {
 	if !s.ended {
 		return false
@@ -329,9 +330,9 @@ func (s *searcher) settle(c byte) bool {
 	return whole || !known
 }
 
-// closed reports whether the call has ended behind the needle. It has not if an
-// element opens before all the end tags of the call have come, or one like those
-// that the call's arguments stand in: then there is one more argument.
+// closed reports whether the call ends after the needle. It does not if an element
+// opens before all end tags of the call have come, or an element like those of the
+// call's arguments: then there is one more argument.
 func (s *searcher) closed() (whole, known bool) {
 	text, n := s.after, 0
 	for ; n < len(s.closers) && bytes.HasPrefix(text, s.closers[n]); n++ {
@@ -356,8 +357,8 @@ func (s *searcher) closed() (whole, known bool) {
 	return true, true
 }
 
-// arguments yields the names of the elements that arguments stand in: those that
-// end within the call, and the one that its last argument stands in.
+// arguments yields the names of the elements that contain arguments: elements that end
+// within the call, and the element of its last argument.
 func (s *searcher) arguments() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		const open = "</"

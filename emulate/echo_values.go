@@ -11,9 +11,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// quotes finds calls that stand in a conversation and are written there in another way: their members in another order,
-// their numbers in another form, or with arguments that say nothing. What the conversation holds is read as the answer is, each
-// passage once, and only if it names a tool that the answer calls. Kept are 16 bytes for each call in it.
+// quotes finds calls that are in a conversation in another form: with members in
+// another order, numbers in another form, or meaningless arguments. Each passage is
+// read once, in the way in which the answer is read, and only if it names a tool that
+// the answer calls. Each call in it needs 16 bytes.
 type quotes struct {
 	parser dialect.Parser
 	names  map[string]bool // tools that were looked for
@@ -80,8 +81,9 @@ func (q *quotes) learn(passages []passage, i int, c llm.Call) {
 	}
 }
 
-// readings are the ways in which a passage may hold calls: as it was written, without escapes, without what programs put
-// before each line, its objects, each as a block of its own, and, if it is JSON, the texts in it.
+// readings returns the forms in which a passage may contain calls: as written, without
+// escapes, without line prefixes, each of its objects as a separate block, and, if it
+// is JSON, its texts.
 func (p passage) readings() []string {
 	p.text, p.raw = strings.ReplaceAll(p.text, mark, ""), strings.ReplaceAll(p.raw, mark, "") // in markers that were made harmless
 	out := []string{p.text}
@@ -97,7 +99,8 @@ func (p passage) readings() []string {
 	return out
 }
 
-// spoken returns the texts in JSON with an empty line between them; what is no JSON, as it is.
+// spoken returns the texts in JSON with an empty line between them, and other text
+// unchanged.
 func spoken(text string) string {
 	v := js.Trim([]byte(text))
 	if len(v) == 0 || !strings.ContainsRune(`{["`, rune(v[0])) || !js.Valid(v) {
@@ -140,8 +143,8 @@ func blocks(text string) string {
 	}
 }
 
-// key stands for what a call says: the tool, the dialect if its markers count, and the arguments as values. It reports whether there
-// are any.
+// key returns a hash of the meaning of a call: the tool, the dialect if its markers
+// count, and the arguments as values. It reports whether there are any.
 func (q *quotes) key(c llm.Call, marked bool) (key uint64, says bool) {
 	q.form = append(q.form[:0], c.Name...)
 	q.form = append(q.form, 0)

@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Emulation says how a model without tool calling is made to call tools. The
-// zero value teaches the tools in a prompt, in JSON, to a model of which
-// nothing is known; see [Emulation.Around].
+// Emulation configures how a model without tool calling is made to call tools. The
+// zero value teaches the tools in a prompt, in JSON, to an unknown model; see
+// [Emulation.Around].
 type Emulation struct {
 	// Style is the notation to teach: one of [Styles], "markdown", which is
 	// another word for json, or a dialect of Dialects. Empty takes what suits
@@ -40,9 +40,9 @@ type Emulation struct {
 	Dialect string
 	// Host holds answers to a schema; the zero value holds them to nothing.
 	Host Host
-	// Apart says that the host keeps what is said apart from the control tokens
-	// of its models, as the vendors' own APIs do: a request without tools is
-	// then sent as it is. Any other request has them neutralised; see [Tokens].
+	// Apart is set if the host keeps text apart from the control tokens of its models,
+	// as the vendors' own APIs do: a request without tools is then sent unchanged. Any
+	// other request has them neutralised; see [Tokens].
 	Apart bool
 	// Decider decides about calls and their values for the models that Gate
 	// selects. Nil leaves all decisions to the model.
@@ -62,16 +62,16 @@ type Reader = func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
 
 // EmulatedRequest is a request in words that teach its tools, and how to read the answer.
 type EmulatedRequest struct {
-	// Request is the request for the model. It has no tools.
+	// Request is the request for the model. It does not have tools.
 	Request *llm.Request
 	// Dialect is the notation of calls in the answer; empty if there are none.
 	Dialect string
 	// Taught says that the prompt teaches the tools and the model decides.
 	Taught bool
-	// Warnings say what was done, and what cannot be held to.
+	// Warnings report the changes, and the demands that nothing enforces.
 	Warnings []llm.Warning
 
-	// Answer describes how the answer is read. A caller may add stages of its own.
+	// Answer describes how the answer is read. A caller may add stages.
 	Answer Answer
 
 	final bool // the tools include FinalTool
@@ -170,7 +170,7 @@ func (e Emulation) Around(inner llm.Model) llm.Model {
 	})
 }
 
-// around plans a request for a model that nobody else prepares requests for.
+// around plans a request for a model of the program.
 func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 	if err := Check("emulate", req); err != nil {
 		return nil, err
@@ -294,8 +294,8 @@ func prepend(m *llm.Message, text string) {
 	m.Parts = append([]llm.Part{llm.Text{Text: text + "\n\n"}}, m.Parts...)
 }
 
-// constrain has the host hold the answer to the envelope, and reports whether
-// text may stand before it.
+// constrain has the host hold the answer to the envelope, and reports whether text may
+// precede it.
 func (e Emulation) constrain(req *llm.Request, out *EmulatedRequest, prompt ToolPrompt) (bool, error) {
 	b := e.bounds()
 	envelope, losses, err := b.bound(prompt.Envelope)
@@ -345,7 +345,7 @@ func callsOnly(envelope json.RawMessage) (json.RawMessage, bool) {
 // maxLosses bounds how many losses are reported one by one.
 const maxLosses = 8
 
-// lost says what the host will not hold the model to.
+// lost reports the parts of a schema that the host does not enforce.
 func (p *EmulatedRequest) lost(feature string, losses []schema.Loss) {
 	for i, l := range losses {
 		if i == maxLosses {
@@ -388,10 +388,10 @@ func takeResults(parts []llm.Part) (others []llm.Part, results []llm.Result) {
 	return others, results
 }
 
-// turnInText writes the text and the calls of a turn as the model would have
-// written them: together, since a dialect has something between one and the
-// next. What a model does not write, and its thinking, comes before them. A turn
-// without calls stays as it is.
+// turnInText writes the text and the calls of a turn as the model would have written
+// them. They are written together, because a dialect has separators between them.
+// Thinking, and parts that a model does not write, come first. A turn without calls is
+// not changed.
 func turnInText(list *dialect.List, name string, parts []llm.Part) ([]llm.Part, error) {
 	var others, turn, calls []llm.Part
 	said := ""

@@ -11,18 +11,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// EnvelopeOptions say what an answer may be when the host decodes it under a
-// schema.
+// EnvelopeOptions describe the possible answers of a host that decodes under a schema.
 type EnvelopeOptions struct {
 	Tools  []llm.ToolDef
-	Choice llm.ToolChoice // with llm.MustCall, text is no answer
+	Choice llm.ToolChoice // with llm.MustCall, text is not allowed
 	// Parallel allows several calls, under "tool_calls".
 	Parallel bool
 	// RequiredOnly leaves optional parameters out: tiny models fill in
 	// whatever they are offered.
 	RequiredOnly bool
-	// The bounds below hold wherever the tool's own schema sets none, so that
-	// a small model cannot run on without end. 0 sets no bound.
+	// The limits below apply where the tool's own schema has none. They stop small
+	// models from writing endlessly. 0 means no limit.
 	MaxString  int   // maxLength of strings
 	MaxItems   int   // maxItems of arrays, and of "tool_calls"
 	MaxInteger int64 // integers lie between -MaxInteger and MaxInteger
@@ -31,15 +30,14 @@ type EnvelopeOptions struct {
 // TinyEnvelope are bounds for models of a few hundred million parameters.
 var TinyEnvelope = EnvelopeOptions{RequiredOnly: true, MaxString: 200, MaxItems: 8, MaxInteger: 1_000_000}
 
-// Envelope returns the JSON Schema of an answer, for hosts that decode under a
-// schema: {"name": …, "arguments": {…}} for one of the tools, or, unless the
-// choice demands a call, {"type": "text", "text": …}. With Parallel the calls
-// stand in a list under "tool_calls". Parsers read such an answer like any
-// other.
+// Envelope returns the JSON Schema of an answer, for hosts that decode under a schema:
+// {"name": …, "arguments": {…}} for one of the tools, or, unless the choice demands a
+// call, {"type": "text", "text": …}. With Parallel the calls are a list under
+// "tool_calls". Parsers read such an answer like any other.
 //
-// The order of the tools' own keywords and properties is kept: hosts generate
-// in that order. The alternatives are joined by anyOf, which more hosts know
-// than oneOf; as each has its own constant, they exclude each other.
+// The order of the tools' own keywords and properties is kept, because hosts generate
+// in that order. The alternatives are joined by anyOf, which more hosts support than
+// oneOf. Each has a different constant, so they exclude each other.
 func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
 	const op = "emulate.Envelope"
 	fail := func(format string, args ...any) (json.RawMessage, error) {
@@ -85,8 +83,8 @@ func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
 	return root, nil
 }
 
-// arguments returns the schema of a tool's arguments within the envelope. One
-// with references moves to defs as a whole, so that they lead somewhere.
+// arguments returns the schema of a tool's arguments within the envelope. A schema
+// with references moves to defs as a whole, to keep the references valid.
 func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *object) (json.RawMessage, error) {
 	if !json.Valid(argsSchema(t)) {
 		return nil, errors.New("it is no JSON")

@@ -25,8 +25,8 @@ zone ::= "Z" | [+-] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]
 uuid ::= [0-9a-f]{8} "-" [0-9a-f]{4} "-" [0-9a-f]{4} "-" [0-9a-f]{4} "-" [0-9a-f]{12}
 `
 
-// proseRule is text without the beginning of a JSON object with a name: what
-// may stand before a call.
+// proseRule is text without the beginning of a JSON object with a name, which may
+// precede a call.
 const proseRule = "prose ::= [^{] | \"{\" [^\"]\n"
 
 // maxGrammar bounds a grammar in bytes.
@@ -55,7 +55,7 @@ func grammar(bounded json.RawMessage, before string) (string, error) {
 
 type grammarWriter struct {
 	b     *strings.Builder
-	rules []string // what is repeated, each a rule of its own
+	rules []string // repeated parts, one rule each
 	// copies are the rules of texts that may be copied, by the text.
 	copies map[string]string
 	err    error
@@ -280,7 +280,7 @@ func (w *grammarWriter) repeated(open, closer string, least, most int, write fun
 	w.add(` "%s"`, closer)
 }
 
-// object writes what is required first, then what may be left out.
+// object writes the required properties first, and then the optional ones.
 func (w *grammarWriter) object(s object) {
 	if values := s.get("additionalProperties"); values != nil && string(values) != "false" {
 		w.repeated("{", "}", 0, most(s, "maxProperties"), func() {

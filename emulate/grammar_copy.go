@@ -49,7 +49,7 @@ func (w *grammarWriter) copyRules(name string, words []CopyWord) {
 		}
 		tail := strings.TrimPrefix(word, head)
 		end := core
-		if !words[i].Ends && next != "" && tail == core { // a run goes on behind "the"
+		if !words[i].Ends && next != "" && tail == core { // a run continues after "the"
 			end, bare = "", ""
 		}
 		// w: in the middle of a run; s: at its beginning.

@@ -11,12 +11,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Guard returns a request in which nothing from outside holds a control token,
-// and how to read its answer: what the model copies of it arrives as it was.
-// What users, tools, documents and the model itself said counts as outside, and
-// so do the definitions of tools; the system prompt is the program's own. A
-// request without tokens is returned as it is, with no reader. The caller's
-// request is not changed.
+// Guard returns a request without control tokens in text from outside, and a Reader
+// that restores them in the answer. Text from outside is the text of users, tools,
+// documents and the model itself, and the definitions of tools. The system prompt
+// belongs to the program. A request without tokens is returned unchanged, with no
+// Reader. The caller's request is not changed.
 func (t *Tokens) Guard(req *llm.Request) (*llm.Request, Reader) {
 	if t == nil {
 		return req, nil
@@ -67,8 +66,7 @@ func (t *Tokens) text(s *string) bool {
 	return true
 }
 
-// data neutralises text in bytes, which stay as they are, and reports whether that
-// changed it.
+// data neutralises text in a copy of the bytes, and reports whether that changed it.
 func (t *Tokens) data(b *[]byte) bool {
 	if !t.begins(*b) {
 		return false
@@ -89,7 +87,7 @@ func (t *Tokens) part(p llm.Part) (neutral llm.Part, ok bool) {
 			return p, true
 		}
 	case llm.Thinking:
-		if p.State.IsZero() && t.text(&p.Text) { // signed thinking stays as it was signed
+		if p.State.IsZero() && t.text(&p.Text) { // signed thinking must not change
 			return p, true
 		}
 	case llm.Media:
@@ -235,9 +233,8 @@ func newTokenRestorer(t *Tokens) *tokenRestorer {
 	return &tokenRestorer{tokens: t, text: restorer{tokens: t}, thinking: restorer{tokens: t}, calls: map[string]*restorer{}, others: map[int]*tokenRestorer{}}
 }
 
-// events returns what becomes of an event: what was held back and has to come
-// before it, and the event as it would be if nothing had been neutralised. A nil
-// event is the end.
+// events returns the events that replace an event: held text that has to come before
+// it, and the restored event. A nil event is the end.
 func (u *tokenRestorer) events(ev llm.Event) []llm.Event {
 	if a, ok := ev.(llm.Alternative); ok {
 		return u.alternative(a)
@@ -262,8 +259,8 @@ func (u *tokenRestorer) alternative(a llm.Alternative) (out []llm.Event) {
 	return out
 }
 
-// due returns what was held back and has to come before ev: text does not go on
-// behind something else.
+// due returns the held text that has to come before ev: text does not continue after
+// another event.
 func (u *tokenRestorer) due(ev llm.Event) (out []llm.Event) {
 	isText, isThinking := false, false
 	switch ev := ev.(type) {

@@ -13,7 +13,7 @@ import (
 // Host is how the host of a model holds its answers to a form. The zero value
 // is a host that cannot.
 type Host struct {
-	// Schema adds a JSON Schema to a request so that the answer is held to it.
+	// Schema adds a JSON Schema to a request, which the host then enforces.
 	Schema func(*llm.Request, json.RawMessage)
 	// Grammar does the same with a grammar in the notation of llama.cpp. It is
 	// preferred where it is set: a grammar can say more than a schema.
@@ -28,7 +28,7 @@ var OutputHost = Host{Schema: func(req *llm.Request, s json.RawMessage) {
 	req.Output = &llm.OutputFormat{Name: "answer", Schema: s}
 }}
 
-// The pieces of text that may stand before a call in a grammar.
+// The amount of text that may precede a call in a grammar.
 const (
 	proseBeforeCall  = "{0,600}" // before a demanded call
 	proseWithoutCall = "*"
@@ -80,11 +80,10 @@ func (h Host) applyGrammar(req *llm.Request, text string) bool {
 	return true
 }
 
-// wholeJSON is a reader for answers that are one JSON value because the host
-// holds them to it: it puts text around the value, and says that the answer was
-// cut off if the value is not whole, whatever the server says. Servers do call
-// such an answer complete. What stands behind the value is in the same text, before
-// its end.
+// wholeJSON returns a Reader for answers that are one JSON value because the host
+// enforces it. It puts text around the value. If the value is not complete, it reports
+// the answer as truncated, although servers call such an answer complete. The text
+// after the value belongs to the same part, before its end.
 func wholeJSON(before, after string) Reader {
 	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -129,7 +128,7 @@ func wholeJSON(before, after string) Reader {
 type valueEnd struct {
 	js.Tracker
 	began, whole bool
-	first        byte   // that is no space
+	first        byte   // other than white space
 	word         []byte // the value if it is a number, true, false or null
 }
 
@@ -174,7 +173,7 @@ func (v *valueEnd) words() bool {
 	return true
 }
 
-// ended closes a whole value and corrects the reason of one that is not.
+// ended closes a complete value and corrects the finish reason of an incomplete one.
 func (v *valueEnd) ended(yield func(llm.Event, error) bool, f *llm.Finish, after string) bool {
 	switch {
 	case v.isWhole():

@@ -7,9 +7,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// WithoutHosted returns messages without the calls that a vendor ran itself, and without their results: there are no words for
-// them in a prompt. What was said about the results stays. A warning says how many there were; the messages are not changed, and
-// are returned as they are if there were none.
+// WithoutHosted returns messages without the calls that a vendor ran itself, and
+// without their results: a prompt cannot express them. Text about the results is kept.
+// A warning has their number. The messages are not changed, and are returned
+// themselves if there were none.
 func WithoutHosted(messages []llm.Message) ([]llm.Message, []llm.Warning) {
 	n := 0
 	for _, msg := range messages {

@@ -17,11 +17,10 @@ func normalized(text string) []byte {
 	return out
 }
 
-// normalize passes on what is left of a text without white space and quoting, in
-// lower case, until yield reports false; then it reports false. The wide bars and
-// underscores of some markers are the same as narrow ones, and what programs put
-// before each line of a text they show does not count; begins says that the text
-// begins with a line.
+// normalize passes on a text without white space and quoting, in lower case, until
+// yield reports false; then it reports false. The wide bars and underscores of some
+// markers become narrow. The line prefixes that programs print are skipped; begins is
+// set if the text begins with a line.
 func normalize(text string, begins bool, yield func(byte) bool) bool {
 	for i := 0; i < len(text); {
 		if i == 0 && begins || i > 0 && text[i-1] == '\n' {
@@ -50,8 +49,8 @@ func normalize(text string, begins bool, yield func(byte) bool) bool {
 	return true
 }
 
-// linePrefix returns the length of what stands before a line that is quoted,
-// numbered, found, commented out or part of a difference: "> ", "| ", "12:",
+// linePrefix returns the length of the prefix of a line that is quoted, numbered,
+// found by a search, commented out or part of a diff: "> ", "| ", "12:",
 // "notes.txt:12: ", "# ", "+". It takes as many as there are.
 func linePrefix(text string) int {
 	n := 0
@@ -167,9 +166,8 @@ func addNormalized(r rune, yield func(byte) bool) bool {
 // escaped.
 const mostEscapes = 4
 
-// unescaped returns a text with the escapes of JSON, HTML and addresses read:
-// text that was quoted in one of them, or in one within another, is the same
-// text. One without escapes is returned as it is.
+// unescaped returns a text with the escapes of JSON, HTML and URLs decoded, also if
+// they are nested. Text without escapes is returned unchanged.
 func unescaped(text string) string {
 	for range mostEscapes {
 		if !strings.ContainsAny(text, `\&%`) {

@@ -27,7 +27,7 @@ func readObject(raw json.RawMessage) (object, error) {
 	}
 	var out object
 	for key, value := range js.Members(raw) {
-		out = append(out, field{string(key), slices.Clip(value)}) // nobody writes over what follows it
+		out = append(out, field{string(key), slices.Clip(value)}) // an append must not overwrite the following bytes
 	}
 	return out, nil
 }

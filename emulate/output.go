@@ -15,11 +15,11 @@ import (
 // where the answer has to match a schema; see [AnswerByTool].
 const FinalTool = "emit_output"
 
-// AnswerByTool asks for the answer that req.Output describes as the arguments
-// of a tool, [FinalTool], beside the tools that req offers. The call is demanded
-// if force says so, or if there is no other tool to call. It changes req and
-// returns the Reader that turns the call into the answer: text before it becomes
-// thinking, so that the text of the message is the answer and nothing else.
+// AnswerByTool asks for the answer that req.Output describes as the arguments of a
+// tool, [FinalTool], in addition to the tools that req offers. The call is demanded if
+// force is set, or if there is no other tool to call. It changes req and returns the
+// Reader that turns the call into the answer. Text before the call becomes thinking,
+// because the text of the message is the answer alone.
 func AnswerByTool(req *llm.Request, force bool) Reader {
 	def := llm.ToolDef{
 		Name:        FinalTool,
@@ -76,8 +76,7 @@ func (e Emulation) AnswerBySchema(req *llm.Request) (Reader, []schema.Loss, erro
 // anyObject is the schema of an answer that may be any JSON object.
 const anyObject = `{"type":"object"}`
 
-// OutputSchema returns the schema of an answer; one that may be any JSON object
-// has that as its schema.
+// OutputSchema returns the schema of an answer. The default is any JSON object.
 func OutputSchema(out *llm.OutputFormat) json.RawMessage {
 	if len(out.Schema) == 0 {
 		return json.RawMessage(anyObject)
@@ -189,7 +188,7 @@ type finalAnswer struct {
 	answer *llm.Call
 	given  int // how often the answer was given
 	others int
-	text   strings.Builder // what was said before any call
+	text   strings.Builder // text before any call
 }
 
 func (e *finalAnswer) event(ev llm.Event) bool {
@@ -228,7 +227,7 @@ func (e *finalAnswer) event(ev llm.Event) bool {
 	return e.yield(ev, nil)
 }
 
-// other passes on a call of another tool, after what was said before it.
+// other passes on a call of another tool, after the text before it.
 func (e *finalAnswer) other(ev llm.Event) bool {
 	e.others++
 	return e.say(false) && e.yield(ev, nil)

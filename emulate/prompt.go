@@ -13,21 +13,20 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// unknownContext is the context, in tokens, that a model is taken to have when
-// nobody knows better.
+// unknownContext is the context, in tokens, that is assumed if it is not known.
 const unknownContext = 8192
 
 // PromptOptions say whom a prompt teaches what.
 type PromptOptions struct {
-	// Style is the notation to teach: "json", "xml", "pythonic", "hermes" or
-	// "react", or a dialect of Dialects. Empty takes the one that suits Family.
+	// Style is the notation to teach: "json", "xml", "pythonic", "hermes" or "react",
+	// or a dialect of Dialects. Empty selects the notation for Family.
 	Style string
 	// Dialects are where Style may come from besides; nil adds nothing. With a
 	// program's own dialects (dialect.List.With) a model is taught those.
 	Dialects *dialect.List
 	Tools    []llm.ToolDef
-	// Choice decides which tools are taught and how urgently. If it forbids
-	// calls none is, and the prompt says so.
+	// Choice decides which tools are taught and how urgently. If it forbids calls,
+	// none is taught, and the prompt forbids them.
 	Choice llm.ToolChoice
 	// Context is the model's context in tokens; 0 means unknownContext. Up to
 	// that size the prompt is compact.
@@ -37,8 +36,8 @@ type PromptOptions struct {
 	// Family is the model's family in the words of the catalogue, like
 	// "qwen"; empty or unknown changes nothing.
 	Family string
-	// Constrained says that the host will hold the answer to
-	// ToolPrompt.Envelope, so that Style does not matter.
+	// Constrained is set if the host holds the answer to ToolPrompt.Envelope. Style
+	// then does not matter.
 	Constrained bool
 	// Envelope is how tight that schema is; its Tools, Choice and Parallel are
 	// those above.
@@ -60,7 +59,7 @@ type ToolPrompt struct {
 	// Envelope is the schema the host has to hold the answer to; nil unless
 	// PromptOptions.Constrained.
 	Envelope json.RawMessage
-	// Template is the one that was used: standard, compact or parallel.
+	// Template is the template that was used: standard, compact or parallel.
 	Template string
 	// InUser says that the family's chat templates refuse a system turn:
 	// System belongs at the start of the first user message.
@@ -88,7 +87,7 @@ func Styles() []string { return slices.Sorted(maps.Keys(styles)) }
 // enveloped is the style of hosts that hold the answer to a schema.
 var enveloped = style{dialect: "envelope", how: "Answer with one JSON object and nothing else. To call a tool:"}
 
-// family is what is special about a family of models.
+// family has the exceptions for a family of models.
 type family struct {
 	style  string
 	note   string
@@ -129,14 +128,14 @@ func listOr(l *dialect.List) *dialect.List {
 	return l
 }
 
-// Teach returns the prompt that teaches a model to call tools by writing
-// text, and what belongs to it. The same options always give the same bytes,
-// and the tools come before everything that changes from turn to turn.
+// Teach returns the prompt that teaches a model to call tools by writing text, and
+// related settings. The same options always give the same bytes, and the tools come
+// before everything that changes from turn to turn.
 //
-// A style nobody has written a prompt for, "markdown" for one, is an error of
-// kind Unsupported, as is a tool the provider would have to run. A choice that
-// cannot be met is of kind Invalid. A free-text tool is taught with one
-// parameter "input". Without tools the ToolPrompt is empty.
+// A style without a prompt, for instance "markdown", is an error of kind Unsupported,
+// as is a tool that the provider would have to run. A choice that cannot be met is of
+// kind Invalid. A free-text tool is taught with one parameter "input". Without tools
+// the ToolPrompt is empty.
 func Teach(o PromptOptions) (ToolPrompt, error) {
 	fam := families[o.Family]
 	s, err := o.styleOf(cmp.Or(o.Style, fam.style, "json"))
@@ -215,8 +214,7 @@ func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef,
 	return out, nil
 }
 
-// plainName reports whether a name can stand in a call without being read as
-// markup.
+// plainName reports whether a name can be used in a call without being read as markup.
 func plainName(name string) bool {
 	_, err := dialect.Render("json_fence", llm.Call{Name: name})
 	return err == nil
@@ -264,9 +262,8 @@ func (p *ToolPrompt) write(o PromptOptions, s style, fam family, tools []llm.Too
 	return err
 }
 
-// fill writes words into the text of that name. It needs no package of templates:
-// one that can call methods by name keeps every method of every type in the
-// program.
+// fill writes words into the text of that name. It does not use a template package: a
+// package that calls methods by name keeps every method of every type in the program.
 func fill(name string, w words) (string, error) {
 	text, err := promptFiles.ReadFile("prompts/" + name + ".txt")
 	if err != nil {
@@ -298,9 +295,9 @@ func (o PromptOptions) form(s style) (string, error) {
 	return text, err
 }
 
-// example is one call of the first tool, or two if several may stand in an
-// answer and there are two tools. A tool that the style has no way to call is
-// an error.
+// example is one call of the first tool, or two if several are allowed in an answer
+// and there are two tools. It is an error if the style cannot express a call of the
+// tool.
 func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
 	write := func(parts ...llm.Part) (string, error) { return o.list().Render(s.dialect, parts...) }
 	if o.Constrained {
@@ -337,7 +334,7 @@ func (o PromptOptions) constrained(parts ...llm.Part) (string, error) {
 	return text, nil
 }
 
-// choiceText says how free the model is.
+// choiceText describes the tool choice.
 func choiceText(o PromptOptions) string {
 	switch {
 	case o.Choice.Mode == llm.MustCall && o.Choice.Name != "":

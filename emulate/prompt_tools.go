@@ -63,10 +63,11 @@ func describe(b *strings.Builder, t llm.ToolDef, compact bool) {
 	}
 }
 
-// schemaReader reads a schema for people: what is meant, not what is valid.
+// schemaReader reads a schema for a description. It does not check whether the schema
+// is valid.
 type schemaReader struct {
 	root  json.RawMessage
-	known map[*byte]object // what was read of an object, by its first byte
+	known map[*byte]object // objects that were read, by their first byte
 	left  int              // schemas that may still be visited
 }
 
@@ -80,7 +81,7 @@ func (r *schemaReader) visit() bool {
 	return r.left >= 0
 }
 
-// members returns the entries of an object, none if it is no object.
+// members returns the entries of an object, and none for other values.
 func (r *schemaReader) members(raw json.RawMessage) object {
 	if len(raw) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func (r *schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage 
 	out := make(map[string]json.RawMessage)
 	for range maxDepth {
 		for _, m := range r.members(raw) {
-			if _, ok := out[m.key]; !ok { // what stands beside a reference comes first
+			if _, ok := out[m.key]; !ok { // siblings of a reference come first
 				out[m.key] = m.value
 			}
 		}

@@ -6,11 +6,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Check refuses requests that no model can answer as they ask: without messages, with
-// media whose type cannot be that of their kind, with tools that have no name or the
-// same name, with a choice that none of the tools meets, or with a tool called
-// [FinalTool] beside an Output.
-// The error is of kind Invalid and operation op.
+// Check refuses requests that no model can answer: without messages, with media whose
+// type does not fit their kind, with nameless or duplicate tools, with a choice that
+// no tool meets, or with a tool called [FinalTool] together with an Output. The error
+// is of kind Invalid and operation op.
 func Check(op string, req *llm.Request) error {
 	invalid := func(format string, args ...any) error {
 		return &llm.Error{Op: op, Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}

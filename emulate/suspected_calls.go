@@ -8,10 +8,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// review looks at the text of an answer that was not promoted. It warns of
-// calls without markers, which the parser does not look for if nothing may be a
-// call, and of an answer that is nothing but a call: whoever asks again can ask
-// for the call itself.
+// review checks the text of an answer that was not promoted. It warns of calls without
+// markers, which the parser does not look for if no text may become a call, and of an
+// answer that is only a call, which refine may ask for again.
 func (r *reading) review() {
 	text := r.written.String()
 	if len(text) > maxReviewed || len(r.Tools) == 0 || strings.TrimSpace(text) == "" {
@@ -22,7 +21,7 @@ func (r *reading) review() {
 		r.suspect(&all, text)
 	}
 	if r.native+r.inText > 0 || r.finish.Reason == llm.Length || r.Request != nil && (r.Request.Output != nil || r.Request.Choice.Forbids()) {
-		return // nobody has to ask for the call
+		return // the call need not be asked for
 	}
 	if end := strings.TrimSpace(text); strings.HasSuffix(end, "```") || strings.HasSuffix(end, "}") || strings.HasSuffix(end, "]") {
 		all = dialect.Parser{} // it may be a call of a tool that was not offered
@@ -33,7 +32,7 @@ func (r *reading) review() {
 	}
 }
 
-// why says why a call of the tool called name was not read as one.
+// why returns the reason for which a call of the tool name was not read as a call.
 func (r *reading) why(name string) string {
 	for _, t := range r.Tools {
 		if t.Name == name {

@@ -89,7 +89,7 @@ type nullLevel struct {
 
 func newNullFilter(shape *schema.Shape) *nullFilter { return &nullFilter{shape: shape} }
 
-// next takes the next piece and returns what can be passed on.
+// next takes the next piece and returns the bytes that are certain.
 func (f *nullFilter) next(piece string) string {
 	out := make([]byte, 0, len(piece)+len(f.held))
 	for i := range len(piece) {
@@ -98,7 +98,7 @@ func (f *nullFilter) next(piece string) string {
 	return string(out)
 }
 
-// rest returns what is held if nothing more comes: a value that was cut off.
+// rest returns the held bytes if nothing follows: the value was truncated.
 func (f *nullFilter) rest(last bool) string {
 	if !last {
 		return ""
@@ -163,7 +163,7 @@ func (f *nullFilter) droppable() bool {
 	return shape != nil && shape.Declares(name) && !shape.Required(name) && !shape.Property(name).Types().Has(schema.Null)
 }
 
-// release passes the held member on: its value is one that stays.
+// release passes on the held member, because its value is not null.
 func (f *nullFilter) release(out []byte) []byte {
 	level := f.top()
 	f.shape = level.shape.Property(f.name())

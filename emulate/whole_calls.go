@@ -9,11 +9,12 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// WholeCalls returns the events of an answer for somebody who runs whatever looks like a call, as
-// the clients of a server do. The pieces of a call are held back until it is whole, and one that
-// cannot be run, because it was cut off, repeats what the model read or names no tool, is the text
-// that the model wrote. Calls for which passes reports true are left as they come; nil means none.
-// An answer of which no call is left does not end with one. The same goes for each answer of several.
+// WholeCalls returns the events of an answer for clients that run everything that
+// looks like a call. The pieces of a call are held until it is complete. A call that
+// cannot be run, because it was truncated, is an echo or names no tool, becomes the
+// text that the model wrote. Calls for which passes reports true are passed on as they
+// arrive; a nil passes holds all. An answer without any remaining call does not end
+// with the reason ToolCalls. Each of several answers is handled like this.
 func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
 	return WholeCallsStage(passes).Read(events)
 }
@@ -79,8 +80,8 @@ func (w *wholeCalls) other(ev llm.Alternative) bool {
 	return w.others.take(ev, WholeCallsStage(w.passes), w.yield)
 }
 
-// conclude takes the end of a call or of the answer. It is not inlined: whoever reads a stream is deep in the stack,
-// which is held as long as the stream.
+// conclude takes the end of a call or of the answer. It is not inlined, because a
+// reader holds its stack for as long as the stream lasts.
 //
 //go:noinline
 func (w *wholeCalls) conclude(ev llm.Event) bool {
@@ -115,7 +116,7 @@ func (w *wholeCalls) invalid(ev llm.InvalidCall) bool {
 	}
 	delete(w.held, ev.ID)
 	text := ev.Raw
-	if ev.Provenance.Source() == llm.NativeSource && ev.Name != "" { // what is written of it are its arguments alone
+	if ev.Provenance.Source() == llm.NativeSource && ev.Name != "" { // Raw has only the arguments
 		text = asWritten(ev)
 	}
 	warning := llm.Warning{Code: llm.SuspectedCall, Feature: cmp.Or(ev.Name, "call"), Detail: "a call that cannot be run is shown as text: " + ev.Problem}
@@ -125,7 +126,8 @@ func (w *wholeCalls) invalid(ev llm.InvalidCall) bool {
 	return w.yield(warning, nil) && w.yield(llm.TextDelta{Text: text}, nil)
 }
 
-// asWritten writes a call that a vendor delivered as a model writes one in text. What was cut off stays open.
+// asWritten writes a call that a vendor delivered in the form of a call in text. A
+// truncated call stays open.
 func asWritten(c llm.InvalidCall) string {
 	name, _ := json.Marshal(c.Name) // a string
 	args, end := strings.TrimSpace(c.Raw), "}"

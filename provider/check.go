@@ -9,12 +9,11 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
-// Check asks the vendor for its list of models, which costs nothing. It fails
-// only if the vendor cannot be reached, does not accept the key, or says that it
-// is broken, or if a page comes in place of the list, as before a proxy's login
-// ([NoAnswerError]); any other answer says little, and becomes a warning: a server
-// without such a list may be well, and so is one that says that this was too
-// often.
+// Check asks the vendor for its list of models, which costs nothing. It fails if the
+// vendor cannot be reached, does not accept the key or reports a failure, or if the
+// response is a page, for instance of a proxy's login ([NoAnswerError]). Any other
+// response is a warning: a server without a list of models may work, and so may a
+// server that limits the rate of such requests.
 func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	x, err := m.newExchange(ctx, llm.Limits{})
 	if err != nil {

@@ -21,15 +21,14 @@ import (
 // changed once a model was opened; it is then safe for concurrent use, and so
 // are its models.
 type Client struct {
-	// Catalog says what models can do; nil means catalog.Default.
+	// Catalog knows the capabilities of models; nil means catalog.Default.
 	Catalog *catalog.Catalog
-	// HTTP sends the requests; nil means a client of our own. Redirects are
-	// never followed, whatever it says.
+	// HTTP sends the requests; nil means a default client. Redirects are never
+	// followed, even if this client would follow them.
 	HTTP *http.Client
-	// Key returns the key of a vendor, or "" for none; nil takes the
-	// vendor's variable of the environment. At an address that is not the
-	// vendor's own it is asked for "vendor@host:port" instead, so that a key
-	// never travels to a host it was not meant for.
+	// Key returns the key of a vendor, or "" for none; nil reads the vendor's
+	// environment variable. At an address that is not the vendor's own, Key is called
+	// with "vendor@host:port", because a key must not reach another host.
 	Key func(vendor string) (string, error)
 	// Secrets are values that no model's server may read, like the credentials
 	// of tools: they are taken out of every request, in every spelling, with a
@@ -91,15 +90,15 @@ func (c *Client) dialects() *dialect.List {
 	return c.Dialects
 }
 
-// Open opens a model by id with a Client of no settings. What is learned about
-// a model in one request is remembered for the process.
+// Open opens a model by id with a zero Client. The process remembers facts that one
+// request reveals about a model.
 func Open(id string) (llm.Model, error) { return standard.Open(id) }
 
 var standard Client
 
-// Open opens a model by id; see the package comment for the forms. It asks
-// nobody: a wrong key or an unknown name shows with the first request, or with
-// Model.Check. Models of vendors are of type *Model.
+// Open opens a model by id; see the package comment for the forms. It sends nothing: a
+// wrong key or an unknown name shows with the first request, or with Model.Check.
+// Models of vendors are of type *Model.
 func (c *Client) Open(id string) (llm.Model, error) {
 	if scheme, rest, ok := strings.Cut(id, "/"); ok {
 		if open := c.Schemes[scheme]; open != nil {
@@ -128,8 +127,8 @@ func (c *Client) catalog() *catalog.Catalog {
 	return catalog.Default()
 }
 
-// wire chooses the format: the catalogue's, if the vendor speaks it. At another
-// address than the vendor's own, the one that more servers speak.
+// wire chooses the format: the catalogue's format if the vendor speaks it. At an
+// address other than the vendor's own, it is the more common format.
 func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 	for _, w := range v.Wires {
 		if err := c.checkFormat(w); err != nil {

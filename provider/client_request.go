@@ -22,8 +22,9 @@ type ClientRequest struct {
 	Header http.Header
 }
 
-// relayable returns the job of a request that can be sent as it is, the model that knows its server, and the body with
-// the vendor's name for the model. The job is nil if the request has to be changed.
+// relayable returns the job of a request that can be sent unchanged, the model with
+// the metadata of its server, and the body with the vendor's name for the model. The
+// job is nil if the request has to be changed.
 //
 //go:noinline
 func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, []byte) {
@@ -66,12 +67,13 @@ func (r *ClientRequest) differs(q wire.Quirks) bool {
 		return true
 	}
 	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
-	q.Members, q.ModelFields = "", "" // which are for requests of other formats
+	q.Members, q.ModelFields = "", "" // they apply to requests of other formats
 	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false, false
 	return q != wire.Quirks{}
 }
 
-// plan plans a request that is sent as it is, and returns nil if it has to be changed.
+// plan plans a request that is sent unchanged, and returns nil if it has to be
+// changed.
 func (r *ClientRequest) plan(m *Model) *job {
 	j, err := m.planned(r.Says, true)
 	if err != nil || j.route.Kind != Native {

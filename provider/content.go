@@ -8,8 +8,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// What makers of formats refuse although their formats can say it is changed in requests that are written for them. A
-// request that is sent as its client wrote it is not: whoever speaks the vendor's own format gets the vendor's answer.
+// The rules of this file change content that a format can express but the vendor
+// refuses. They apply to requests that we write. A request that a client wrote in the
+// vendor's own format is not changed: the client gets the vendor's response.
 
 // unseen reports whether nothing of a text can be seen.
 func unseen(s string) bool { return strings.TrimSpace(s) == "" }
@@ -30,8 +31,9 @@ func saysJSON(req *llm.Request, systemApart bool) bool {
 	return !systemApart && has(req.System) || slices.ContainsFunc(req.Messages, func(msg llm.Message) bool { return has(msg.Text()) })
 }
 
-// nothingSaid stands for a turn of the user in which nothing can be seen, where the vendor refuses such a turn and the
-// conversation needs it: else it would begin with the model, or two turns of the model would be one.
+// nothingSaid replaces a blank turn of the user where the vendor refuses blank turns
+// and the conversation needs the turn: without it the conversation would begin with
+// the model, or two turns of the model would be merged.
 const nothingSaid = "(This message is empty.)"
 
 // blankTexts leaves out texts that are only white space, which healing left: instructions, and turns of the user. Such a turn
@@ -85,8 +87,9 @@ func blankText(p llm.Part) bool {
 	return ok && unseen(t.Text) && t.State.IsZero()
 }
 
-// withSeenResults returns a message whose results hold no blank text beside other parts, or none at all. It counts those whose white space
-// was all they had.
+// withSeenResults returns a message whose results have no blank text next to other
+// parts, or, if all is set, no blank text. It counts the results that had only white
+// space.
 func withSeenResults(msg llm.Message, all bool) (seen llm.Message, emptied int) {
 	for i, p := range msg.Parts {
 		r, ok := p.(llm.Result)
@@ -107,7 +110,8 @@ func withSeenResults(msg llm.Message, all bool) (seen llm.Message, emptied int) 
 	return msg, emptied
 }
 
-// describeDocuments puts a text beside documents that the user gives without a word. One that does not reach the vendor is not spoken of.
+// describeDocuments adds a text to documents that the user sends without one. A
+// document that does not reach the vendor is not mentioned.
 func (p planner) describeDocuments() {
 	reaches := p.bounds().Describes
 	if reaches == nil {

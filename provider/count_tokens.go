@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// CountTokens asks the vendor how many tokens a request has that a client of the model's own format
-// wrote. It reports false, and has asked nobody, where the client speaks another format, or the
-// format has no such question.
+// CountTokens asks the vendor for the number of tokens of a request that a client
+// wrote in the model's own format. It reports false, without a request, if the client
+// uses another format or the format has no endpoint for that.
 func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, counted bool, err error) {
 	count := m.format().Count
 	if r.Format != m.wire || count.Path == "" {

@@ -101,6 +101,6 @@ func (p planner) markUnsigned() {
 	}
 }
 
-// since reports whether a version is at least another; one that is not known is
-// taken for the newest.
+// since reports whether a version is at least another version. An unknown version
+// counts as the newest.
 func since(v, first catalog.Version) bool { return v.IsZero() || v.Compare(first) >= 0 }

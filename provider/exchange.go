@@ -30,8 +30,8 @@ func orDefault(d, def time.Duration) time.Duration {
 	return max(0, d)
 }
 
-// own is the HTTP client of all Clients without one of their own, by the time
-// they allow for a connection.
+// own has the HTTP client of all Clients that set none, by the time that they allow
+// for a connection.
 var own sync.Map // time.Duration → *http.Client
 
 // httpClient returns the client that sends requests. It follows no redirect:
@@ -122,7 +122,7 @@ func (x *exchange) ask(method, address string, body []byte) (*http.Response, err
 	return x.do(req, body)
 }
 
-// do sends a request that has no key yet.
+// do adds the key to a request and sends it.
 func (x *exchange) do(req *http.Request, body []byte) (*http.Response, error) {
 	if err := x.vendor.authorize(req, body, x.key); err != nil {
 		return nil, x.asError(err)
@@ -170,7 +170,7 @@ func (x *exchange) receive() (failure *llm.Error, began bool) {
 	return nil, true
 }
 
-// What stands in the header of every request. Nobody writes into these.
+// Headers of every request. They are shared and must not be changed.
 var (
 	jsonType  = []string{"application/json"}
 	userAgent = []string{"toolpost"}
@@ -204,8 +204,8 @@ func (x *exchange) post(payload []byte) (*http.Response, error) {
 	return x.client.send(req)
 }
 
-// send sends a request. Our own client has no cookies and no time limit, and follows
-// no redirects, so http.Client.Do is not needed unless the address has a password.
+// send sends a request. Our own client does not use cookies, time limits or redirects,
+// so http.Client.Do is only needed if the address has a password.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	h := c.httpClient()
 	if c.HTTP != nil || req.URL.User != nil {
@@ -242,8 +242,8 @@ func (j *job) decode(src io.Reader) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// salvage makes an answer of what a vendor could not read of its own model, if
-// there are calls in it. It returns the error if there are none.
+// salvage reads the calls in text that a vendor failed to parse. It returns the error
+// if the text has no calls.
 func (x *exchange) salvage(e *llm.Error) *llm.Error {
 	var failed *wire.FailedGeneration
 	if !errors.As(e, &failed) {
@@ -284,10 +284,10 @@ func stream(events []llm.Event) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// refusal reads a response that is no success.
+// refusal reads a response that is an error.
 func (x *exchange) refusal() *llm.Error {
 	resp := x.resp
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what can be read says more than why the rest cannot
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // the readable part is more useful than the read error
 	e := x.settled.codec.DecodeError(resp.StatusCode, resp.Header, b)
 	e.Op = x.vendor.Name
 	classify(e, b)
@@ -301,7 +301,7 @@ func (x *exchange) refusal() *llm.Error {
 	return e
 }
 
-// asError says what became of a request that got no answer.
+// asError returns the error of a request without a response.
 func (x *exchange) asError(err error) *llm.Error {
 	ctx := x.watch.Context
 	var e *llm.Error
@@ -323,8 +323,8 @@ func (x *exchange) asError(err error) *llm.Error {
 	return credential.RedactError(out, x.key)
 }
 
-// bare takes the address off an error of package http: it says nothing new,
-// and may hold what nobody should read.
+// bare removes the address from an error of package http: it is known, and may contain
+// secrets.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -338,8 +338,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// lost says what became of an answer that ended early. One that never began
-// is a lost connection.
+// lost returns the error of an answer that ended early. An answer that never began is
+// a lost connection.
 func (x *exchange) lost(err error, began bool) *llm.Error {
 	ctx, e := x.watch.Context, x.asError(err)
 	var limit *deadline.Error

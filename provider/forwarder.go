@@ -16,11 +16,12 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/deadline"
 )
 
-// Forwarder passes requests on to the endpoints of a vendor that are no questions to a chat model:
+// Forwarder forwards requests to the endpoints of a vendor that are not for chat:
 // embeddings, images, audio, files. It is safe for concurrent use.
 type Forwarder struct{ m *Model }
 
-// Forwarder opens what serves the model of an id, of whatever kind the model is. It asks nobody.
+// Forwarder opens a forwarder for the vendor of a model id, whatever the kind of the
+// model. It sends nothing.
 func (c *Client) Forwarder(id string) (*Forwarder, error) {
 	t, err := c.resolve(id)
 	if err != nil {

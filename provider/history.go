@@ -57,8 +57,9 @@ func (p planner) userFirst() {
 	}
 }
 
-// systemMessages has the user say the instructions among the messages where the model takes none there. A model that does
-// takes them after a turn of the user, and before one of its own or last.
+// systemMessages turns instructions among the messages into messages of the user if
+// the model does not accept them there. A model that does accepts them after a message
+// of the user, if an answer of the model or nothing follows.
 func (p planner) systemMessages() {
 	if !p.format().SystemFirst {
 		return

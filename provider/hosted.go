@@ -44,11 +44,12 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 	return err
 }
 
-// Portable returns req without the hosted tools that nobody would run, with a warning for each:
-// those that the vendor is not known to run, or that its format has no words for, and all where
-// tools are taught in a prompt, or where the model takes them only alone and the client has
-// functions, or a form of the answer that would be asked for as one. It is for servers that pass on what clients of another vendor
-// offer. The request is not changed.
+// Portable returns req without the hosted tools that cannot run, with a warning for
+// each. A hosted tool cannot run if the vendor is not known to run it, if the format
+// cannot express it, or if tools are taught in a prompt. It cannot run either if the
+// model accepts hosted tools only alone, and the request has functions or a schema of
+// the answer. Servers call Portable for clients of other vendors. The request is not
+// changed.
 func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	m = m.informed()
 	var r Route
@@ -65,7 +66,8 @@ func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	})
 }
 
-// crowded reports whether a request asks for what the model does not take beside hosted tools.
+// crowded reports whether a request has functions or a schema of the answer that the
+// model does not accept together with hosted tools.
 func (m *Model) crowded(req *llm.Request) bool {
 	return m.info.HostedBeside.In(m.conditions(req)) == catalog.No && (req.Output != nil || offersFunctions(req))
 }

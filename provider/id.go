@@ -98,8 +98,9 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	return target{vendor: v, base: base, model: model}, nil
 }
 
-// serving returns the row that says how a vendor serves a model. A row of the user's own, for another account, keeps its key, its place and its
-// name: the key of the environment is that of somebody else.
+// serving returns the row for a model of a vendor. A user's row for another account
+// keeps its key, address and name, because the key of the environment belongs to
+// another account.
 func (c *Client) serving(v Vendor, model string) Vendor {
 	row, ok := c.vendor(v.Rows[catalog.ParseID(model).Root()])
 	if !ok {
@@ -126,17 +127,17 @@ func (c *Client) locate(v Vendor, model string) (target, error) {
 	return target{vendor: v, base: base, model: model}, ofAddress(v.Name, err)
 }
 
-// AddressError is that nobody can be asked at the address of a vendor, whatever the model is. The address is not repeated: it may hold a
-// password.
+// AddressError reports that the address of a vendor cannot be used, whatever the model
+// is. It does not contain the address, which may hold a password.
 type AddressError struct {
-	Vendor string // whose address it is; "" if it stands in the id
+	Vendor string // the vendor with the address; "" if the address is in the id
 	err    error
 }
 
-// Error says what is wrong with the address.
+// Error returns the problem with the address.
 func (e *AddressError) Error() string { return e.err.Error() }
 
-// Unwrap returns what is wrong with the address.
+// Unwrap returns the cause.
 func (e *AddressError) Unwrap() error { return e.err }
 
 // ofAddress marks an error as that of an address.
@@ -216,7 +217,7 @@ func expand(base string, vars map[string]string) (string, error) {
 	return wideHosts.Replace(text), nil
 }
 
-// wideHosts are the hosts of Google's locations that are no single region.
+// wideHosts are the hosts of Google's locations that cover several regions.
 var wideHosts = strings.NewReplacer(
 	"//global-aiplatform.googleapis.com", "//aiplatform.googleapis.com",
 	"//us-aiplatform.googleapis.com", "//aiplatform.us.rep.googleapis.com",
@@ -296,7 +297,8 @@ func (c *Client) vendorNames() []string {
 	return slices.Compact(names)
 }
 
-// nearVendor is the vendor that somebody may have meant by a name that nobody has, "" if none is near.
+// nearVendor returns the vendor with the most similar name to an unknown name, or ""
+// if none is similar.
 func (c *Client) nearVendor(name string) string {
 	names := append(c.vendorNames(), slices.Sorted(maps.Keys(aliases))...)
 	return strings.Join(near.Names(name, names, 1), "")

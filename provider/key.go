@@ -14,7 +14,8 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
-// ErrNoKey is in the error of a question that was not asked, because there is no key for the vendor.
+// ErrNoKey is in the error of a request that was not sent because the vendor has no
+// key.
 var ErrNoKey = errors.New("no key")
 
 // key returns the key of a target, and "" if none is needed.
@@ -37,8 +38,8 @@ func (c *Client) key(t target) (string, error) {
 	return key, nil
 }
 
-// Ready says why the model cannot be asked, without asking anybody: its key is
-// missing, or may not be sent to its address.
+// Ready returns the reason for which the model cannot be asked, without a request: its
+// key is missing, or must not be sent to its address.
 func (m *Model) Ready() error {
 	_, err := m.client.key(m.target)
 	return err
@@ -68,13 +69,14 @@ func (c *Client) lookupKey(t *target) (string, error) {
 	switch {
 	case v.KeyEnv == credential.AWSBearer:
 		return credential.FromEnvironment(v.KeyEnv)
-	case v.Sign != "": // of an account of its own: another's is not used in its place
+	case v.Sign != "": // a separate account: the key of another account is not used
 		return "", fmt.Errorf("set %s to a token, or to an access key as ID:SECRET", variableNamed(v.KeyEnv))
 	}
 	return "", fmt.Errorf("set %s", variableNamed(v.KeyEnv))
 }
 
-// variableNamed is the name of a variable for an error. Where a key itself stands in its place it is not told.
+// variableNamed returns the name of a variable for an error. A key in place of a name
+// is not shown.
 func variableNamed(name string) string {
 	for i, r := range name {
 		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
@@ -88,7 +90,7 @@ func variableNamed(name string) string {
 func (m *Model) overheard() []llm.Warning {
 	key, err := m.client.key(m.target)
 	if err != nil || key == "" {
-		return nil // without a key, or the request says why
+		return nil // the request itself reports a missing key
 	}
 	proxy := outbound.ReadableBy(m.client.httpClient(), &http.Request{URL: m.base})
 	if proxy == nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Record is what was found out about a model, in the words of the user's
-// models.yaml.
+// Record is a set of facts about a model, with the keys of the user's models.yaml.
 type Record struct {
 	ID     string            `json:"id"`
 	Values map[string]string `json:"values"`
@@ -40,8 +39,8 @@ func (c *Client) Lessons() []Record {
 	return all
 }
 
-// noTools is how vendors say that a model or server has no tool calling, in
-// lower case.
+// noTools are the phrases, in lower case, in errors of vendors about missing tool
+// calling.
 var noTools = []string{
 	"does not support tools",                         // Ollama
 	"does not support tool",                          // OpenRouter and others: "tool use", "tool calling"
@@ -59,7 +58,7 @@ var noTools = []string{
 	"`tool calling` is not supported with this model", // Groq
 }
 
-// saysNoTools reports whether an error means that there is no tool calling.
+// saysNoTools reports whether an error is about missing tool calling.
 func saysNoTools(err error) bool {
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Kind == llm.Auth || e.Kind.Transient() && e.Kind != llm.Server {
@@ -74,8 +73,8 @@ func saysNoTools(err error) bool {
 	return false
 }
 
-// learn remembers an error that says there are no tools, and reports whether
-// it is one and the request had some.
+// learn remembers an error about missing tool calling. It reports whether err is such
+// an error and the request has tools.
 func (m *Model) learn(j *job, err error) bool {
 	if len(j.req.Tools) == 0 || m.client.Route != "" || !saysNoTools(err) {
 		return false

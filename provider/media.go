@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// mediaLeft stands where nothing is left of what was said or returned: vendors refuse messages without content, and the model
-// would take a result without one for the answer.
+// mediaLeft replaces a message or a result that has no content left. Vendors refuse
+// messages without content, and a model would take an empty result for the answer.
 const mediaLeft = "(What was attached here cannot be shown.)"
 
 // mediaTypes leaves out the media that the vendor does not take, from turns of the user and from results. Each type is a

@@ -37,8 +37,8 @@ func (f *facts) because(format string, args ...any) {
 	f.why = append(f.why, fmt.Sprintf(format, args...))
 }
 
-// known keeps facts for the process. It starts again when it is full: whoever
-// opens models at ever new addresses must not make us grow.
+// known keeps facts for the process. It is cleared when it is full, so a program that
+// opens ever new addresses does not need more memory.
 type known struct {
 	mu    sync.Mutex
 	facts map[string]*facts
@@ -61,7 +61,8 @@ func (k *known) put(key string, f *facts) {
 	k.facts[key] = f
 }
 
-// drop forgets what a server said: one that could not be reached may be another one when it is there again.
+// drop forgets the facts of a server. A server that could not be reached may be
+// another server when it is back.
 func (k *known) drop(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,15 +75,15 @@ const (
 	maxFactsSize = 4 << 20
 )
 
-// self are the servers that people run themselves; they say what their model
-// can do. They are asked without a key.
+// self are the servers that people run themselves, and how their metadata is read.
+// They are asked without a key.
 var self = map[string]func(context.Context, *Model, *facts) error{
 	"llamacpp": askLlama, "ollama": askOllama, "vllm": askModels, "sglang": askModels, "lmstudio": askModels, compatible: askLlama,
 }
 
-// discovered returns the model with what its server says of it. The server is
-// asked once, before the first request for which it matters; one that does not
-// answer is asked again with the next.
+// discovered returns the model with the metadata of its server. The server is asked
+// once, before the first request that depends on it, and again with the next request
+// if it does not respond.
 func (m *Model) discovered(ctx context.Context, req *llm.Request) *Model {
 	ask := self[cmp.Or(m.vendor.server, m.vendor.Name)]
 	if ask == nil || len(req.Tools) == 0 && req.Output == nil || m.info.NativeTools.Support == catalog.Yes && m.ownWord()["native_tools"] {
@@ -99,8 +100,8 @@ func (m *Model) discovered(ctx context.Context, req *llm.Request) *Model {
 	return m.informed()
 }
 
-// informed returns the model with what is known of its server so far. What the
-// user's own file or program says is stronger.
+// informed returns the model with the metadata that is known so far. The user's file
+// and the program take precedence.
 func (m *Model) informed() *Model {
 	f := m.client.facts.get(m.key())
 	if f == nil || len(f.why) == 0 {
@@ -276,8 +277,8 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 	return nil
 }
 
-// metadata reads a JSON document from the server. One that has no such document
-// leaves the value as it is.
+// metadata reads a JSON document from the server. The value is not changed if the
+// server does not have the document.
 func (m *Model) metadata(ctx context.Context, method, address string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {

@@ -26,7 +26,8 @@ type Model struct {
 	// it was opened with.
 	facts *facts
 	moved string
-	// explains has its routes say why, and repeats has warnings said with each question.
+	// explains makes routes carry their reasons, and repeats reports warnings with
+	// each request.
 	explains, repeats bool
 }
 
@@ -36,7 +37,7 @@ func (m *Model) quirks() wire.Quirks {
 	if !ok {
 		q = m.vendor.Quirks
 	}
-	q.ThinkingParts = q.ThinkingParts && m.info.Reasoning.Support == catalog.Yes // the others have no place for it
+	q.ThinkingParts = q.ThinkingParts && m.info.Reasoning.Support == catalog.Yes // other models cannot take it
 	return q
 }
 
@@ -46,8 +47,8 @@ func (m *Model) ID() string { return m.id }
 // Info returns what the catalogue knows of the model.
 func (m *Model) Info() catalog.Model { return m.info }
 
-// catalogID is the id under which the catalogue knows a model. What was
-// recorded about an address counts for that address only.
+// catalogID returns the id of a model in the catalogue. Records about an address apply
+// to that address only.
 func (t target) catalogID(id string) string {
 	if strings.Contains(id, "://") {
 		return id
@@ -72,8 +73,9 @@ func (m *Model) owner() string {
 	return cmp.Or(m.vendor.Signers[m.info.ID.Root()], m.vendor.Like, m.vendor.Name)
 }
 
-// ForMany returns the model for a program that asks it for many clients: what is otherwise said once about a model is a
-// warning of each question, because each may be another client's.
+// ForMany returns the model for a program that uses it for many clients. Warnings that
+// are otherwise reported once are reported with each request, because each request may
+// come from another client.
 func (m *Model) ForMany() *Model {
 	many := *m
 	many.repeats = true
@@ -94,7 +96,7 @@ func (m *Model) sayOnce(what string) bool {
 // settled is what every request to a model needs to know and none changes.
 type settled struct {
 	family        string // of the model
-	dialect       string // that the model is known to write; "" if it has none of its own
+	dialect       string // that the model is known to write; "" if it has none
 	named         bool   // the catalogue knows the model by its own name, and not by a vendor's or an entry's
 	key           string // under which the client remembers what it learned about the model
 	format        wire.Properties

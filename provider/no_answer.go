@@ -16,21 +16,23 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/deadline"
 )
 
-// NoAnswerError is why a success (a status of 2xx) is no answer: a page of a proxy or of a login, or nothing at all. The server was
-// reached, so it is not the connection that has to be looked at but the address, or what stands before it.
+// NoAnswerError reports a response with a status of 2xx that is not an answer of a
+// model: a page of a proxy or a login, or an empty body. The server was reached, so
+// the cause is the address, or a proxy in between.
 type NoAnswerError struct {
 	Status int
-	Type   string // the media type of what came; "" if it has none
-	Start  string // of what came, in one line, without the key; "" if nothing came, or what may be the answer of a model
+	Type   string // media type of the body; "" if there is none
+	Start  string // beginning of the body in one line, without the key; "" if the body is empty or may be an answer
 	Empty  bool   // nothing came
-	Err    error  // of whoever tried to read it
+	Err    error  // of the reader
 }
 
-// Error is for who runs things: it shows how what came begins.
+// Error is for operators: it shows the beginning of the body.
 func (e *NoAnswerError) Error() string { return e.says(fmt.Sprintf(", which begins %q", e.Start)) }
 
-// Outline is the error without any byte of what came. It is for those who must not read that, like the clients of a gateway: a page may
-// repeat the request, and with it a key, in ways that nobody knows.
+// Outline is the error without any byte of the body. It is for readers that must not
+// see the body, like the clients of a gateway: a page may repeat the request, and with
+// it a key, in any form.
 func (e *NoAnswerError) Outline() string { return e.says("") }
 
 func (e *NoAnswerError) says(begins string) string {
@@ -46,8 +48,9 @@ func (e *NoAnswerError) says(begins string) string {
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// noAnswer returns the error of an answer that ended before it began, and says what came, if that is no answer at all. What is one
-// that cannot be read is not shown: it may hold what the model said. An empty one may be another the next time; others are not asked for again.
+// noAnswer returns the error of an answer that ended before it began. If the body is
+// not an answer, the error describes it. An unreadable answer is not shown, because it
+// may contain text of the model. Only an empty body is worth a retry.
 //
 //go:noinline
 func (x *exchange) noAnswer(e *llm.Error) *llm.Error {
@@ -67,7 +70,8 @@ func (x *exchange) noAnswer(e *llm.Error) *llm.Error {
 	return &llm.Error{Op: x.vendor.Name, Kind: kind, Err: came}
 }
 
-// noAnswer says what a success is that begins with start; nil if it may be an answer.
+// noAnswer returns the error for a response whose body begins with start, or nil if it
+// may be an answer.
 func noAnswer(resp *http.Response, start []byte, key string) *NoAnswerError {
 	kind, _, err := mime.ParseMediaType(credential.Redact(resp.Header.Get("Content-Type"), key))
 	if err != nil {
@@ -111,10 +115,11 @@ func brief(text string, most int) string {
 	return clip.Bytes(strings.Join(strings.Fields(text), " "), most)
 }
 
-// checkList says why what came is no list of models: a page stands in its place. Any JSON is one: servers differ in it.
+// checkList returns an error if the body is a page and not a list of models. Servers
+// differ in their lists, so any JSON is accepted.
 func (x *exchange) checkList() *llm.Error {
 	var start deadline.Start
-	_, err := io.Copy(&start, io.LimitReader(x.resp.Body, maxError)) // all of it, so that the connection can be used again
+	_, err := io.Copy(&start, io.LimitReader(x.resp.Body, maxError)) // the whole body, to reuse the connection
 	if err != nil {
 		return nil // it was there
 	}

@@ -70,8 +70,8 @@ func (p planner) requireTokenLimit() {
 	}
 }
 
-// estimate is about how many tokens a request takes up, rather too many than too
-// few: vendors count differently, and refuse what is too much.
+// estimate returns about how many tokens a request has, rather too many than too few:
+// vendors count differently, and refuse requests that are too large.
 func estimate(req *llm.Request) int { return llm.EstimateRequest(req) * 3 / 2 }
 
 // sampling leaves out what the model refuses of the options that choose among
@@ -96,7 +96,8 @@ func (p planner) sampling() {
 	}
 }
 
-// drop leaves out those of the named options that are asked for, each with a warning that says why.
+// drop removes the named options that the request sets, each with a warning that has
+// the reason.
 func (j *job) drop(names []string, why string) {
 	for _, o := range options {
 		if slices.Contains(names, o.Name) && o.asked(j.req) {

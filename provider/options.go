@@ -30,7 +30,7 @@ type Option struct {
 	Name string
 	// Field is the field of llm.Request it belongs to.
 	Field string
-	// Note says how, where it is not obvious.
+	// Note describes the handling where it is not obvious.
 	Note string
 
 	// otherwise is what becomes of it in formats that cannot express it: those

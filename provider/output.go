@@ -103,8 +103,9 @@ func (p planner) outputSchema() {
 	p.askOutput(way, n.Narrowed)
 }
 
-// maybeHeld reports whether the vendor may hold the model to the schema of a request that is
-// sent as it is: its format can say it, nobody knows better, and the schema needs no change.
+// maybeHeld reports whether the vendor may hold the model to the schema of a request
+// that is sent unchanged: the format can express it, the catalogue does not deny it,
+// and the schema needs no change.
 func (p planner) maybeHeld() bool {
 	out, support, feature := p.req.Output, p.info.JSONSchema, wire.OutputSchema
 	if len(out.Schema) == 0 {
@@ -154,7 +155,7 @@ func (p planner) narrowOutput(n schema.Narrowed) {
 	p.req.Output, p.output = &out, n
 }
 
-// readOutput reverts what was done to the schema of the answer.
+// readOutput reverts the changes to the schema of the answer.
 func (p planner) readOutput() {
 	if p.asked.Output == nil {
 		return

@@ -60,7 +60,7 @@ func (m *Model) newJob(req *llm.Request, asIs bool) *job {
 	j := &job{asked: req, whole: m.client.Whole, asIs: asIs}
 	m.choose(req, &j.route)
 	j.codec = m.settled.codec
-	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // the request has no calls or tools
+	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // the request does not use calls or tools
 		j.route.Kind = Native
 	}
 	j.warnings = append(j.warnings, m.settled.unknown...)

@@ -24,9 +24,9 @@ const MaxProbe = 20
 type ProbeFinding struct {
 	Name    string          `json:"name"`
 	Answer  catalog.Support `json:"answer"`
-	Because string          `json:"because"` // what was seen
-	// Field is the setting of models.yaml that it decides; empty for what is
-	// only good to know.
+	Because string          `json:"because"` // the observation
+	// Field is the setting of models.yaml that the answer decides; empty if there is
+	// none.
 	Field string `json:"field,omitempty"`
 }
 
@@ -39,13 +39,13 @@ type Probe struct {
 	Record Record `json:"record"`
 }
 
-// Probe asks the model up to MaxProbe cheap questions and says what it really
-// does: the questions cost tokens. It fails if the model cannot be asked at
-// all; what could not be found out is unknown.
+// Probe asks the model up to MaxProbe cheap questions, which cost tokens, and reports
+// its actual capabilities. It fails if the model does not respond at all. Questions
+// without a clear result are unknown.
 func (m *Model) Probe(ctx context.Context) (*Probe, error) {
 	p := &probing{Model: m, ctx: ctx, out: &Probe{ID: m.catalogID(m.id)}, values: map[string]string{}}
 	failed := p.run()
-	if err := ctx.Err(); err != nil { // nothing is learnt from questions that nobody waited for, whatever their answers were
+	if err := ctx.Err(); err != nil { // a cancelled probe learns nothing
 		return nil, &llm.Error{Op: "probe", Kind: llm.KindOf(err), Err: fmt.Errorf("interrupted after %d requests, nothing was learnt: %w", p.out.Requests, err)}
 	}
 	if failed != nil {
@@ -143,7 +143,7 @@ func (p *probing) ask(req *llm.Request) probeAnswer {
 	}
 }
 
-// firstBytes keeps the beginning of what is written to it.
+// firstBytes keeps the first bytes that are written to it.
 type firstBytes struct{ bytes.Buffer }
 
 func (b *firstBytes) Write(p []byte) (int, error) {
@@ -285,8 +285,8 @@ func (p *probing) tools() bool {
 	return false
 }
 
-// written returns the calls that stand in the text or the thinking of an
-// answer, and in which of them.
+// written returns the calls in the text or the thinking of an answer, and in which of
+// the two.
 func (h probeAnswer) written() (calls []llm.Call, where string) {
 	parser := dialect.Parser{Tools: []llm.ToolDef{probeTool, probeOther}}
 	for _, p := range h.Message.Parts {
@@ -410,7 +410,7 @@ func (p *probing) results() {
 	}
 }
 
-// length finds out whether an answer that was cut off says so.
+// length finds out whether a truncated answer reports that it was truncated.
 func (p *probing) length() {
 	h := p.ask(plainly("Count from one to a hundred in words.", 16))
 	switch {
@@ -437,7 +437,7 @@ func (p *probing) schema() {
 	switch err := json.Unmarshal([]byte(h.Message.Text()), &got); {
 	case h.err != nil:
 		p.found("answer by schema", "json_schema", refused(h.err), "%v", h.err)
-	case err == nil && got.Name != nil && got.Count != nil: // nobody told the model these names but the schema
+	case err == nil && got.Name != nil && got.Count != nil: // only the schema has these names
 		p.found("answer by schema", "json_schema", catalog.Yes, "it answered %.60q", h.Message.Text())
 		if p.info.Constrain == "" {
 			p.values["constrained_output"] = p.format().OutputField

@@ -39,7 +39,7 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	r.because("text calls %s: %s, because %s", r.Promotion, m.meaning(r.Promotion), r.promoted)
 }
 
-// meaning says which text becomes a call.
+// meaning describes which text becomes a call.
 func (m *Model) meaning(p llm.Promotion) string {
 	switch own := m.settled.dialect; {
 	case p == llm.PromoteOff:
@@ -53,8 +53,8 @@ func (m *Model) meaning(p llm.Promotion) string {
 	}
 }
 
-// ownDialect returns the dialect that the model is known to write; the
-// catalogue's default for all models is none of its own.
+// ownDialect returns the dialect that the model is known to write. The catalogue's
+// default for all models does not count.
 func (m *Model) ownDialect() string {
 	if m.info.RuleOf("dialect") == "default" && (m.facts == nil || m.facts.dialect == "") {
 		return ""

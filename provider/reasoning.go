@@ -46,7 +46,7 @@ func (p planner) dropEffort() {
 	setReasoning(p.req, func(r *llm.Reasoning) { r.Effort = "" })
 }
 
-// bounded returns the number of tokens to think that is nearest to n of those that the model takes.
+// bounded returns the thinking budget nearest to n that the model accepts.
 func (p planner) bounded(n int) int {
 	if most := p.info.MaxThinking; most > 0 {
 		n = min(n, most)
@@ -112,8 +112,9 @@ func (p planner) nearestEffort() {
 	}
 }
 
-// effortNear returns the word nearest to the one in that place of efforts, among those that the format and the model
-// have, the lower one of two. A word that nobody restricts is its own.
+// effortNear returns the effort nearest to the effort at index asked, among the
+// efforts that the format and the model have, and the lower of two. Without
+// restrictions it is the effort itself.
 func (p planner) effortNear(asked int, words []string) string {
 	own, best := strings.Fields(p.info.Efforts), -1
 	for i, word := range efforts[1:] {
@@ -202,7 +203,7 @@ func (p planner) dropReasoning() {
 }
 
 // dynamicBudget leaves the budget out if the request leaves it to the model and the
-// format has no number for that.
+// format cannot express that.
 func (p planner) dynamicBudget() {
 	if p.req.Reasoning.Budget < 0 && !p.format().Thinking.Dynamic {
 		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = 0 })

@@ -16,16 +16,18 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Relay sends a client's request as it is and writes the answer as it comes, byte for byte, if
-// the client speaks the model's own format and nothing has to be mended on the way. It reports
-// false, and has asked nobody, where the request has to be changed for the vendor: [Model.Stream]
-// does that. The events of the answer are those of Stream, and each is shown to observe before
-// its bytes are written; where they are not what the vendor said, because a call was found in
-// the text, a name was mapped back or a promise was broken, the answer is a translation from
-// there on. Strict schemas, which Stream asks for by itself, are left to the client.
+// Relay sends a client's request unchanged and writes the answer as it arrives, byte
+// for byte, if the client speaks the model's own format and nothing has to be
+// repaired. It reports false, without a request, if the request has to be changed for
+// the vendor; [Model.Stream] does that.
 //
-// Nothing is written before the answer has begun. An error after that has been told to the client
-// in the words of its format.
+// The events of the answer are those of Stream, and each is passed to the callback
+// before its bytes are written. If the stages change the answer, because they found a
+// call in the text, restored a name or rejected the answer, the rest of the answer is
+// a translation. Strict schemas, which Stream adds itself, are left to the client.
+//
+// Nothing is written before the answer has begun. A later error is written in the
+// client's format.
 func (m *Model) Relay(ctx context.Context, r *ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
 	m, j, body := r.relayable(ctx, m)
 	if j == nil {

@@ -21,15 +21,15 @@ type Retry struct {
 	Cap      time.Duration // never longer; default 30 s; a vendor that asks for more is not asked again
 }
 
-// Patience is how much waiting suits whoever asks, within what the Retry of a
-// Client allows.
+// Patience is how long a caller is willing to wait for retries, within the limits of
+// Client.Retry.
 type Patience uint8
 
 const (
 	Patient Patience = iota // waits as Retry says
-	// Brief repeats what may work in a moment. A rate limit for which the vendor
-	// says a time, and any failure for which that is longer than Retry would
-	// wait, is an error at once: whoever asks is told the time.
+	// Brief repeats requests that may succeed soon. It returns an error at once for a
+	// rate limit with a stated time, and for any failure whose stated time exceeds the
+	// wait of Retry. The error has the time.
 	Brief
 	Once // repeats nothing: there is another to ask
 )
@@ -57,8 +57,7 @@ type RequestRetry struct {
 	Problem string        `json:"problem"`
 }
 
-// EventType returns "request_retry": tools that are tried again have an event
-// of their own.
+// EventType returns "request_retry". Retries of tools are another event.
 func (RequestRetry) EventType() string { return "request_retry" }
 
 func (r Retry) attempts() int {

@@ -21,7 +21,7 @@ const (
 	Constrained RouteKind = "constrained"
 	// Prompted teaches the tools in a prompt and reads the text that comes.
 	Prompted RouteKind = "prompted"
-	// Text offers nothing: the request has no tools, and calls of a history
+	// Text offers nothing: the request does not have tools, and calls of the history
 	// are written as text.
 	Text RouteKind = "text"
 )
@@ -33,7 +33,7 @@ type Route struct {
 	// Constrain is the field with which the host forces output to fit a
 	// schema, for Constrained.
 	Constrain string `json:"constrain,omitempty"`
-	// Style is the notation that is taught, Dialect the one that is expected
+	// Style is the notation that is taught, and Dialect the notation that is expected
 	// in text.
 	Style   string `json:"style,omitempty"`
 	Dialect string `json:"dialect,omitempty"`

@@ -76,11 +76,11 @@ const (
 	translated condition = 1 << iota // the client did not write the request for this vendor
 	native                           // the tools are handed to the vendor
 	emulated                         // they are not
-	reasons                          // the request says how to think
+	reasons                          // the request sets options for thinking
 	thinking                         // the request asks to think
 )
 
-// fits reports whether the conditions hold for the request as it is now.
+// fits reports whether the conditions hold for the current state of the request.
 func (p planner) fits(c condition) bool {
 	return !(c&translated != 0 && p.asIs ||
 		c&native != 0 && p.route.Kind != Native ||

@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// narrowKey is what a narrowed schema depends on, beside the schema.
+// narrowKey is the part of a cache key that is not the schema.
 type narrowKey struct {
 	vendor schema.Vendor
 	strict bool
@@ -28,10 +28,10 @@ type narrowings struct {
 type narrowed struct {
 	schema.Narrowed
 	err  error
-	same bool // it says what it was narrowed from: only the order of its members is another
+	same bool // it is equal to the original, except for the order of members
 }
 
-// get returns a narrowed schema, which nobody may change.
+// get returns a narrowed schema, which must not be changed.
 func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) *narrowed {
 	key := narrowKey{vendor, strict}
 	n.mu.Lock()

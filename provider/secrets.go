@@ -13,10 +13,9 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 )
 
-// redactBody takes the secrets out of an encoded request that do not belong to
-// its host, wherever they stand, and returns a warning if there were any. Whoever
-// put them there, a file, a tool or a person: the server of a model is nobody to
-// read them.
+// redactBody removes the secrets that do not belong to the host from an encoded
+// request, and returns a warning if there were any. It does not matter whether a file,
+// a tool or a person put them there.
 func (m *Model) redactBody(body []byte) ([]byte, []llm.Warning) {
 	own, err := m.client.key(m.target)
 	if err != nil {
@@ -81,8 +80,8 @@ func (c *redactor) text(s string) string {
 	return string(out)
 }
 
-// part returns a part of a message without secrets. Thinking that is signed stays
-// as it is: its own vendor wrote it.
+// part returns a part of a message without secrets. Signed thinking is not changed:
+// its own vendor wrote it.
 func (c *redactor) part(p llm.Part) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
@@ -109,8 +108,8 @@ func (c *redactor) part(p llm.Part) llm.Part {
 	return p
 }
 
-// foreignSet recognises the secrets that are not the key of the target. It is made anew when they
-// have changed.
+// foreignSet recognises the secrets that are not the key of the target. It is rebuilt
+// when they have changed.
 func (c *Client) foreignSet(own string) *secret.Set {
 	known := c.strangers.Load()
 	if known != nil && known.rows == len(c.Vendors) && known.are(c.foreign(own, known.vars)) {
@@ -126,7 +125,7 @@ func (c *Client) foreignSet(own string) *secret.Set {
 // strangers are secrets, and the set that recognises them.
 type strangers struct {
 	rows   int      // of vendors
-	vars   []string // where keys are, in one order, so that what is in them can be compared
+	vars   []string // variables that hold keys, in a fixed order
 	values []string
 	set    *secret.Set
 }

@@ -25,8 +25,8 @@ func (m *Model) runObserved(ctx context.Context, req *llm.Request) iter.Seq2[llm
 	return func(yield func(llm.Event, error) bool) { m.run(ctx, req, yield) }
 }
 
-// Explain says how req would be asked, without asking. A nil req stands for
-// one with a tool.
+// Explain returns how req would be asked, without a request. A nil req is a request
+// with one tool.
 func (m *Model) Explain(req *llm.Request) (Route, error) {
 	if req == nil {
 		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
@@ -40,7 +40,8 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 	return j.route, nil
 }
 
-// run asks, and asks in another way if the vendor says that it has no tools.
+// run asks the model. If the vendor reports missing tool calling, it asks again by
+// prompt.
 func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
 	m = m.discovered(ctx, req)
 	req, stripped := m.redactRequest(req)
@@ -62,7 +63,7 @@ func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event,
 	m.attempt(ctx, j, yield)
 }
 
-// observed tells whoever observes how the model is asked.
+// observed reports the route to an observer.
 func (m *Model) observed(ctx context.Context, j *job) {
 	if c := observe.CallOf(ctx); c != nil {
 		c.Vendor, c.Name, c.Host, c.Wire, c.Route = m.vendor.Name, m.model, m.base.Host, j.route.Wire, string(j.route.Kind)

@@ -6,11 +6,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// ToolCost returns a function for the field CostOf of tool.SelectionBudget: about how many tokens a
-// definition has in the form in which this model's vendor is sent it. A model that is
-// taught tools by a prompt is sent names, descriptions and schemas, which are counted
-// as they are. The function remembers what it has counted and is safe for concurrent
-// use.
+// ToolCost returns a function for tool.SelectionBudget.CostOf: about how many tokens a
+// definition has in the form that the vendor gets. For a model that is taught tools by
+// a prompt, the function counts names, descriptions and schemas. It caches its results
+// and is safe for concurrent use.
 func (m *Model) ToolCost() func(llm.ToolDef) int {
 	var mu sync.Mutex
 	known := make(map[string]int)

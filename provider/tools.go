@@ -13,7 +13,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// defineTools says what the client's tools take that only another vendor's models know by their type.
+// defineTools gives a schema to the client's tools that only models of another vendor
+// know by their type.
 func (p planner) defineTools() {
 	codec := p.codec
 	if p.route.Kind != Native { // told in words
@@ -123,7 +124,8 @@ func (p planner) declareUsedTools() {
 	}
 }
 
-// besideFunctions adds the fields with which the vendor takes hosted tools beside functions.
+// hostedWithFunctions adds the fields with which the vendor accepts hosted tools
+// together with functions.
 func (p planner) hostedWithFunctions() {
 	if len(p.vendor.beside) == 0 || !offersFunctions(p.req) || p.info.HostedBeside.Support == catalog.No ||
 		!slices.ContainsFunc(p.req.Tools, func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }) {

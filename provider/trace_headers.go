@@ -26,7 +26,7 @@ func setHops(req *http.Request) {
 	}
 }
 
-// setTrace says which trace a request is part of.
+// setTrace adds the headers of the trace that a request belongs to.
 func setTrace(req *http.Request) {
 	t, ok := observe.TraceOf(req.Context())
 	if !ok {

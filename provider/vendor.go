@@ -15,8 +15,8 @@ import (
 // Vendor is who serves models: one row of a table.
 type Vendor struct {
 	Name string
-	// BaseURL is the root of the API's version. ${NAME} stands for a variable
-	// of the environment.
+	// BaseURL is the root of the API's version. ${NAME} is replaced by an environment
+	// variable.
 	BaseURL string
 	// BaseEnv is a variable that may hold another root, for servers that a
 	// user runs. A vendor with a key has none: see Client.Key.
@@ -30,7 +30,7 @@ type Vendor struct {
 	// KeyHeader is the header that carries the key; empty means a bearer
 	// token.
 	KeyHeader string
-	// KeyOptional says that it also answers without a key.
+	// KeyOptional is set if the vendor also answers without a key.
 	KeyOptional bool
 	// Sign is the service of Amazon's for which requests are signed where the
 	// key is an access key and its secret instead of a token.
@@ -43,43 +43,43 @@ type Vendor struct {
 	Families map[string]wire.Quirks
 	// Schemas is whose rules for schemas it has; empty means OpenAI's.
 	Schemas schema.Vendor
-	// Strict says that it holds models to the schemas of tools if asked to.
+	// Strict is set if the vendor can hold models to the schemas of tools.
 	Strict bool
-	// MaxStrict bounds the tools it holds models to in one request, and
-	// MaxOptional the parameters of these that may be left out; 0 is no bound.
+	// MaxStrict limits the strict tools in one request, and MaxOptional their optional
+	// parameters; 0 means no limit.
 	MaxStrict, MaxOptional int
-	// Both says that it can hold the answer to a schema while tools are
+	// Both is set if the vendor can hold the answer to a schema while tools are
 	// offered.
 	Both bool
-	// NoNone says that it does not reliably honour a choice that forbids
-	// calls: tools are then withheld.
+	// NoNone is set if the vendor does not reliably honour a choice that forbids
+	// calls. Tools are then withheld.
 	NoNone bool
-	// NoAllowed says that it cannot be told which of the offered tools are
-	// allowed: the others are then withheld.
+	// NoAllowed is set if a request cannot restrict the vendor to some of the offered
+	// tools. The others are then withheld.
 	NoAllowed bool
 	// Promotion is which text of a native answer may become a call. Empty
 	// means marked: hosts and engines leave calls in the text now and then.
 	// Off is for vendors whose native calls are reliable.
 	Promotion llm.Promotion
-	// Hosts says that it runs tools itself that its format has words for, like a
-	// search of the web.
+	// Hosts is set if the vendor runs tools itself that its format can express, like a
+	// web search.
 	Hosts bool
-	// Apart says that it keeps what is said apart from the control tokens of its
-	// models, so that no text can be one. A server that puts text into a chat
-	// template does not: what it is sent is made safe before.
+	// Apart is set if the vendor keeps text apart from the control tokens of its
+	// models. A server that puts text into a chat template does not: its requests have
+	// the tokens neutralised.
 	Apart bool
 	// bounds are what it refuses although it only copies a format.
 	bounds wire.RequestBounds
-	// beside are the fields, in JSON, with which it takes tools that it runs
-	// beside functions.
+	// beside are the fields, in JSON, with which the vendor accepts hosted tools
+	// together with functions.
 	beside map[string]string
 	// Fields are its own names for options that its format lacks or calls
 	// otherwise: "seed" and "top_k" of Options. Options are those it handles
 	// in another way than its format.
 	Fields  map[string]string
 	Options map[string]Handling
-	// Signers are the families whose thinking another vendor signs, and who:
-	// what was signed for one of its hosts is good at the others.
+	// Signers maps families to the vendor that signs their thinking. A signature from
+	// one host of that vendor is valid at the others.
 	Signers map[string]string
 	// Rows are the families that it serves as another row says.
 	Rows map[string]string
@@ -90,14 +90,14 @@ type Vendor struct {
 	// Like names the row of the table that it is another account of: all is as
 	// there but the key, and what else it says itself.
 	Like string
-	// Vars stand in the place of variables of the environment in the BaseURL of
-	// the row that it is like, or changes: AWS_REGION for another region. A value
-	// may be ${NAME}, which the environment has. Whose value names the host loses
-	// the vendor's key unless the row also names one.
+	// Vars replace environment variables in the BaseURL of the row that this row is
+	// like, or changes: AWS_REGION for another region. A value may be ${NAME}, which
+	// is read from the environment. A row whose Vars name the host loses the vendor's
+	// key unless the row also names a key.
 	Vars map[string]string
 
-	// server is the row whose server stands at the address of a user's row,
-	// where the row's own name says nothing about it.
+	// server is the row of the server at the address of a user's row, if the name of
+	// the user's row is not known.
 	server string
 	// moved says that the address is not the one its key was made for.
 	moved bool
@@ -156,11 +156,11 @@ func refusing(v Vendor, b wire.RequestBounds) Vendor {
 // noPenalties is for vendors that refuse penalties or do nothing about them.
 var noPenalties = map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored}
 
-// older is for copies of the API as it was: their own name for the limit, and
-// no strict tools.
+// older is for copies of the first version of the API: another name for the token
+// limit, and no strict tools.
 var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
 
-// topK is for servers that take the option beside those of the format.
+// topK is for servers that accept the option in addition to those of the format.
 var topK = map[string]string{"top_k": "top_k"}
 
 // claudeSigns is for clouds that serve Claude, whose signatures are Anthropic's.
@@ -230,7 +230,7 @@ var aliases = map[string]string{
 	"fireworks-ai": "fireworks", "mistralai": "mistral", "vertex-ai": "vertex", "amazon-bedrock": "bedrock", "hf": "huggingface",
 }
 
-// makers are the vendors of families that have one of their own.
+// makers maps families to the vendor that makes them.
 var makers = map[string]string{
 	"gpt": "openai", "o-series": "openai", "claude": "anthropic", "gemini": "gemini", "grok": "xai",
 	"mistral": "mistral", "deepseek": "deepseek", "command": "cohere", "kimi": "moonshot",
@@ -261,11 +261,11 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 	return own.whole(builtin[i]), true
 }
 
-// unnamed is the row of a server that speaks the format of v and is known by
-// its address only. There is none for formats that nobody's own server speaks.
+// unnamed returns the row of a server that speaks the format of v and is known by its
+// address only. Formats that only their vendor serves have none.
 func (v Vendor) unnamed() Vendor {
 	for _, row := range builtin {
-		// The format is that of many servers, or named after the one that has it.
+		// The format is common to many servers, or named after its only vendor.
 		if row.Name != compatible && (self[row.Name] == nil || row.Name != row.Wires[0]) {
 			continue
 		}
@@ -278,8 +278,7 @@ func (v Vendor) unnamed() Vendor {
 	return Vendor{}
 }
 
-// mainWire is the format of a row that names no other: the one that most
-// servers imitate.
+// mainWire returns the format of a row that does not name one: the most common format.
 func (v Vendor) mainWire() string {
 	if len(v.Wires) == 0 {
 		return wire.Chat
@@ -354,7 +353,8 @@ func (v Vendor) namesHost(base Vendor) bool {
 	return false
 }
 
-// quirks returns those of a row, or of the one that it is like. A server of somebody else may refuse members that it does not know.
+// quirks returns the quirks of a row, or of the row that it is like. Another server
+// may refuse unknown members.
 func (v Vendor) quirks(base Vendor) wire.Quirks {
 	own := v.Quirks != (wire.Quirks{})
 	out := base.Quirks

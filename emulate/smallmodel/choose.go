@@ -12,14 +12,14 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// The least that a tool must have in common with a request to be called
-// without being demanded, and with a part of a request to be called for that
-// part. Of the questions of a public set that want a call these keep 93 of
-// 100, of those that want none they turn away 78; see docs/emulation.md.
+// The minimum overlap of a tool and a request for a call that is not demanded, and of
+// a tool and a part of a request. Of the questions of a public set that want a call,
+// these limits keep 93 of 100; of the questions that want none, they turn away 78. See
+// docs/emulation.md.
 const (
 	leastFit         = 0.23
 	leastClauseFit   = 0.3
-	leastClauseWords = 3   // that say something; less is a part of what was asked for
+	leastClauseWords = 3   // significant words; a part with fewer belongs to another part
 	leastShortFit    = 0.5 // unless it fits as well as this
 	leastOtherFit    = 0.4 // of a tool that fits second best, if the best one lacks values
 )
@@ -172,16 +172,15 @@ func pick(tools []llm.ToolDef, text string) (int, float64) {
 	return best, score
 }
 
-// nearlyAsGood is how well the second tool must fit beside the first to be taken
-// instead of one that does what nobody has asked for, and listedFit what it adds
-// to the fit of a tool that the request says a value from one of its lists.
+// nearlyAsGood is how well the second tool must fit to be preferred to a tool that
+// does something the request does not mention. listedFit is added to the fit of a tool
+// if the request has a value from one of its lists.
 const (
 	nearlyAsGood = 0.6
 	listedFit    = 0.15
 )
 
-// deeds are the words for what tools do to the world, those that mean the same on
-// a line.
+// deeds are the words for the effects of tools, one line for each effect.
 var deeds = []map[string]bool{
 	stemSet("book reserve reservation booking buy purchase order ticket appointment schedule get"),
 	stemSet("pay send transfer payment"),
@@ -191,8 +190,8 @@ var deeds = []map[string]bool{
 	stemSet("play listen hear stream watch start"),
 }
 
-// unsaid reports whether the name of a tool says that it changes something, and
-// the text has no word for that.
+// unsaid reports whether the name of a tool mentions an effect that the text does not
+// mention.
 func unsaid(name, text string) bool {
 	stems, said := rank.Stems(name), stemSet(text)
 	for _, deed := range deeds {
@@ -208,7 +207,7 @@ func unsaid(name, text string) bool {
 	return false
 }
 
-// looking are words that also stand in the names of tools that change nothing.
+// looking are words that also occur in the names of tools without effects.
 var looking = stemSet("get new ticket appointment order schedule")
 
 // leastListed is how long a value of a list is that says something about the tool.
@@ -236,11 +235,10 @@ var (
 	polite = strings.Fields("please can could would you kindly now then i need want to")
 )
 
-// writer returns the tool for a request that is nothing but one text to be
-// written to one file: the one that takes a path and a content, and nothing else
-// that is required. It returns -1 if the request is another, or no tool or more
-// than one is such. The words that tools have in common with such a request say
-// little: it is made of the text and the name.
+// writer returns the tool for a request that only asks to write one text to one file:
+// the tool that requires a path and a content, and nothing else. It returns -1 for
+// other requests, and if there is no such tool or more than one. The overlap of words
+// does not help here, because the request consists of the text and the file name.
 func writer(tools []llm.ToolDef, text string) int {
 	e := &evidence{request: text}
 	if len(e.paths()) != 1 || len(dictated(text)) != 1 {
@@ -251,7 +249,7 @@ func writer(tools []llm.ToolDef, text string) int {
 		for len(words) > 0 && slices.Contains(polite, strings.Trim(words[0], wording.Edge)) {
 			words = words[1:]
 		}
-		if len(words) == 1 && isPath(strings.TrimRight(words[0], wording.Edge)) { // "to a.txt", behind a sentence that ends
+		if len(words) == 1 && isPath(strings.TrimRight(words[0], wording.Edge)) { // "to a.txt", after the end of a sentence
 			continue
 		}
 		if len(words) > 0 && !slices.Contains(writes, words[0]) && !wantsFile(words) && !strings.Contains(dictated(text)[0], strings.Trim(clause, wording.Edge)) {

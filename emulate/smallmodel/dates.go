@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
-// moment is a day that a text speaks of. Year is 0 if it does not say which.
+// moment is a day that a text mentions. Year is 0 if it is not known.
 type moment struct {
 	year, month, day int
 	at               int // where in the text
@@ -21,8 +21,7 @@ type moment struct {
 
 const monthNames = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
 
-// dayForms are the ways to write a day; the names of their groups say which part
-// is where.
+// dayForms are the ways to write a day; the names of their groups are the parts.
 var dayForms = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[^\d.])(?P<y>(?:19|20)\d\d)[-./](?P<m>\d{1,2})[-./](?P<d>\d{1,2})`),
 	regexp.MustCompile(`(?:^|\D)(?P<y>(?:19|20)\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)(?:\D|$)`),
@@ -35,9 +34,9 @@ var dayForms = []*regexp.Regexp{
 // maxMoments bounds how many days and times are taken from a text.
 const maxMoments = 16
 
-// daysIn returns the days that a text speaks of, in its order. Where a year is
-// missing, the one that the text names elsewhere counts. Words like "tomorrow" and
-// "next Friday" count where the text says what day it is.
+// daysIn returns the days that a text mentions, in order. A missing year is taken from
+// elsewhere in the text. Words like "tomorrow" and "next Friday" count if the text has
+// the date of today.
 func daysIn(text string) []moment {
 	var out []moment
 	year := 0
@@ -96,8 +95,8 @@ var (
 	relativeDay = regexp.MustCompile(`\b(?:day after tomorrow|tomorrow|(?:(next|this|upcoming|coming|on) )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)( next week)?)\b`)
 )
 
-// relative adds the days that are said by their distance from today, where the
-// text says what day that is, and takes today itself out if there are others.
+// relative adds the days that are given by their distance from today, if the text has
+// the date of today. It removes today itself if there are others.
 func relative(lower string, days []moment) []moment {
 	today := slices.IndexFunc(days, func(d moment) bool { return isToday(lower, d.at) })
 	if today < 0 || days[today].year == 0 {
@@ -128,7 +127,7 @@ func relative(lower string, days []moment) []moment {
 	return days
 }
 
-// isToday reports whether the text before a day says that it is today.
+// isToday reports whether the text before a day means today.
 func isToday(lower string, at int) bool {
 	before := todayIs.FindAllStringIndex(lower[:min(at, len(lower))], -1)
 	if len(before) == 0 {
@@ -186,7 +185,7 @@ func clocksIn(text string) []string {
 	return out
 }
 
-// dayLayout finds the form of a day in a description, and the time behind it.
+// dayLayout finds the form of a day in a description, and the time after it.
 var (
 	dayLayout   = regexp.MustCompile(`(?i)(yyyy|mm|dd)([-/.]?)(mm|dd)([-/.]?)(yyyy|dd)([t ']+hh:mm(?::ss)?z?)?`)
 	timeLayout  = regexp.MustCompile(`(?i)hh:mm(:ss)?|24[- ]hour`)
@@ -216,7 +215,7 @@ func (e *evidence) moments(name string, s keywords) (values []string, takes bool
 	return nil, false
 }
 
-// likelyYears are offered for a day whose year nobody has said.
+// likelyYears are offered for a day without a year.
 var likelyYears = []int{2023, 2024, 2025, 2026, 2027}
 
 // written returns the days of the request in a form: three parts, what stands
@@ -281,8 +280,8 @@ func is(name string, words map[string]bool) bool {
 		})
 }
 
-// sided returns the first of several values for a parameter that takes a
-// beginning, and the last for one that takes an end.
+// sided returns the first of several values for a parameter that is a beginning, and
+// the last for a parameter that is an end.
 func sided[T any](name string, values []T) []T {
 	switch {
 	case len(values) > 1 && is(name, beginnings):
@@ -303,7 +302,7 @@ func (e *evidence) open(name string, values int) bool {
 }
 
 // dated returns the schema of a parameter that takes a day or a time, if the
-// conversation speaks of one that has the size.
+// conversation has a fitting value.
 func (e *evidence) dated(name string, s keywords, size lengths) json.RawMessage {
 	values, _ := e.moments(name, s)
 	if values = size.of(values); len(values) == 0 {

@@ -27,7 +27,7 @@ type evidence struct {
 	request string
 	lower   string           // the request, in lower case
 	said    map[string]bool  // the stems of its words
-	about   map[string]bool  // the stems of the tool's name, which are no reason
+	about   map[string]bool  // the stems of the tool's name, which do not count
 	numbers []wording.Number // of the whole conversation
 	words   []string         // of the whole conversation, as they stand
 	days    []moment         // of the request
@@ -85,7 +85,7 @@ func (e *evidence) Offers(name string, raw json.RawMessage) bool {
 	case typ == "string" && !s.has("enum") && len(e.people(name)) > 0:
 		return true
 	case len(listed) > 0 && yesNo(s) == nil:
-		return false // which of them, nobody has said
+		return false // the request does not select a value
 	}
 	return e.names(name)
 }

@@ -25,7 +25,7 @@ var alike = func() []map[string]bool {
 	return out
 }()
 
-// helping are words in the names of parameters that only help those beside them.
+// helping are words in the names of parameters that only qualify their neighbours.
 var helping = stemSet("is has have good great add allow allowed only show return avoid prefer preferred want wanted needs service visibility count total amount average avg minimum min maximum max quantity size size_of num no of")
 
 // hints returns the words with which a request may ask for a parameter, as stems:
@@ -84,8 +84,8 @@ func yesNo(s keywords) json.RawMessage {
 // counting are words in the names of parameters that take a count of something.
 var counting = stemSet("number num count star quantity")
 
-// counted returns the numbers that stand before a word that asks for the
-// parameter: the 2 of "2 tickets" and "2-star".
+// counted returns the numbers that precede a word for the parameter: the 2 of "2
+// tickets" and "2-star".
 func (e *evidence) counted(name string) []string {
 	if e.long() || !slices.ContainsFunc(rank.Stems(name), func(w string) bool { return counting[w] }) {
 		return nil
@@ -126,8 +126,8 @@ func (e *evidence) Items(numbers bool) int {
 	return 1 + strings.Count(text, ",") + strings.Count(text, " and ") + strings.Count(text, " or ") + strings.Count(text, "&") + strings.Count(text, ";") + strings.Count(text, "\n") + strings.Count(text, "、") + strings.Count(text, "，") + strings.Count(text, " with ") + strings.Count(text, " to ")
 }
 
-// role is a kind of person that a parameter may name, and the words before and
-// behind the name in a request.
+// role is a kind of person that a parameter may name, and the words before and after
+// the name in a request.
 type role struct {
 	names  map[string]bool // stems of the parameter's name
 	before []string
@@ -165,7 +165,7 @@ func (e *evidence) people(name string) []string {
 	return nil
 }
 
-// namesAfter returns the names behind a word of the request.
+// namesAfter returns the names after a word of the request.
 func (e *evidence) namesAfter(cue string) []string {
 	var out []string
 	for from := 0; ; {
@@ -185,8 +185,8 @@ func (e *evidence) namesAfter(cue string) []string {
 	}
 }
 
-// otherDeed reports whether a text ends with what somebody has done, so that the
-// name behind "by" is that of a person in another role: "acted by".
+// otherDeed reports whether a text ends with a verb, which gives the name after "by"
+// another role: "acted by".
 func otherDeed(text string) bool {
 	return strings.HasSuffix(text, "ed") || strings.HasSuffix(text, "sung") || strings.HasSuffix(text, "written")
 }
@@ -194,8 +194,8 @@ func otherDeed(text string) bool {
 // longestName bounds how many words a name of a person has.
 const longestName = 4
 
-// nameAfter returns the name that a text begins with: words with a capital, or, if
-// any may count, the words up to one that joins.
+// nameAfter returns the name that a text begins with: capitalised words, or, if any is
+// set, the words up to a conjunction.
 func nameAfter(text string, any bool) string {
 	var out []string
 	for _, w := range strings.Fields(text) {

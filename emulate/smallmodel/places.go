@@ -69,8 +69,8 @@ var regions = []struct{ code, name, cities string }{
 	{"BC", "British Columbia", "Victoria"},
 }
 
-// countries are countries, in the words that stand behind a city, with cities that
-// are meant when nothing else is said.
+// countries are countries, as they are written after a city, with the cities that
+// usually mean them.
 var countries = []struct{ name, cities string }{
 	{"UK", "London,Manchester,Liverpool,Edinburgh,Glasgow,Oxford,Bristol,Leeds"}, {"France", "Paris,Lyon,Marseille,Nice,Bordeaux"},
 	{"Germany", "Berlin,Munich,Hamburg,Frankfurt,Cologne,Stuttgart"}, {"Italy", "Rome,Milan,Venice,Florence,Turin"},
@@ -88,8 +88,8 @@ var countries = []struct{ name, cities string }{
 	{"Peru", "Lima"}, {"Colombia", "Bogota"}, {"Cuba", "Havana"},
 }
 
-// gazetteer says what stands behind a city, by its name in lower case, and what
-// the names of states and countries are written as.
+// gazetteer maps the name of a city in lower case to its state or country, and the
+// names of states and countries to their spelling.
 var gazetteer = sync.OnceValue(func() (g struct{ of, written map[string]string }) {
 	g.of, g.written = map[string]string{}, map[string]string{}
 	for _, c := range countries {
@@ -136,7 +136,7 @@ func (e *evidence) states(name, about string) []string {
 // place is a place that a request names and the word before it.
 type place struct{ name, before string }
 
-// beforePlaces are the words that stand before a place.
+// beforePlaces are the words that precede a place.
 var beforePlaces = strings.Fields("in to from at near for around of visit leaving departing")
 
 // placesIn returns the places that a request names: words with capitals behind one
@@ -267,8 +267,8 @@ func (e *evidence) located(name string) []string {
 	return out
 }
 
-// towards returns the places behind "from" for a parameter that takes a beginning,
-// and those behind "to" for one that takes an end, if there are such.
+// towards returns the places after "from" for a parameter that is a beginning, and the
+// places after "to" for a parameter that is an end, if there are any.
 func towards(name string, places []place) []place {
 	pick := func(words ...string) []place {
 		return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !slices.Contains(words, p.before) })

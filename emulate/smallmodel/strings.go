@@ -146,7 +146,7 @@ func (e *evidence) runs(size lengths) []string {
 // the request, or else of the whole conversation.
 func (e *evidence) paths() []string {
 	request := e.request
-	for _, text := range quotedIn(request) { // what is to be written names no file
+	for _, text := range quotedIn(request) { // a text to be written does not name a file
 		request = strings.Replace(request, text, "", 1)
 	}
 	for _, words := range [][]string{wordsOf(request), e.words} {
@@ -180,7 +180,7 @@ func isPath(w string) bool {
 	return named && !abbreviated(w) || strings.Contains(inner, "/") && strings.ContainsFunc(w, unicode.IsLetter) || len(inner) > 0 && inner != w
 }
 
-// slashed are words that have a slash and are no paths.
+// slashed are words with a slash that are not paths.
 var slashed = strings.Fields("and/or he/she his/her him/her yes/no km/h m/s n/a w/o a/b")
 
 // abbreviated reports whether a word is one like e.g or U.S: letters with dots
@@ -193,20 +193,20 @@ func abbreviated(w string) bool {
 // word for word.
 var spelled = stemSet("content body note comment reply answer")
 
-// Words before a text in quotes that say that it is not what is to be written,
-// and words after which a request gives it without quotes.
+// Words before a quoted text that is not to be written, and words that introduce a
+// text without quotes.
 var (
 	otherQuote = []string{"about", "of", "on", "called", "named", "titled", "file", "like", "to", "in", "into", "from"}
 	dictating  = []string{" saying ", " that says ", " which says ", " reading ", " that reads ", " with the text ", " with the content ", " with the contents ", " with content ", " with the words ", " with the line ", " with the message ", " containing ", " that contains ", " the text ", " the words ", " the line ", " the message ", " the sentence ", " verbatim: ", " the following: "}
 	writing    = []string{"write ", "put ", "save ", "store "}
 )
 
-// described are words with which a request describes a text: "a poem", "of the
-// day". Nobody wants those words written.
+// described are words with which a request describes a text: "a poem", "of the day".
+// They are not the text itself.
 var described = strings.Fields("a an the some my me your our this that these it its all about of for in from with")
 
-// dictated returns what a request gives word for word: texts in quotes, else what
-// stands behind words like "saying".
+// dictated returns the literal texts of a request: texts in quotes, else the text
+// after words like "saying".
 func dictated(request string) []string {
 	if quoted := quotedIn(request); len(quoted) > 0 {
 		return quoted

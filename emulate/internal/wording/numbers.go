@@ -62,7 +62,7 @@ type numberReader struct {
 	out  []Number
 	last float64 // the number just read; NaN if something else was
 	word int
-	gap  bool // something stands behind it
+	gap  bool // something follows it
 }
 
 // count takes a number and what else it may mean.
@@ -133,8 +133,8 @@ func (r *numberReader) mark(c byte) {
 // round takes away what binary fractions add.
 func round(v float64) float64 { return math.Round(v*1e9) / 1e9 }
 
-// scanNumber reads the number at i and returns its length, 0 if there is none.
-// A minus counts where no word stands before it.
+// scanNumber reads the number at i and returns its length, 0 if there is none. A minus
+// counts if no word precedes it.
 func scanNumber(text string, i int) (float64, int) {
 	start := i
 	switch {

@@ -23,5 +23,5 @@ func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func IsLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 }
 
-// Edge is what may stand around a word without being part of it.
+// Edge has the characters that may surround a word.
 const Edge = `.,?!;:'"()[]{}<>` + "`“”‘’"

@@ -86,7 +86,7 @@ func extras(a, b llm.Extra) bool { return len(a) == 0 && len(b) == 0 || reflect.
 
 func lists[T any](a, b []T) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
-// Place reports whether two pointers point to the Events, or to what is the same.
+// pointers reports whether two pointers are equal, or point to equal values.
 func pointers[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
 // Events reports whether two events are equal.

@@ -1,4 +1,4 @@
-// Package relay checks an answer whose bytes are passed to a client as they are: the
+// Package relay checks an answer whose bytes are passed to a client unchanged: the
 // stages of the answer run next to it.
 package relay
 
@@ -48,8 +48,8 @@ type Comparison struct {
 	unreadable map[int]bool // answers with a call that cannot be read, by index
 }
 
-// New returns the comparison for an answer. The request is the one that the caller
-// asked, and sent the one that the vendor got. The stages start when they are needed.
+// New returns the comparison for an answer. The request is the caller's request, and
+// sent is the request as the vendor got it. The stages start when they are needed.
 func New(answer emulate.Answer, request, sent *llm.Request) *Comparison {
 	c := &Comparison{answer: answer, oneCall: request.OneCall, skip: textPasses(request, sent)}
 	c.out = c.room[:0]
