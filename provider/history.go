@@ -9,11 +9,23 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// repairHistory puts the calls and results of the history in order.
+// repairHistory puts the calls and results of the history in order. Vendors refuse
+// requests without a turn of the user, so an empty turn is added if nothing of the
+// user's turns is left. A request that is sent unchanged keeps its messages.
 func (p planner) repairHistory() {
-	healed, warnings := wire.Heal(p.req.Messages, p.codec.Vendor)
+	said := p.req.Messages
+	healed, warnings := wire.Heal(said, p.codec.Vendor)
 	p.warnings = append(p.warnings, warnings...)
-	p.req.Messages = p.keepUserTurn(healed)
+	p.req.Messages = healed
+	if len(healed) > 0 || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {
+		return
+	}
+	if p.asIs {
+		p.req.Messages = said
+		return
+	}
+	p.warn(llm.Corrected, "history", "nothing of the conversation can be sent to %s; the user says %q", p.vendor.Name, nothingSaid)
+	p.req.Messages = []llm.Message{llm.User(nothingSaid)}
 }
 
 // dropHosted removes the calls that a vendor ran, which a prompt cannot express.
@@ -25,20 +37,6 @@ func (p planner) dropHosted() {
 
 // countCallIDs makes new ids follow those of the history.
 func (p planner) countCallIDs() { p.job.codec.Calls = llm.CallsBefore(p.req.Messages) }
-
-// keepUserTurn returns the healed messages, with a turn of the user in place of all if nothing is left of what he said:
-// vendors refuse requests without any. A request that is sent as its client wrote it keeps its own.
-func (p planner) keepUserTurn(healed []llm.Message) []llm.Message {
-	said := p.req.Messages
-	if len(healed) > 0 || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {
-		return healed
-	}
-	if p.asIs {
-		return said
-	}
-	p.warn(llm.Corrected, "history", "nothing of the conversation can be sent to %s; the user says %q", p.vendor.Name, nothingSaid)
-	return []llm.Message{llm.User(nothingSaid)}
-}
 
 // userFirst puts a turn of the user first where the format demands one.
 func (p planner) userFirst() {

@@ -120,8 +120,10 @@ func (p planner) maybeHeld() bool {
 
 // askOutput asks for the answer in one of the ways.
 func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
-	if way == OutputNative || way == OutputConstrained {
-		p.narrowOutput(n)
+	if (way == OutputNative || way == OutputConstrained) && len(p.req.Output.Schema) > 0 {
+		out := *p.req.Output
+		out.Schema, out.Strict = n.Schema, n.Strict
+		p.req.Output, p.output = &out, n
 	}
 	switch {
 	case way == OutputPrompted:
@@ -143,16 +145,6 @@ func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
 		}
 		p.answer.Constrained = read
 	}
-}
-
-// narrowOutput has the answer held to a schema that the vendor accepts.
-func (p planner) narrowOutput(n schema.Narrowed) {
-	if len(p.req.Output.Schema) == 0 {
-		return
-	}
-	out := *p.req.Output
-	out.Schema, out.Strict = n.Schema, n.Strict
-	p.req.Output, p.output = &out, n
 }
 
 // readOutput reverts the changes to the schema of the answer.

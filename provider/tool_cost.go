@@ -22,7 +22,8 @@ func (m *Model) ToolCost() func(llm.ToolDef) int {
 			return n
 		}
 		if empty < 0 {
-			if empty = 0; m.native() {
+			empty = 0
+			if route, err := m.Explain(nil); err == nil && route.Kind == Native {
 				empty = m.tokensOf()
 			}
 		}
@@ -41,12 +42,6 @@ func (m *Model) ToolCost() func(llm.ToolDef) int {
 
 // mostCosts bounds the definitions that are remembered.
 const mostCosts = 20_000
-
-// native reports whether the model's server is sent definitions of tools.
-func (m *Model) native() bool {
-	route, err := m.Explain(nil)
-	return err == nil && route.Kind == Native
-}
 
 // tokensOf returns the tokens of a request with these tools as the vendor is sent it, 0
 // if they cannot be sent.
