@@ -14,18 +14,16 @@ type claim struct{ taken atomic.Bool }
 
 type callKey struct{}
 
-// CallOf returns the question that ctx belongs to, for those who know more about
-// it; nil outside of one, and if nobody observes. Only the goroutine that answers
-// the question may use it.
+// CallOf returns the model call that ctx belongs to, so that a lower layer can add to it. It is nil outside of a
+// model call and without an observer. Only the goroutine that answers the call may use it.
 func CallOf(ctx context.Context) *ModelCall {
 	c, _ := ctx.Value(callKey{}).(*ModelCall)
 	return c
 }
 
-// Model returns m with every question observed as one to the model of that id.
-// Models of package provider observe themselves; inside of m they only add what
-// they know. A model that asks several others at the same time is one ModelCall
-// with more of them inside.
+// Model returns m with each call observed as a [ModelCall] of the model with that id. Models of package provider
+// observe themselves; inside of m they only add their details. A model that asks several others at the same time
+// is one ModelCall with nested ones.
 func Model(m llm.Model, id string) llm.Model {
 	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		o := From(ctx)
@@ -36,9 +34,8 @@ func Model(m llm.Model, id string) llm.Model {
 	})
 }
 
-// Question answers req by stream, for a model that knows how it is asked: it finds
-// the ModelCall to fill in with [CallOf]. That is the one that ctx belongs to, if
-// there is one and no other model is at work on it.
+// Question answers req by stream, for a model that fills in its own ModelCall, which it gets from [CallOf]. That is
+// the ModelCall of ctx, or a nested one if ctx has none or another model already fills it in.
 func Question(ctx context.Context, id string, req *llm.Request, stream func(context.Context, *llm.Request) iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) {
 	if c := CallOf(ctx); c != nil && c.claim.taken.CompareAndSwap(false, true) {
 		defer c.claim.taken.Store(false)
@@ -55,7 +52,7 @@ func Question(ctx context.Context, id string, req *llm.Request, stream func(cont
 	}, yield)
 }
 
-// watch observes the answer to a question.
+// watch observes a model call.
 func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream func(context.Context, *llm.Request) iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) {
 	p := placeOf(ctx)
 	c := &ModelCall{Run: p.run, Turn: p.turn, Model: id, Request: req}
@@ -63,7 +60,7 @@ func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream 
 	var b llm.Builder
 	var failed error
 	over := false
-	defer func() { // also if whoever listens panics
+	defer func() { // also if yield panics
 		if failed == nil && !over {
 			failed = context.Canceled
 		}
@@ -87,8 +84,7 @@ func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream 
 	}
 }
 
-// see takes what an event says about the question. It reports whether the answer is
-// complete.
+// see updates the call from an event. It reports whether the answer is complete.
 func (c *ModelCall) see(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.TextDelta, llm.ThinkingDelta, llm.CallStart, llm.Call, llm.InvalidCall, llm.Media, llm.HostedCall:

@@ -1,13 +1,13 @@
-// Package observe says what a program does while it does it: runs of an agent,
-// their turns, the questions to models and the calls of tools.
+// Package observe reports the steps of a program as they happen: runs of an agent,
+// their turns, model calls and tool calls.
 //
-// There is one [Observer] for all of that. It travels in the context ([With]), or
-// an agent puts it there (agent.Agent.Observer), and every layer tells it what
-// begins and how it ended, with ids that match those of the record. Without an
-// observer nothing is collected and nothing is allocated.
+// There is one [Observer] for all of them. It travels in the context ([With]), or
+// an agent puts it there (agent.Agent.Observer). Every layer reports to it the begin and
+// the end of its steps, with the ids of the record. Without an observer nothing is
+// collected and nothing is allocated.
 //
-// Package observe/slogobserve writes to a log, observe/otelobserve makes
-// OpenTelemetry spans.
+// Package observe/slogobserve writes to a log, observe/otlp sends spans to a
+// collector, and observe/otelobserve makes spans of a program's own OpenTelemetry SDK.
 package observe
 
 import (
@@ -23,15 +23,13 @@ import (
 // run side by side are observed side by side. It must not change what it is
 // given, nor keep it after End.
 //
-// An observer that panics changes nothing of what is observed. If Begin panics, the
-// step and those inside it go on without it, and there is no End of them; a panic of
-// End is dropped. Nobody is told of either.
+// A panic of an observer does not affect the observed work and is not reported. After a panic of Begin, the observer
+// gets no End of that step and does not see the steps inside it.
 type Observer interface {
-	// Begin is told that a step begins, and what is known about it by then. The
-	// step is done with the context it returns, and so are the steps inside it.
+	// Begin is called when a step begins, with its fields as far as they are known. The step and the steps
+	// inside it run with the context that Begin returns.
 	Begin(ctx context.Context, s Step) context.Context
-	// End is told that a step is over, once for each Begin and with the context
-	// that Begin returned.
+	// End is called once for each Begin, when the step is over, with the context that Begin returned.
 	End(ctx context.Context, s Step)
 }
 
@@ -67,7 +65,7 @@ type Request struct {
 	Usage    llm.Usage
 }
 
-// Name is what a span of the request is called: its method and its endpoint.
+// Name is the name of the request's span: its method and its endpoint.
 func (r *Request) Name() string {
 	if r.Endpoint == "" {
 		return r.KnownMethod()
@@ -75,7 +73,7 @@ func (r *Request) Name() string {
 	return r.KnownMethod() + " " + r.Endpoint
 }
 
-// KnownMethod is the method, or _OTHER for one that the client made up.
+// KnownMethod is the method, or _OTHER for an unknown method.
 func (r *Request) KnownMethod() string {
 	switch r.Method {
 	case "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH":
@@ -110,9 +108,8 @@ type Turn struct {
 	Changed []string
 }
 
-// ModelCall is one question to a model: the requests that were sent for it, until
-// one was answered. A question that is asked again because the answer is no use
-// is another ModelCall.
+// ModelCall is one question to a model. It includes the requests that were repeated until one was answered. A question
+// that is asked again because its answer cannot be used is another ModelCall.
 type ModelCall struct {
 	Span
 	Run   string // "" outside of a run
@@ -134,8 +131,7 @@ type ModelCall struct {
 	Answered string // the model that answered, in the vendor's words
 	Finish   llm.Reason
 	Usage    llm.Usage
-	// Message is the answer, as far as it came, and Invalid counts the calls in it
-	// that cannot be run.
+	// Message is the answer, or its beginning if it was cut off. Invalid counts the calls in it that cannot be run.
 	Message llm.Message
 	Invalid int
 	// Asked and Recorded are the hashes of the entries of the record that hold
@@ -162,14 +158,14 @@ type ToolCall struct {
 	Turn int
 	ID   string // of the call, as in its receipt
 	Tool string
-	// Args are the arguments as the model wrote them, and as they were run when
-	// the call is over. Result is what the model was shown.
+	// Args are the arguments that the model wrote; at the end of the call, those that the tool got. Result is the
+	// result that the model gets.
 	Args   json.RawMessage
 	Result llm.Result
 
 	Effects  string
 	Allowed  bool
-	By       string // who decided that: "policy", "grant", or the name of a person; "" if nobody was asked
+	By       string // who decided: "policy", "grant", or the name of a person; "" without a decision
 	Reason   string
 	Repairs  []llm.Repair // of the call's text and of its arguments
 	Dialect  string
@@ -298,8 +294,7 @@ func begin[S Step](ctx context.Context, o Observer, s S) (context.Context, S) {
 	return in, s
 }
 
-// told calls an observer and reports whether it did not panic. A panic ends here: it
-// must not end what is observed, which may have nobody else to recover.
+// told calls an observer and reports whether it returned. It recovers a panic, which must not end the observed work.
 func told(call func()) (ok bool) {
 	defer func() {
 		if !ok {

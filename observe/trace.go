@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Trace is a place in a trace that several programs write, as the W3C's Trace Context says it: which trace, and which of its spans the
-// next one is a part of.
+// Trace is a position in a distributed trace, as in the W3C's Trace Context: the trace, and the span that is the parent
+// of the next one.
 type Trace struct {
 	ID    [16]byte
 	Span  [8]byte
 	Flags byte
-	State string // what vendors of tracing keep with it
+	State string // tracestate: data of tracing vendors
 }
 
 // Sampled is the flag of a trace that is recorded.
@@ -21,8 +21,8 @@ const Sampled = 1
 // maxTraceState bounds Trace.State.
 const maxTraceState = 512
 
-// ParseTrace reads the headers traceparent and tracestate of a request. What is none is no trace, and a state that is too long or has
-// something else than visible characters is left out.
+// ParseTrace reads the headers traceparent and tracestate of a request. It reports false for an invalid traceparent. A
+// state that is too long or contains invisible characters is left out.
 func ParseTrace(parent, state string) (Trace, bool) {
 	var t Trace
 	part := strings.Split(parent, "-")

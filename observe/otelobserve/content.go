@@ -34,8 +34,7 @@ type part struct {
 	MIME     string          `json:"mime_type,omitempty"`
 }
 
-// content is what was said in a question and in its answer. The bytes of images and
-// files are left out.
+// content returns the messages of a question and its answer, without the bytes of images and files.
 func (o *observer) content(s *observe.ModelCall) []attribute.KeyValue {
 	var a attrs
 	if r := s.Request; r != nil {
@@ -79,8 +78,7 @@ func (o *observer) parts(list []llm.Part) []part {
 	return out
 }
 
-// arguments returns those of a call without secrets: as JSON if that is what is
-// left, else as a string.
+// arguments returns the arguments of a call without secrets. If the redacted text is not JSON, it is a string.
 func (o *observer) arguments(args json.RawMessage) json.RawMessage {
 	text := o.redact(string(args))
 	if json.Valid([]byte(text)) {

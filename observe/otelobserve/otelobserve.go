@@ -1,12 +1,11 @@
-// Package otelobserve makes OpenTelemetry spans of what package observe says: a
-// run, its turns, and in each the questions to models and the calls of tools.
+// Package otelobserve makes OpenTelemetry spans of the steps of package observe: a
+// run, its turns, and in each turn the model calls and tool calls.
 //
-// The names are those of the semantic conventions for generative AI in version
-// 1.41.0; what they have no word for begins with "toolpost.". What people, models
-// and tools wrote is not in the spans unless [Options.Content] says so, and then
-// without the secrets that the record is kept free of.
+// Names follow the semantic conventions for generative AI, version 1.41.0. Names
+// that the conventions lack begin with "toolpost.". Text of people, models and tools is not in the
+// spans unless [Options.Content] is set, and then without secrets.
 //
-// The package needs a TracerProvider of the program's; it links no SDK and no
+// The package needs the program's TracerProvider. It links neither the SDK nor an
 // exporter.
 package otelobserve
 
@@ -63,7 +62,7 @@ func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
 	return ctx
 }
 
-// parent makes the trace of a client's request the one that a first span is part of.
+// parent makes the trace of a client's request the parent of the first span.
 func parent(ctx context.Context) context.Context {
 	t, ok := observe.TraceOf(ctx)
 	if !ok || trace.SpanContextFromContext(ctx).IsValid() {
@@ -100,7 +99,7 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 	span.End(trace.WithTimestamp(t.Began.Add(t.Took)))
 }
 
-// failed says why a step failed.
+// failed records the error of a step.
 func (o *observer) failed(span trace.Span, s observe.Step) {
 	err := s.Timing().Err
 	if err == nil {
@@ -138,7 +137,7 @@ func title(s observe.Step) string {
 	return "step"
 }
 
-// first is what is known when a step begins, for samplers.
+// first returns the attributes that are known when a step begins, for samplers.
 func first(s observe.Step) []attribute.KeyValue {
 	var a attrs
 	switch s := s.(type) {
@@ -231,10 +230,10 @@ func retries(span trace.Span, list []observe.Retry) {
 // attrs are the attributes of a span.
 type attrs []attribute.KeyValue
 
-// text adds names and values, except those that are empty.
+// text adds names and non-empty values.
 func (a *attrs) text(list ...string) { *a = pairs.Text(*a, attribute.String, list...) }
 
-// number adds names and numbers, except those that are zero.
+// number adds names and non-zero numbers.
 func (a *attrs) number(list ...any) { *a = pairs.Number(*a, attribute.Int, list...) }
 
 // where adds the run and the turn of a call.
@@ -261,7 +260,7 @@ func (a *attrs) usage(u llm.Usage) {
 		"gen_ai.usage.cache_creation.input_tokens", u.CacheWrite, "gen_ai.usage.reasoning.output_tokens", u.Reasoning)
 }
 
-// settings adds those of a request that are no content.
+// settings adds the settings of a request, without its content.
 func (a *attrs) settings(r *llm.Request) {
 	if r == nil {
 		return

@@ -34,13 +34,13 @@ type Options struct {
 	Endpoint string
 	// Headers go with every request. They may hold a key.
 	Headers map[string]string
-	// Service is what the program is called; "" means toolpost.
+	// Service is the name of the program; "" means toolpost.
 	Service string
 	// Resource are more attributes of the program.
 	Resource map[string]string
-	// Sampling says which traces are recorded; nil means those that their client records, and all that begin here.
+	// Sampling selects the recorded traces; nil follows the client's decision, and records all traces that begin here.
 	Sampling *Sampling
-	// Failed is told why spans could not be sent, at most once a minute; nil tells nobody. The error has no header in it.
+	// Failed is called when spans could not be sent, at most once a minute, if it is not nil. The error contains no headers.
 	Failed func(error)
 }
 
@@ -106,7 +106,7 @@ func New(o Options) *Exporter {
 	return e
 }
 
-// Dropped counts the spans that were not sent: there was no room for them, or the collector did not take them.
+// Dropped counts the spans that were not sent because the queue was full or the collector refused them.
 func (e *Exporter) Dropped() int64 { return e.dropped.Load() }
 
 // Close sends what waits and ends. Spans that end later are dropped.
@@ -189,7 +189,7 @@ func (e *Exporter) End(ctx context.Context, s observe.Step) {
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// text adds names and values, except those that are empty.
+// text adds names and non-empty values.
 func (s *span) text(list ...string) {
 	for i := 0; i+1 < len(list); i += 2 {
 		if v := pairs.Name(list[i+1]); v != "" {
@@ -217,7 +217,7 @@ func named(id string) string {
 	return id
 }
 
-// describe says what a step is, in the words of the semantic conventions where they have one.
+// describe fills in the attributes of a step, with the names of the semantic conventions where they exist.
 func (s *span) describe(step observe.Step) {
 	switch x := step.(type) {
 	case *observe.Request:
@@ -284,7 +284,7 @@ func (e *Exporter) work() {
 	}
 }
 
-// send sends spans once. Those that are not taken are lost: whoever keeps trying has ever more to keep.
+// send sends spans once. Spans that the collector refuses are lost: repeating them would fill the queue.
 func (e *Exporter) send(batch []*span) {
 	err := e.post(batch)
 	if err == nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/toolpost/toolpost/observe"
 )
 
-// Sampling says which traces are recorded.
+// Sampling selects the traces that are recorded.
 type Sampling struct {
 	// Share of the traces is recorded, from 0 to 1, chosen by their ids.
 	Share float64
-	// Alone decides so about traces of clients too; else the client has decided.
+	// Alone applies Share to the traces of clients too. Otherwise the client's decision holds.
 	Alone bool
 }
 
-// flags are those of a trace that goes on, or begins.
+// flags returns the flags of a trace, which is known if a client began it.
 func (s *Sampling) flags(t observe.Trace, known bool) byte {
 	switch {
 	case known && (s == nil || !s.Alone):
@@ -76,7 +76,7 @@ func (o *Options) describe(list string) error {
 	return nil
 }
 
-// resource are the attributes of the program. The name of the service has a variable of its own, which comes first.
+// resource returns the attributes of the program. Service overrides the name in Resource.
 func (o *Options) resource() []attribute {
 	list := []attribute{{serviceName, value{Text: cmp.Or(o.Service, o.Resource[serviceName], "toolpost")}}}
 	for _, name := range slices.Sorted(maps.Keys(o.Resource)) {

@@ -1,5 +1,5 @@
-// Package slogobserve writes what package observe says to a log. It is a package of
-// its own so that only programs with such a log link log/slog.
+// Package slogobserve writes the steps of package observe to a log. It is a separate package because log/slog adds
+// 100 kB to a program.
 package slogobserve
 
 import (
@@ -15,8 +15,8 @@ import (
 
 // New returns an observer that writes a line for each step when it is over: runs,
 // model calls and tool calls at the level Info, or Warn if they failed, and turns
-// and what begins at Debug. What people, models and tools wrote is not in it, and
-// an error is named by its kind: its text may quote them.
+// and beginnings at Debug. The log has no text of people, models and tools, and
+// only the kind of an error, because its text may quote them.
 func New(l *slog.Logger) observe.Observer { return &observer{l} }
 
 type observer struct{ l *slog.Logger }
@@ -51,7 +51,7 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 	o.l.LogAttrs(ctx, level, name, attrs...)
 }
 
-// describe returns what a step is called and what is known about it.
+// describe returns the name and the attributes of a step.
 func describe(s observe.Step, over bool) (string, []slog.Attr) {
 	var a attrs
 	switch s := s.(type) {
@@ -97,13 +97,13 @@ func describe(s observe.Step, over bool) (string, []slog.Attr) {
 	return "step", a
 }
 
-// attrs are what a line says.
+// attrs are the attributes of a line.
 type attrs []slog.Attr
 
-// text adds names and values, except those that are empty.
+// text adds names and non-empty values.
 func (a *attrs) text(list ...string) { *a = pairs.Text(*a, slog.String, list...) }
 
-// number adds names and numbers, except those that are zero.
+// number adds names and non-zero numbers.
 func (a *attrs) number(list ...any) { *a = pairs.Number(*a, slog.Int, list...) }
 
 func (a *attrs) usage(u llm.Usage) {
