@@ -1,5 +1,5 @@
-// Package child runs a program that this process talks to by pipes: in a group of its
-// own, which ends with it and with us, with the end of what it wrote to stderr kept.
+// Package child runs a program and talks to it by pipes. The program has its own process group, which ends with the
+// program or with this process. The end of its stderr is kept.
 package child
 
 import (
@@ -37,8 +37,7 @@ type Process struct {
 	err    error // how it ended; to be read after ended
 }
 
-// Start starts a program. One that cannot be started has ended at once; see
-// [Process.Err].
+// Start starts a program. If that fails, the returned process has already ended; see [Process.Err].
 func Start(s Spec) (*Process, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
@@ -53,7 +52,7 @@ func Start(s Spec) (*Process, error) {
 	cmd := exec.CommandContext(ctx, s.Command, s.Args...)
 	cmd.Dir, cmd.Env = s.Dir, slices.Clone(s.Env)
 	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would be ours
+		cmd.Env = []string{} // nil would inherit this process's environment
 	}
 	slices.Sort(cmd.Env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, &p.Stderr
@@ -61,7 +60,7 @@ func Start(s Spec) (*Process, error) {
 		defer close(p.ended)
 		defer cancel()
 		p.err = contain.Options{Supervised: s.Supervised}.Run(cmd)
-		// Only now: before, the program may not have them yet.
+		// only after the start: the program has them now
 		childIn.Close()
 		childOut.Close()
 	}()
@@ -109,8 +108,7 @@ func (p *Process) Kill() {
 	_ = p.Stdout.Close()
 }
 
-// Why says how the program ended and the last it wrote to stderr, for a person; it is
-// empty while the program runs.
+// Why returns, for people, how the program ended and its last output to stderr. It is empty while the program runs.
 func (p *Process) Why() string {
 	select {
 	case <-p.ended:
@@ -135,8 +133,7 @@ func (p *Process) Why() string {
 // maxTail is how much a Tail keeps.
 const maxTail = 16 << 10
 
-// Tail keeps the end of what is written to it. It never fails: a program must not
-// notice.
+// Tail keeps the end of its input. Writing never fails, because the program must not be affected.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
@@ -157,8 +154,8 @@ func (l *Tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept as text that a terminal can show. It begins with a whole
-// word: half a secret would not be recognised as one.
+// String returns the kept text in a form that is safe for a terminal. It begins with a whole word, because half of a
+// secret would not be recognised.
 func (l *Tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,8 +169,7 @@ func (l *Tail) String() string {
 	return text
 }
 
-// LastLines returns the last n lines that are not empty, in one. Whoever shows it takes
-// secrets out first, and then shortens it.
+// LastLines returns the last n lines that are not empty, as one line. Callers redact it first and then shorten it.
 func (l *Tail) LastLines(n int) string {
 	lines := slices.DeleteFunc(strings.Split(l.String(), "\n"), func(s string) bool { return strings.TrimSpace(s) == "" })
 	return strings.Join(lines[max(0, len(lines)-n):], " / ")

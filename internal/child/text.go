@@ -5,13 +5,12 @@ import (
 	"unicode"
 )
 
-// IsControl reports whether r steers a terminal or the direction of text instead of
-// being shown.
+// IsControl reports whether r controls a terminal or the direction of text.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == '\u2028' || r == '\u2029'
 }
 
-// PlainText takes what a terminal would obey out of text.
+// PlainText removes the characters of text that a terminal would obey.
 func PlainText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -1,7 +1,6 @@
 // Package eventstream reads and writes the frames of Amazon's event streams,
-// application/vnd.amazon.eventstream. Headers and checksums are the business of
-// Amazon's own package; this one bounds what a server may send, tells a lost
-// stream from a damaged one, and knows which headers say what a frame is.
+// application/vnd.amazon.eventstream. Amazon's own package reads headers and checksums. This one limits the size of a
+// frame, distinguishes a lost stream from a damaged one, and knows the headers for the kind of a frame.
 package eventstream
 
 import (
@@ -21,8 +20,7 @@ const MediaType = "application/vnd.amazon.eventstream"
 // MaxFrame bounds the bytes of one frame.
 const MaxFrame = 32 << 20
 
-// ErrMalformed says that the bytes are no frames: a checksum or a length is
-// wrong.
+// ErrMalformed reports a wrong checksum or length.
 var ErrMalformed = errors.New("the event stream is damaged")
 
 // The kinds of frames.
@@ -37,13 +35,12 @@ type Frame struct {
 	Kind string // Event, Exception or Failure
 	// Name is the type of the event or exception, or the code of a failure.
 	Name string
-	// Message says what went wrong, in a failure; exceptions say it in the
-	// payload.
+	// Message is the text of a failure. An exception has its text in the payload.
 	Message string
 	Payload []byte
 }
 
-// headers are the names of the headers that hold the name of each kind.
+// headers are the headers with the name of a frame, by kind.
 var headers = map[string]string{Event: ":event-type", Exception: ":exception-type", Failure: ":error-code"}
 
 const (
@@ -68,9 +65,8 @@ func NewReader(src io.Reader) *Reader {
 }
 
 // Next returns the next frame, whose payload is valid until the next call. After
-// the last frame it returns io.EOF, and io.ErrUnexpectedEOF where the stream ends
-// within a frame. An error that wraps [ErrMalformed] says that what came is no
-// frame; other errors are those of the reader.
+// the last frame it returns io.EOF, and io.ErrUnexpectedEOF if the stream ends
+// within a frame. An error that wraps [ErrMalformed] reports invalid bytes; other errors come from the reader.
 func (r *Reader) Next() (Frame, error) {
 	n, err := io.ReadFull(r.src, r.buf[:preludeLen])
 	if r.partial = n > 0; err != nil {
@@ -107,8 +103,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 // Partial reports whether the last error came within a frame.
 func (r *Reader) Partial() bool { return r.partial }
 
-// frameSize reads a prelude. Its checksum stands before all else, so that noise
-// is not taken for a length.
+// frameSize reads a prelude. It checks the checksum first, because noise must not be taken for a length.
 func frameSize(prelude []byte) (int, error) {
 	size, head := binary.BigEndian.Uint32(prelude), binary.BigEndian.Uint32(prelude[4:])
 	switch {
@@ -157,7 +152,7 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Begins reports whether b begins as a frame does.
+// Begins reports whether b begins like a frame.
 func Begins(b []byte) bool {
 	if len(b) < preludeLen {
 		return false

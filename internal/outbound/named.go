@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// CheckHeader says why no request can have a header, so that it can be said before one is sent: net/http refuses it only then. The value is
-// not repeated, because it may be a key.
+// CheckHeader returns an error for a header that net/http would refuse when a request is sent. The error does not contain the
+// value, which may be a key.
 func CheckHeader(name, value string) error {
 	switch {
 	case name == "":
@@ -27,10 +27,10 @@ func CheckHeader(name, value string) error {
 	return nil
 }
 
-// ownHeaders are those that net/http writes itself, whatever a request has.
+// ownHeaders are the headers that net/http always writes itself.
 var ownHeaders = []string{"Content-Length", "Host", "Trailer", "Transfer-Encoding"}
 
-// nameMarks are the characters of the name of a header beside letters and digits (RFC 9110, section 5.6.2).
+// nameMarks are the characters that a header name may have in addition to letters and digits (RFC 9110, section 5.6.2).
 const nameMarks = "!#$%&'*+-.^_`|~"
 
 func notInName(r rune) bool {
@@ -38,7 +38,7 @@ func notInName(r rune) bool {
 	return !letter && !strings.ContainsRune(nameMarks, r)
 }
 
-// CheckPort says why nobody can listen at the port of an address. One without a port has that of its scheme.
+// CheckPort returns an error if the port of an address is invalid. An address without a port is valid.
 func CheckPort(u *url.URL) error {
 	port := u.Port()
 	if strings.HasSuffix(u.Host, ":") {

@@ -1,6 +1,5 @@
-// Package outbound makes the HTTP clients with which this module asks others: the
-// servers of models, declared tools, pages, search engines, lists of models. All
-// of them keep the same rules, and a test refuses clients made elsewhere.
+// Package outbound makes all HTTP clients of this module: for model servers, declared tools, pages, search engines and
+// lists of models. They follow the same rules, and a test refuses clients made elsewhere.
 package outbound
 
 import (
@@ -17,13 +16,12 @@ import (
 	"time"
 )
 
-// Rules are what differs between clients. The zero value follows no redirect,
+// Rules are the settings of a client. The zero value follows no redirect,
 // waits 10 seconds for a connection and uses the proxy of the environment.
 type Rules struct {
-	// Connect is how long a connection and its handshake may take; 0 means 10
-	// seconds, less means for ever.
+	// Connect limits a connection with its handshake; 0 means 10 seconds, less means no limit.
 	Connect time.Duration
-	// Timeout is for the whole exchange; 0 leaves it to the context.
+	// Timeout limits a request with its response; 0 leaves it to the context.
 	Timeout time.Duration
 	// Dial makes connections; nil dials TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -34,19 +32,17 @@ type Rules struct {
 	NoProxy bool
 	// Once uses each connection for one request.
 	Once bool
-	// Redirect is asked about each address that a server sends us on to, up to
-	// five; nil follows none and returns the response that says so.
+	// Redirect decides about each redirect, up to five. Nil follows none and returns the redirect itself.
 	Redirect func(next *url.URL, via []*http.Request) error
 }
 
 // maxHeader bounds the head of a response.
 const maxHeader = 256 << 10
 
-// New returns a client that keeps the rules.
+// New returns a client with these rules.
 //
-// Whatever they say, a redirect from https to http is refused if the request has
-// a body or a header that may be a credential: what was meant for a server under
-// a certificate must not be readable on the way.
+// A redirect from https to http is always refused if the request has a body or a header that may be a credential,
+// because others could read it on the way.
 func New(r Rules) *http.Client {
 	connect := r.Connect
 	if connect == 0 {
@@ -75,8 +71,7 @@ func New(r Rules) *http.Client {
 	return &http.Client{Transport: t, Timeout: r.Timeout, CheckRedirect: redirect(r.Redirect)}
 }
 
-// Staying returns a copy of a client that somebody else made, under the rule
-// for redirects: none is followed.
+// Staying returns a copy of a client that follows no redirects.
 func Staying(c *http.Client) *http.Client {
 	copied := *c
 	copied.CheckRedirect = redirect(nil)
@@ -103,10 +98,10 @@ func redirect(allow func(*url.URL, []*http.Request) error) func(*http.Request, [
 // ErrDowngrade is why a redirect from https to http was not followed.
 var ErrDowngrade = errors.New("the server sends the request on without encryption, which is not followed")
 
-// plain are the headers that say nothing about anybody.
+// plain are the headers without private data.
 var plain = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "Referer", "User-Agent"}
 
-// entrusted reports whether a request holds what only its server should read.
+// entrusted reports whether a request holds data that only its server should read.
 func entrusted(r *http.Request) bool {
 	if r.Body != nil && r.Body != http.NoBody || r.GetBody != nil {
 		return true
@@ -127,8 +122,8 @@ func SameHost(next *url.URL, via []*http.Request) error {
 	return nil
 }
 
-// Untrusted reports whether a request failed because the server did not prove who
-// it is. Asking again does not help, and may ask somebody else.
+// Untrusted reports whether a request failed because the server's certificate was not accepted. A retry would not
+// help, and might reach another server.
 func Untrusted(err error) bool {
 	var (
 		verify    *tls.CertificateVerificationError
@@ -139,8 +134,8 @@ func Untrusted(err error) bool {
 	return errors.As(err, &verify) || errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &invalid) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// ReadableBy returns the proxy that could read a request that client sends: one
-// through which a request without encryption goes. It is nil if there is none.
+// ReadableBy returns the proxy that could read a request of client, because the request is not encrypted. It is nil if there
+// is none.
 func ReadableBy(client *http.Client, req *http.Request) *url.URL {
 	t, ok := client.Transport.(*http.Transport)
 	if client.Transport == nil {

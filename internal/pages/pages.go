@@ -1,5 +1,5 @@
-// Package pages reads what documents show: files, commands and their output. It is
-// for tests that do what a document tells its reader to do.
+// Package pages reads the files, commands and output that documents show. It is for tests that follow a document like
+// its reader.
 package pages
 
 import (
@@ -9,8 +9,8 @@ import (
 
 // Fence is a block of a document between lines of three backticks.
 type Fence struct {
-	Kind string // the word behind the opening backticks
-	Line int    // of the document, counted from 1, that its text begins in
+	Kind string // the word after the opening backticks
+	Line int    // of the document where the text begins, counted from 1
 	Text string
 }
 
@@ -35,11 +35,11 @@ func Fences(text string) []Fence {
 type Command struct {
 	Line   int // of the document
 	Text   string
-	Output []string // nil: the document shows none
+	Output []string // nil if the document shows no output
 }
 
-// Commands returns the commands of a fence: lines that begin with "$ ". One that ends
-// in a backslash goes on in the next line.
+// Commands returns the commands of a fence: lines that begin with "$ ". A backslash at the end continues a command in
+// the next line.
 func (f Fence) Commands() []Command {
 	var found []Command
 	more := false
@@ -59,8 +59,8 @@ func (f Fence) Commands() []Command {
 	return found
 }
 
-// Matches reports whether got is the output that a document shows. A line "…" in want
-// stands for any number of lines; durations and ids of runs may differ.
+// Matches reports whether got is the output that a document shows. A line "…" in want matches any number of lines;
+// durations and ids of runs may differ.
 func Matches(want, got []string) bool {
 	if len(want) == 0 {
 		return len(got) == 0
@@ -76,10 +76,10 @@ func Matches(want, got []string) bool {
 	return len(got) > 0 && Timeless(want[0]) == Timeless(got[0]) && Matches(want[1:], got[1:])
 }
 
-// varying is what is different every time: durations, and the ids of runs.
+// varying matches text that differs in every run: durations and ids of runs.
 var varying = regexp.MustCompile(`<?\b\d+(\.\d)? m?s\b|\b\d+m\d+s\b|<1 ms|\b\d{8}-\d{6}-[a-z2-7]{8}\b`)
 
-// Timeless returns a line without what is different every time.
+// Timeless returns a line without the text that differs in every run.
 func Timeless(line string) string {
 	return varying.ReplaceAllString(strings.TrimRight(line, " "), "*")
 }

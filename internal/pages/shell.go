@@ -9,21 +9,19 @@ import (
 	"strings"
 )
 
-// Shell does the commands of a document one after the other, as a reader with one
-// terminal does: the folder and the exported variables that one leaves are those of the
-// next. It needs sh.
+// Shell runs the commands of a document one after the other, like a reader with one terminal: each command starts with
+// the folder and the exported variables that the previous one left. It needs sh.
 type Shell struct {
 	Dir string   // where the next command is run
 	Env []string // of all commands
-	// Replace changes what the document says to what the test has, like an address.
-	// Nil changes nothing.
+	// Replace adapts a command to the test, for instance an address. Nil changes nothing.
 	Replace *strings.Replacer
 
-	exports string // the commands that export what was exported
+	exports string // commands that export the variables of earlier commands
 }
 
-// Check does a command and returns an error unless it prints what the document shows.
-// A command that fails has to be shown with what it says first.
+// Check runs a command and returns an error unless it prints the output in the document. A command may fail only if
+// the document shows the first line of its output.
 func (s *Shell) Check(ctx context.Context, c Command) error {
 	shown := strings.Join(c.Output, "\n")
 	if s.Replace != nil {
@@ -40,7 +38,7 @@ func (s *Shell) Check(ctx context.Context, c Command) error {
 	return nil
 }
 
-// run does a command and notes what it leaves.
+// run runs a command and keeps its folder and exported variables.
 func (s *Shell) run(ctx context.Context, command string) (string, error) {
 	notes, err := os.MkdirTemp("", "shell")
 	if err != nil {

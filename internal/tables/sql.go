@@ -12,7 +12,7 @@ import (
 // The statements of stores are the part of SQL that SQLite and PostgreSQL share: parameters are $1,
 // $2 and so on, each used once and in order.
 
-// Values returns so many rows of so many parameters, for INSERT.
+// Values returns rows of parameters for INSERT.
 func Values(rows, columns int) string {
 	var b strings.Builder
 	for i := range rows {
@@ -31,7 +31,7 @@ func Values(rows, columns int) string {
 	return b.String()
 }
 
-// Statement is one that is prepared once: SQLite would read it anew each time.
+// Statement is a prepared statement. SQLite parses other statements again at each use.
 type Statement struct {
 	Into *(*sql.Stmt)
 	Text string
@@ -68,14 +68,14 @@ func Collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, erro
 	return out, rows.Err()
 }
 
-// How long a database of SQLite is waited for that another program has locked, and how long between two tries at most.
+// How long to wait for an SQLite database that another program has locked, and the longest pause between two tries.
 const (
 	patience    = 1800 * time.Millisecond
 	longestWait = 50 * time.Millisecond
 )
 
 // Patiently runs op, and again for up to two seconds if another program has locked the database. SQLite's own waiting does
-// not end with a context, so give it a busy_timeout of some milliseconds. What op does must be one transaction.
+// not end with a context, so give it a busy_timeout of some milliseconds. Op must be one transaction.
 func Patiently(ctx context.Context, op func() error) error {
 	var end time.Time
 	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
@@ -96,7 +96,7 @@ func Patiently(ctx context.Context, op func() error) error {
 	}
 }
 
-// The codes of SQLite for a database that somebody else has locked.
+// The codes of SQLite for a locked database.
 const (
 	sqliteBusy   = 5
 	sqliteLocked = 6

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// Set is some tables that belong together and have a version of their own.
+// Set is a group of tables with one version.
 type Set struct {
-	// ID tells the sets in one database apart: 1 is the journal, 2 the gateway's keys and spend, 3 what
-	// it remembers between requests.
+	// ID identifies the set in its database: 1 is the journal, 2 the gateway's keys and spend, 3 the gateway's state between
+	// requests.
 	ID int
-	// Versions are the statements that make each version of the tables out of the one before;
-	// the first makes them out of nothing. They are the part of SQL that SQLite and PostgreSQL
-	// share, and they are only ever added to.
+	// Versions are the statements that migrate the tables to each version from the previous one; the first creates them.
+	// They use the part of SQL that SQLite and PostgreSQL share. Only append to this list.
 	Versions [][]string
 }
 
@@ -25,24 +24,24 @@ const (
 	id      INTEGER PRIMARY KEY,
 	version INTEGER NOT NULL)`
 	insertSchema = `INSERT INTO toolpost_schema (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING`
-	// holdSchema changes nothing; whoever has run it makes others wait.
+	// holdSchema changes no data. It locks the table, so that other migrations wait.
 	holdSchema   = `UPDATE toolpost_schema SET version = version WHERE id = $1`
 	selectSchema = `SELECT version FROM toolpost_schema WHERE id = $1`
 	updateSchema = `UPDATE toolpost_schema SET version = $1 WHERE id = $2`
 )
 
-// NewerError says that the tables of a database were made by a newer version.
+// NewerError reports tables that a newer version of this program created.
 type NewerError struct{ Version, Known int }
 
-// Error says what is known, and what to do.
+// Error returns both versions and the remedy.
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("the tables in the database are of version %d, and this version of toolpost knows versions up to %d; use a newer version", e.Version, e.Known)
 }
 
-// Migrate brings the tables up to date. Of several that do so at once, one does, and the others
-// wait for it or try again. Tables of a newer version are a *[NewerError], and are left alone.
+// Migrate brings the tables up to date. If several processes migrate at once, one does the work and the others
+// wait or try again. Tables of a newer version are a *[NewerError], and are left alone.
 func (s Set) Migrate(ctx context.Context, db *sql.DB) error {
-	const longest = 200 * time.Millisecond // after that it is not another one who migrates
+	const longest = 200 * time.Millisecond // a longer failure has another cause than a concurrent migration
 	for wait := time.Millisecond; ; wait *= 2 {
 		var version int
 		if err := db.QueryRowContext(ctx, selectSchema, s.ID).Scan(&version); err == nil {
@@ -57,7 +56,7 @@ func (s Set) Migrate(ctx context.Context, db *sql.DB) error {
 		if wait > longest || ctx.Err() != nil {
 			return err
 		}
-		select { // two that create a table at once can trip over each other
+		select { // two processes that create a table at once can both fail
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
