@@ -47,7 +47,7 @@ const (
 	Succeeded
 )
 
-// Open says why a request may not pass.
+// Open is the error for a request that may not pass.
 type Open struct {
 	Failures int           // in a row
 	Wait     time.Duration // until a request may try; 0 if one is trying now
@@ -119,7 +119,7 @@ const (
 	Refuses              // none passes for a while
 )
 
-// State says how the breaker stands without asking for anything.
+// State returns the state of the breaker without taking a place.
 func (b *Breaker) State(now func() time.Time, l Limits) State {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -60,7 +60,7 @@ func Start(s Spec) (*Process, error) {
 		defer close(p.ended)
 		defer cancel()
 		p.err = contain.Options{Supervised: s.Supervised}.Run(cmd)
-		// only after the start: the program has them now
+		// Only now: before the start, the program does not have them yet.
 		childIn.Close()
 		childOut.Close()
 	}()

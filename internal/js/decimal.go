@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendDecimal appends the value of a JSON number, exactly and in the one form that all ways to write it have: 666, 666.0
-// and 6.66e2 are all 666e0. A number with an exponent of more than 15 digits is its own form. The work is linear.
+// AppendDecimal appends the exact value of a JSON number in normal form: 666, 666.0 and 6.66e2 all become 666e0. A number
+// with an exponent of more than 15 digits stays unchanged. The work is linear.
 func AppendDecimal(dst, literal []byte) []byte {
 	mantissa, exponent, shift := literal, []byte(nil), 0
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {

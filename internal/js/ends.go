@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Ends are where the objects and arrays of a text end. Whoever reads a text layer by layer walks all that is inside of a
-// layer to find its end; with these it jumps. The nil Ends has none, and walks.
+// Ends holds the positions where the objects and arrays of a text end. A reader that works level by level would otherwise
+// walk through each value to find its end. The nil Ends holds none, and its methods walk.
 type Ends struct {
 	text []byte
-	list []span           // those that are worth it, in the order in which they begin
-	open [maxNested]int32 // of each depth, which of them is not closed yet
+	list []span           // of long values, in the order in which they begin
+	open [maxNested]int32 // by depth: the index in list of the open value
 }
 
-// span is where an object or array begins, and where the text goes on behind it.
+// span is an object or array: its first byte, and the first byte after it.
 type span struct{ from, to int32 }
 
 const (
-	leastSpan    = 64   // bytes; what is shorter is walked as fast as it is looked up
-	leastIndexed = 4096 // bytes of a text; most texts are read faster than they could be noted
+	leastSpan    = 64   // bytes; walking a shorter value takes no longer than a lookup
+	leastIndexed = 4096 // bytes; walking a shorter text takes no longer than an index
 )
 
-// CheckEnds is [Check], and returns where the objects and arrays of a large text end. What is read with them has to be a
-// part of this text, which must not change; whatever else is walked.
+// CheckEnds is [Check], and also returns the ends in a large text, which must not change afterwards. Values that are not part
+// of the text are walked.
 func CheckEnds(text []byte) (valid, surrogates bool, ends *Ends) {
 	if len(text) < leastIndexed || len(text) > math.MaxInt32 {
 		valid, surrogates = Check(text)
@@ -37,7 +37,7 @@ func CheckEnds(text []byte) (valid, surrogates bool, ends *Ends) {
 	return valid, surrogates, c.ends
 }
 
-// opens notes that an object or array begins, inside of depth others.
+// opens adds an object or array that begins inside of depth others.
 func (e *Ends) opens(at, depth int) {
 	if e != nil {
 		e.open[depth] = int32(len(e.list))
@@ -45,8 +45,8 @@ func (e *Ends) opens(at, depth int) {
 	}
 }
 
-// closes notes that the last one inside of depth others is over. A short one is forgotten: so are all inside of it, so it
-// is the last of the list.
+// closes sets the end of the last one inside of depth others. A short one is removed. Everything inside of it was short too,
+// so it is the last of the list.
 func (e *Ends) closes(at, depth int) {
 	if e == nil {
 		return
@@ -67,7 +67,7 @@ func (e *Ends) skip(v []byte, i int) int {
 	return skip(v, i)
 }
 
-// length returns how long the object or array is that starts at i, and 0 if that was not noted.
+// length returns the length of the object or array that starts at i, and 0 if it is not in the list.
 func (e *Ends) length(v []byte, i int) int {
 	at := cap(e.text) - cap(v) + i // if v is a part of the text
 	if at < 0 || at >= len(e.text) || &e.text[at] != &v[i] {

@@ -6,8 +6,8 @@ import (
 
 var unicodeEscape = []byte(`\u`)
 
-// Halves counts the halves of surrogate pairs that stand alone in the strings of a JSON text, like "\ud83d": they are no
-// characters, and whoever reads the strings gets U+FFFD in their place.
+// Halves counts the unpaired surrogates in the strings of a JSON text, like "\ud83d". They are not characters; decoders
+// replace them with U+FFFD.
 func Halves(v []byte) int {
 	n := 0
 	for {

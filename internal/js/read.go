@@ -1,11 +1,10 @@
-// Package js reads and writes JSON without reflection. It is the one walker of
-// JSON of this module; package jsonfix reads what is not JSON yet.
+// Package js reads and writes JSON without reflection. It is the only walker of
+// JSON in this module; package jsonfix reads broken JSON.
 //
 // There are three ways to read. [Members] and [Elements] walk a text that
-// [encoding/json.Valid] has accepted and return slices of it, so that a decoder
-// pays only for the fields it wants and keeps those it does not know. A [Reader]
-// walks a text that nobody has checked, and checks it on the way. A [Tracker]
-// follows a text that comes in pieces.
+// [encoding/json.Valid] has accepted and return slices of it. A decoder pays only
+// for the fields it wants and keeps unknown ones. A [Reader] walks and checks an
+// unchecked text. A [Tracker] follows a text that comes in pieces.
 package js
 
 import (
@@ -31,10 +30,10 @@ func Kind(v []byte) byte {
 }
 
 // Members walks the members of an object: key and value, both slices of v.
-// A key with escapes is unquoted into a copy. What is not an object has none.
+// A key with escapes is unquoted into a copy. Other values have no members.
 func Members(v []byte) iter.Seq2[[]byte, []byte] { return (*Ends)(nil).Members(v) }
 
-// Elements walks the elements of an array; what is not an array has none.
+// Elements walks the elements of an array. Other values have no elements.
 func Elements(v []byte) iter.Seq[[]byte] { return (*Ends)(nil).Elements(v) }
 
 // Get returns the value of a key of an object, and nil if there is none.
@@ -170,7 +169,7 @@ func AppendText(dst, quoted []byte) []byte {
 	return dst
 }
 
-// clean returns how many bytes of s are ASCII that stands for itself. It looks at eight at once, as verbatim does.
+// clean returns the length of the ASCII without escapes at the start of s. It looks at eight bytes at once, like verbatim.
 func clean(s []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0

@@ -5,10 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Reader walks a JSON text that nobody has checked yet, once, and checks it on
-// the way: syntax, depth, and that nothing follows. It decodes nothing: strings
-// and numbers are parts of the text. The work is linear and nothing is
-// allocated.
+// Reader walks an unchecked JSON text once and checks syntax, depth, and that nothing follows the value. It decodes
+// nothing: strings and numbers are parts of the text. The work is linear and nothing is allocated.
 //
 //	r.Peek()                       // { [ " or the first byte of anything else
 //	r.Enter()                      // past { or [
@@ -25,7 +23,7 @@ type Reader[T []byte | string] struct {
 	depth int
 }
 
-// SyntaxError says what is wrong with a text, and where.
+// SyntaxError is a problem in a text and its position.
 type SyntaxError struct {
 	Offset  int
 	Problem string
@@ -110,8 +108,8 @@ func (r *Reader[T]) Name() (quoted T, plain bool, err error) {
 }
 
 // String reads the string at the reader and returns it with its quotes. Plain
-// says that it has no escapes: what stands between the quotes is what it says.
-// Whether it is UTF-8 is not checked. [AppendUnquoted] decodes it.
+// means that there are no escapes, so that the text between the quotes is the decoded text.
+// UTF-8 is not checked. [AppendUnquoted] decodes it.
 func (r *Reader[T]) String() (quoted T, plain bool, err error) {
 	text, start := r.Text, r.Pos
 	i := start + 1
@@ -140,7 +138,7 @@ func (r *Reader[T]) String() (quoted T, plain bool, err error) {
 	}
 }
 
-// badByte says what is wrong with the byte of a string at i.
+// badByte returns the error for the byte of a string at i.
 func (r *Reader[T]) badByte(i int) error {
 	r.Pos = i
 	if r.Text[i] == '\\' {
@@ -149,7 +147,7 @@ func (r *Reader[T]) badByte(i int) error {
 	return r.Fail("a control character inside a string")
 }
 
-// special are the bytes that do not stand for themselves in a string.
+// special are the bytes that end a run of literal bytes in a string.
 var special = func() (set [256]bool) {
 	for c := range ' ' {
 		set[c] = true
@@ -170,7 +168,7 @@ func escapeLength[T []byte | string](s T) int {
 	return 0
 }
 
-// Number reads the number at the reader. Integer says that it has neither a
+// Number reads the number at the reader. Integer means that it has neither a
 // fraction nor an exponent.
 func (r *Reader[T]) Number() (literal T, integer bool, err error) {
 	n, integer := NumberLength(r.Text[r.Pos:])
@@ -244,7 +242,7 @@ func (r *Reader[T]) Word() (word string, err error) {
 	return word, nil
 }
 
-// End checks that nothing but white space is left.
+// End checks that only white space is left.
 func (r *Reader[T]) End() error {
 	if r.Peek(); r.Pos < len(r.Text) {
 		return r.Fail("more text after the JSON value")
@@ -252,9 +250,8 @@ func (r *Reader[T]) End() error {
 	return nil
 }
 
-// AppendUnquoted appends what a string says that [Reader.String] has read. Exact
-// says that nothing had to be replaced: half a surrogate pair becomes U+FFFD.
-// Bytes that are not UTF-8 stay as they are.
+// AppendUnquoted appends the decoded text of a string that [Reader.String] has read. An unpaired surrogate becomes
+// U+FFFD, and exact is false then. Bytes that are not UTF-8 are kept.
 func AppendUnquoted[T []byte | string](dst []byte, quoted T) (out []byte, exact bool) {
 	exact = true
 	body := quoted[1 : len(quoted)-1]
@@ -277,7 +274,7 @@ func AppendUnquoted[T []byte | string](dst []byte, quoted T) (out []byte, exact 
 	return append(dst, body[plain:]...), exact
 }
 
-// Unquote returns what a string says that [Reader.String] has read. Bytes that
+// Unquote returns the decoded text of a string that [Reader.String] has read. Bytes that
 // are not UTF-8 and halves of surrogate pairs become U+FFFD, as encoding/json
 // has it.
 func Unquote(quoted string) string {

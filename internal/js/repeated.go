@@ -9,10 +9,9 @@ import (
 // manyNames is how many names of an object are compared one by one.
 const manyNames = 24
 
-// Repeated returns a name that an object in valid JSON has twice, at any depth, and nil if there is
-// none: readers differ in which of the two they take. In the outermost object names are the same
-// that differ only in the case of their letters or in underscores, because some readers take one for
-// the other; further down there are schemas and arguments, whose names may be anything.
+// Repeated returns a name that an object in valid JSON has twice, at any depth, and nil if there is none. Readers differ in
+// which of the two they take. In the outermost object, case and underscores are ignored, because some readers ignore
+// them. Deeper objects may be schemas and arguments, where names are compared exactly.
 func Repeated(v []byte) []byte {
 	r := walks.Get().(*repeats)
 	defer r.done()
@@ -52,11 +51,11 @@ type object struct {
 type repeats struct {
 	open   []object
 	names  [][]byte
-	folded []byte // the names of the outermost object, as they are compared
+	folded []byte // the names of the outermost object, folded for comparison
 	naming bool   // the next string is a name
 }
 
-// walks are those that are over: most documents are small, and walked while somebody waits.
+// walks are finished walks for reuse: most documents are small, and a request waits for each.
 var walks = sync.Pool{New: func() any {
 	return &repeats{open: make([]object, 0, 32), names: make([][]byte, 0, 64), folded: make([]byte, 0, 256)}
 }}
@@ -72,7 +71,7 @@ func (r *repeats) done() {
 	walks.Put(r)
 }
 
-// has reports whether the innermost object has a name already, and notes it if not.
+// has reports whether the innermost object has a name already, and adds the name if not.
 func (r *repeats) has(name []byte) bool {
 	if len(r.open) == 1 {
 		begin := len(r.folded)

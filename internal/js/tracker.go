@@ -1,8 +1,7 @@
 package js
 
-// Tracker follows a JSON text byte by byte, as it comes, and knows what is string
-// and what is structure. It checks nothing: text that is no JSON has brackets and
-// strings, too. The zero value is ready to use, and a copy is independent.
+// Tracker follows a JSON text byte by byte and separates strings from structure. It checks nothing: other text has
+// brackets and strings, too. The zero value is ready to use, and a copy is independent.
 type Tracker struct {
 	// Depth is how many objects and arrays are open. It goes below 0 where more
 	// are closed than were opened.

@@ -6,15 +6,14 @@ import (
 	"math/bits"
 )
 
-// Valid reports whether text is one JSON value. It says what
-// [encoding/json.Valid] says, several times faster on short texts and on long
-// strings: a stream is checked event by event.
+// Valid reports whether text is one JSON value, like [encoding/json.Valid]. It is several times faster on short
+// texts and on long strings, because a stream is checked event by event.
 func Valid(text []byte) bool {
 	valid, _ := Check(text)
 	return valid
 }
 
-// Check is [Valid], and says whether the text may have escapes of surrogates, which [Halves] counts.
+// Check is [Valid], and also reports whether the text may have escaped surrogates, which [Halves] counts.
 func Check(text []byte) (valid, surrogates bool) {
 	c := checker{text: text}
 	return c.check()
@@ -35,8 +34,7 @@ func (c *checker) check() (valid, surrogates bool) {
 	return c.deep && json.Valid(c.text), true
 }
 
-// maxNested is how deep a checker follows a text. What is nested deeper is rare,
-// and left to encoding/json.
+// maxNested is how deep a checker follows a text. Deeper texts are rare and are checked by encoding/json.
 const maxNested = 64
 
 // checker goes through a text.
@@ -44,7 +42,7 @@ type checker struct {
 	text    []byte
 	pos     int
 	depth   int
-	objects uint64 // of each depth, whether it is an object
+	objects uint64 // by depth: whether it is an object
 	deep    bool   // the text is nested too deep
 
 	surrogates bool // there are escapes of surrogates
@@ -126,7 +124,7 @@ func (c *checker) closes() bool {
 
 func (c *checker) inObject() bool { return c.objects>>(c.depth-1)&1 != 0 }
 
-// next goes past the comma that stands next, and the key behind it.
+// next goes past the next comma and the key after it.
 func (c *checker) next() bool {
 	if c.pos >= len(c.text) || c.text[c.pos] != ',' {
 		return false
@@ -183,7 +181,7 @@ func (c *checker) quoted() bool {
 	}
 }
 
-// verbatim returns how many bytes of p stand for themselves in a string. It
+// verbatim returns how many bytes at the start of p are literal text of a string. It
 // looks at eight bytes at once: a control character, a quote or a backslash
 // leaves a high bit, and the lowest of these bits is exact, because borrows only
 // go up.

@@ -9,7 +9,7 @@ import (
 
 // Explain returns the error of a decoder in words: a value of the wrong type is named
 // by its place in the JSON and by the types of JSON, where encoding/json has names of Go.
-// Other errors are returned as they are.
+// Other errors are returned unchanged.
 func Explain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -30,7 +30,7 @@ func article(name string) string {
 	case name == "array" || name == "object" || name == "integer":
 		return "an " + name
 	}
-	return "a " + name // number may have the number behind it
+	return "a " + name // number may be followed by the number
 }
 
 // TypeName returns the word of JSON for a Go type.

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes JSON. Commas are added as needed: one is written before a key
-// or element unless a bracket, a colon or white space stands before it. The
+// Writer writes JSON. It adds a comma before a key or element unless the last byte is a bracket, a colon or white
+// space. The
 // zero value is ready. The first error sticks; check Err when done.
 type Writer struct {
 	Buf []byte
@@ -94,7 +94,7 @@ func (w *Writer) Int(n int64) {
 	w.Buf = strconv.AppendInt(w.Buf, n, 10)
 }
 
-// Float writes a number as a value. JSON has no NaN and no infinities.
+// Float writes a number as a value. NaN and infinities are errors, because JSON cannot express them.
 func (w *Writer) Float(f float64) {
 	w.sep()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -170,8 +170,7 @@ func AppendQuoted[T string | []byte](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
-// asItIs returns how many bytes of p are ASCII that stands for itself in a
-// string. It looks at eight bytes at once, as verbatim does.
+// asItIs returns how many bytes at the start of p are ASCII that needs no escape in a string. It looks at eight bytes at once, as verbatim does.
 func asItIs(p []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
