@@ -244,9 +244,11 @@ func (b *builder) begin() bool {
 		b.edit("missing-colon", class, 0)
 		b.endKey()
 	case wantComma:
-		if !b.member() {
+		if b.inside('f') {
+			b.secondArgument()
 			return false
 		}
+		b.nextMember(b.top())
 		b.edit("missing-comma", b.commaClass(), 0)
 		b.out = append(b.out, ',')
 	case wantItem, wantKey:
@@ -261,22 +263,19 @@ func (b *builder) begin() bool {
 	return true
 }
 
-// member begins the next member of the innermost container, after a comma or in
-// its place.
-func (b *builder) member() bool {
-	f := b.top()
+// nextMember begins the next member of the innermost container, f, after a comma
+// or in its place.
+func (b *builder) nextMember(f *frame) {
 	f.mark = len(b.out)
 	b.state = wantItem
 	if f.open == '{' {
 		b.state = wantKey
 	}
-	return f.open != 'f' || b.secondArgument()
 }
 
 // secondArgument fails, because a call is replaced by its only argument.
-func (b *builder) secondArgument() bool {
+func (b *builder) secondArgument() {
 	b.failf("a call with more than one argument is not a value")
-	return false
 }
 
 // commaClass returns the class of a missing comma. Two adjacent strings in a list
@@ -495,9 +494,11 @@ func (b *builder) completes(rest []byte) bool {
 func (b *builder) comma() {
 	switch b.state {
 	case wantComma:
-		if !b.member() {
+		if b.inside('f') {
+			b.secondArgument()
 			return
 		}
+		b.nextMember(b.top())
 		if n := b.sureComma(); n > 0 {
 			b.out = append(b.out, b.in[b.i:b.i+n]...)
 			b.i += n

@@ -6,6 +6,11 @@
 // [Reader] works on text that arrives in pieces. The output it has written never
 // changes, and nothing depends on where the pieces were cut. [Fix] works on a
 // whole text and may therefore look ahead. Both take time linear in the text.
+//
+// The parts, from the bottom up: input and editLog; builder, which writes the
+// value; lookahead, which decides what a quote is; stringReader and tokenReader;
+// parser, which reads the structure; Reader; scanner, which finds values in a
+// whole text for Fix.
 package jsonfix
 
 import (
