@@ -44,3 +44,22 @@ func headings(text string) map[string]bool {
 	}
 	return all
 }
+
+// source is a Go file of this module that a document names.
+var source = regexp.MustCompile("`((?:[a-z_]+/)+[a-z_]+\\.go)`")
+
+// TestSourceFilesExist fails if a document names a Go file, with its directory, that does not exist.
+func TestSourceFilesExist(t *testing.T) {
+	found := 0
+	for _, file := range documents(t) {
+		for _, m := range source.FindAllStringSubmatch(read(t, file), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s names %s, which does not exist", file, m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d files were found in the documents", found)
+	}
+}
