@@ -70,6 +70,13 @@ func (k *keeper) add(ev llm.Event) llm.Event {
 	if _, last := ev.(llm.Finish); !last {
 		return ev
 	}
+	return k.end()
+}
+
+// end keeps the whole answer. It is not inlined: its part of the stack would be held with every event of the stream.
+//
+//go:noinline
+func (k *keeper) end() llm.Event {
 	resp := k.Response()
 	k.x.keep(k.req, resp)
 	return resp.Finish

@@ -228,7 +228,7 @@ func (x *chain) readRequest(q *query) (done bool, err error) {
 	}
 	x.Model = q.req.Model
 	x.answering(q.req)
-	if err = cmp.Or(admit.CheckRepeated(q.body), x.Read(q.body, admit.Weighed), checkStore(x.Codec, q.req)); err != nil {
+	if err = cmp.Or(admit.CheckRepeated(q.body), x.Read(q.body, admit.Weighed), checkStore(&x.Codec, q.req)); err != nil {
 		return false, err
 	}
 	q.req.MaxTokens = max(q.req.MaxTokens, 0) // some clients send -1 for no limit
@@ -309,14 +309,16 @@ func (x *chain) prepare(q *query) (done bool, err error) {
 }
 
 // checkStore refuses a request that does not say clearly whether its answer is kept, where the gateway keeps answers.
-func checkStore(codec wire.Codec, req *llm.Request) error {
+func checkStore(codec *wire.Codec, req *llm.Request) error {
 	value := req.Extra[codec.Format]["store"]
-	switch {
-	case codec.Properties().Previous == "", value == nil, js.Kind(value) == 't', js.Kind(value) == 'f', js.Kind(value) == 'n':
+	if value == nil || js.Kind(value) == 't' || js.Kind(value) == 'f' || js.Kind(value) == 'n' || !keepsAnswers(codec) {
 		return nil
 	}
 	return exchange.Invalid("store has to be true or false")
 }
+
+// keepsAnswers reports whether clients of the format can continue from a stored answer.
+func keepsAnswers(codec *wire.Codec) bool { return codec.Properties().Previous != "" }
 
 // askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway
 // has to know it, the upstream is asked for it all the same: what a model thinks does not show in its
@@ -395,14 +397,22 @@ func (x *chain) keep(req *llm.Request, resp *llm.Response) {
 // seen takes note of an event and returns it as the client shall see it: the model is
 // the one that was asked for, and what only the upstream can read is kept aside.
 func (x *chain) seen(ev llm.Event) llm.Event {
-	switch ev := ev.(type) {
+	switch ev.(type) {
 	case llm.Start:
-		ev.Model = x.Model
-		return ev
+		return x.seenStart(ev)
 	case llm.Finish:
 		return x.seenEnd(ev)
 	}
 	return ev
+}
+
+// seenStart is seen for the start of an answer. It is not inlined, see newAsking.
+//
+//go:noinline
+func (x *chain) seenStart(ev llm.Event) llm.Event {
+	start := ev.(llm.Start)
+	start.Model = x.Model
+	return start
 }
 
 // answering has the codec know the tools of the request. For why it is not inlined see newAsking.
@@ -413,7 +423,8 @@ func (x *chain) answering(req *llm.Request) { x.Codec = x.Codec.Answering(req) }
 // seenEnd is seen for the end of an answer. It is not inlined, see newAsking.
 //
 //go:noinline
-func (x *chain) seenEnd(ev llm.Finish) llm.Event {
+func (x *chain) seenEnd(end llm.Event) llm.Event {
+	ev := end.(llm.Finish)
 	ev.Model = x.Model
 	x.usage = ev.Usage
 	x.spent.SetComplete(true)

@@ -20,10 +20,17 @@ const noRoute = "none"
 
 // saw counts what an event of an answer says.
 func (x *chain) saw(ev llm.Event) {
-	t, m, route := &x.tally, x.Metrics, x.trace.Route
-	if t.event.IsZero() && llm.Begins(ev) {
-		t.event = time.Now()
+	if x.tally.event.IsZero() && llm.Begins(ev) {
+		x.tally.event = time.Now()
 	}
+	x.measureEvent(ev)
+}
+
+// measureEvent adds an event to the metrics. It is not inlined: copies of events would be held on the stack of a stream.
+//
+//go:noinline
+func (x *chain) measureEvent(ev llm.Event) {
+	t, m, route := &x.tally, x.Metrics, x.trace.Route
 	switch ev := ev.(type) {
 	case llm.Call:
 		m.Calls.Add(1, route, dialectOf(ev.Provenance))

@@ -78,11 +78,18 @@ func (g *Gateway) checking(off bool, req *llm.Request) checking {
 }
 
 // fault returns a warning if an event is a call that does not match the schema of its tool.
-func (c checking) fault(ev llm.Event) *llm.Warning {
-	call, ok := ev.(llm.Call)
-	if !ok || c.off {
+func (c *checking) fault(ev llm.Event) *llm.Warning {
+	if _, ok := ev.(llm.Call); !ok || c.off {
 		return nil
 	}
+	return c.faultOf(ev)
+}
+
+// faultOf is not inlined: its part of the stack would be held with every event of a stream.
+//
+//go:noinline
+func (c *checking) faultOf(ev llm.Event) *llm.Warning {
+	call := ev.(llm.Call)
 	i := slices.IndexFunc(c.tools, func(t llm.ToolDef) bool { return t.Name == call.Name })
 	if i < 0 {
 		return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s is of a tool that was not offered", call.ID)}
@@ -95,7 +102,7 @@ func (c checking) fault(ev llm.Event) *llm.Warning {
 }
 
 // misfit describes how a call does not match its tool, "" if it matches or cannot be checked.
-func (c checking) misfit(t *llm.ToolDef, call llm.Call) string {
+func (c *checking) misfit(t *llm.ToolDef, call llm.Call) string {
 	if t.Kind == llm.FreeTool && t.Grammar != nil {
 		g := c.grammar(*t.Grammar)
 		if g == nil {

@@ -222,6 +222,13 @@ func (a *asking) take(ev llm.Event) error {
 //go:noinline
 func (a *asking) note(ev llm.Event) {
 	a.x.saw(ev)
+	a.book(ev)
+}
+
+// book counts what an event costs. For why it is not inlined see note.
+//
+//go:noinline
+func (a *asking) book(ev llm.Event) {
 	a.x.spent.Count(ev)
 	switch ev := ev.(type) {
 	case llm.Finish:

@@ -76,28 +76,45 @@ var all = codec.NewRegistry(chat.Format{}, responses.Format{}, messages.Format{}
 // name returns the name of the format.
 func (c *Codec) name() string {
 	if c.Own != nil {
-		return c.Own.Properties().Name
+		return ownName(c.Own)
 	}
 	return c.Format
 }
 
+// ownName is not inlined for the same reason as unknownFormat: properties are large.
+//
+//go:noinline
+func ownName(f Format) string { return f.Properties().Name }
+
 // host returns the host that the codec describes. An error names the formats.
-func (c *Codec) host(op string) (codec.Host, error) {
-	name := c.name()
-	h := codec.Host{
-		Format: name, Vendor: cmp.Or(c.Vendor, name), Calls: c.Calls, Quirks: c.Quirks,
-		Registry: all, Names: c.names, Request: c.request, Custom: c.Own != nil,
-	}
+func (c *Codec) host(op string) (h codec.Host, err error) {
+	err = c.fill(&h, op)
+	return h, err
+}
+
+// fill sets the fields of a host one by one: copies of a host would be held on the stacks of streams.
+func (c *Codec) fill(h *codec.Host, op string) error {
+	h.Format = c.name()
+	h.Vendor, h.Calls, h.Quirks = cmp.Or(c.Vendor, h.Format), c.Calls, c.Quirks
+	h.Registry, h.Names, h.Request = all, c.names, c.request
 	if c.Own != nil {
-		h.Impl = codec.Custom{Impl: c.Own}
-		return h, nil
+		h.Custom, h.Impl = true, codec.Custom{Impl: c.Own}
+		return nil
 	}
-	f, ok := all.Find(name)
-	if !ok {
-		return h, h.Fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
+	if f, ok := all.Find(h.Format); ok {
+		h.Impl = f
+		return nil
 	}
-	h.Impl = f
-	return h, nil
+	return unknownFormat(op, h.Format)
+}
+
+// unknownFormat is not inlined: its part of the stack would be held by every caller of fill, see TestStackOfAStream of the
+// command.
+//
+//go:noinline
+func unknownFormat(op, name string) error {
+	h := codec.Host{Format: name}
+	return h.Fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
 }
 
 // StreamType returns the media type of the format's streams.
@@ -371,11 +388,11 @@ func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 // A document instead of a stream is written as a stream. So are the streams of a program's own [Format], and events in
 // frames.
 func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
-	h, err := c.host("Relay")
-	if err != nil {
+	r := codec.NewRelay(dst, src, observe)
+	if err := c.fill(r.Host(), "Relay"); err != nil {
 		return err
 	}
-	return codec.RelayStream(h, dst, src, observe)
+	return r.Run()
 }
 
 // StreamEncoder writes an answer as a stream of its format. It takes the events of package llm in any order that their
@@ -448,6 +465,19 @@ func Unsent(req, sent *llm.Request) []llm.Warning { return loss.Unsent(req, sent
 // Properties returns the properties of the codec's format at its host, and the
 // zero value if there is no such format.
 func (c Codec) Properties() Properties {
+	if c.Own == nil && c.Quirks.Path == "" && !c.Quirks.Framed && c.Quirks.ModelFields == "" {
+		if f, ok := all.Find(c.Format); ok {
+			return *f.Properties()
+		}
+	}
+	return c.propertiesAtHost()
+}
+
+// propertiesAtHost returns the properties of a format that depend on its host. It is not inlined: its part of the stack
+// would be held in every call of Properties, also below streams; see TestStackOfAStream of the command.
+//
+//go:noinline
+func (c *Codec) propertiesAtHost() Properties {
 	h, err := c.host("Properties")
 	if err != nil {
 		return Properties{}
@@ -458,9 +488,10 @@ func (c Codec) Properties() Properties {
 // Server describes the HTTP API of the vendor's servers: paths, lists of models, stored answers. Without such a format
 // it has no routes. Callers must not change it.
 func (c Codec) Server() *format.ServerAPI {
-	h, err := c.host("Server")
-	if f, ok := h.Impl.(codec.ServerDescriber); ok && err == nil {
-		return f.Server()
+	if f, ok := all.Find(c.Format); ok && c.Own == nil {
+		if described, ok := f.(codec.ServerDescriber); ok {
+			return described.Server()
+		}
 	}
 	return new(format.ServerAPI)
 }

@@ -14,12 +14,28 @@ import (
 type Endpoint struct {
 	Action format.Operation
 	Codec  wire.Codec
+	path   *requestPath // of the codec that Find chose
+}
+
+// requestPath describes what the path of a request contains. A route computes it once: properties are large, and the
+// request of a stream is read on a small stack.
+type requestPath struct {
+	format        string
+	model, stream bool // the path contains the model, and whether the answer is a stream
+	emptyLoads    bool
+	deployments   string
+}
+
+func describePath(c wire.Codec) *requestPath {
+	p, server := c.Properties(), c.Server()
+	return &requestPath{c.Format, p.ModelInPath(), p.StreamInPath(), p.EmptyLoads, server.Deployments}
 }
 
 // route is a route of a format.
 type route struct {
 	format.ServerPath
 	name string // of the format
+	path *requestPath
 }
 
 // routes are the routes of all formats. Exact paths and patterns come before prefixes.
@@ -27,7 +43,7 @@ var routes = sync.OnceValue(func() []route {
 	var list []route
 	for _, name := range wire.Formats() {
 		for _, r := range (wire.Codec{Format: name}).Server().Routes {
-			list = append(list, route{r, name})
+			list = append(list, route{r, name, describePath(wire.Codec{Format: name, Quirks: r.Quirks})})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b route) int {
@@ -75,10 +91,10 @@ func Find(r *http.Request) Endpoint {
 			if p.Shared {
 				name = formatOf(r)
 			}
-			return Endpoint{p.Action, wire.Codec{Format: name, Quirks: p.Quirks}}
+			return Endpoint{p.Action, wire.Codec{Format: name, Quirks: p.Quirks}, p.path}
 		}
 	}
-	return Endpoint{format.NoOperation, wire.Codec{Format: formatOf(r)}}
+	return Endpoint{Action: format.NoOperation, Codec: wire.Codec{Format: formatOf(r)}}
 }
 
 // Route returns the path of a request with * in place of names and ids, and "" for unknown paths. The number of results

@@ -57,21 +57,24 @@ func (e *Endpoint) Request(path string, body []byte) (req *llm.Request, stream b
 
 // byPath adds the values in the path to a request, and reports whether the request asks for a stream.
 func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, error) {
-	format := e.Codec.Properties()
-	if format.ModelInPath() {
+	has := e.path
+	if has == nil || has.format != e.Codec.Format {
+		has = describePath(e.Codec)
+	}
+	if has.model {
 		model, streams, ok := e.Codec.SplitPath(path)
 		if !ok {
 			return false, &llm.Error{Op: "request", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
 		}
 		req.Model = model
-		if format.StreamInPath() {
+		if has.stream {
 			stream = streams
 		}
 	}
-	if name := e.deployment(path); name != "" {
+	if name := has.deployment(path); name != "" {
 		req.Model = name
 	}
-	if len(req.Messages) == 0 && !format.EmptyLoads {
+	if len(req.Messages) == 0 && !has.emptyLoads {
 		return false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: errors.New("the conversation has no messages, or none but results of calls that are not in it")}
 	}
@@ -79,10 +82,9 @@ func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, err
 }
 
 // deployment returns the model that the path names although the format has it in the body.
-func (e *Endpoint) deployment(path string) string {
-	prefix := e.Codec.Server().Deployments
-	rest, ok := strings.CutPrefix(path, prefix)
-	if prefix == "" || !ok {
+func (p *requestPath) deployment(path string) string {
+	rest, ok := strings.CutPrefix(path, p.deployments)
+	if p.deployments == "" || !ok {
 		return ""
 	}
 	name, _, _ := strings.Cut(rest, "/")

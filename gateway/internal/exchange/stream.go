@@ -42,14 +42,22 @@ type Stream struct {
 func (r *Response) newStream() *Stream {
 	s := &Stream{r: r, conn: http.NewResponseController(r.W), keepAlive: r.keepAlive}
 	s.encoder = r.Codec.NewStream(r.W, wire.Head{Model: r.Model, NoUsage: r.HideUsage, Lost: s.warnLost, Echo: r.firstEcho})
-	format := r.Codec.Properties()
-	s.mediaType, s.comments = format.StreamType, format.StreamType == EventStream && !format.NoComments
-	if s.keepAlive > 0 && format.KeepAlive != "" {
+	if alive := s.describe(); alive && s.keepAlive > 0 {
 		s.r.mu.Lock()
 		s.timer = time.AfterFunc(s.keepAlive, s.writeKeepAlive)
 		s.r.mu.Unlock()
 	}
 	return s
+}
+
+// describe notes the media type of the format and whether it has comments. It reports whether it has keep-alives. It is
+// not inlined: properties are large, and would be held on the stack as long as the stream.
+//
+//go:noinline
+func (s *Stream) describe() (keepAlives bool) {
+	format := s.r.Codec.Properties()
+	s.mediaType, s.comments = format.StreamType, format.StreamType == EventStream && !format.NoComments
+	return format.KeepAlive != ""
 }
 
 // Write sends an event of the answer.

@@ -19,19 +19,23 @@ const MaxHeld = 64 << 20
 // maxTrailing limits the bytes after the end of an answer.
 const maxTrailing = 1 << 20
 
-// RelayStream copies the stream of an answer from src to dst and shows each event to observe.
-func RelayStream(h Host, dst io.Writer, src io.Reader, observe func(llm.Event) format.RelayDecision) error {
+// NewRelay returns a relay that copies the stream of an answer from src to dst and shows each event to observe. The
+// caller fills in the host before it runs the relay. So the host is not copied on the stack, which lasts as long as the
+// stream.
+func NewRelay(dst io.Writer, src io.Reader, observe func(llm.Event) format.RelayDecision) *Relay {
 	if observe == nil {
 		observe = func(llm.Event) format.RelayDecision { return format.Pass }
 	}
-	r := &relay{c: h, dst: dst, src: src, observe: observe}
-	r.a = NewAnswer(&r.c, r.event)
-	r.a.Relaying, r.a.Verbatim, r.a.await = !h.Quirks.Framed, true, r.await
-	return r.run()
+	return &Relay{dst: dst, src: src, observe: observe}
 }
 
-// run relays the whole stream.
-func (r *relay) run() error {
+// Host returns the host of the stream.
+func (r *Relay) Host() *Host { return &r.c }
+
+// Run relays the whole stream.
+func (r *Relay) Run() error {
+	r.a = NewAnswer(&r.c, r.event)
+	r.a.Relaying, r.a.Verbatim, r.a.await = !r.c.Quirks.Framed, true, r.await
 	from := io.Reader(r)
 	if r.c.Quirks.Framed {
 		r.translate()
@@ -41,7 +45,7 @@ func (r *relay) run() error {
 }
 
 // over ends a stream of which nothing more can be read.
-func (r *relay) over(err error) error {
+func (r *Relay) over(err error) error {
 	if err == nil && r.gaveUp == nil {
 		r.a.Conclude()
 	}
@@ -61,8 +65,8 @@ func (r *relay) over(err error) error {
 	return err
 }
 
-// relay is one relayed stream. The decoder reads from it, so it knows when the decoder waits for more.
-type relay struct {
+// Relay is one relayed stream. The decoder reads from it, so it knows when the decoder waits for more.
+type Relay struct {
 	c       Host
 	dst     io.Writer
 	src     io.Reader
@@ -101,7 +105,7 @@ type judged struct {
 
 // Read serves the decoder. Before it waits for the upstream, all that is
 // decided goes out.
-func (r *relay) Read(p []byte) (int, error) {
+func (r *Relay) Read(p []byte) (int, error) {
 	if r.served == len(r.buf) && r.readErr == nil {
 		r.release(r.decided())
 		r.flush()
@@ -126,7 +130,7 @@ const (
 	relayMost  = 32 << 10
 )
 
-func (r *relay) fill() error {
+func (r *Relay) fill() error {
 	if r.enc != nil { // nothing is written from buf any more
 		if r.kept += len(r.buf); len(r.held) == 0 {
 			r.kept = 0
@@ -148,12 +152,12 @@ func (r *relay) fill() error {
 	return nil
 }
 
-func (r *relay) tooMuch() error {
+func (r *Relay) tooMuch() error {
 	return r.c.Fail("Relay", llm.Malformed, fmt.Errorf("more than %d bytes are held back", MaxHeld))
 }
 
 // decided returns the offset up to which the stream may be written.
-func (r *relay) decided() int64 {
+func (r *Relay) decided() int64 {
 	limit := r.a.Frame.end
 	if r.a.over() {
 		limit = min(limit, r.a.ending)
@@ -165,7 +169,7 @@ func (r *relay) decided() int64 {
 }
 
 // release writes the stream up to an offset.
-func (r *relay) release(limit int64) {
+func (r *Relay) release(limit int64) {
 	n := int(limit - r.at)
 	if r.enc != nil || n <= 0 {
 		return
@@ -175,7 +179,7 @@ func (r *relay) release(limit int64) {
 	r.buf, r.served, r.at = r.buf[:rest], r.served-n, limit
 }
 
-func (r *relay) write(b []byte) {
+func (r *Relay) write(b []byte) {
 	if len(b) == 0 || r.err != nil {
 		return
 	}
@@ -185,7 +189,7 @@ func (r *relay) write(b []byte) {
 	r.tail = append(r.tail[:0], r.tail[max(0, len(r.tail)-4):]...)
 }
 
-func (r *relay) flush() {
+func (r *Relay) flush() {
 	if !r.dirty || r.err != nil {
 		return
 	}
@@ -201,7 +205,7 @@ func (r *relay) flush() {
 }
 
 // event judges an event, and reports whether there is somebody to write to.
-func (r *relay) event(ev llm.Event) bool {
+func (r *Relay) event(ev llm.Event) bool {
 	if r.gaveUp != nil {
 		return false
 	}
@@ -252,7 +256,7 @@ func Ends(ev llm.Event) (index int, last bool) {
 }
 
 // judge notes a decision that leaves the bytes unchanged.
-func (r *relay) judge(ev llm.Event, passed bool) {
+func (r *Relay) judge(ev llm.Event, passed bool) {
 	frame := r.a.Frame.Start
 	r.forget(min(frame, r.decided()))
 	if _, ok := ev.(llm.Start); ok {
@@ -277,7 +281,7 @@ func (r *relay) judge(ev llm.Event, passed bool) {
 
 // await keeps back the present frame, since the call that begins in it is not told yet: an event that is passed when it was
 // lets the frame go.
-func (r *relay) await() {
+func (r *Relay) await() {
 	if r.enc == nil && !r.holding && r.a.Position != nil {
 		r.holding, r.heldAt = true, r.a.Frame.Start
 		r.a.Position.Mark(holdStart)
@@ -286,7 +290,7 @@ func (r *relay) await() {
 
 // forget drops the events of frames before an offset, about which there are
 // verdicts.
-func (r *relay) forget(before int64) {
+func (r *Relay) forget(before int64) {
 	n := 0
 	for n < len(r.queue) && r.queue[n].frame < before {
 		r.noteCall(r.queue[n].ev)
@@ -297,7 +301,7 @@ func (r *relay) forget(before int64) {
 
 // translate encodes the rest of the stream from events, beginning with the first undecided frame. Held events stay
 // held.
-func (r *relay) translate() {
+func (r *Relay) translate() {
 	cut, at := r.a.Frame.Start, frameStart
 	if r.a.over() && r.a.ending <= cut {
 		cut, at = r.a.ending, endStart
@@ -336,14 +340,14 @@ func endsWith(tail []byte, gap string) bool {
 }
 
 // encoded is what a translation writes to.
-type encoded struct{ r *relay }
+type encoded struct{ r *Relay }
 
 func (e encoded) Write(b []byte) (int, error) {
 	e.r.write(b)
 	return len(b), e.r.err
 }
 
-func (r *relay) encode(events ...llm.Event) {
+func (r *Relay) encode(events ...llm.Event) {
 	for _, ev := range events {
 		r.noteCall(ev)
 		if err := r.enc.Write(r.corrected(ev)); err != nil && r.err == nil {
@@ -353,7 +357,7 @@ func (r *relay) encode(events ...llm.Event) {
 }
 
 // noteCall notes that the client has a call. Invalid calls count too, because the format has them as calls.
-func (r *relay) noteCall(ev llm.Event) {
+func (r *Relay) noteCall(ev llm.Event) {
 	index := 0
 	if other, ok := ev.(llm.Alternative); ok {
 		index, ev = other.Index, other.Event
@@ -375,7 +379,7 @@ func (r *relay) noteCall(ev llm.Event) {
 
 // corrected returns an event of a translation. Observers may have taken out all
 // calls or added the first: the finish reason is that of what the client has.
-func (r *relay) corrected(ev llm.Event) llm.Event {
+func (r *Relay) corrected(ev llm.Event) llm.Event {
 	switch ev := ev.(type) {
 	case llm.Finish:
 		return finishAs(ev, r.called[0])
@@ -400,7 +404,7 @@ func finishAs(f llm.Finish, calls bool) llm.Finish {
 }
 
 // translated judges an event of a translation.
-func (r *relay) translated(ev llm.Event, v format.RelayDecision) {
+func (r *Relay) translated(ev llm.Event, v format.RelayDecision) {
 	switch v.Action {
 	case format.RelayHold:
 		r.held = append(r.held, ev)
@@ -415,7 +419,7 @@ func (r *relay) translated(ev llm.Event, v format.RelayDecision) {
 }
 
 // finish writes the end of an answer.
-func (r *relay) finish() error {
+func (r *Relay) finish() error {
 	if r.enc == nil {
 		r.release(r.a.Frame.end)
 		r.flush()
@@ -429,7 +433,7 @@ func (r *relay) finish() error {
 
 // rest reads the bytes after the answer and returns how many of them were dropped. Blank lines and the end of a list
 // are written. The rest does not belong to the answer.
-func (r *relay) rest() (dropped int) {
+func (r *Relay) rest() (dropped int) {
 	blank := ""
 	switch {
 	case r.a.IsArray:
@@ -457,7 +461,7 @@ func (r *relay) rest() (dropped int) {
 }
 
 // reworded returns the error that a client is told.
-func (r *relay) reworded(err error) error {
+func (r *Relay) reworded(err error) error {
 	var told *llm.Error
 	if !r.a.Reported || !errors.As(err, &told) {
 		return err
@@ -474,7 +478,7 @@ func (r *relay) reworded(err error) error {
 }
 
 // fail ends the stream of an answer that failed with err.
-func (r *relay) fail(err error) error {
+func (r *Relay) fail(err error) error {
 	if r.enc == nil && r.a.Reported && !r.holding {
 		if r.written || r.a.Frame.Start > r.at {
 			r.release(r.a.Frame.end)
