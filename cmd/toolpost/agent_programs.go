@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 )
 
-// agentPrograms returns what opens agent/NAME: the agent programs of the configuration,
-// whose secrets are kept out of records from now on.
+// agentPrograms returns the function that opens agent/NAME models: the agent programs of the configuration. It also
+// adds the secrets of the programs to those that records redact.
 func (s *settings) agentPrograms() func(rest string) (llm.Model, error) {
 	programs := make(map[string]agentcli.Program)
 	for name, e := range s.AgentPrograms {
@@ -27,13 +27,13 @@ func (s *settings) agentPrograms() func(rest string) (llm.Model, error) {
 	return func(rest string) (llm.Model, error) {
 		m, err := agentcli.Open(programs, os.LookupEnv, rest)
 		if err != nil {
-			return nil, err // not a model that is nil
+			return nil, err // a plain nil, not a nil *agentcli.Model
 		}
 		return m, nil
 	}
 }
 
-// checkAgentPrograms refuses programs that cannot be started as they should.
+// checkAgentPrograms refuses agent programs with an invalid configuration.
 func (s *settings) checkAgentPrograms() error {
 	for name, e := range s.AgentPrograms {
 		if err := e.Program(name).Check(); err != nil {
@@ -43,13 +43,13 @@ func (s *settings) checkAgentPrograms() error {
 	return nil
 }
 
-// agentProgram is an agent program of the configuration, as it is found.
+// agentProgram is an agent program of the configuration and the result of looking for it.
 type agentProgram struct {
 	id, path string // path is empty if it cannot be started
 	why      error
 }
 
-// findAgents looks for the agent programs, by name, and starts none.
+// findAgents looks for the agent programs, sorted by name, and starts none of them.
 func (s *settings) findAgents() []agentProgram {
 	var out []agentProgram
 	open := s.agentPrograms()
@@ -65,8 +65,8 @@ func (s *settings) findAgents() []agentProgram {
 	return out
 }
 
-// lookProgram returns where the command of a program is, as it will be looked for: a name by
-// our PATH, a path from the folder that the program runs in.
+// lookProgram returns the path of a program's command. A plain name is looked up in PATH. A relative path is resolved
+// against the folder that the program runs in.
 func lookProgram(p agentcli.Program) (string, error) {
 	if filepath.Base(p.Command) != p.Command && !filepath.IsAbs(p.Command) {
 		if p.Dir == "" {
@@ -77,7 +77,7 @@ func lookProgram(p agentcli.Program) (string, error) {
 	return exec.LookPath(p.Command)
 }
 
-// examineAgents says which agent programs are there.
+// examineAgents reports which agent programs are installed.
 func (s *settings) examineAgents() []finding {
 	var out []finding
 	for _, p := range s.findAgents() {

@@ -18,31 +18,29 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Who decides, in the record.
+// The deciders that the record names.
 const (
 	byPerson  = "the person at the terminal"
 	byYes     = "--yes"
 	byProgram = "toolpost"
 )
 
-// approver decides about calls that may change things: by --yes, by what was
-// granted before, else by asking.
+// approver decides about calls that may change things: by --yes, by an earlier grant, or by asking.
 type approver struct {
 	yes    bool
 	tools  *tool.Set
 	grants grants
-	// put asks the person; nil if nobody can be asked.
+	// put asks the person. It is nil if there is no person to ask.
 	put func(ctx context.Context, p *proposal) (*question, error)
-	// wait says whether calls wait for somebody who is not here; nil if they
-	// never do.
+	// wait tells whether calls wait for an absent person. It is nil if they never wait.
 	wait *pendingFlags
-	// clean takes secrets out of what a tool asks; nil leaves it as it is.
+	// clean redacts secrets in the text of a tool's question. With nil the text is unchanged.
 	clean func(string) string
 }
 
 // approve answers a question of the runtime.
 func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
-	once := q.Repeats == "" && q.Prompt == 0 // what raises a doubt of its own was not allowed beforehand
+	once := q.Repeats == "" && q.Prompt == 0 // a suspicious call is not covered by --yes or a grant
 	if a.yes && once {
 		return q.Answer(true, byYes, ""), nil
 	}
@@ -65,7 +63,7 @@ func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Appr
 	return a.consult(ctx, p)
 }
 
-// consult has the person decide about a call.
+// consult asks the person about a call.
 func (a *approver) consult(ctx context.Context, p *proposal) (journal.Approval, error) {
 	answered, err := a.put(ctx, p)
 	if err != nil {
@@ -87,7 +85,7 @@ func (a *approver) consult(ctx context.Context, p *proposal) (journal.Approval, 
 // asker asks the person at the terminal of run.
 type asker struct {
 	approver
-	in   *os.File // nil if nobody can be asked
+	in   *os.File // nil if there is no person to ask
 	pr   *printer
 	stop func() // ends the run, as Ctrl-C does
 }
@@ -105,9 +103,9 @@ func newAsker(in io.Reader, pr *printer, tools *tool.Set, yes bool, stop func())
 	return a
 }
 
-// checkpoint shows what failed and asks how to go on.
+// checkpoint shows the failure and asks how to continue.
 func (a *asker) checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choice, error) {
-	if a.in == nil { // nobody answers any more
+	if a.in == nil { // there is no person to ask
 		choice := agent.Choice{Action: agent.Abort, By: "default"}
 		if slices.Contains(c.Options, agent.Skip) {
 			choice.Action = agent.Skip
@@ -119,7 +117,7 @@ func (a *asker) checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choic
 	return q.choice(), err
 }
 
-// failure is the question of a checkpoint.
+// failure returns the question of a checkpoint.
 func failure(p cli.Palette, c agent.Checkpoint) *question {
 	q := &question{p: p, text: func(width int) []string { return strings.Split(strings.TrimRight(menu(p, c, width), "\n"), "\n") }}
 	for _, o := range c.Options {
@@ -128,7 +126,7 @@ func failure(p cli.Palette, c agent.Checkpoint) *question {
 	return q
 }
 
-// choice is the answer to a checkpoint.
+// choice returns the answer to a checkpoint.
 func (q *question) choice() agent.Choice {
 	c := agent.Choice{By: byPerson, Action: agent.Action(q.word)}
 	switch q.word {
@@ -140,8 +138,7 @@ func (q *question) choice() agent.Choice {
 	return c
 }
 
-// ask shows a question below what was printed so far, until it is answered.
-// Nothing that was typed before it is read.
+// ask shows a question below the earlier output until it is answered. Keys typed before the question are dropped.
 func (a *asker) ask(ctx context.Context, q *question) error {
 	var err error
 	a.pr.pause(func() {
@@ -166,17 +163,17 @@ func (a *asker) ask(ctx context.Context, q *question) error {
 	return nil
 }
 
-// asked is a question at the end of the screen. Its height never shrinks, because
-// rows that it no longer covers would stay on the screen.
+// asked is a question at the end of the screen. Its height never shrinks, because uncovered rows would stay on the
+// screen.
 type asked struct {
 	*question
 	tall *int
 }
 
-// Init starts the clock, because keys count only after a while.
+// Init starts the clock, because keys count only after a delay.
 func (a asked) Init() tea.Cmd { return tick() }
 
-// Update takes a key.
+// Update handles a key or another message.
 func (a asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -193,7 +190,7 @@ func (a asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return a, nil
 }
 
-// View draws it.
+// View returns the question, padded to its largest height.
 func (a asked) View() tea.View {
 	if a.width == 0 {
 		return tea.NewView("")

@@ -20,13 +20,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// The bounds of what is given beside a task.
+// The limits of the files attached to a task.
 const (
 	maxAttached      = 32       // files
-	maxAttachedBytes = 16 << 20 // all of them together
+	maxAttachedBytes = 16 << 20 // all files together
 )
 
-// attachUsage is what -f is, wherever it is a flag.
+// attachUsage is the help text of every -f flag.
 const attachUsage = "`FILE` to give the model with the task: text, PNG, JPEG, GIF, WebP or PDF; may be repeated"
 
 // attachments reads the files of -f. A "-" is standard input.
@@ -51,7 +51,7 @@ func attachments(cmd *cobra.Command, files []string) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// readAttached reads a file of at most so many bytes.
+// readAttached reads a file of at most the given number of bytes.
 func readAttached(cmd *cobra.Command, file string, most int64) (name string, data []byte, err error) {
 	name = file
 	var from io.Reader
@@ -78,8 +78,8 @@ func readAttached(cmd *cobra.Command, file string, most int64) (name string, dat
 	return name, data, nil
 }
 
-// attachment is a file as a model gets it: an image or a PDF as it is, and text
-// in a fence that nothing in it can close.
+// attachment returns a file as a part of a message. Images and PDFs are unchanged. Text is put in a fence that is
+// longer than any fence in the text.
 func attachment(name string, data []byte) (llm.Part, error) {
 	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
 	base := filepath.Base(name)
@@ -100,7 +100,7 @@ func attachment(name string, data []byte) (llm.Part, error) {
 	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", cli.InOneLine(name), fence, text, fence)}, nil
 }
 
-// longestRun counts the longest run of a character.
+// longestRun returns the length of the longest run of a character.
 func longestRun(text string, c byte) int {
 	longest, n := 0, 0
 	for i := range len(text) {
@@ -114,8 +114,8 @@ func longestRun(text string, c byte) int {
 	return longest
 }
 
-// piped reports whether standard input is a pipe or a file, which holds what
-// goes with a task. A terminal is a person, and a device is nothing.
+// piped reports whether standard input is a pipe or a file, and so may hold input for the task. Terminals and devices
+// do not count.
 func piped(cmd *cobra.Command) bool {
 	f, ok := cmd.InOrStdin().(*os.File)
 	if !ok {
@@ -125,8 +125,7 @@ func piped(cmd *cobra.Command) bool {
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
 }
 
-// pipedInput returns what a pipe or a file on standard input holds, beside a
-// task that does not name it; nil if it is empty.
+// pipedInput reads standard input when the task does not name it. It returns nil if the input is empty.
 func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 	waiting := time.AfterFunc(2*time.Second, func() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: waiting for standard input, which is a pipe; </dev/null says that there is none")
@@ -139,8 +138,8 @@ func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 	return attachment(name, data)
 }
 
-// readMessage puts together what the model is told: the task, standard input and
-// files. It has no parts if there is nothing and nothing is needed.
+// readMessage builds the message for the model from the task, standard input and the attached files. If it is optional
+// and there is no input, the message has no parts.
 func readMessage(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
 	beside := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
 	task, err := readTask(cmd, words, optional)

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// budget returns what the models of a run may cost, 0 if there is no bound.
+// budget returns the limit for the cost of a run's models, 0 if there is none.
 func (s *settings) budget() (catalog.Money, error) {
 	if s.Budget == "" {
 		return 0, nil
@@ -21,8 +21,7 @@ func (s *settings) budget() (catalog.Money, error) {
 	return sum, err
 }
 
-// affordable refuses a model whose price is not known, if there is a budget: it could not
-// be kept.
+// affordable refuses a model without a known price if there is a budget, because the budget could not be enforced.
 func (w *wiring) affordable(m llm.Model, id string) error {
 	if w.money == 0 {
 		return nil
@@ -33,8 +32,8 @@ func (w *wiring) affordable(m llm.Model, id string) error {
 	return fmt.Errorf("the budget of %s cannot be kept: the price of %s is not known. Put its price into models.yaml ('toolpost models show %s' shows what is known), or leave the budget out", w.money, id, id)
 }
 
-// costs returns what usage costs with the models of a turn, whichever model is chosen while
-// it goes on.
+// costs returns a function for the cost of usage in a turn. It also covers the stronger model, which may be chosen
+// during the turn.
 func (w *wiring) costs() func(id string, u llm.Usage) (catalog.Money, bool) {
 	model, asked, better := w.model, w.found.ID, w.better
 	return func(id string, u llm.Usage) (catalog.Money, bool) {
@@ -45,7 +44,7 @@ func (w *wiring) costs() func(id string, u llm.Usage) (catalog.Money, bool) {
 	}
 }
 
-// costOf returns what usage costs with a model. Simulated models cost nothing.
+// costOf returns the cost of usage with a model. Simulated models cost nothing.
 func costOf(m llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
 	if strings.HasPrefix(id, simPrefix) {
 		return 0, true
@@ -56,10 +55,10 @@ func costOf(m llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
 	return 0, false
 }
 
-// simPrefix begins the ids of simulated models.
+// simPrefix is the prefix of the ids of simulated models.
 const simPrefix = "sim/"
 
-// costLine says what a run cost, "" if nothing is known about that.
+// costLine formats the cost of a run. It returns "" if the cost is 0.
 func costLine(cost catalog.Money, unpriced bool) string {
 	switch {
 	case cost == 0:

@@ -17,32 +17,32 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// phase is how far a call has come.
+// phase is the progress of a call.
 type phase uint8
 
 const (
-	writing phase = iota // the model is still writing its arguments
-	waiting              // it is whole, and waits for its turn or for a decision
+	writing phase = iota // the model is still writing the arguments
+	waiting              // the call is complete and waits for its turn or for a decision
 	running
 	over
 )
 
-// callView follows one call from its first letters to its result.
+// callView follows one call from its first characters to its result.
 type callView struct {
 	id, name string
-	args     string // as they have come so far
+	args     string // received so far
 	phase    phase
-	since    time.Time // when the phase began
+	since    time.Time // start of the phase
 	took     time.Duration
-	note     string // what is unusual about it
-	progress string // as its tool reports it
+	note     string // anything unusual about the call
+	progress string // as the tool reports it
 	repairs  []llm.Repair
 	failed   bool
 	result   string // in one line
-	ours     bool   // we ran it
+	ours     bool   // run by us
 }
 
-// calls are the calls of a conversation, in the order in which they came.
+// calls holds the calls of a conversation in the order of their arrival.
 type calls struct {
 	all []*callView
 	now func() time.Time
@@ -57,7 +57,7 @@ func (c *calls) find(id string) *callView {
 	return nil
 }
 
-// open are the calls that are not over.
+// open returns the calls that have not ended.
 func (c *calls) open() []*callView {
 	var out []*callView
 	for _, v := range c.all {
@@ -68,21 +68,20 @@ func (c *calls) open() []*callView {
 	return out
 }
 
-// retract forgets the calls that were still being written, because their answer
-// was retracted. Complete calls are never retracted.
+// retract drops the calls that were still being written, because their answer was retracted. Complete calls are never
+// retracted.
 func (c *calls) retract() {
 	c.all = slices.DeleteFunc(c.all, func(v *callView) bool { return v.phase == writing })
 }
 
-// stop ends the calls of a turn that is over: nobody tells any more what became
-// of them.
+// stop ends the open calls of a finished turn. No more events will report their results.
 func (c *calls) stop() {
 	for _, v := range c.open() {
 		v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, true, "interrupted"
 	}
 }
 
-// begin returns the view of a call that may or may not have been seen.
+// begin returns the view of an open call, and adds one if there is none.
 func (c *calls) begin(id, name string) *callView {
 	if v := c.find(id); v != nil && v.phase != over {
 		return v
@@ -98,8 +97,7 @@ func (c *calls) enter(v *callView, p phase) {
 	}
 }
 
-// add follows an event. It returns the view that the event ended, if it ended
-// one.
+// add handles an event. It returns the view of the call that the event ended, or nil.
 func (c *calls) add(ev llm.Event) *callView {
 	switch ev := ev.(type) {
 	case llm.CallStart:
@@ -144,7 +142,7 @@ func (c *calls) add(ev llm.Event) *callView {
 	return nil
 }
 
-// hostedCall takes a call that the provider runs.
+// hostedCall adds a call that the provider runs.
 func (c *calls) hostedCall(call llm.Call) {
 	if !c.ran(call.ID) {
 		v := c.begin(call.ID, call.Name)
@@ -153,7 +151,7 @@ func (c *calls) hostedCall(call llm.Call) {
 	}
 }
 
-// hosted takes the result of a call that the provider ran.
+// hosted adds the result of a call that the provider ran.
 func (c *calls) hosted(r llm.Result) *callView {
 	if c.ran(r.CallID) {
 		return nil
@@ -163,16 +161,16 @@ func (c *calls) hosted(r llm.Result) *callView {
 	return v
 }
 
-// byProvider is the note of a call that we do not run.
+// byProvider is the note on calls that the provider runs.
 const byProvider = "run by the provider"
 
-// ran reports whether we ran the call: agent programs report calls that we run for them.
+// ran reports whether we ran the call. Agent programs also report calls that we run for them.
 func (c *calls) ran(id string) bool {
 	v := c.find(id)
 	return v != nil && v.ours
 }
 
-// progressText writes how far a call has come: a message, a count, or both.
+// progressText formats the progress of a call: a message, a count, or both.
 func progressText(ev invoke.Progress) string {
 	text := cli.InOneLine(ev.Message)
 	switch {
@@ -184,16 +182,15 @@ func progressText(ev invoke.Progress) string {
 	return text
 }
 
-// write adds to the arguments. While they stream only their end is shown, so
-// only their end is kept: a long argument must not be copied with every piece.
+// write appends to the arguments. While they stream, only their end is shown. Only their end is kept too, to avoid
+// copying a long argument for every chunk.
 func (v *callView) write(piece string) {
 	if v.args += piece; len(v.args) > 4<<10 {
 		v.args = strings.ToValidUTF8(v.args[len(v.args)-1<<10:], "")
 	}
 }
 
-// end takes the outcome of a call; a call that could not be read gets its view
-// here.
+// end stores the outcome of a call. It adds a view for a call that could not be parsed.
 func (c *calls) end(o invoke.Outcome) *callView {
 	v := c.find(o.Call.ID)
 	if v == nil || v.phase == over {
@@ -211,10 +208,10 @@ func (c *calls) end(o invoke.Outcome) *callView {
 	return v
 }
 
-// spinner is what turns while something is under way.
+// spinner holds the frames of the progress animation.
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// line writes the call in one line of at most width cells; 0 means any width.
+// line returns the call in one line of at most width cells; 0 means any width.
 func (v *callView) line(p cli.Palette, width int, frame int, now time.Time) string {
 	head := p.Cyan(string(spinner[frame%len(spinner)]))
 	took := v.took
@@ -252,11 +249,10 @@ func (v *callView) line(p cli.Palette, width int, frame int, now time.Time) stri
 	return line
 }
 
-// maxArgs bounds how much of a call's arguments a line shows, so that there is
-// room for the result.
+// maxArgs limits how much of a call's arguments a line shows, to leave room for the result.
 const maxArgs = 60
 
-// shownArgs writes arguments as name=value once they are whole.
+// shownArgs returns the arguments as name=value once they are complete.
 func (v *callView) shownArgs(width int) string {
 	text := v.args
 	var order []string
@@ -271,14 +267,13 @@ func (v *callView) shownArgs(width int) string {
 	if width > 0 {
 		limit = max(width/2, 20)
 	}
-	if text = cli.Printable(text); v.phase == writing { // the end is what is new
+	if text = cli.Printable(text); v.phase == writing { // show the newest part
 		return ansi.TruncateLeft(text, max(0, ansi.StringWidth(text)-limit), "…")
 	}
 	return ansi.Truncate(text, limit, "…")
 }
 
-// shownValue writes a value so that it can be seen where it ends: a text that
-// is not one plain word keeps its quotes.
+// shownValue formats a value with a visible end: text that is not one plain word keeps its quotes.
 func shownValue(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool { return cli.Unseen(r) || unicode.IsSpace(r) || strings.ContainsRune(`"'=,`, r) }) {
@@ -287,7 +282,7 @@ func shownValue(raw json.RawMessage) string {
 	return text
 }
 
-// keyOrder returns the keys of a JSON object in the order in which they stand.
+// keyOrder returns the keys of a JSON object in document order.
 func keyOrder(text string) []string {
 	var names []string
 	for key := range js.Members(js.Trim([]byte(text))) {
@@ -296,7 +291,7 @@ func keyOrder(text string) []string {
 	return names
 }
 
-// summary writes a result in one line; cut says that the model was shown a part of it.
+// summary returns a result in one line. cut means that the model saw only a part of it.
 func summary(r llm.Result, cut bool) string {
 	text := strings.TrimSpace(r.Text())
 	lines := strings.Count(text, "\n") + 1
@@ -309,13 +304,13 @@ func summary(r llm.Result, cut bool) string {
 		return cli.InOneLine(text)
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	if cut { // the lines of a view are not those that the tool returned
+	if cut { // line counts of a shortened result are not those of the tool's result
 		return cli.InOneLine(first) + " …"
 	}
 	return fmt.Sprintf("%d lines: %s …", lines, cli.InOneLine(first))
 }
 
-// short writes a duration in few letters.
+// short formats a duration in a few characters.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

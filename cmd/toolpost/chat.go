@@ -117,7 +117,7 @@ func runChat(c *chat, in, out *os.File) error {
 	return err
 }
 
-// newChatModel puts the screen together.
+// newChatModel builds the screen of a conversation.
 func newChatModel(ctx context.Context, w *wiring, p cli.Palette, yes bool) *chat {
 	input := textarea.New()
 	input.Prompt, input.Placeholder, input.ShowLineNumbers = "› ", "Say something, or /help", false
@@ -138,29 +138,28 @@ func newChatModel(ctx context.Context, w *wiring, p cli.Palette, yes bool) *chat
 	return c
 }
 
-// turnOver ends a turn.
+// turnOver reports the end of a turn.
 type turnOver struct {
 	done agent.Done
 	err  error
 }
 
-// arrived says that there are events of the turn that is under way.
+// arrived reports that the current turn has new events.
 type arrived struct{}
 
-// news is the queue of events for the screen. Events that come faster than the
-// screen is drawn are handled together.
+// news is the queue of events for the screen. Events that arrive faster than the screen is drawn are handled together.
 type news struct {
 	events chan llm.Event
-	said   atomic.Bool // an arrived message is under way
+	said   atomic.Bool // an arrived message is already sent
 }
 
-// maxNews bounds how far a model gets ahead of the screen.
+// maxNews limits how far a model gets ahead of the screen.
 const maxNews = 1024
 
 func newNews() *news { return &news{events: make(chan llm.Event, maxNews)} }
 
-// tell hands over an event. A turn that was interrupted waits for no room: what
-// became of a call is shown whenever it fits.
+// tell queues an event and wakes the screen. After an interruption it does not wait for room in the queue, so some
+// results of calls may not be shown.
 func (n *news) tell(ctx context.Context, ev llm.Event, send func(tea.Msg)) {
 	select {
 	case n.events <- ev:
@@ -176,7 +175,7 @@ func (n *news) tell(ctx context.Context, ev llm.Event, send func(tea.Msg)) {
 	}
 }
 
-// takeUp begins with an earlier conversation.
+// takeUp starts with an earlier conversation.
 func (c *chat) takeUp(old earlier) {
 	if old.run == "" {
 		return
@@ -190,7 +189,7 @@ func (c *chat) takeUp(old earlier) {
 	}
 }
 
-// begin asks the model: the conversation so far, and a message.
+// begin adds a message to the conversation and asks the model.
 func (c *chat) begin(msg llm.Message) tea.Cmd {
 	c.log.add(said, sayable(msg))
 	c.last = &msg
@@ -244,14 +243,14 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 	return tick()
 }
 
-// interrupt stops the turn that is under way.
+// interrupt stops the current turn.
 func (c *chat) interrupt() {
 	if c.stop != nil {
 		c.stop()
 	}
 }
 
-// end takes over what a turn has said and done.
+// end takes over the messages and the state of a finished turn.
 func (c *chat) end(over turnOver) {
 	interrupted := errors.Is(over.err, context.Canceled)
 	c.stop()
@@ -274,7 +273,7 @@ func (c *chat) end(over turnOver) {
 		c.log.add(shownAs, c.p.Red("✗ ")+cli.Printable(advised(over.err).Error()))
 	}
 	c.log.calls.stop()
-	if over.err != nil { // what was to follow is for the person to judge
+	if over.err != nil { // after a failure the person decides about queued lines
 		c.unqueue()
 	}
 	if len(over.done.Did) > 0 {
@@ -286,8 +285,8 @@ func (c *chat) end(over turnOver) {
 	}
 }
 
-// grown returns a conversation with what was said in a turn. What the model is shown may
-// begin with a summary: the turn begins with its question.
+// grown appends the messages of a turn to the whole conversation. The messages shown to the model may begin with a
+// summary, so the turn starts at its question.
 func grown(whole, shown []llm.Message, question *llm.Message) []llm.Message {
 	for i, m := range slices.Backward(shown) {
 		if question != nil && m.Role == llm.RoleUser && m.Text() == question.Text() {
@@ -297,13 +296,13 @@ func grown(whole, shown []llm.Message, question *llm.Message) []llm.Message {
 	return shown
 }
 
-// asking is a question at which the turn waits.
+// asking is a question that the turn waits for.
 type asking struct {
 	*question
 	reply chan struct{}
 }
 
-// wait shows a question and waits until it is answered.
+// wait shows a question and blocks until it is answered.
 func (c *chat) wait(ctx context.Context, q *question) error {
 	a := &asking{q, make(chan struct{})}
 	c.send(a)
@@ -321,7 +320,7 @@ func (c *chat) consent(ctx context.Context, p *proposal) (*question, error) {
 	return q, c.wait(ctx, q)
 }
 
-// checkpoint asks how to go on after a failure.
+// checkpoint asks how to continue after a failure.
 func (c *chat) checkpoint(ctx context.Context, cp agent.Checkpoint) (agent.Choice, error) {
 	q := failure(c.p, cp)
 	err := c.wait(ctx, q)

@@ -19,14 +19,14 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// slash is a command that is typed into the conversation.
+// slash is a slash command of the conversation.
 type slash struct {
 	name, args, help string
 	do               func(c *chat, arg string) tea.Cmd
-	anytime          bool // also while a turn is under way
+	anytime          bool // also during a turn
 }
 
-// slashes are the commands of chat. (A function, because /help shows them.)
+// slashes returns the commands of chat. It is a function because /help lists the commands itself.
 func slashes() []slash {
 	return []slash{
 		{"/model", "[ID]", "show the model, or go on with another one", (*chat).switchModel, false},
@@ -41,14 +41,13 @@ func slashes() []slash {
 	}
 }
 
-// anytime reports whether a line is a command that need not wait for the end of
-// a turn.
+// anytime reports whether a line is a command that may run during a turn.
 func anytime(line string) bool {
 	name, _, _ := strings.Cut(line, " ")
 	return slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.anytime })
 }
 
-// command does what a line that starts with a slash says.
+// command runs a line that starts with a slash.
 func (c *chat) command(line string) tea.Cmd {
 	c.log.add(said, cli.Printable(line))
 	name, arg, _ := strings.Cut(line, " ")
@@ -78,7 +77,7 @@ func (c *chat) help(string) tea.Cmd {
 	return nil
 }
 
-// switchModel goes on with another model; the conversation stays.
+// switchModel continues with another model and keeps the conversation.
 func (c *chat) switchModel(id string) tea.Cmd {
 	if id == "" {
 		c.log.add(noted, c.w.found.ID+", "+c.w.found.Why+c.route())
@@ -97,7 +96,7 @@ func (c *chat) switchModel(id string) tea.Cmd {
 	return nil
 }
 
-// route says how the model is told about tools: by the API, or in the prompt.
+// route describes how the model receives its tools: by the API, or in the prompt.
 func (c *chat) route() string {
 	m, ok := c.w.model.(*provider.Model)
 	if !ok {
@@ -110,8 +109,7 @@ func (c *chat) route() string {
 	return "; tools: " + r.String()
 }
 
-// listTools shows the tools and what was allowed beforehand, and takes that
-// back.
+// listTools shows the tools and the permissions, or revokes permissions.
 func (c *chat) listTools(arg string) tea.Cmd {
 	if arg != "" {
 		c.log.add(noted, c.revoke(arg))
@@ -141,7 +139,7 @@ func (c *chat) listTools(arg string) tea.Cmd {
 	return nil
 }
 
-// asks says whether a tool that may change things is asked about.
+// asks describes whether the person is asked before a tool runs that may change things.
 func (c *chat) asks(name string, granted []grant) string {
 	covers := func(g grant, broad bool) bool {
 		return g.scope == anything || g.tool == name && (g.scope == thisTool) == broad || !broad && g.scope == thisFolder && slices.Contains(allowed["write"], name)
@@ -157,7 +155,7 @@ func (c *chat) asks(name string, granted []grant) string {
 	return "asks first"
 }
 
-// revoke takes back what was allowed and says so.
+// revoke takes back permissions and returns a message about it.
 func (c *chat) revoke(arg string) string {
 	which, ok := strings.CutPrefix(arg, "revoke ")
 	granted := c.grants.list()
@@ -182,7 +180,7 @@ func (c *chat) listReceipts(string) tea.Cmd {
 	return nil
 }
 
-// retry takes back the last turn and asks again.
+// retry drops the last turn and asks again.
 func (c *chat) retry(string) tea.Cmd {
 	if c.last == nil {
 		c.log.add(noted, "nothing was asked yet")
@@ -192,13 +190,12 @@ func (c *chat) retry(string) tea.Cmd {
 	return c.begin(*c.last)
 }
 
-// maxHistory bounds what is remembered of what a person typed.
+// maxHistory limits the number of remembered inputs.
 const maxHistory = 500
 
 func historyFile() string { return filepath.Join(stateDir(), "chat_history.jsonl") }
 
-// loadHistory returns what was typed in earlier conversations; none if it
-// cannot be read.
+// loadHistory returns the inputs of earlier conversations, or nil if they cannot be read.
 func loadHistory() []string {
 	f, err := os.Open(historyFile())
 	if err != nil {
@@ -217,8 +214,7 @@ func loadHistory() []string {
 	return out[max(0, len(out)-maxHistory):]
 }
 
-// remember adds to the history, for this conversation and the next ones. A
-// history that cannot be written is no reason to stop.
+// remember adds to the history of this conversation and later ones. Errors while writing the history are ignored.
 func (c *chat) remember(text string) {
 	if n := len(c.history); n == 0 || c.history[n-1] != text {
 		c.history = append(c.history, text)

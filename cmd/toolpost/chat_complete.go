@@ -12,9 +12,8 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// completeInput completes the word at the end of what is being typed: a command,
-// what belongs to it, a tool or a file. What fits all candidates is written; if
-// there are several, they are shown.
+// completeInput completes the word at the end of the input: a command, its argument, a tool or a file. It inserts the
+// common prefix of all candidates. Several candidates are shown as a list.
 func (c *chat) completeInput() {
 	text := c.input.Value()
 	if c.input.Line() != c.input.LineCount()-1 || c.input.Column() != utf8.RuneCountInString(lastLine(text)) {
@@ -38,7 +37,7 @@ func (c *chat) completeInput() {
 
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// candidates are the words that begin like the last word of a text.
+// candidates returns the words that start with the last word of a text.
 func (c *chat) candidates(text, word string) []string {
 	command, _, more := strings.Cut(text, " ")
 	var names []string
@@ -61,8 +60,7 @@ func (c *chat) candidates(text, word string) []string {
 	return startingWith(names, word)
 }
 
-// modelNames are the models that can be asked, as far as is known without asking
-// anybody.
+// modelNames returns the known models without asking any server.
 func (c *chat) modelNames() []string {
 	var names []string
 	for _, f := range c.w.keyedModels() {
@@ -76,7 +74,7 @@ func (c *chat) modelNames() []string {
 	return names
 }
 
-// startingWith returns the names that begin like a word.
+// startingWith returns the names with a prefix, without duplicates.
 func startingWith(names []string, word string) []string {
 	var out []string
 	for _, name := range names {
@@ -87,11 +85,11 @@ func startingWith(names []string, word string) []string {
 	return out
 }
 
-// maxListed bounds the files that are looked at for a word.
+// maxListed limits how many files are read for the completion of a word.
 const maxListed = 1000
 
-// filesLike returns the files below root whose path begins like a word. Folders
-// end in a slash; hidden files need their dot.
+// filesLike returns the files below root whose path starts with a word. Folders end in a slash. Hidden files are listed
+// only if the word starts with a dot.
 func filesLike(root, word string) []string {
 	dir, base := filepath.Split(word)
 	if !filepath.IsAbs(dir) {
@@ -120,7 +118,7 @@ func filesLike(root, word string) []string {
 	return out
 }
 
-// commonPrefix is what all words begin with, in whole characters.
+// commonPrefix returns the longest common prefix of all words, in whole characters.
 func commonPrefix(words []string) string {
 	prefix := words[0]
 	for _, w := range words[1:] {

@@ -17,8 +17,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// chat is the screen of a conversation: what was said above, one line about
-// what is going on, and what is being typed below.
+// chat is the screen of a conversation: the transcript at the top, a status line, and the input at the bottom.
 type chat struct {
 	ctx  context.Context
 	w    *wiring
@@ -27,45 +26,45 @@ type chat struct {
 	approver
 
 	log      *transcript
-	messages []llm.Message // the conversation, as the model is shown it
-	before   []llm.Message // the conversation before the last turn
-	whole    []llm.Message // the conversation, also what a summary stands for
-	previous []llm.Message // the same before the last turn
-	last     *llm.Message  // what the person said in it; nil before the first
+	messages []llm.Message // the conversation as the model sees it
+	before   []llm.Message // messages before the last turn
+	whole    []llm.Message // the conversation, including messages replaced by a summary
+	previous []llm.Message // whole before the last turn
+	last     *llm.Message  // the last input of the person; nil before the first
 	runs     []string      // the record of each turn
-	journal  string        // what a command about one of them needs, see recordedAt
+	journal  string        // the flags that commands about these records need, see recordedAt
 	parent   string        // the record of the turn before the next one
 	open     string        // the run of a turn that an earlier process left open
-	spent    catalog.Money // what the turns cost
-	first    *llm.Message  // what is said as soon as there is a screen
-	queue    []string      // what was sent while a turn is under way
-	offers   []string      // what Tab found
+	spent    catalog.Money // the cost of all turns
+	first    *llm.Message  // the message from the command line, sent first
+	queue    []string      // lines entered during a turn
+	offers   []string      // the candidates that Tab found
 	served   []string      // the models that /models found
 
-	stop  context.CancelFunc // nil while nothing is under way
+	stop  context.CancelFunc // nil if no turn is active
 	began time.Time
 	turns sync.WaitGroup
 	ask   *asking
 
 	input   textarea.Model
 	page    term.Page
-	drawn   time.Time // when the page was drawn last
+	drawn   time.Time // time of the last drawing
 	news    *news
 	history []string
-	at      int    // in history; len(history) is what is being typed
-	draft   string // what is being typed
+	at      int    // position in history; len(history) is the current input
+	draft   string // the current input
 
 	width, height int
 	seen          tea.View
 	same          bool // nothing has changed since seen
 	frame         int
-	leaving       bool // Ctrl-C was pressed while nothing was under way
+	leaving       bool // Ctrl-C was pressed while no turn was active
 }
 
 // plainStyles leaves the colours of the input to the terminal.
 func plainStyles() textarea.Styles { return textarea.Styles{} }
 
-// Init says what was said on the command line.
+// Init sends the message from the command line.
 func (c *chat) Init() tea.Cmd {
 	if c.first == nil {
 		return nil
@@ -73,14 +72,14 @@ func (c *chat) Init() tea.Cmd {
 	return func() tea.Msg { return *c.first }
 }
 
-// ticked says that time has passed while something is under way.
+// ticked reports that time has passed during a turn.
 type ticked struct{}
 
 func tick() tea.Cmd {
 	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return ticked{} })
 }
 
-// Update takes in what happened.
+// Update handles a message of the terminal or of the turn.
 func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	bottom := c.page.AtBottom()
@@ -99,7 +98,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		c.news.said.Store(false)
 		c.drain()
 		if time.Since(c.drawn) < term.Redraw {
-			return c, nil // the next one, or the clock, draws it
+			return c, nil // a later message, or the clock, draws it
 		}
 	case llm.Message:
 		cmd = c.begin(msg)
@@ -124,8 +123,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return c, cmd
 }
 
-// layout gives every part its place. With bottom, the page stays scrolled to its
-// end.
+// layout sets the sizes of all parts. With bottom, the page stays scrolled to its end.
 func (c *chat) layout(bottom bool) {
 	if c.width == 0 {
 		return
@@ -140,7 +138,7 @@ func (c *chat) layout(bottom bool) {
 	c.page.Show(c.log.lines(c.width, c.frame, c.drawn), max(1, c.height-rows-1), bottom)
 }
 
-// drain takes in the events that have arrived.
+// drain handles all queued events.
 func (c *chat) drain() {
 	for {
 		select {
@@ -152,7 +150,7 @@ func (c *chat) drain() {
 	}
 }
 
-// View returns the screen as it was drawn last, if nothing has changed since.
+// View returns the screen. It draws it only after a change.
 func (c *chat) View() tea.View {
 	if !c.same {
 		c.seen, c.same = c.draw(), true
@@ -181,7 +179,7 @@ func (c *chat) draw() tea.View {
 	return v
 }
 
-// statusLine says what is going on and what can be done about it.
+// statusLine describes the state of the turn and the keys that apply.
 func (c *chat) statusLine() string {
 	text := c.w.found.ID + " · " + counted(c.w.tools.Len(), "tool")
 	switch {
@@ -198,7 +196,7 @@ func (c *chat) statusLine() string {
 	return c.p.Dim(ansi.Truncate(text, c.width, "…"))
 }
 
-// pressed takes a key.
+// pressed handles a key.
 func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name != "ctrl+c" {
@@ -240,8 +238,7 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	return cmd
 }
 
-// ctrlC interrupts a turn, else empties the input, else leaves when pressed
-// twice.
+// ctrlC interrupts a turn. Without a turn it clears the input. With an empty input, pressing it twice leaves.
 func (c *chat) ctrlC() tea.Cmd {
 	switch {
 	case c.stop != nil:
@@ -256,8 +253,7 @@ func (c *chat) ctrlC() tea.Cmd {
 	return nil
 }
 
-// answer gives a key to the question that is asked. One that came too early
-// belongs to what is being typed.
+// answer passes a key to the current question. A key that was pressed too early goes to the input.
 func (c *chat) answer(k tea.KeyPressMsg) bool {
 	if k.String() == "esc" && !c.ask.picking && c.ask.typing == nil {
 		return false
@@ -277,13 +273,13 @@ func (c *chat) answer(k tea.KeyPressMsg) bool {
 	return true
 }
 
-// enter sends what was typed.
+// enter submits the input.
 func (c *chat) enter() tea.Cmd {
 	text := strings.TrimSpace(c.input.Value())
 	switch {
 	case text == "" || c.ask != nil:
 		return nil
-	case strings.HasSuffix(text, `\`): // a line that goes on
+	case strings.HasSuffix(text, `\`): // the backslash continues the line
 		c.input.SetValue(strings.TrimSuffix(text, `\`) + "\n")
 		return nil
 	case c.stop != nil && !anytime(text):
@@ -292,14 +288,14 @@ func (c *chat) enter() tea.Cmd {
 			c.remember(text)
 			c.queue = append(c.queue, text)
 		}
-		return nil // else it stays typed
+		return nil // a full queue leaves the text in the input
 	}
 	c.input.Reset()
 	c.remember(text)
 	return c.do(text)
 }
 
-// do says a line, or does what it says.
+// do runs a slash command or sends the text to the model.
 func (c *chat) do(text string) tea.Cmd {
 	if strings.HasPrefix(text, "/") {
 		return c.command(text)
@@ -307,11 +303,10 @@ func (c *chat) do(text string) tea.Cmd {
 	return c.begin(llm.User(text))
 }
 
-// maxQueue is how many lines wait for the end of a turn.
+// maxQueue is how many lines may wait for the end of a turn.
 const maxQueue = 100
 
-// next does what was sent while the turn was under way, in order, until another
-// turn begins.
+// next runs the queued lines in order, until another turn starts.
 func (c *chat) next() tea.Cmd {
 	var cmds []tea.Cmd
 	for len(c.queue) > 0 && c.stop == nil {
@@ -322,7 +317,7 @@ func (c *chat) next() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// unqueue gives back what was sent during a turn that did not end well.
+// unqueue moves the queued lines back to the input after a failed turn.
 func (c *chat) unqueue() {
 	if len(c.queue) == 0 {
 		return
@@ -332,8 +327,7 @@ func (c *chat) unqueue() {
 	c.log.add(noted, "what was waiting to be sent is below again")
 }
 
-// above are the rows between the page and what is being typed: what waits to be
-// sent, and what Tab found.
+// above returns the rows between the page and the input: queued lines and the candidates of Tab.
 func (c *chat) above() []string {
 	var out []string
 	for i, text := range c.queue {
@@ -352,7 +346,7 @@ func (c *chat) above() []string {
 	return out
 }
 
-// recall goes through the history when the cursor cannot go further up or down.
+// recall moves through the history when the cursor is on the first or last row of the input.
 func (c *chat) recall(name string) bool {
 	to := c.at
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// sayable is a message as the screen shows it: its text, and the names of what
-// goes with it.
+// sayable returns a message as the screen shows it: its text and the names of its attachments.
 func sayable(msg llm.Message) string {
 	var lines []string
 	for _, p := range msg.Parts {
@@ -36,7 +35,7 @@ func sayable(msg llm.Message) string {
 // maxRecounted is how many messages of an earlier conversation are shown.
 const maxRecounted = 50
 
-// recount shows what was said in an earlier conversation.
+// recount shows the messages of an earlier conversation.
 func (t *transcript) recount(messages []llm.Message) {
 	if n := len(messages) - maxRecounted; n > 0 {
 		t.add(noted, fmt.Sprintf("%d earlier messages are not shown", n))
@@ -57,12 +56,12 @@ func (t *transcript) recount(messages []llm.Message) {
 	}
 }
 
-// callLine is a call in one line.
+// callLine formats a call in one line.
 func callLine(call llm.Call) string {
 	return firstLine(cli.Printable(call.Name+" "+string(call.Args)), 100)
 }
 
-// clear begins a new conversation. What was granted stays, as does the record.
+// clear starts a new conversation. Permissions and records are kept.
 func (c *chat) clear(string) tea.Cmd {
 	c.messages, c.before, c.last, c.open, c.parent = nil, nil, nil, "", ""
 	c.whole, c.previous = nil, nil
@@ -71,7 +70,7 @@ func (c *chat) clear(string) tea.Cmd {
 	return tea.ClearScreen
 }
 
-// save writes the conversation to a file that is not there yet.
+// save writes the conversation to a new file.
 func (c *chat) save(file string) tea.Cmd {
 	switch err := c.write(file); {
 	case file == "":
@@ -98,7 +97,7 @@ func (c *chat) write(file string) error {
 	return errors.Join(err, f.Close())
 }
 
-// asMarkdown writes a conversation down.
+// asMarkdown formats a conversation as Markdown.
 func asMarkdown(model string, messages []llm.Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# A conversation with %s\n", model)

@@ -15,8 +15,7 @@ import (
 // offlineID is the id of the offline model.
 const offlineID = "sim/offline"
 
-// keyed are the vendors that are used if their key is in the environment, in
-// order of preference, with the model to use.
+// keyed lists the vendors that are used if their key is set, in order of preference, each with its model.
 var keyed = []struct{ vendor, model string }{
 	{"anthropic", "claude-sonnet-4-5"},
 	{"openai", "gpt-5"},
@@ -32,18 +31,17 @@ var keyed = []struct{ vendor, model string }{
 	{"fireworks", "accounts/fireworks/models/llama-v3p3-70b-instruct"},
 }
 
-// locals are the servers that are looked for on this machine, in the order in
-// which they are preferred.
+// locals are the servers to look for on this machine, in order of preference.
 var locals = []string{"ollama", "llamacpp", "vllm", "lmstudio"}
 
-// found is a model that can be asked, and how it was found.
+// found is a usable model and the reason for its choice.
 type found struct {
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
 
-// choose returns the model to ask: the configured one, else one with a key in
-// the environment, else one of a server on this machine, else the offline one.
+// choose returns the model to ask: the configured one, else one with a key in the environment, else one of a local
+// server, else the offline model.
 func (s *settings) choose(ctx context.Context) found {
 	if s.Model != "" {
 		return found{s.Model, "set by " + cmp.Or(s.from["model"], "the settings")}
@@ -79,15 +77,13 @@ func firstKey() found {
 	return found{}
 }
 
-// patience is how long a server on this machine may take to say what it has. Only
-// tests change it.
+// patience is the time limit for a local server to list its models. Only tests change it.
 var patience = 300 * time.Millisecond
 
-// local asks servers on this machine.
+// local is the HTTP client for servers on this machine.
 var local = outbound.New(outbound.Rules{})
 
-// client returns what opens models: those of the user's catalogue and servers,
-// and simulated ones.
+// client returns the client that opens models: those of the user's catalogue and servers, and simulated ones.
 func (s *settings) client() (*provider.Client, error) {
 	c, err := cli.UserCatalog("")
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 // completer returns the values that a shell offers for a word.
 type completer func(cmd *cobra.Command) []string
 
-// flagValues are the values of flags, by the flag's name, in every command that
-// has it.
+// flagValues are the completions of flags by name, for all commands with the flag.
 var flagValues = map[string]completer{
 	"model":    modelValues,
 	"against":  modelValues,
@@ -33,7 +32,7 @@ var flagValues = map[string]completer{
 	"thinking": func(*cobra.Command) []string { return []string{"ignore", "promote_if_unterminated", "promote"} },
 }
 
-// argValues are the values of a command's first argument, by its path.
+// argValues are the completions of a command's first argument, by the path of the command.
 var argValues = map[string]completer{
 	"toolpost models show":     modelValues,
 	"toolpost models probe":    modelValues,
@@ -50,11 +49,10 @@ var argValues = map[string]completer{
 	"toolpost run":             taskValues,
 }
 
-// orFile are the commands whose first argument can be a file, too, or a task
-// that speaks of one.
+// orFile lists the commands whose first argument may also be a file, or a task that mentions a file.
 var orFile = []string{"toolpost receipts show", "toolpost receipts verify", "toolpost receipts export", "toolpost receipts sign", "toolpost replay", "toolpost run"}
 
-// addCompletion gives every command the values of its flags and arguments.
+// addCompletion adds the completions of flags and arguments to all commands.
 func addCompletion(cmd *cobra.Command) {
 	for name, values := range flagValues {
 		if cmd.Flags().Lookup(name) != nil {
@@ -80,8 +78,7 @@ func addCompletion(cmd *cobra.Command) {
 	}
 }
 
-// modelValues are the models that can be asked here and now, then all that are
-// known.
+// modelValues returns the models that are usable now, then all known models.
 func modelValues(cmd *cobra.Command) []string {
 	var out []string
 	if s, err := loadSettings(cmd); err == nil {
@@ -100,7 +97,7 @@ func modelValues(cmd *cobra.Command) []string {
 	return out
 }
 
-// settingValues are the keys of the configuration.
+// settingValues returns the keys of the configuration.
 func settingValues(*cobra.Command) []string {
 	var out []string
 	for _, row := range settingTable {
@@ -109,7 +106,7 @@ func settingValues(*cobra.Command) []string {
 	return out
 }
 
-// taskValues are the tasks of the configuration, as run takes them.
+// taskValues returns the tasks of the configuration, in the form that run takes.
 func taskValues(cmd *cobra.Command) []string {
 	var out []string
 	if s, err := loadSettings(cmd); err == nil {
@@ -128,12 +125,11 @@ func vendorValues(*cobra.Command) []string {
 	return out
 }
 
-// toolValues are the names of the built-in tools and of those in the files of
-// --tools.
+// toolValues returns the names of the built-in tools and of the tools in the files of --tools.
 func toolValues(cmd *cobra.Command) []string {
 	var files []string
 	if list, ok := cmd.Flag("tools").Value.(pflag.SliceValue); ok {
-		files = startingWith(list.GetSlice(), "") // each once: completion reads flags twice
+		files = startingWith(list.GetSlice(), "") // without duplicates: completion parses flags twice
 	}
 	set, done, err := everyTool(".", files...).toolSet()
 	if err != nil {
@@ -146,7 +142,7 @@ func toolValues(cmd *cobra.Command) []string {
 // maxOffered is how many runs a shell offers.
 const maxOffered = 50
 
-// runValues are the newest runs, and latest.
+// runValues returns "latest" and the newest runs.
 func runValues(cmd *cobra.Command) []string {
 	store, done, err := openStore(cmd, false)
 	if err != nil {

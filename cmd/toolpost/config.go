@@ -29,9 +29,8 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// settings are what run and chat are told besides the task. Each comes from
-// the configuration file, then from the environment, then from a flag; the
-// later wins.
+// settings are the settings of run and chat, without the task. Each value comes from the configuration file, the
+// environment or a flag. Later sources override earlier ones.
 type settings struct {
 	Model       string                    `yaml:"model"`
 	Stronger    string                    `yaml:"stronger"`
@@ -40,35 +39,34 @@ type settings struct {
 	Allow       []string                  `yaml:"allow"`
 	Sandbox     bool                      `yaml:"sandbox"`
 	Tools       []string                  `yaml:"tools"`
-	Lanes       []string                  `yaml:"lanes"` // who runs tools; see parseLanes
+	Lanes       []string                  `yaml:"lanes"` // which party runs tools; see parseLanes
 	System      string                    `yaml:"system"`
 	MaxTurns    int                       `yaml:"max_turns"`
-	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
-	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 leaves it to the model's context
-	Results     string                    `yaml:"results"`     // how much of them the model is shown; "" means detailed
-	Budget      string                    `yaml:"budget_usd"`  // of a run, or of a chat, in dollars; "" means none
+	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 uses the model's default
+	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 derives it from the model's context
+	Results     string                    `yaml:"results"`     // how much of results the model sees; "" means detailed
+	Budget      string                    `yaml:"budget_usd"`  // of a run or a chat, in dollars; "" means none
 	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
-	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
+	Temperature *float64                  `yaml:"temperature"` // nil uses the model's default
 	Journal     string                    `yaml:"journal"`
 	Limits      limitsConfig              `yaml:"limits"`
 	Providers   map[string]providerConfig `yaml:"providers"`
 	Tasks       map[string]taskConfig     `yaml:"tasks"`
 	// MCPServers are the MCP servers whose tools are used.
 	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
-	// Gateway is what serve is told.
+	// Gateway holds the settings of serve.
 	Gateway gatewayConfig `yaml:"gateway"`
-	// AgentPrograms are the programs that agent/NAME asks.
+	// AgentPrograms are the programs of the agent/NAME models.
 	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs"`
 
-	mcp []string // what --mcp says: servers by name, command or address
+	mcp []string // values of --mcp: servers by name, command or address
 
 	hidden []string          // credentials of declared tools
-	from   map[string]string // which source gave each setting; absent means the default
-	file   string            // the file that was read; empty if there is none
+	from   map[string]string // the source of each setting; absent means the default
+	file   string            // the configuration file; empty if there is none
 }
 
-// providerConfig is a server of the user's own, or another address for a known
-// one.
+// providerConfig is a server of the user, or another address for a known vendor.
 type providerConfig struct {
 	BaseURL  string            `yaml:"base_url" help:"the root of the API of a server, like http://gpu.example.org:8000/v1; ${NAME} in it is a variable of the environment"`
 	Wire     string            `yaml:"wire" help:"the format that the server speaks: chat, responses, messages, gemini, ollama, converse" default:"chat"`
@@ -80,7 +78,7 @@ type providerConfig struct {
 	Headers  map[string]string `yaml:"headers" help:"headers that go with every request"`
 }
 
-// limitsConfig are the limits beyond which an answer is stopped; see llm.Limits.
+// limitsConfig holds the limits that stop an answer; see llm.Limits.
 type limitsConfig struct {
 	Bytes    int64         `yaml:"bytes"`
 	Text     int64         `yaml:"text"`
@@ -90,7 +88,7 @@ type limitsConfig struct {
 	Idle     time.Duration `yaml:"idle"`
 }
 
-// String returns the limits that hold, for people.
+// String returns the limits that are set, for people.
 func (l limitsConfig) String() string {
 	var out []string
 	for _, row := range []struct {
@@ -104,14 +102,13 @@ func (l limitsConfig) String() string {
 	return strings.Join(out, ", ")
 }
 
-// setting is one row of the table of settings. A setting without a variable
-// comes from the file only.
+// setting is one row of the table of settings. A setting without a variable can only be set in the file.
 type setting struct {
 	key, env, help string
-	value          func(*settings) any // *string, *int, *bool, *time.Duration, **float64 or *[]string; from the file only: what it is there
+	value          func(*settings) any // *string, *int, *bool, *time.Duration, **float64 or *[]string; other types for settings of the file only
 }
 
-// settingTable is every setting, in the order in which config check shows it.
+// settingTable holds all settings in the order of config check.
 var settingTable = []setting{
 	{"model", "TOOLPOST_MODEL", "the model to ask, like ollama/qwen3:8b", func(s *settings) any { return &s.Model }},
 	{"stronger", "TOOLPOST_STRONGER", "the model to ask when calls keep failing", func(s *settings) any { return &s.Stronger }},
@@ -138,7 +135,7 @@ var settingTable = []setting{
 	{"agent_programs", "", "agent programs that agent/NAME asks", func(s *settings) any { return s.AgentPrograms }},
 }
 
-// flagOf is the flag of a setting.
+// flagOf returns the value of a setting's flag.
 func (row setting) flagOf(cmd *cobra.Command) (value string, set bool) {
 	f := cmd.Flags().Lookup(strings.ReplaceAll(row.key, "_", "-"))
 	if f == nil || !f.Changed {
@@ -151,11 +148,11 @@ func (row setting) flagOf(cmd *cobra.Command) (value string, set bool) {
 	return value, true
 }
 
-// set reads a value from a flag or a variable.
+// set parses a value from a flag or a variable.
 func (row setting) set(s *settings, value string) error {
 	switch p := row.value(s).(type) {
 	case *string:
-		if row.key == "budget_usd" && strings.TrimSpace(value) == "" { // of a variable that is not set, perhaps
+		if row.key == "budget_usd" && strings.TrimSpace(value) == "" { // perhaps from an unset variable
 			return errors.New("it is empty; leave it out to have no budget")
 		}
 		*p = value
@@ -194,7 +191,7 @@ func (row setting) set(s *settings, value string) error {
 	return nil
 }
 
-// show writes a value for people.
+// show formats a value for people.
 func (row setting) show(s *settings) string {
 	switch p := row.value(s).(type) {
 	case map[string]providerConfig:
@@ -233,7 +230,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// beside makes the paths of a configuration file those of files beside it.
+// beside resolves the paths of a configuration file relative to the file's folder.
 func (s *settings) beside(file string) {
 	near := func(path string) string {
 		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
@@ -254,8 +251,7 @@ func (s *settings) beside(file string) {
 	}
 }
 
-// configFile returns the configuration file, and whether somebody named it and
-// it must therefore exist.
+// configFile returns the configuration file. named means that the user named the file, and it must exist.
 func configFile(cmd *cobra.Command) (file string, named bool) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
 		return f.Value.String(), true
@@ -265,7 +261,7 @@ func configFile(cmd *cobra.Command) (file string, named bool) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", false // without a home there is no file
+		return "", false // there is no file without a home directory
 	}
 	return filepath.Join(dir, "toolpost", "config.yaml"), false
 }
@@ -292,12 +288,12 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	return s, err
 }
 
-// newSettings are the defaults.
+// newSettings returns the defaults.
 func newSettings() *settings {
 	return &settings{Root: ".", MaxTurns: defaultTurns, Local: slices.Clone(locals), from: make(map[string]string)}
 }
 
-// override takes over what the environment and the flags say.
+// override applies the environment and the flags.
 func (s *settings) override(cmd *cobra.Command) error {
 	for _, row := range settingTable {
 		if v, ok := os.LookupEnv(row.env); ok && v != "" && row.env != "" {
@@ -320,7 +316,7 @@ func (s *settings) override(cmd *cobra.Command) error {
 	return nil
 }
 
-// settingError is a value that a setting cannot have, and where it comes from.
+// settingError is an invalid value of a setting and its source.
 type settingError struct {
 	from string
 	path string // in the file, like providers.gpu.wire
@@ -335,14 +331,14 @@ func (e settingError) ofCommand() bool {
 }
 func (e settingError) Unwrap() error { return e.err }
 
-// maxConfig bounds the configuration file.
+// maxConfig limits the size of the configuration file.
 const maxConfig = 1 << 20
 
-// withoutMark returns a text without the mark of its encoding, which editors on Windows put before it.
+// withoutMark removes the byte order mark that editors on Windows put at the start of a text.
 func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
-// readFile reads a configuration file. An unknown key is an error that names its
-// line; otherwise a misspelt setting would be ignored silently.
+// readFile reads a configuration file. Unknown keys are errors that name their line; otherwise a misspelt setting would
+// be ignored silently.
 func (s *settings) readFile(file string) error {
 	text, err := cli.ReadFile(file, maxConfig)
 	if err != nil {
@@ -372,8 +368,8 @@ func (s *settings) readFile(file string) error {
 	return nil
 }
 
-// decodeSettings reads the text of a configuration into s, and returns what stands in it by key. A key that is not known is an error,
-// and so is one that stands there twice; one that is merged (<<) may stand there again.
+// decodeSettings decodes the text of a configuration into s. It returns the values that are present, by key. Unknown
+// and duplicate keys are errors. A key of a merge (<<) may be repeated.
 func decodeSettings(text []byte, s *settings) (present map[string]any, err error) {
 	tree, err := yamlcheck.Parse(text)
 	if err != nil {
@@ -384,7 +380,7 @@ func decodeSettings(text []byte, s *settings) (present map[string]any, err error
 			continue
 		}
 		if err := yaml.NodeToValue(doc.Body, &present); err == nil && len(present) == 0 {
-			return nil, nil // comments only; decoding nothing would take the defaults away
+			return nil, nil // comments only; decoding an empty document would reset the defaults
 		}
 		if err := yaml.NodeToValue(doc.Body, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 			return nil, err
@@ -394,7 +390,7 @@ func decodeSettings(text []byte, s *settings) (present map[string]any, err error
 	return present, nil
 }
 
-// configError says where in the file the mistake is, in one line.
+// configError returns an error of one line with the place of the mistake.
 func configError(file string, err error) error {
 	line, text := configProblem(err)
 	if line == 0 {
@@ -403,7 +399,7 @@ func configError(file string, err error) error {
 	return fmt.Errorf("%s:%d: %s", file, line, text)
 }
 
-// configProblem returns the line of a mistake, 0 if it is not known, and what is wrong.
+// configProblem returns the line of a mistake, 0 if it is unknown, and a description.
 func configProblem(err error) (line int, text string) {
 	var at yaml.Error
 	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
@@ -420,7 +416,7 @@ func configProblem(err error) (line int, text string) {
 	return at.GetToken().Position.Line, text
 }
 
-// plainError says what a value is not, where the reader of YAML says it in the words of Go.
+// plainError rewrites errors of the YAML parser that use Go terms.
 func plainError(err error) error {
 	text := err.Error()
 	if i := strings.LastIndex(text, "duration "); strings.HasPrefix(text, "time: ") && i >= 0 {
@@ -433,13 +429,13 @@ func plainError(err error) error {
 	return err
 }
 
-// goTypes are the types of settings in words, by what their names in Go end in.
+// goTypes names the types of settings in plain words, by the suffix of their Go name.
 var goTypes = []struct{ end, is string }{
 	{"time.Duration", "a duration like 90s or 10m"}, {"int64", "a whole number"}, {"int", "a whole number"}, {"float64", "a number"},
 	{"bool", "true or false"}, {"string", "a text"},
 }
 
-// yamlWords are what the reader of YAML says of mistakes that people make often, in words that help.
+// yamlWords maps messages of the YAML parser about common mistakes to helpful ones.
 var yamlWords = []struct{ says, means string }{
 	{"found character '\t'", "a tab stands here; YAML is indented with spaces alone"},
 	{"tab character cannot use", "a tab stands here; YAML is indented with spaces alone"},
@@ -451,7 +447,7 @@ var yamlWords = []struct{ says, means string }{
 	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
 }
 
-// plainProblem returns a message of the reader of YAML without the words of Go.
+// plainProblem rewrites a message of the YAML parser without Go terms.
 func plainProblem(message, value string) string {
 	_, rest, found := strings.Cut(message, " of type ")
 	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
@@ -470,7 +466,7 @@ func plainProblem(message, value string) string {
 	return fmt.Sprintf("%q does not belong here", firstLine(value, 60))
 }
 
-// nearest is the setting whose key begins or ends like a word.
+// nearest returns the setting whose key shares the longest prefix and suffix with a word.
 func nearest(word string) string {
 	best, most := "", 2
 	for _, row := range settingTable {
@@ -488,20 +484,20 @@ func nearest(word string) string {
 	return best
 }
 
-// The classes of --allow, with the tools each of them offers.
+// The classes of --allow, and the tools that each class offers.
 var allowed = map[string][]string{
 	"write": {"write_file", "edit_file"},
 	"exec":  {"run_command"},
 	"net":   {"fetch_url", "web_search"},
 }
 
-// What --allow and --root are, wherever they are flags.
+// The help texts of the --allow and --root flags.
 const (
 	allowUsage = "let tools do more than read: write, exec, net"
 	rootUsage  = "the `FOLDER` that tools may see"
 )
 
-// checkAllow refuses a class that does not exist.
+// checkAllow refuses unknown classes.
 func checkAllow(classes []string) error {
 	for _, class := range classes {
 		if _, ok := allowed[class]; !ok {
@@ -521,7 +517,7 @@ func classOf(name string) string {
 	return ""
 }
 
-// settingCheck is the check of one setting, which says itself what is wrong.
+// settingCheck is the check of one setting. Its error describes the problem.
 type settingCheck struct {
 	key   string
 	check func() error
@@ -539,7 +535,7 @@ func (s *settings) checks() []settingCheck {
 	}
 }
 
-// check refuses values that are invalid, whatever source they came from.
+// check returns the first invalid value, from any source.
 func (s *settings) check() error {
 	for _, p := range s.problems() {
 		return p
@@ -547,7 +543,7 @@ func (s *settings) check() error {
 	return nil
 }
 
-// problems are all values that are invalid, whatever source they came from.
+// problems returns all invalid values, from any source.
 func (s *settings) problems() (list []error) {
 	wrong := func(path, format string, args ...any) {
 		key, _, _ := strings.Cut(path, ".")
@@ -592,7 +588,7 @@ func (s *settings) problems() (list []error) {
 	return list
 }
 
-// problems says what is wrong with a server of the user's own.
+// problems reports the mistakes in the settings of a user's server.
 func (p providerConfig) problems(name string, wrong func(setting, format string, args ...any)) {
 	p.partProblems(name, wrong)
 	if p.BaseURL == "" && p.Like == "" && p.vars(name) == nil {
@@ -605,7 +601,7 @@ func (p providerConfig) problems(name string, wrong func(setting, format string,
 	if p.Like != "" && !slices.Contains(vendors, p.Like) {
 		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(cli.DidYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
 	}
-	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
+	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // not repeated: it may be the key itself
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
 	}
 	if err := formats.Check(p.Wire); p.Wire != "" && err != nil {
@@ -621,14 +617,14 @@ func (p providerConfig) problems(name string, wrong func(setting, format string,
 	}
 }
 
-// variableName reports whether a text can be the name of a variable of the environment.
+// variableName reports whether a text is a valid name of an environment variable.
 func variableName(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool {
 		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	}) < 0
 }
 
-// The bounds of max_turns.
+// The limits of max_turns.
 const (
 	defaultTurns = 20
 	maxTurns     = 500

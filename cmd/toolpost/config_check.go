@@ -22,7 +22,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// shownSetting is a setting as config check --json prints it.
+// shownSetting is a setting in the output of config check --json.
 type shownSetting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -55,7 +55,7 @@ show every setting with its source. A mistake is named with its file and line.`,
 	return cmd
 }
 
-// checkFiles reads what the settings name, as run would.
+// checkFiles reads the files that the settings name, as run would.
 func (s *settings) checkFiles() error {
 	if info, err := os.Stat(s.Root); err != nil {
 		return fmt.Errorf("root: %w", err)

@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
-// newConfigPath prints the name of the file; programs and editors use it.
+// newConfigPath returns the command that prints the path of the configuration file, for programs and editors.
 func newConfigPath() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "path",
@@ -40,7 +40,7 @@ func newConfigPath() *cobra.Command {
 
 const configUsage = "`FILE` to use in place of your config.yaml"
 
-// ownConfigFile is configFile for commands that cannot do without one.
+// ownConfigFile is configFile for commands that require a file.
 func ownConfigFile(cmd *cobra.Command) (string, error) {
 	file, _ := configFile(cmd)
 	if file == "" {
@@ -81,7 +81,7 @@ A file that is there is left alone, unless --force.`,
 	return cmd
 }
 
-// configTemplate is a file with every setting, each an example behind a #.
+// configTemplate returns a file with all settings as commented examples.
 func configTemplate() string {
 	var b strings.Builder
 	b.WriteString("# Settings of toolpost. Take away a # to set one; 'toolpost config check' looks at the file.\n# Keys of vendors do not belong here: they are read from the environment.\n")
@@ -94,7 +94,7 @@ func configTemplate() string {
 	return b.String()
 }
 
-// examples are the settings as they may stand in a file.
+// examples are the settings as a file may set them.
 var examples = map[string]string{
 	"model":       "model: ollama/qwen3:8b",
 	"stronger":    "stronger: anthropic/claude-sonnet-4-5",
@@ -149,7 +149,7 @@ func newConfigUnset() *cobra.Command {
 	return cmd
 }
 
-// setConfig changes one setting of the file; a nil value takes it out.
+// setConfig changes one setting of the file. A nil value removes it.
 func setConfig(cmd *cobra.Command, key string, value *string) error {
 	row, err := settingNamed(cmd, key)
 	if err != nil {
@@ -191,9 +191,8 @@ func settingNamed(cmd *cobra.Command, key string) (setting, error) {
 	return setting{}, cli.Usagef(cmd, "there is no setting %s%s", key, cli.DidYouMean(key, names))
 }
 
-// withSetting returns the text of a configuration file with one setting changed.
-// The text is changed as text, so that comments stay, and read again to see that
-// nothing else became different.
+// withSetting returns the text of a configuration file with one setting changed. It edits the text, which keeps
+// comments. It then parses the result to make sure that no other setting changed.
 func withSetting(old []byte, row setting, value *string) ([]byte, error) {
 	before, err := decodeConfig(old)
 	if err != nil {
@@ -231,7 +230,7 @@ func withSetting(old []byte, row setting, value *string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// inOneYAMLLine writes a key and its value.
+// inOneYAMLLine formats a key and its value in one line.
 func inOneYAMLLine(key string, value any) (string, error) {
 	list, is := value.([]string)
 	if !is {
@@ -242,7 +241,7 @@ func inOneYAMLLine(key string, value any) (string, error) {
 	return key + ": " + strings.TrimSpace(string(b)), err
 }
 
-// plainValue is a setting as YAML writes it.
+// plainValue returns a setting as YAML writes it.
 func plainValue(p any) any {
 	if d, ok := p.(interface{ String() string }); ok {
 		return d.String()
@@ -250,7 +249,7 @@ func plainValue(p any) any {
 	return reflect.Indirect(reflect.ValueOf(p)).Interface()
 }
 
-// decodeConfig reads the text of a configuration file, as strictly as ever.
+// decodeConfig parses the text of a configuration file as strictly as readFile.
 func decodeConfig(text []byte) (settings, error) {
 	var s settings
 	if len(text) > maxConfig {
@@ -267,8 +266,8 @@ func decodeConfig(text []byte) (settings, error) {
 	return s, err
 }
 
-// replaceSetting puts line in the place of a key and its value; without the key
-// it goes behind its example, or to the end. An empty line takes the key out.
+// replaceSetting replaces a key and its value with line. A new key goes after its commented example, or to the end. An
+// empty line removes the key.
 func replaceSetting(text, key, line string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if text == "" {
@@ -299,13 +298,12 @@ func replaceSetting(text, key, line string) string {
 	return strings.Join(slices.Replace(lines, from, to, put...), "\n") + "\n"
 }
 
-// belongs reports whether a line goes on with the value of the key before it.
+// belongs reports whether a line continues the value of the key above it.
 func belongs(line string) bool {
 	return line != "" && (line[0] == ' ' || line[0] == '\t' || strings.HasPrefix(line, "- ") || line == "-" || line[0] == ']' || line[0] == '}')
 }
 
-// trailingComment returns the comment behind a value that has no quotes, which
-// might hide a #.
+// trailingComment returns the comment at the end of a line. It ignores values with quotes, which might contain a #.
 func trailingComment(line string) string {
 	i := strings.Index(line, " #")
 	if i < 0 || strings.ContainsAny(line[:i], `"'`) {

@@ -57,8 +57,8 @@ whatever else is secret are not shown.`,
 	return cmd
 }
 
-// writeSettings writes settings, each with its source behind its first line, in
-// one column as far as lines allow.
+// writeSettings prints settings with their sources. A source follows the first line of its setting, aligned in one
+// column where lines are short enough.
 func (s *settings) writeSettings(w io.Writer, rows []setting) {
 	const narrow, wide = 28, 60
 	texts, column := make([]string, len(rows)), narrow
@@ -78,11 +78,10 @@ func (s *settings) writeSettings(w io.Writer, rows []setting) {
 	}
 }
 
-// hiddenValue stands for what is not shown.
+// hiddenValue replaces secret values in the output.
 const hiddenValue = "[hidden]"
 
-// public returns a setting without what is secret: as a value that YAML and JSON
-// can write, nil if it is not set.
+// public returns a setting without secrets, as a value for YAML and JSON. It is nil if the setting is not set.
 func (s *settings) public(row setting) any {
 	switch p := row.value(s).(type) {
 	case map[string]providerConfig:
@@ -153,7 +152,7 @@ func publicProvider(p providerConfig) yaml.MapSlice {
 	return out
 }
 
-// shownYAML writes a setting as it would stand in a file.
+// shownYAML formats a setting as in a configuration file.
 func (s *settings) shownYAML(row setting) string {
 	v := s.public(row)
 	if v == nil {
@@ -169,7 +168,7 @@ func (s *settings) shownYAML(row setting) string {
 	return cli.Printable(strings.TrimSuffix(string(b), "\n"))
 }
 
-// publicSetting is a setting as config show --json prints it.
+// publicSetting is a setting in the output of config show --json.
 type publicSetting struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`

@@ -14,15 +14,15 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// finding is one thing doctor looked at.
+// finding is the result of one check of doctor.
 type finding struct {
 	What  string `json:"what"`
 	State string `json:"state"` // "ok", "missing" or "broken"
 	Says  string `json:"says"`
-	Fix   string `json:"fix,omitempty"` // a command, or what to change
+	Fix   string `json:"fix,omitempty"` // a command, or a change to make
 }
 
-// The states of a finding. Only what is broken is a failure.
+// The states of a finding. Only stateBroken is a failure.
 const (
 	stateOK      = "ok"
 	stateMissing = "missing"
@@ -63,7 +63,7 @@ It is a failure if something is broken, not if something is missing.`,
 	return cmd
 }
 
-// examine looks at everything, in the order in which it is needed.
+// examine runs all checks, in the order in which a run needs the parts.
 func examine(cmd *cobra.Command) []finding {
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -93,7 +93,7 @@ func examineCatalog() finding {
 	return finding{"catalogue", stateOK, fmt.Sprintf("%d models listed, any id is understood", len(c.Models())), ""}
 }
 
-// examineKeys names the keys that are set. It never shows one.
+// examineKeys lists the names of the keys that are set. It never shows a key.
 func examineKeys() []finding {
 	var set []string
 	for _, v := range provider.Vendors() {
@@ -109,7 +109,7 @@ func examineKeys() []finding {
 	return []finding{{"keys", stateOK, strings.Join(set, ", "), ""}}
 }
 
-// startLocal is the command that starts each of the servers.
+// startLocal holds the command that starts each local server.
 var startLocal = map[string]string{
 	"ollama":   "ollama serve, then: ollama pull qwen3:8b",
 	"llamacpp": "llama-server -m MODEL.gguf --jinja --port 8080",
@@ -130,8 +130,7 @@ func examineLocal(s *settings, local []found) []finding {
 	return out
 }
 
-// examineModel says which model run would ask, and how it would be taught
-// tools.
+// examineModel reports which model run would ask, and how the model would receive its tools.
 func examineModel(ctx context.Context, s *settings) finding {
 	f := s.choose(ctx)
 	client, err := s.client()
@@ -166,7 +165,7 @@ func examineTools(s *settings) finding {
 	return finding{"tools", stateOK, strings.Join(set.Names(), ", "), ""}
 }
 
-// examineStore opens the record of runs as run would.
+// examineStore opens the record store as run would.
 func examineStore(s *settings) finding {
 	name := redactAddress(s.Journal)
 	_, done, err := openStoreAt(s.Journal, true)

@@ -11,33 +11,32 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// scope is how far a permission reaches. Narrower ones come first.
+// scope is the reach of a permission. Narrower scopes have lower values.
 type scope uint8
 
 const (
 	thisCall    scope = iota // the same tool with the same arguments
-	thisProgram              // the same program, whatever its arguments
+	thisProgram              // the same program with any arguments
 	thisFolder               // changes to files below the same folder
 	thisTool
 	anything
 )
 
-// grant is a permission for calls that have not been made yet.
+// grant is a permission for future calls.
 type grant struct {
 	scope   scope
 	tool    string
-	shown   string       // the call, with thisCall
-	hash    journal.Hash // of its arguments
+	shown   string       // the call, for thisCall
+	hash    journal.Hash // of the arguments
 	program string
 	folder  string
 }
 
-// maxScope bounds the name of a program or folder that a permission can be given
-// for: one that fills the screen is not read.
+// maxScope limits the name of a program or folder in a permission, because people do not read a name that fills the
+// screen.
 const maxScope = 200
 
-// scopes returns the permissions that can be given with a call, the narrowest
-// first.
+// scopes returns the permissions that can be given with a call, the narrowest first.
 func (p *proposal) scopes() []grant {
 	out := []grant{{scope: thisCall, tool: p.Tool, hash: p.ParamsHash, shown: p.short()}}
 	if p.plan.AnyProgram && len(p.plan.Command[0]) <= maxScope {
@@ -51,7 +50,7 @@ func (p *proposal) scopes() []grant {
 	return append(out, grant{scope: thisTool, tool: p.Tool}, grant{scope: anything})
 }
 
-// short is the call in one line.
+// short returns the call in one line.
 func (p *proposal) short() string {
 	text := (&callView{args: string(p.Args), phase: over}).shownArgs(0)
 	if len(p.plan.Command) > 0 {
@@ -60,7 +59,7 @@ func (p *proposal) short() string {
 	return p.Tool + " " + text
 }
 
-// covers reports whether a call is allowed by g.
+// covers reports whether g allows a call.
 func (g grant) covers(p *proposal) bool {
 	switch g.scope {
 	case thisCall:
@@ -81,10 +80,10 @@ func below(file, folder string) bool {
 	return folder == "." || strings.HasPrefix(file, folder+"/")
 }
 
-// runners are programs whose arguments name another program, or are one.
+// runners are programs whose arguments are, or name, another program.
 var runners = strings.Fields("sh bash zsh dash ksh fish busybox env sudo doas su xargs nohup nice timeout setsid find make ssh docker go npx awk sed perl python python3 ruby node deno bun php lua osascript cmd cmd.exe powershell powershell.exe pwsh")
 
-// String says what g allows.
+// String describes the calls that g allows.
 func (g grant) String() string {
 	switch g.scope {
 	case thisCall:
@@ -106,8 +105,7 @@ func (g grant) String() string {
 	return "everything that would be asked about"
 }
 
-// grants are the permissions that were given and not taken back. They end with
-// the program.
+// grants holds the permissions that were given and not revoked. They end with the process.
 type grants struct {
 	mu  sync.Mutex
 	all []grant
@@ -138,8 +136,7 @@ func (g *grants) list() []grant {
 	return slices.Clone(g.all)
 }
 
-// drop takes back the permission of that number, counted from 0, or all of them
-// with a negative one.
+// drop revokes the permission with an index from 0, or all permissions if i is negative.
 func (g *grants) drop(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// What a person says to a question of a tool.
+// The answer to a question of a tool, and its limit.
 const (
 	typedAnswer = "answer"
-	maxTries    = 5 // of answers that do not fit
+	maxTries    = 5 // answers that do not match the schema
 )
 
-// inquire puts together what a tool asks in the middle of a call. Its words stand behind a mark,
-// so that they do not look like ours.
+// inquire builds the proposal for a question that a tool asks during a call. A bar marks the tool's text, to tell it
+// apart from ours.
 func (a *approver) inquire(q invoke.Question, fault string) *proposal {
 	clean := a.clean
 	if clean == nil {
@@ -38,7 +38,7 @@ func (a *approver) inquire(q invoke.Question, fault string) *proposal {
 	return p
 }
 
-// fieldsOf are the fields of an object that a schema describes, nil of anything else.
+// fieldsOf returns the properties of an object schema, nil for other schemas.
 func fieldsOf(schema json.RawMessage) map[string]map[string]any {
 	var s struct {
 		Properties map[string]map[string]any `json:"properties"`
@@ -49,7 +49,7 @@ func fieldsOf(schema json.RawMessage) map[string]map[string]any {
 	return s.Properties
 }
 
-// wanted says what an answer has to look like.
+// wanted describes the fields of a valid answer.
 func wanted(schema json.RawMessage) []string {
 	fields := fieldsOf(schema)
 	if len(fields) == 0 {
@@ -73,8 +73,7 @@ func wanted(schema json.RawMessage) []string {
 	return out
 }
 
-// inform has the person at the terminal answer a question of a tool. An answer that does not fit is
-// asked for again.
+// inform lets the person at the terminal answer a question of a tool. After an invalid answer it asks again.
 func (a *approver) inform(ctx context.Context, q invoke.Question) (journal.Approval, error) {
 	fault := ""
 	for range maxTries {
@@ -100,8 +99,8 @@ func (a *approver) inform(ctx context.Context, q invoke.Question) (journal.Appro
 	return q.Answer(false, byPerson, fmt.Sprintf("%d answers did not fit", maxTries)), nil
 }
 
-// valueOf turns what was typed into an answer: JSON that fits as it is, or the value of the only field,
-// as JSON or as it was typed.
+// valueOf converts the typed text to an answer. The text is either valid JSON, or the value of the only field, as JSON
+// or as plain text.
 func valueOf(q invoke.Question, typed string) (value json.RawMessage, fault string) {
 	text := strings.TrimSpace(typed)
 	plain, _ := json.Marshal(text)

@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/internal/near"
 )
 
-// DidYouMean returns a question that names what somebody may have meant, and ""
-// if nothing is near.
+// DidYouMean returns a question with the name closest to a word, or "" if no name is close.
 func DidYouMean(word string, names []string) string {
 	if like := near.Names(word, names, 1); len(like) > 0 {
 		return "; did you mean " + like[0] + "?"
@@ -20,8 +19,8 @@ func DidYouMean(word string, names []string) string {
 	return ""
 }
 
-// WrapArgs makes wrong arguments of every command a usage error. Of a command
-// that only groups others, they are a subcommand that does not exist.
+// WrapArgs turns errors about the arguments of any command into usage errors. A wrong argument of a command that only
+// groups others is an unknown subcommand.
 func WrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -31,7 +30,7 @@ func WrapArgs(cmd *cobra.Command) {
 				return nil
 			case cmd.HasSubCommands():
 				err = noCommand(cmd, args[0])
-			case strings.Contains(err.Error(), "arg(s)"), strings.HasPrefix(err.Error(), "unknown command "): // cobra's own words
+			case strings.Contains(err.Error(), "arg(s)"), strings.HasPrefix(err.Error(), "unknown command "): // cobra's own errors
 				err = wrongCount(cmd, len(args))
 			}
 			return UsageError{err, cmd.CommandPath()}
@@ -42,7 +41,7 @@ func WrapArgs(cmd *cobra.Command) {
 	}
 }
 
-// wrongCount says that a command takes another number of arguments, and which.
+// wrongCount reports a wrong number of arguments and shows the usage.
 func wrongCount(cmd *cobra.Command, n int) error {
 	given := fmt.Sprintf("%d arguments are given", n)
 	switch n {
@@ -54,8 +53,8 @@ func wrongCount(cmd *cobra.Command, n int) error {
 	return fmt.Errorf("%s; it is used like this: %s", given, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 }
 
-// StrictDefaults makes a command that does not exist a usage error of help and
-// completion, too, which would print their own help and succeed.
+// StrictDefaults makes unknown commands a usage error for help and completion too. By default these print their own
+// help and succeed.
 func StrictDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -81,7 +80,7 @@ func StrictDefaults(root *cobra.Command) {
 	}
 }
 
-// noCommand says that there is no such subcommand.
+// noCommand reports an unknown subcommand.
 func noCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -96,8 +95,7 @@ func noCommand(cmd *cobra.Command, word string) error {
 	return fmt.Errorf("%s is no command%s%s", word, where, DidYouMean(word, names))
 }
 
-// WrongFlag is the error of a flag that cannot be read, with the name that was
-// meant where one is near.
+// WrongFlag returns the error for a flag that cannot be parsed, with a suggestion if a name is close.
 func WrongFlag(cmd *cobra.Command, err error) error {
 	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
@@ -114,11 +112,10 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("--%s is no flag of %s%s", word, cmd.CommandPath(), DidYouMean("--"+word, names)), cmd.CommandPath()}
 }
 
-// notOf says what the value of a flag is not, by the type of the flag.
+// notOf describes invalid values by the type of the flag.
 var notOf = map[string]string{"duration": "is no duration like 90s or 10m", "int": "is no whole number", "float64": "is no number", "bool": "is not true or false"}
 
-// wrongValue puts the error of a flag's value into plain words, where the type
-// of the flag says all.
+// wrongValue rewrites the error of a flag's value in plain words, if the flag's type explains it.
 func wrongValue(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) || strings.Contains(err.Error(), "out of range") {
@@ -131,8 +128,7 @@ func wrongValue(err error) error {
 	return fmt.Errorf("--%s: %q %s", invalid.GetFlag().Name, invalid.GetValue(), not)
 }
 
-// Formerly keeps the old name of a flag for one release: it sets the flag of
-// today, with a line on standard error.
+// Formerly keeps the old name of a flag for one release. It sets the current flag and prints a note on standard error.
 func Formerly(cmd *cobra.Command, flags *pflag.FlagSet, old, today string) {
 	flags.AddFlag(&pflag.Flag{Name: old, Hidden: true, Usage: "the old name of --" + today, Value: renamed{flags.Lookup(today).Value, cmd, flags, old, today}})
 }
@@ -145,7 +141,7 @@ type renamed struct {
 	old, today string
 }
 
-// Set sets the flag of today.
+// Set sets the current flag.
 func (r renamed) Set(value string) error {
 	fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: --%s is --%s now; the old name goes with the next release\n", r.old, r.today)
 	return r.flags.Set(r.today, value)

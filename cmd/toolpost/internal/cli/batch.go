@@ -16,14 +16,12 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// MaxLine bounds one line of a batch.
+// MaxLine limits one line of a batch.
 const MaxLine = 64 << 20
 
-// Batch reads JSON lines from the command's input and writes one answer per
-// line in the same order. A line that cannot be read or is too long, and one
-// whose answer fails, panics or cannot be written, is answered by
-// {"id":…,"error":…}; the others go on. Empty lines are skipped. It stops early
-// only if the input or output fails or the command is interrupted.
+// Batch reads JSON lines from the command's input and writes one answer per line in the same order. If a line is too
+// long or cannot be read, or its answer fails, panics or cannot be written, Batch writes {"id":…,"error":…} and
+// continues. Empty lines are skipped. It stops early only if the input or output fails or the command is interrupted.
 func Batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) error {
 	in := bufio.NewReaderSize(StandardInput(cmd), 64<<10)
 	out := bufio.NewWriter(cmd.OutOrStdout())
@@ -33,7 +31,7 @@ func Batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) er
 			if err := writeRow(out, line, answer); err != nil {
 				return err
 			}
-			if in.Buffered() == 0 { // no further row is waiting: the other side may wait for this answer
+			if in.Buffered() == 0 { // no more input is buffered: the other side may wait for this answer
 				if err := out.Flush(); err != nil {
 					return err
 				}
@@ -51,14 +49,13 @@ func Batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) er
 	}
 }
 
-// rowError is the answer to a row that failed.
+// rowError is the answer to a failed row.
 type rowError struct {
 	ID    json.RawMessage `json:"id"`
 	Error string          `json:"error"`
 }
 
-// writeRow answers a line. An answer that cannot be written is a row that
-// failed.
+// writeRow answers a line. If the answer cannot be written, it writes a rowError.
 func writeRow[In any, Out any](w io.Writer, line []byte, answer func(In) (Out, error)) error {
 	b, err := lineOf(answerLine(line, answer))
 	if err != nil {
@@ -123,12 +120,11 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// lineEnds are characters that some languages take for the end of a line. JSON
-// has them in strings only, where they may be escaped.
+// lineEnds are characters that some languages treat as the end of a line. In JSON they occur only in strings, where
+// they may be escaped.
 var lineEnds = []struct{ end, escape string }{{"\u0085", `\u0085`}, {"\u2028", `\u2028`}, {"\u2029", `\u2029`}}
 
-// readLine returns the next line with its end. Of one that is longer than
-// maxLine it keeps a byte more than that.
+// readLine returns the next line with its end. A line longer than MaxLine is cut one byte after it.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -140,7 +136,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// PrintJSON writes v for a program that reads one document.
+// PrintJSON writes v as an indented JSON document.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := Marshal(v, "  ")
 	if err != nil {
@@ -150,8 +146,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// EscapeUnseen writes the characters of JSON that could steer a terminal as escapes, which mean
-// the same: those below space JSON has as escapes anyway.
+// EscapeUnseen escapes characters of JSON that could control a terminal. The meaning stays the same. JSON escapes
+// characters below space itself.
 func EscapeUnseen(text []byte) []byte {
 	steers := func(r rune) bool { return r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) }
 	if !bytes.ContainsFunc(text, steers) {
@@ -168,8 +164,8 @@ func EscapeUnseen(text []byte) []byte {
 	return b.Bytes()
 }
 
-// Marshal is json.Marshal without HTML escapes, with a newline, and with escapes for what could
-// steer a terminal.
+// Marshal is json.Marshal without HTML escapes, with a newline at the end, and with escapes for characters that could
+// control a terminal.
 func Marshal(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

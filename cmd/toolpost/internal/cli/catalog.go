@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 )
 
-// UserCatalog is [catalog.ForUser] of a file that sets only known wire formats.
+// UserCatalog calls [catalog.ForUser] and refuses unknown wire formats.
 func UserCatalog(file string) (*catalog.Catalog, error) {
 	c, err := catalog.ForUser(file)
 	if err != nil {

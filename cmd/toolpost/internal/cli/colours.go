@@ -17,11 +17,10 @@ func (p Palette) State(s string) string {
 	return p.Red(s)
 }
 
-// Palette colours words on a terminal and leaves them alone elsewhere.
+// Palette colours words on a terminal and leaves them unchanged elsewhere.
 type Palette struct{ On bool }
 
-// Colours returns the palette for w: on only if w is a terminal and NO_COLOR
-// is not set.
+// Colours returns the palette for w. It is on only if w is a terminal and NO_COLOR is not set.
 func Colours(w io.Writer) Palette {
 	f, ok := w.(*os.File)
 	return Palette{ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(f)}

@@ -1,5 +1,4 @@
-// Package cli holds what all commands share: arguments, standard input, batches, output and exit
-// codes.
+// Package cli holds the parts that all commands share: arguments, standard input, batches, output and exit codes.
 package cli
 
 import (
@@ -14,37 +13,36 @@ import (
 // The exit codes, documented in the root command's help.
 const (
 	ExitOK     = 0
-	ExitFailed = 1 // the thing asked for failed
-	ExitUsage  = 2 // wrong use
+	ExitFailed = 1 // the requested operation failed
+	ExitUsage  = 2 // usage error
 	ExitWaits  = 3 // the run waits for a person
 
 	ExitInterrupted = 130 // by Ctrl-C or SIGINT, as shells count signals
 	ExitTerminated  = 143 // by SIGTERM
 )
 
-// UsageError marks an error as wrong use: exit code 2, and a hint at --help.
+// UsageError marks an error as wrong use. It has exit code 2 and a hint at --help.
 type UsageError struct {
 	Err     error
-	command string // whose help to read
+	command string // the command whose help the hint names
 }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Usagef returns the error of a command that was used wrongly.
+// Usagef returns a usage error of a command.
 func Usagef(cmd *cobra.Command, format string, args ...any) error {
 	return UsageError{fmt.Errorf(format, args...), cmd.CommandPath()}
 }
 
-// ErrReported is a failure whose message the command has printed already, and
-// errInterrupted an interruption.
+// ErrReported is a failure that the command has already printed. ErrInterrupted is an interruption.
 var (
 	ErrReported    = errors.New("failed")
 	ErrInterrupted = errors.New("interrupted")
 )
 
-// ExitCode prints err in one line and returns the code for it.
+// ExitCode prints err in one line and returns the exit code for it.
 func ExitCode(stderr io.Writer, err error) int {
 	var usage UsageError
 	switch {
@@ -67,6 +65,5 @@ func ExitCode(stderr io.Writer, err error) int {
 	return ExitFailed
 }
 
-// ErrWaiting is the end of a run that waits for a person. The command has said
-// so already.
+// ErrWaiting is the end of a run that waits for a person. The command has already printed a message.
 var ErrWaiting = errors.New("the run waits for a person")
