@@ -18,18 +18,18 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// keysEnv names where keys are kept, for addresses that have a password.
+// keysEnv is the variable for the store of keys, for addresses with a password.
 const keysEnv = "TOOLPOST_GATEWAY_KEYS"
 
 const keysUsage = "where keys and what they use are kept: sqlite:`FILE` or postgres://…"
 
-// addKeysFlags adds what says where keys are.
+// addKeysFlags adds the flags that select the store of keys.
 func addKeysFlags(cmd *cobra.Command) {
 	cmd.PersistentFlags().String("keys", "", keysUsage)
 	cmd.PersistentFlags().String("config", "", "`FILE` to read in place of your config.yaml")
 }
 
-// keysName returns where keys are kept: --keys, the environment or the configuration; "" if nowhere.
+// keysName returns the store of keys from --keys, the environment or the configuration, "" if there is none.
 func keysName(cmd *cobra.Command, s *settings) (string, error) {
 	if f := cmd.Flag("keys"); f != nil && f.Changed {
 		if isPostgres(f.Value.String()) && hasPassword(f.Value.String()) {
@@ -40,7 +40,7 @@ func keysName(cmd *cobra.Command, s *settings) (string, error) {
 	return cmp.Or(os.Getenv(keysEnv), s.Gateway.Keys.Store), nil
 }
 
-// openKeys opens the keys of that name. The caller calls done.
+// openKeys opens a store of keys. The caller calls done.
 func openKeys(ctx context.Context, name string, create bool) (book *access.Book, done func(), err error) {
 	db, err := openGatewayDB(name, create, commandBusy)
 	if err != nil {
@@ -54,8 +54,7 @@ func openKeys(ctx context.Context, name string, create bool) (book *access.Book,
 	return book, func() { db.Close() }, nil
 }
 
-// openGatewayDB opens the database of that name, in which a gateway keeps things. One of SQLite is waited for, if it is
-// locked, as long as busy says.
+// openGatewayDB opens a database of the gateway. A locked SQLite database is retried for the duration busy.
 func openGatewayDB(name string, create bool, busy time.Duration) (*sql.DB, error) {
 	driver, address := "pgx", name
 	switch file, isFile := strings.CutPrefix(name, "sqlite:"); {
@@ -69,14 +68,14 @@ func openGatewayDB(name string, create bool, busy time.Duration) (*sql.DB, error
 			return nil, err
 		}
 	case !isPostgres(name):
-		return nil, errors.New("keys are kept in sqlite:FILE or at postgres://…, and what keys says is neither") // it may hold a password
+		return nil, errors.New("keys are kept in sqlite:FILE or at postgres://…, and what keys says is neither") // the address may hold a password
 	}
 	db, err := sql.Open(driver, address)
 	if err != nil {
 		return nil, errors.New("the address of the database cannot be read") // the error may quote a password
 	}
 	if driver == "sqlite" {
-		db.SetMaxOpenConns(1) // those who write wait for each other in the process, not at the file
+		db.SetMaxOpenConns(1) // writers wait for each other in the process, not at the file
 	}
 	return db, nil
 }
@@ -92,7 +91,7 @@ func keysIn(ctx context.Context, db *sql.DB) (*access.Book, error) {
 	return &access.Book{Store: store}, nil
 }
 
-// keysPatience bounds how long a database may take to be opened.
+// keysPatience limits how long opening a database may take.
 const keysPatience = 30 * time.Second
 
 // withKeys runs f with the keys of a command.
@@ -119,11 +118,11 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 	return keysError(cmd, f(book))
 }
 
-// keysProblem says why there can be no keys under a name, and where that stands: serve says it in the same words.
+// keysProblem returns an error that names the source of a store that cannot be opened. serve uses the same words.
 func keysProblem(cmd *cobra.Command, name string, create bool) error {
 	file, isFile := strings.CutPrefix(name, "sqlite:")
 	if _, err := os.Stat(file); isFile && file != "" && !create && errors.Is(err, fs.ErrNotExist) {
-		return nil // opening them says so
+		return nil // opening the store reports this error
 	}
 	err := storable(name, "keys are")
 	switch f := cmd.Flag("keys"); {
@@ -137,8 +136,8 @@ func keysProblem(cmd *cobra.Command, name string, create bool) error {
 	return fmt.Errorf("gateway.keys in the configuration: %w", err)
 }
 
-// keysError is an error about keys in the words of a command: what somebody wants wrongly is wrong use, and the name of a package
-// says nothing to them.
+// keysError rewrites an error about keys for a command. Invalid requests become usage errors, and the name of the
+// package is removed.
 func keysError(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
@@ -169,7 +168,7 @@ or month, or total.`,
 	}
 	addKeysFlags(cmd)
 	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
-	cli.NoEmptyFlags(cmd, "name") // which is only what a key is called
+	cli.NoEmptyFlags(cmd, "name") // the name is only a label
 	return cmd
 }
 
@@ -179,7 +178,7 @@ type shownKey struct {
 	Secret string `json:"secret"`
 }
 
-// showSecret prints a key that nobody can see again.
+// showSecret prints a new key with its secret, which is shown only once.
 func showSecret(cmd *cobra.Command, k access.Key, secret string, asJSON bool) error {
 	if asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), shownKey{k, secret})
@@ -189,7 +188,7 @@ func showSecret(cmd *cobra.Command, k access.Key, secret string, asJSON bool) er
 	return err
 }
 
-// readLimits reads the limits of a flag.
+// readLimits parses the limits of a flag.
 func readLimits(cmd *cobra.Command, texts []string) (list []access.Quota, err error) {
 	for _, s := range texts {
 		q, err := access.ParseQuota(s)
@@ -243,8 +242,8 @@ gateway or a vendor runs; clients run their own.`,
 	return cmd
 }
 
-// timeFlag reads the time of a flag; the zero time if it is not given. One that is given but empty is an error, as a variable that is not
-// set makes it.
+// timeFlag parses the time of a flag. It returns the zero time if the flag is absent. An empty value, as an unset
+// variable leaves it, is an error.
 func timeFlag(cmd *cobra.Command, name string, back bool) (time.Time, error) {
 	f := cmd.Flag(name)
 	if !f.Changed {
@@ -294,7 +293,7 @@ func newKeysList() *cobra.Command {
 	return cmd
 }
 
-// boundList shows what a key may use.
+// boundList formats the models, routes or tools that a key may use.
 func boundList(list []string) string { return cmp.Or(cli.Printable(strings.Join(list, ",")), "all") }
 
 func quotaList(list []access.Quota) string {

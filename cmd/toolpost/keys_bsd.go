@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushInput drops what was typed at a terminal and not read yet.
+// flushInput drops unread input of a terminal.
 func flushInput(f *os.File) {
-	const read = 1 // FREAD of the system's headers
+	const read = 1 // FREAD in the system's headers
 	_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, read)
 }

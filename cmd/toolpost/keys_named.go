@@ -20,10 +20,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// keyCalled returns the id of the key that an argument means: its id, its secret, or its name if no other key that is good has it.
+// keyCalled returns the id of a key by its id, its secret, or its name. A name must be unique among the valid keys.
 func keyCalled(ctx context.Context, b *access.Book, called string) (string, error) {
 	if strings.HasPrefix(called, access.Prefix) {
-		return called, nil // a secret must not be said again, and the book knows how not to
+		return called, nil // a secret must not be repeated in errors, and the book does not repeat it
 	}
 	all, err := b.Keys(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func keyCalled(ctx context.Context, b *access.Book, called string) (string, erro
 	return "", fmt.Errorf("several keys have the name %.100q; name one by its id: %s", called, strings.Join(same[:min(len(same), 10)], ", "))
 }
 
-// warnOfTeam says that a team has no key, which a name that is not quite right makes so.
+// warnOfTeam warns that a team has no key, because its name may be misspelt.
 func warnOfTeam(cmd *cobra.Command, b *access.Book, team string) error {
 	all, err := b.Keys(cmd.Context())
 	if err != nil {
@@ -69,8 +69,8 @@ func warnOfTeam(cmd *cobra.Command, b *access.Book, team string) error {
 	return nil
 }
 
-// warnOfBounds says which models, routes and tools of a key are nobody's in the configuration, if that has routes: the key is made all the same,
-// as the route may come later.
+// warnOfBounds warns about models, routes and tools of a key that do not exist in a configuration with routes. The key
+// is created all the same, because the route may be added later.
 func warnOfBounds(cmd *cobra.Command, k access.Key) {
 	s, err := loadSettings(cmd)
 	if err != nil || len(s.Gateway.Routes) == 0 {
@@ -104,21 +104,21 @@ func warnOfBounds(cmd *cobra.Command, k access.Key) {
 	}
 }
 
-// hostedNames are names of tools that vendors run, as bounds of keys know them; the last letter may be a *. None is what no tool is called: a
-// key that names it may use none.
+// hostedNames are names of tools that vendors run, as the bounds of keys know them. A name may end in *. No tool is
+// called "none": a key with this bound may use no tools.
 var hostedNames = []string{
 	"none", llm.WebSearch, llm.ToolSearch, "mcp", "plugin:*", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation",
 	"computer*", "bash", "memory", "shell", "local_shell", "apply_patch", "text_editor", "str_replace*", "advisor", "web_search_*",
 	"googleSearchRetrieval", "googleMaps", "fileSearch", "retrieval", "enterpriseWebSearch", "mcpServers", "parallelAiSearch", "exaAiSearch",
 }
 
-// stands reports whether a pattern, in which * is anything, is that of a name.
+// stands reports whether a pattern with * wildcards matches a name.
 func stands(pattern, name string) bool {
 	ok, _ := regexp.MatchString("^"+strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")+"$", name)
 	return ok
 }
 
-// mayMean reports whether a client can ask for a name that both a pattern of a key and a route, whose last letter may be a *, are for.
+// mayMean reports whether any name matches both a pattern of a key and a route. The route may end in *.
 func mayMean(pattern, route string) bool {
 	begin, star := strings.CutSuffix(route, "*")
 	if !star {
@@ -128,8 +128,8 @@ func mayMean(pattern, route string) bool {
 	return strings.HasPrefix(lead, begin) || open && strings.HasPrefix(begin, lead)
 }
 
-// printFitted prints a table in the width of the terminal, where there is one: columns of no news are left out first, then long cells are
-// cut but for those of whole, then columns are left out in the order of least. Elsewhere it prints all.
+// printFitted prints a table. On a terminal it fits the table to the width in three steps: it leaves out columns in
+// which no row has a value, then cuts long cells except those of whole, then leaves out the columns of least in order.
 func printFitted(cmd *cobra.Command, rows [][]string, whole []string, least ...string) error {
 	out := cmd.OutOrStdout()
 	fitted, left := fitted(rows, widthOf(out), whole, least)
@@ -142,7 +142,7 @@ func printFitted(cmd *cobra.Command, rows [][]string, whole []string, least ...s
 	return nil
 }
 
-// widthOf is the width of a terminal, 0 for what is none.
+// widthOf returns the width of a terminal, 0 for other writers.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !cli.IsTerminal(f) {
@@ -155,13 +155,14 @@ func widthOf(w io.Writer) int {
 	return n
 }
 
-// minCell is what a cell is not cut below.
+// minCell is the minimum width of a cut cell.
 const minCell = 8
 
-// noNews are what cells say where nothing is set.
+// noNews are the cells of unset values.
 var noNews = []string{"all", "none", "never", "-"}
 
-// fitted returns a table that is at most as wide as a terminal, if it can be, and the columns that it lacks. A width of 0 is any.
+// fitted returns a table that fits the width, as far as possible, and the names of the dropped columns. A width of 0
+// means no limit.
 func fitted(rows [][]string, width int, whole, least []string) (_ [][]string, left []string) {
 	if width <= 0 || tableWidth(rows) <= width {
 		return rows, nil
@@ -188,7 +189,7 @@ func fitted(rows [][]string, width int, whole, least []string) (_ [][]string, le
 	return rows, left
 }
 
-// cutCells returns a table whose widest columns are cut until it fits, nil if it does not.
+// cutCells returns a table with its widest columns cut until it fits, nil if it cannot fit.
 func cutCells(rows [][]string, width int, whole []string) [][]string {
 	widths := columnWidths(rows)
 	for total := tableWidth(rows); total > width; total-- {
@@ -222,7 +223,7 @@ func columnWidths(rows [][]string) (widths []int) {
 	return widths
 }
 
-// tableWidth is how wide printTable prints a table.
+// tableWidth returns the printed width of a table.
 func tableWidth(rows [][]string) (n int) {
 	for _, w := range columnWidths(rows) {
 		n += w + 2

@@ -4,6 +4,6 @@ package main
 
 import "os"
 
-// flushInput does nothing on systems where no way is known to drop what was
-// typed. There, only the delay before keys count protects a question.
+// flushInput does nothing on systems without a known way to drop unread input. There, only the delay before keys count
+// protects a question.
 func flushInput(*os.File) {}

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// flushInput drops what was typed at a console and not read yet.
+// flushInput drops unread input of a console.
 func flushInput(f *os.File) { _ = windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }

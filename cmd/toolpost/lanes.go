@@ -18,14 +18,14 @@ const lanesUsage = "who runs a tool that several could run: `LANE` or TOOL=LANE,
 // vendorTools are the tools that vendors run themselves.
 var vendorTools = []string{llm.WebSearch, "web_fetch", "code_execution"}
 
-// laneChoice is who runs tools that several could run.
+// laneChoice selects who runs tools that several parties could run.
 type laneChoice struct {
 	overall agent.Lane
-	tools   []agent.ProviderTool // those that were named, in their order
+	tools   []agent.ProviderTool // the named tools, in order
 }
 
-// parseLanes reads the words of the setting: LANE for all tools, TOOL=LANE for one,
-// TOOL=NAME to have the tool of that name do what the vendor's would.
+// parseLanes parses the words of the setting: LANE for all tools, TOOL=LANE for one tool, TOOL=NAME to replace the
+// vendor's tool by the tool NAME.
 func parseLanes(words []string) (laneChoice, error) {
 	c := laneChoice{overall: agent.LaneAuto}
 	for _, word := range words {
@@ -61,16 +61,15 @@ func parseLanes(words []string) (laneChoice, error) {
 	return c, nil
 }
 
-// laneTools are the tools of a run that the vendor, a server or we could run, with who
-// should. Those that nobody named are the vendors' own of which the run has one,
-// too: what is not wanted is not brought in.
+// laneTools returns the tools that the vendor, a server or we could run, each with its lane. It adds vendors' tools
+// that the setting does not name only if the run has a matching tool.
 func (w *wiring) laneTools() ([]agent.ProviderTool, error) {
 	c, err := parseLanes(w.Lanes)
 	if err != nil {
 		return nil, err
 	}
-	// What a vendor runs is not asked about. It is taken by itself only by people who
-	// let tools reach the network, or who set the lanes.
+	// Tools that a vendor runs need no approval. They are chosen automatically only if the user allows network access
+	// or sets the lanes.
 	free := w.from["lanes"] != "" || slices.Contains(w.Allow, "net")
 	out := slices.Clone(c.tools)
 	for i := range out {
@@ -97,7 +96,7 @@ func (w *wiring) laneTools() ([]agent.ProviderTool, error) {
 	return out, nil
 }
 
-// hasToolOf reports whether a set has a tool that can stand in for a vendor's.
+// hasToolOf reports whether a set has a replacement for a vendor's tool.
 func hasToolOf(set *tool.Set, name string) bool {
 	for t := range set.All() {
 		if t.Name == name || t.Source != "" && t.Name == t.Source+"__"+name {
@@ -107,9 +106,8 @@ func hasToolOf(set *tool.Set, name string) bool {
 	return false
 }
 
-// hostedSupport reports why the provider of a model does not run a tool itself, or nil
-// if it does. Of a server that somebody named a tool for by hand it is believed
-// that it has it.
+// hostedSupport reports why the provider of a model does not run a tool itself, or nil if it does. It assumes support
+// if the user named the tool for a server explicitly.
 func (w *wiring) hostedSupport(tools []agent.ProviderTool) func(id string, def llm.ToolDef) error {
 	return func(id string, def llm.ToolDef) error {
 		m := w.model

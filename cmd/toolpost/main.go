@@ -17,20 +17,19 @@ import (
 
 func main() {
 	builtin.Supervise()
-	// Commands that tools run must not find API keys in this process. On systems
-	// that cannot hide them this fails, and it is no reason to stop: see
-	// docs/builtin-tools.md.
+	// Commands that tools run must not find API keys in this process. The call fails on systems that cannot hide them,
+	// and the error is ignored: see docs/builtin-tools.md.
 	_ = contain.HideKeys()
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// signalled is why a context ended: a signal came.
+// signalled is the cause of a context that a signal ended.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return "signal: " + s.String() }
 
-// untilSignal returns a context that ends with the first signal that asks the
-// program to end. A second signal ends the program at once.
+// untilSignal returns a context that ends with the first interrupt or termination signal. A second signal ends the
+// program at once.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
@@ -43,7 +42,7 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// run is main without the process around it, so that tests can call it.
+// run is main without process state, for use by tests.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	cli.StrictDefaults(root)

@@ -39,13 +39,13 @@ until 'toolpost mcp trust' has agreed to them, and nothing again when they have 
 	return cmd
 }
 
-// listedServer is a server as mcp list --json prints it.
+// listedServer is a server in the output of mcp list --json.
 type listedServer struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Where    string `json:"where"`
 	State    string `json:"state"`
-	Tools    *int   `json:"tools"` // null until they are known
+	Tools    *int   `json:"tools"` // null if unknown
 	ListHash string `json:"list_hash,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func (s *settings) listServers() ([]listedServer, error) {
 	return rows, nil
 }
 
-// whereOf is how a server is reached, without what may be secret.
+// whereOf returns the address or the command of a server, without possible secrets.
 func whereOf(c mcpbridge.ServerConfig) string {
 	if c.URL != "" {
 		if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
@@ -133,7 +133,7 @@ func whereOf(c mcpbridge.ServerConfig) string {
 	return strings.Join(append([]string{c.Command}, c.Args...), " ")
 }
 
-// oneServer opens the server that a word stands for. The caller closes it.
+// oneServer opens the server that a word names. The caller closes it.
 func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, string, error) {
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -149,7 +149,7 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 	}
 	servers, err := s.openServers([]mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
 		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
-			return // the command ends with that error
+			return // the command returns the same error
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(s.redact(withWords(n.String(), c, word))))
 	})
@@ -159,7 +159,7 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 	return s, servers, c.Name, err
 }
 
-// listedTool is a tool as mcp tools --json prints it.
+// listedTool is a tool in the output of mcp tools --json.
 type listedTool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -320,7 +320,7 @@ It is a failure if one is not there.`,
 	return cmd
 }
 
-// examineServers starts servers side by side and says what became of them.
+// examineServers starts servers concurrently and reports the results.
 func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]finding, error) {
 	cli.MustEnd(cmd.Context())
 	told := mcpServers{redactNotice: s.told(chosen)}
@@ -364,7 +364,7 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 	return findings, nil
 }
 
-// byHand is how a person finds out more about a server that is not there.
+// byHand suggests how to debug a server that cannot be reached.
 func byHand(c mcpbridge.ServerConfig) string {
 	if c.URL != "" {
 		return "is this its address? " + cli.Printable(whereOf(c))

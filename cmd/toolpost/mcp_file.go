@@ -119,8 +119,7 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 	return cmd
 }
 
-// importServers adds or prints those servers of a file that can be taken over. It is a failure
-// if others were left out.
+// importServers adds or prints the servers of a file that can be imported. It fails if any servers were left out.
 func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left int, onlyPrint bool) error {
 	if onlyPrint {
 		block, err := serverBlock(ready)
@@ -144,7 +143,7 @@ func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left in
 	return nil
 }
 
-// placed returns an error of a file with the line it is about.
+// placed adds the file and the line to an error.
 func placed(file string, err error) error {
 	var at *mcpbridge.LineError
 	if errors.As(err, &at) {
@@ -153,8 +152,7 @@ func placed(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// inWorkspace makes the file of variables of a server in a project's file one that is found from
-// anywhere: elsewhere such paths are those of the project.
+// inWorkspace makes the env_file path of a server in a project's file absolute, relative to the project.
 func inWorkspace(e *mcpbridge.ServerEntry, file string) {
 	if e.EnvFile == "" || filepath.IsAbs(e.EnvFile) || strings.HasPrefix(e.EnvFile, "${") {
 		return
@@ -166,7 +164,7 @@ func inWorkspace(e *mcpbridge.ServerEntry, file string) {
 	e.EnvFile = filepath.Join(dir, e.EnvFile)
 }
 
-// writtenKeys are notes about values that look like keys and stand in the file as they are.
+// writtenKeys returns notes about values in the file that look like keys.
 func writtenKeys(e mcpbridge.ServerEntry) []string {
 	var out []string
 	for what, m := range map[string]map[string]string{"env": e.Env, "header": e.Headers} {
@@ -218,7 +216,7 @@ func newMCPRemove() *cobra.Command {
 	return cmd
 }
 
-// withoutServer takes a server out of the text of a configuration file.
+// withoutServer removes a server from the text of a configuration file.
 func withoutServer(old, name string, before settings) (string, error) {
 	lines := strings.SplitAfter(old, "\n")
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
@@ -233,14 +231,14 @@ func withoutServer(old, name string, before settings) (string, error) {
 		case says(line) && indent(line) == 0:
 			inside, gone, depth = strings.HasPrefix(line, "mcp_servers:"), false, 0
 			if inside && len(before.MCPServers) == 1 {
-				continue // nothing would stand below it
+				continue // the section would be empty
 			}
 		case inside && says(line) && (depth == 0 || indent(line) == depth):
 			depth = indent(line)
 			key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
 			gone = strings.Trim(strings.TrimSpace(key), `"'`) == name
 		case inside && gone && !says(line) && indent(line) <= depth && strings.TrimSpace(line) != "":
-			gone = false // a comment on what follows
+			gone = false // a comment on the next entry
 		}
 		if !gone {
 			kept = append(kept, line)
@@ -254,7 +252,7 @@ func withoutServer(old, name string, before settings) (string, error) {
 	return text, unchangedBut(before, after, name)
 }
 
-// unchangedBut is an error if two configurations differ in more than one server.
+// unchangedBut returns an error if two configurations differ in more than the named server.
 func unchangedBut(before, after settings, name string) error {
 	for key, e := range before.MCPServers {
 		if key != name && !reflect.DeepEqual(e, after.MCPServers[key]) {
@@ -264,7 +262,7 @@ func unchangedBut(before, after settings, name string) error {
 	return othersUnchanged(before, after)
 }
 
-// othersUnchanged is an error if two configurations differ in more than their servers.
+// othersUnchanged returns an error if two configurations differ in more than their servers.
 func othersUnchanged(before, after settings) error {
 	for _, row := range settingTable {
 		was, is := row.value(&before), row.value(&after)
@@ -275,7 +273,7 @@ func othersUnchanged(before, after settings) error {
 	return nil
 }
 
-// serverBlock writes servers as they stand below mcp_servers.
+// serverBlock formats servers for the mcp_servers section.
 func serverBlock(servers []mcpbridge.ImportedServer) (string, error) {
 	var b strings.Builder
 	for _, s := range servers {
@@ -290,9 +288,9 @@ func serverBlock(servers []mcpbridge.ImportedServer) (string, error) {
 	return b.String(), nil
 }
 
-// addServers writes servers into the configuration file. The text is changed as
-// text, so that comments stay, and read again to see that nothing else became
-// different. Those whose names are taken are an error, or passed over and counted.
+// addServers writes servers into the configuration file. It edits the text, which keeps comments. It then parses the
+// result to make sure that nothing else changed. A server whose name is taken is an error. With passOver it is skipped
+// and counted.
 func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver bool) (taken int, err error) {
 	file, err := ownConfigFile(cmd)
 	if err != nil {
@@ -345,7 +343,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 	return taken, nil
 }
 
-// withServers puts a block of servers into the text of a configuration file.
+// withServers inserts a block of servers into the text of a configuration file.
 func withServers(old, block string, before settings, servers []mcpbridge.ImportedServer) (string, error) {
 	lines := strings.SplitAfter(old, "\n")
 	text := ""

@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// loginPatience is how long a person may take to agree in a browser.
+// loginPatience is the time limit for the consent in a browser.
 const loginPatience = 10 * time.Minute
 
 func newMCPLogin() *cobra.Command {
@@ -151,7 +151,7 @@ func newMCPLogout() *cobra.Command {
 	return cmd
 }
 
-// loginRow is a server as mcp status --json prints it.
+// loginRow is a server in the output of mcp status --json.
 type loginRow struct {
 	Name     string   `json:"name"`
 	LoggedIn bool     `json:"logged_in"`
@@ -208,7 +208,7 @@ func newMCPStatus() *cobra.Command {
 	return cmd
 }
 
-// loginOf says what is known of the login for a server.
+// loginOf describes the stored login for a server.
 func loginOf(c mcpbridge.ServerConfig) (loginRow, string) {
 	st, err := mcpbridge.LoginOf(c, mcpbridge.LoginOptions{Dir: mcpDir(), Lookup: os.LookupEnv})
 	row := loginRow{Name: c.Name, LoggedIn: st.LoggedIn, Renewed: st.Renewed, Scopes: st.Scopes, Issued: st.Issued}

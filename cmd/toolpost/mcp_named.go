@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// serverFor returns the server that a word stands for. Of one in a project's file that is not used
-// the error says so.
+// serverFor returns the server that a word names. If the server is in a project's file that is not trusted, the error
+// tells the user about it.
 func (s *settings) serverFor(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
 	c, err := serverNamed(all, word)
 	if err == nil {
@@ -31,7 +31,7 @@ func (s *settings) serverFor(all []mcpbridge.ServerConfig, word string) (mcpbrid
 	return c, err
 }
 
-// why says why the servers of a project's file are not used.
+// why explains why the servers of a project's file are not used.
 func (f projectFile) why() string {
 	if f.changed {
 		return "which has changed since you agreed to it"
@@ -39,7 +39,7 @@ func (f projectFile) why() string {
 	return "to which you have not agreed"
 }
 
-// notice says that the servers of a file are not used, and what to do.
+// notice reports that the servers of a file are not used, and how to use them.
 func (f projectFile) notice() string {
 	if f.broken != nil {
 		return fmt.Sprintf("%s is not used, because it cannot be read: %s", f.path, cli.InOneLine(f.broken.Error()))
@@ -47,7 +47,7 @@ func (f projectFile) notice() string {
 	return fmt.Sprintf("%s, %s, has %s, which are not used; 'toolpost mcp trust %s' shows them and agrees to them", f.path, f.why(), counted(len(f.servers), "server"), cli.ShellWord(f.path))
 }
 
-// told returns what notices of the chosen servers are shown as.
+// told returns a function that rewrites notices of the chosen servers for the user.
 func (s *settings) told(chosen []mcpbridge.ServerConfig) func(string) string {
 	return func(text string) string {
 		for i := range min(len(s.mcp), len(chosen)) { // each word is a server
@@ -57,8 +57,8 @@ func (s *settings) told(chosen []mcpbridge.ServerConfig) func(string) string {
 	}
 }
 
-// withWords replaces the name of a server that has none in the configuration by the words
-// that stand for it, in a command that a notice says to enter.
+// withWords replaces the name of a server that is not configured by the words of its --mcp flag. It applies to the
+// command that a notice suggests.
 func withWords(text string, c mcpbridge.ServerConfig, word string) string {
 	if word == c.Name {
 		return text
@@ -66,8 +66,8 @@ func withWords(text string, c mcpbridge.ServerConfig, word string) string {
 	return strings.ReplaceAll(text, "toolpost mcp tools "+c.Name+" --approve", "toolpost mcp tools "+cli.ShellWord(word)+" --approve")
 }
 
-// splitWords splits a command as a shell does: quotes keep words together, and a backslash
-// before a quote or a space takes that as it is. Other backslashes stay, as in paths of Windows.
+// splitWords splits a command like a shell. Quotes keep words together. A backslash escapes a quote or a space. Other
+// backslashes are kept, as in Windows paths.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -10,9 +10,8 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// serverSecrets are the values that a server is given and that nobody may see: those of
-// variables, environment and headers whose name is one of a credential, and all others that
-// are neither plain words nor paths.
+// serverSecrets returns the secret values that a server receives. A value in variables, environment or headers is
+// secret if its name is that of a credential, or if it is neither plain words nor a path.
 func serverSecrets(c mcpbridge.ServerConfig) []string {
 	var out []string
 	add := func(name, value string) {
@@ -28,7 +27,7 @@ func serverSecrets(c mcpbridge.ServerConfig) []string {
 	if err != nil {
 		return out
 	}
-	for _, value := range used { // of the file of variables, too
+	for _, value := range used { // including those of the env_file
 		add("", value)
 	}
 	for _, m := range []map[string]string{resolved.Env, resolved.Headers} {
@@ -41,14 +40,14 @@ func serverSecrets(c mcpbridge.ServerConfig) []string {
 	return out
 }
 
-// longestWord is how long a plain word may be, and longestNumber a number beside it.
+// The maximum lengths of a plain word and of a number in wordsOrPath.
 const (
 	longestWord   = 20
 	longestNumber = 5
 )
 
-// wordsOrPath reports whether a value is a path of this machine, or words and short numbers as
-// people write them: production, us-east-1, application/json.
+// wordsOrPath reports whether a value is a path of this machine, or consists of plain words and short numbers:
+// production, us-east-1, application/json.
 func wordsOrPath(value string) bool {
 	if isPath(value) {
 		return true
@@ -69,11 +68,11 @@ func plainPart(part string) bool {
 	if strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsLetter(r) }) || len(part) > longestWord {
 		return false
 	}
-	rest := part[1:] // one in which upper and lower case alternate is no word
+	rest := part[1:] // alternating upper and lower case is not a word
 	return rest == strings.ToLower(rest) || part == strings.ToUpper(part)
 }
 
-// isPath reports whether value is a path whose first folder is there.
+// isPath reports whether value is a path whose first folder exists.
 func isPath(value string) bool {
 	if !filepath.IsAbs(value) {
 		return false

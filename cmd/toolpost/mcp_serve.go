@@ -24,7 +24,7 @@ import (
 // mcpKeysVar holds the keys of clients.
 const mcpKeysVar = "TOOLPOST_MCP_KEYS"
 
-// mcpServe are the flags of mcp serve.
+// mcpServe holds the flags of mcp serve.
 type mcpServe struct {
 	http    string
 	through string
@@ -33,7 +33,7 @@ type mcpServe struct {
 	origins []string
 	yes     bool
 	yesTo   []string
-	quiet   sync.Mutex // one line to stderr at a time
+	quiet   sync.Mutex // serializes lines on stderr
 }
 
 func newMCPServe() *cobra.Command {
@@ -84,7 +84,7 @@ other than those of this machine and of --host, and those of web pages of other 
 	return cmd
 }
 
-// mcpOffer is what is served: own tools, or another server.
+// mcpOffer is the served content: own tools, or another server.
 type mcpOffer interface {
 	Handler(mcpbridge.HTTPAccess) (http.Handler, error)
 	ServePipe(context.Context, io.Reader, io.Writer) error
@@ -127,7 +127,7 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 	return serveUntilDone(cmd.Context(), listener, mux)
 }
 
-// access reads who may reach the server.
+// access returns the access rules of the HTTP server.
 func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
 	a := mcpbridge.HTTPAccess{Hosts: f.hosts, Origins: f.origins}
 	if f.http == "" {
@@ -170,7 +170,7 @@ func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
 	return a, nil
 }
 
-// offer opens what is served.
+// offer opens the tools or the server to serve.
 func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 	options, err := f.options(cmd, w)
 	if err != nil {
@@ -189,7 +189,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 		w.news = func() {
 			select {
 			case news <- struct{}{}:
-			default: // it will be looked at
+			default: // a signal is already pending
 			}
 		}
 		if err := w.useServers(cmd.Context(), cmd); err != nil {
@@ -214,7 +214,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 	return s, nil
 }
 
-// follow has a service offer what the servers have, as that changes, until the command ends.
+// follow updates the tools of a service when the tools of the servers change, until the command ends.
 func (f *mcpServe) follow(cmd *cobra.Command, w *wiring, s *mcpbridge.Service, own *tool.Set, news <-chan struct{}) {
 	ctx, end := context.WithCancel(cmd.Context())
 	var following sync.WaitGroup
@@ -243,7 +243,7 @@ func (f *mcpServe) follow(cmd *cobra.Command, w *wiring, s *mcpbridge.Service, o
 	})
 }
 
-// relay opens the server that is passed on.
+// relay opens the server for --through.
 func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.ServiceOptions) (mcpOffer, error) {
 	for _, name := range []string{"tools", "mcp", "allow", "sandbox"} {
 		if cmd.Flags().Changed(name) {
@@ -275,14 +275,14 @@ func (f *mcpServe) notice(cmd *cobra.Command, clean func(string) string) func(mc
 	return func(n mcpbridge.Notice) { f.say(cmd, clean(n.String())) }
 }
 
-// say tells the person who started the server. Standard output is the client's.
+// say prints a message for the person who started the server. Standard output belongs to the client.
 func (f *mcpServe) say(cmd *cobra.Command, text string) {
 	f.quiet.Lock()
 	defer f.quiet.Unlock()
 	fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(text))
 }
 
-// options are what own tools and a relayed server share: the policy and the record.
+// options returns the options that own tools and a relayed server share: the policy and the record.
 func (f *mcpServe) options(cmd *cobra.Command, w *wiring) (mcpbridge.ServiceOptions, error) {
 	var o mcpbridge.ServiceOptions
 	if flag := cmd.Flag("journal"); flag.Changed && isPostgres(w.Journal) && hasPassword(w.Journal) {
@@ -316,8 +316,7 @@ func (f *mcpServe) options(cmd *cobra.Command, w *wiring) (mcpbridge.ServiceOpti
 	return o, nil
 }
 
-// withholdSecrets keeps the secrets that are known by now out of the record and out of
-// what is written down of results.
+// withholdSecrets redacts all secrets known so far in the record and in stored results.
 func (w *wiring) withholdSecrets(r *invoke.Runner) {
 	w.keep = w.secrets()
 	r.Output.Secrets = w.keep

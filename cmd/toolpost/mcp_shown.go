@@ -14,11 +14,10 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge"
 )
 
-// redact returns a text of a server without secrets, like a result: a server may repeat a key
-// in all that it says.
+// redact redacts secrets in the text of a server. A server may repeat a key in any message.
 func (s *settings) redact(text string) string { return s.secrets().Clean(text).String() }
 
-// redactError returns err without secrets in its words.
+// redactError redacts secrets in the message of err.
 func (s *settings) redactError(err error) error {
 	if err == nil {
 		return nil
@@ -29,7 +28,7 @@ func (s *settings) redactError(err error) error {
 	return err
 }
 
-// redactedError is an error whose words are others, because they held a secret.
+// redactedError is an error with a rewritten message, because the original held a secret.
 type redactedError struct {
 	text string
 	err  error
@@ -38,12 +37,12 @@ type redactedError struct {
 func (e *redactedError) Error() string { return e.text }
 func (e *redactedError) Unwrap() error { return e.err }
 
-// redactEvent returns an event without secrets in what a tool says in the middle of a call.
+// redactEvent redacts secrets in a tool's question during a call.
 func (w *wiring) redactEvent(ev llm.Event) llm.Event {
 	clean := func(q invoke.Question) invoke.Question {
 		q.Message = w.keep.Clean(q.Message).String()
 		if text := w.keep.Clean(string(q.Schema)).String(); text != string(q.Schema) {
-			q.Schema = nil // a part of a schema is none
+			q.Schema = nil // a redacted schema may be invalid
 		}
 		return q
 	}

@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// Revealed returns text in which every character can be seen: control characters,
-// invisible ones and those that change the direction of text are written as their
-// numbers. Newlines stay.
+// Revealed makes every character of a text visible. Control characters, invisible characters and characters that change
+// the direction of text are replaced by pictures or numbers. Newlines are kept.
 func Revealed(text string) string {
 	if !strings.ContainsFunc(text, Unseen) {
 		return text
@@ -31,16 +30,14 @@ func Revealed(text string) string {
 	return b.String()
 }
 
-// Unseen reports whether a character leaves no mark of its own: control and
-// format characters, those that change direction or have no width, and spaces
-// that look like another one.
+// Unseen reports whether a character is invisible or misleading: control and format characters, characters that change
+// direction or have no width, and spaces that look like another space.
 func Unseen(r rune) bool {
 	return r != '\n' && (!unicode.IsGraphic(r) || r != ' ' && unicode.Is(unicode.Zs, r) ||
 		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) || r == '\u2800')
 }
 
-// ShellLine writes a command as a shell would have to be given it, so that it
-// can be seen where each argument begins and ends.
+// ShellLine returns a command in the syntax of a shell. Quotes show where each argument begins and ends.
 func ShellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -49,7 +46,7 @@ func ShellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// plainWord are the characters that mean nothing to a shell.
+// plainWord holds the characters without a special meaning in a shell.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=%@:,./^"
 
 func ShellWord(w string) string {

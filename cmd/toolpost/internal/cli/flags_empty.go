@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoEmptyFlags has a command, and those below it, refuse a flag that is given without a value, as a variable of a shell that is not
-// set leaves it: it would mean the same as no flag, so that --keys "$UNSET" would serve without keys. Those of may can be empty.
+// NoEmptyFlags makes a command and its subcommands refuse flags with an empty value, which an unset shell variable
+// leaves. An empty value means the same as no flag: --keys "$UNSET" would serve without keys. The flags in may can be
+// empty.
 func NoEmptyFlags(cmd *cobra.Command, may ...string) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -23,7 +24,7 @@ func NoEmptyFlags(cmd *cobra.Command, may ...string) {
 	}
 }
 
-// emptyFlag names a flag that is given and empty, "" if there is none.
+// emptyFlag returns the name of a flag that is given and empty, "" if there is none.
 func emptyFlag(flags *pflag.FlagSet, may []string) (name string) {
 	flags.Visit(func(f *pflag.Flag) {
 		if slices.Contains(may, f.Name) {

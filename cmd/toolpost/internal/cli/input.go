@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// StandardInput returns the command's input. Waiting for more of it ends with
-// the command's context: a terminal or a pipe may say nothing for ever.
+// StandardInput returns the command's input. A blocked read ends with the command's context, because a terminal or a
+// pipe may never send more.
 func StandardInput(cmd *cobra.Command) io.Reader {
 	in := cmd.InOrStdin()
 	if f, ok := in.(*os.File); ok {
@@ -23,8 +23,8 @@ func StandardInput(cmd *cobra.Command) io.Reader {
 	return interruptible{cmd.Context(), in}
 }
 
-// interruptible is a reader whose Read returns when the context ends. The read
-// that goes on then is left alone: nothing can stop it, and the program ends.
+// interruptible is a reader whose Read returns when the context ends. The blocked read cannot be stopped and is
+// abandoned, because the program ends then.
 type interruptible struct {
 	ctx  context.Context
 	from io.Reader
@@ -38,7 +38,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	own := make([]byte, len(p)) // p is the caller's again when Read returns
+	own := make([]byte, len(p)) // p belongs to the caller again when Read returns
 	done := make(chan result, 1)
 	go func() {
 		n, err := r.from.Read(own)
@@ -52,25 +52,23 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// Grace is how long an interrupted command may take to end by itself.
+// Grace is how long an interrupted command may take to end.
 const Grace = 500 * time.Millisecond
 
-// begunKey is the context key of an *atomic.Bool: whether the command has begun
-// something that must be brought to an end.
+// begunKey is the context key of an *atomic.Bool: whether the command has begun work that it must finish.
 type begunKey struct{}
 
-// MustEnd says that the command has begun something that an interruption must
-// bring to an end, like a run with its record, or a program.
+// MustEnd records that the command has begun work that it must finish after an interruption, like a run with its
+// record, or a program.
 func MustEnd(ctx context.Context) {
 	if begun, ok := ctx.Value(begunKey{}).(*atomic.Bool); ok {
 		begun.Store(true)
 	}
 }
 
-// UntilInterrupted executes a command and returns its exit code. If the context
-// ends, a command that has nothing to bring to an end is left behind soon: it may
-// be opening a pipe that nobody writes to, or at work on a large file, and neither
-// looks at a context.
+// UntilInterrupted executes a command and returns its exit code. If the context ends, it abandons the command after
+// Grace, unless the command called MustEnd. Such a command may be opening a pipe without a writer, or processing a
+// large file, and neither checks the context.
 func UntilInterrupted(ctx context.Context, stderr io.Writer, execute func(context.Context) error) int {
 	begun := new(atomic.Bool)
 	ended := make(chan error, 1)
@@ -92,7 +90,7 @@ func UntilInterrupted(ctx context.Context, stderr io.Writer, execute func(contex
 	}
 }
 
-// ReadFile returns the text of a file of at most limit bytes.
+// ReadFile reads a file of at most limit bytes.
 func ReadFile(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

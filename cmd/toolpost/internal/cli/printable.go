@@ -8,8 +8,7 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 )
 
-// InOneLine returns the beginning of text in one line that cannot do anything to
-// a terminal.
+// InOneLine returns the beginning of a text in one line, without characters that control a terminal.
 func InOneLine(text string) string {
 	return OneLine(strings.Join(strings.Fields(Printable(text)), " "), 100)
 }
@@ -24,8 +23,8 @@ func OneLine(text string, n int) string {
 	}, text), n)
 }
 
-// Printable shows control characters as pictures, so that what a model wrote
-// cannot move the cursor or change colours of the terminal.
+// Printable replaces control characters by pictures. The output of a model can then not move the cursor or change the
+// colours of the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -42,8 +41,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// WholeRunes returns the length of text without an incomplete character at its
-// end.
+// WholeRunes returns the length of text without an incomplete character at its end.
 func WholeRunes(text string) int {
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if at := len(text) - i; utf8.RuneStart(text[at]) {

@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ReadNamed reads a file under the bound of a batch's line; "-" is standard
-// input.
+// ReadNamed reads a file of at most MaxLine bytes; "-" is standard input.
 func ReadNamed(cmd *cobra.Command, file string) (string, error) {
 	if file == "-" {
 		return ReadAll(StandardInput(cmd), "standard input")
@@ -19,7 +18,7 @@ func ReadNamed(cmd *cobra.Command, file string) (string, error) {
 	return ReadBounded(file)
 }
 
-// ReadInput returns the text of FILE, or of standard input for none or "-".
+// ReadInput reads FILE, or standard input if there is no argument or "-".
 func ReadInput(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return ReadBounded(args[0])
@@ -36,7 +35,7 @@ func ReadBounded(file string) (string, error) {
 	return ReadAll(f, file)
 }
 
-// ReadAll reads a text no longer than a line of a batch may be.
+// ReadAll reads a text of at most MaxLine bytes.
 func ReadAll(r io.Reader, name string) (string, error) {
 	r, done, err := sized(r)
 	if err != nil {
@@ -56,8 +55,7 @@ func ReadAll(r io.Reader, name string) (string, error) {
 	return b.String(), err
 }
 
-// sized returns a pipe with much in it as a file, so that its text is held once
-// however long it becomes. The caller calls done.
+// sized returns a pipe with much data as a temporary file, to hold the text in memory only once. The caller calls done.
 func sized(r io.Reader) (sized io.Reader, done func(), err error) {
 	const little = 8 << 20
 	none := func() {}
@@ -74,7 +72,7 @@ func sized(r io.Reader) (sized io.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	os.Remove(temp.Name()) // where a file can lose its name while it is open, nothing is left behind
+	os.Remove(temp.Name()) // on systems that can remove an open file, this leaves no file after a crash
 	done = func() {
 		temp.Close()
 		os.Remove(temp.Name())

@@ -6,12 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// inCell puts a space for what would end a line of a table or move a column.
+// inCell replaces line breaks and tabs, which would break a table, by spaces.
 var inCell = strings.NewReplacer("\n", " ", "\t", " ")
 
-// PrintTable writes rows in columns that line up, and colours answers by their
-// meaning. (text/tabwriter would count the colours as letters.) A row is one
-// line, whatever its names hold.
+// PrintTable prints rows in aligned columns and colours answers by their meaning. (text/tabwriter would count the
+// colours as letters.) Each row is one line, even if its cells contain newlines.
 func PrintTable(w io.Writer, indent string, rows [][]string) error {
 	p := Colours(w)
 	var widths []int

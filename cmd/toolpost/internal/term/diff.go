@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// diffLine is a line of a difference: ' ' for one that stays, '+', '-', and '@'
-// for a place in the file.
+// diffLine is a line of a difference. Its mark is ' ' for an unchanged line, '+', '-', or '@' for a position in the
+// file.
 type diffLine struct {
 	Mark byte
 	Text string
 }
 
-// around is how many lines that stay are shown beside those that change.
+// around is how many unchanged lines are shown before and after a change.
 const around = 3
 
-// maxTable bounds the work of finding lines that two texts share. Beyond it
-// everything between the first and the last difference counts as changed.
+// maxTable limits the work of finding common lines. Above it, everything between the first and the last difference
+// counts as changed.
 const maxTable = 4 << 20
 
-// Difference returns the lines that change between two texts, with a few lines
-// around them.
+// Difference returns the lines that differ between two texts, with a few unchanged lines around them.
 func Difference(before, after string) []diffLine {
 	a, b := TextLines(before), TextLines(after)
 	head := 0
@@ -42,8 +41,7 @@ func Difference(before, after string) []diffLine {
 	return hunks(all)
 }
 
-// TextLines splits a text. That its last line has no newline is part of the
-// text, so it is shown.
+// TextLines splits a text into lines. It marks a missing newline at the end.
 func TextLines(text string) []string {
 	if text == "" {
 		return nil
@@ -55,8 +53,7 @@ func TextLines(text string) []string {
 	return lines
 }
 
-// aligned returns a as it becomes b, keeping the longest sequence of lines that
-// both have.
+// aligned returns the changes from a to b. It keeps the longest common sequence of lines.
 func aligned(a, b []string) []diffLine {
 	var out []diffLine
 	if len(a)*len(b) > maxTable {
@@ -69,7 +66,7 @@ func aligned(a, b []string) []diffLine {
 		return out
 	}
 	width := len(b) + 1
-	kept := make([]int32, (len(a)+1)*width) // of a[i:] and b[j:]
+	kept := make([]int32, (len(a)+1)*width) // the longest common sequence of a[i:] and b[j:]
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {
@@ -96,8 +93,7 @@ func aligned(a, b []string) []diffLine {
 	return out
 }
 
-// hunks leaves out lines that stay and are far from any that changes, and says
-// where the others are.
+// hunks drops unchanged lines that are far from any change, and adds the positions of the rest.
 func hunks(all []diffLine) []diffLine {
 	near := make([]bool, len(all))
 	for i, line := range all {
@@ -108,7 +104,7 @@ func hunks(all []diffLine) []diffLine {
 		}
 	}
 	var out []diffLine
-	at := 1 // the line of the file before
+	at := 1 // line number in the old file
 	for i, line := range all {
 		if near[i] {
 			if i > 0 && !near[i-1] {

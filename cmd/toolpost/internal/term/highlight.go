@@ -9,15 +9,14 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// language is what is coloured in a language. It is data: another language is a
-// row. Words, strings, comments and numbers are all that is told apart, each line
-// in one pass.
+// language describes the syntax of a language. Highlighting is data: a new language is a new row. Words, strings,
+// comments and numbers are recognised, each line in one pass.
 type language struct {
-	names    string   // that a fence may have, the first is its name
-	comment  []string // to the end of the line
-	block    []string // where a comment over lines begins and ends
-	quotes   string   // what strings begin and end with
-	long     []string // what strings over lines begin and end with
+	names    string   // names in a fence, the main name first
+	comment  []string // markers of comments to the end of the line
+	block    []string // start and end of a block comment
+	quotes   string   // quotes of strings
+	long     []string // start and end of multi-line strings
 	keywords string
 }
 
@@ -50,7 +49,7 @@ var languages = []language{
 	{names: "diff patch"},
 }
 
-// languageOf returns the row of a name; nil if there is none.
+// languageOf returns the row of a name, or nil if there is none.
 func languageOf(name string) *language {
 	name = strings.ToLower(name)
 	for i := range languages {
@@ -61,8 +60,7 @@ func languageOf(name string) *language {
 	return nil
 }
 
-// codeRows draws lines of code below each other, two cells from the edge. Lines
-// that are too long go on in the next row.
+// codeRows draws lines of code, indented by two cells. Lines that are too long continue in the next row.
 func codeRows(p cli.Palette, lang string, lines []string, width int) []string {
 	var out []string
 	h := highlighter{p: p, lang: languageOf(lang)}
@@ -78,13 +76,13 @@ func codeRows(p cli.Palette, lang string, lines []string, width int) []string {
 	return out
 }
 
-// highlighter colours lines, one after the other.
+// highlighter colours consecutive lines.
 type highlighter struct {
 	p     cli.Palette
 	lang  *language
 	words []string
-	until string // what ends the comment or string that goes on from line to line
-	style string // of it
+	until string // the end of a comment or string that continues on the next line
+	style string // the style of that comment or string
 }
 
 // The styles of code.
@@ -121,7 +119,7 @@ func diffStyle(line string) string {
 	return ""
 }
 
-// scan tells the parts of a line apart.
+// scan splits a line into its parts.
 func (h *highlighter) scan(line string, f *codeFiller) {
 	for line != "" {
 		n, style := h.next(line)
@@ -130,7 +128,7 @@ func (h *highlighter) scan(line string, f *codeFiller) {
 	}
 }
 
-// next returns the length and the style of what a line begins with.
+// next returns the length and the style of the first part of a line.
 func (h *highlighter) next(line string) (int, string) {
 	if h.until != "" {
 		i := strings.Index(line, h.until)
@@ -159,8 +157,7 @@ func (h *highlighter) next(line string) (int, string) {
 	return h.token(line)
 }
 
-// token returns the length and the style of a string, a number, a word, or
-// something else.
+// token returns the length and the style of a string, a number, a word, or other text.
 func (h *highlighter) token(line string) (int, string) {
 	c := line[0]
 	switch {
@@ -178,7 +175,7 @@ func (h *highlighter) token(line string) (int, string) {
 	return 1, ""
 }
 
-// quoted is the length of a string that a line begins with.
+// quoted returns the length of the string at the start of a line.
 func quoted(line string) int {
 	for i := 1; i < len(line); i++ {
 		switch line[i] {
@@ -195,7 +192,7 @@ func wordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// span1 counts the first byte and those behind it that fit.
+// span1 counts the first byte and the following bytes that fit.
 func span1(line string, fits func(byte) bool) int {
 	n := 1
 	for n < len(line) && fits(line[n]) {

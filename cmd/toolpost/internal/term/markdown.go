@@ -6,35 +6,33 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// Markdown is an answer that grows at its end, shown as Markdown. It is cut into
-// blocks as it comes: a block that has ended is drawn once for a width, and only
-// the last one is drawn again, however long the answer becomes.
+// Markdown shows a growing answer as Markdown. It splits the text into blocks while it arrives. A finished block is
+// drawn once per width. Only the last block is drawn repeatedly, however long the answer becomes.
 type Markdown struct {
 	P     cli.Palette
-	held  string // half a character at the end
+	held  string // an incomplete character at the end
 	line  strings.Builder
-	last  mdBlock // what may still grow, without line
-	blank bool    // an empty line stands behind last
-	again mdBlock // the block of code that goes on behind a long line
+	last  mdBlock // the block that may still grow, without line
+	blank bool    // an empty line follows last
+	again mdBlock // the block of code that continues after a long line
 	done  []mdBlock
-	rows  []string // of done
-	room  int      // the width that rows were made for
-	Drawn int      // how many of done are in rows
+	rows  []string // the rows of done
+	room  int      // the width of rows
+	Drawn int      // the number of blocks of done that are in rows
 }
 
-// mdBlock is a part of an answer that is drawn by itself.
+// mdBlock is a part of an answer that is drawn separately.
 type mdBlock struct {
 	lines  []string
 	size   int
-	fence  string // of a block of code: what closes it
-	lang   string // of a block of code
-	shut   bool   // a block of code whose fence was closed
-	long   *Flow  // a line that is too long for Markdown, as it is
-	joined bool   // it goes on where the block before it was cut
+	fence  string // the closing fence of a block of code
+	lang   string // the language of a block of code
+	shut   bool   // the fence of a block of code was closed
+	long   *Flow  // a line that is too long for Markdown, shown unchanged
+	joined bool   // the block continues the one before it, which was cut
 }
 
-// maxBlock is where a block, or a line, is cut: so much is drawn again when more
-// comes.
+// maxBlock is the size at which a block or a line is cut. It limits how much is drawn repeatedly.
 const maxBlock = 16 << 10
 
 func (b *mdBlock) empty() bool { return len(b.lines) == 0 && b.fence == "" && b.long == nil }
@@ -56,7 +54,7 @@ func (m *Markdown) Write(piece string) {
 	}
 }
 
-// more adds to the last line. One that is too long is no Markdown.
+// more adds to the last line. A line that is too long is not parsed as Markdown.
 func (m *Markdown) more(text string) {
 	if m.last.long != nil {
 		m.last.long.Write(text)
@@ -74,7 +72,7 @@ func (m *Markdown) more(text string) {
 	m.last, m.again = mdBlock{long: long, joined: again.fence != ""}, again
 }
 
-// endLine takes in a line that is whole.
+// endLine handles a complete line.
 func (m *Markdown) endLine() {
 	line := strings.TrimRight(strings.ReplaceAll(m.line.String(), "\t", "    "), " ")
 	m.line.Reset()
@@ -91,7 +89,7 @@ func (m *Markdown) endLine() {
 	}
 }
 
-// inFence takes in a line of a block of code.
+// inFence handles a line of a block of code.
 func (m *Markdown) inFence(line string) {
 	if closes(line, m.last.fence) {
 		m.last.shut = true
@@ -106,8 +104,7 @@ func (m *Markdown) inFence(line string) {
 	m.last.add(line)
 }
 
-// begin takes in a line outside of code, which goes on with the last block or
-// begins another one.
+// begin handles a line outside of code. The line continues the last block or begins another one.
 func (m *Markdown) begin(line string) {
 	if fence, lang, ok := opensFence(line); ok {
 		m.finish()
@@ -141,8 +138,8 @@ func (m *Markdown) finish() {
 	m.last, m.blank = mdBlock{}, false
 }
 
-// Take ends everything that is written if all, else the blocks that cannot grow
-// any more, and returns their rows, which are forgotten.
+// Take returns the rows of the blocks that cannot grow any more and removes these blocks. With all, it ends and returns
+// everything.
 func (m *Markdown) Take(width int, all bool) []string {
 	if all {
 		if m.line.Len() > 0 {
@@ -171,7 +168,7 @@ func (m *Markdown) Draw(width int) []string {
 	return m.Pending(m.rows[:len(m.rows):len(m.rows)], width)
 }
 
-// Pending adds the rows of what may still grow.
+// Pending adds the rows of the text that may still grow.
 func (m *Markdown) Pending(rows []string, width int) []string {
 	last := m.last
 	if rest := strings.ReplaceAll(m.line.String(), "\t", "    "); rest != "" {
@@ -204,8 +201,7 @@ func (m *Markdown) append(rows []string, b *mdBlock, second bool, width int) []s
 	return append(rows, renderMarkdown(m.P, strings.Join(b.lines, "\n"), width)...)
 }
 
-// opensFence reports whether a line begins a block of code, what ends it, and in
-// which language it is.
+// opensFence reports whether a line begins a block of code. It returns the fence and the language.
 func opensFence(line string) (fence, lang string, ok bool) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || len(text) < 3 || text[0] != '`' && text[0] != '~' {
@@ -243,5 +239,5 @@ func isItem(line string) bool {
 
 func (b *mdBlock) list() bool { return len(b.lines) > 0 && isItem(b.lines[0]) }
 
-// PlainUsage is what --plain is, wherever it is a flag.
+// PlainUsage is the help text of every --plain flag.
 const PlainUsage = "show answers as they are, not as Markdown"

@@ -17,15 +17,15 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// mdParser reads CommonMark with tables, strikethrough and task lists. It has no
-// definitions of links, because a line that is one would not be shown.
+// mdParser parses CommonMark with tables, strikethrough and task lists. It does not parse link definitions, because
+// their lines would not be shown.
 var mdParser = goldmark.New(
 	goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))),
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
 ).Parser()
 
-// renderMarkdown returns the rows of a block of Markdown. Ends of lines stay
-// where the model put them. Without colours, marks inside a line stay, too.
+// renderMarkdown returns the rows of a block of Markdown. It keeps the model's line breaks. Without colours it also
+// keeps the marks inside a line.
 func renderMarkdown(p cli.Palette, src string, width int) []string {
 	r := renderer{p, []byte(src)}
 	width = max(4, width)
@@ -34,7 +34,7 @@ func renderMarkdown(p cli.Palette, src string, width int) []string {
 	for _, row := range rows {
 		shown += letterCount(ansi.Strip(row))
 	}
-	if shown < letterCount(src) { // such as a row that has more cells than its table
+	if shown < letterCount(src) { // for example, a row has more cells than its table
 		return rawRows(strings.Split(src, "\n"), width)
 	}
 	return rows
@@ -56,8 +56,7 @@ type renderer struct {
 	src []byte
 }
 
-// children draws the blocks inside a block, with an empty row between them if
-// they are apart.
+// children draws the blocks inside a block. With apart, an empty row separates them.
 func (r renderer) children(n ast.Node, width int, apart bool) []string {
 	var out []string
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -102,7 +101,7 @@ func (r renderer) block(n ast.Node, width int) []string {
 	return rawRows(r.lines(n), width)
 }
 
-// lines are the lines of a block as they were written.
+// lines returns the source lines of a block.
 func (r renderer) lines(n ast.Node) []string {
 	var out []string
 	for i := range n.Lines().Len() {
@@ -158,7 +157,7 @@ func (r renderer) list(n *ast.List, width int) []string {
 	return out
 }
 
-// prefixed puts one text before the first row and another before the others.
+// prefixed adds a prefix to the first row and another to the other rows.
 func prefixed(first, other string, rows []string) []string {
 	for i := range rows {
 		rows[i] = first + rows[i]
@@ -167,8 +166,7 @@ func prefixed(first, other string, rows []string) []string {
 	return rows
 }
 
-// table draws a table in columns that line up. One that is too wide has no rows,
-// so that its block is shown as it was written.
+// table draws a table in aligned columns. A table that is too wide has no rows; then its source is shown.
 func (r renderer) table(n *east.Table, width int) []string {
 	var cells [][]string
 	var widths []int
@@ -228,7 +226,7 @@ func rule(widths []int) string {
 // span is text in one style. A text "\n" ends a row.
 type span struct{ text, style string }
 
-// marked adds what inner adds, between marks where there are no colours.
+// marked adds the spans of inner. Without colours it puts a mark before and after them.
 func (r renderer) marked(mark string, spans []span, inner func([]span) []span) []span {
 	if r.p.On {
 		return inner(spans)
@@ -237,7 +235,7 @@ func (r renderer) marked(mark string, spans []span, inner func([]span) []span) [
 	return append(spans, span{text: mark})
 }
 
-// inline adds what stands inside a block.
+// inline adds the content of a block.
 func (r renderer) inline(n ast.Node, style string, spans []span) []span {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		spans = r.piece(c, style, spans)
@@ -294,7 +292,7 @@ func (r renderer) piece(n ast.Node, style string, spans []span) []span {
 	return r.inline(n, style, spans)
 }
 
-// address adds where a link goes: what it says may be anything.
+// address adds the target of a link, because the text of a link may be misleading.
 func (r renderer) address(spans []span, to string) []span {
 	return append(spans, span{" (" + cli.Printable(to) + ")", "2"})
 }
@@ -306,8 +304,8 @@ func joinStyles(a, b string) string {
 	return a + ";" + b
 }
 
-// fill puts spans into rows of at most width cells. Each word has its style by
-// itself, so that any row can stand alone.
+// fill puts spans into rows of at most width cells. Each word sets its own style, which makes every row independent of
+// the others.
 func fill(spans []span, p cli.Palette, width int) []string {
 	f := filler{p: p, width: width}
 	for _, s := range spans {
@@ -336,8 +334,8 @@ type filler struct {
 	row   strings.Builder
 	used  int    // cells of row
 	gap   int    // spaces before the next word
-	word  []span // what is being put together
-	cells int    // of word
+	word  []span // the word being built
+	cells int    // cells of word
 }
 
 func (f *filler) add(text, style string) {
@@ -371,7 +369,7 @@ func (f *filler) endWord() {
 					f.endRow()
 					continue
 				}
-				if head == "" { // wider than the row
+				if head == "" { // wider than a row
 					head = text
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// Redraw is how long what was drawn is left alone while more comes in.
+// Redraw is the minimum time between two drawings while more text arrives.
 const Redraw = 40 * time.Millisecond
 
 // Page is a window on lines.
@@ -19,7 +19,7 @@ type Page struct {
 	top, Height int
 }
 
-// Show replaces the lines of the page. With bottom, it stays scrolled to its end.
+// Show replaces the lines of the page. With bottom, it stays scrolled to the end.
 func (p *Page) Show(lines []string, height int, bottom bool) {
 	p.Lines, p.Height = lines, height
 	if bottom {
@@ -28,7 +28,7 @@ func (p *Page) Show(lines []string, height int, bottom bool) {
 	p.Move(0)
 }
 
-// Move goes up or down, as far as there are lines.
+// Move scrolls up or down, within the lines.
 func (p *Page) Move(by int) { p.top = max(0, min(p.top+by, len(p.Lines)-p.Height)) }
 
 func (p *Page) AtBottom() bool { return p.top+p.Height >= len(p.Lines) }
@@ -39,15 +39,14 @@ func (p *Page) View() string {
 	return strings.Join(shown, "\n") + strings.Repeat("\n", max(0, p.Height-max(1, len(shown))))
 }
 
-// Flow is a text that grows at its end. Its rows are made as it grows: a row
-// that is full does not change any more, so only the text behind it is looked at
-// again, however long the paragraph becomes.
+// Flow is a growing text, wrapped into rows. Full rows never change. Only the text after them is wrapped again, however
+// long the paragraph becomes.
 type Flow struct {
-	text strings.Builder // as it is shown, without control characters
-	held string          // half a character at the end
+	text strings.Builder // as shown, without control characters
+	held string          // an incomplete character at the end
 	full []string        // the rows that do not change
-	used int             // the bytes of text that are in them
-	room int             // the width they were made for
+	used int             // the bytes of text in full
+	room int             // the width of full
 }
 
 func (f *Flow) Empty() bool { return f.text.Len() == 0 && f.held == "" }
@@ -59,7 +58,7 @@ func (f *Flow) Write(piece string) {
 	f.text.WriteString(strings.ReplaceAll(cli.Printable(piece[:cut]), "\t", "    "))
 }
 
-// maxTail bounds the text that is looked at again.
+// maxTail limits the text that is wrapped again.
 const maxTail = 8 << 10
 
 // Draw returns the rows for a width.

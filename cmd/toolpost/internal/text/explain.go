@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 )
 
-// maxExplained bounds the text that explain reads with every dialect.
+// maxExplained limits the text that explain reads with every dialect.
 const maxExplained = 1 << 20
 
 func NewExplain() *cobra.Command {
@@ -69,19 +69,18 @@ what; and what the nearest other dialect would have made of the same text.`,
 	return cmd
 }
 
-// explanation is everything there is to say about how a text was read.
+// explanation is the complete report of how a text was parsed.
 type explanation struct {
 	Bytes    int    `json:"bytes"`
-	Format   string `json:"format,omitempty"` // of the vendor's response the text came in
+	Format   string `json:"format,omitempty"` // the vendor's response format, if the text came in one
 	Hint     string `json:"hint,omitempty"`
 	HintFrom string `json:"hint_from,omitempty"`
 	parseAnswer
 	Spans []spanJSON `json:"spans"`
-	// Nearest is the other dialect closest to the text. If a hint at some
-	// dialect would change the reading it is that one.
+	// Nearest is the other dialect closest to the text. A dialect whose hint would change the result is preferred.
 	Nearest *otherReading `json:"nearest,omitempty"`
 	Agree   int           `json:"agree"`  // other dialects whose hint changes nothing
-	Differ  int           `json:"differ"` // other dialects whose hint changes something
+	Differ  int           `json:"differ"` // other dialects whose hint changes the result
 }
 
 type spanJSON struct {
@@ -93,7 +92,7 @@ type spanJSON struct {
 	Text    string `json:"text"`
 }
 
-// explain reads text and notes what became of it.
+// explain parses text and records the meaning of every byte.
 func explain(p dialect.Parser, c capture) (*explanation, error) {
 	text := c.text()
 	a, spans, err := traced(p, c)
@@ -124,7 +123,7 @@ func explain(p dialect.Parser, c capture) (*explanation, error) {
 	return e, nil
 }
 
-// traced reads text and returns its spans, neighbours of one kind joined.
+// traced parses text and returns its spans. Adjacent spans of the same kind are joined.
 func traced(p dialect.Parser, c capture) (parseAnswer, []dialect.Span, error) {
 	var spans []dialect.Span
 	p.Trace = func(s dialect.Span) {

@@ -10,21 +10,21 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// otherReading is what another dialect makes of the text.
+// otherReading is the result of parsing the text with another dialect.
 type otherReading struct {
 	Dialect string     `json:"dialect"`
-	Same    bool       `json:"same"` // it reads what we read
+	Same    bool       `json:"same"` // the result equals ours
 	Calls   []callJSON `json:"calls"`
 	Text    string     `json:"text"`
 	Invalid int        `json:"invalid"`
-	// Written is how a model of that dialect would have written the calls that
-	// were read; empty if there are none or it cannot.
+	// Written holds the calls of our result as a model of that dialect would write them. It is empty if there are none
+	// or the dialect cannot write them.
 	Written string `json:"written,omitempty"`
 
 	closeness float64
 }
 
-// other reads the text with another hint. It returns nil if that fails.
+// other parses the text with another hint. It returns nil on failure.
 func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dialect.Span) *otherReading {
 	p.Dialect = name
 	b, theirs, err := traced(p, c)
@@ -37,7 +37,7 @@ func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dial
 		calls = append(calls, llm.Call{Name: call.Name, Args: call.Arguments})
 	}
 	if len(calls) > 0 {
-		o.Written, _ = dialect.Render(name, calls...) // if the dialect cannot write them, Written stays empty
+		o.Written, _ = dialect.Render(name, calls...) // on failure Written stays empty
 	}
 	if !o.Same {
 		o.closeness = float64(overlap(spans, theirs))
@@ -54,8 +54,7 @@ func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dial
 	return o
 }
 
-// likeness compares two texts by the triples of bytes they have in common: 1
-// if all are, 0 if none is.
+// likeness compares two texts by their common triples of bytes, from 0 for none to 1 for all.
 func likeness(a, b string) float64 {
 	const most = 4 << 10
 	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
@@ -76,13 +75,13 @@ func likeness(a, b string) float64 {
 	return 2 * float64(same) / float64(len(a)+len(b)-4)
 }
 
-// sameReading reports whether two readings tell the user the same.
+// sameReading reports whether two results are equal for the user.
 func sameReading(a, b parseAnswer) bool {
 	return a.Text == b.Text && a.Thinking == b.Thinking && len(a.Invalid) == len(b.Invalid) &&
 		slices.EqualFunc(a.Calls, b.Calls, func(x, y callJSON) bool { return x.Name == y.Name && string(x.Arguments) == string(y.Arguments) })
 }
 
-// overlap counts the bytes that two readings take for the same kind.
+// overlap counts the bytes that have the same kind in both results.
 func overlap(a, b []dialect.Span) int {
 	same := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -98,7 +97,7 @@ func overlap(a, b []dialect.Span) int {
 	return same
 }
 
-// others says what the nearest other dialect makes of the text.
+// others describes the result of the nearest other dialect.
 func (e *explanation) others() string {
 	n := e.Nearest
 	if n == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// kindWidth is the width of the column that says what a piece became.
+// kindWidth is the width of the column with the kind of a span.
 const kindWidth = 8
 
-// print writes the explanation for people: a headline, the text with a gutter
-// that says what each piece became, then calls, doubts and the other reading.
+// print writes the explanation for people: a headline, the text with a gutter that shows the kind of each span, then
+// calls, doubts and the result of the nearest dialect.
 func (e *explanation) print(w io.Writer, text string) error {
 	c := cli.Colours(w)
 	var b strings.Builder
@@ -82,7 +82,7 @@ func (e *explanation) headline() string {
 	return line
 }
 
-// paints gives every kind of span its colour.
+// paints holds the colour of each kind of span.
 var paints = map[string]func(cli.Palette, string) string{
 	"text":     func(_ cli.Palette, s string) string { return s },
 	"thinking": func(c cli.Palette, s string) string { return c.Paint("3;35", s) },
@@ -91,8 +91,7 @@ var paints = map[string]func(cli.Palette, string) string{
 	"args":     func(c cli.Palette, s string) string { return c.Cyan(s) },
 }
 
-// grouped joins neighbours of one kind, for people; the rules of a group are
-// those that say more than its text does.
+// grouped joins adjacent spans of one kind, for people. It drops rules that add nothing to the text of their span.
 func grouped(spans []spanJSON) []spanJSON {
 	var out []spanJSON
 	for _, s := range spans {
@@ -109,10 +108,10 @@ func grouped(spans []spanJSON) []spanJSON {
 	return out
 }
 
-// plainRules are rules anyone can see in the text, as are all that are markers.
+// plainRules are rules that are obvious from the text. Rules that are markers are obvious too.
 var plainRules = []string{"space", "key", "json", "name", "separator", "tag", "value", "end of value"}
 
-// printSpan writes a stretch of the text, line by line, behind a gutter.
+// printSpan writes a span line by line, after a gutter.
 func (e *explanation) printSpan(b *strings.Builder, c cli.Palette, s spanJSON, gutter int) {
 	paint, ok := paints[s.Kind]
 	if !ok {
@@ -135,15 +134,14 @@ func (e *explanation) printSpan(b *strings.Builder, c cli.Palette, s spanJSON, g
 	}
 }
 
-// underline paints a line and marks the bytes that were repaired. It starts at
-// byte at of the answer.
+// underline paints a line and marks the repaired bytes. The line starts at byte at of the answer.
 func (e *explanation) underline(c cli.Palette, paint func(cli.Palette, string) string, line string, at int) string {
 	show := func(s string) string { return strings.ReplaceAll(cli.Printable(s), "\t", "⇥") }
 	if !c.On {
 		return show(line)
 	}
 	var b strings.Builder
-	for _, r := range e.Repairs { // in the order of the text, as calls are
+	for _, r := range e.Repairs { // in text order, like calls
 		from, to := r.Start-at, min(r.End-at, len(line))
 		if from < 0 || from >= to {
 			continue
@@ -154,7 +152,7 @@ func (e *explanation) underline(c cli.Palette, paint func(cli.Palette, string) s
 	return b.String() + paint(c, show(line))
 }
 
-// printOrigin says how a call came to be and shows what was repaired.
+// printOrigin prints the dialect and the source of a call, and its repairs.
 func printOrigin(b *strings.Builder, c cli.Palette, p llm.Provenance, text string) {
 	if p.Dialect != "" {
 		entry(b, "        ", c.Dim(p.Dialect+", "+string(p.Source())))

@@ -1,5 +1,4 @@
-// Package text holds the commands that read text without a model: parse, explain, repair, validate and
-// schema.
+// Package text holds the commands that process text without a model: parse, explain, repair, validate and schema.
 package text
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// reading is how parse and explain read an answer. In a batch it holds for
-// every row that does not say otherwise.
+// reading holds the flags of parse and explain. In a batch they are the defaults of every row.
 type reading struct {
 	tools, model, dialect, template, thinking, finish string
 }
@@ -33,8 +31,7 @@ func (r *reading) flags(cmd *cobra.Command) {
 	f.StringVar(&r.finish, "finish", "", "why the model stopped: stop, length or content_filter")
 }
 
-// parser returns the parser the flags describe, and a sentence on where the
-// hint at the dialect came from.
+// parser returns the parser for the flags, and a sentence about the source of the dialect hint.
 func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err error) {
 	if p.Thinking, err = policy(r.thinking); err != nil {
 		return p, "", cli.Usagef(cmd, "--thinking: %v", err)
@@ -51,8 +48,7 @@ func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err
 	return p, hint, err
 }
 
-// hint finds the dialect: the one named, else that of the template, else that
-// of the model.
+// hint returns the dialect: the one given by name, else that of the template, else that of the model.
 func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 	if r.dialect != "" {
 		if _, ok := dialect.Lookup(r.dialect); !ok {
@@ -90,8 +86,7 @@ func DialectNames() []string {
 	return names
 }
 
-// modelDialect returns the dialect a model is known to write, and why. A model
-// that nobody knows gives no hint.
+// modelDialect returns the dialect that a model is known to write, and the reason. An unknown model gives no hint.
 func modelDialect(models *catalog.Catalog, id string) (name, why string) {
 	m := models.Lookup(id)
 	if _, ok := dialect.Lookup(m.Dialect); !ok || !m.Known() {
@@ -114,7 +109,7 @@ func policy(word string) (dialect.ThinkingPolicy, error) {
 	return 0, fmt.Errorf("no policy is called %q; there are ignore, promote_if_unterminated and promote", word)
 }
 
-// finish tells p why the model stopped. An empty word is a normal end.
+// finish tells p why the model stopped. An empty word means a normal end.
 func finish(p *dialect.Parser, word string) error {
 	switch reason := llm.Reason(word); reason {
 	case "", llm.Stop, llm.ToolCalls:
@@ -181,8 +176,8 @@ and answers each with
 	return cmd
 }
 
-// parse reads a text and prints what is in it. Plain text is printed as it is
-// read; the response of a vendor is read whole.
+// parse parses a text and prints the result. Plain text is printed while it is parsed. A vendor's response is read
+// completely first.
 func (r *reading) parse(cmd *cobra.Command, p dialect.Parser, text string, asJSON bool) (*parseAnswer, error) {
 	var out answerSink = newPeopleSink(cmd.OutOrStdout())
 	c := openCapture(text)
@@ -215,7 +210,7 @@ type parseRow struct {
 	Chunk        int             `json:"chunk"`
 }
 
-// answer reads a row. What the row does not say comes from p.
+// answer parses a row. p holds the defaults of the row.
 func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAnswer, err error) {
 	if row.Text == nil {
 		return a, errors.New(`no "text"`)
@@ -240,7 +235,7 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 	if row.Dialect != "" {
 		if _, ok := dialect.Lookup(row.Dialect); ok {
 			p.Dialect = row.Dialect
-		} else { // an unknown dialect is no reason to refuse the row
+		} else { // an unknown dialect does not fail the row
 			warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: "dialect", Detail: fmt.Sprintf("no dialect is called %q", row.Dialect)})
 		}
 	}
@@ -254,7 +249,7 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 	return a, err
 }
 
-// parseAnswer is what was read.
+// parseAnswer is the result of parsing a text.
 type parseAnswer struct {
 	ID        json.RawMessage   `json:"id,omitempty"`
 	Calls     []callJSON        `json:"calls"`
@@ -275,8 +270,8 @@ type callJSON struct {
 	Source    llm.Source      `json:"source"`
 }
 
-// read parses an answer, fed in chunks of n bytes or as it came. If the text
-// closes thinking that it never opened, it is read as beginning inside thinking.
+// read parses an answer, in chunks of n bytes or in its original chunks. If the text closes thinking that it never
+// opened, it is read as beginning inside thinking.
 func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
 	if (c.reason == llm.Length || c.reason == llm.ContentFilter) && p.Finish == nil {
@@ -321,7 +316,7 @@ func (a *parseAnswer) add(resp *llm.Response) {
 	}
 }
 
-// from notes how a call came to be. The first call names the dialect.
+// from adds the provenance of a call. The first call determines the dialect.
 func (a *parseAnswer) from(p llm.Provenance) {
 	if a.Dialect == "" {
 		a.Dialect = p.Dialect

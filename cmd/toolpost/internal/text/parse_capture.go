@@ -9,17 +9,16 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// capture is an answer as it was caught: plain text, or the body of a vendor's
-// response, whose text is read and whose own calls and thinking are kept.
+// capture is a captured answer: plain text, or the body of a vendor's response. The text of a response is parsed; its
+// own calls and thinking are kept.
 type capture struct {
-	format string      // empty: plain text
-	chunks []string    // the text as it came
-	others []llm.Event // what the vendor delivered as something else
-	reason llm.Reason  // why the model stopped; empty if nobody says
+	format string      // empty for plain text
+	chunks []string    // the text in its original chunks
+	others []llm.Event // the vendor's events without text
+	reason llm.Reason  // why the model stopped; empty if unknown
 }
 
-// openCapture recognises a vendor's response. What is none, or cannot be read
-// as one, is plain text.
+// openCapture recognises a vendor's response. Other input, or a response that cannot be decoded, is plain text.
 func openCapture(text string) capture {
 	if found, ok := wire.Detect([]byte(beginning(text))); ok {
 		c, err := decodeCapture(found.Format, text)
@@ -30,8 +29,7 @@ func openCapture(text string) capture {
 	return capture{chunks: []string{text}}
 }
 
-// beginning returns as much of a text as shows whether it is a vendor's stream;
-// a JSON document has to be seen whole.
+// beginning returns enough of a text to detect a vendor's stream. A JSON document is needed completely.
 func beginning(text string) string {
 	const look = 1 << 20
 	if start := strings.TrimLeft(text[:min(len(text), look)], "\ufeff \t\r\n"); len(text) <= look || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[") {
@@ -40,7 +38,7 @@ func beginning(text string) string {
 	return text[:look]
 }
 
-// decodeCapture reads a response. A stream that was lost counts as cut off.
+// decodeCapture decodes a response. A stream that breaks off counts as cut off.
 func decodeCapture(format, text string) (capture, error) {
 	c := capture{format: format, reason: llm.Length}
 	for ev, err := range (wire.Codec{Format: format}).DecodeStream(strings.NewReader(text)) {
@@ -63,7 +61,7 @@ func decodeCapture(format, text string) (capture, error) {
 // text returns the text of the answer.
 func (c capture) text() string { return strings.Join(c.chunks, "") }
 
-// feed returns the text in chunks of n bytes, or as it came.
+// feed returns the text in chunks of n bytes, or in its original chunks.
 func (c capture) feed(n int) iter.Seq2[string, error] {
 	if n > 0 {
 		return dialect.Cut(c.text(), n)

@@ -9,9 +9,8 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// hold makes calls that cannot be run invalid: those whose arguments do not match
-// the schema of their tool, and one at the end of the text that had to be
-// completed, unless it is known why the model stopped.
+// hold makes calls invalid that cannot be run: calls whose arguments do not match the schema of their tool, and a
+// completed call at the end of the text, unless it is known why the model stopped.
 func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 	ends := -1
 	if r.finish == "" && c.reason == "" {
@@ -36,8 +35,8 @@ func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 	}
 }
 
-// unfit returns why a call could not be run, or nil. The text ends at ends; a
-// negative value means that it is known why the model stopped.
+// unfit returns why a call cannot be run, or nil. The text ends at ends. A negative value means that it is known why
+// the model stopped.
 func unfit(call llm.Call, ends int, tools []llm.ToolDef) *llm.InvalidCall {
 	if bad := cutCall(call, ends); bad != nil {
 		return bad
@@ -51,8 +50,7 @@ func (a *parseAnswer) refuse(bad llm.InvalidCall) {
 	a.Truncated = a.Truncated || bad.Reason == llm.CutOff
 }
 
-// cutCall returns a call whose end had to be completed at the end of the text:
-// nobody knows whether the model ended there.
+// cutCall returns a call whose end was completed at the end of the text. It is unknown whether the model ended there.
 func cutCall(call llm.Call, ends int) *llm.InvalidCall {
 	cut := func(r llm.Repair) bool { return r.Class >= llm.Completion && r.End >= ends }
 	if ends < 0 || !slices.ContainsFunc(call.Provenance.Repairs, cut) {
@@ -61,8 +59,8 @@ func cutCall(call llm.Call, ends int) *llm.InvalidCall {
 	return held(call, llm.CutOff, "the text ends in the middle of this call; if the model itself stopped there, say --finish stop")
 }
 
-// wrongCall returns the call as invalid if its arguments do not match the schema
-// of its tool even after conversion to the types that the schema demands.
+// wrongCall returns the call as invalid if its arguments do not match the schema of its tool even after conversion to
+// the types of the schema.
 func wrongCall(call llm.Call, tools []llm.ToolDef) *llm.InvalidCall {
 	i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == call.Name })
 	if i < 0 || len(tools[i].Schema) == 0 {

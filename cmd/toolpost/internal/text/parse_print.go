@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// print writes an answer that was read whole.
+// print writes an answer that was read completely.
 func (a *parseAnswer) print(out answerSink) error {
 	for _, part := range a.parts {
 		var err error
@@ -26,7 +26,7 @@ func (a *parseAnswer) print(out answerSink) error {
 	return out.end(a)
 }
 
-// entry writes text behind a label, its further lines indented.
+// entry writes text after a label and indents further lines.
 func entry(b *strings.Builder, label, text string) {
 	if text == "" {
 		return
@@ -35,8 +35,7 @@ func entry(b *strings.Builder, label, text string) {
 	fmt.Fprintf(b, "%s  %s\n", label, text)
 }
 
-// origin says in which dialect a call was written, whether a marker announced
-// it, and what was repaired.
+// origin describes the dialect of a call, whether a marker announced it, and its repairs.
 func origin(p llm.Provenance) string {
 	var words []string
 	if p.Dialect != "" {

@@ -13,20 +13,19 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// answerSink takes an answer as it is read, so that a long one is not held
-// beside its text. said gets pieces of the text, which may end anywhere.
+// answerSink receives an answer while it is parsed, to avoid a second copy of a long answer. said gets pieces of the
+// text, which may end anywhere.
 type answerSink interface {
 	said(thinking bool, piece string) error
 	called(c llm.Call) error
-	// end gets what is known in the end: all but text, thinking and calls.
+	// end gets the rest of the result: everything except text, thinking and calls.
 	end(a *parseAnswer) error
 }
 
-// fedBytes is how much of a text is read at a time.
+// fedBytes is the size of the chunks in which a text is parsed.
 const fedBytes = 64 << 10
 
-// stream reads a plain text and hands on what it finds. Calls that could not be
-// run are invalid.
+// stream parses a plain text and passes the results on. Calls that cannot be run are invalid.
 func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseAnswer, error) {
 	defer limitMemory(len(text))()
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
@@ -64,7 +63,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 	return a, out.end(a)
 }
 
-// limitMemory limits the memory that reading a long text needs in addition to the text.
+// limitMemory limits the memory that parsing a long text needs in addition to the text.
 func limitMemory(size int) (undo func()) {
 	const beside = 18 << 20
 	if size < beside {
@@ -74,14 +73,13 @@ func limitMemory(size int) (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// peopleSink writes an answer for people: one entry per part, in the order of
-// the text, then what could not be read.
+// peopleSink writes an answer for people: one entry per part, in the order of the text, then the errors.
 type peopleSink struct {
 	w        *bufio.Writer
 	c        cli.Palette
-	thinking bool   // what is being said
+	thinking bool   // the current entry is thinking
 	open     bool   // an entry has begun
-	held     string // of it: white space that may be all, newlines that may be last, half a character
+	held     string // undecided text: leading white space, trailing newlines, or an incomplete character
 	any      bool
 }
 
@@ -121,7 +119,7 @@ func (s *peopleSink) begin(label string) {
 	s.w.WriteString(label + "  ")
 }
 
-// finish ends an entry that has begun.
+// finish ends the current entry.
 func (s *peopleSink) finish() {
 	if rest := strings.TrimRight(s.held, "\n"); s.open && rest != "" {
 		s.w.WriteString(cli.Printable(rest))
@@ -163,8 +161,8 @@ func (s *peopleSink) end(a *parseAnswer) error {
 	return s.w.Flush()
 }
 
-// jsonSink writes an answer as the JSON object that parseAnswer is. Pieces of
-// the text are kept until the end; they are parts of what was read.
+// jsonSink writes an answer as the JSON object of parseAnswer. It keeps the pieces of the text until the end; they
+// share memory with the input.
 type jsonSink struct {
 	w              *bufio.Writer
 	calls          int
@@ -247,7 +245,7 @@ func (s *jsonSink) quote(pieces []string) error {
 		if err != nil {
 			return err
 		}
-		s.w.Write(b[1 : len(b)-2]) // between the quotes; a newline follows them
+		s.w.Write(b[1 : len(b)-2]) // without the quotes and the final newline
 	}
 	return s.w.WriteByte('"')
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// toolList is the tools of a batch row. Absent and null leave it nil: any name
-// is a call. An empty list stays empty: nothing is.
+// toolList holds the tools of a batch row. If they are absent or null, it is nil and any name is a call. If the list is
+// empty, no name is a call.
 type toolList []llm.ToolDef
 
-// UnmarshalJSON reads definitions in every form [tool.ParseDefs] knows.
+// UnmarshalJSON reads definitions in every form that [tool.ParseDefs] knows.
 func (l *toolList) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
@@ -27,8 +27,7 @@ func (l *toolList) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// parseTools returns the definitions in text, without their ids. The list is
-// never nil.
+// parseTools returns the definitions in text, without their ids. The list is never nil.
 func parseTools(text []byte) ([]llm.ToolDef, error) {
 	defs, err := tool.ParseDefs(text)
 	list := make([]llm.ToolDef, 0, len(defs))

@@ -24,13 +24,13 @@ type repairRow struct {
 // repaired is the answer to a repairRow.
 type repaired struct {
 	ID json.RawMessage `json:"id,omitempty"`
-	// OK: Value is a JSON value and, if there was a schema, fits it.
+	// OK means that Value is a JSON value and matches the schema, if there was one.
 	OK    bool            `json:"ok"`
 	Value json.RawMessage `json:"value"`
 	// Class is the most doubtful class among the edits.
 	Class llm.RepairClass `json:"class"`
 	Edits []llm.Repair    `json:"edits"`
-	// DuplicateKeys are JSON pointers of keys that an object has more than once.
+	// DuplicateKeys are JSON pointers of duplicate keys in objects.
 	DuplicateKeys []string       `json:"duplicate_keys,omitempty"`
 	Error         string         `json:"error,omitempty"`
 	Faults        []schema.Fault `json:"faults,omitempty"`
@@ -77,7 +77,7 @@ output {"id","ok","value","class","edits":[{"rule","class","start","end"}]}.`,
 	return cmd
 }
 
-// repairer answers rows and remembers the last schema.
+// repairer returns a function that repairs rows and caches the last schema.
 func repairer() func(repairRow) (repaired, error) {
 	var last string
 	var compiled *schema.Compiled
@@ -99,7 +99,7 @@ func repairer() func(repairRow) (repaired, error) {
 	}
 }
 
-// repair reads text; a schema, if there is one, decides between readings.
+// repair parses text. A schema, if there is one, decides between possible readings.
 func repair(id json.RawMessage, text string, fits *schema.Compiled) repaired {
 	out := repaired{ID: id, Edits: []llm.Repair{}, Value: json.RawMessage("null")}
 	value, edits, err := jsonfix.Fix(text)
@@ -120,9 +120,8 @@ func repair(id json.RawMessage, text string, fits *schema.Compiled) repaired {
 	return out
 }
 
-// choose returns the first reading that fits the schema: as it is, else with
-// values of the types it demands. If none does it returns the first reading
-// and its faults.
+// choose returns the first reading that matches the schema, unchanged or else with its values converted to the types of
+// the schema. If none matches, it returns the first reading and its faults.
 func choose(first jsonfix.Reading, text string, fits *schema.Compiled) (jsonfix.Reading, []schema.Fault) {
 	faults := fits.Validate(first.Value)
 	if len(faults) == 0 {
@@ -175,8 +174,7 @@ func repairFile(cmd *cobra.Command, args []string, schemaFile string, asJSON boo
 	return err
 }
 
-// printRepaired writes the value to standard output and the edits to standard
-// error.
+// printRepaired writes the value to standard output and the edits to standard error.
 func printRepaired(cmd *cobra.Command, text string, out repaired) error {
 	notes := cmd.ErrOrStderr()
 	colour := cli.Colours(notes)

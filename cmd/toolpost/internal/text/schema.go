@@ -26,7 +26,7 @@ type narrowed struct {
 	Schema  json.RawMessage `json:"schema"`
 	Losses  []schema.Loss   `json:"losses"`
 	Strict  bool            `json:"strict"`
-	Wrapped string          `json:"wrapped,omitempty"` // the property that holds a value that is no object
+	Wrapped string          `json:"wrapped,omitempty"` // the property that wraps a value other than an object
 }
 
 func NewSchema() *cobra.Command {
@@ -94,7 +94,7 @@ func narrow(row schemaRow) (narrowed, error) {
 	return narrowed{row.ID, n.Schema, n.Losses, n.Strict, n.Wrapped}, nil
 }
 
-// print writes the schema for a file and the losses for a reader.
+// print writes the schema to standard output and the losses to standard error.
 func (n narrowed) print(cmd *cobra.Command) error {
 	if err := cli.PrintJSON(cmd.OutOrStdout(), n.Schema); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (n narrowed) print(cmd *cobra.Command) error {
 	return nil
 }
 
-// rootOr returns a pointer for people, to whom the empty one says nothing.
+// rootOr returns a JSON pointer for people. The empty pointer is shown as "/".
 func rootOr(path string) string {
 	if path == "" {
 		return "/"

@@ -76,8 +76,8 @@ of the output {"id","valid","errors":[{"path","message",…}]}.`,
 	return cmd
 }
 
-// validator answers rows and remembers the last schema, because batches come
-// sorted by schema more often than not.
+// validator returns a function that validates rows. It caches the last schema, because batches are usually sorted by
+// schema.
 func validator(compiler schema.Compiler) func(validateRow) (validity, error) {
 	var last string
 	var compiled *schema.Compiled
@@ -138,8 +138,7 @@ func validateFile(cmd *cobra.Command, compiler schema.Compiler, schemaFile strin
 	return err
 }
 
-// remoteLoader reads references from directories. It returns nil if there are
-// none.
+// remoteLoader returns a function that loads references from directories, or nil if there are none.
 func remoteLoader(cmd *cobra.Command, remotes []string) (func(string) (schema.Schema, error), error) {
 	if len(remotes) == 0 {
 		return nil, nil
@@ -154,7 +153,7 @@ func remoteLoader(cmd *cobra.Command, remotes []string) (func(string) (schema.Sc
 		if !ok || url == "" || dir == "" {
 			return nil, cli.Usagef(cmd, "--remotes wants URL=DIR, not %q", r)
 		}
-		root, err := os.OpenRoot(dir) // nothing above the directory can be read
+		root, err := os.OpenRoot(dir) // files outside the directory cannot be read
 		if err != nil {
 			return nil, fmt.Errorf("--remotes %s: %w", r, err)
 		}

@@ -1,5 +1,4 @@
-// Package toolfile reads files of tool definitions: the JSON of any vendor, the YAML of Toolpost and
-// OpenAPI documents.
+// Package toolfile reads files of tool definitions: the JSON of any vendor, the YAML of Toolpost and OpenAPI documents.
 package toolfile
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/tool/openapi"
 )
 
-// IsAPI reports whether a file of tools is an OpenAPI document, or names one.
+// IsAPI reports whether a file of tools is an OpenAPI document, or a configuration that names one.
 func IsAPI(text []byte) bool { return openapi.Is(text) || openapi.IsConfig(text) }
 
 // api is an OpenAPI document as tools.
@@ -28,7 +27,7 @@ type api struct {
 	Losses []openapi.Loss
 }
 
-// ReadAPI reads a document, or the one that a file names, which stands beside it.
+// ReadAPI reads an OpenAPI document, or a configuration that names a document in the same folder.
 func ReadAPI(file string, text []byte) (*api, error) {
 	a := new(api)
 	var err error
@@ -62,10 +61,9 @@ func ReadAPI(file string, text []byte) (*api, error) {
 	return a, err
 }
 
-// ParseDefinitions returns what a model is told of the tools in a file. In JSON
-// that may be the definitions of any vendor, with keys that only it knows; YAML
-// is Toolpost's own form, and strict; an OpenAPI document, or a file that names
-// one, gives a tool per operation.
+// ParseDefinitions returns the tool definitions of a file as a model receives them. JSON may hold the definitions of
+// any vendor, with vendor-specific keys. YAML is Toolpost's own strict form. An OpenAPI document, or a configuration
+// that names one, gives one tool per operation.
 func ParseDefinitions(file string, text []byte) ([]tool.Definition, error) {
 	if IsAPI(text) {
 		a, err := ReadAPI(file, text)
