@@ -66,8 +66,8 @@ func (w *wiring) redactEvent(ev llm.Event) llm.Event {
 	return ev
 }
 
-// describeServer prints all that a server of a project is started with, as the file has it:
-// whoever agrees to it agrees to that.
+// describeServer prints all settings that a project's server is started with, unchanged from the file. The user agrees
+// to exactly these settings.
 func describeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
 	out, e := cmd.OutOrStdout(), s.Entry
 	where := cli.ShellLine(append([]string{e.Command}, e.Args...))
@@ -106,8 +106,8 @@ func optional(text string) string {
 	return cli.ShellWord(text)
 }
 
-// checkSeen refuses a server with characters that cannot be seen: on a terminal they can do
-// more than be read, and in a file nobody notices them.
+// checkSeen refuses a server with invisible characters. They could control a terminal, and readers of the file would
+// miss them.
 func checkSeen(s mcpbridge.ImportedServer) error {
 	e := s.Entry
 	texts := append([]string{s.Name, e.Type, e.Command, e.EnvFile, e.Cwd, e.URL, e.Trust}, e.Args...)
@@ -129,7 +129,7 @@ func checkSeen(s mcpbridge.ImportedServer) error {
 	return nil
 }
 
-// showChange prints what a server said of a tool when it was accepted, and what it says now.
+// showChange prints the accepted definition of a tool and the server's current one.
 func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 	out := cmd.ErrOrStderr()
 	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(s.redact(c.Is.Name)))
@@ -156,7 +156,7 @@ func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
 	}
 }
 
-// notUsed is the error of a call of a tool that the server has, and that is not used.
+// notUsed returns the error for a call of a tool that the server offers and Toolpost does not use.
 func notUsed(servers *mcpbridge.Servers, server, word, tool string) error {
 	defs, used := servers.Definitions(server)
 	if used(tool) || !slices.ContainsFunc(defs, func(d mcpbridge.ServerTool) bool { return d.Name == tool }) {

@@ -26,13 +26,13 @@ import (
 
 const mcpUsage = "use this MCP `SERVER`: a name in the configuration, a command or an address, or none; may be repeated. Without it, all of the configuration are used"
 
-// mcpServers are the MCP servers of a conversation.
+// mcpServers holds the MCP servers of a conversation.
 type mcpServers struct {
-	bridge *mcpbridge.Servers // nil without any
-	first  *tool.Set          // their tools when it began
-	news   func()             // is told when they may have changed; nil if nobody listens
+	bridge *mcpbridge.Servers // nil without servers
+	first  *tool.Set          // the tools of the servers at the start
+	news   func()             // called when tools may have changed; may be nil
 
-	redactNotice func(string) string // removes secrets from notices of servers; nil if there are none
+	redactNotice func(string) string // redacts secrets in notices of servers; may be nil
 	noticing     sync.Mutex
 	notices      []string
 }
@@ -60,8 +60,8 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	return err
 }
 
-// missing is the error of a server that --mcp names and that is not there. Of those that the
-// configuration has, others do without.
+// missing returns an error if a server failed to start and --mcp names servers. Failures of configured servers are not
+// errors.
 func (w *wiring) missing(ctx context.Context) error {
 	if len(w.mcp) == 0 || ctx.Err() != nil {
 		return ctx.Err()
@@ -74,7 +74,7 @@ func (w *wiring) missing(ctx context.Context) error {
 	return nil
 }
 
-// maxNotices bounds what is kept of servers that have much to say.
+// maxNotices limits the number of stored notices.
 const maxNotices = 200
 
 func (m *mcpServers) notice(n mcpbridge.Notice) {
@@ -85,7 +85,7 @@ func (m *mcpServers) notice(n mcpbridge.Notice) {
 	}
 }
 
-// takeNotices returns what became known of servers since it was called last.
+// takeNotices returns the notices of servers since the last call.
 func (m *mcpServers) takeNotices() []string {
 	m.noticing.Lock()
 	defer m.noticing.Unlock()
@@ -100,18 +100,18 @@ func (m *mcpServers) takeNotices() []string {
 	return out
 }
 
-// showNotices prints what became known of servers.
+// showNotices prints the new notices of servers.
 func (m *mcpServers) showNotices(cmd *cobra.Command) {
 	for _, n := range m.takeNotices() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(n))
 	}
 }
 
-// mcpDir is where lists and accepted definitions of servers are kept.
+// mcpDir returns the folder for tool lists and accepted tool definitions.
 func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 
-// serverOptions are those for servers, whose secrets are kept out of records from now
-// on.
+// serverOptions returns the options for opening servers. It also adds the secrets of the servers to those that records
+// redact.
 func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
 	for _, c := range chosen {
 		s.hidden = append(s.hidden, secret.Values(append(serverSecrets(c), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...))...)
@@ -119,12 +119,12 @@ func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mc
 	return mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Secrets: s.secrets(), Supervised: true, Notify: notify, Version: readBuildInfo().Version}
 }
 
-// openServers opens servers that have no model to ask.
+// openServers opens servers without a model for sampling.
 func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
 	return mcpbridge.Open(s.serverOptions(chosen, notify), chosen...)
 }
 
-// sample has the model of the run answer a server.
+// sample answers a sampling request of a server with the model of the run.
 func (w *wiring) sample(ctx context.Context, _ string, req *llm.Request) (*llm.Response, error) {
 	if w.money > 0 {
 		return nil, errors.New("what that costs is not counted, and the run has a budget")
@@ -132,7 +132,7 @@ func (w *wiring) sample(ctx context.Context, _ string, req *llm.Request) (*llm.R
 	return llm.Generate(ctx, withhold(w.model, w.keep.Values), req)
 }
 
-// checkServers refuses servers that cannot be reached in any way.
+// checkServers refuses servers with an invalid configuration.
 func (s *settings) checkServers() error {
 	for name, e := range s.MCPServers {
 		if err := e.Config(name).Check(); err != nil {
@@ -142,8 +142,7 @@ func (s *settings) checkServers() error {
 	return nil
 }
 
-// configuredServers are those of the configuration and of the project files that
-// somebody has agreed to, by name.
+// configuredServers returns the servers of the configuration and of trusted project files, sorted by name.
 func (s *settings) configuredServers() ([]mcpbridge.ServerConfig, error) {
 	entries := make(map[string]mcpbridge.ServerEntry)
 	files, err := projectFiles(s.Root)
@@ -158,7 +157,7 @@ func (s *settings) configuredServers() ([]mcpbridge.ServerConfig, error) {
 			entries[server.Name] = server.Entry
 		}
 	}
-	for name, e := range s.MCPServers { // yours count before those of a project
+	for name, e := range s.MCPServers { // the user's servers override those of a project
 		entries[name] = e
 	}
 	var out []mcpbridge.ServerConfig
@@ -168,7 +167,7 @@ func (s *settings) configuredServers() ([]mcpbridge.ServerConfig, error) {
 	return out, nil
 }
 
-// chosenServers are the servers that a command uses.
+// chosenServers returns the servers that a command uses.
 func (s *settings) chosenServers(cmd *cobra.Command) ([]mcpbridge.ServerConfig, error) {
 	all, err := s.configuredServers()
 	if err != nil {
@@ -198,8 +197,7 @@ func (s *settings) chosenServers(cmd *cobra.Command) ([]mcpbridge.ServerConfig, 
 	return out, nil
 }
 
-// serverNamed returns the server that a word stands for: one of the configuration,
-// an address, or a command with its arguments.
+// serverNamed returns the server that a word names: a configured server, an address, or a command with its arguments.
 func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
 	if i := slices.IndexFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Name == word }); i >= 0 {
 		all[i].Disabled = false
@@ -231,7 +229,7 @@ func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerCon
 	return c, c.Check()
 }
 
-// serverName makes a name of a server from the first word of a text.
+// serverName derives the name of a server from the first word of a text.
 func serverName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
@@ -246,21 +244,21 @@ func serverName(text string) string {
 	return name
 }
 
-// projectFile is a file of servers that a project brought along.
+// projectFile is a file of MCP servers in a project.
 type projectFile struct {
 	path    string
 	hash    journal.Hash
 	servers []mcpbridge.ImportedServer
-	trusted bool  // somebody has agreed to it
-	changed bool  // somebody has agreed to it when it was another
-	broken  error // why it cannot be read
+	trusted bool  // the user has agreed to this content
+	changed bool  // the user has agreed to other content
+	broken  error // parse error
 }
 
-// projectNames are where programs keep the servers of a project.
+// projectNames are the usual locations of a project's server file.
 var projectNames = []string{".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"}
 
-// projectFiles finds the files of servers in a folder. Nothing of them is used
-// unless somebody has agreed to exactly this content.
+// projectFiles returns the server files in a folder. Their servers are used only if the user has agreed to exactly this
+// content.
 func projectFiles(root string) ([]projectFile, error) {
 	agreed, err := readTrusted()
 	if err != nil {
@@ -301,7 +299,7 @@ func readProjectFile(file string) (projectFile, error) {
 
 func trustedFile() string { return filepath.Join(mcpDir(), "trusted", "files.json") }
 
-// readTrusted returns the hash of each project file that somebody has agreed to.
+// readTrusted returns the hash of each project file that the user has agreed to.
 func readTrusted() (map[string]journal.Hash, error) {
 	agreed := make(map[string]journal.Hash)
 	text, err := cli.ReadFile(trustedFile(), maxConfig)

@@ -39,7 +39,7 @@ Nothing here uses the network, except update with a URL and probe.`,
 	return cmd
 }
 
-// loader returns the catalogue of the user.
+// loader returns the user's catalogue.
 type loader func() (*catalog.Catalog, error)
 
 func newModelsList(load loader) *cobra.Command {
@@ -86,7 +86,7 @@ family must hold, list what is known of all models. --json prints the latter, un
 	return cmd
 }
 
-// listHere prints the models that can be asked here and now.
+// listHere prints the models that are usable now.
 func listHere(cmd *cobra.Command, words []string, asJSON bool) error {
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -115,7 +115,7 @@ func holdsAny(s string, words []string) bool {
 	return false
 }
 
-// printModels writes one line per model.
+// printModels prints one line per model.
 func printModels(w io.Writer, models []catalog.Model) error {
 	rows := [][]string{{"MODEL", "TOOLS", "PARALLEL", "JSON", "THINKS", "CONTEXT", "OUTPUT", "DIALECT", "WIRE"}}
 	for _, m := range models {
@@ -129,7 +129,7 @@ func printModels(w io.Writer, models []catalog.Model) error {
 	return cli.PrintTable(w, "", rows)
 }
 
-// mark writes an answer in few letters; a star means that a condition applies.
+// mark formats an answer in a few characters. A star means that a condition applies.
 func mark(a catalog.Answer) string {
 	switch {
 	case a.Support == catalog.Yes && a.Unless != 0:
@@ -140,7 +140,7 @@ func mark(a catalog.Answer) string {
 	return a.String()
 }
 
-// tokens writes a count of tokens: 128k, 1M.
+// tokens formats a token count: 128k, 1M.
 func tokens(n int) string {
 	switch {
 	case n == 0:
@@ -226,8 +226,7 @@ func showModel(cmd *cobra.Command, m catalog.Model, asJSON, explain bool) error 
 	return printModel(cmd, m, explain)
 }
 
-// printModel writes all that is known of a model; warnings go to standard
-// error.
+// printModel prints all facts about a model. Warnings go to standard error.
 func printModel(cmd *cobra.Command, m catalog.Model, explain bool) error {
 	w := cmd.OutOrStdout()
 	var what, can [][]string
@@ -274,7 +273,7 @@ func differs(a, b string) string {
 	return a
 }
 
-// params writes a parameter count: 70B, 1.5B, 270M.
+// params formats a parameter count: 70B, 1.5B, 270M.
 func params(n int64) string {
 	for _, unit := range []struct {
 		size int64
@@ -328,7 +327,7 @@ never over your models.yaml. Only this command uses the network, and only for a 
 	return cmd
 }
 
-// openSource opens a file, or a URL that starts with http.
+// openSource opens a file, or a URL that starts with http:// or https://.
 func openSource(ctx context.Context, from string) (io.ReadCloser, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		return os.Open(from)

@@ -23,14 +23,14 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// server is a server of this machine that answers, and the models it has.
+// server is a server on this machine that answers, with its models.
 type server struct {
 	vendor, base string
 	models       []string
 }
 
-// servers asks the usual servers of this machine, side by side, which models they
-// have. They stand in the order of locals; one without models did not answer.
+// servers asks the usual local servers concurrently for their models. The result is in the order of locals. A server
+// without models did not answer.
 func (s *settings) servers(ctx context.Context) []server {
 	table := vendors()
 	out := make([]server, len(locals))
@@ -45,7 +45,7 @@ func (s *settings) servers(ctx context.Context) []server {
 		if p, ok := s.Providers[vendor]; ok {
 			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
 		} else if err != nil {
-			continue // opening a model there says why
+			continue // opening a model of this server reports the error
 		}
 		list := codec.Properties().Models
 		out[i].base = base
@@ -55,10 +55,10 @@ func (s *settings) servers(ctx context.Context) []server {
 	return out
 }
 
-// maxServed bounds the models of one server that are looked at.
+// maxServed limits the models taken from one server.
 const maxServed = 1000
 
-// modelsOf returns a server's list of models; none if there is no such server.
+// modelsOf returns a server's list of models, nil if the server does not answer.
 func modelsOf(ctx context.Context, address string, list wire.ModelList) []string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -78,15 +78,14 @@ func modelsOf(ctx context.Context, address string, list wire.ModelList) []string
 	names := list.Names(body)
 	names = names[:min(len(names), maxServed)]
 	for i, name := range names {
-		if strings.HasSuffix(name, ".gguf") { // a file of the server's
+		if strings.HasSuffix(name, ".gguf") { // a model file of the server
 			names[i] = path.Base(name)
 		}
 	}
 	return names
 }
 
-// findLocal returns the first model of each server, in the order of locals; one
-// without an id found nothing.
+// findLocal returns the first model of each server, in the order of locals. The id is empty if there is none.
 func (s *settings) findLocal(ctx context.Context) []found {
 	out := make([]found, len(locals))
 	for i, srv := range s.servers(ctx) {
@@ -97,9 +96,8 @@ func (s *settings) findLocal(ctx context.Context) []found {
 	return out
 }
 
-// usableModels are the models that can be asked here and now: those of vendors
-// whose key is set, those of servers that answer, and the offline one. They are
-// found without asking anybody but this machine.
+// usableModels returns the models that are usable now: those of vendors whose key is set, those of local servers that
+// answer, agent programs, and the offline model. It sends no requests to other machines.
 func (s *settings) usableModels(ctx context.Context) []found {
 	out := s.keyedModels()
 	for _, srv := range s.servers(ctx) {
@@ -115,8 +113,7 @@ func (s *settings) usableModels(ctx context.Context) []found {
 	return append(out, found{offlineID, "it is always there; it follows rules and is no language model"})
 }
 
-// keyedModels are the models to begin with at vendors whose key is set, and the
-// user's own servers.
+// keyedModels returns the default models of vendors whose key is set, and the user's own servers.
 func (s *settings) keyedModels() []found {
 	var out []found
 	table := vendors()
@@ -133,7 +130,7 @@ func (s *settings) keyedModels() []found {
 	return out
 }
 
-// printUsable writes models and why they can be used.
+// printUsable prints models and the reasons why they are usable.
 func printUsable(w io.Writer, models []found) error {
 	p := cli.Colours(w)
 	width := 0
@@ -148,8 +145,7 @@ func printUsable(w io.Writer, models []found) error {
 	return nil
 }
 
-// onServer returns the model of a server of this machine that somebody names
-// without saying where it is.
+// onServer returns the model of a local server for an id without a provider.
 func (s *settings) onServer(ctx context.Context, id string) (f found, ok bool) {
 	for _, srv := range s.servers(ctx) {
 		for _, model := range srv.models {
@@ -161,8 +157,8 @@ func (s *settings) onServer(ctx context.Context, id string) (f found, ok bool) {
 	return found{}, false
 }
 
-// open opens a model. One whose id says nothing about who serves it is looked for
-// on this machine; for one that nobody knows, the error says what is near.
+// open opens a model. An id without a provider is looked up on local servers. The error for an unknown model suggests a
+// similar name.
 func (s *settings) open(ctx context.Context, f found, open func(string) (llm.Model, error)) (llm.Model, found, error) {
 	m, err := open(f.ID)
 	if err == nil {
@@ -184,8 +180,8 @@ func (s *settings) open(ctx context.Context, f found, open func(string) (llm.Mod
 	return nil, f, err
 }
 
-// misnamed is the error of a model that nobody serves and that another is near
-// to. What error says of the ways to name a model would only hide that.
+// misnamed is the error for an unknown model with a similar name. Its message leaves out the general help about model
+// names.
 type misnamed struct {
 	error
 	id, near string
@@ -197,7 +193,7 @@ func (m misnamed) Error() string {
 
 func (m misnamed) Unwrap() error { return m.error }
 
-// nearModel is the model that somebody may have meant.
+// nearModel returns the known model closest to an id, "" if none is close.
 func (s *settings) nearModel(ctx context.Context, id string) string {
 	first := func(word string, names []string) string {
 		return strings.Join(near.Names(word, names, 1), "")
@@ -228,16 +224,16 @@ func (s *settings) nearModel(ctx context.Context, id string) string {
 	return first(id, names)
 }
 
-// modelsFound is the news of which models can be asked.
+// modelsFound reports the usable models to the screen.
 type modelsFound []found
 
-// listModels shows which models can be asked. Servers are asked meanwhile.
+// listModels lists the usable models. It asks the servers in the background.
 func (c *chat) listModels(string) tea.Cmd {
 	ctx, s := c.ctx, c.w.settings
 	return func() tea.Msg { return modelsFound(s.usableModels(ctx)) }
 }
 
-// showModels shows what listModels found.
+// showModels shows the result of listModels.
 func (c *chat) showModels(models modelsFound) {
 	var b strings.Builder
 	c.served = nil

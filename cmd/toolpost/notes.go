@@ -14,8 +14,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// noteOf returns one line about an event that a person should know of but need
-// not act on, or "" for any other event.
+// noteOf returns one line about an event that a person should know but need not act on, or "" for any other event.
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
@@ -35,7 +34,7 @@ func noteOf(ev llm.Event) string {
 	case agent.Shortened:
 		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
 	case agent.Compacted:
-		if ev.Summary != "" { // without one there is a warning
+		if ev.Summary != "" { // without a summary there is a warning
 			return fmt.Sprintf("the conversation outgrew the model's context: a summary stands for its oldest %d messages (%d tokens for %d); the record keeps them", ev.Messages, ev.Kept, ev.Tokens)
 		}
 	case agent.Chosen:
@@ -45,14 +44,14 @@ func noteOf(ev llm.Event) string {
 	case invoke.Stopped:
 		return "stopped: " + cli.InOneLine(ev.Reason)
 	case invoke.Decided:
-		if !ev.Allowed && !slices.Contains([]string{"policy", byPerson, byProgram}, ev.By) { // the result says it
+		if !ev.Allowed && !slices.Contains([]string{"policy", byPerson, byProgram}, ev.By) { // otherwise the result contains it
 			return fmt.Sprintf("%s was refused by %s", ev.Tool, ev.By)
 		}
 	}
 	return ""
 }
 
-// after returns what is said after a comma, if there is anything to say.
+// after returns the text after a comma if say is true, else "".
 func after(text string, say bool) string {
 	if !say {
 		return ""
@@ -60,8 +59,7 @@ func after(text string, say bool) string {
 	return ", " + text
 }
 
-// heading says what a checkpoint is about, and names the model if it was the
-// model that failed.
+// heading describes the failure of a checkpoint. It names the model if the model failed.
 func heading(c agent.Checkpoint) string {
 	switch c.Cause {
 	case agent.ToolFailed:
@@ -72,7 +70,7 @@ func heading(c agent.Checkpoint) string {
 	return fmt.Sprintf("the model %s gave no usable answer", c.Model)
 }
 
-// choices say what each action of a checkpoint does, by cause.
+// choices describe the actions of a checkpoint, by cause.
 var choices = map[agent.Action]map[agent.Cause]string{
 	agent.TryAgain: {agent.ToolFailed: "run the call again", agent.ModelFailed: "ask the model again", agent.LoopStopped: "go on all the same"},
 	agent.Skip:     {agent.ToolFailed: "leave it to the model", agent.ModelFailed: "go on without this answer", agent.LoopStopped: "have the model answer now"},
@@ -80,8 +78,7 @@ var choices = map[agent.Action]map[agent.Cause]string{
 	agent.Abort:    {agent.ToolFailed: "end the run", agent.ModelFailed: "end the run", agent.LoopStopped: "end the run"},
 }
 
-// menu writes a checkpoint for a person: what failed and what is known about it,
-// in lines of at most width cells.
+// menu describes a checkpoint for a person: the failure and its details, in lines of at most width cells.
 func menu(p cli.Palette, c agent.Checkpoint, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", p.Red("✗"), p.Bold(cli.Printable(heading(c))))
@@ -107,8 +104,8 @@ func menu(p cli.Palette, c agent.Checkpoint, width int) string {
 	return b.String()
 }
 
-// fixOf returns what a person can do about a failure. The advice in a tool's
-// error is left out, because it is meant for the model.
+// fixOf returns advice for a person about a failure. It leaves out the advice in a tool's error, which is meant for the
+// model.
 func fixOf(c agent.Checkpoint) string {
 	if c.Cause == agent.ModelFailed {
 		return tool.Advice(c.Error, tool.TheTerminal)
@@ -116,7 +113,7 @@ func fixOf(c agent.Checkpoint) string {
 	return c.Error.Fix
 }
 
-// strategy says what the error suggests after so many attempts.
+// strategy returns what the error suggests after the given number of attempts.
 func strategy(e *tool.Error, attempt int) string {
 	if attempt <= 0 {
 		return string(e.Strategy)
@@ -124,27 +121,26 @@ func strategy(e *tool.Error, attempt int) string {
 	return fmt.Sprintf("%s, after attempt %d", e.Next(attempt), attempt)
 }
 
-// warnings collects what was not done as asked, so that each kind is said once,
-// in one line: the first of it, and how many more came at the same time.
+// warnings collects warnings and reports each kind once, in one line: the first warning, and the number of further ones
+// that came at the same time.
 type warnings struct {
-	seen   map[llm.Warning]bool // the same one again is no news
+	seen   map[llm.Warning]bool // repeated warnings are dropped
 	said   map[warningKind]bool
 	first  llm.Warning
 	others int
-	later  int // of kinds that were said before
+	later  int // further warnings of reported kinds
 }
 
-// maxSeen bounds how many warnings are remembered.
+// maxSeen limits how many warnings are remembered.
 const maxSeen = 1000
 
-// warningKind is what warnings have in common that are said in one line.
+// warningKind groups the warnings that share one line.
 type warningKind struct {
 	code    llm.WarningCode
 	feature string
 }
 
-// add takes a warning and returns the line of those before it, if it is of
-// another kind.
+// add adds a warning. If its kind is new, it returns the line about the previous ones.
 func (w *warnings) add(next llm.Warning) string {
 	if w.seen == nil {
 		w.seen, w.said = make(map[llm.Warning]bool), make(map[warningKind]bool)
@@ -169,7 +165,7 @@ func (w *warnings) add(next llm.Warning) string {
 	return line
 }
 
-// flush returns the line of the warnings that were collected, "" for none.
+// flush returns the line about the collected warnings, "" if there are none.
 func (w *warnings) flush() string {
 	if w.first == (llm.Warning{}) {
 		return ""
@@ -186,7 +182,7 @@ func (w *warnings) flush() string {
 	return line
 }
 
-// end returns the line about the warnings that were not said again.
+// end returns the line about further warnings of reported kinds, "" if there are none.
 func (w *warnings) end() string {
 	n := w.later
 	if w.later = 0; n == 0 {

@@ -59,8 +59,8 @@ URL is the root of the API, like http://127.0.0.1:8000/v1. No key is sent there 
 	return cmd
 }
 
-// vendorPrefix is what stands before an address whose server speaks a format:
-// nothing if servers without a vendor do, else the first vendor that speaks it.
+// vendorPrefix returns the prefix of an address for a format. It is empty if a vendor without a fixed address supports
+// the format, else it names the first vendor that does.
 func vendorPrefix(format string) (string, bool) {
 	prefix, known := "", false
 	for _, v := range provider.Vendors() {
@@ -75,7 +75,7 @@ func vendorPrefix(format string) (string, bool) {
 	return prefix, known
 }
 
-// id is the id under which the model is opened, now and later.
+// id returns the id that opens the model, now and later.
 func (f probeFlags) id(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
@@ -117,8 +117,8 @@ func (f probeFlags) probe(cmd *cobra.Command, args []string) (*provider.Probe, e
 	return p, err
 }
 
-// client opens the model: with the user's vendors and catalogue, in the format
-// of --wire if the address is given, with the key of --key-env.
+// client returns a client with the user's vendors and catalogue. If the address is given, it uses the format of --wire
+// and the key of --key-env.
 func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*provider.Client, error) {
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 	}
 	if *f.file != "" {
 		known, err := cli.UserCatalog(*f.file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be made
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the file will be created
 			return nil, err
 		}
 		client.Catalog = cmp.Or(known, catalog.Default())
@@ -149,7 +149,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 	return client, nil
 }
 
-// report writes the findings down and shows them.
+// report saves the findings and prints them.
 func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
 	file := *f.file
 	if file == "" {

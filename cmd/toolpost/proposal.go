@@ -17,22 +17,21 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// proposal is a call that a person is asked to allow, with all that it would do.
+// proposal is a call that needs approval, with a preview of its effects.
 type proposal struct {
 	invoke.Question
 	plan tool.Plan
 	rows []row
 }
 
-// row is a line of a proposal. Its mark stands before every row of the screen
-// that it takes, so that text of the call cannot look like a row of Toolpost.
+// row is a line of a proposal. Its mark precedes every screen row of the line. Text of the call therefore cannot
+// imitate a row of Toolpost.
 type row struct {
 	mark, text string
-	style      func(cli.Palette, string) string // nil for plain
+	style      func(cli.Palette, string) string // nil for plain text
 }
 
-// propose puts together what a person has to see. If the tool does not say what
-// the call would do, the arguments are shown.
+// propose builds the proposal for a question. Without a preview from the tool it shows the arguments.
 func propose(ctx context.Context, tools *tool.Set, q invoke.Question) *proposal {
 	p := &proposal{Question: q}
 	t, _ := tools.Lookup(q.Tool)
@@ -58,7 +57,7 @@ func propose(ctx context.Context, tools *tool.Set, q invoke.Question) *proposal 
 	return p
 }
 
-// add puts text into rows, one for each of its lines.
+// add adds a row for each line of a text.
 func (p *proposal) add(mark, text string, style func(cli.Palette, string) string) {
 	for line := range strings.SplitSeq(cli.Revealed(text), "\n") {
 		p.rows = append(p.rows, row{mark, line, style})
@@ -67,7 +66,7 @@ func (p *proposal) add(mark, text string, style func(cli.Palette, string) string
 
 func (p *proposal) title(text string) { p.add("? ", text, cli.Palette.Bold) }
 
-// command shows a program with its arguments, and what it would read.
+// command shows a program with its arguments and its standard input.
 func (p *proposal) command() {
 	p.title(p.Tool + ": run this program in " + folder(p.plan.Dir))
 	p.add("  $ ", cli.ShellLine(p.plan.Command), nil)
@@ -77,7 +76,7 @@ func (p *proposal) command() {
 	}
 }
 
-// folder names a folder.
+// folder returns the absolute path of a folder, or "this folder".
 func folder(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -88,7 +87,7 @@ func folder(dir string) string {
 	return dir
 }
 
-// marks are how the lines of a difference are shown.
+// marks are the marks and styles for the lines of a difference.
 var marks = map[byte]row{
 	' ': {mark: "    "},
 	'@': {mark: "  @ ", style: cli.Palette.Cyan},
@@ -96,7 +95,7 @@ var marks = map[byte]row{
 	'-': {mark: "  - ", style: cli.Palette.Red},
 }
 
-// files shows what changes in files.
+// files shows the changes to files.
 func (p *proposal) files() {
 	for _, f := range p.plan.Files {
 		lines := term.Difference(f.Before, f.After)
@@ -124,7 +123,7 @@ func (p *proposal) files() {
 	}
 }
 
-// arguments shows a call of which nothing more is known.
+// arguments shows the arguments of a call without a preview.
 func (p *proposal) arguments(t tool.Tool) {
 	title := p.Tool
 	if t.Origin != tool.Builtin && t.Source != "" {
@@ -138,7 +137,7 @@ func (p *proposal) arguments(t tool.Tool) {
 	}
 	names := keyOrder(string(p.Args))
 	values := make(map[string]json.RawMessage)
-	if json.Unmarshal(p.Args, &values) != nil || len(names) != len(values) { // not an object, or a name twice
+	if json.Unmarshal(p.Args, &values) != nil || len(names) != len(values) { // not an object, or duplicate names
 		p.add("  │ ", string(p.Args), nil)
 		return
 	}
@@ -153,8 +152,7 @@ func (p *proposal) arguments(t tool.Tool) {
 	}
 }
 
-// screen returns the rows as they stand on a screen of that width. No character
-// is left out.
+// screen returns the rows for a screen of the given width. It never drops characters.
 func (p *proposal) screen(c cli.Palette, width int) []string {
 	var out []string
 	for _, r := range p.rows {

@@ -10,10 +10,10 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// addressPart is a setting of a row of providers that says a part of its vendor's address, in the place of variables of the environment.
+// addressPart is a setting of a provider that fills a part of its vendor's address, instead of environment variables.
 type addressPart struct {
 	setting string
-	vars    []string // a vendor has one of them, or none
+	vars    []string // a vendor uses at most one of them
 	value   func(providerConfig) string
 }
 
@@ -23,7 +23,7 @@ var addressParts = []addressPart{
 	{"endpoint", []string{"AZURE_OPENAI_ENDPOINT"}, func(p providerConfig) string { return p.Endpoint }},
 }
 
-// in returns the variable of a vendor's address that the setting stands for, "" if there is none.
+// in returns the variable in a vendor's address that the setting replaces, "" if there is none.
 func (a addressPart) in(v provider.Vendor) string {
 	for _, name := range a.vars {
 		if strings.Contains(v.BaseURL, "${"+name+"}") {
@@ -33,12 +33,12 @@ func (a addressPart) in(v provider.Vendor) string {
 	return ""
 }
 
-// vendorOfRow returns the vendor that a row of providers is like, or changes. It has no address if there is none.
+// vendorOfRow returns the vendor that a provider copies or changes. It has no address if there is no such vendor.
 func (p providerConfig) vendorOfRow(name string) provider.Vendor {
 	return vendors()[cmp.Or(p.Like, name)]
 }
 
-// vars returns what a row says in the place of variables in its vendor's address.
+// vars returns the values of a provider for the variables in its vendor's address.
 func (p providerConfig) vars(name string) map[string]string {
 	var out map[string]string
 	for _, part := range addressParts {
@@ -52,10 +52,10 @@ func (p providerConfig) vars(name string) map[string]string {
 	return out
 }
 
-// pieceOfAddress is a part of an address that cannot make another address of it.
+// pieceOfAddress matches values that are safe within an address.
 var pieceOfAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 
-// partProblems says what is wrong with the parts of the address of a row.
+// partProblems reports invalid address parts of a provider.
 func (p providerConfig) partProblems(name string, wrong func(setting, format string, args ...any)) {
 	v := p.vendorOfRow(name)
 	for _, part := range addressParts {
@@ -81,7 +81,8 @@ func (p providerConfig) partProblems(name string, wrong func(setting, format str
 	}
 }
 
-// endpointProblem says why a text is no endpoint of Azure's, "" if it is one. It does not repeat it: it may hold a password.
+// endpointProblem describes why a text is not an Azure endpoint, "" if it is valid. It does not repeat the text, which
+// may hold a password.
 func endpointProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -95,7 +96,7 @@ func endpointProblem(text string) string {
 	return ""
 }
 
-// vendors are the vendors whose address has the part.
+// vendors returns the vendors whose address has the part.
 func (a addressPart) vendors() (names []string) {
 	for _, v := range provider.Vendors() {
 		if a.in(v) != "" {
@@ -105,7 +106,7 @@ func (a addressPart) vendors() (names []string) {
 	return names
 }
 
-// where says for people where a row is asked, without anything secret.
+// where describes the address of a provider, without secrets.
 func (p providerConfig) where() string {
 	if p.BaseURL != "" {
 		return "at " + redactAddress(p.BaseURL)
@@ -122,7 +123,7 @@ func (p providerConfig) where() string {
 	return strings.Join(parts, ", ")
 }
 
-// partSaid returns the first setting of a row that says a part of its address, "" if none does.
+// partSaid returns the first setting of a provider that fills a part of its address, "" if there is none.
 func (p providerConfig) partSaid() string {
 	for _, part := range addressParts {
 		if part.value(p) != "" {

@@ -13,52 +13,49 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// question is something a person decides at a terminal: what it is about, and
-// the keys that answer it. run shows it below what was done so far, chat in
-// place of what is being typed.
+// question is a decision of the person at the terminal: its text and the keys that answer it. run shows it below the
+// earlier output, chat in place of the input.
 //
-// Keys count from the moment the person can have read it: it has been on the
-// screen, and no key was pressed, for a while. What would allow something counts
-// only once all of it has been on the screen.
+// Keys count only after the question has been on the screen for a while without a key press. Keys that allow something
+// count only after the whole text has been on the screen.
 type question struct {
 	p       cli.Palette
-	text    func(width int) []string // what it is about
+	text    func(width int) []string // the text of the question
 	answers []answer
-	scopes  []grant // how far an "always" may reach, narrowest first
+	scopes  []grant // the scopes of "always", narrowest first
 	until   string  // when such a permission ends
 
 	width, height int
 	rows          []string
-	top, area     int // what part of rows is on the screen
-	seen          int // how many of them have been, from the first
+	top, area     int // the visible part of rows
+	seen          int // how many rows, from the first, have been visible
 	quiet         time.Time
-	picking       bool // of a scope
+	picking       bool // choosing a scope
 	typing        *textinput.Model
 
-	word  string // the answer, "" while there is none
-	grant *grant // with "always"
-	typed string // with an answer that is typed
+	word  string // the answer; "" if undecided
+	grant *grant // for "always"
+	typed string // the typed text of an answer
 }
 
-// answer is a key that answers a question.
+// answer is a possible answer with its key.
 type answer struct {
 	word, help string
-	whole      bool // only when everything has been shown
-	typed      bool // a line is typed with it
+	whole      bool // only after the whole text was visible
+	typed      bool // requires a typed line
 }
 
-// What is answered without a word of its own.
+// The answers that are not words of the question.
 const (
 	always      = "always"
 	interrupted = "interrupted" // Ctrl-C
-	closed      = "closed"      // Ctrl-D: nobody answers any more
+	closed      = "closed"      // Ctrl-D: the input is closed
 )
 
-// settle is how long a question stands on the screen, without a key being
-// pressed, before keys count. Only tests change it.
+// settle is how long a question must be visible without a key press before keys count. Only tests change it.
 var settle = 600 * time.Millisecond
 
-// consent asks about a call, or what a tool asks in the middle of one.
+// consent asks about a call, or shows a tool's question during a call.
 func consent(c cli.Palette, p *proposal, until string) *question {
 	if p.Prompt > 0 {
 		return &question{p: c, text: func(width int) []string { return p.screen(c, width) },
@@ -74,9 +71,9 @@ func consent(c cli.Palette, p *proposal, until string) *question {
 	}
 }
 
-// resize gives the question its place.
+// resize sets the size of the question.
 func (q *question) resize(width, height int) {
-	if q.width != width { // the rows are others, and have not been shown
+	if q.width != width { // the rows change and have not been shown
 		q.rows, q.top, q.seen = q.text(max(20, width)), 0, 0
 	}
 	if q.quiet.IsZero() {
@@ -86,7 +83,7 @@ func (q *question) resize(width, height int) {
 	q.look()
 }
 
-// look works out which rows are on the screen.
+// look computes which rows are visible.
 func (q *question) look() {
 	q.area = max(1, q.height-len(q.foot()))
 	q.top = max(0, min(q.top, len(q.rows)-q.area))
@@ -98,10 +95,10 @@ func (q *question) look() {
 // armed reports whether keys count.
 func (q *question) armed() bool { return !q.quiet.IsZero() && time.Since(q.quiet) >= settle }
 
-// whole reports whether all of it has been on the screen.
+// whole reports whether the whole text has been visible.
 func (q *question) whole() bool { return q.seen >= len(q.rows) }
 
-// press takes a key and reports whether it counted.
+// press handles a key and reports whether it counted.
 func (q *question) press(k tea.KeyPressMsg) bool {
 	name := k.String()
 	if name == "ctrl+c" {
@@ -145,7 +142,7 @@ func (q *question) scroll(name string) bool {
 	return true
 }
 
-// decide answers by the first letter of a word.
+// decide selects an answer by the first letter of its word.
 func (q *question) decide(name string) {
 	i := slices.IndexFunc(q.answers, func(a answer) bool { return name == a.word[:1] })
 	switch {
@@ -164,7 +161,7 @@ func (q *question) decide(name string) {
 	}
 }
 
-// pick takes the number of a scope; Enter is the narrowest.
+// pick selects a scope by number; Enter selects the narrowest.
 func (q *question) pick(name string) {
 	i := 0
 	switch {
@@ -180,7 +177,7 @@ func (q *question) pick(name string) {
 	q.word, q.grant = always, &q.scopes[i]
 }
 
-// write takes a key of a line that is typed.
+// write handles a key of the typed line.
 func (q *question) write(k tea.KeyPressMsg, name string) {
 	switch text := q.typing.Value(); {
 	case name == "esc":
@@ -193,7 +190,7 @@ func (q *question) write(k tea.KeyPressMsg, name string) {
 	}
 }
 
-// paste puts text into the line that is typed, if one is. It answers nothing.
+// paste inserts text into the typed line, if there is one. It never answers the question.
 func (q *question) paste(m tea.PasteMsg) bool {
 	if q.typing != nil {
 		field, _ := q.typing.Update(m)
@@ -208,8 +205,7 @@ func (q *question) view() string {
 	return strings.Join(append(slices.Clone(q.rows[q.top:end]), q.foot()...), "\n")
 }
 
-// foot are the lines below the text: how it can be answered, or how it was. The
-// keys appear when they count.
+// foot returns the lines below the text: the possible keys, or the answer. The keys appear when they count.
 func (q *question) foot() []string {
 	var out []string
 	switch {
@@ -221,7 +217,7 @@ func (q *question) foot() []string {
 		out = append(out, "  allow until "+q.until+":")
 		for i, g := range q.scopes {
 			line := fmt.Sprintf("  %s %s", q.key(fmt.Sprint(i+1)), g)
-			if g.scope == thisCall { // which is shown above
+			if g.scope == thisCall { // the call is shown above
 				out = append(out, line)
 				continue
 			}
@@ -240,7 +236,7 @@ func (q *question) foot() []string {
 	return out
 }
 
-// offers are the keys that answer, and what has to be done before they do.
+// offers returns the keys that answer, and the steps that are needed first.
 func (q *question) offers() []string {
 	var keys []string
 	for _, a := range q.answers {
@@ -268,7 +264,7 @@ func (q *question) offers() []string {
 
 func (q *question) key(name string) string { return q.p.Cyan("[" + name + "]") }
 
-// verdict says what was answered.
+// verdict describes the answer.
 func (q *question) verdict() string {
 	switch {
 	case q.grant != nil:

@@ -39,7 +39,7 @@ TOOLPOST_STORE or the configuration names it.`,
 	return cmd
 }
 
-// exportFlags are the options of export.
+// exportFlags are the flags of export.
 type exportFlags struct {
 	format, out, sig       string
 	full, allowOpen, force bool
@@ -108,8 +108,7 @@ func exportRun(cmd *cobra.Command, target string, flags exportFlags) error {
 	return err
 }
 
-// writeBundle writes the files for their owner only. It checks all before it
-// writes one.
+// writeBundle writes the files, readable only by their owner. It checks for existing files before it writes any.
 func writeBundle(dir string, bundle *export.Bundle, force bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -128,8 +127,7 @@ func writeBundle(dir string, bundle *export.Bundle, force bool) error {
 	return nil
 }
 
-// writePrivate replaces a file by one that only its owner can read, whatever
-// stood there.
+// writePrivate replaces a file by a new one that only its owner can read.
 func writePrivate(path string, content []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // mode 0600
 	if err != nil {
@@ -183,11 +181,11 @@ type listedRun struct {
 	Started string `json:"started,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Task    string `json:"task,omitempty"`
-	Team    string `json:"team,omitempty"`  // of a request to a gateway
-	Route   string `json:"route,omitempty"` // likewise
+	Team    string `json:"team,omitempty"`  // for a request to a gateway
+	Route   string `json:"route,omitempty"` // for a request to a gateway
 }
 
-// taskOf says what a run is for, and for whom, as far as it is known.
+// taskOf describes the task of a run with its team and route, as far as they are known.
 func taskOf(task, team, route string) string {
 	var of []string
 	for _, row := range []struct{ name, value string }{{"team", team}, {"route", route}} {
@@ -226,7 +224,7 @@ func listRuns(cmd *cobra.Command, limit int, asJSON bool) error {
 		return cli.PrintJSON(cmd.OutOrStdout(), all)
 	}
 	if len(all) == 0 {
-		name, _ := storeName(cmd) // it was opened by that name
+		name, _ := storeName(cmd) // the store was opened by this name
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no runs in "+redactAddress(name))
 		return err
 	}
@@ -250,8 +248,7 @@ func printRuns(out io.Writer, all []listedRun, more int) error {
 	return w.Flush()
 }
 
-// listRun reads a whole run: a list that does not verify would call a broken
-// run sealed.
+// listRun reads a complete run and verifies it. Otherwise the list would report a broken run as sealed.
 func listRun(cmd *cobra.Command, store runStore, run string) listedRun {
 	l := listedRun{Run: run}
 	report, err := journal.VerifyLines(func(yield func([]byte, error) bool) {
@@ -272,7 +269,7 @@ func listRun(cmd *cobra.Command, store runStore, run string) listedRun {
 	case err != nil && !errors.As(err, &broken):
 		l.State = "unread"
 	case report.Run != "" && report.Run != run:
-		l.State = "broken" // another run in its place
+		l.State = "broken" // the file holds another run
 	}
 	return l
 }

@@ -93,7 +93,7 @@ func anchorRuns(cmd *cobra.Command, file, keyFile string) error {
 	return v.print()
 }
 
-// addAnchor adds a line to a file of anchors, and waits until it is on the disk.
+// addAnchor appends an anchor to a file and syncs it to disk.
 func addAnchor(path string, a journal.Anchor) error {
 	line, err := a.Line()
 	if err != nil {
@@ -107,8 +107,8 @@ func addAnchor(path string, a journal.Anchor) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// readAnchors reads a file of anchors and checks its chain and, with a key, the
-// signatures. A file that does not exist has none.
+// readAnchors reads a file of anchors and checks its chain and, with a key, the signatures. It returns none if the file
+// does not exist.
 func readAnchors(path string, key ed25519.PublicKey) ([]journal.Anchor, error) {
 	f, err := openRegular(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,13 +135,13 @@ func readAnchors(path string, key ed25519.PublicKey) ([]journal.Anchor, error) {
 	return anchors, nil
 }
 
-// anchoredHead is what an anchor says of a run.
+// anchoredHead is the head of a run in an anchor, with the time of the anchor.
 type anchoredHead struct {
 	journal.Head
 	at time.Time
 }
 
-// heads returns what the anchors say of each run, those of one run in order.
+// heads returns the anchored heads of each run, in order.
 func heads(anchors []journal.Anchor) map[string][]anchoredHead {
 	out := make(map[string][]anchoredHead)
 	for _, a := range anchors {
@@ -179,7 +179,7 @@ func (s runSource) hashes(ctx context.Context, said []anchoredHead) map[int64]jo
 		return out
 	}
 	for e, err := range s.entries(ctx) {
-		if err != nil { // which the verdict says
+		if err != nil { // the verdict reports this error
 			break
 		}
 		if slices.ContainsFunc(said, func(h anchoredHead) bool { return h.Count == e.Seq }) {
@@ -189,7 +189,7 @@ func (s runSource) hashes(ctx context.Context, said []anchoredHead) map[int64]jo
 	return out
 }
 
-// behind finds entries that an anchor names and the run no longer has.
+// behind reports entries that an anchor names and that are missing from the run.
 func (d *verdict) behind(said []anchoredHead, hashes map[int64]journal.Hash) {
 	for _, h := range said {
 		problem := ""

@@ -44,7 +44,7 @@ FILE.pub, which is for everybody who is to check your signatures.`,
 	}
 }
 
-// writeNew writes a file that must not exist.
+// writeNew writes a file that must not exist yet.
 func writeNew(path string, content []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -113,10 +113,10 @@ func signRun(cmd *cobra.Command, target, keyFile, sigFile string) error {
 	return err
 }
 
-// maxKey bounds the file of a key.
+// maxKey limits the size of a key file.
 const maxKey = 64 << 10
 
-// readPrivateKey reads a key that nobody else can read.
+// readPrivateKey reads a private key. The file must not be readable by other users.
 func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// addSignature adds a line to a file of signatures.
+// addSignature appends a line to a file of signatures.
 func addSignature(path string, sig journal.Signature) error {
 	line, err := json.Marshal(sig)
 	if err != nil {
@@ -153,7 +153,7 @@ func addSignature(path string, sig journal.Signature) error {
 	return err
 }
 
-// readSignatures reads a file of signatures, none if it does not exist.
+// readSignatures reads a file of signatures. It returns none if the file does not exist.
 func readSignatures(path string) ([]journal.Signature, error) {
 	if path == "" {
 		return nil, nil

@@ -11,18 +11,17 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// latest is the id that stands for the newest run of a store, unless a run is
-// called that.
+// latest is the id of the newest run of a store, unless a run has this name.
 const latest = "latest"
 
-// datedRun is a run and when it began.
+// datedRun is a run with its start time.
 type datedRun struct {
 	run   string
 	began time.Time
 }
 
-// newestFirst returns the runs of a store, the one that began last first. Of a
-// run whose first entry cannot be read the id counts, which usually has the time.
+// newestFirst returns the runs of a store, the newest first. If the first entry of a run cannot be read, the time in
+// its id is used.
 func newestFirst(ctx context.Context, store runStore) ([]datedRun, error) {
 	var all []datedRun
 	for run, err := range store.Runs(ctx) {
@@ -50,7 +49,7 @@ func beganAt(ctx context.Context, store runStore, run string) time.Time {
 	return at
 }
 
-// runNamed returns the id of the run that a person names.
+// runNamed returns the id of a run that may be named "latest".
 func runNamed(ctx context.Context, store runStore, name string) (string, error) {
 	if name != latest {
 		return name, nil
@@ -68,7 +67,7 @@ func runNamed(ctx context.Context, store runStore, name string) (string, error) 
 	return runs[0].run, nil
 }
 
-// runNamed is runNamed in the store of the settings.
+// runNamed is the function runNamed for the store of the settings.
 func (s *settings) runNamed(ctx context.Context, name string) (string, error) {
 	if name != latest {
 		return name, nil

@@ -49,8 +49,7 @@ calls nobody knows the outcome of. --entries shows the record itself, a line per
 	return cmd
 }
 
-// entryJSON is an entry as show --json prints it: the line on record, with whole
-// values in the place of references.
+// entryJSON is an entry in the output of show --json: the recorded line, with references replaced by complete values.
 type entryJSON struct {
 	At       time.Time         `json:"at"`
 	Body     json.RawMessage   `json:"body"`
@@ -60,7 +59,7 @@ type entryJSON struct {
 	Run      string            `json:"run"`
 	Seq      int64             `json:"seq"`
 	Stripped *journal.Stripped `json:"stripped,omitempty"`
-	V        int               `json:"v"` // the format of the run
+	V        int               `json:"v"` // the format version of the run
 }
 
 func showJSON(cmd *cobra.Command, src runSource) error {
@@ -120,9 +119,9 @@ type shower struct {
 	refs    journal.Resolver
 }
 
-// entry prints one line per entry, and what matters of it.
+// entry prints an entry in one line.
 func (s *shower) entry(e journal.Entry) {
-	if whole, err := s.refs.Whole(e); err == nil { // else it is shown as it is
+	if whole, err := s.refs.Whole(e); err == nil { // on error the entry is shown unchanged
 		e = whole
 	}
 	if s.begun.IsZero() {
@@ -136,8 +135,7 @@ func (s *shower) entry(e journal.Entry) {
 	fmt.Fprintf(s.out, "%4d %9s  %-12s %s%s\n", e.Seq, "+"+e.At.Sub(s.begun).Round(time.Millisecond).String(), e.Kind, s.describe(e), s.palette.Dim(mark))
 }
 
-// describe returns an entry's body in one line; what it does not know it shows
-// as it is.
+// describe returns an entry's body in one line. Unknown kinds are shown unchanged.
 func (s *shower) describe(e journal.Entry) string {
 	switch e.Kind {
 	case journal.KindStart:
@@ -221,7 +219,7 @@ func (s *shower) describeReceipt(r journal.Receipt) string {
 	return line
 }
 
-// end prints what the whole comes to.
+// end prints the summary of the run.
 func (s *shower) end(r *journal.Report) {
 	if len(s.effects) > 0 {
 		fmt.Fprintln(s.out, "\nSide effects")

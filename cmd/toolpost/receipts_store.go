@@ -15,24 +15,23 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	"github.com/spf13/cobra"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/journal"
 )
 
-// runStore is a store that the commands can look into.
+// runStore is a store that the commands can list and read.
 type runStore interface {
 	journal.Store
 	journal.Lister
 	Lines(ctx context.Context, run string) iter.Seq2[[]byte, error]
 }
 
-// storeName returns where runs are kept: --journal, or the journal of the
-// settings.
+// storeName returns the name of the run store: --journal, or the journal of the settings.
 func storeName(cmd *cobra.Command) (string, error) {
 	if f := cmd.Flag("journal"); f != nil && f.Value.String() != "" {
 		return f.Value.String(), nil
@@ -44,8 +43,8 @@ func storeName(cmd *cobra.Command) (string, error) {
 	return s.Journal, nil
 }
 
-// stateDir returns the directory for data that outlives the program and is not
-// configuration, such as the history of chat and the records of runs.
+// stateDir returns the directory for persistent data other than configuration, such as the history of chat and the
+// records of runs.
 func stateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolpost")
@@ -56,8 +55,8 @@ func stateDir() string {
 	return ".toolpost"
 }
 
-// openStore opens the store of a command. Unless create, one that does not
-// exist is an error. The caller calls done.
+// openStore opens the store of a command. It fails if the store does not exist, unless create is set. The caller calls
+// done.
 func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), err error) {
 	name, err := storeName(cmd)
 	if err != nil {
@@ -69,15 +68,14 @@ func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), er
 	return openStoreAt(name, create)
 }
 
-// passwordShown is why an address with a password is not taken from a flag.
+// passwordShown is the error for an address with a password in a flag.
 const passwordShown = "a password on the command line is seen by everybody on this machine; put the address in TOOLPOST_STORE or the password in PGPASSWORD"
 
 func isPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// openStoreAt opens the store of that name: a directory, sqlite:FILE or an
-// address of PostgreSQL.
+// openStoreAt opens a store: a directory, sqlite:FILE or a PostgreSQL address.
 func openStoreAt(name string, create bool) (store runStore, done func(), err error) {
 	switch {
 	case strings.HasPrefix(name, "sqlite:"):
@@ -94,7 +92,7 @@ func openStoreAt(name string, create bool) (store runStore, done func(), err err
 	return dir, func() {}, err
 }
 
-// namingNewer adds the name of a database to the error that a newer version made its tables.
+// namingNewer adds the name of the database to an error about tables of a newer version.
 func namingNewer(name string, err error) error {
 	var schema *journal.SchemaError
 	var newer *tables.NewerError
@@ -110,7 +108,7 @@ func namingNewer(name string, err error) error {
 	return &redactedError{name + ": " + newer.Error(), err}
 }
 
-// databaseOf returns host and name of a database of PostgreSQL, without anything that may be a password.
+// databaseOf returns the host and the name of a PostgreSQL database, without a password.
 func databaseOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -139,17 +137,17 @@ func openSQLite(file string, create bool) (runStore, func(), error) {
 	return openDatabase("sqlite", address)
 }
 
-// How long a file of SQLite is waited for that another program has locked: by a command, and by a gateway, which asks
-// again on its own for two seconds: SQLite's waiting ends with no context.
+// The busy timeouts of SQLite for a database that another program has locked. Commands wait long. A gateway waits
+// briefly, because SQLite's wait ignores contexts; it retries for two seconds itself.
 const (
 	commandBusy = 10 * time.Second
 	servedBusy  = 20 * time.Millisecond
 )
 
-// sqliteAddress makes the file of a database if it is not there, and returns its address. FULL
-// survives the loss of power, NORMAL the death of the process.
+// sqliteAddress creates the file of a database if it does not exist, and returns its address. Commits with FULL survive
+// a loss of power, commits with NORMAL only the death of the process.
 func sqliteAddress(file, synchronous string, busy time.Duration) (string, error) {
-	// The file must be private from its first moment.
+	// The file must be private from the start.
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", err
@@ -173,16 +171,15 @@ func openDatabase(driver, address string) (runStore, func(), error) {
 	return store, func() { db.Close() }, nil
 }
 
-// runSource is one run to look at, from a file or a store.
+// runSource is one run from a file or a store.
 type runSource struct {
-	name  string // of the run, or of the file
-	run   string // which run it must be; empty for a file, which may hold any
+	name  string // of the run or of the file
+	run   string // the expected run; empty for a file, which may hold any run
 	lines func(context.Context) iter.Seq2[[]byte, error]
-	sig   string // the file of its signatures; empty if there is no place for one
+	sig   string // the file of signatures; empty if the store has no place for one
 }
 
-// entries yields the run's entries as they are on record. A torn last line is not
-// one.
+// entries yields the entries of the run as recorded. It drops a torn last line.
 func (s runSource) entries(ctx context.Context) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		for line, err := range s.lines(ctx) {
@@ -209,13 +206,11 @@ func (s runSource) entries(ctx context.Context) iter.Seq2[journal.Entry, error] 
 	}
 }
 
-// trimNewline returns a line without its newline; nothing else is cut, every
-// byte counts.
+// trimNewline removes only the newline of a line, because every other byte counts.
 func trimNewline(line []byte) []byte { return bytes.TrimSuffix(line, []byte("\n")) }
 
-// findTarget finds what a command names: a run of the store or, if there is
-// none of that name or it cannot be one, a file or directory. Of src and path
-// one is set. The caller calls done.
+// findTarget finds the target of a command: a run of the store, else a file or directory. It sets either src or path.
+// The caller calls done.
 func findTarget(cmd *cobra.Command, target string) (src *runSource, path string, done func(), err error) {
 	_, missing := os.Stat(target)
 	isPath := strings.ContainsAny(target, `/\`) || target == "." || target == ".."
@@ -236,7 +231,7 @@ func findTarget(cmd *cobra.Command, target string) (src *runSource, path string,
 	return nil, "", nil, err
 }
 
-// findRun finds the run that a command names. The caller calls done.
+// findRun finds the run of a command. The caller calls done.
 func findRun(cmd *cobra.Command, target string) (src runSource, done func(), err error) {
 	found, path, done, err := findTarget(cmd, target)
 	if err != nil {
@@ -251,8 +246,8 @@ func findRun(cmd *cobra.Command, target string) (src runSource, done func(), err
 	return fileSource(path), done, nil
 }
 
-// openRegular opens a file to read it. A pipe or a device in its place is an error:
-// opening or reading it might never end.
+// openRegular opens a file for reading. A pipe or a device is an error, because opening or reading it might block
+// forever.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -269,7 +264,7 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// fileSource is the run in a file.
+// fileSource returns the run in a file.
 func fileSource(path string) runSource {
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
 	return runSource{name: name, sig: strings.TrimSuffix(path, ".jsonl") + ".sig", lines: func(ctx context.Context) iter.Seq2[[]byte, error] {
@@ -292,7 +287,7 @@ func fileSource(path string) runSource {
 	}}
 }
 
-// storeSource is a run of a store, which may be empty.
+// storeSource returns a run of a store. The run may be empty.
 func storeSource(store runStore, run string) runSource {
 	src := runSource{name: run, run: run, lines: func(ctx context.Context) iter.Seq2[[]byte, error] { return store.Lines(ctx, run) }}
 	if dir, ok := store.(*journal.Dir); ok {
@@ -301,8 +296,7 @@ func storeSource(store runStore, run string) runSource {
 	return src
 }
 
-// namedSource is the run of a store that a command names; one without entries is an
-// error.
+// namedSource returns a run of a store by name. A run without entries is an error.
 func namedSource(cmd *cobra.Command, store runStore, run string) (runSource, error) {
 	run, err := runNamed(cmd.Context(), store, run)
 	if err != nil {
@@ -312,11 +306,11 @@ func namedSource(cmd *cobra.Command, store runStore, run string) (runSource, err
 	for _, err := range src.lines(cmd.Context()) {
 		return src, err
 	}
-	name, _ := storeName(cmd) // it was opened by that name
+	name, _ := storeName(cmd) // the store was opened by this name
 	return src, fmt.Errorf("there is no run %s in %s", run, redactAddress(name))
 }
 
-// redactAddress returns an address without its password.
+// redactAddress redacts the password in an address.
 func redactAddress(name string) string {
 	if u, err := url.Parse(name); err == nil && u.User != nil {
 		return u.Redacted()

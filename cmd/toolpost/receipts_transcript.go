@@ -13,18 +13,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// narrator prints a run as a conversation: what was asked, what the model said,
-// what was run and what came of it.
+// narrator prints a run as a conversation: questions, answers, calls and their results.
 type narrator struct {
 	*shower
 	width int
-	full  bool     // show results whole
-	seen  int      // messages of the conversation that are on the screen
-	asked bool     // whether the task was shown
-	rules []string // the kinds of secrets that were mentioned
+	full  bool     // show complete results
+	seen  int      // the number of messages shown so far
+	asked bool     // the task was shown
+	rules []string // the kinds of redacted secrets that were reported
 }
 
-// The parts of a transcript that are shown of a long thing.
+// How many lines of thinking and of results a transcript shows.
 const (
 	shownThinking = 3
 	shownResult   = 12
@@ -32,7 +31,7 @@ const (
 
 // entry prints what an entry adds to the conversation.
 func (n *narrator) entry(e journal.Entry) {
-	if whole, err := n.refs.Whole(e); err == nil { // else it is shown as it is
+	if whole, err := n.refs.Whole(e); err == nil { // on error the entry is shown unchanged
 		e = whole
 	}
 	if n.begun.IsZero() {
@@ -50,7 +49,7 @@ func (n *narrator) entry(e journal.Entry) {
 	n.stripped(e.Stripped)
 }
 
-// stripped says once of each kind of secret that it was taken out.
+// stripped reports each kind of redacted secret once.
 func (n *narrator) stripped(s *journal.Stripped) {
 	if s == nil {
 		return
@@ -66,7 +65,7 @@ func (n *narrator) stripped(s *journal.Stripped) {
 	}
 }
 
-// start ends the first line with the model, if the run says which.
+// start ends the first line with the model, if it is known.
 func (n *narrator) start(e journal.Entry) {
 	var s journal.Start
 	if e.Kind == journal.KindStart && e.Decode(&s) == nil && s.Model != "" {
@@ -75,8 +74,8 @@ func (n *narrator) start(e journal.Entry) {
 	fmt.Fprintln(n.out)
 }
 
-// narrated are the kinds of entries that belong to a conversation. Intents do
-// not: their receipts follow, or they are listed as unknown at the end.
+// narrated are the kinds of entries that belong to a conversation. Intents do not: their receipts follow, or the end of
+// the output lists them as unknown.
 var narrated = map[journal.Kind]func(*narrator, journal.Entry) error{
 	journal.KindStart:        told((*narrator).task),
 	journal.KindRequest:      told((*narrator).request),
@@ -100,7 +99,7 @@ func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
 	}
 }
 
-// task shows the task of a run that asks no model; else the first request has it.
+// task shows the task of a run. For a run without a model this is the only entry with the task.
 func (n *narrator) task(s journal.Start) {
 	if s.Task != "" {
 		n.paragraph(taskOf(s.Task, s.Team, s.Route), n.palette.Cyan("› "), n.palette.Bold)
@@ -108,10 +107,10 @@ func (n *narrator) task(s journal.Start) {
 	}
 }
 
-// request shows what people said since the request before.
+// request shows the user messages since the previous request.
 func (n *narrator) request(r journal.Request) {
 	from := max(n.seen-r.Keep, 0)
-	if r.Keep+len(r.Messages) <= n.seen { // the conversation was cut
+	if r.Keep+len(r.Messages) <= n.seen { // the conversation was shortened
 		from = 0
 	}
 	n.seen = r.Keep + len(r.Messages)
@@ -120,7 +119,7 @@ func (n *narrator) request(r journal.Request) {
 		if json.Unmarshal(raw, &m) != nil || m.Role != llm.RoleUser {
 			continue
 		}
-		if n.asked { // it is the task
+		if n.asked { // the message is the task
 			n.asked = false
 			continue
 		}
@@ -169,7 +168,7 @@ func (n *narrator) approval(a journal.Approval) {
 	n.note(cli.OneLine(a.Tool+" "+text, 200))
 }
 
-// receipt shows a call: what it was, how it ended, and what the model saw of it.
+// receipt shows a call: its arguments, its outcome, and the result that the model saw.
 func (n *narrator) receipt(r journal.Receipt) {
 	mark := n.palette.Green("✓")
 	if r.Status != journal.OK {
@@ -205,7 +204,7 @@ func (n *narrator) ended(e journal.End) {
 	n.note(text)
 }
 
-// paragraph prints a text with an empty line before it.
+// paragraph prints a text after an empty line.
 func (n *narrator) paragraph(text, mark string, style func(string) string) {
 	if text = strings.Trim(cli.Printable(text), "\n"); text != "" {
 		fmt.Fprintln(n.out)

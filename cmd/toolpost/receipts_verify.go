@@ -19,7 +19,7 @@ import (
 	"github.com/toolpost/toolpost/journal/export"
 )
 
-// verifyFlags are the options of verify.
+// verifyFlags are the flags of verify.
 type verifyFlags struct {
 	key, sig, anchor  string
 	allowOpen, asJSON bool
@@ -56,14 +56,14 @@ key is then that of the anchors: see 'toolpost receipts anchor'.`,
 	return cmd
 }
 
-// verdict is what verify says about one target.
+// verdict is the result of verify for one target.
 type verdict struct {
 	Target string `json:"target"`
 	State  string `json:"state"` // sealed, open, broken, newer, unread, missing; of an export: agrees, open, broken
 	OK     bool   `json:"ok"`
-	// anchored says that an anchor has seen more than there is.
+	// anchored means that an anchor has more entries than the run.
 	anchored bool
-	// Problems are what is wrong, in words.
+	// Problems describes the failures.
 	Problems []string            `json:"problems,omitempty"`
 	Notes    []string            `json:"notes,omitempty"`
 	Run      *journal.Report     `json:"run,omitempty"`
@@ -111,7 +111,7 @@ type verifier struct {
 	verdicts []verdict
 }
 
-// readAnchors reads the file of --anchor. The key is that of the anchors then.
+// readAnchors reads the file of --anchor. The --key then checks the anchors, not the runs.
 func (v *verifier) readAnchors(targets []string) (err error) {
 	if v.flags.anchor == "" {
 		return nil
@@ -135,7 +135,7 @@ func (v *verifier) readAnchors(targets []string) (err error) {
 	return nil
 }
 
-// target verifies whatever target names.
+// target verifies a target of any type.
 func (v *verifier) target(target string) error {
 	src, path, done, err := findTarget(v.cmd, target)
 	if wrong := new(cli.UsageError); errors.As(err, wrong) || v.cmd.Context().Err() != nil {
@@ -202,7 +202,7 @@ func (v *verifier) directory(dir string) error {
 	return nil
 }
 
-// unread is the verdict on a run that cannot be read.
+// unread adds the verdict for a run that cannot be read.
 func (v *verifier) unread(target string, err error) {
 	d := verdict{Target: target, State: "unread", Problems: []string{strings.TrimPrefix(err.Error(), "journal: ")}}
 	if newer := new(journal.FormatError); errors.As(err, &newer) {
@@ -211,8 +211,7 @@ func (v *verifier) unread(target string, err error) {
 	v.verdicts = append(v.verdicts, d)
 }
 
-// run verifies one run and its signatures. Each run is judged by itself: one that
-// cannot be read keeps nobody from verifying the others.
+// run verifies one run and its signatures. A run that cannot be read does not stop the verification of the others.
 func (v *verifier) run(target string, src runSource) error {
 	report, err := journal.VerifyLines(src.lines(v.cmd.Context()))
 	if broken := new(journal.BrokenError); err != nil && !errors.As(err, &broken) {
@@ -244,7 +243,7 @@ func (v *verifier) run(target string, src runSource) error {
 	return nil
 }
 
-// explain says in words what a report found.
+// explain adds the findings of a report to the verdict.
 func (d *verdict) explain(report *journal.Report) {
 	for _, f := range report.Faults {
 		d.Problems = append(d.Problems, f.String())
@@ -263,7 +262,7 @@ func (d *verdict) explain(report *journal.Report) {
 	}
 }
 
-// signatures checks who signed the run.
+// signatures checks the signatures of the run.
 func (v *verifier) signatures(d *verdict, file string) error {
 	sigs, err := readSignatures(file)
 	if err != nil {
@@ -289,7 +288,7 @@ func (v *verifier) signatures(d *verdict, file string) error {
 	return nil
 }
 
-// exportOf returns the directory of a file that is part of an export.
+// exportOf returns the directory of a file that belongs to an export.
 func exportOf(file string) (dir string, ok bool) {
 	f, err := openRegular(file)
 	if err != nil {
@@ -305,7 +304,7 @@ func exportOf(file string) (dir string, ok bool) {
 	return filepath.Dir(file), replay && name == export.ReplayFile || receipt && name == export.ReceiptFile
 }
 
-// maxExport bounds a file of an export.
+// maxExport limits the size of a file of an export.
 const maxExport = 1 << 30
 
 func (v *verifier) export(dir string) error {
@@ -358,7 +357,7 @@ func readOptional(path string) ([]byte, error) {
 	return b, err
 }
 
-// print says it all and fails if anything is wrong.
+// print prints all verdicts. It fails if any is not OK.
 func (v *verifier) print() error {
 	out := v.cmd.OutOrStdout()
 	failed := false
@@ -390,7 +389,7 @@ func (v *verifier) print() error {
 	return err
 }
 
-// facts are the figures of a verdict.
+// facts returns the figures of a verdict.
 func (d verdict) facts() string {
 	if d.Export != nil {
 		return fmt.Sprintf("export of session %s, format %s, %d calls", d.Export.Session, d.Export.Format, d.Export.Calls)

@@ -61,7 +61,7 @@ RUN is a run of the store, or latest for the newest, or a file.`,
 	return cmd
 }
 
-// replayed is what replay --json prints.
+// replayed is the output of replay --json.
 type replayed struct {
 	Run        string              `json:"run"`
 	Same       bool                `json:"same"`
@@ -101,15 +101,15 @@ func replayRun(cmd *cobra.Command, src runSource, asJSON bool) error {
 	return err
 }
 
-// onlyRead is the store of a run that is in a file or in another store.
+// onlyRead is a read-only store for a run in a file or another store.
 type onlyRead struct{ src runSource }
 
-// Append refuses.
+// Append always fails.
 func (onlyRead) Append(context.Context, journal.Entry) (journal.Entry, error) {
 	return journal.Entry{}, errors.New("a replay writes nothing")
 }
 
-// Read yields the run, whatever it is called.
+// Read yields the run and ignores the name.
 func (s onlyRead) Read(ctx context.Context, _ string, from int64) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		for e, err := range s.src.entries(ctx) {
@@ -120,7 +120,7 @@ func (s onlyRead) Read(ctx context.Context, _ string, from int64) iter.Seq2[jour
 	}
 }
 
-// columns is the width of w, 80 if it has none.
+// columns returns the width of the terminal w, else 80.
 func columns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
@@ -130,7 +130,7 @@ func columns(w io.Writer) int {
 	return 80
 }
 
-// showDifference shows the first difference, recorded and now side by side.
+// showDifference shows the first difference between the record and the replay, side by side.
 func showDifference(p cli.Palette, d *journal.Difference, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s differs", p.Red("✗"), d.What)
@@ -145,7 +145,7 @@ func showDifference(p cli.Palette, d *journal.Difference, width int) string {
 	return b.String()
 }
 
-// maxRows bounds how much of a difference is shown.
+// maxRows limits how much of a difference is shown.
 const maxRows = 40
 
 func sideBySide(p cli.Palette, was, is string, width int) string {
@@ -181,7 +181,7 @@ func or(text, other string) string {
 	return text
 }
 
-// replayAgainst asks a model every question of a run and compares its calls.
+// replayAgainst sends every request of a run to another model and compares the calls.
 func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) error {
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -246,7 +246,7 @@ func printCompared(w io.Writer, c agent.Comparison, asJSON bool) error {
 	return err
 }
 
-// written writes calls one per line, or what was said instead.
+// written formats calls, one per line. Without calls it returns the text.
 func written(calls []llm.Call, text string) string {
 	if len(calls) == 0 {
 		return text

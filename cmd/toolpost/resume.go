@@ -18,9 +18,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// saved are the settings that a run needs to go on, as its record has them.
-// Consent is not among them: whoever resumes a run is asked again. Nor are
-// servers and keys, which belong to the person.
+// saved holds the settings that a resumed run needs, as recorded. It does not include approvals: whoever resumes a run
+// is asked again. It does not include servers and keys either, which belong to the user.
 type saved struct {
 	Model       string   `json:"model"`
 	Stronger    string   `json:"stronger,omitempty"`
@@ -39,8 +38,7 @@ type saved struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 }
 
-// save returns the settings of a run for its record. Files and folders are
-// named so that they are found from anywhere.
+// save returns the settings of a run for its record. Paths of files and folders are absolute.
 func (w *wiring) save() (json.RawMessage, error) {
 	out := saved{
 		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
@@ -62,14 +60,14 @@ func absolute(file string) string {
 	return file
 }
 
-// addTalkFlags gives a command the flags for what a conversation begins with.
+// addTalkFlags adds the flags that continue a run or attach files.
 func addTalkFlags(cmd *cobra.Command, resume *string, goOn *bool, files *[]string) {
 	cmd.Flags().StringVar(resume, "resume", "", "go on with this `RUN`, or with latest")
 	cmd.Flags().BoolVarP(goOn, "continue", "c", false, "go on with the latest run")
 	cmd.Flags().StringArrayVarP(files, "file", "f", nil, attachUsage)
 }
 
-// earlier is a run that is gone on with. The zero value is none.
+// earlier is a run to continue. The zero value means none.
 type earlier struct {
 	run      string
 	record   *agent.Settings
@@ -80,7 +78,7 @@ type earlier struct {
 // open reports whether there is an earlier run that has not ended.
 func (e earlier) open() bool { return e.run != "" && !e.ended }
 
-// complete refuses to go on without the tools of the earlier run.
+// complete refuses to continue without the tools of the earlier run.
 func (e earlier) complete(cmd *cobra.Command, set *tool.Set) error {
 	if e.record == nil {
 		return nil
@@ -91,7 +89,7 @@ func (e earlier) complete(cmd *cobra.Command, set *tool.Set) error {
 	return nil
 }
 
-// takeUp returns the run of --resume or --continue and takes over its settings.
+// takeUp returns the run of --resume or --continue and applies its settings.
 func (s *settings) takeUp(cmd *cobra.Command, run string, newest bool) (old earlier, err error) {
 	ctx := cmd.Context()
 	switch {
@@ -117,8 +115,7 @@ func (s *settings) takeUp(cmd *cobra.Command, run string, newest bool) (old earl
 	return old, err
 }
 
-// recall takes over the settings of a run that is resumed, except for those
-// that flags give anew.
+// recall applies the recorded settings of a run, except for settings that flags override.
 func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, error) {
 	store, done, err := openStoreAt(s.Journal, false)
 	if err != nil {
@@ -161,12 +158,12 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	return record, s.check()
 }
 
-// complete returns an error that names the tools of the run that are missing now:
-// without them, calls that were possible before would fail as unknown tools.
+// complete returns an error that names the missing tools of the run. Without them, calls that worked before would fail
+// as unknown tools.
 func complete(record *agent.Settings, set *tool.Set) error {
 	var missing, classes []string
 	for _, name := range record.Tools {
-		if _, ok := set.Lookup(name); ok || name == tool.FinderName || name == invoke.ReaderName { // which are made anew
+		if _, ok := set.Lookup(name); ok || name == tool.FinderName || name == invoke.ReaderName { // these tools are created again
 			continue
 		}
 		missing = append(missing, name)

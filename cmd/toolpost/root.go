@@ -59,7 +59,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	return root
 }
 
-// buildInfo is what version prints.
+// buildInfo is the output of version.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

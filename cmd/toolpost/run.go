@@ -26,8 +26,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// maxTask bounds a task. Longer material belongs in a file that tools can read
-// piece by piece.
+// maxTask limits the size of a task. Longer material belongs in a file that tools can read in parts.
 const maxTask = 1 << 20
 
 type runFlags struct {
@@ -97,16 +96,15 @@ standard output.`,
 	return cmd
 }
 
-// surviveClosedPipe makes writing to a closed pipe an error instead of a signal
-// that ends the process, so that the run can be stopped and its record closed.
+// surviveClosedPipe makes a write to a closed pipe an error instead of a fatal signal. The run can then be stopped and
+// its record closed.
 func surviveClosedPipe() (undo func()) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGPIPE)
 	return func() { signal.Stop(caught) }
 }
 
-// request is what a run is to do: the task, what it goes on with, and the schema of
-// its answer.
+// request describes a run: the task, the run that it continues, and the schema of its answer.
 type request struct {
 	*settings
 	task   llm.Message
@@ -114,7 +112,7 @@ type request struct {
 	output *llm.OutputFormat
 }
 
-// request reads what the command is to do.
+// request reads the task and the flags of the command.
 func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err error) {
 	if r.settings, err = loadSettings(cmd); err != nil {
 		return r, err
@@ -191,7 +189,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	return r.watch(ctx, r.begin(ctx, a, req.old, req.task))
 }
 
-// begin starts a run, or goes on with an earlier one.
+// begin starts a run, or continues an earlier one.
 func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task llm.Message) iter.Seq2[llm.Event, error] {
 	cli.MustEnd(ctx)
 	if old.open() {
@@ -207,7 +205,7 @@ func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task ll
 	return a.Run(ctx, append(old.messages, task)...)
 }
 
-// readTask puts the task together; each "-" stands for standard input.
+// readTask joins the words of a task. Each "-" is replaced by standard input.
 func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) {
 	in := cmd.InOrStdin()
 	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && cli.IsTerminal(file)) {
@@ -260,8 +258,7 @@ func readOutputSchema(file string) (*llm.OutputFormat, error) {
 	return &llm.OutputFormat{Name: "answer", Schema: []byte(text)}, nil
 }
 
-// workflowOutput returns the schema of what an agent of a Conductor workflow
-// answers.
+// workflowOutput returns the output schema of an agent of a Conductor workflow.
 func workflowOutput(text, agent string) (string, error) {
 	var workflow struct {
 		Agents []struct {
@@ -283,7 +280,7 @@ func workflowOutput(text, agent string) (string, error) {
 	return "", fmt.Errorf("no agent is called %s%s", agent, cli.DidYouMean(agent, names))
 }
 
-// runner watches one run and says at the end what became of it.
+// runner watches one run and reports its outcome.
 type runner struct {
 	cmd   *cobra.Command
 	w     *wiring
@@ -293,7 +290,7 @@ type runner struct {
 	id    string
 
 	grants  *grants
-	refused []string // the tools of calls that were not allowed
+	refused []string // the tools of refused calls
 }
 
 // watch shows the events of a run until it ends.
@@ -360,7 +357,7 @@ func (r *runner) unreadable(err error) error {
 	return fmt.Errorf("%w; the run was stopped%s", err, r.goOn())
 }
 
-// goOn says how to take the run up again, if it has begun.
+// goOn returns the command that resumes the run, "" if the run has not started.
 func (r *runner) goOn() string {
 	for _, err := range r.w.store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
 		if err != nil {
@@ -388,7 +385,7 @@ func (r *runner) finish(d agent.Done, failed error) error {
 	return err
 }
 
-// summary says what was done, what changed and where the receipt is.
+// summary lists the number of calls, the changes and the receipt.
 func (r *runner) summary(d agent.Done) string {
 	p := r.pr.p
 	var b strings.Builder
@@ -411,8 +408,7 @@ func (r *runner) summary(d agent.Done) string {
 	return b.String()
 }
 
-// changes says what the tools reported to have changed and, of the others, what
-// they declare: that is all that is known.
+// changes lists the changes that tools reported. For other tools it relies on their declared effects.
 func changes(d agent.Done) []string {
 	var lines []string
 	for _, e := range d.Did {
@@ -433,8 +429,7 @@ func changes(d agent.Done) []string {
 	return lines
 }
 
-// midway are the tools that wait for an answer in the middle of a call and do not declare that
-// they only read.
+// midway returns the tools that wait for an answer during a call and do not declare that they only read.
 func midway(d agent.Done) []string {
 	var out []string
 	for _, q := range d.Waiting {
@@ -445,7 +440,7 @@ func midway(d agent.Done) []string {
 	return out
 }
 
-// effect writes a change in a few words.
+// effect describes a change in a few words.
 func effect(e journal.SideEffect) string {
 	return cli.InOneLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
 }
@@ -480,8 +475,7 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	return advised(failed)
 }
 
-// advised adds what a person can do about a failure of the model, unless a
-// checkpoint has already shown it.
+// advised adds advice for a person about a failure of the model, unless a checkpoint has already shown it.
 func advised(err error) error {
 	var ended *agent.AbortedError
 	if kind := llm.KindOf(err); kind == llm.Unknown || kind == llm.Canceled || errors.As(err, &ended) {

@@ -22,7 +22,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// pendingFlags say whether calls wait for a person who is not at the terminal.
+// pendingFlags tell whether calls wait for an absent person.
 type pendingFlags struct {
 	later    bool
 	deadline time.Duration
@@ -43,7 +43,7 @@ func (f *pendingFlags) check(cmd *cobra.Command, yes bool) error {
 	return nil
 }
 
-// pending returns the error by which a question waits.
+// pending returns the error that makes a question wait.
 func (f *pendingFlags) pending() error {
 	if f.deadline == 0 {
 		return new(invoke.PendingError)
@@ -72,7 +72,7 @@ client asks again.`,
 	return cmd
 }
 
-// waitingRun is a run in the list of those that wait.
+// waitingRun is a run in the list of waiting runs.
 type waitingRun struct {
 	listedRun
 	Waiting []invoke.Question `json:"waiting"`
@@ -112,7 +112,7 @@ func listWaiting(cmd *cobra.Command, all, asJSON bool) error {
 			return err
 		}
 		if w.State == "open" {
-			w.Waiting, _ = agent.Waiting(cmd.Context(), store, r.run) // a run that no agent began waits for nobody
+			w.Waiting, _ = agent.Waiting(cmd.Context(), store, r.run) // on error the run waits for no approvals, because no agent started it
 		}
 		if len(w.Waiting) > 0 || all && w.State == "open" {
 			found = append(found, w)
@@ -144,8 +144,7 @@ func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 	return w.Flush()
 }
 
-// questionLines say what a question is about. The arguments are shown whole:
-// whoever approves a call has to see them.
+// questionLines describes a question. The arguments are shown in full, because the approver has to see them.
 func questionLines(p cli.Palette, q invoke.Question) []string {
 	plain := func(text string) string { return text }
 	lines := theirs(p.Cyan(cli.InOneLine(q.CallID))+" "+p.Bold(cli.InOneLine(q.Tool))+" ", string(q.Args), plain)
@@ -165,8 +164,8 @@ func questionLines(p cli.Palette, q invoke.Question) []string {
 	return lines
 }
 
-// theirs are the lines of a text that somebody else wrote, behind a head. Each line but the
-// first has a mark, so that none can look like one of Toolpost.
+// theirs returns the lines of a foreign text after a head. All lines except the first have a mark, which prevents them
+// from imitating lines of Toolpost.
 func theirs(head, text string, style func(string) string) []string {
 	lines := strings.Split(strings.TrimRight(cli.Revealed(text), "\n"), "\n")
 	for i := range lines {
@@ -179,7 +178,7 @@ func theirs(head, text string, style func(string) string) []string {
 	return lines
 }
 
-// decideFlags are the options of approve and deny.
+// decideFlags are the flags of approve and deny.
 type decideFlags struct {
 	all, unseen       bool
 	by, reason        string
@@ -262,8 +261,8 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 	return f.say(ctx, cmd, store, run, allow, calls)
 }
 
-// allShown says why calls are not allowed without a further word: what a person cannot see, nobody has
-// agreed to. A model can make any text look like a key.
+// allShown refuses to allow calls with redacted arguments, unless a flag overrides this. A person cannot agree to
+// arguments that are not shown, and a model can make any text look like a key.
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
 		if slices.Contains(calls, q.CallID) && q.Hides() {
@@ -273,7 +272,7 @@ func allShown(open []invoke.Question, calls []string) error {
 	return nil
 }
 
-// hasRun reports whether a store has anything of a run.
+// hasRun reports whether a store has any entry of a run.
 func hasRun(ctx context.Context, store runStore, run string) bool {
 	for _, err := range store.Lines(ctx, run) {
 		return err == nil || !errors.Is(err, fs.ErrNotExist)
@@ -281,7 +280,7 @@ func hasRun(ctx context.Context, store runStore, run string) bool {
 	return false
 }
 
-// chosen returns the calls that are decided about.
+// chosen returns the calls that the command decides about.
 func (f decideFlags) chosen(cmd *cobra.Command, run string, open []invoke.Question, calls []string) ([]string, error) {
 	switch {
 	case len(open) == 0:
@@ -306,7 +305,7 @@ func (f decideFlags) chosen(cmd *cobra.Command, run string, open []invoke.Questi
 	return calls, nil
 }
 
-// who is the name of the person who decides, for the record.
+// who returns the name of the person who decides, for the record.
 func (f decideFlags) who() string {
 	if f.by != "" {
 		return f.by
@@ -320,7 +319,7 @@ func (f decideFlags) who() string {
 	return "a person"
 }
 
-// say tells what was decided and what comes next.
+// say prints the decision and the next step.
 func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore, run string, allow bool, calls []string) error {
 	word := "allowed"
 	if !allow {
@@ -341,8 +340,7 @@ func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore
 	return err
 }
 
-// waits says what the run waits for and how to decide, and returns the error that
-// ends the command.
+// waits prints the waiting calls and how to decide about them. It returns the error that ends the command.
 func (r *runner) waits(d agent.Done) error {
 	if !r.json {
 		p := r.pr.p

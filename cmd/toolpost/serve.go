@@ -20,7 +20,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// gatewayConfig is what serve is told by the configuration.
+// gatewayConfig is the configuration of serve.
 type gatewayConfig struct {
 	Addr      string        `yaml:"addr"`
 	KeepAlive time.Duration `yaml:"keep_alive" help:"how long a stream may be silent before the client is told that it is still there; less than 0 means for ever" default:"15s"`
@@ -29,7 +29,7 @@ type gatewayConfig struct {
 	Ops       opsConfig     `yaml:",inline"`
 	Keys      keysConfig    `yaml:",inline"`
 
-	served []*gateway.ServedTools // of each route, once they are open
+	served []*gateway.ServedTools // the tools of each route, once they are open
 }
 
 // routeConfig is a gateway.ModelRoute in the configuration.
@@ -65,7 +65,7 @@ type upstreamConfig struct {
 	Health time.Duration `yaml:"health"`
 }
 
-// String returns the names that clients may ask for, and how many more there are.
+// String returns the model names of the routes. It counts the names above maxNames.
 func (c gatewayConfig) String() string {
 	var names []string
 	for i, r := range c.Routes {
@@ -77,10 +77,10 @@ func (c gatewayConfig) String() string {
 	return strings.Join(names, ", ")
 }
 
-// maxNames bounds the names that are said in one line.
+// maxNames limits the names in one line.
 const maxNames = 50
 
-// routes returns the routes; without any, the offline model answers for every name.
+// routes returns the routes. If there are none, the offline model answers for every name.
 func (c gatewayConfig) routes() []gateway.ModelRoute {
 	if len(c.Routes) == 0 {
 		to := []gateway.Upstream{{Model: offlineID}}
@@ -106,7 +106,7 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	return list
 }
 
-// keepsBodies reports whether what clients of a route ask and are answered is kept.
+// keepsBodies reports whether the request and response bodies of a route are stored.
 func (c gatewayConfig) keepsBodies(r routeConfig) bool {
 	if r.Bodies != nil {
 		return *r.Bodies
@@ -114,7 +114,7 @@ func (c gatewayConfig) keepsBodies(r routeConfig) bool {
 	return c.Keys.Bodies
 }
 
-// opener opens upstreams, with a client for each way to ask.
+// opener returns a function that opens upstreams, with a client for each way to ask.
 func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error) {
 	clients := map[gateway.Way]*provider.Client{}
 	ways := []gateway.Way{{}}
@@ -132,7 +132,7 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 			return nil, err
 		}
 		c.Route, c.Style = way.Tools, way.Style
-		c.StrictByCheck = true // the vendors' libraries ask for nothing else
+		c.StrictByCheck = true // the vendors' libraries always ask for strict schemas
 		clients[way] = c
 	}
 	return func(id string, way gateway.Way) (llm.Model, error) {
@@ -141,7 +141,7 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 	}, nil
 }
 
-// placed says in which setting a wrong address stands.
+// placed adds the setting that holds a wrong address to the error.
 func (s *settings) placed(err error) error {
 	var address *provider.AddressError
 	var known *llm.Error
@@ -159,10 +159,10 @@ func (s *settings) placed(err error) error {
 	return &out
 }
 
-// addressOf is where serve listens, whatever a flag says.
+// addressOf returns the listen address: the flag, else the setting, else the default.
 func addressOf(s *settings, flag string) string { return cmp.Or(flag, s.Gateway.Addr, defaultAddr) }
 
-// defaultAddr is where serve listens.
+// defaultAddr is the default listen address of serve.
 const defaultAddr = "127.0.0.1:8230"
 
 func newServe() *cobra.Command {
@@ -204,7 +204,7 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 	return withPrograms(cmd)
 }
 
-// gatewaySetup is what the settings make of a gateway.
+// gatewaySetup builds the setup of a gateway from the settings.
 func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 	open, err := s.opener()
 	if err != nil {
@@ -250,7 +250,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	if v.tools, err = openRouteTools(cmd, s, false); err != nil {
 		return err
 	}
-	setup.Routes = s.Gateway.routes() // now with their tools
+	setup.Routes = s.Gateway.routes() // now including their tools
 	defer v.openSpans(&setup)()
 	if v.guards, err = openGuards(cmd, s); err != nil {
 		return err
@@ -273,10 +273,10 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	return errors.Join(err, attended())
 }
 
-// openSpans has spans sent to the collector that the environment names, if it names one. The caller calls done.
+// openSpans starts the export of spans if the environment names a collector. The caller calls done.
 func (v *serving) openSpans(setup *gateway.Setup) (done func()) {
 	o, err := otlp.FromEnv(os.Getenv)
-	if o == nil || err != nil { // which was said
+	if o == nil || err != nil { // already reported
 		return func() {}
 	}
 	o.Failed = func(err error) { v.log.Warn("traces are lost", "error", err.Error()) }
@@ -285,7 +285,7 @@ func (v *serving) openSpans(setup *gateway.Setup) (done func()) {
 	return v.spans.Close
 }
 
-// traceProblem says why spans cannot be sent where the environment says.
+// traceProblem reports invalid variables for the export of spans.
 func traceProblem() error {
 	_, err := otlp.FromEnv(os.Getenv)
 	list := []error{err}

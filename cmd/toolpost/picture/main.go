@@ -1,9 +1,9 @@
-// Command picture records a session of toolpost in a terminal and writes it as an
-// SVG that moves. It needs tmux, and takes a file to write:
+// Command picture records a session of toolpost in a terminal and writes it as an animated SVG file. It needs tmux. Its
+// argument is the file to write:
 //
 //	go run ./cmd/toolpost/picture docs/session.svg
 //
-// Everything in the picture is what the command printed, on the offline model.
+// All text in the picture is real output of the command, with the offline model.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 // The size of the terminal.
 const columns, rows = 100, 32
 
-// session is what is typed. Each command is a scene of its own.
+// session holds the typed commands. Each command is a separate scene.
 var session = []string{
 	`toolpost run 'Search docs/design for "attempts multiply", then read 4 lines of the file it shows'`,
 	`toolpost receipts show latest`,
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// record plays the session in tmux and returns the screens, with their colours.
+// record plays the session in tmux and returns the screens with their colours.
 func record(session []string) ([]string, error) {
 	dir, err := os.MkdirTemp("", "picture")
 	if err != nil {
@@ -97,17 +97,16 @@ func settle(tmux func(...string) (string, error), wanted func(string) bool) erro
 	return errors.New("the screen does not become what it should:\n" + screen)
 }
 
-// flat is text without what a terminal breaks lines with.
+// flat returns text without white space, which ignores the line breaks of the terminal.
 func flat(text string) string { return strings.Join(strings.Fields(text), "") }
 
 // The look of the picture.
 const (
 	cell, line, margin = 8.4, 18, 16
-	seconds            = 5 // of a screen with output; a typed command takes one
+	seconds            = 5 // for a screen with output; a typed command takes one second
 )
 
-// draw writes the screens one after the other, for ever. What shows no movement
-// shows the last one.
+// draw returns an animation that shows the screens in an endless loop. Viewers without animation show the last one.
 func draw(scenes []string, columns, rows int) []byte {
 	var b bytes.Buffer
 	width, height := int(cell*float64(columns))+2*margin, line*rows+3*margin
@@ -151,7 +150,7 @@ func visible(yes bool) int {
 	return 0
 }
 
-// drawLine writes a line of a screen, each run of one colour where it begins.
+// drawLine draws a line of a screen, with one element for each run of a colour.
 func drawLine(b *bytes.Buffer, text string, x, y int) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -161,7 +160,7 @@ func drawLine(b *bytes.Buffer, text string, x, y int) {
 	for text != "" {
 		piece, rest, escaped := strings.Cut(text, "\x1b[")
 		if piece != "" {
-			n := len([]rune(piece)) // whatever the font, a column is a column
+			n := len([]rune(piece)) // columns stay aligned in any font
 			fmt.Fprintf(b, `<tspan x="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</tspan>`, float64(x)+cell*float64(column), cell*float64(n), class, escapeXML(piece))
 			column += n
 		}
