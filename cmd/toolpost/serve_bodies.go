@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// gatewaySecrets are those that the log of a gateway must not have: keys of vendors, credentials of tools, and the key of administrators. Keys of
-// its clients are known by their form.
+// gatewaySecrets returns the secrets that a gateway's request log must not contain: keys of vendors, credentials of
+// tools, and the key of administrators. The keys of its clients are recognised by their form.
 func (s *settings) gatewaySecrets() *journal.Secrets {
 	out := s.secrets()
 	if key := strings.TrimSpace(os.Getenv(adminKeyEnv)); key != "" {
@@ -20,7 +20,8 @@ func (s *settings) gatewaySecrets() *journal.Secrets {
 	return out
 }
 
-// keepingBodies returns the settings by which bodies are kept, as paths below gateway; none if no route keeps them.
+// keepingBodies returns the settings that store bodies, as paths below gateway. It returns none if no route stores
+// bodies.
 func (c gatewayConfig) keepingBodies() (paths []string) {
 	if c.Keys.Bodies {
 		paths = append(paths, "log_bodies")
@@ -33,13 +34,13 @@ func (c gatewayConfig) keepingBodies() (paths []string) {
 	return paths
 }
 
-// The bounds of log_body_size: less would show nothing, and more is for files.
+// The limits of log_body_size. Less is useless, and more belongs in files.
 const (
 	leastBodySize = 256
 	mostBodySize  = 1 << 20
 )
 
-// bodyProblems says why bodies cannot be kept as the settings say.
+// bodyProblems reports settings by which bodies cannot be stored.
 func (v *serving) bodyProblems(s *settings) error {
 	var list []error
 	if n := s.Gateway.Keys.BodySize; n != 0 && (n < leastBodySize || n > mostBodySize) {
@@ -53,7 +54,7 @@ func (v *serving) bodyProblems(s *settings) error {
 	return errors.Join(list...)
 }
 
-// bodyWarnings says aloud that bodies are kept.
+// bodyWarnings warns that bodies are stored.
 func (c gatewayConfig) bodyWarnings(m *mistakes) {
 	paths := c.keepingBodies()
 	for _, path := range paths {

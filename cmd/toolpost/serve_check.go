@@ -25,7 +25,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// problems says everything that is wrong with the settings of the gateway beside its routes and stores.
+// problems reports all mistakes in the gateway's settings, except those in routes and stores.
 func (c gatewayConfig) problems(addr string, flag bool) error {
 	var list []error
 	wrong := func(key, format string, args ...any) {
@@ -51,7 +51,7 @@ func (c gatewayConfig) problems(addr string, flag bool) error {
 	for _, row := range []struct {
 		key   string
 		value int64
-		least int64 // below which no request of any client fits
+		least int64 // smaller values would refuse every request
 	}{{"max_body", c.MaxBody, 1 << 10}, {"max_requests", int64(c.Ops.MaxRequests), 1}, {"max_header", int64(c.Ops.MaxHeader), 512}} {
 		switch {
 		case row.value < 0:
@@ -69,7 +69,7 @@ func (c gatewayConfig) problems(addr string, flag bool) error {
 	return errors.Join(list...)
 }
 
-// addressProblems says what is wrong with the addresses of the gateway.
+// addressProblems reports invalid addresses of the gateway.
 func (c gatewayConfig) addressProblems(addr string, flag bool) (list []error) {
 	first := placedError{path: "addr", flag: flag}
 	if flag {
@@ -97,7 +97,7 @@ func (c gatewayConfig) addressProblems(addr string, flag bool) (list []error) {
 	return list
 }
 
-// problem says what is wrong with how administrators are served. It never repeats their key.
+// problem reports invalid settings of the administration API. It never repeats the administrators' key.
 func (c keysConfig) problem() error {
 	wrong := func(missing bool, format string, args ...any) error {
 		return &placedError{path: "admin_addr", missing: missing, err: fmt.Errorf(format, args...)}
@@ -115,12 +115,12 @@ func (c keysConfig) problem() error {
 	return nil
 }
 
-// publicProblem refuses an address that others can reach, if nobody needs a key there.
+// publicProblem refuses an address that others can reach, if the gateway has no keys.
 func (v *serving) publicProblem(addr string, s *settings) error {
 	name, err := keysName(v.cmd, s)
 	anyone, _ := v.cmd.Flags().GetBool(publicFlag)
 	if err != nil || anyone || name != "" || listenable(addr) != nil || loopback(addr) == nil {
-		return nil // keysName is asked again for the stores
+		return nil // an error of keysName is reported with the stores
 	}
 	err = fmt.Errorf("%s is not a loopback address, and without keys whoever reaches it spends what your keys are good for: set keys below gateway (see 'toolpost keys --help'), or give --%s", addr, publicFlag)
 	if v.addrFlag != "" {
@@ -129,8 +129,8 @@ func (v *serving) publicProblem(addr string, s *settings) error {
 	return &placedError{path: "addr", err: err}
 }
 
-// storeProblems says why keys or what is remembered cannot be kept where the settings say, as far as it can be seen without opening
-// anything. What a gateway that serves has open itself is not looked at: closing it would end its locks.
+// storeProblems reports stores of keys and state that cannot be used, as far as this is visible without opening them.
+// It skips files that a running gateway has open, because closing a second handle would release the gateway's locks.
 func (v *serving) storeProblems(s *settings) error {
 	storable := func(name, what string) error {
 		if v.guards.has(name) {
@@ -166,7 +166,7 @@ func (v *serving) storeProblems(s *settings) error {
 	return errors.Join(list...)
 }
 
-// storable says why a database cannot be opened. Nothing is opened for writing by another, and nothing made.
+// storable reports why a database cannot be opened. It neither writes nor creates anything.
 func storable(name, what string) error {
 	file, isFile := strings.CutPrefix(name, "sqlite:")
 	switch {
@@ -176,7 +176,7 @@ func storable(name, what string) error {
 		}
 		return nil
 	case !isFile:
-		return fmt.Errorf("%s kept in sqlite:FILE, at postgres://…%s, and what it says is none of these", what, map[bool]string{true: " or in memory"}[what == "it is"]) // it may hold a password
+		return fmt.Errorf("%s kept in sqlite:FILE, at postgres://…%s, and what it says is none of these", what, map[bool]string{true: " or in memory"}[what == "it is"]) // the name may hold a password
 	case file == "":
 		return errors.New("sqlite: names no file; write sqlite:FILE")
 	case variableIn.MatchString(file):
@@ -200,10 +200,10 @@ func storable(name, what string) error {
 	return nil
 }
 
-// sqliteHead is what a database of SQLite begins with.
+// sqliteHead is the start of every SQLite file.
 const sqliteHead = "SQLite format 3\x00"
 
-// warnings says what may not be meant so.
+// warnings reports settings that are valid but probably not intended.
 func (v *serving) warnings(m *mistakes, s *settings) {
 	c := s.Gateway
 	if len(c.Routes) == 0 && m.file != "" && len(m.list) == 0 {
@@ -245,7 +245,7 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 	m.zeros(reflect.ValueOf(c), "gateway")
 }
 
-// routeWarnings says what of the routes may not be meant so.
+// routeWarnings reports settings of routes that are valid but probably not intended.
 func (s *settings) routeWarnings(m *mistakes) {
 	for i, r := range s.Gateway.Routes {
 		for k, u := range r.To {
@@ -261,11 +261,11 @@ func (s *settings) routeWarnings(m *mistakes) {
 	}
 }
 
-// variableIn is a variable of the environment in an address.
+// variableIn matches an environment variable in an address.
 var variableIn = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// idleProviders warns of servers of the user's own that could not be asked and that no route asks, where it would be said. An address that begins with a variable is known
-// only where it is set.
+// idleProviders warns about providers that no route uses and that are unusable, because no request would report this.
+// It skips an address that begins with a variable, which is known only where the variable is set.
 func (s *settings) idleProviders(m *mistakes) {
 	for _, name := range slices.Sorted(keys(s.Providers)) {
 		if slices.ContainsFunc(s.Gateway.Routes, func(r routeConfig) bool {
@@ -292,8 +292,8 @@ func (s *settings) idleProviders(m *mistakes) {
 	}
 }
 
-// absentServer says why an MCP server cannot be started: a variable is not set, or its program is not there; "" if it can, or
-// nobody can tell without asking it.
+// absentServer returns why an MCP server cannot be started: a variable is not set, or its program is missing. It
+// returns "" if the server can be started, or if only a request would tell.
 func (s *settings) absentServer(name string) string {
 	e, ok := s.MCPServers[name]
 	if !ok {
@@ -316,7 +316,7 @@ func (s *settings) absentServer(name string) string {
 	return ""
 }
 
-// listenable says why nobody can listen on an address, as far as it can be told without doing so.
+// listenable returns an error for an invalid listen address, as far as this is visible without listening.
 func listenable(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -331,7 +331,7 @@ func listenable(addr string) error {
 	return nil
 }
 
-// loops says which routes lead back to the gateway itself.
+// loops reports routes that lead back to the gateway itself.
 func (s *settings) loops(addr string, open func(string, gateway.Way) (llm.Model, error)) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "0" {
@@ -349,7 +349,7 @@ func (s *settings) loops(addr string, open func(string, gateway.Way) (llm.Model,
 	return errors.Join(list...)
 }
 
-// here reports whether a host and port of an upstream are where a gateway listens.
+// here reports whether the host and port of an upstream are the gateway's listen address.
 func here(host, addr string) bool {
 	uh, up, err := net.SplitHostPort(host)
 	if err != nil {
@@ -370,7 +370,7 @@ func here(host, addr string) bool {
 	return uh == lh || local(uh) && (local(lh) || any(lh)) || any(uh)
 }
 
-// hostOf returns the host and port that a model is asked at, "" if it is asked at none.
+// hostOf returns the host and port of a model's server, "" if it has none.
 func hostOf(m llm.Model) string {
 	known, ok := m.(*provider.Model)
 	if !ok {

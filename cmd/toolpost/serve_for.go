@@ -16,18 +16,18 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// codingAgent is a coding agent, and the lines that make it use a gateway. In them {URL} is the address
-// of the gateway, {MODEL} a name that its routes know and {KEY} a key for it.
+// codingAgent describes a coding agent and the configuration that makes it use a gateway. {URL} is replaced by the
+// address of the gateway, {MODEL} by a model name of its routes, and {KEY} by a key.
 type codingAgent struct {
 	name, title string
-	format      string   // in which it asks; "" means chat
-	file, lines string   // of its configuration; "" if the environment is enough
+	format      string   // wire format; "" means chat
+	file, lines string   // configuration file; "" if the environment is enough
 	env         []string // variables, as NAME=value
-	run         string   // how it is started
-	note        string   // what else there is to know
+	run         string   // start command
+	note        string   // anything else the user should know
 }
 
-// codingAgents are those that conformance/agents has mend a file through the gateway, and aider.
+// codingAgents holds the agents that conformance/agents tests with the gateway, and aider.
 var codingAgents = []codingAgent{
 	{
 		name: "claude-code", title: "Claude Code", format: wire.Messages,
@@ -95,7 +95,7 @@ var codingAgents = []codingAgent{
 	},
 }
 
-// programNames are those that --for takes.
+// programNames returns the valid values of --for.
 func programNames() string {
 	var names []string
 	for _, p := range codingAgents {
@@ -105,7 +105,7 @@ func programNames() string {
 	return strings.Join(names, ", ")
 }
 
-// print writes what a person puts where, and how the program is started then.
+// print prints the configuration and the start command of an agent.
 func (p codingAgent) print(w io.Writer, url, model, key string) {
 	fill := strings.NewReplacer("{URL}", url, "{MODEL}", model, "{KEY}", key).Replace
 	if p.file != "" {
@@ -124,13 +124,13 @@ func (p codingAgent) print(w io.Writer, url, model, key string) {
 	}
 }
 
-// noKey is what codingAgents show that must show some key to a gateway that asks for none.
+// noKey is the key of agents that require one, for a gateway without keys.
 const noKey = "none"
 
-// yourKey is what they show to one with keys: those are told once, when they are made.
+// yourKey is a placeholder for the key of a gateway with keys. A key is shown only once, when it is created.
 const yourKey = "YOUR-KEY"
 
-// serveFor prints how a program is told to use the gateway.
+// serveFor prints the configuration of a program that uses the gateway.
 func serveFor(cmd *cobra.Command, name, addr string) error {
 	i := slices.IndexFunc(codingAgents, func(p codingAgent) bool { return p.name == name })
 	if i < 0 {
@@ -164,7 +164,7 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 	return nil
 }
 
-// reachable is an address at which this machine reaches a server that listens on addr.
+// reachable returns an address at which this machine reaches a server that listens on addr.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -176,7 +176,7 @@ func reachable(addr string) string {
 	return addr
 }
 
-// nameFor returns a name of a model by which clients of a format get an answer, "" if none is known.
+// nameFor returns a model name that works for clients of a format, "" if none is known.
 func (c gatewayConfig) nameFor(format string) string {
 	if len(c.Routes) == 0 {
 		return "any"
@@ -194,7 +194,7 @@ func (c gatewayConfig) nameFor(format string) string {
 	return ""
 }
 
-// aName returns a name that leads to the route, "" if none is known that its upstream has.
+// aName returns a model name that matches the route and that its upstream has, "" if none is known.
 func (r routeConfig) aName() string {
 	prefix, star := strings.CutSuffix(r.Model, "*")
 	if !star || len(r.To) == 0 {
@@ -204,7 +204,7 @@ func (r routeConfig) aName() string {
 	if !part {
 		return prefix + "any"
 	}
-	_, name, _ := strings.Cut(before, "/") // the catalogue has most models without their vendors
+	_, name, _ := strings.Cut(before, "/") // the catalogue lists most models without their vendors
 	for _, m := range catalog.Default().Models() {
 		for _, start := range []string{before, name} {
 			if rest, ok := strings.CutPrefix(m.ID.Raw, start); ok && start != "" && strings.HasSuffix(rest, after) && len(rest) > len(after) {
@@ -215,8 +215,7 @@ func (r routeConfig) aName() string {
 	return ""
 }
 
-// withPrograms gives serve the flag --for, and the command that imports the configuration of
-// another gateway.
+// withPrograms adds the flag --for to serve, and the command that imports another gateway's configuration.
 func withPrograms(cmd *cobra.Command) *cobra.Command {
 	serve := cmd.RunE
 	name := cmd.Flags().String("for", "", "only print how a `PROGRAM` is told to use this gateway: "+programNames())

@@ -22,8 +22,8 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
-// readConfig returns the text of the configuration file of a gateway. It is read more than once, so it has to be a file:
-// a pipe would be empty then, which is a configuration too, or let its reader wait.
+// readConfig reads the configuration file of a gateway. It requires a regular file, because the file is read more than
+// once. A second read of a pipe would return an empty configuration or block.
 func readConfig(file string) ([]byte, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file, which it has to be because it is read more than once", file)
@@ -32,7 +32,7 @@ func readConfig(file string) ([]byte, error) {
 	return withoutMark(text), err
 }
 
-// read looks at the form of a file: keys that are not known and values that are none. What can be read goes into s.
+// read checks the form of a file: unknown keys and malformed values. It stores the readable values in s.
 func (m *mistakes) read(s *settings) error {
 	text, err := readConfig(m.file)
 	if err != nil {
@@ -59,9 +59,9 @@ func (m *mistakes) read(s *settings) error {
 	return nil
 }
 
-// plain returns the value that an anchor names or an alias stands for.
+// plain resolves an anchor, an alias or a tag to its value.
 func (m *mistakes) plain(n ast.Node) ast.Node {
-	for range 8 { // an alias of an alias of …
+	for range 8 { // an alias may refer to another alias
 		switch x := n.(type) {
 		case *ast.AnchorNode:
 			m.anchors[x.Name.String()] = x.Value
@@ -77,7 +77,7 @@ func (m *mistakes) plain(n ast.Node) ast.Node {
 	return n
 }
 
-// walk reads a value into its place, and takes down what is wrong with it.
+// walk decodes a value and records its mistakes.
 func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 	n = m.plain(n)
 	if n == nil || n.Type() == ast.CommentType {
@@ -101,7 +101,7 @@ func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 	case t.Kind() == reflect.Pointer:
 		into.Set(reflect.New(t.Elem()))
 		if m.walk(n, into.Elem(), path); slices.Contains(m.form, path) {
-			into.SetZero() // it is as if it were not there: 0 would mean something
+			into.SetZero() // treat the setting as absent, because 0 may have a meaning
 		}
 		return
 	case isList && t.Kind() == reflect.Slice:
@@ -120,7 +120,7 @@ func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 	m.value(n, into, line, path)
 }
 
-// value reads a value without settings of its own into its place.
+// value decodes a value without nested settings.
 func (m *mistakes) value(n ast.Node, into reflect.Value, line int, path string) {
 	if err := yaml.NodeToValue(n, into.Addr().Interface(), yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 		at, problem := configProblem(err)
@@ -134,7 +134,7 @@ func (m *mistakes) value(n ast.Node, into reflect.Value, line int, path string) 
 	}
 }
 
-// misfit says why a value cannot be of a type, in the words of who wrote it; "" if it may be, which reading it shows.
+// misfit describes in user terms why a value cannot have a type, "" if it may be valid and decoding decides.
 func misfit(n ast.Node, t reflect.Type, path string) string {
 	value := firstLine(scalar(n), 60)
 	_, isList := n.(*ast.SequenceNode)
@@ -162,10 +162,10 @@ func misfit(n ast.Node, t reflect.Type, path string) string {
 	return ""
 }
 
-// durations is the type of settings that are durations.
+// durations is the type of duration settings.
 var durations = reflect.TypeFor[time.Duration]()
 
-// noWhole says why a number cannot stand for a whole number or a duration; "" if it may.
+// noWhole describes why a value is not a whole number or a duration, "" if it may be valid.
 func noWhole(n ast.Node, t reflect.Type, value string) string {
 	what, why := "a whole number", noInteger
 	if t == durations {
@@ -179,7 +179,7 @@ func noWhole(n ast.Node, t reflect.Type, value string) string {
 	}
 }
 
-// unitless says that a number is no duration; "" if it may stand for one, as 0 does.
+// unitless reports a number without a unit instead of a duration. It returns "" for valid values such as 0.
 func unitless(kind ast.NodeType, value string) string {
 	number, err := strconv.ParseFloat(value, 64)
 	if numberLike.MatchString(value) && err == nil && number != 0 || kind == ast.FloatType || kind == ast.IntegerType && value != "0" {
@@ -188,7 +188,7 @@ func unitless(kind ast.NodeType, value string) string {
 	return ""
 }
 
-// noInteger says why a number is not a whole one; "" if it may be.
+// noInteger describes why a value is not a whole number, "" if it may be valid.
 func noInteger(kind ast.NodeType, value string) string {
 	number, err := strconv.ParseFloat(value, 64)
 	written := numberLike.MatchString(value)
@@ -203,10 +203,10 @@ func noInteger(kind ast.NodeType, value string) string {
 	return ""
 }
 
-// numberLike is what somebody means as a number.
+// numberLike matches values that are meant as numbers.
 var numberLike = regexp.MustCompile(`^[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
 
-// noDuration says that a number is no duration, and which one it probably is.
+// noDuration reports an invalid duration and suggests the probable one.
 func noDuration(value string) string {
 	text := fmt.Sprintf("%q is not a duration like 90s or 10m", value)
 	if _, err := time.ParseDuration(value + "s"); err == nil {
@@ -217,7 +217,7 @@ func noDuration(value string) string {
 	return text
 }
 
-// noList says that a list is expected, and how what stands there would be one.
+// noList reports that a list is expected, and suggests how to write the value as a list.
 func noList(t reflect.Type, value string, isMapping bool) string {
 	switch {
 	case isMapping:
@@ -228,7 +228,7 @@ func noList(t reflect.Type, value string, isMapping bool) string {
 	return fmt.Sprintf("a list is expected; write [%s]", value)
 }
 
-// noSettings says that settings by name are expected, and how a text would be one of them.
+// noSettings reports that a mapping is expected, and suggests how to write the value as one.
 func noSettings(t reflect.Type, value string, isList bool) string {
 	switch {
 	case isList:
@@ -239,7 +239,7 @@ func noSettings(t reflect.Type, value string, isList bool) string {
 	return fmt.Sprintf("%q stands where settings by name are expected; write NAME: VALUE", value)
 }
 
-// hasModel reports whether settings by name have one that is called model.
+// hasModel reports whether a settings type has a key named model.
 func hasModel(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -248,10 +248,10 @@ func hasModel(t reflect.Type) bool {
 	return ok && f.Type.Kind() == reflect.String
 }
 
-// bareStar is a * that stands alone, which is the beginning of an alias in YAML.
+// bareStar matches an unquoted * as a value, which starts an alias in YAML.
 var bareStar = regexp.MustCompile(`(?m)^[ \t-]*[a-z_]+:[ \t]+\*[ \t]*(#.*)?$`)
 
-// unreadable takes down why a file is no YAML.
+// unreadable records why a file is not YAML.
 func (m *mistakes) unreadable(text []byte, line int, problem string) {
 	if at := bareStar.FindIndex(text); at != nil {
 		line, problem = 1+bytes.Count(text[:at[0]], []byte("\n")), `a * that stands alone means something else in YAML; write "*"`
@@ -259,7 +259,7 @@ func (m *mistakes) unreadable(text []byte, line int, problem string) {
 	m.misread(line, "", problem)
 }
 
-// hasSettings reports whether a type has settings by name, which its fields name.
+// hasSettings reports whether a type is a struct with named settings.
 func hasSettings(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -272,7 +272,7 @@ func hasSettings(t reflect.Type) bool {
 	return false
 }
 
-// named reads settings that have names of the user's own.
+// named decodes a mapping whose keys the user chooses.
 func (m *mistakes) named(n ast.Node, into reflect.Value, path string) {
 	made := reflect.MakeMap(into.Type())
 	for k, v := range members(n) {
@@ -291,7 +291,7 @@ func (m *mistakes) named(n ast.Node, into reflect.Value, path string) {
 	into.Set(made)
 }
 
-// members reads the settings of a mapping.
+// members decodes the settings of a mapping.
 func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
 	known := map[string]reflect.Value{}
 	settingKeys(into, known)
@@ -302,7 +302,7 @@ func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
 			continue
 		}
 		if name == "" {
-			continue // decoding says what is wrong
+			continue // decoding reports the error
 		}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if in, ok := known[name]; ok {
@@ -312,12 +312,12 @@ func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
 		hint := cmp.Or(wrongPlace(name, path), cli.DidYouMean(name, slices.Sorted(keys(known))))
 		m.misread(k.GetToken().Position.Line, at, fmt.Sprintf("the key %q is not known%s", name, hint))
 		for _, meant := range near.Names(name, slices.Sorted(keys(known)), 1) {
-			m.meant = append(m.meant, strings.TrimPrefix(path+"."+meant, ".")) // that it is not there was said
+			m.meant = append(m.meant, strings.TrimPrefix(path+"."+meant, ".")) // no second report that this setting is missing
 		}
 	}
 }
 
-// settingKeys adds the keys of a struct of settings, and where they are kept.
+// settingKeys collects the keys of a settings struct with their fields.
 func settingKeys(in reflect.Value, into map[string]reflect.Value) {
 	for i := range in.NumField() {
 		f := in.Type().Field(i)

@@ -24,7 +24,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// newServeImport makes the configuration of a gateway from that of LiteLLM's proxy.
+// newServeImport returns the command that converts a configuration of LiteLLM's proxy to one of a gateway.
 func newServeImport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE",
@@ -56,13 +56,13 @@ No key is copied: vendors' keys are read from their variables of the environment
 	}
 }
 
-// leftover is something that was not taken over, and where it stands.
+// leftover is a setting that was not imported, with its line.
 type leftover struct {
 	line int
 	text string
 }
 
-// liteVendors maps LiteLLM's names of vendors to those of [provider.Vendors], which has the variables of their keys.
+// liteVendors maps LiteLLM's vendor names to those of [provider.Vendors], which has the variables of their keys.
 var liteVendors = map[string]string{
 	"openai": "openai", "anthropic": "anthropic", "gemini": "gemini", "groq": "groq", "mistral": "mistral", "deepseek": "deepseek",
 	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "xai": "xai", "cerebras": "cerebras", "bedrock": "bedrock",
@@ -71,24 +71,24 @@ var liteVendors = map[string]string{
 	"azure": "azure", "cohere": "cohere", "cohere_chat": "cohere", "perplexity": "perplexity", "deepinfra": "deepinfra", "moonshot": "moonshot", "nvidia_nim": "nvidia", "huggingface": "huggingface",
 }
 
-// liteBare are the vendors of names without one, by what these begin with. All others are OpenAI's.
+// liteBare maps prefixes of model names without a vendor to vendors. All other names belong to OpenAI.
 var liteBare = []struct{ begin, vendor string }{{"claude", "anthropic"}, {"gemini", "gemini"}, {"command", "cohere"}, {"rerank", "cohere"}, {"embed-", "cohere"}}
 
-// liteWays are words before the name of a model that say by which API a vendor is asked, which is found out here.
+// liteWays are prefixes of model names that select an API of a vendor. Here the API is detected.
 var liteWays = map[string][]string{"openai": {"responses/"}, "azure": {"responses/"}, "bedrock": {"converse_like/", "converse/", "invoke/"}}
 
-// liteRegion is a region of Amazon's before the name of a model on Bedrock.
+// liteRegion matches an AWS region before the name of a model on Bedrock.
 var liteRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]/`)
 
-// liteEnv are settings of a model that the gateway reads from the environment, where there is one of each.
+// liteEnv maps settings of a model to environment variables of the gateway. The gateway has only one value for each.
 var liteEnv = map[string]string{"aws_region_name": "AWS_REGION", "vertex_project": "GOOGLE_CLOUD_PROJECT", "vertex_location": "GOOGLE_CLOUD_LOCATION"}
 
-// liteModes are LiteLLM's words for what is no chat model, and the endpoints that are passed on for it.
+// liteModes maps LiteLLM's modes of other than chat models to the endpoints that are passed on for them.
 var liteModes = map[string]string{
 	"embedding": "embeddings", "image_generation": "images", "audio_transcription": "audio", "audio_speech": "audio", "moderation": "moderations", "rerank": "rerank",
 }
 
-// liteHints say what does here what a setting of LiteLLM's does.
+// liteHints maps settings of LiteLLM to hints about the equivalent here.
 var liteHints = map[string]string{
 	"max_budget":      moneyHint,
 	"budget_duration": moneyHint,
@@ -100,10 +100,10 @@ const awsHint = ": put the access key into a variable as ID:SECRET, and name it 
 
 const moneyHint = ": 'toolpost keys create --limit money/month=50', or 'keys team', bounds what is spent"
 
-// decimal is a weight: LiteLLM's may have fractions.
+// decimal matches a weight. LiteLLM allows fractions.
 var decimal = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,6})?$`)
 
-// wholeWeights makes the weights of upstreams whole numbers of the same proportion; one that is not said is 1.
+// wholeWeights converts the weights of upstreams to whole numbers with the same proportions. A missing weight is 1.
 func wholeWeights(to []importedUpstream) {
 	if !slices.ContainsFunc(to, func(u importedUpstream) bool { return strings.Contains(u.weight, ".") }) {
 		return
@@ -111,7 +111,7 @@ func wholeWeights(to []importedUpstream) {
 	const unit = 1_000_000
 	parts, common := make([]int64, len(to)), int64(0)
 	for i, u := range to {
-		n, _ := strconv.ParseFloat(cmp.Or(u.weight, "1"), 64) // it is a number
+		n, _ := strconv.ParseFloat(cmp.Or(u.weight, "1"), 64) // the text is a number
 		parts[i] = int64(math.Round(n * unit))
 		for a, b := parts[i], common; ; a, b = b, a%b {
 			if b == 0 {
@@ -125,21 +125,21 @@ func wholeWeights(to []importedUpstream) {
 	}
 }
 
-// importing is one file that is taken over.
+// importing holds the import of one file.
 type importing struct {
 	routes   []*importedRoute
 	settings map[string]string
 	left     []leftover
-	env      map[string]string // what variables of liteEnv have to be
-	unsaid   map[string]string // addresses and keys that are not copied, and the variables that have them
+	env      map[string]string // the required values of the variables in liteEnv
+	unsaid   map[string]string // addresses and keys that are not copied, with the variables for them
 
-	models, lost int  // entries of model_list, and those that are left out
-	includes     bool // other files, which are not read
+	models, lost int  // entries of model_list, and how many are left out
+	includes     bool // the file includes others, which are not read
 	rows         []importedRow
 	keys         bool // clients had keys
 }
 
-// importedRow is a row of providers.
+// importedRow is an entry of providers.
 type importedRow struct{ name, like, base, wire, keyEnv, region, project, endpoint string }
 
 type importedRoute struct {
@@ -156,18 +156,18 @@ type importedRoute struct {
 type importedUpstream struct {
 	id     string
 	weight string
-	at     ast.Node // where it stands
+	at     ast.Node // position in the file
 }
 
-// liteParams are the litellm_params of a model.
+// liteParams holds the litellm_params of a model.
 type liteParams struct {
 	name                     string // model_name
 	pass                     string // endpoints that are passed on
 	model, base, key, vendor ast.Node
-	places                   map[string]ast.Node // of liteEnv
+	places                   map[string]ast.Node // settings of liteEnv
 }
 
-// of returns LiteLLM's word for the vendor, and the name of the model there.
+// of returns LiteLLM's name of the vendor, and the vendor's name of the model.
 func (p *liteParams) of() (vendor, name string) {
 	if vendor, name = scalar(p.vendor), scalar(p.model); vendor == "" {
 		vendor = vendorOf(p.model)
@@ -181,13 +181,13 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 		line = n.GetToken().Position.Line
 	}
 	text, _ := new(journal.Secrets).Redact(fmt.Sprintf(format, args...))
-	text = cli.Revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // of names that are not taken over
+	text = cli.Revealed(keyInName.ReplaceAllString(text, "$1$2=…")) // names of settings that are not imported
 	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
 		in.left = append(in.left, l)
 	}
 }
 
-// importLiteLLM reads a configuration of LiteLLM's proxy.
+// importLiteLLM parses a configuration of LiteLLM's proxy.
 func importLiteLLM(text []byte) (*importing, error) {
 	text = withoutMark(text)
 	if err := yamlcheck.Check(text); err != nil {
@@ -203,7 +203,7 @@ func importLiteLLM(text []byte) (*importing, error) {
 	for _, doc := range file.Docs {
 		doc.Body = withoutAliases(doc.Body, anchors)
 	}
-	for _, models := range []bool{true, false} { // settings are about models, wherever they stand
+	for _, models := range []bool{true, false} { // models first, because settings refer to them
 		for _, doc := range file.Docs {
 			for key, value := range members(doc.Body) {
 				is := keyName(key) == "model_list"
@@ -225,7 +225,7 @@ func importLiteLLM(text []byte) (*importing, error) {
 	return in, in.empty()
 }
 
-// empty says why nothing can be taken over, nil if something can.
+// empty returns an error with the reasons if nothing can be imported, else nil.
 func (in *importing) empty() error {
 	if len(in.routes) > 0 {
 		return nil
@@ -241,7 +241,7 @@ func (in *importing) empty() error {
 	return fmt.Errorf("%s be taken over: %s", none, strings.Join(why, "; "))
 }
 
-// summary says in one line what became of the file.
+// summary describes the result of the import in one line.
 func (in *importing) summary() string {
 	be := func(n int) string { return map[bool]string{true: "is", false: "are"}[n == 1] }
 	taken := in.models - in.lost
@@ -261,7 +261,7 @@ func (in *importing) summary() string {
 	return text + ". Next: toolpost serve --check"
 }
 
-// members are the keys and values of a mapping.
+// members yields the keys and values of a mapping.
 func members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
 	return func(yield func(ast.Node, ast.Node) bool) {
 		switch n := n.(type) {
@@ -277,10 +277,10 @@ func members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
 	}
 }
 
-// keyName is the name of a member.
+// keyName returns the name of a key.
 func keyName(k ast.Node) string { return strings.Trim(k.String(), `"'`) }
 
-// scalar is the text of a value, "" if it is a list or a mapping.
+// scalar returns the text of a scalar value, "" for a list or a mapping.
 func scalar(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -293,7 +293,8 @@ func scalar(n ast.Node) string {
 	return ""
 }
 
-// truth reads a setting that is on or off as LiteLLM does, whose YAML is version 1.1: True, yes and on are words for true. known is false if it is neither.
+// truth parses a boolean like LiteLLM, which uses YAML 1.1: True, yes and on mean true. known is false for other
+// values.
 func truth(n ast.Node) (on, known bool) {
 	switch strings.ToLower(scalar(n)) {
 	case "true", "yes", "on", "y":
@@ -311,7 +312,7 @@ func items(n ast.Node) []ast.Node {
 	return nil
 }
 
-// section takes one part of the file over.
+// section imports one section of the file.
 func (in *importing) section(key, value ast.Node) {
 	switch name := keyName(key); name {
 	case "model_list":
@@ -332,7 +333,7 @@ func (in *importing) section(key, value ast.Node) {
 	}
 }
 
-// model takes one entry of model_list over.
+// model imports one entry of model_list.
 func (in *importing) model(n ast.Node) {
 	var name, pass string
 	var params ast.Node
@@ -356,7 +357,7 @@ func (in *importing) model(n ast.Node) {
 	}
 	up := importedUpstream{at: n}
 	if up.id, up.weight = in.params(params, name, pass); up.id == "" {
-		in.lost++ // it was said why
+		in.lost++ // the reason is already reported
 		return
 	}
 	if pass == "" && strings.Contains(strings.ToLower(up.id), "embed") {
@@ -373,7 +374,7 @@ func (in *importing) model(n ast.Node) {
 	}
 }
 
-// mode takes over what kind of model one is, and says what else model_info has.
+// mode imports the mode of a model, and reports the rest of model_info.
 func (in *importing) mode(key, info ast.Node) (pass string) {
 	rest := false
 	for k, v := range members(info) {
@@ -392,7 +393,7 @@ func (in *importing) mode(key, info ast.Node) (pass string) {
 	return pass
 }
 
-// params takes litellm_params over.
+// params imports litellm_params.
 func (in *importing) params(n ast.Node, called, pass string) (id, weight string) {
 	p := &liteParams{name: called, pass: pass, places: map[string]ast.Node{}}
 	for k, v := range members(n) {
@@ -421,7 +422,7 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 	return in.named(p, n), weight
 }
 
-// named is the id of a model by its name, "" if it is left out, which is said.
+// named returns the id of a model by its name. It returns "" and reports the reason if the model is left out.
 func (in *importing) named(p *liteParams, at ast.Node) (id string) {
 	called := p.name
 	switch model := scalar(p.model); {
@@ -444,7 +445,8 @@ func (in *importing) named(p *liteParams, at ast.Node) (id string) {
 	return id
 }
 
-// fromEnv says what a variable of the environment has to be. There is one of each, so what another model says besides is lost.
+// fromEnv reports the required value of an environment variable. Each variable has one value, so different values of
+// other models are lost.
 func (in *importing) fromEnv(n ast.Node, setting, value string) {
 	variable := liteEnv[setting]
 	switch was := in.env[variable]; {
@@ -458,7 +460,8 @@ func (in *importing) fromEnv(n ast.Node, setting, value string) {
 	}
 }
 
-// id is the id of a model in our words, "" if there is none. Where its address or its key is not the vendor's own, there is a row of providers for it.
+// id returns the id of a model in our syntax, "" if the model is left out. A model with another address or key than the
+// vendor's gets an entry in providers.
 func (in *importing) id(p *liteParams) string {
 	word, name := p.of()
 	vendor := vendors()[liteVendors[word]]
@@ -475,10 +478,10 @@ func (in *importing) id(p *liteParams) string {
 	if in.place(p, &row, vendor.Name, name, region); row.region+row.project+row.endpoint != "" {
 		return in.row(row) + "/" + name
 	}
-	if base == "" && vendor.Name == "cohere" && p.pass == "rerank" { // its other endpoints are elsewhere
+	if base == "" && vendor.Name == "cohere" && p.pass == "rerank" { // the vendor's other endpoints have a different address
 		row.base, row.keyEnv = "https://api.cohere.com/v2", cmp.Or(row.keyEnv, vendor.KeyEnv)
 	}
-	like := false // the vendor's own server, or one that speaks as it does
+	like := false // whether the row refers to its vendor with like
 	switch vendor.Name {
 	case "openai", "openai-compatible", "vllm", "lmstudio", "cohere":
 		row.wire = wire.Chat
@@ -495,13 +498,13 @@ func (in *importing) id(p *liteParams) string {
 	case row.keyEnv == "" && !strings.Contains(row.base, "${"):
 		return addressed(vendor.Name, row.base) + "#" + name
 	}
-	if row.keyEnv == "" && !strings.Contains(row.base, "${") { // like a vendor, at another address
+	if row.keyEnv == "" && !strings.Contains(row.base, "${") { // the format of a vendor at another address
 		return addressed(vendor.Name, row.base) + "#" + name
 	}
 	return in.row(row) + "/" + name
 }
 
-// addressed is the beginning of an id that has the address of a server.
+// addressed returns the prefix of an id that contains the address of a server.
 func addressed(vendor, base string) string {
 	if vendor == "openai" || vendor == "openai-compatible" {
 		return base
@@ -509,7 +512,7 @@ func addressed(vendor, base string) string {
 	return vendor + "+" + base
 }
 
-// bareName is the name of a model without the words before it that are about something else: by which API it is asked, and the region.
+// bareName returns the name of a model without the prefixes for its API and region.
 func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region string) {
 	for _, way := range liteWays[vendor] {
 		name = strings.TrimPrefix(name, way)
@@ -525,10 +528,10 @@ func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region 
 	return name, ""
 }
 
-// liteAzureKey is where LiteLLM reads the key of models on Azure that have none of their own.
+// liteAzureKey is the variable that LiteLLM reads for Azure models without a separate key.
 const liteAzureKey = "AZURE_API_KEY"
 
-// keyOf is the variable that holds the key of a model, "" if that is the vendor's own, or there is none.
+// keyOf returns the variable that holds the key of a model, "" if it is the vendor's own or there is no key.
 func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) string {
 	vendor, own := v.Name, v.KeyEnv
 	variable, isVariable := strings.CutPrefix(scalar(p.key), "os.environ/")
@@ -540,7 +543,7 @@ func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) str
 	case isVariable && (variable == "" || !variableName(variable) || holdsKey(variable)):
 		in.leave(p.key, "api_key is not copied: what stands behind os.environ/ is no name of a variable")
 		return ""
-	case !isVariable && vendor == "azure" && elsewhere: // each endpoint has keys of its own
+	case !isVariable && vendor == "azure" && elsewhere: // each endpoint has separate keys
 		variable = in.variableFor(scalar(p.key), p.name, "_API_KEY")
 		in.leave(p.key, "api_key is not copied: put the key into %s where the gateway is started", variable)
 		return variable
@@ -561,8 +564,8 @@ func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) str
 	return variable
 }
 
-// address is the address of a model's server, "" for the vendor's own; false means that the model is left out, which is said. One that may hold
-// a key, or that comes from a variable, is that of a variable.
+// address returns the address of a model's server, "" for the vendor's own. ok is false if the model is left out, which
+// is reported. An address that may hold a key, or that comes from a variable, is replaced by a variable.
 func (in *importing) address(p *liteParams, vendor string) (base string, ok bool) {
 	at := strings.TrimSuffix(scalar(p.base), "/")
 	if variable, is := strings.CutPrefix(at, "os.environ/"); is {
@@ -575,7 +578,7 @@ func (in *importing) address(p *liteParams, vendor string) (base string, ok bool
 	if p.base == nil || at == "" {
 		return "", true
 	}
-	if vendor == "azure" { // LiteLLM takes the address of a deployment, too
+	if vendor == "azure" { // LiteLLM also accepts the address of a deployment
 		at = strings.TrimSuffix(beforeOpenAI.ReplaceAllString(at, "$1"), "/")
 	}
 	_, rest, isURL := strings.Cut(at, "://")
@@ -598,7 +601,7 @@ func (in *importing) address(p *liteParams, vendor string) (base string, ok bool
 	return served(at, vendor), true
 }
 
-// served is the address of a server with the path below which a vendor's API stands.
+// served appends the path of a vendor's API to the address of a server, unless it is already there.
 func served(base, vendor string) string {
 	below := map[string]string{"ollama": "/api", "anthropic": "/v1"}[vendor]
 	if strings.HasSuffix(base, below) {
@@ -607,7 +610,7 @@ func served(base, vendor string) string {
 	return base + below
 }
 
-// variableFor returns the variable for an address or a key that is not copied, which is named after the model.
+// variableFor returns the variable for an address or a key that is not copied. It is named after the model.
 func (in *importing) variableFor(text, model, end string) string {
 	if known := in.unsaid[text]; known != "" {
 		return known
@@ -629,7 +632,7 @@ func (in *importing) variableFor(text, model, end string) string {
 	return free
 }
 
-// row returns the name of a row of providers, which is written once.
+// row adds an entry to providers, unless an equal one exists, and returns its name.
 func (in *importing) row(row importedRow) string {
 	for _, r := range in.rows {
 		if row.name = r.name; row == r {
@@ -656,7 +659,7 @@ func (in *importing) row(row importedRow) string {
 	return row.name
 }
 
-// alias takes another name of a model over. It is the name of the model, or an object that has it.
+// alias imports an alias of a model. The value is the name of the model, or an object with the name.
 func (in *importing) alias(key, of ast.Node) {
 	name, target, hidden := keyName(key), scalar(of), false
 	for k, v := range members(of) {
@@ -687,7 +690,7 @@ func (in *importing) alias(key, of ast.Node) {
 	}
 }
 
-// vendorOf is LiteLLM's word for the vendor of a model.
+// vendorOf returns LiteLLM's name of a model's vendor.
 func vendorOf(model ast.Node) string {
 	vendor, _, ok := strings.Cut(scalar(model), "/")
 	if ok {
@@ -701,7 +704,7 @@ func vendorOf(model ast.Node) string {
 	return "openai"
 }
 
-// setting takes one setting over, or says why not.
+// setting imports one setting, or reports why it is left out.
 func (in *importing) setting(section string, k, v ast.Node) {
 	switch name := keyName(k); name {
 	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
@@ -750,7 +753,7 @@ func (in *importing) setting(section string, k, v ast.Node) {
 	}
 }
 
-// fallbacks takes the fallbacks of one model over.
+// fallbacks imports the fallbacks of one model.
 func (in *importing) fallbacks(from, to ast.Node) {
 	name := keyName(from)
 	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
@@ -775,7 +778,7 @@ func (in *importing) fallbacks(from, to ast.Node) {
 	}
 }
 
-// dropBadFallbacks leaves fallbacks out that lead nowhere.
+// dropBadFallbacks removes fallbacks to missing routes and to the route itself.
 func (in *importing) dropBadFallbacks() {
 	for _, r := range in.routes {
 		if r.aliasOf != nil && r.fallback == nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxSettling bounds how often what is written is checked: each time everything is left out that is wrong then.
+// maxSettling limits how often the output is checked. Each pass removes all mistakes found.
 const maxSettling = 20
 
-// settle leaves out what 'serve --check' would refuse, and says so: what import writes can be served.
+// settle removes and reports everything that 'serve --check' would refuse. A gateway can then serve the output.
 func (in *importing) settle() error {
 	for range maxSettling {
 		in.dropBadFallbacks()
@@ -37,14 +37,14 @@ func (in *importing) settle() error {
 	return errors.New("what would be written is not in order; take fewer models over at once")
 }
 
-// asked reports whether a model is asked by a row of providers.
+// asked reports whether a model uses an entry of providers.
 func (in *importing) asked(row string) bool {
 	return slices.ContainsFunc(in.routes, func(r *importedRoute) bool {
 		return slices.ContainsFunc(r.to, func(u importedUpstream) bool { return strings.HasPrefix(u.id, row+"/") })
 	})
 }
 
-// refused is what 'serve --check' refuses of what is written. It asks the same list of checks, about a file of its own.
+// refused returns the mistakes that 'serve --check' finds in the output. It runs the same checks on a temporary file.
 func (in *importing) refused() ([]mistake, error) {
 	dir, err := os.MkdirTemp("", "toolpost-import")
 	if err != nil {
@@ -65,19 +65,19 @@ func (in *importing) refused() ([]mistake, error) {
 	return wrong, nil
 }
 
-// placeInRoutes is the place of a mistake: a route, perhaps one of its upstreams, and perhaps a setting.
+// placeInRoutes matches the place of a mistake: a route, optionally an upstream, and optionally a setting.
 var placeInRoutes = regexp.MustCompile(`^gateway\.routes\[(\d+)\](?:\.to\[(\d+)\])?(?:\.([a-z_]+))?`)
 
-// routeWords are what the problem of a route begins with, which says a number that the file read does not have.
+// routeWords matches the start of a route problem. Its route number does not apply to the input file.
 var routeWords = regexp.MustCompile(`^route \d+ \(.*?\): `)
 
-// drop leaves out what is wrong, and reports whether there was anything. What is wrong with the environment is not about the file.
+// drop removes the wrong parts and reports whether there were any. It ignores mistakes in the environment.
 func (in *importing) drop(wrong []mistake) bool {
-	dropped := map[*importedRoute]map[int]bool{} // the upstreams of each; -1 is the route itself
+	dropped := map[*importedRoute]map[int]bool{} // the dropped upstreams of each route; -1 is the route itself
 	some := false
 	for _, x := range wrong {
 		if place := placeInRoutes.FindStringSubmatch(x.Path); place != nil {
-			i, _ := strconv.Atoi(place[1]) // it is digits
+			i, _ := strconv.Atoi(place[1]) // the match has only digits
 			if i < len(in.routes) {
 				some = true
 				in.refuse(in.routes[i], place[2], place[3], routeWords.ReplaceAllString(x.Problem, ""), dropped)
@@ -105,7 +105,7 @@ func (in *importing) drop(wrong []mistake) bool {
 	return some
 }
 
-// refuse notes that an upstream of a route, its weight, or the route itself is left out, and says why.
+// refuse records that an upstream of a route, its weight, or the route itself is left out, and why.
 func (in *importing) refuse(r *importedRoute, upstream, setting, why string, dropped map[*importedRoute]map[int]bool) {
 	k := -1
 	if n, err := strconv.Atoi(upstream); err == nil && n < len(r.to) {
@@ -124,7 +124,7 @@ func (in *importing) refuse(r *importedRoute, upstream, setting, why string, dro
 	dropped[r][k] = true
 }
 
-// refuseRow notes that a row of providers is left out, with all that is asked by it.
+// refuseRow records that an entry of providers is left out, together with all models that use it.
 func (in *importing) refuseRow(name, why string, dropped map[*importedRoute]map[int]bool) bool {
 	rows := len(in.rows)
 	in.rows = slices.DeleteFunc(in.rows, func(r importedRow) bool { return r.name == name })
@@ -138,8 +138,8 @@ func (in *importing) refuseRow(name, why string, dropped map[*importedRoute]map[
 	return len(in.rows) < rows
 }
 
-// withoutAliases puts what an anchor of YAML names in the place of its aliases, and the members of a merged mapping beside the others, which count
-// before them. Each anchor is read once, so that aliases of aliases cost nothing.
+// withoutAliases replaces YAML aliases by the values of their anchors, and merge keys by the merged members. Other
+// members take precedence over merged ones. Each anchor is expanded once, which makes nested aliases cheap.
 func withoutAliases(n ast.Node, anchors map[string]ast.Node) ast.Node {
 	switch x := n.(type) {
 	case *ast.AnchorNode:
@@ -164,7 +164,7 @@ func withoutAliases(n ast.Node, anchors map[string]ast.Node) ast.Node {
 	return n
 }
 
-// mergedMembers are the members of a mapping, with those that it merges.
+// mergedMembers returns the members of a mapping, including merged ones.
 func mergedMembers(x *ast.MappingNode, anchors map[string]ast.Node) []*ast.MappingValueNode {
 	var own, merged []*ast.MappingValueNode
 	for _, v := range x.Values {

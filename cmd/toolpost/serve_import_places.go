@@ -7,14 +7,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// beforeOpenAI is an address on Azure up to the path of its API, and what comes then.
+// beforeOpenAI matches an address on Azure with its API path, and captures the part before the path.
 var beforeOpenAI = regexp.MustCompile(`^([^?#]*?)/openai(/.*)?$`)
 
-// rowName is what the name of a row of providers does not have.
+// rowName matches characters that are invalid in the name of a provider.
 var rowName = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// place takes over where a model is served: the endpoint on Azure, the region on Bedrock, the region and the project of Claude on Vertex AI. What a
-// row cannot say is said.
+// place imports the location of a model: the endpoint on Azure, the region on Bedrock, the region and the project of
+// Claude on Vertex AI. It reports locations that a provider cannot express.
 func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region string) {
 	switch {
 	case vendor == "azure":
@@ -45,7 +45,8 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 	}
 }
 
-// withoutPlace says what becomes of the project and the region of Gemini on Vertex AI, which is asked with a key: no variable is needed for them.
+// withoutPlace reports that the project and the region of Gemini on Vertex AI are dropped. With a key, no variable is
+// needed for them.
 func (in *importing) withoutPlace(p *liteParams) {
 	if n := p.places["vertex_project"]; n != nil {
 		in.leave(n, "vertex_project is not needed: Gemini is asked with the key in %s, which is of one project", vendors()["vertex"].KeyEnv)
@@ -55,7 +56,7 @@ func (in *importing) withoutPlace(p *liteParams) {
 	}
 }
 
-// placeOf is a setting of a model as it stands in a row, "" if the environment has it in any case.
+// placeOf returns a location setting as written in providers, "" if it comes from the environment anyway.
 func (in *importing) placeOf(p *liteParams, setting string) string {
 	n := p.places[setting]
 	value := scalar(n)
@@ -72,7 +73,7 @@ func (in *importing) placeOf(p *liteParams, setting string) string {
 	return value
 }
 
-// leaveUnset says that a setting has to be in the environment.
+// leaveUnset reports that a setting must be in the environment.
 func (in *importing) leaveUnset(n ast.Node, setting string) {
 	in.leave(n, "%s: set %s where the gateway is started", setting, liteEnv[setting])
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// write writes the configuration.
+// write returns the text of the configuration.
 func (in *importing) write() string {
 	var b strings.Builder
 	if len(in.rows) > 0 {
@@ -63,7 +63,7 @@ func (in *importing) write() string {
 	return b.String()
 }
 
-// yamlText is a text as a value of YAML.
+// yamlText quotes a text as a YAML value if necessary.
 func yamlText(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./", r))

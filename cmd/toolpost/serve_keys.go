@@ -20,7 +20,7 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 )
 
-// keysConfig is who may use a gateway, in the configuration.
+// keysConfig configures the access to a gateway.
 type keysConfig struct {
 	Store      string        `yaml:"keys" help:"where keys and what they use are kept: sqlite:FILE or postgres://…; with it every request needs a key"`
 	State      string        `yaml:"state" help:"where the gateway keeps what it remembers between requests: sqlite:FILE, postgres://… or memory; without it, where keys are, or in memory if there are none"`
@@ -31,35 +31,34 @@ type keysConfig struct {
 	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use beside those of loopback, with the port"`
 }
 
-// stateEnv names where a gateway remembers, for addresses that have a password, and inMemory is no
-// database.
+// stateEnv is the variable for the store of state, for addresses with a password. inMemory means no database.
 const (
 	stateEnv = "TOOLPOST_GATEWAY_STATE"
 	inMemory = "memory"
 )
 
-// adminKeyEnv has the key of administrators.
+// adminKeyEnv is the variable with the administrators' key.
 const adminKeyEnv = "TOOLPOST_ADMIN_KEY"
 
-// The defaults of keysConfig, and how often the log is looked at.
+// The defaults of keysConfig, and the interval for cleaning the log.
 const (
 	defaultRetention = 30 * 24 * time.Hour
 	cleanEvery       = time.Hour
 )
 
-// publicFlag lets a gateway without keys listen where others can reach it.
+// publicFlag lets a gateway without keys listen on a public address.
 const publicFlag = "let-anyone-use-it"
 
-// guards is who may use a gateway that is served, and where it remembers what it did for them.
+// guards holds the keys and the state of a running gateway.
 type guards struct {
-	book  *access.Book // nil if everybody may
+	book  *access.Book // nil if no keys are needed
 	state state.Store  // nil means in memory
 	live  *gateway.Live
 	files []storeFile
 	done  func()
 }
 
-// openGuards opens the keys of a gateway, if it has any, and what it remembers. The caller calls done.
+// openGuards opens the keys of a gateway, if it has any, and its state. The caller calls done.
 func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 	name, err := keysName(cmd, s)
 	if err != nil {
@@ -85,13 +84,13 @@ func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 	return g, err
 }
 
-// storeFile is a file of SQLite that a gateway has open.
+// storeFile is a SQLite file that a gateway has open.
 type storeFile struct {
 	name string
 	was  os.FileInfo
 }
 
-// watch notes the file of a database, if it is one.
+// watch records the file of a SQLite database.
 func (g *guards) watch(name string) {
 	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
 		if was, err := os.Stat(file); err == nil {
@@ -100,7 +99,7 @@ func (g *guards) watch(name string) {
 	}
 }
 
-// has reports whether a database is one of SQLite's that is open, by whatever name.
+// has reports whether a SQLite database is open, under any name.
 func (g *guards) has(name string) bool {
 	file, ok := strings.CutPrefix(name, "sqlite:")
 	if !ok {
@@ -110,8 +109,8 @@ func (g *guards) has(name string) bool {
 	return slices.ContainsFunc(g.files, func(f storeFile) bool { return f.name == file || err == nil && os.SameFile(f.was, now) })
 }
 
-// lost names the files that are not there any more, or are others: what is written now is gone when the gateway ends, and
-// other programs do not see it.
+// lost returns the files that were removed or replaced. Data that is written to them now is lost when the gateway ends,
+// and other programs do not see it.
 func (g *guards) lost() (names []string) {
 	for _, f := range g.files {
 		if now, err := os.Stat(f.name); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(f.was, now) {
@@ -121,7 +120,7 @@ func (g *guards) lost() (names []string) {
 	return names
 }
 
-// open opens keys and state, each where its name says; one database is opened once.
+// open opens the databases of keys and state. If both have the same name, the database is opened once.
 func (g *guards) open(ctx context.Context, keys, remembered string, open func(string) (*sql.DB, error)) error {
 	var db *sql.DB
 	var err error
@@ -151,8 +150,8 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 	return nil
 }
 
-// onlyHere answers nobody but this machine on a loopback address. With keys it answers whoever has one, also through a proxy
-// on this machine that passes on the host that its clients name.
+// onlyHere restricts a gateway on a loopback address to clients of this machine. With keys it allows any client with a
+// key, including clients of a local proxy that forwards their Host header.
 func onlyHere(addr string, keys bool, next http.Handler) http.Handler {
 	switch {
 	case loopback(addr) != nil:
@@ -163,8 +162,8 @@ func onlyHere(addr string, keys bool, next http.Handler) http.Handler {
 	return gateway.LocalOnly(next)
 }
 
-// attend looks after the keys of a gateway until ctx is done: it forgets the log that is too old, and
-// serves administrators, who may leave a piece of an answer unread for unread.
+// attend maintains the keys of a gateway until ctx is done. It deletes old log entries and serves the administration
+// API. unread limits how long a client may leave a part of a response unread.
 func (g guards) attend(ctx context.Context, cmd *cobra.Command, c keysConfig, unread time.Duration) (wait func() error, err error) {
 	if g.book == nil {
 		return func() error { return nil }, nil
@@ -191,7 +190,7 @@ func (g guards) attend(ctx context.Context, cmd *cobra.Command, c keysConfig, un
 	return g.administrate(ctx, cmd, c, unread)
 }
 
-// administrate serves administrators until ctx is done.
+// administrate serves the administration API until ctx is done.
 func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c keysConfig, unread time.Duration) (wait func() error, err error) {
 	key := os.Getenv(adminKeyEnv)
 	if key == "" {

@@ -8,31 +8,30 @@ import (
 	"time"
 )
 
-// gatewayLog is the log of a gateway on w. Call end when nothing more is told to it.
+// gatewayLog returns a log of a gateway that writes to w. Call end after the last message.
 func gatewayLog(w io.Writer) (log *slog.Logger, end func()) {
 	lines := &lineBuffer{w: w}
 	return slog.New(promptHandler{slog.NewTextHandler(lines, nil), lines}), lines.flush
 }
 
-// The bounds of what a lineBuffer holds.
+// The limits of a lineBuffer.
 const (
 	logWait = 100 * time.Millisecond
 	logMost = 64 << 10
 )
 
-// lineBuffer writes the lines of a log: the first at once, and those that follow it too fast together.
-// A gateway that answers thousands of requests each second would spend much of its time on writing a
-// line for each.
+// lineBuffer batches the lines of a log. It writes the first line at once and the lines shortly after it together.
+// Otherwise a gateway with thousands of requests per second would spend much of its time on separate writes.
 type lineBuffer struct {
 	w io.Writer
 
 	mu    sync.Mutex
 	held  []byte
-	last  time.Time // when something was written
+	last  time.Time // time of the last write
 	timer *time.Timer
 }
 
-// Write takes a line.
+// Write adds a line.
 func (b *lineBuffer) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,17 +53,17 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flush writes what is held.
+// flush writes the buffered lines.
 func (b *lineBuffer) flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.write()
 }
 
-// write is flush; it wants b.mu.
+// write is flush for callers that hold b.mu.
 func (b *lineBuffer) write() {
 	if len(b.held) > 0 {
-		_, _ = b.w.Write(b.held) // nobody could be told
+		_, _ = b.w.Write(b.held) // the log itself failed, so the error is dropped
 		b.held, b.last = b.held[:0], time.Now()
 	}
 }

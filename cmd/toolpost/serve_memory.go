@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// How much garbage a gateway lets lie before it is collected: so many bytes, but no less and no more
-// than these percents of what is in use. A gateway with few requests would otherwise collect its few
-// megabytes all the time, and one with thousands of open streams keep as much garbage as streams.
+// How much garbage a gateway may accumulate before a collection: a number of bytes, but within these percentages of the
+// live heap. Otherwise a gateway with few requests would collect a few megabytes all the time, and a gateway with
+// thousands of open streams would keep as much garbage as live data.
 const (
 	spareMemory  = 48 << 20
 	leastPercent = 20
 	mostPercent  = 400
 )
 
-// garbagePercent is the setting of the collector for so many bytes in use.
+// garbagePercent returns the GC percentage for a live heap of the given size.
 func garbagePercent(live uint64) int {
 	percent := spareMemory * 100 / max(live, 1)
 	return int(min(max(percent, leastPercent), mostPercent))
 }
 
-// collect sets the garbage collector by what is in use, until the context ends. Whoever sets GOGC
-// decides instead.
+// collect adjusts the garbage collector to the live heap until the context ends. It does nothing if GOGC is set.
 func collect(ctx context.Context, every time.Duration) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -37,7 +36,7 @@ func collect(ctx context.Context, every time.Duration) {
 	defer tick.Stop()
 	for {
 		metrics.Read(live)
-		// Setting it stops the program for a moment, so small differences do not count.
+		// Changing the setting stops the world briefly, so small differences are ignored.
 		if p := garbagePercent(live[0].Value.Uint64()); p*10 < set*9 || p*10 > set*11 {
 			debug.SetGCPercent(p)
 			set = p

@@ -19,19 +19,19 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// mistake is something in a configuration that is wrong, or may be.
+// mistake is a mistake in a configuration, or a warning.
 type mistake struct {
 	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"` // 0 if it does not stand in the file
+	Line    int    `json:"line,omitempty"` // 0 if it has no line in the file
 	Path    string `json:"path,omitempty"` // like gateway.routes[0].to[1].model, --addr or the name of a variable
 	Problem string `json:"problem"`
-	Warning bool   `json:"warning,omitempty"` // the gateway begins all the same
+	Warning bool   `json:"warning,omitempty"` // the gateway starts anyway
 
-	missing bool // a key that is not in the environment: serve refuses, and --check, which runs where keys are not, warns
+	missing bool // a key is missing in the environment: an error for serve, and a warning for --check, which may run without keys
 	flag    bool // of a flag or a variable
 }
 
-// String is the mistake in one line.
+// String formats the mistake in one line.
 func (m mistake) String() string {
 	text := m.Problem
 	if m.Path != "" {
@@ -49,9 +49,9 @@ func (m mistake) String() string {
 	return text
 }
 
-// placedError is a problem of a setting.
+// placedError is a problem with a setting.
 type placedError struct {
-	path    string // below gateway; of a flag or a variable its name
+	path    string // below gateway; for a flag or a variable its name
 	err     error
 	flag    bool
 	missing bool // see mistake
@@ -65,19 +65,18 @@ func (e *placedError) Error() string {
 }
 func (e *placedError) Unwrap() error { return e.err }
 
-// mistakes are those of one configuration.
+// mistakes collects the mistakes of one configuration.
 type mistakes struct {
 	file    string
 	tree    *ast.File
 	anchors map[string]ast.Node
-	zero    map[string]bool // the paths that are 0 in the file
-	form    []string        // the paths that cannot be read at all
-	meant   []string        // those that somebody may have meant by a name that is not known
+	zero    map[string]bool // paths with a 0 in the file
+	form    []string        // paths of malformed values
+	meant   []string        // paths of probable corrections for unknown names
 	list    []mistake
 }
 
-// add takes a problem down. What has the form of a secret is not repeated, and what was said of the form of a value is not said again of
-// its meaning.
+// add adds a mistake and redacts secrets in it. It skips a mistake about a malformed value that is already reported.
 func (m *mistakes) add(x mistake) {
 	if slices.Contains(m.meant, x.Path) || slices.ContainsFunc(m.form, func(p string) bool {
 		return x.Path == p || strings.HasPrefix(x.Path, p+".") || strings.HasPrefix(x.Path, p+"[")
@@ -85,11 +84,11 @@ func (m *mistakes) add(x mistake) {
 		return
 	}
 	x.Problem, _ = new(journal.Secrets).Redact(x.Problem)
-	x.Path, x.Problem = cli.Revealed(x.Path), cli.Revealed(x.Problem) // a name may be one that steers a terminal
+	x.Path, x.Problem = cli.Revealed(x.Path), cli.Revealed(x.Problem) // a name may contain control characters of a terminal
 	m.list = append(m.list, x)
 }
 
-// misread takes down that a value cannot be read.
+// misread adds a malformed value.
 func (m *mistakes) misread(line int, path, problem string) {
 	m.add(mistake{File: m.file, Line: line, Path: path, Problem: problem})
 	if path != "" {
@@ -97,7 +96,7 @@ func (m *mistakes) misread(line int, path, problem string) {
 	}
 }
 
-// addError takes all problems down that are joined in an error.
+// addError adds all problems that are joined in an error.
 func (m *mistakes) addError(err error) {
 	var placed *placedError
 	var route *gateway.RouteError
@@ -106,7 +105,7 @@ func (m *mistakes) addError(err error) {
 	if err == nil {
 		return
 	}
-	for e := err; e != nil; e = errors.Unwrap(e) { // a word may stand before a list
+	for e := err; e != nil; e = errors.Unwrap(e) { // a prefix may wrap the joined errors
 		if joined, ok := e.(interface{ Unwrap() []error }); ok {
 			for _, e := range joined.Unwrap() {
 				m.addError(e)
@@ -122,7 +121,7 @@ func (m *mistakes) addError(err error) {
 	case errors.As(err, &route):
 		path := fmt.Sprintf("gateway.routes[%d].%s", route.Route, route.Setting)
 		problem, unset := route.Error(), new(provider.UnsetError)
-		if known := new(llm.Error); errors.As(route.Err, &known) && known.Err != nil { // its first words are for programs
+		if known := new(llm.Error); errors.As(route.Err, &known) && known.Err != nil { // the start of this error is meant for programs
 			problem = strings.Replace(problem, strings.TrimSuffix(known.Error(), known.Err.Error()), "", 1)
 		}
 		m.at(mistake{Path: strings.TrimSuffix(path, "."), Problem: problem, missing: errors.As(route.Err, &unset)})
@@ -142,13 +141,13 @@ func (m *mistakes) addError(err error) {
 	}
 }
 
-// at takes a problem of a place down, with the line on which it, or what it is a part of, stands.
+// at adds a mistake with the line of its setting, or of the nearest section that has a line.
 func (m *mistakes) at(x mistake) {
 	x.File, x.Line = m.file, m.line(x.Path)
 	m.add(x)
 }
 
-// warn takes down what may not be meant so.
+// warn adds a warning.
 func (m *mistakes) warn(path, format string, args ...any) {
 	m.at(mistake{Path: path, Problem: fmt.Sprintf(format, args...), Warning: true})
 }
@@ -165,8 +164,8 @@ func (m *mistakes) line(path string) int {
 	return 0
 }
 
-// split returns what is refused and what is only said, in the order of the file. A check does not refuse what only the environment
-// lacks.
+// split returns errors and warnings in the order of the file. For a check, keys that are missing only in the
+// environment become warnings.
 func (m *mistakes) split(check bool) (wrong, said []mistake) {
 	slices.SortStableFunc(m.list, func(a, b mistake) int { return a.Line - b.Line })
 	for i := range m.list {
@@ -183,7 +182,7 @@ func (m *mistakes) split(check bool) (wrong, said []mistake) {
 	return wrong, said
 }
 
-// refusal is the error of all that is wrong, nil if nothing is.
+// refusal returns an error with all mistakes, nil if there are none.
 func (v *serving) refusal(wrong []mistake) error {
 	if len(wrong) == 0 {
 		return nil
@@ -201,9 +200,9 @@ func (v *serving) refusal(wrong []mistake) error {
 	}
 }
 
-// examine looks at everything that can be wrong with what serve is told, and starts and changes nothing. serve, serve --check and a
-// configuration that is read again all ask it, so that none knows less than another. What serve meets later is only what cannot be seen
-// without doing it, like a port that is taken.
+// examine finds all mistakes in the configuration of serve, without starting or changing anything. serve, serve --check
+// and every reload use it, so they report the same mistakes. serve itself can only fail later for reasons that a check
+// cannot see, such as a port in use.
 func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m := new(mistakes)
 	s := v.readInto(m)
@@ -237,7 +236,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	return m, s, setup
 }
 
-// readInto reads the settings, and as much of them as can be read if something is wrong. Nil means that nothing can.
+// readInto reads the settings. After mistakes it returns the readable part, or nil if nothing is readable.
 func (v *serving) readInto(m *mistakes) *settings {
 	s, partly := newSettings(), newSettings()
 	file, named := configFile(v.cmd)
@@ -251,7 +250,7 @@ func (v *serving) readInto(m *mistakes) *settings {
 		}
 	}
 	if m.tree == nil && len(m.list) > 0 {
-		return nil // it is no YAML
+		return nil // not YAML
 	}
 	if named && len(m.list) == 0 && m.saysNothing() {
 		m.addError(errSaysNothing)
@@ -274,7 +273,7 @@ func (v *serving) readInto(m *mistakes) *settings {
 	return s
 }
 
-// tryTools looks at the tools that routes name. Without any that are open, it opens them for the time of the look, and starts none.
+// tryTools checks the tools that routes name. If none are open, it opens them temporarily, without starting servers.
 func (v *serving) tryTools(s *settings) error {
 	if v.tools != nil {
 		return v.tools.attach(s)
@@ -287,7 +286,7 @@ func (v *serving) tryTools(s *settings) error {
 	return nil
 }
 
-// missingKeys warns of upstreams that have no key.
+// missingKeys warns about upstreams without a key.
 func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.Model, error)) {
 	other, err := s.client()
 	if err != nil {
@@ -297,8 +296,8 @@ func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.
 		return
 	}
 	routes := s.Gateway.routes()
-	lacking := make([]map[int]error, len(routes)) // the upstreams of each route that have no key
-	answers := make([]bool, len(routes))          // whether it has others
+	lacking := make([]map[int]error, len(routes)) // the upstreams of each route without a key
+	answers := make([]bool, len(routes))          // whether the route has other upstreams
 	for i, r := range routes {
 		lacking[i] = make(map[int]error)
 		for k, u := range r.Upstreams {
@@ -325,8 +324,8 @@ func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.
 	}
 }
 
-// anyAnswers reports whether a route for a name has somebody who answers. The name itself counts before those that end in *, and
-// of these the longest.
+// anyAnswers reports whether a route for a name has a usable upstream. An exact match takes precedence over patterns
+// that end in *, and longer patterns over shorter ones.
 func anyAnswers(routes []gateway.ModelRoute, answers []bool, name string) bool {
 	best, found := -1, false
 	for i, r := range routes {
@@ -339,19 +338,20 @@ func anyAnswers(routes []gateway.ModelRoute, answers []bool, name string) bool {
 		switch {
 		case fit > best:
 			best, found = fit, answers[i]
-		case fit == best && fit >= 0: // for clients of other formats
+		case fit == best && fit >= 0: // a route for clients of another format
 			found = found || answers[i]
 		}
 	}
 	return found
 }
 
-// missingKey says which key an upstream has not; nil if it has one, needs none, or nobody can tell.
+// missingKey returns an error that names the missing key of an upstream. It returns nil if the key is set, not needed,
+// or unknown.
 func missingKey(r gateway.ModelRoute, u gateway.Upstream, open func(string, gateway.Way) (llm.Model, error), other *provider.Client) error {
 	id := strings.Replace(u.Model, "*", "x", 1)
 	asked, err := open(id, r.WayOf(u))
 	known, ok := asked.(interface{ Ready() error })
-	if (err != nil || !ok) && len(r.Pass) > 0 { // it is no chat model, perhaps
+	if (err != nil || !ok) && len(r.Pass) > 0 { // perhaps another kind of model
 		known, err = other.Forwarder(id)
 		ok = err == nil
 	}
@@ -361,7 +361,7 @@ func missingKey(r gateway.ModelRoute, u gateway.Upstream, open func(string, gate
 	return known.Ready()
 }
 
-// serveCheck says everything that is wrong with a configuration, and starts nothing.
+// serveCheck prints all mistakes in a configuration without starting anything.
 func (v *serving) serveCheck(asJSON bool) error {
 	m, s, _ := v.examine()
 	wrong, said := m.split(true)

@@ -26,7 +26,7 @@ import (
 	"github.com/toolpost/toolpost/observe/otlp"
 )
 
-// opsConfig is how a gateway is run, in the configuration.
+// opsConfig configures the operation of a gateway.
 type opsConfig struct {
 	OpsAddr       string        `yaml:"ops_addr" help:"a second address for health and metrics; without it, metrics are served on a loopback addr only"`
 	OpsHosts      []string      `yaml:"ops_hosts" help:"names with a dot by which monitors may ask at ops_addr, with the port; IP addresses and names without a dot are always good"`
@@ -55,34 +55,33 @@ const (
 	defaultHeader = 64 << 10
 )
 
-// serving is a gateway at work.
+// serving is a running gateway.
 type serving struct {
 	cmd  *cobra.Command
 	log  *slog.Logger
 	live *gateway.Live
-	with *settings // that it began with
-	last *settings // that it took over last
-	addr string    // where it listens
+	with *settings // the settings at the start
+	last *settings // the settings of the last reload
+	addr string    // the listen address
 
-	addrFlag string         // what --addr says
-	spans    *otlp.Exporter // of traces; nil if nobody collects them
+	addrFlag string         // the value of --addr
+	spans    *otlp.Exporter // trace exporter; nil without a collector
 
 	guards guards
-	tools  *routeTools // of its routes
+	tools  *routeTools // the tools of the routes
 	cert   atomic.Pointer[tls.Certificate]
-	seen   [sha256.Size]byte // of the files it was configured by
-	lost   []string          // files of stores that are not there any more
+	seen   [sha256.Size]byte // digest of the configuration files
+	lost   []string          // files of stores that were removed or replaced
 }
 
-// say writes what is wrong, or may be, to the log, a line each.
+// say logs mistakes and warnings, one line each.
 func (v *serving) say(level slog.Level, what string, list []mistake) {
 	for _, x := range list {
 		v.log.Log(context.Background(), level, what, "file", x.File, "line", x.Line, "setting", x.Path, "problem", x.Problem)
 	}
 }
 
-// digest tells the files of the configuration apart from those of another time. A file that cannot
-// be read is one that is empty.
+// digest returns a hash of the configuration files, to detect changes. A file that cannot be read has no content.
 func (v *serving) digest() [sha256.Size]byte {
 	h := sha256.New()
 	s := v.now()
@@ -97,7 +96,7 @@ func (v *serving) digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// now are the settings that were taken over last.
+// now returns the current settings.
 func (v *serving) now() *settings {
 	if v.last != nil {
 		return v.last
@@ -105,8 +104,7 @@ func (v *serving) now() *settings {
 	return v.with
 }
 
-// reload takes over what the files say now. If something is wrong with them, everything stays as
-// it is.
+// reload applies the current configuration files. If they have mistakes, nothing changes.
 func (v *serving) reload() {
 	const kept = "the configuration is not used; the one before it stays"
 	wrong, err := v.replace()
@@ -120,7 +118,7 @@ func (v *serving) reload() {
 	}
 }
 
-// replace returns what is wrong with the files.
+// replace applies the configuration files, or returns their mistakes.
 func (v *serving) replace() (wrong []mistake, err error) {
 	m, s, c := v.examine()
 	if wrong, _ := m.split(false); s != nil && len(wrong) == 0 {
@@ -156,8 +154,8 @@ func (v *serving) replace() (wrong []mistake, err error) {
 	return nil, nil
 }
 
-// emptied refuses a configuration whose routes are all gone. Editors empty a file for a moment, and the
-// offline model must not answer in the meantime.
+// emptied refuses a configuration without routes if there were routes before. Editors truncate a file briefly, and the
+// offline model must not answer during that time.
 func (v *serving) emptied(s *settings) error {
 	last := v.now()
 	if len(last.Gateway.Routes) == 0 || len(s.Gateway.Routes) > 0 {
@@ -171,7 +169,7 @@ func (v *serving) emptied(s *settings) error {
 	return fmt.Errorf("%s is empty or gone", last.file)
 }
 
-// fixedSettings are those that a gateway has from its beginning to its end.
+// fixedSettings are the settings that cannot change while a gateway runs.
 var fixedSettings = []struct {
 	key string
 	of  func(*gatewayConfig) any
@@ -184,7 +182,7 @@ var fixedSettings = []struct {
 	{"gateway.log_retention", func(c *gatewayConfig) any { return c.Keys.Retention }},
 	{"gateway.admin_addr", func(c *gatewayConfig) any { return c.Keys.AdminAddr }},
 	{"gateway.admin_hosts", func(c *gatewayConfig) any { return c.Keys.AdminHosts }},
-	{"gateway.tls", func(c *gatewayConfig) any { return c.Ops.TLS.Cert == "" }}, // other files of certificates are taken over
+	{"gateway.tls", func(c *gatewayConfig) any { return c.Ops.TLS.Cert == "" }}, // changed certificate files are reloaded
 	{"gateway.drain", func(c *gatewayConfig) any { return c.Ops.Drain }},
 	{"gateway.reload", func(c *gatewayConfig) any { return c.Ops.Reload }},
 	{"gateway.max_header", func(c *gatewayConfig) any { return c.Ops.MaxHeader }},
@@ -192,8 +190,7 @@ var fixedSettings = []struct {
 	{"gateway.idle_timeout", func(c *gatewayConfig) any { return c.Ops.IdleTimeout }},
 }
 
-// follow reads the configuration again when its files change, or the program is told to by SIGHUP,
-// until ctx is done.
+// follow reloads the configuration when its files change or on SIGHUP, until ctx is done.
 func (v *serving) follow(ctx context.Context) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
@@ -217,7 +214,7 @@ func (v *serving) follow(ctx context.Context) {
 	}
 }
 
-// lookAtStores says when a file of a store was removed or replaced, and has /readyz say so until it is there again.
+// lookAtStores logs when a file of a store was removed or replaced. /readyz reports it until the file is back.
 func (v *serving) lookAtStores() {
 	lost := v.guards.lost()
 	if slices.Equal(lost, v.lost) {
@@ -232,7 +229,7 @@ func (v *serving) lookAtStores() {
 	v.log.Error("a file in which the gateway keeps things was removed or replaced while it is open: what is written now is lost when the gateway ends, and other programs do not see it; start it again", "files", lost)
 }
 
-// load reads the certificate, nil if there is none.
+// load reads the certificate, nil if none is configured.
 func (c tlsConfig) load() (*tls.Certificate, error) {
 	if c.Cert == "" && c.Key == "" {
 		return nil, nil
@@ -247,7 +244,7 @@ func (c tlsConfig) load() (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-// serve listens until ctx is done, and then gives open answers the time to end.
+// serve listens until ctx is done, and then waits for open responses.
 func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) error {
 	cert, err := v.with.Gateway.Ops.TLS.load()
 	if err != nil {
@@ -300,8 +297,8 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 	return nil
 }
 
-// drain waits for the answers that are being given, up to a limit. In the meantime it still listens: who asks is told
-// that the gateway is about to end. Only then nobody can connect any more.
+// drain waits for open responses, up to a limit. It still accepts connections during this time and tells clients that
+// the gateway is stopping. Then it closes the listener.
 func (v *serving) drain(ctx context.Context, server *http.Server) {
 	v.live.Drain()
 	limit := cmp.Or(v.with.Gateway.Ops.Drain, defaultDrain)
@@ -332,10 +329,10 @@ func (v *serving) drain(ctx context.Context, server *http.Server) {
 	v.log.Info("the gateway has ended", "after", time.Since(began).Round(time.Millisecond))
 }
 
-// endTime is how long the error may take that ends an answer.
+// endTime limits how long the final error of a response may take.
 const endTime = 5 * time.Second
 
-// listenOn listens on an address. One of IPv4, 0.0.0.0 too, is for IPv4 alone.
+// listenOn listens on an address. IPv4 addresses, including 0.0.0.0, use IPv4 only.
 func listenOn(addr string) (net.Listener, error) {
 	network := "tcp"
 	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is4() {
@@ -362,12 +359,13 @@ func (v *serving) server(handler http.Handler) *http.Server {
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
-	s.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
+	s.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client requires it
 	return s
 }
 
-// bodiesWithin bounds how long a client may send the body of a request, also of one whose body nobody reads: package http waits
-// for that before it sends the answer. Whoever reads a body to its end, and then answers for longer, takes the bound away.
+// bodiesWithin limits how long a client may take to send a request body, even if the handler does not read it: package
+// http waits for the body before it sends the response. A handler that reads the whole body and then needs longer
+// removes the limit.
 func bodiesWithin(limit time.Duration, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -377,7 +375,7 @@ func bodiesWithin(limit time.Duration, handler http.Handler) http.Handler {
 	})
 }
 
-// metrics are what the gateway counts, and the spans that were lost.
+// metrics serves the metrics of the gateway, and the number of dropped spans.
 func (v *serving) metrics() http.Handler {
 	if v.spans == nil {
 		return v.live.Metrics()
@@ -388,7 +386,7 @@ func (v *serving) metrics() http.Handler {
 	})
 }
 
-// ops serves health and metrics on an address of their own, if there is one.
+// ops serves health and metrics on a separate address, if configured.
 func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	if v.with.Gateway.Ops.OpsAddr == "" {
 		return nil, nil
@@ -411,7 +409,8 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	return server, nil
 }
 
-// routed puts health, and metrics where nobody else can reach them, beside what clients ask for.
+// routed adds the health endpoints to the clients' endpoints. It adds metrics if only this machine can reach the
+// address.
 func (s *settings) routed(live *gateway.Live, metrics, clients http.Handler, addr string) http.Handler {
 	ours := map[string]http.Handler{"/healthz": live.Health(), "/readyz": live.Health()}
 	if s.Gateway.Ops.OpsAddr == "" && loopback(addr) == nil {
@@ -422,6 +421,6 @@ func (s *settings) routed(live *gateway.Live, metrics, clients http.Handler, add
 			own.ServeHTTP(w, r)
 			return
 		}
-		clients.ServeHTTP(w, r) // a mux would clean paths that vendors' clients mean as they are
+		clients.ServeHTTP(w, r) // not a mux, which would clean paths that clients send on purpose
 	})
 }

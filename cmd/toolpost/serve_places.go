@@ -11,15 +11,15 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// settingPlaces are the places at which a setting can stand, by its name: "" is the top of the file, "gateway.routes[]" an entry of a list, and
-// "providers.NAME" what has a name of the user's own.
+// settingPlaces maps the name of each setting to its possible places: "" is the top of the file, "gateway.routes[]" an
+// entry of a list, and "providers.NAME" an entry with a user-defined name.
 var settingPlaces = sync.OnceValue(func() map[string][]string {
 	places := map[string][]string{}
 	findPlaces(reflect.TypeFor[settings](), "", places)
 	return places
 })
 
-// findPlaces adds the settings of a type, and of those below it.
+// findPlaces adds the settings of a type and of its nested types.
 func findPlaces(t reflect.Type, at string, places map[string][]string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		at += map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".NAME"}[t.Kind()]
@@ -41,11 +41,11 @@ func findPlaces(t reflect.Type, at string, places map[string][]string) {
 	}
 }
 
-// entryNumber is which entry of a list a path is about.
+// entryNumber matches the index of a list entry in a path.
 var entryNumber = regexp.MustCompile(`\[\d+\]`)
 
-// wrongPlace says where a setting belongs that stands at a place where there is none of its name; "" if there is none anywhere. A wrong
-// indentation moves a setting to its neighbours, so the places nearby come first.
+// wrongPlace suggests where a misplaced setting belongs, "" if no setting has this name. Near places come first,
+// because a wrong indentation moves a setting to a neighbouring section.
 func wrongPlace(name, path string) string {
 	if name == "api_key" || name == "key" {
 		return "; a key does not stand in the file: key_env names the variable of the environment that holds it"
@@ -66,8 +66,8 @@ func wrongPlace(name, path string) string {
 	return "; it stands " + words
 }
 
-// steps is how far two places are from each other: how often one has to go out of something, or into it. Another section of the file is farther
-// than all of the same one.
+// steps returns the distance between two places: the number of sections to leave and to enter. Another top section is
+// farther away than any place in the same one.
 func steps(a, b string) int {
 	from, to := strings.FieldsFunc(a, between), strings.FieldsFunc(b, between)
 	if len(from) > 0 && (len(to) == 0 || from[0] != to[0]) {
@@ -80,13 +80,13 @@ func steps(a, b string) int {
 	return len(from) + len(to) - 2*same
 }
 
-// otherSection is more than the steps within a section.
+// otherSection is larger than any distance within a section.
 const otherSection = 100
 
-// between reports whether a letter stands between the parts of a place.
+// between reports whether a character separates the parts of a place.
 func between(r rune) bool { return r == '.' || r == '[' }
 
-// placeWords are the words for a place.
+// placeWords describes a place in words.
 func placeWords(place string) string {
 	list, inList := strings.CutSuffix(place, "[]")
 	above, named := strings.CutSuffix(place, ".NAME")
@@ -101,8 +101,9 @@ func placeWords(place string) string {
 	return "below " + strings.ReplaceAll(place, "[]", "")
 }
 
-// tooDeep says that a section of the file stands below another one, whose names are the user's own, so that its name is taken for one of these; ""
-// if it does not look so: a name may be anything, but then what it names has settings that are known.
+// tooDeep reports that a top section is probably indented below a section with user-defined names, and so parsed as one
+// of these names. It returns "" unless the content has settings of the top section, because a user-defined name may be
+// any word.
 func tooDeep(n ast.Node, name, path string, row reflect.Type) string {
 	f, isSection := sectionOf(name)
 	if !isSection || path == "" || row.Kind() != reflect.Struct {
@@ -127,7 +128,7 @@ func tooDeep(n ast.Node, name, path string, row reflect.Type) string {
 	return fmt.Sprintf("%s stands below %s here and is taken for a name in it; it stands at the top of the file, without spaces before it", name, path)
 }
 
-// sectionOf returns the type of a setting at the top of the file that has settings of its own.
+// sectionOf returns the type of a top setting that has nested settings.
 func sectionOf(name string) (reflect.Type, bool) {
 	t := reflect.TypeFor[settings]()
 	for i := range t.NumField() {

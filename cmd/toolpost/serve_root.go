@@ -16,18 +16,18 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 )
 
-// folderTools are the built-in tools that work in the folder of root.
+// folderTools are the built-in tools that work in the root folder.
 var folderTools = []string{"list_files", "read_file", "search_files", "write_file", "edit_file", "run_command"}
 
-// impliedRoot looks at routes whose tools work in the folder that the gateway happens to be started in, because no root is set: that it is
-// the whole system is refused, as a service is started there, and any other one is said.
+// impliedRoot checks routes with tools for files when root is not set, so the tools work in the current folder of the
+// gateway. It refuses the root of the file system, where services usually start, and warns about any other folder.
 func (s *settings) impliedRoot(m *mistakes) {
 	if s.Root != "." || s.from["root"] != "" || m.line("root") > 0 {
 		return
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return // opening it says so
+		return // opening the root reports the error
 	}
 	for i, r := range s.Gateway.Routes {
 		k := slices.IndexFunc(r.Served.Tools, func(name string) bool { return slices.Contains(folderTools, name) })
@@ -42,8 +42,8 @@ func (s *settings) impliedRoot(m *mistakes) {
 	}
 }
 
-// ownPlaces are the files and folders of the gateway itself, which its tools do not touch: who may use a tool is not who may read
-// keys and what other clients did.
+// ownPlaces returns the files and folders of the gateway itself, which are off limits for its tools. A client that may
+// use a tool must not read keys or the data of other clients.
 func (s *settings) ownPlaces(cmd *cobra.Command) (list []string) {
 	keys, _ := keysName(cmd, s) // that it cannot be used is said elsewhere
 	for _, name := range []string{keys, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State), s.Journal} {
@@ -62,8 +62,8 @@ func (s *settings) ownPlaces(cmd *cobra.Command) (list []string) {
 	return slices.DeleteFunc(list, func(place string) bool { return place == "" })
 }
 
-// offLimits returns the patterns for those of the places that lie below a folder, as builtin.OpenFiles takes them. A folder that lies in
-// one of the places is refused.
+// offLimits returns the patterns for the places below a folder, in the form of builtin.OpenFiles. It refuses a folder
+// that lies inside one of the places.
 func offLimits(root string, places []string) (patterns []string, err error) {
 	root, err = whereIs(root)
 	if err != nil {
@@ -72,7 +72,7 @@ func offLimits(root string, places []string) (patterns []string, err error) {
 	for _, place := range places {
 		at, err := whereIs(place)
 		if err != nil {
-			continue // it is nowhere
+			continue // the place does not exist
 		}
 		if inside, err := filepath.Rel(at, root); err == nil && filepath.IsLocal(inside) {
 			return nil, fmt.Errorf("%s is, or lies in, %s, where the gateway keeps what is its own; name another folder", root, place)
@@ -82,7 +82,7 @@ func offLimits(root string, places []string) (patterns []string, err error) {
 			continue
 		}
 		folder := filepath.Base(filepath.Dir(below))
-		if folder == "." { // it is the root itself, which has no name in a path
+		if folder == "." { // the root itself has no name in a path
 			folder = ""
 		}
 		patterns = append(patterns, literally.Replace(folder)+"/"+literally.Replace(filepath.Base(below)))
@@ -90,10 +90,11 @@ func offLimits(root string, places []string) (patterns []string, err error) {
 	return patterns, nil
 }
 
-// literally takes letters that mean something in a pattern for themselves.
+// literally escapes the special characters of patterns.
 var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// whereIs returns the absolute path of a file without links, of one that is not there that of its folder and its name.
+// whereIs returns the absolute path of a file without symbolic links. The file itself may be missing, but not its
+// folder.
 func whereIs(file string) (string, error) {
 	full, err := filepath.Abs(file)
 	if err != nil {
@@ -109,10 +110,10 @@ func whereIs(file string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), nil
 }
 
-// openSecrets warns of files with keys that everybody on the machine may read.
+// openSecrets warns about key files that every user of the machine may read.
 func (v *serving) openSecrets(m *mistakes, s *settings) {
 	if runtime.GOOS == "windows" {
-		return // where these bits say nothing
+		return // permission bits have no meaning there
 	}
 	keys, _ := keysName(v.cmd, s)
 	at := "gateway.keys"
@@ -139,11 +140,11 @@ func (v *serving) openSecrets(m *mistakes, s *settings) {
 	}
 }
 
-// errSaysNothing refuses a configuration that is named and empty, as a file is that was not written yet: the offline model would answer
-// for every name.
+// errSaysNothing refuses an empty configuration file that the user named, for example a file that is not written yet.
+// Otherwise the offline model would answer for every name.
 var errSaysNothing = errors.New("the configuration says nothing; without any, leave --config and TOOLPOST_CONFIG out")
 
-// saysNothing reports whether a file that is YAML has no settings.
+// saysNothing reports whether a valid YAML file has no settings.
 func (m *mistakes) saysNothing() bool {
 	if m.tree == nil {
 		return false

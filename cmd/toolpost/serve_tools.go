@@ -22,7 +22,7 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// servedConfig are the tools that the gateway runs for the clients of a route.
+// servedConfig configures the tools that the gateway runs for the clients of a route.
 type servedConfig struct {
 	Tools []string `yaml:"tools" help:"built-in tools that the gateway runs itself, such as read_file"`
 	MCP   []string `yaml:"mcp" help:"MCP servers of the configuration whose tools the gateway runs"`
@@ -34,28 +34,28 @@ type servedConfig struct {
 	Rounds *int `yaml:"rounds" help:"how often the model is asked again with results for one request; at least 1" default:"10"`
 }
 
-// defaultRounds are those of a route that does not say how many.
+// defaultRounds is the default of rounds.
 const defaultRounds = 10
 
 // any reports whether there are tools.
 func (c servedConfig) any() bool { return len(c.Tools)+len(c.MCP) > 0 }
 
-// routeTools are the tools that routes of the gateway name. They are opened once: a configuration
-// that is read again later has what there was at the beginning.
+// routeTools holds the tools of all routes. They are opened once, at the start. A reloaded configuration can only use
+// these tools.
 type routeTools struct {
 	w       *wiring
-	own     *tool.Set // all built-in tools; nil if no route has any
+	own     *tool.Set // all built-in tools; nil if no route uses any
 	servers *mcpbridge.Servers
 	names   []string         // of the servers
-	unknown map[string]error // those of them that the configuration does not have
+	unknown map[string]error // the servers that the configuration lacks
 	runner  invoke.ResultView
-	noting  sync.Mutex // one line at a time
+	noting  sync.Mutex // serializes lines
 
-	made map[string]*gateway.ServedTools // by what a route says
+	made map[string]*gateway.ServedTools // by the tool settings of a route
 }
 
-// openRouteTools opens the tools that the routes name and attaches them. The caller closes them.
-// For a check, nothing is started and nothing recorded.
+// openRouteTools opens the tools that the routes name and attaches them. The caller closes them. A check starts nothing
+// and records nothing.
 func openRouteTools(cmd *cobra.Command, s *settings, check bool) (*routeTools, error) {
 	opened := &routeTools{w: &wiring{settings: s}, made: make(map[string]*gateway.ServedTools)}
 	if err := opened.open(cmd, s, check); err != nil {
@@ -89,10 +89,10 @@ func (t *routeTools) open(cmd *cobra.Command, s *settings, check bool) error {
 	return t.attach(s)
 }
 
-// close ends what the tools need.
+// close releases the resources of the tools.
 func (t *routeTools) close() { t.w.done() }
 
-// openOwn opens all built-in tools: a route names those that it has. What is the gateway's own is off limits for them.
+// openOwn opens all built-in tools; each route selects its own. The gateway's own files are off limits for them.
 func (t *routeTools) openOwn(cmd *cobra.Command) error {
 	all := *t.w.settings
 	all.Allow = slices.Sorted(keys(allowed))
@@ -114,7 +114,7 @@ func (t *routeTools) openOwn(cmd *cobra.Command) error {
 	return err
 }
 
-// openServers opens the MCP servers that routes name, and starts them unless this is a check.
+// openServers opens the MCP servers that routes name. Unless this is a check, it starts them.
 func (t *routeTools) openServers(cmd *cobra.Command, s *settings, check bool) error {
 	if len(t.names) == 0 {
 		return nil
@@ -143,11 +143,11 @@ func (t *routeTools) openServers(cmd *cobra.Command, s *settings, check bool) er
 	if check || len(t.unknown) > 0 {
 		return nil
 	}
-	_, err = t.servers.Tools(cmd.Context()) // one that is not there is said, and tried again later
+	_, err = t.servers.Tools(cmd.Context()) // a server that cannot be reached is reported, and tried again later
 	return err
 }
 
-// notice tells the person who started the gateway what becomes known of servers.
+// notice prints the notices of servers for the person who started the gateway.
 func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
 	return func(n mcpbridge.Notice) {
 		t.noting.Lock()
@@ -156,7 +156,7 @@ func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
 	}
 }
 
-// record opens the record of runs, and keeps secrets out of it and of what is shown.
+// record opens the record of runs. Secrets are redacted in the record and in results.
 func (t *routeTools) record(check bool) error {
 	if !check {
 		store, done, err := openStoreAt(t.w.Journal, true)
@@ -169,11 +169,11 @@ func (t *routeTools) record(check bool) error {
 	var r invoke.Runner
 	t.w.withholdSecrets(&r)
 	t.runner = r.Output
-	t.runner.NoSpill = true // nobody there could read the file
+	t.runner.NoSpill = true // clients could not read the file
 	return nil
 }
 
-// attach gives the routes of the settings their tools, or says everything that is not there.
+// attach gives the routes of the settings their tools, or returns an error with everything that is missing.
 func (t *routeTools) attach(s *settings) error {
 	var wrong []error
 	s.Gateway.served = make([]*gateway.ServedTools, len(s.Gateway.Routes))
@@ -191,7 +191,7 @@ func (t *routeTools) attach(s *settings) error {
 	return errors.Join(wrong...)
 }
 
-// problems says what is wrong with the words about tools, whatever tools there are.
+// problems reports invalid tool settings that do not depend on the available tools.
 func (c servedConfig) problems() (list []*gateway.RouteError) {
 	wrong := func(setting, format string, args ...any) {
 		list = append(list, &gateway.RouteError{Setting: setting, Err: fmt.Errorf(format, args...)})
@@ -219,7 +219,7 @@ func (c servedConfig) problems() (list []*gateway.RouteError) {
 	return list
 }
 
-// check returns the built-in tools that a route names, and says which of its tools are not there.
+// check returns the built-in tools of a route, and an error for each missing tool.
 func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.RouteError) {
 	wrong := func(setting string, at int, format string, args ...any) {
 		list = append(list, &gateway.RouteError{Setting: fmt.Sprintf("%s[%d]", setting, at), Err: fmt.Errorf(format, args...)})
@@ -237,7 +237,7 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 	}
 	own = new(tool.Set)
 	if len(names) > 0 {
-		own, _ = t.own.Only(names) // they are there
+		own, _ = t.own.Only(names) // all names exist
 	}
 	for i, name := range c.MCP {
 		if err := t.unknown[name]; err != nil {
@@ -248,7 +248,7 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 	}
 	for i, name := range c.YesTo {
 		if !c.any() {
-			break // which is said
+			break // already reported
 		}
 		if _, ok := own.Lookup(name); !ok && !strings.Contains(name, "*") && !t.ofServer(c.MCP, name) {
 			wrong("yes_to", i, "yes_to: it has no tool %s%s", name, cli.DidYouMean(name, own.Names()))
@@ -257,8 +257,7 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 	return own, list
 }
 
-// served returns the tools of a route; the same for the same words, so that what is known of them
-// is kept.
+// served returns the tools of a route. Equal settings share one value, which keeps its state across reloads.
 func (t *routeTools) served(c servedConfig, own *tool.Set) *gateway.ServedTools {
 	rounds := defaultRounds
 	if c.Rounds != nil {
@@ -280,15 +279,15 @@ func (t *routeTools) served(c servedConfig, own *tool.Set) *gateway.ServedTools 
 	return t.made[key]
 }
 
-// pendingApproval is the word for calls that wait for a person.
+// pendingApproval is the approval setting for calls that wait for a person.
 const pendingApproval = "pending"
 
-// ofServer reports whether a name can be that of a tool of one of the servers.
+// ofServer reports whether a name has the form of a tool of one of the servers.
 func (t *routeTools) ofServer(servers []string, name string) bool {
 	return slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, s+"__") })
 }
 
-// recorder begins the record of a request.
+// recorder returns a function that starts the record of a request.
 func (t *routeTools) recorder() func(context.Context, gateway.ServedRun) (*journal.Recorder, error) {
 	if t.w.store == nil {
 		return nil
@@ -306,8 +305,8 @@ func (t *routeTools) recorder() func(context.Context, gateway.ServedRun) (*journ
 	}
 }
 
-// routePolicy is the policy of a route: the tools that it names may do what they do, and the others
-// only read. Nobody can be asked.
+// routePolicy returns the policy of a route. The named tools are allowed, all other tools only if they only read. No
+// calls wait for approval.
 func routePolicy(names []string) invoke.Policy {
 	return func(ctx context.Context, t tool.Tool, c llm.Call) (invoke.Decision, error) {
 		for _, name := range names {
@@ -319,7 +318,7 @@ func routePolicy(names []string) invoke.Policy {
 	}
 }
 
-// toolSource gives the tools of one route: its own, and those that its servers have now.
+// toolSource provides the tools of one route: built-in tools and the current tools of its servers.
 type toolSource struct {
 	own     *tool.Set
 	servers *mcpbridge.Servers
@@ -327,7 +326,7 @@ type toolSource struct {
 
 	mu    sync.Mutex
 	last  *tool.Set
-	print string // of those of the servers
+	print string // fingerprint of the servers' tools
 }
 
 // tools returns the same set as long as nothing has changed.
@@ -336,7 +335,7 @@ func (s *toolSource) tools(ctx context.Context) (*tool.Set, error) {
 		return s.own, nil
 	}
 	var plan agent.Plan
-	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &plan); err != nil { // lists that have changed are read
+	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &plan); err != nil { // refreshes changed tool lists
 		return nil, err
 	}
 	var names []string

@@ -10,10 +10,10 @@ import (
 	"github.com/toolpost/toolpost/internal/child"
 )
 
-// liteSections are what a configuration of LiteLLM's proxy has at its top.
+// liteSections are the top keys of a LiteLLM proxy configuration.
 var liteSections = []string{"model_list", "litellm_settings", "general_settings", "router_settings"}
 
-// nameProblem says why no client asks for a name as it stands in the file, and no vendor knows it, "" if one may.
+// nameProblem describes why a model name is probably a mistake, "" if it is plausible.
 func nameProblem(name string) string {
 	ref := variableIn.FindString(name)
 	switch {
@@ -27,7 +27,7 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// wordProblems refuses names that nobody can mean, and numbers where a word is expected.
+// wordProblems refuses implausible names, and numbers in place of words.
 func (c gatewayConfig) wordProblems() error {
 	var list []error
 	for i, r := range c.Routes {
@@ -54,7 +54,7 @@ func (c gatewayConfig) wordProblems() error {
 	return errors.Join(list...)
 }
 
-// idleTeams warns of teams that count only where there are keys.
+// idleTeams warns about teams without keys, where they have no effect.
 func (c gatewayConfig) idleTeams(m *mistakes, noKeys bool) {
 	for i, r := range c.Routes {
 		if r.PassTeam != "" && noKeys {
@@ -63,7 +63,7 @@ func (c gatewayConfig) idleTeams(m *mistakes, noKeys bool) {
 	}
 }
 
-// circles warns of routes whose fallbacks lead back to them. Each is asked once all the same.
+// circles warns about routes whose fallbacks form a cycle. At run time each route is tried only once.
 func (c gatewayConfig) circles(m *mistakes) {
 	next := map[string]routeConfig{}
 	for _, r := range c.Routes {
@@ -80,7 +80,7 @@ func (c gatewayConfig) circles(m *mistakes) {
 	}
 }
 
-// circle returns a way along fallbacks that ends where it begins, nil if there is none. Each route is looked at once.
+// circle returns a cycle of fallbacks, nil if there is none. It visits each route once.
 func circle(next map[string]routeConfig, first string, way []string, seen map[string]bool) []string {
 	for _, name := range next[way[len(way)-1]].Fallback {
 		if name == first && len(way) > 1 {
@@ -97,7 +97,7 @@ func circle(next map[string]routeConfig, first string, way []string, seen map[st
 	return nil
 }
 
-// noLimits warns of limits that are switched off: one who writes less than 0 may have meant something else.
+// noLimits warns about limits below 0, which mean no limit and may be a mistake.
 func (l limitsConfig) noLimits(m *mistakes) {
 	for _, row := range []struct {
 		name  string

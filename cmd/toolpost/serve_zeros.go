@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// zeros warns of settings that are 0 in the file and have another default, which is what 0 means: who writes it may have meant none, or no bound. Where 0
-// is something else, the setting is a pointer.
+// zeros warns about settings that are 0 in the file and have another default. There, 0 means the default, but the user
+// may have meant none or no limit. Settings with a meaning for 0 are pointers.
 func (m *mistakes) zeros(v reflect.Value, path string) {
 	for i := range v.NumField() {
 		f, value := v.Type().Field(i), v.Field(i)

@@ -18,32 +18,31 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// printer shows a run while it happens. What the model says goes to out, what
-// is done goes to log. If log is a terminal, whatever is under way stands in a
-// few live lines at the bottom, which are drawn anew as it goes on; else every
-// line is written once, when it is final.
+// printer shows a run while it happens. The model's text goes to out, and everything else to log. If log is a terminal,
+// current activity is shown in a few live lines at the bottom, which are redrawn. Otherwise each line is written once,
+// when it is final.
 type printer struct {
 	out, log io.Writer
-	silent   bool // the model's words go to log: only the answer belongs to out
+	silent   bool // the model's text goes to log: out gets only the answer
 	quiet    bool // log gets nothing
 	p        cli.Palette
 	live     bool           // log is a terminal
-	clean    bool           // out is a terminal: nothing but text may reach it
-	shared   bool           // both are: a text without its newline is in the way
-	md       *term.Markdown // the answer, if it is shown as Markdown: both are terminals
+	clean    bool           // out is a terminal: only text may reach it
+	shared   bool           // both are terminals: an unfinished line of text would be overwritten
+	md       *term.Markdown // the answer, if it is shown as Markdown; then both are terminals
 	width    func() int
 
 	mu       sync.Mutex
 	calls    calls
 	warnings warnings
-	status   string // what the model is doing, while it says nothing
+	status   string // activity of the model while it sends no text
 	since    time.Time
 	drawn    []string // the live lines on the screen
 	frame    int
-	column   bool      // out stands in the middle of a line
+	column   bool      // out is in the middle of a line
 	said     bool      // the answer of the turn has text
-	paused   bool      // somebody is being asked
-	told     time.Time // when progress was last written to what is no terminal
+	paused   bool      // a question is shown
+	told     time.Time // last progress line on a log that is not a terminal
 	failure  error
 }
 
@@ -95,7 +94,7 @@ func (pr *printer) spin() (stop func()) {
 	}
 }
 
-// settle leaves nothing on the screen that is not final.
+// settle replaces the live lines by final ones.
 func (pr *printer) settle() {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
@@ -106,7 +105,7 @@ func (pr *printer) settle() {
 	pr.endLine()
 }
 
-// event shows one event. An error means that nobody can read on.
+// event shows one event. An error means that the output cannot be written.
 func (pr *printer) event(ev llm.Event) error {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
@@ -133,8 +132,7 @@ func (pr *printer) event(ev llm.Event) error {
 	return pr.failure
 }
 
-// retract says that the text of the answer so far does not count: what has been
-// written cannot be taken back.
+// retract notes that the answer's text so far does not count. Written text cannot be removed.
 func (pr *printer) retract() {
 	pr.status = ""
 	pr.calls.retract()
@@ -144,9 +142,9 @@ func (pr *printer) retract() {
 	pr.said = false
 }
 
-// other shows what is neither text nor a turn.
+// other shows events other than text and turns.
 func (pr *printer) other(ev llm.Event) {
-	if p, ok := ev.(invoke.Progress); ok && !pr.live && time.Since(pr.told) >= time.Second { // elsewhere the live line shows it
+	if p, ok := ev.(invoke.Progress); ok && !pr.live && time.Since(pr.told) >= time.Second { // otherwise the live line shows it
 		pr.told = time.Now()
 		pr.note(cli.Printable(p.Tool) + ": " + progressText(p))
 	}
@@ -164,7 +162,7 @@ func (pr *printer) other(ev llm.Event) {
 	}
 }
 
-// note writes a quiet line, if there is anything to say.
+// note writes a dimmed line, unless text is empty.
 func (pr *printer) note(text string) {
 	if text == "" {
 		return
@@ -176,7 +174,7 @@ func (pr *printer) note(text string) {
 	pr.line(strings.Join(term.Wrap(text, pr.width(), pr.p.Dim("· "), pr.p.Dim), "\n"))
 }
 
-// text writes what the model says, as it comes.
+// text writes the model's text as it arrives.
 func (pr *printer) text(text string) {
 	if text == "" {
 		return
@@ -200,8 +198,7 @@ func (pr *printer) text(text string) {
 	pr.column = !strings.HasSuffix(text, "\n")
 }
 
-// asMarkdown shows answers as Markdown, if they go to a terminal that also shows
-// what is done.
+// asMarkdown shows answers as Markdown, if out and log are both terminals.
 func (pr *printer) asMarkdown() {
 	if pr.shared && !pr.silent {
 		pr.md = &term.Markdown{P: cli.Colours(pr.out)}
@@ -216,7 +213,7 @@ func (pr *printer) rows(rows []string) {
 	}
 }
 
-// think shows the end of what the model thinks, where lines can change.
+// think shows the end of the model's thinking in the live lines.
 func (pr *printer) think(text string) {
 	if !strings.HasPrefix(pr.status, "thinking") {
 		pr.status, pr.since = "thinking ", time.Now()
@@ -227,14 +224,14 @@ func (pr *printer) think(text string) {
 	}
 }
 
-// line writes a line that is final.
+// line writes a final line.
 func (pr *printer) line(text string) {
 	pr.erase()
 	pr.endLine()
 	pr.write(pr.log, text+"\n")
 }
 
-// endLine ends a text that stands in the middle of a line.
+// endLine ends an unfinished line of text.
 func (pr *printer) endLine() {
 	if pr.md != nil {
 		pr.rows(pr.md.Take(pr.width()-1, true))
@@ -252,7 +249,7 @@ func (pr *printer) endLine() {
 	pr.column = false
 }
 
-// maxPending is how many rows of an answer that may still change are shown.
+// maxPending is the maximum number of shown rows that may still change.
 const maxPending = 5
 
 // draw writes the live lines below everything else.
@@ -290,8 +287,7 @@ func (pr *printer) statusLine(width int) string {
 	return head + pr.p.Dim(strings.TrimSpace(text)) + took
 }
 
-// erase takes the live lines off the screen. A terminal that has become
-// narrower shows each of them in several rows.
+// erase removes the live lines. If the terminal became narrower, each line takes several rows.
 func (pr *printer) erase() {
 	rows := 0
 	for _, line := range pr.drawn {
@@ -309,7 +305,7 @@ func (pr *printer) write(w io.Writer, text string) {
 	}
 }
 
-// pause takes the live lines away while somebody is asked something.
+// pause removes the live lines during a question.
 func (pr *printer) pause(ask func()) {
 	pr.mu.Lock()
 	pr.erase()

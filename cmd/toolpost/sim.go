@@ -101,8 +101,7 @@ func (f simFlags) serve(cmd *cobra.Command) error {
 	return serveUntilDone(cmd.Context(), listener, server)
 }
 
-// loopback refuses addresses that others can reach: the simulator asks for no
-// key.
+// loopback refuses addresses that other machines can reach, because the simulator requires no key.
 func loopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -114,12 +113,11 @@ func loopback(addr string) error {
 	return fmt.Errorf("--addr: %s is not a loopback address, and the simulator answers anyone who can reach it", addr)
 }
 
-// serveUntilDone serves until ctx is done and then gives open answers a moment
-// to end.
+// serveUntilDone serves until ctx is done, and then gives open responses a moment to end.
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{WriteByteTimeout: 2 * time.Minute}}
 	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
+	server.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client requires it
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

@@ -18,19 +18,18 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// scriptPrefix stands before the file of a script in the name of a simulated model.
+// scriptPrefix is the prefix of a script file in the name of a simulated model.
 const scriptPrefix = "script:"
 
-// simServer is the simulator of this process. It ends with it.
+// simServer is the simulator of this process. It runs until the process ends.
 var simServer = sync.OnceValue(func() inProcess {
 	inside := make(inProcess)
 	go http.Serve(inside, new(sim.Server))
 	return inside
 })
 
-// openSim opens a simulated model: the offline model, a script, or one of the
-// models of the simulator, with its dialects and faults, over real HTTP that
-// stays inside this process.
+// openSim opens a simulated model: the offline model, a script, or a model of the simulator with its dialects and
+// faults. The simulator uses real HTTP within the process.
 func openSim(rest string) (llm.Model, error) {
 	if rest == "offline" {
 		return sim.Offline{}, nil
@@ -58,8 +57,7 @@ func openSim(rest string) (llm.Model, error) {
 	return client.Open(id)
 }
 
-// readScript reads the calls in the text of a script's answers, which is what
-// those called .raw are for.
+// readScript parses calls in the text of a script's answers, as .raw answers require.
 func readScript(s *sim.Script) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		if req.Promotion == llm.PromoteDefault {
@@ -71,7 +69,7 @@ func readScript(s *sim.Script) llm.Model {
 	})
 }
 
-// inProcess is a listener whose connections come from this process.
+// inProcess is a listener for connections from this process.
 type inProcess chan net.Conn
 
 func (l inProcess) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -90,5 +88,5 @@ func (l inProcess) Accept() (net.Conn, error) { return <-l, nil }
 // Close does nothing: the listener ends with the process.
 func (l inProcess) Close() error { return nil }
 
-// Addr returns an address that nobody can reach.
+// Addr returns an empty address.
 func (l inProcess) Addr() net.Addr { return &net.IPAddr{} }

@@ -16,10 +16,10 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// byRequest lists the requests themselves.
+// byRequest lists single requests.
 const byRequest = "request"
 
-// usageFlags are the options of usage.
+// usageFlags are the flags of usage.
 type usageFlags struct {
 	by, request   string
 	asJSON, asCSV bool
@@ -68,7 +68,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	return cmd
 }
 
-// run shows what the flags ask for.
+// run prints what the flags select.
 func (u usageFlags) run(cmd *cobra.Command) error {
 	from, err := sinceFlag(cmd)
 	if err != nil {
@@ -101,7 +101,7 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 	return u.sums(cmd, only, from)
 }
 
-// sinceFlag reads --since, and refuses one that sums cannot be told by: they are kept for each day of UTC.
+// sinceFlag parses --since. It refuses a part of a day, because sums are kept per UTC day.
 func sinceFlag(cmd *cobra.Command) (time.Time, error) {
 	since := cmd.Flag("since").Value.String()
 	if access.PartOfDay(since) {
@@ -110,7 +110,7 @@ func sinceFlag(cmd *cobra.Command) (time.Time, error) {
 	return timeFlag(cmd, "since", true)
 }
 
-// sums prints what was used together.
+// sums prints grouped sums.
 func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time) error {
 	var groups []access.Grouping
 	for word := range strings.SplitSeq(u.by, ",") {
@@ -145,7 +145,7 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 	})
 }
 
-// pickedBy returns which requests the flags of a command pick.
+// pickedBy returns the filter from the flags of a command.
 func pickedBy(cmd *cobra.Command) (access.Filter, error) {
 	only := access.Filter{}
 	for _, g := range access.Filters {
@@ -156,7 +156,7 @@ func pickedBy(cmd *cobra.Command) (access.Filter, error) {
 	return only, nil
 }
 
-// nothingOf says that there is nothing, and of what.
+// nothingOf reports that nothing matches the filter.
 func nothingOf(cmd *cobra.Command, what string, only access.Filter) error {
 	if of := only.String(); of != "" {
 		what += " of " + cli.Printable(of)
@@ -183,7 +183,7 @@ func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) e
 	return cli.PrintTable(cmd.OutOrStdout(), "", rows)
 }
 
-// tokenSum shows tokens, and whether some were estimated.
+// tokenSum formats a number of tokens. A ~ means that some were estimated.
 func tokenSum(n int64, estimated bool) string {
 	if estimated {
 		return strconv.FormatInt(n, 10) + "~"
@@ -191,7 +191,7 @@ func tokenSum(n int64, estimated bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// amountSum shows an amount, and whether some of it is not known.
+// amountSum formats an amount. A * means that some prices are unknown.
 func amountSum(m catalog.Money, unpriced bool) string {
 	if unpriced {
 		return m.String() + "*"
@@ -199,7 +199,7 @@ func amountSum(m catalog.Money, unpriced bool) string {
 	return m.String()
 }
 
-// printRequests prints the latest requests that are picked.
+// printRequests prints the latest matching requests.
 func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only access.Filter) error {
 	log, err := b.LogOf(cmd.Context(), only, u.last)
 	switch {
@@ -224,13 +224,14 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 	return printFitted(cmd, rows, logWhole, logLeast...)
 }
 
-// The columns of the log that are never cut, by which requests are told apart, and those that a narrow terminal lacks first.
+// The columns of the log that are never cut because they identify requests, and the columns that a narrow terminal
+// drops first.
 var (
 	logWhole = []string{"AT", "REQUEST"}
 	logLeast = []string{"TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT", "TEAM", "USD"}
 )
 
-// printBodies prints what a request asked and was answered.
+// printBodies prints the bodies of a request and its response.
 func printBodies(cmd *cobra.Command, b *access.Book, id string, asJSON bool) error {
 	v, err := b.Bodies(cmd.Context(), id)
 	if errors.Is(err, access.ErrNotThere) {

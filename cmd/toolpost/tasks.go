@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// taskConfig is a task that has a name: what is asked, and settings that hold for
-// it unless flags say otherwise.
+// taskConfig is a named task, with settings that apply unless flags override them.
 type taskConfig struct {
 	Task     string   `yaml:"task"`
 	Model    string   `yaml:"model"`
@@ -22,7 +21,7 @@ type taskConfig struct {
 	MaxTurns int      `yaml:"max_turns"`
 }
 
-// checkTasks refuses names that cannot be written and tasks that ask nothing.
+// checkTasks refuses invalid names and empty tasks.
 func checkTasks(tasks map[string]taskConfig) error {
 	for name, t := range tasks {
 		switch {
@@ -35,9 +34,8 @@ func checkTasks(tasks map[string]taskConfig) error {
 	return nil
 }
 
-// named returns the arguments of a run with the task of its name in the place of
-// "@name", and takes over the settings of that task. Arguments that do not begin
-// with @name stay as they are.
+// named replaces "@name" and its arguments by the text of the task, and applies the task's settings. Other arguments
+// are returned unchanged.
 func (s *settings) named(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "@") || strings.ContainsAny(args[0], " \n") {
 		return args, nil
@@ -59,7 +57,7 @@ func (s *settings) named(cmd *cobra.Command, args []string) ([]string, error) {
 	return []string{text}, s.check()
 }
 
-// takeTask takes over the settings of a task, except for those that flags give.
+// takeTask applies the settings of a task, except for those that flags set.
 func (s *settings) takeTask(name string, t taskConfig) {
 	take := func(key string, there bool, set func()) {
 		if there && !strings.HasPrefix(s.from[key], "--") {
@@ -74,9 +72,8 @@ func (s *settings) takeTask(name string, t taskConfig) {
 	take("max_turns", t.MaxTurns != 0, func() { s.MaxTurns = t.MaxTurns })
 }
 
-// fillTask puts arguments into a template: {1} to {9} are single ones and {args} all
-// of them. Without any of these they follow the text. An argument is never read
-// as a template.
+// fillTask fills arguments into a template: {1} to {9} are single arguments and {args} all of them. Without
+// placeholders the arguments follow the text. Placeholders within arguments are not replaced.
 func fillTask(template string, args []string) (string, error) {
 	all := strings.Join(args, " ")
 	pairs := []string{"{args}", all}

@@ -41,7 +41,7 @@ OpenAPI 3 document each operation is a tool.`,
 	return cmd
 }
 
-// listed is a tool as list --json prints it.
+// listed is a tool in the output of list --json.
 type listed struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -88,7 +88,7 @@ func newToolsList() *cobra.Command {
 	return cmd
 }
 
-// firstLine returns the beginning of text, at most n characters of one line.
+// firstLine returns the first line of text, shortened to n characters.
 func firstLine(text string, n int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if short := clip.Runes(line, n); short != line || rest == "" {
@@ -117,7 +117,7 @@ It is a failure if a score is below --min.`,
 		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json\n  toolpost tools audit --mcp files",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !(least >= 0 && least <= 1) { // or not a number
+			if !(least >= 0 && least <= 1) { // also refuses NaN
 				return cli.Usagef(cmd, "--min is %g; it can be 0 to 1", least)
 			}
 			audited, err := auditedTools(cmd, file, server)
@@ -149,7 +149,7 @@ It is a failure if a score is below --min.`,
 	return cmd
 }
 
-// auditedTools are the definitions of a file, of an MCP server, or the built-in ones.
+// auditedTools returns the definitions of a file or of an MCP server, or the built-in ones.
 func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error) {
 	if server == "" {
 		defs, err := readDefinitions(cmd, file)
@@ -196,7 +196,7 @@ func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 	return out.Flush()
 }
 
-// costs names what a definition costs as each vendor is sent it.
+// costs lists the tokens of a definition in each vendor's form.
 func costs(vendors map[string]int) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(vendors)) {
@@ -218,7 +218,7 @@ type selected struct {
 	Tools []string        `json:"tools"`
 }
 
-// defaultSelection is how many tools select names if nobody says.
+// defaultSelection is the default number of tools that select names.
 const defaultSelection = 10
 
 func newToolsSelect() *cobra.Command {
@@ -282,7 +282,7 @@ and is no failure of the command: the others go on.`,
 	return cmd
 }
 
-// selector answers rows; a row without k gets k tools.
+// selector returns a function that answers rows. k is the default of a row.
 func selector(defs []tool.Definition, k int) func(selectRow) (selected, error) {
 	ranker := tool.NewRanker(toolfile.PlainDefs(defs))
 	return func(row selectRow) (selected, error) {

@@ -77,8 +77,8 @@ func (f addFlags) add(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// usable looks at the text of a file as run does, beside every built-in tool, so
-// that nothing is written that it refuses.
+// usable checks the text of a file together with all built-in tools, as run would. A file that run refuses is then not
+// written.
 func usable(file string, text []byte) error {
 	files, err := builtin.OpenFiles(".")
 	if err != nil {
@@ -96,8 +96,7 @@ func usable(file string, text []byte) error {
 	return err
 }
 
-// entry is the tool as it stands in a file, its keys in the order in which
-// people read them.
+// entry returns the tool as an entry of a file, with its keys in reading order.
 func (f addFlags) entry(cmd *cobra.Command, args []string) (yaml.MapSlice, error) {
 	at := cmd.ArgsLenAtDash()
 	command := args[1:]
@@ -147,10 +146,10 @@ func (f addFlags) entry(cmd *cobra.Command, args []string) (yaml.MapSlice, error
 	return append(out, yaml.MapItem{Key: "http", Value: endpoint}), nil
 }
 
-// parameterTypes are the words of --param.
+// parameterTypes are the types of --param.
 var parameterTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
 
-// parameters returns the schema that the words of --param describe.
+// parameters returns the schema for the values of --param.
 func parameters(words []string) (yaml.MapSlice, error) {
 	properties := yaml.MapSlice{}
 	var required []string
@@ -183,8 +182,8 @@ func parameters(words []string) (yaml.MapSlice, error) {
 	return out, nil
 }
 
-// appended returns the text of a file of tools with one more at its end. The
-// text that is there stays, with its comments, unless it is JSON.
+// appended returns the text of a tools file with an additional tool at its end. It keeps the existing text with its
+// comments, unless the file is JSON.
 func appended(old []byte, entry yaml.MapSlice) ([]byte, error) {
 	before, err := builtin.ParseDeclared(old)
 	if err != nil {
@@ -215,7 +214,7 @@ func appended(old []byte, entry yaml.MapSlice) ([]byte, error) {
 	return text, nil
 }
 
-// appendedYAML indents the entry like the first one of the list.
+// appendedYAML appends the entry with the indentation of the list.
 func appendedYAML(old, block []byte) []byte {
 	indent := ""
 	for line := range strings.Lines(string(old)) {
@@ -234,7 +233,7 @@ func appendedYAML(old, block []byte) []byte {
 	return text
 }
 
-// appendedJSON adds to a list, or to the one under "tools".
+// appendedJSON appends to a list, or to the list in "tools".
 func appendedJSON(old, block []byte) ([]byte, error) {
 	added, err := yaml.YAMLToJSON(block)
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *settings) declareAPI(tools []tool.Tool, file string, text []byte) ([]to
 	return append(tools, a.Tools...), nil
 }
 
-// printLosses says what the operations of a document lose as tools.
+// printLosses prints what the operations of a document lose as tools.
 func printLosses(cmd *cobra.Command, file string) error {
 	if file == "" || file == "-" {
 		return cli.Usagef(cmd, "--losses is for an OpenAPI document: name it with --tools")

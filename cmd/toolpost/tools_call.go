@@ -74,7 +74,7 @@ do not promise to only read need --yes, which allows any tool.`,
 	return cmd
 }
 
-// calledTool is what became of a call, as --json prints it.
+// calledTool is the outcome of a call in the output of --json.
 type calledTool struct {
 	invoke.Outcome
 	Warnings []llm.Warning `json:"warnings,omitempty"`
@@ -105,8 +105,8 @@ func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, a
 	return out, nil
 }
 
-// asText shows a result as text on a terminal, where its bytes could do more than be read, and
-// as it is elsewhere.
+// asText returns a function that formats a result. On a terminal it replaces control characters; elsewhere the text is
+// unchanged.
 func asText(cmd *cobra.Command) func(string) string {
 	if f, ok := cmd.OutOrStdout().(*os.File); ok && cli.IsTerminal(f) {
 		return cleanLines
@@ -114,11 +114,11 @@ func asText(cmd *cobra.Command) func(string) string {
 	return func(text string) string { return text }
 }
 
-// cleanLines is text that steers no terminal, whatever kind of line ends it has.
+// cleanLines replaces the control characters of a text and normalises its line ends.
 func cleanLines(text string) string { return cli.Printable(strings.ReplaceAll(text, "\r\n", "\n")) }
 
-// printOutcome prints what a model would see, with its text as show has it. A call that failed
-// is a failure of the command, too.
+// printOutcome prints the result as a model would see it, with show applied to its text. A failed call fails the
+// command.
 func printOutcome(cmd *cobra.Command, o calledTool, asJSON bool, show func(string) string) error {
 	var err error
 	if asJSON {

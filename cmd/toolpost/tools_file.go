@@ -15,8 +15,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// readDefinitions reads the file that --tools names; "-" is standard input, and
-// without a name the built-in tools are meant.
+// readDefinitions reads the file of --tools; "-" is standard input. Without a name it returns the built-in tools.
 func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error) {
 	if file == "" {
 		return builtinDefinitions()
@@ -48,14 +47,12 @@ func builtinDefinitions() ([]tool.Definition, error) {
 	return defs, nil
 }
 
-// everyTool are settings that offer every tool that comes with Toolpost, with
-// the file tools on dir, and those of the files.
+// everyTool returns settings with all built-in tools, with the file tools on dir, and the tools of the files.
 func everyTool(dir string, files ...string) *settings {
 	return &settings{Root: dir, Allow: slices.Collect(keys(allowed)), Tools: files}
 }
 
-// replaceFile writes a file whole or not at all. A file that is there keeps its
-// mode, and stays where a link to it leads.
+// replaceFile replaces a file atomically. An existing file keeps its mode, and a symbolic link is followed.
 func replaceFile(path string, content []byte, mode fs.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -11,9 +11,8 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// toolSet returns the tools that the settings offer a model: the built-in ones
-// that only read, those that --allow adds, and those of the files. The caller
-// calls done.
+// toolSet returns the tools that the settings offer to a model: the built-in read-only tools, those that --allow adds,
+// and those of the files. The caller calls done.
 func (s *settings) toolSet() (set *tool.Set, done func(), err error) {
 	files, err := builtin.OpenFiles(s.Root)
 	if err != nil {
@@ -50,14 +49,13 @@ func (s *settings) tools(files *builtin.Files) ([]tool.Tool, error) {
 	return offered, nil
 }
 
-// command says how programs are run: under a supervisor that ends all their
-// processes, and in a sandbox if the settings say so.
+// command configures how programs run: under a supervisor that ends all their processes, and in a sandbox if the
+// settings require it.
 func (s *settings) command() builtin.Command {
 	return builtin.Command{Dir: s.Root, Supervised: true, Sandbox: s.Sandbox}
 }
 
-// declare adds the tools of a file. A declaration without an action of its own
-// changes the description of an existing tool.
+// declare adds the tools of a file. A declaration without an action changes the description of an existing tool.
 func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) {
 	text, err := cli.ReadBounded(file)
 	if err != nil {
@@ -91,7 +89,7 @@ func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]t
 			tools[i] = d.Redescribe(tools[i])
 			continue
 		case !d.Works() && s.withheld(d.Name) != "":
-			continue // a description of a tool that is not offered this time
+			continue // describes a tool that is not offered now
 		}
 		t, err := d.Tool(s.command(), file)
 		if err != nil {
@@ -103,7 +101,7 @@ func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]t
 	return tools, nil
 }
 
-// withheld returns the class that --allow would need for a built-in tool.
+// withheld returns the --allow class that a built-in tool needs and the settings lack, "" if there is none.
 func (s *settings) withheld(name string) string {
 	for class, names := range allowed {
 		if slices.Contains(names, name) && !slices.Contains(s.Allow, class) {

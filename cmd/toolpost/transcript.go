@@ -11,56 +11,56 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// itemKind is what an item of a transcript is.
+// itemKind is the kind of an item in a transcript.
 type itemKind uint8
 
 const (
-	said     itemKind = iota // by the person
-	answered                 // by the model
-	thought                  // by the model, to itself
+	said     itemKind = iota // text of the person
+	answered                 // text of the model
+	thought                  // thinking of the model
 	called                   // a call
-	noted                    // something to know of
-	shownAs                  // written as it is
+	noted                    // a note
+	shownAs                  // preformatted text
 )
 
-// item is one thing that was said or done.
+// item is one entry of a transcript.
 type item struct {
 	kind itemKind
 	text string
 	call *callView
-	// whole says that the text goes on in the next item, after a newline.
+	// whole means that the text continues in the next item, after a newline.
 	whole bool
-	flow  *term.Flow     // the text of an answer, which grows, as it is
+	flow  *term.Flow     // the growing text of an answer, unformatted
 	md    *term.Markdown // or as Markdown
 
-	lines []string // as drawn last
-	width int      // for which width; 0 means that it has to be drawn anew
+	lines []string // the last drawn rows
+	width int      // the width of lines; 0 means redraw
 }
 
 // transcript is a conversation as a person sees it.
 type transcript struct {
 	p        cli.Palette
-	plain    bool // answers are shown as they are
+	plain    bool // answers are not formatted
 	items    []*item
 	calls    calls
 	warnings warnings
-	status   string // what the model is doing, while it says nothing
-	answer   int    // where in items the answer of the turn begins
+	status   string // activity of the model while it sends no text
+	answer   int    // index in items of the turn's answer
 }
 
 func newTranscript(p cli.Palette) *transcript {
 	return &transcript{p: p, calls: calls{now: time.Now}}
 }
 
-// add puts an item at the end.
+// add appends an item.
 func (t *transcript) add(kind itemKind, text string) {
 	if text != "" {
 		t.items = append(t.items, &item{kind: kind, text: text})
 	}
 }
 
-// grow adds text to the last item if it is of that kind, and begins one if not.
-// Lines of an answer that are whole become an item of their own.
+// grow appends text to the last item if it has that kind, else it adds an item. Complete lines of an answer become
+// separate items.
 func (t *transcript) grow(kind itemKind, text string) {
 	if n := len(t.items); n == 0 || t.items[n-1].kind != kind {
 		if text = strings.TrimLeft(text, "\n"); text == "" {
@@ -89,10 +89,10 @@ func (t *transcript) grow(kind itemKind, text string) {
 	t.items[len(t.items)-1].flow.Write(text[i+1:])
 }
 
-// maxThought bounds what is kept of thinking, of which only the end is shown.
+// maxThought limits the stored thinking, because only its end is shown.
 const maxThought = 4 << 10
 
-// lastBytes returns the end of a text that has become longer than n.
+// lastBytes shortens a text to its end if it is longer than n.
 func lastBytes(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -112,7 +112,7 @@ func (t *transcript) newGrowing(kind itemKind) *item {
 	return it
 }
 
-// event follows what happens in a turn.
+// event handles an event of a turn.
 func (t *transcript) event(ev llm.Event) {
 	if _, ok := ev.(llm.Warning); !ok {
 		t.add(noted, t.warnings.flush())
@@ -135,8 +135,7 @@ func (t *transcript) event(ev llm.Event) {
 	}
 }
 
-// retract takes off the screen what the answer has said so far. What was noted
-// about it, and what was done, stays.
+// retract removes the answer's text from the screen. Notes and completed calls are kept.
 func (t *transcript) retract() {
 	t.status = ""
 	t.calls.retract()
@@ -146,7 +145,7 @@ func (t *transcript) retract() {
 	})...)
 }
 
-// other follows what is neither text nor a turn.
+// other handles events other than text and turns.
 func (t *transcript) other(ev llm.Event) {
 	t.add(noted, noteOf(ev))
 	before := len(t.calls.all)
@@ -157,8 +156,7 @@ func (t *transcript) other(ev llm.Event) {
 	}
 }
 
-// lines draws the transcript for a width. Items that cannot change any more
-// are drawn once.
+// lines draws the transcript for a width. Final items are drawn once.
 func (t *transcript) lines(width, frame int, now time.Time) []string {
 	var out []string
 	for i, it := range t.items {
@@ -181,7 +179,7 @@ func (t *transcript) lines(width, frame int, now time.Time) []string {
 	return out
 }
 
-// apart reports whether an empty line stands between two items.
+// apart reports whether an empty line separates two items.
 func apart(a, b itemKind) bool {
 	return a != b && !(a == noted && b == called || a == called && b == noted) || a == shownAs
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// journalUsage is what --journal is, wherever it is a flag.
+// journalUsage is the help text of every --journal flag.
 const journalUsage = "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…"
 
-// addJournalFlag gives a command that reads records the flags for where they are.
+// addJournalFlag adds the flags that locate the records.
 func addJournalFlag(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.String("journal", "", journalUsage)
 	cli.Formerly(cmd, flags, "store", "journal")
 	flags.String("config", "", "`FILE` to read in place of your config.yaml")
 }
 
-// recordedAt is what a command about a run needs to find its record: --journal
-// or --config, where this command was told so. It goes behind the id of the run.
+// recordedAt returns the --journal or --config flag for further commands about a run, as given to this command. It
+// follows the id of the run.
 func recordedAt(cmd *cobra.Command) string {
-	for _, name := range []string{"journal", "config"} { // one that names the record needs no other
+	for _, name := range []string{"journal", "config"} { // --journal makes --config unnecessary
 		if f := cmd.Flag(name); f != nil && f.Changed && f.Value.String() != "" {
 			return " --" + name + " " + inShell(cli.Printable(f.Value.String()))
 		}
@@ -32,7 +32,7 @@ func recordedAt(cmd *cobra.Command) string {
 	return ""
 }
 
-// inShell is a word as shells read it.
+// inShell quotes a word for a shell, if necessary.
 func inShell(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:@+,=", r)
@@ -42,8 +42,8 @@ func inShell(word string) string {
 	return word
 }
 
-// bareAllow is what the --allow of tools call was: it took no list and allowed
-// everything. It goes with the next release.
+// bareAllow handles the old --allow flag of tools call, which took no list and allowed everything. It will be removed
+// in the next release.
 func bareAllow(args []string) (out []string, bare bool) {
 	if len(args) < 2 || args[0] != "tools" || args[1] != "call" {
 		return args, false
@@ -61,8 +61,8 @@ func bareAllow(args []string) (out []string, bare bool) {
 	return out, bare
 }
 
-// looksLikeClasses reports whether a word can be meant as the list of --allow,
-// and not as the name of a tool, arguments or another flag.
+// looksLikeClasses reports whether a word is probably a list for --allow, and not the name of a tool, arguments or
+// another flag.
 func looksLikeClasses(word string) bool {
 	if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "{") {
 		return false

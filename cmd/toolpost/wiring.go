@@ -22,7 +22,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// addSettingFlags gives a command a flag for each setting.
+// addSettingFlags adds a flag for each setting.
 func addSettingFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringP("model", "m", "", "the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given")
@@ -44,10 +44,10 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
 }
 
-// defaultSystem is what a model is told if the settings say nothing.
+// defaultSystem is the system prompt if the settings have none.
 const defaultSystem = `You do tasks with tools. Look before you answer: what you say about files, commands or pages must come from a tool's result, not from memory. Do the whole task, then answer in a few plain sentences. If a tool fails, do what its message suggests, or say what stopped you.`
 
-// wiring is everything a conversation needs, put together from the settings.
+// wiring holds everything that a conversation needs, built from the settings.
 type wiring struct {
 	*settings
 	client *provider.Client
@@ -56,18 +56,17 @@ type wiring struct {
 	better llm.Model // asked when calls keep failing; nil if none is configured
 	money  catalog.Money
 	tools  *tool.Set
-	hosted []agent.ProviderTool // tools that others could run, too
+	hosted []agent.ProviderTool // tools that other parties could run too
 	store  runStore
-	keep   *journal.Secrets // out of the record
+	keep   *journal.Secrets // secrets to redact in the record
 	close  []func()
-	// windows is what models taught about how much they can take, in all runs of a chat
+	// windows holds the context limits learned from models, for all runs of a chat.
 	windows agent.Windows
 	mcpServers
 }
 
-// secrets are the keys of the environment and the credentials of declared tools,
-// whatever their form: a server or a tool that repeats one must not bring it into
-// the record, before the model or on the screen.
+// secrets returns the keys of the environment and the credentials of declared tools, in any form. A server or a tool
+// may repeat a secret, which must not reach the record, the model or the screen.
 func (s *settings) secrets() *journal.Secrets {
 	var names []string
 	for _, v := range provider.Vendors() {
@@ -92,7 +91,7 @@ func (s *settings) secrets() *journal.Secrets {
 // wire opens model, tools and store. The caller calls done.
 func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err error) {
 	w = &wiring{settings: s}
-	w.money, _ = s.budget() // which was checked
+	w.money, _ = s.budget() // already checked
 	defer func() {
 		if err != nil {
 			w.done()
@@ -145,7 +144,7 @@ func (w *wiring) use(ctx context.Context, f found) error {
 		return err
 	}
 	if own, ok := m.(*provider.Model); ok {
-		if err := own.Ready(); err != nil { // before a run is begun that could only fail
+		if err := own.Ready(); err != nil { // fail before a run is started
 			return err
 		}
 	}
@@ -168,8 +167,7 @@ type (
 	checking  func(context.Context, agent.Checkpoint) (agent.Choice, error)
 )
 
-// agent returns the agent of a conversation. Nobody decides about failures if
-// check is nil.
+// agent returns the agent of a conversation. check may be nil; then there are no checkpoints.
 func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	system := w.System
 	if system == "" {
@@ -192,26 +190,24 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	return ag
 }
 
-// results returns how much of the tools' results the model is shown. The settings were
-// checked.
+// results configures how much of the tools' results the model sees. The settings are already checked.
 func (w *wiring) results() invoke.ResultView {
 	mode, _ := shorten.ParseMode(cmp.Or(w.Results, "detailed"))
 	return invoke.ResultView{Mode: mode, Secrets: w.keep}
 }
 
-// The bounds of what the definitions of tools may take of a model's context.
+// The limits for the tool definitions in a model's context.
 const (
 	leastToolTokens = 4_000
 	mostToolTokens  = 16_000
 	mostTools       = 64
 )
 
-// offer returns how many tools the model is told about. It finds the others with
-// find_tools.
+// offer returns the limit for the tools that the model sees. It finds the others with find_tools.
 func (w *wiring) offer() tool.SelectionBudget {
 	b := tool.SelectionBudget{Tools: mostTools, Cost: mostToolTokens}
 	if m, ok := w.model.(*provider.Model); ok {
-		b.CostOf = m.ToolCost() // as its vendor is sent them
+		b.CostOf = m.ToolCost() // in the form that the vendor receives
 		if window := m.Info().ContextWindow; window > 0 {
 			b.Cost = min(max(window/8, leastToolTokens), mostToolTokens)
 		}
@@ -222,7 +218,7 @@ func (w *wiring) offer() tool.SelectionBudget {
 	return b
 }
 
-// announce says which model is asked and why, unless somebody named it.
+// announce returns the model and the reason for its choice, "" if the user named the model.
 func (w *wiring) announce() string {
 	switch {
 	case w.found.ID == offlineID && w.Model == "":

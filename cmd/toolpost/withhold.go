@@ -8,9 +8,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// withhold wraps m so that its text and thinking hold no secrets: a key that a
-// server repeats must not reach the screen. The end of a piece is held back until
-// the next one comes if it may be the beginning of a secret.
+// withhold wraps m to redact secrets in its text and thinking. A key that a server repeats must not reach the screen.
+// It holds back the end of a chunk that may be the start of a secret, until the next chunk arrives.
 func withhold(m llm.Model, secrets []string) llm.Model {
 	if len(secrets) == 0 || m == nil {
 		return m
@@ -29,7 +28,7 @@ func withhold(m llm.Model, secrets []string) llm.Model {
 	})
 }
 
-// withholder is one answer.
+// withholder processes one answer.
 type withholder struct {
 	set      *secret.Set
 	yield    func(llm.Event, error) bool
@@ -39,7 +38,7 @@ type withholder struct {
 	stopped  bool // the caller stopped reading
 }
 
-// pass yields an event, and reports whether the caller still reads.
+// pass yields an event and reports whether the caller still reads.
 func (w *withholder) pass(ev llm.Event, err error) bool {
 	w.stopped = w.stopped || !w.yield(ev, err)
 	return !w.stopped
@@ -72,7 +71,7 @@ func (w *withholder) event(ev llm.Event, err error) bool {
 	return w.pass(ev, err)
 }
 
-// piece passes on what cannot be part of a secret any more.
+// piece passes on text that cannot be part of a secret.
 func (w *withholder) piece(text string, thinking bool) bool {
 	if thinking != w.thinking && !w.flush() {
 		return false
@@ -84,7 +83,7 @@ func (w *withholder) piece(text string, thinking bool) bool {
 	return w.send(clean[:n])
 }
 
-// flush passes on what is held: it is no secret after all.
+// flush passes on the held text, which is not a secret.
 func (w *withholder) flush() bool {
 	text := string(w.held)
 	w.held = nil
@@ -101,7 +100,7 @@ func (w *withholder) send(text string) bool {
 	return w.pass(llm.TextDelta{Text: text}, nil)
 }
 
-// redact removes secrets from text, and warns of the first.
+// redact removes secrets from text and warns once.
 func (w *withholder) redact(text []byte) string {
 	out, n := w.set.Redact(text)
 	if n > 0 && !w.warned {
