@@ -134,7 +134,7 @@ type importing struct {
 	unsaid   map[string]string // addresses and keys that are not copied, with the variables for them
 
 	models, lost int  // entries of model_list, and how many are left out
-	includes     bool // the file includes others, which are not read
+	includes     bool // the file includes other files, and these are not read
 	rows         []importedRow
 	keys         bool // clients had keys
 }

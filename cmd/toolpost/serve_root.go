@@ -45,7 +45,7 @@ func (s *settings) impliedRoot(m *mistakes) {
 // ownPlaces returns the files and folders of the gateway itself, which are off limits for its tools. A client that may
 // use a tool must not read keys or the data of other clients.
 func (s *settings) ownPlaces(cmd *cobra.Command) (list []string) {
-	keys, _ := keysName(cmd, s) // that it cannot be used is said elsewhere
+	keys, _ := keysName(cmd, s) // an error is reported elsewhere
 	for _, name := range []string{keys, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State), s.Journal} {
 		if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
 			for _, beside := range []string{"", "-wal", "-shm", "-journal"} {
