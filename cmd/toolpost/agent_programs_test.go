@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// agentScript is an agent program that writes what Codex writes, and has no tools.
+// agentScript is an agent program with the output of Codex and without tools.
 const agentScript = `cat >/dev/null
 echo '{"type":"thread.started","thread_id":"0123456789abcdef"}'
 echo '{"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"Hm."}}'
@@ -15,7 +15,7 @@ echo '{"type":"item.completed","item":{"id":"item_1","type":"agent_message","tex
 echo '{"type":"turn.completed","usage":{"input_tokens":7,"output_tokens":3}}'
 `
 
-// TestAgentPrograms asks agent programs of the configuration.
+// TestAgentPrograms runs the agent programs of a configuration.
 func TestAgentPrograms(t *testing.T) {
 	const key = "sk-agent-programs-0123456789"
 	t.Setenv("AGENT_TEST_KEY", key)

@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// TestReceiptsAnchor: a run that is gone, one that was rolled back and one that was
-// replaced verify by themselves, and not against an anchor.
+// TestReceiptsAnchor checks runs that were deleted, rolled back or replaced. They verify by themselves, but not against
+// an anchor.
 func TestReceiptsAnchor(t *testing.T) {
 	path := ownStore(t)
 	key := filepath.Join(t.TempDir(), "audit.key")
@@ -24,7 +24,7 @@ func TestReceiptsAnchor(t *testing.T) {
 	expect(t, cli.ExitOK, []string{"anchor 1: 3 runs, signed by key"}, "receipts", "anchor", "--key", key, anchors)
 	expect(t, cli.ExitOK, []string{"anchor 1 of", "sealed  sealed", "open    open", "open    torn"}, verify...)
 
-	// The open run goes on, a new one begins, and both anchors hold.
+	// The open run continues, a new one starts, and both anchors are valid.
 	dir, err := journal.OpenDir(path)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestReceiptsAnchor(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, run string
-		now       []byte // nil: it is gone
+		now       []byte // nil: the run is deleted
 		want      string
 	}{
 		{"gone", "sealed", nil, "missing  sealed"},

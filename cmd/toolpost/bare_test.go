@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// bareEnv is the environment of a machine where nothing is configured.
+// bareEnv is the environment of a machine without any configuration.
 func bareEnv(home string) map[string]string {
 	env := map[string]string{"TOOLPOST_CONFIG": "", "TOOLPOST_LOCAL": "none", "NO_COLOR": "1"}
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "AppData", "LocalAppData", "USERPROFILE"} {
@@ -29,8 +29,8 @@ func bareEnv(home string) map[string]string {
 	return env
 }
 
-// bare makes the test run as on a machine where nothing is configured, with
-// files in the folder it returns, which is also where the test stands.
+// bare runs the test as on a machine without any configuration. It changes to a new folder with the given files and
+// returns it.
 func bare(t *testing.T, files map[string]string) string {
 	t.Helper()
 	home, work := t.TempDir(), t.TempDir()
@@ -42,10 +42,10 @@ func bare(t *testing.T, files map[string]string) string {
 	return work
 }
 
-// machine is a machine where nothing is configured, for programs that a parallel test starts:
-// unlike bare, it changes neither the environment nor the folder of the test itself.
+// machine is a machine without any configuration, for the processes of a parallel test. Unlike bare, it does not change
+// the environment or the folder of the test.
 type machine struct {
-	dir string // where programs start
+	dir string // start folder of programs
 	env []string
 }
 
@@ -60,20 +60,20 @@ func newMachine(t *testing.T, files map[string]string) machine {
 	return m
 }
 
-// program returns the program as another process of the machine.
+// program returns the program as a separate process of the machine.
 func (m machine) program(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir, cmd.Env = m.dir, m.env
 	return cmd
 }
 
-// thisMachine returns the machine on which the test itself runs.
+// thisMachine returns the machine with the environment of the test.
 func thisMachine() machine { return machine{env: append(os.Environ(), beTheProgram)} }
 
-// beTheProgram makes the test binary the program: see TestMain.
+// beTheProgram makes the test binary run as the program: see TestMain.
 const beTheProgram = "TOOLPOST_BE_THE_PROGRAM=1"
 
-// programPath returns a folder for $PATH that has the program as "toolpost".
+// programPath returns a folder for $PATH with the program as "toolpost".
 func programPath(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()

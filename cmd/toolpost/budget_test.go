@@ -15,8 +15,8 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestBudget: a run ends when its models have cost more than it may; without a price it does not
-// begin. What it cost is said.
+// TestBudget: a run ends when its models exceed the budget. Without a known price it does not start. The cost is
+// reported.
 func TestBudget(t *testing.T) {
 	dir := ownHome(t)
 	t.Setenv("TOOLPOST_STORE", filepath.Join(dir, "runs"))
@@ -65,7 +65,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestCompaction: conversations of run go on beyond the window, and say so.
+// TestCompaction: a conversation continues beyond the context window and reports the summary.
 func TestCompaction(t *testing.T) {
 	t.Setenv("TOOLPOST_STORE", filepath.Join(ownHome(t), "runs"))
 	model := []string{"-m", "sim/recall+window=2500"}
@@ -84,7 +84,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestChatBudget: the turns of a chat share one budget, and its end is said before anything is asked.
+// TestChatBudget: the turns of a chat share one budget. An exhausted budget is reported before a request.
 func TestChatBudget(t *testing.T) {
 	bare(t, nil)
 	c := newTestChat(t)
@@ -98,7 +98,7 @@ func TestChatBudget(t *testing.T) {
 	}
 }
 
-// TestGrown: what a summary stands for stays in what is saved.
+// TestGrown: messages replaced by a summary are still saved.
 func TestGrown(t *testing.T) {
 	whole := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "1"}), llm.User("two"), llm.Assistant(llm.Text{Text: "2"})}
 	shown := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "[Summary]"}), llm.User("three"), llm.Assistant(llm.Text{Text: "3"})}

@@ -37,8 +37,7 @@ func newTestChat(t *testing.T) *chat {
 	return c
 }
 
-// Tab completes commands, what belongs to them, tools and files; candidates are
-// shown, and the next key takes them away.
+// Tab completes commands, their arguments, tools and files. Candidates are shown until the next key.
 func TestTabCompletes(t *testing.T) {
 	bare(t, map[string]string{"notes/apples.md": "", "notes/pears.md": "", ".hidden": "", "note.txt": ""})
 	w := &wiring{settings: &settings{Root: "."}, tools: consentTools(t, "."), found: found{ID: "some/model"}}
@@ -66,9 +65,8 @@ func TestTabCompletes(t *testing.T) {
 	}
 }
 
-// Lines that are sent while a turn runs wait for its end, in order; after a
-// failure they are given back; at a question nothing is sent, and nothing that
-// waits answers it.
+// Lines entered during a turn wait for its end, in order. After a failure they return to the input. During a question
+// nothing is sent, and queued lines do not answer it.
 func TestQueue(t *testing.T) {
 	bare(t, nil)
 	c := newTestChat(t)
@@ -99,7 +97,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// /save writes the conversation once, for the person alone.
+// /save writes the conversation to a new file that only the user can read.
 func TestSave(t *testing.T) {
 	bare(t, map[string]string{"there.md": "old"})
 	c := newTestChat(t)
@@ -120,7 +118,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A conversation that is taken up is shown, and an open turn is gone on with.
+// An earlier conversation is shown, and an open turn is continued.
 func TestChatTakesUp(t *testing.T) {
 	bare(t, nil)
 	c := newTestChat(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFilesInACircle: in every file of YAML that a command reads, an anchor that names itself is an error that says where.
+// TestFilesInACircle: in every YAML file of a command, a recursive anchor is an error with its position.
 func TestFilesInACircle(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f.yaml")
 	for text, command := range map[string][]string{

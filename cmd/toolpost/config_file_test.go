@@ -24,7 +24,7 @@ func TestConfigInitAndPath(t *testing.T) {
 	expect(t, cli.ExitOK, nil, "config", "init", "--force")
 	expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
 	text := files(t, file)
-	for _, row := range settingTable { // each explained, and right as it stands
+	for _, row := range settingTable { // each setting has an explanation and a valid example
 		if !strings.Contains(text, "\n#"+row.key+":") || examples[row.key] == "" {
 			t.Errorf("%s is not in the file", row.key)
 		}
@@ -102,7 +102,7 @@ func TestConfigSet(t *testing.T) {
 	}
 }
 
-// Nothing that is secret is shown.
+// config show hides secrets.
 func TestConfigShowHidesSecrets(t *testing.T) {
 	bare(t, map[string]string{"c.yaml": `journal: postgres://me:hunter2-password@db/x
 system: The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfigurationsMerge: a route or a provider that merges another (<<) may say something else than that; what stands twice in
-// one place is refused. The command and the gateway read the same.
+// TestConfigurationsMerge: a route or a provider may override merged settings (<<). Duplicates in one mapping are
+// refused. The command and the gateway read the file alike.
 func TestConfigurationsMerge(t *testing.T) {
 	const first = "gateway:\n  routes:\n    - &base\n      model: a\n      to: [{model: sim/offline}]\n      max_requests: 3\n"
 	const provider = "providers:\n  one: &one\n    base_url: http://127.0.0.1:1/v1\n    wire: messages\n"

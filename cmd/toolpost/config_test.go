@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestSettingsByStrength takes the same setting from every source: the file,
-// then the environment, then the flag.
+// TestSettingsByStrength sets the same setting in the file, the environment and a flag. Later sources override earlier
+// ones.
 func TestSettingsByStrength(t *testing.T) {
 	bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
 	values := func(args ...string) map[string]shownSetting {
@@ -57,7 +57,7 @@ func TestSettingsByStrength(t *testing.T) {
 	}
 }
 
-// settingsOf reads the settings as a command line gives them.
+// settingsOf returns the settings for a command line.
 func settingsOf(t *testing.T, args ...string) (*settings, error) {
 	t.Helper()
 	cmd, rest, err := newRoot().Find(args)
@@ -70,7 +70,7 @@ func settingsOf(t *testing.T, args ...string) (*settings, error) {
 	return loadSettings(cmd)
 }
 
-// TestConfigIsStrict names file and line of whatever is wrong.
+// TestConfigIsStrict: errors name the file and the line.
 func TestConfigIsStrict(t *testing.T) {
 	bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
 	for why, c := range map[string]struct{ text, want string }{
@@ -102,7 +102,7 @@ func TestConfigIsStrict(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDocumented holds docs/configuration.md to the table.
+// TestEverySettingIsDocumented compares docs/configuration.md with the table.
 func TestEverySettingIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
@@ -117,7 +117,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// TestModelIsFound walks down the ladder: settings, keys, servers, offline.
+// TestModelIsFound tries the sources of a model in order: settings, keys, servers, offline.
 func TestModelIsFound(t *testing.T) {
 	bare(t, nil)
 	defer func(was time.Duration) { patience = was }(patience)
@@ -158,7 +158,7 @@ func TestModelIsFound(t *testing.T) {
 		t.Errorf("Ollama elsewhere: %+v", f)
 	}
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	t.Setenv("OLLAMA_HOST", "0.0.0.0:"+port) // where it listens is not where it is reached
+	t.Setenv("OLLAMA_HOST", "0.0.0.0:"+port) // the listen address differs from the address for clients
 	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama on every address: %+v", f)
 	}
@@ -179,7 +179,7 @@ func TestModelIsFound(t *testing.T) {
 	}
 }
 
-// TestFoundModelsCanBeOpened opens what a key alone would choose.
+// TestFoundModelsCanBeOpened opens the models that a key alone selects.
 func TestFoundModelsCanBeOpened(t *testing.T) {
 	table := vendors()
 	for _, k := range keyed {

@@ -37,8 +37,8 @@ func consentTools(t *testing.T, dir string) *tool.Set {
 	return tool.MustSet(append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool(), other)...)
 }
 
-// Whatever a call holds stands on the screen, character by character, at every
-// width, and in rows that begin with a mark of ours.
+// The full content of a call is on the screen, character by character, at every width, and in rows that begin with our
+// mark.
 func TestProposalsShowEverything(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
@@ -73,7 +73,7 @@ func TestProposalsShowEverything(t *testing.T) {
 	}
 }
 
-// What a terminal would hide, obey or turn around is shown.
+// Characters that a terminal would hide, execute or reorder are made visible.
 func TestRevealed(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
@@ -130,7 +130,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// A permission reaches as far as it says.
+// A permission covers exactly its scope.
 func TestGrantsCover(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
@@ -192,11 +192,11 @@ func pressing(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// Keys count when the question has been on the screen for a while and nobody
-// was typing, and what allows something when all of it has been shown.
+// Keys count only after the question has been on the screen for a while without a key press. Keys that allow something
+// count only after all of it was shown.
 func TestQuestionsTakeKeysInTime(t *testing.T) {
 	defer func(was time.Duration) { settle = was }(settle)
-	settle = time.Hour // so that "at once" is in time on any machine
+	settle = time.Hour // makes "at once" early enough on any machine
 	dir := t.TempDir()
 	q := consent(cli.Palette{}, asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))), "then")
 	late := func() { q.quiet = time.Now().Add(-2 * settle) }
@@ -223,7 +223,7 @@ func TestQuestionsTakeKeysInTime(t *testing.T) {
 	}
 }
 
-// A wider permission is shown whole, or not offered.
+// A broader permission is shown in full, or not offered.
 func TestScopesAreShownWhole(t *testing.T) {
 	dir := t.TempDir()
 	foot := func(program string) string {
@@ -245,8 +245,7 @@ func TestScopesAreShownWhole(t *testing.T) {
 	}
 }
 
-// The record says who allowed a call, and nobody is asked twice about what was
-// granted.
+// The record names who allowed a call. A granted call is not asked about again.
 func TestApprovalsSayWho(t *testing.T) {
 	dir := t.TempDir()
 	ask := func(args string) invoke.Question {
@@ -286,7 +285,7 @@ func TestApprovalsSayWho(t *testing.T) {
 	}
 }
 
-// A run whose only call was refused has not done what it was asked to.
+// A run whose only call was refused did not complete its task.
 func TestRunThatWasRefused(t *testing.T) {
 	bare(t, map[string]string{
 		"one.txtar":  "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",

@@ -12,8 +12,7 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// A command that a tool runs finds no key in any process that it can see, and
-// nothing that it started is there when it has ended.
+// A command that a tool runs finds no key in any process that it can see. None of its child processes survive it.
 func TestCommandsAreContained(t *testing.T) {
 	const key = "sk-contained-0123456789"
 	seconds := fmt.Sprint(5000 + rand.IntN(1e9))
@@ -36,8 +35,7 @@ func TestCommandsAreContained(t *testing.T) {
 	}
 }
 
-// With --sandbox the programs of tools, built in or declared, reach nothing
-// outside the root; without it they do.
+// With --sandbox the programs of built-in and declared tools reach nothing outside the root. Without it they do.
 func TestSandboxFlag(t *testing.T) {
 	if err := builtin.CanSandbox(); err != nil {
 		t.Skip(err)

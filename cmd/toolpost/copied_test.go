@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestCommandsToCopyNameTheJournal: a command that is printed to be copied finds
-// the run, wherever --journal has put it.
+// TestCommandsToCopyNameTheJournal: a printed command finds the run, for any --journal.
 func TestCommandsToCopyNameTheJournal(t *testing.T) {
 	for _, dir := range []string{"elsewhere", "in two words", "it's"} {
 		bare(t, map[string]string{"s.txtar": writes})

@@ -22,13 +22,13 @@ import (
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
-// The places of deploy that tests put elsewhere.
+// The paths of deploy that tests replace.
 const (
 	deployedConfig = "/etc/toolpost/gateway.yaml"
 	deployedState  = "/var/lib/toolpost"
 )
 
-// dockerfile returns the instructions of the Dockerfile, each as its name and the rest.
+// dockerfile returns the instructions of the Dockerfile, each as name and arguments.
 func dockerfile(t *testing.T) (list [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deployDir, "container", "Dockerfile"))
@@ -45,7 +45,7 @@ func dockerfile(t *testing.T) (list [][2]string) {
 	return list
 }
 
-// words reads the JSON form of an instruction.
+// words parses the JSON form of an instruction.
 func words(t *testing.T, text string) (list []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
@@ -54,19 +54,19 @@ func words(t *testing.T, text string) (list []string) {
 	return list
 }
 
-// builtImage is what the Dockerfile makes, in a folder.
+// builtImage is the result of the Dockerfile in a folder.
 type builtImage struct {
 	program string
 	args    []string // of the program, with the configuration of deploy
 	user    uint32
 }
 
-// buildImage runs what the Dockerfile builds with, as it is written but for the folder, and checks that what it copies is there.
+// buildImage runs the build commands of the Dockerfile in another folder, and checks that the copied files exist.
 func buildImage(t *testing.T, dir string) (m builtImage) {
 	t.Helper()
 	known := []string{"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
 	var entry []string
-	placed := map[string]string{} // what is copied out of the build, by where
+	placed := map[string]string{} // files copied from the build, by destination
 	for _, line := range dockerfile(t) {
 		name, rest := line[0], line[1]
 		switch {
@@ -89,7 +89,7 @@ func buildImage(t *testing.T, dir string) (m builtImage) {
 				if made, ok := strings.CutPrefix(from, "/out/"); ok {
 					placed[to], from = filepath.Join(dir, made), filepath.Join(dir, made)
 				} else if strings.HasPrefix(from, "-") || strings.HasPrefix(from, "/") {
-					continue // the stage, or what it has of its own
+					continue // the build stage, or files of the base image
 				} else {
 					from = filepath.Join("..", "..", from)
 				}
@@ -114,7 +114,7 @@ func buildImage(t *testing.T, dir string) (m builtImage) {
 	return m
 }
 
-// moved is a configuration of deploy with other places and ports.
+// moved returns a configuration of deploy with other paths and ports.
 func moved(t *testing.T, text, state string, ports ...string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, deployedState, state)
@@ -127,7 +127,8 @@ func moved(t *testing.T, text, state string, ports ...string) string {
 	return text
 }
 
-// firstKeys are the commands by which operations.md has the first key made: the words behind the name of the program, by what stands first.
+// firstKeys returns the commands in operations.md that create the first key: the arguments after the program name, by
+// the first word.
 func firstKeys(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/gateway/operations.md")
@@ -147,7 +148,7 @@ func firstKeys(t *testing.T) map[string][]string {
 	return out
 }
 
-// in puts the configuration elsewhere.
+// in replaces the path of the configuration.
 func in(args []string, config string) []string {
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -158,7 +159,7 @@ func in(args []string, config string) []string {
 	return args
 }
 
-// TestFirstKeys runs the commands that make the first key, as the documentation has them, against each configuration of deploy.
+// TestFirstKeys runs the documented commands that create the first key, with each configuration of deploy.
 func TestFirstKeys(t *testing.T) {
 	mounted := manifests(t)["ConfigMap"].Data[filepath.Base(deployedConfig)]
 	for tool, args := range firstKeys(t) {
@@ -174,7 +175,7 @@ func TestFirstKeys(t *testing.T) {
 				}
 				text = string(b)
 			case tool == "kubectl":
-				t.Setenv(keysEnv, "sqlite:"+dir+"/keys.db") // which the Secret names
+				t.Setenv(keysEnv, "sqlite:"+dir+"/keys.db") // named by the Secret
 			default:
 				t.Fatalf("%s makes no key here", tool)
 			}
@@ -187,7 +188,7 @@ func TestFirstKeys(t *testing.T) {
 	}
 }
 
-// deployed is deploy from wherever a test is.
+// deployed is the absolute path of deploy.
 var deployed = func() string {
 	dir, err := filepath.Abs(deployDir)
 	if err != nil {
@@ -196,14 +197,14 @@ var deployed = func() string {
 	return dir
 }()
 
-// started is a gateway that runs as a program of its own.
+// started is a gateway that runs as a separate process.
 type started struct {
 	cmd    *exec.Cmd
 	errOut *bytes.Buffer
 	ended  chan error
 }
 
-// start runs the image with nothing in its environment but what the Dockerfile puts there.
+// start runs the image with only the environment of the Dockerfile.
 func (m builtImage) start(t *testing.T, config, home string) *started {
 	t.Helper()
 	s := &started{cmd: exec.Command(m.program, in(m.args, config)...), errOut: new(bytes.Buffer), ended: make(chan error, 1)}
@@ -228,8 +229,9 @@ func (m builtImage) start(t *testing.T, config, home string) *started {
 	return s
 }
 
-// TestContainerRuns builds the program as the Dockerfile does and runs it as the image would, as its user: the probes of the Deployment are
-// answered as the kubelet asks them, nobody gets in without a key, the first key is made as the documentation has it, and SIGTERM ends an idle gateway at once.
+// TestContainerRuns builds the program as the Dockerfile does and runs it as the user of the image. It sends the probes
+// of the Deployment, requires a key, creates the first key as documented, and checks that SIGTERM ends an idle gateway
+// at once.
 func TestContainerRuns(t *testing.T) {
 	testkit.Long(t, "it builds the command again")
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 
 const deployDir = "../../deploy"
 
-// manifest is what the test looks at in a file for Kubernetes.
+// manifest holds the parts of a Kubernetes file that the test checks.
 type manifest struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -72,16 +72,17 @@ type probe struct {
 	Period  int                         `yaml:"periodSeconds"`
 }
 
-// beyondDrain is how long a gateway may take beyond drain: for errors that end streams, for connections, and for what is not written yet.
+// beyondDrain is how long a gateway may run after drain: for errors that end streams, for connections, and for pending
+// writes.
 const beyondDrain = 3 * endTime
 
-// configured checks a configuration of deploy, and returns what serve makes of it.
+// configured checks a configuration of deploy, and returns the parsed result.
 func configured(t *testing.T, file string) gatewayConfig {
 	t.Helper()
 	t.Setenv("TOOLPOST_CONFIG", "")
 	args := []string{"serve", "--check", "--config", file}
 	if os.Getenv(keysEnv) == "" {
-		args = append(args, "--keys", "sqlite:"+filepath.Join(t.TempDir(), "keys.db")) // whose folder is here
+		args = append(args, "--keys", "sqlite:"+filepath.Join(t.TempDir(), "keys.db")) // a file in an existing folder
 	}
 	must(t, toolpost(t, "", args...), 0, "the routes are in order")
 	text, err := os.ReadFile(file)
@@ -100,7 +101,7 @@ func port(addr string) int {
 	return n
 }
 
-// manifests reads the files for Kubernetes, by their kind, and checks that all of them are listed and have no field that Kubernetes does not have there.
+// manifests reads the Kubernetes files by kind. It checks that all of them are listed and have only known fields.
 func manifests(t *testing.T) map[string]manifest {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", "*.yaml"))
@@ -136,7 +137,8 @@ func manifests(t *testing.T) map[string]manifest {
 	return all
 }
 
-// knownFields are the fields that are used of what Kubernetes has, by kind; * stands for any name. Kubernetes drops others, or refuses them.
+// knownFields are the Kubernetes fields in use, by kind; * matches any name. Kubernetes drops or refuses unknown
+// fields.
 var knownFields = map[string][]string{
 	"": {"apiVersion", "kind", "metadata.name", "metadata.labels.*"},
 	"Deployment": {"spec.replicas", "spec.selector.matchLabels.*", "spec.template.metadata.labels.*", "spec.template.metadata.annotations.*",
@@ -157,7 +159,7 @@ var knownFields = map[string][]string{
 	"Kustomization":       {"resources"},
 }
 
-// unknownFields returns the paths of fields that are not known.
+// unknownFields returns the paths of unknown fields.
 func unknownFields(v any, kind, path string) (list []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -190,7 +192,7 @@ func isText(v any) bool {
 	return is
 }
 
-// TestKubernetes checks that the manifests fit each other and the configuration that they carry.
+// TestKubernetes checks that the manifests match each other and their configuration.
 func TestKubernetes(t *testing.T) {
 	all := manifests(t)
 	pod := all["Deployment"].Spec.Template.Spec
@@ -236,8 +238,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// TestSecretExample checks that the example of a Secret is the one that the Deployment reads, that the keys of its gateway are
-// found by it, and that all manifests are plain YAML.
+// TestSecretExample checks that the Deployment reads the example Secret, that the gateway finds its keys through it,
+// and that all manifests are plain YAML.
 func TestSecretExample(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
@@ -274,7 +276,7 @@ func TestSecretExample(t *testing.T) {
 	}
 }
 
-// TestUnitVerifies has systemd look at the unit, where it is installed.
+// TestUnitVerifies checks the unit with systemd, if it is installed.
 func TestUnitVerifies(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -285,8 +287,8 @@ func TestUnitVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "toolpost.service")
-	writeFile(t, file, strings.Replace(string(text), "/usr/local/bin/toolpost", "/bin/true", 1)) // which need not be installed
-	out, _ := exec.Command(analyze, "verify", file).CombinedOutput()                             // it also fails where systemd does not run
+	writeFile(t, file, strings.Replace(string(text), "/usr/local/bin/toolpost", "/bin/true", 1)) // the program need not be installed
+	out, _ := exec.Command(analyze, "verify", file).CombinedOutput()                             // this also fails if systemd is not running
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "toolpost.service:") && !strings.Contains(line, "not found") {
 			t.Error(line)
@@ -294,7 +296,7 @@ func TestUnitVerifies(t *testing.T) {
 	}
 }
 
-// TestContainerAndUnit checks the Dockerfile, the unit of systemd and the configurations beside them.
+// TestContainerAndUnit checks the Dockerfile, the systemd unit and their configurations.
 func TestContainerAndUnit(t *testing.T) {
 	read := func(name string) string {
 		b, err := os.ReadFile(filepath.Join(deployDir, name))

@@ -19,10 +19,9 @@ import (
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
-// documentedCommands runs every command that README.md and docs/ show in a
-// "console" fence, and compares the output where they show it. A line "…"
-// stands for any lines; durations and ids of runs may differ. A command that
-// fails is shown with what it says first.
+// documentedCommands runs every command in the "console" fences of README.md and docs/, and compares the output, if
+// there is any. A line "…" matches any lines. Durations and run ids may differ. A failing command is shown with its
+// error first.
 func documentedCommands(t *testing.T) {
 	root := moduleRoot(t)
 	env := documentEnv(t)
@@ -66,8 +65,7 @@ func checkCommand(t *testing.T, c pages.Command, root string, env []string) {
 	}
 }
 
-// documents lists README.md, what it leads to in that order, and everything else
-// below docs.
+// documents lists README.md, the pages that it links to, in order, and all other pages below docs.
 func documents(t *testing.T, root string) []string {
 	t.Helper()
 	files := []string{"README.md"}
@@ -94,15 +92,14 @@ func documents(t *testing.T, root string) []string {
 	return files
 }
 
-// documentEnv returns an environment in which the program is on the path, nothing is
-// configured, and no key is set.
+// documentEnv returns an environment with the program on the path, without configuration and keys.
 func documentEnv(t *testing.T) []string {
 	t.Helper()
 	bin, home := programPath(t), t.TempDir()
 	env := []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "NO_COLOR=1",
-		"TOOLPOST_LOCAL=none", // whatever runs on the machine of the test
+		"TOOLPOST_LOCAL=none", // ignore servers on the test machine
 	}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB", "GOFLAGS", "GOTOOLCHAIN"} {
 		out, err := exec.Command("go", "env", name).Output()

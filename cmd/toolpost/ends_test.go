@@ -21,8 +21,8 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// TestMain lets the test binary be the program: that is how tests run the real
-// thing, with its signals, pipes and terminals.
+// TestMain lets the test binary run as the program. Tests can then use real processes with signals, pipes and
+// terminals.
 func TestMain(m *testing.M) {
 	builtin.Supervise()
 	mcptest.Main()
@@ -39,32 +39,32 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Setenv("XDG_STATE_HOME", state)       // no test writes into the store of whoever runs it
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // no program sleeps before it ends, where races are looked for
+	os.Setenv("XDG_STATE_HOME", state)       // tests must not write to the user's store
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // programs do not sleep at exit under the race detector
 	code := m.Run()
 	os.RemoveAll(state)
 	os.Exit(code)
 }
 
-// program returns the program as another process, on a bare machine.
+// program returns the program as a separate process, with the environment of the test.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return thisMachine().program(args...)
 }
 
-// ended is how a process ended.
+// ended describes the end of a process.
 type ended struct {
 	code   int
-	signal os.Signal // that ended it, if one did
+	signal os.Signal // the signal that ended it, if any
 	errOut string
 	took   time.Duration
 }
 
-// longWait is how long tests wait for what should happen at once. What they hold
-// up on purpose takes far longer, and no machine is so busy.
+// longWait limits how long tests wait for something that should happen at once. Deliberate delays are far longer, and
+// no machine is this slow.
 const longWait = 2 * time.Minute
 
-// await waits for a process, but not for ever.
+// await waits for a process, up to a limit.
 func await(t *testing.T, cmd *exec.Cmd, errOut *bytes.Buffer) ended {
 	t.Helper()
 	began := time.Now()
@@ -78,14 +78,13 @@ func await(t *testing.T, cmd *exec.Cmd, errOut *bytes.Buffer) ended {
 	return e
 }
 
-// clear checks that a process failed by itself, with one line that says why.
+// clear checks that a process failed by itself, with one line that explains why.
 func (e ended) clear(t *testing.T, want string) {
 	t.Helper()
 	e.with(t, cli.ExitFailed, want)
 }
 
-// with checks that a process ended by itself, with that status and one line that
-// says why.
+// with checks that a process ended by itself, with the given status and one line that explains why.
 func (e ended) with(t *testing.T, code int, want string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.errOut), "\n")
@@ -95,7 +94,7 @@ func (e ended) with(t *testing.T, code int, want string) {
 	}
 }
 
-// start starts a process and returns what it writes to standard error.
+// start starts a process and returns its standard error.
 func start(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	t.Helper()
 	var errOut bytes.Buffer
@@ -106,7 +105,7 @@ func start(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	return &errOut
 }
 
-// begun waits until there is a record that holds a word.
+// begun waits for a record that contains a word.
 func begun(t *testing.T, word string) {
 	t.Helper()
 	for deadline := time.Now().Add(longWait); time.Now().Before(deadline); {
@@ -121,7 +120,7 @@ func begun(t *testing.T, word string) {
 	t.Fatalf("no record with %q", word)
 }
 
-// appears waits until a file is there.
+// appears waits until a file exists.
 func appears(t *testing.T, file string) {
 	t.Helper()
 	for deadline := time.Now().Add(longWait); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -134,8 +133,7 @@ func appears(t *testing.T, file string) {
 
 var resumable = regexp.MustCompile(`toolpost run --resume (\S+)`)
 
-// TestInterruptedWhileTheModelThinks stops at a signal, leaves a record that
-// verifies, and goes on where it was.
+// TestInterruptedWhileTheModelThinks: a run stops at a signal, leaves a record that verifies, and can be resumed.
 func TestInterruptedWhileTheModelThinks(t *testing.T) {
 	for signal, code := range map[os.Signal]int{os.Interrupt: cli.ExitInterrupted, syscall.SIGTERM: cli.ExitTerminated} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -166,8 +164,7 @@ func TestInterruptedWhileTheModelThinks(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileWaitingForInput: one signal ends a command whose input says
-// nothing.
+// TestInterruptedWhileWaitingForInput: one signal ends a command that waits for input.
 func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	for _, args := range [][]string{{"parse"}, {"explain"}, {"parse", "--batch"}, {"tools", "list", "--tools", "-"}, {"tools", "call", "list_files", "-"}, {"run"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -177,7 +174,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileAToolRuns ends the tool too, and records that it was.
+// TestInterruptedWhileAToolRuns: the signal also ends the tool, and the record mentions it.
 func TestInterruptedWhileAToolRuns(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"touch runs; sleep 3333.5\"]}\n-- 2 --\ntext Done.\n"})
 	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "sleep")
@@ -197,8 +194,8 @@ func TestInterruptedWhileAToolRuns(t *testing.T) {
 	}
 }
 
-// TestResumeOfALiveRun is refused at once, with process and host of the owner, also
-// if that was stopped; the run goes on as if nothing had been.
+// TestResumeOfALiveRun is refused at once, with process and host of the owner, even if the owner is stopped. The run
+// itself is not affected.
 func TestResumeOfALiveRun(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo x >>effects; until [ -e enough ]; do sleep 0.1; done\"]}\n-- 2 --\ntext Done.\n"})
 	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "go")
@@ -234,8 +231,8 @@ func TestResumeOfALiveRun(t *testing.T) {
 	}
 }
 
-// TestALockedRecordDoesNotHoldUpTheEnd: whoever has a record locked and does not let
-// go is named, and a signal ends the program in bounded time.
+// TestALockedRecordDoesNotHoldUpTheEnd: a process that keeps a record locked is named, and a signal ends the program in
+// bounded time.
 func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
 	bare(t, fruit)
 	cmd := program(t, "run", "-m", "sim/native+stall=10m", fruitTask)
@@ -298,7 +295,7 @@ func TestFullDisk(t *testing.T) {
 		errOut := start(t, cmd)
 		await(t, cmd, errOut).clear(t, "no space left on device; the run was stopped")
 	}
-	for _, blocks := range []string{"0", "4", "8"} { // nothing fits; the beginning fits; more fits
+	for _, blocks := range []string{"0", "4", "8"} { // no space; space for the start; space for more
 		attacks++
 		cmd := exec.Command("sh", "-c", `ulimit -f `+blocks+`; exec "$0" "$@"`, os.Args[0], "run", fruitTask)
 		cmd.Env = append(os.Environ(), beTheProgram, "TOOLPOST_STORE="+t.TempDir())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEmptyFlagsAreRefused: a flag whose variable is not set does not mean what no flag means.
+// TestEmptyFlagsAreRefused: a flag with an unset variable as value is an error. It does not mean the same as no flag.
 func TestEmptyFlagsAreRefused(t *testing.T) {
 	bare(t, nil)
 	makeKey(t, "--team", "a", "--name", "laptop")
@@ -40,7 +40,7 @@ func TestEmptyFlagsAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrongKeysAreWrongUse: a key that cannot be meant is wrong use, whatever is wrong with it, and is said in the words of the command.
+// TestWrongKeysAreWrongUse: an invalid key is a usage error, described in the words of the command.
 func TestWrongKeysAreWrongUse(t *testing.T) {
 	bare(t, nil)
 	id := makeKey(t, "--team", "a")[:13]

@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestOneNamePerFlag: what has the same meaning has the same name, type and
-// letter in every command, and names that were given up are hidden.
+// TestOneNamePerFlag: flags with the same meaning have the same name, type and letter in every command. Old names are
+// hidden.
 func TestOneNamePerFlag(t *testing.T) {
 	types := map[string]string{
 		"journal": "string", "root": "string", "allow": "stringSlice", "config": "string", "model": "string", "json": "bool",
@@ -40,15 +40,14 @@ func TestOneNamePerFlag(t *testing.T) {
 	})
 }
 
-// TestOldNamesOfFlags: they work, and a line on standard error says what they
-// are called now.
+// TestOldNamesOfFlags: old names work, and a line on standard error gives the new name.
 func TestOldNamesOfFlags(t *testing.T) {
 	bare(t, map[string]string{"below/a.txt": "one\n"})
 	id := runID(t, toolpost(t, "", "run", "--journal", "runs", "list the files").errOut)
 	for _, c := range []struct {
 		args string
 		out  string
-		says string // of the name; nothing if the names are those of today
+		says string // the note about the name; empty if all names are current
 	}{
 		{"receipts verify --store runs " + id, "sealed", "--store is --journal now"},
 		{"receipts verify --journal runs " + id, "sealed", ""},
@@ -72,8 +71,7 @@ func TestOldNamesOfFlags(t *testing.T) {
 	}
 }
 
-// TestWrongUse: what was typed wrongly is exit status 2, with a line that says
-// what, and the name that was meant where one is near.
+// TestWrongUse: usage errors have exit status 2 and one line with the mistake and a suggestion if a name is close.
 func TestWrongUse(t *testing.T) {
 	bare(t, map[string]string{"order.json": "{}"})
 	for _, c := range []struct{ args, says string }{
@@ -129,8 +127,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestSignalsAreTold: a command that a signal ended exits with 128 and its
-// number, as shells do.
+// TestSignalsAreTold: a command that a signal ended exits with 128 plus its number, as in shells.
 func TestSignalsAreTold(t *testing.T) {
 	for _, c := range []struct {
 		signal os.Signal

@@ -15,8 +15,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// elsewhere are examples that need what a test of one command cannot give them,
-// and who looks after them.
+// elsewhere lists the examples that this test cannot run, with the reason and the test that covers them.
 var elsewhere = map[string]string{
 	"toolpost chat": "needs a terminal: TestTerminalSessions",
 	"toolpost chat -m ollama/qwen3:8b --allow write":                                             "needs a terminal: TestTerminalSessions",
@@ -57,7 +56,7 @@ var elsewhere = map[string]string{
 	`toolpost run -m agent/codex "What does this folder hold?"`:                                  "needs a program: TestAgentPrograms",
 }
 
-// exampleFiles are the files that examples speak of.
+// exampleFiles are the files that examples use.
 var exampleFiles = map[string]string{
 	"README.md":           "# Fruit\n\nA checkpoint for aples.\n",
 	"docs/a.md":           "Ollama runs models.\n",
@@ -79,9 +78,8 @@ var exampleFiles = map[string]string{
 	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }
 
-// helpExamples runs the examples of every help text, in the order in which
-// they are printed. Models and servers that a test does not have are stood in
-// for by the simulator, and ids of runs by those of runs that are there.
+// helpExamples runs the examples of every help text, in printed order. The simulator replaces missing models and
+// servers, and ids of existing runs replace those of the examples.
 func helpExamples(t *testing.T) {
 	bare(t, exampleFiles)
 	server := httptest.NewServer(new(sim.Server))
@@ -96,7 +94,7 @@ func helpExamples(t *testing.T) {
 		"keygen audit.key", "keygen another.key", "verify --anchor", "verify --allow-open --anchor", "groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",
 	)
 	bin := programPath(t)
-	// The MCP servers that examples add cannot start: npx would ask the network for them, for many seconds.
+	// The MCP servers that examples add must not start: npx would ask the network for them, for many seconds.
 	if err := os.WriteFile(filepath.Join(bin, "npx"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +106,7 @@ func helpExamples(t *testing.T) {
 				continue
 			}
 			t.Run(line, func(t *testing.T) {
-				if file, _ := configFile(cmd); filepath.Base(file) == "config.yaml" { // what another example has set
+				if file, _ := configFile(cmd); filepath.Base(file) == "config.yaml" { // the settings of another example
 					os.Remove(file)
 				}
 				command := strings.ReplaceAll(standIns.Replace(line), "--out DIR", "--out "+filepath.Join(t.TempDir(), "out"))

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// hangUp sends the program the signal to read its configuration again, and reports whether there is
-// one.
+// hangUp sends the program the reload signal, and reports whether the system has one.
 func hangUp(t *testing.T) bool {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// TestTypedAnswers: what a person types becomes what the tool asks for, if it can.
+// TestTypedAnswers: typed text is converted to the value that the tool asks for, if possible.
 func TestTypedAnswers(t *testing.T) {
 	const (
 		number = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
@@ -37,8 +37,8 @@ func TestTypedAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAskedForAgain until one fits; Ctrl-D, no, and what never fits are a no. Secrets in
-// the question are not shown.
+// TestAnswersAreAskedForAgain until one matches. Ctrl-D, no, and repeated mismatches count as no. Secrets in the
+// question are hidden.
 func TestAnswersAreAskedForAgain(t *testing.T) {
 	q := invoke.Question{CallID: "1", Tool: "raw__e", Prompt: 1, Message: "How many? KEY\ndecide  yes", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","description":"x\ndecide  KEY"}}}`)}
 	for _, c := range []struct {

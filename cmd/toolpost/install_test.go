@@ -18,9 +18,8 @@ import (
 //
 //	go install github.com/toolpost/toolpost/cmd/toolpost@VERSION
 //
-// from a module proxy in a folder. That fails as soon as go.mod has a replace
-// or exclude directive, or a file of the module cannot be put into a module
-// zip.
+// from a module proxy in a folder. The test fails if go.mod has a replace or exclude directive, or if a file of the
+// module cannot be put into a module zip.
 func TestGoInstall(t *testing.T) {
 	testkit.Long(t, "it builds the module again")
 	const module = "github.com/toolpost/toolpost"
@@ -95,8 +94,7 @@ func writeProxy(t *testing.T, root, dir, module, version string) {
 	}
 }
 
-// zipModule adds the files of the module at root: neither hidden folders nor
-// the modules below it.
+// zipModule adds the files of the module at root, without hidden folders and nested modules.
 func zipModule(w *zip.Writer, root, prefix string) error {
 	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || path == root {

@@ -16,8 +16,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// interruptOnce starts the program, sends one signal when it is at work, and
-// checks that it ended with a line that says so.
+// interruptOnce starts the program, sends one signal during its work, and checks that it ended with a message about it.
 func interruptOnce(t *testing.T, m machine, signal os.Signal, args ...string) ended {
 	t.Helper()
 	want := cli.ExitInterrupted
@@ -29,9 +28,8 @@ func interruptOnce(t *testing.T, m machine, signal os.Signal, args ...string) en
 	return e
 }
 
-// afterSignal starts the program, sends one signal when it is at work, and returns
-// how it ended. A program that had not begun to listen for signals is started
-// again and given more time.
+// afterSignal starts the program, sends one signal during its work, and returns how it ended. If the program did not
+// listen for signals yet, it is started again and given more time.
 func afterSignal(t *testing.T, m machine, signal os.Signal, args ...string) ended {
 	t.Helper()
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
@@ -52,8 +50,7 @@ func afterSignal(t *testing.T, m machine, signal os.Signal, args ...string) ende
 	}
 }
 
-// TestInterruptedWhileReadingAFile: one signal ends a command that waits for a
-// file which is a pipe, whichever of its files that is.
+// TestInterruptedWhileReadingAFile: one signal ends a command that waits for a pipe in place of any of its files.
 func TestInterruptedWhileReadingAFile(t *testing.T) {
 	rows := []string{
 		"run --tools pipe x",
@@ -90,7 +87,7 @@ func TestInterruptedWhileReadingAFile(t *testing.T) {
 	}
 }
 
-// manyTools is a file of n tools.
+// manyTools returns a file of n tools.
 func manyTools(n int) string {
 	var b strings.Builder
 	b.WriteString("tools:\n")
@@ -100,16 +97,14 @@ func manyTools(n int) string {
 	return b.String()
 }
 
-// TestInterruptedWhileReadingManyTools: one signal ends a run that is at work with
-// a large file of tools, or begins with them.
+// TestInterruptedWhileReadingManyTools: one signal ends a run that loads a large file of tools, or starts with it.
 func TestInterruptedWhileReadingManyTools(t *testing.T) {
 	t.Parallel()
 	e := interruptOnce(t, newMachine(t, map[string]string{"tools.yaml": manyTools(50_000)}), syscall.SIGINT, "run", "-m", "sim/native+stall=10m", "--tools", "tools.yaml", "x")
 	t.Logf("it took %v to end", e.took)
 }
 
-// TestUntilInterrupted: a command that looks at no context is left behind when it
-// is interrupted, unless it has begun something.
+// TestUntilInterrupted: an interrupted command that ignores its context is abandoned, unless it called MustEnd.
 func TestUntilInterrupted(t *testing.T) {
 	interrupted, stop := context.WithCancel(context.Background())
 	stop()
@@ -128,8 +123,7 @@ func TestUntilInterrupted(t *testing.T) {
 	}
 }
 
-// TestEndlessFiles: a file that never ends is refused, and does not fill the
-// memory.
+// TestEndlessFiles: an endless file is refused and does not fill the memory.
 func TestEndlessFiles(t *testing.T) {
 	for _, row := range []string{"run --config /dev/zero x", "run --tools /dev/zero x", "sim --script /dev/zero", "receipts verify --key /dev/zero x", "receipts anchor --key /dev/zero x"} {
 		t.Run(row, func(t *testing.T) {
@@ -140,8 +134,8 @@ func TestEndlessFiles(t *testing.T) {
 			}
 			cmd := m.program(strings.Fields(row)...)
 			await(t, cmd, start(t, cmd)).clear(t, "")
-			// What Linux says of a program counts what this process had when it
-			// started it; a program that does nothing tells how much that is.
+			// On Linux, the peak memory of a process includes that of its parent at the start. A program that does
+			// nothing shows this part.
 			idle := m.program("version")
 			await(t, idle, start(t, idle))
 			if used := peakMemory(cmd) - peakMemory(idle); used > 1<<20 {
@@ -151,7 +145,7 @@ func TestEndlessFiles(t *testing.T) {
 	}
 }
 
-// peakMemory returns how many KiB a program that has ended had at most.
+// peakMemory returns the peak memory of a finished program in KiB.
 func peakMemory(cmd *exec.Cmd) int64 {
 	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestKeysWarnOfBoundsThatAreNobodys: models, routes and tools of a key that are nobody's are warnings of one form, of keys create and keys set.
+// TestKeysWarnOfBoundsThatAreNobodys: keys create and keys set warn alike about unknown models, routes and tools of a
+// key.
 func TestKeysWarnOfBoundsThatAreNobodys(t *testing.T) {
 	bare(t, nil)
 	place(t, "gateway.yaml", `mcp_servers:

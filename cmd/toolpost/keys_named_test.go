@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestKeysAreNamed: a key can be meant by its name, and a name that is nobody's is said with the one that is near.
+// TestKeysAreNamed: keys can be selected by name. The error for an unknown name suggests a close one.
 func TestKeysAreNamed(t *testing.T) {
 	bare(t, nil)
 	first := makeKey(t, "--team", "research", "--name", "laptop")[:13]
@@ -19,7 +19,8 @@ func TestKeysAreNamed(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "revoke", "laptop", "--keys", keysFile), 0, second)
 }
 
-// TestKeysWarnOfNamesThatAreNobodys: limits of a team without keys, and bounds that no route is for, are set and said.
+// TestKeysWarnOfNamesThatAreNobodys: limits of a team without keys, and bounds without a route, are stored with a
+// warning.
 func TestKeysWarnOfNamesThatAreNobodys(t *testing.T) {
 	bare(t, nil)
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n    - {model: claude-*, to: [{model: anthropic/claude-*}]}\n")
@@ -45,7 +46,7 @@ func TestKeysWarnOfNamesThatAreNobodys(t *testing.T) {
 	}
 }
 
-// TestUsageSince: sums are kept by day, and what is less is refused, not widened; requests are listed alone.
+// TestUsageSince: sums are kept by day, and shorter periods are refused. Requests are listed individually.
 func TestUsageSince(t *testing.T) {
 	bare(t, nil)
 	makeKey(t, "--team", "a")
@@ -63,7 +64,8 @@ func TestUsageSince(t *testing.T) {
 	}
 }
 
-// TestTablesFit: a table is as wide as the terminal at most, keeps what names its rows, and is whole where there is room or no terminal.
+// TestTablesFit: a table is at most as wide as the terminal and keeps the columns that identify its rows. It is
+// complete if there is room or no terminal.
 func TestTablesFit(t *testing.T) {
 	table := func() [][]string {
 		return [][]string{{"KEY", "TEAM", "NAME", "TOOLS", "LIMITS"},

@@ -15,10 +15,10 @@ import (
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
-// keysFile is where the tests keep keys.
+// keysFile is the store of keys in the tests.
 const keysFile = "sqlite:keys.db"
 
-// makeKey makes a key by the command.
+// makeKey creates a key with the command.
 func makeKey(t *testing.T, args ...string) string {
 	t.Helper()
 	r := toolpost(t, "", append([]string{"keys", "create", "--keys", keysFile}, args...)...)
@@ -26,7 +26,7 @@ func makeKey(t *testing.T, args ...string) string {
 	return strings.TrimSpace(r.out)
 }
 
-// askWith asks a gateway with a key, "" for none, and returns the status and the answer.
+// askWith sends a request with a key, or none for "", and returns the status and the response.
 func askWith(t *testing.T, url, key string) (int, string) {
 	t.Helper()
 	status, body, err := tryWith(t, url, key)
@@ -53,7 +53,7 @@ func tryWith(t *testing.T, url, key string) (int, string, error) {
 	return resp.StatusCode, string(b), err
 }
 
-// TestKeys walks through the life of a key by the commands, while a gateway serves.
+// TestKeys creates, uses and revokes a key by commands, while a gateway runs.
 func TestKeys(t *testing.T) {
 	bare(t, nil)
 	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 1, "there are no keys")
@@ -109,7 +109,7 @@ func TestKeys(t *testing.T) {
 	usageOfSome(t, id)
 }
 
-// usageOfSome checks that usage is told of what the flags pick, and that a team or a key which there is not is an error.
+// usageOfSome checks the filters of usage, and that an unknown team or key is an error.
 func usageOfSome(t *testing.T, id string) {
 	t.Helper()
 	for _, test := range []struct {
@@ -134,7 +134,8 @@ func usageOfSome(t *testing.T, id string) {
 	}
 }
 
-// TestKeysAreChanged checks that a key can be given other bounds, and that lists say which earlier secrets are good.
+// TestKeysAreChanged checks that the bounds of a key can be changed, and that lists show which earlier secrets are
+// valid.
 func TestKeysAreChanged(t *testing.T) {
 	bare(t, nil)
 	id := makeKey(t, "--team", "a", "--models", "gpt-*")[:len("tp-k3f9x2qabc")]
@@ -150,7 +151,7 @@ func TestKeysAreChanged(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "team", "a", "--json", "--keys", keysFile), 0, "tokens/day")
 }
 
-// TestKeysUsedWrongly checks what the commands refuse.
+// TestKeysUsedWrongly checks the errors of the commands.
 func TestKeysUsedWrongly(t *testing.T) {
 	bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
 	makeKey(t, "--team", "a")
@@ -170,7 +171,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
 	}
-	for says, args := range map[string][]string{ // as variables that are not set leave them
+	for says, args := range map[string][]string{ // values of unset variables
 		"--models is empty":            {"--models", ""},
 		"--tools is empty":             {"--tools", ""},
 		"--routes is empty":            {"--routes", ""},
@@ -206,7 +207,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--config", "admin.yaml", "--addr", "127.0.0.1:0", "--keys", keysFile), 1, "less than 24 bytes")
 }
 
-// TestPublicAddress checks that a gateway with keys may listen everywhere, and is used under any name.
+// TestPublicAddress checks that a gateway with keys may listen on all addresses, and accepts any host name.
 func TestPublicAddress(t *testing.T) {
 	bare(t, nil)
 	key := makeKey(t, "--team", "a")
@@ -232,7 +233,7 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
-// startProgram starts the gateway as a process of its own and returns it with its address.
+// startProgram starts the gateway as a separate process and returns it with its address.
 func startProgram(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
@@ -253,9 +254,8 @@ func startProgram(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return cmd, url
 }
 
-// TestKilledUnderLoad kills a gateway that is at work, and checks that clients see a closed
-// connection, and that keys and what was spent are as they were: each answer that a client read to
-// its end is counted, and none twice.
+// TestKilledUnderLoad kills a busy gateway. Clients see a closed connection. Keys and usage are intact: each response
+// that a client read completely is counted exactly once.
 func TestKilledUnderLoad(t *testing.T) {
 	bare(t, nil)
 	key := makeKey(t, "--team", "a", "--limit", "requests/total=100000")
@@ -302,7 +302,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, key[:13], "revoked", "active")
 }
 
-// TestAdministrators makes a key over the address of administrators.
+// TestAdministrators creates a key with the administration API.
 func TestAdministrators(t *testing.T) {
 	bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h, routes: [{model: '*', to: [{model: sim/offline}]}]}\n"})
 	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
@@ -337,7 +337,7 @@ func TestAdministrators(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "list", "--config", "admin.yaml"), 0, made.ID)
 }
 
-// TestTwoGatewaysOnPostgres checks that gateways on one PostgreSQL share keys, limits and what was used.
+// TestTwoGatewaysOnPostgres checks that gateways on one PostgreSQL database share keys, limits and usage.
 func TestTwoGatewaysOnPostgres(t *testing.T) {
 	bare(t, nil)
 	t.Setenv(keysEnv, pgtest.Schema(t, pgtest.Server(t)))

@@ -19,8 +19,8 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// vendor is a server that speaks the Messages format and answers with these blocks, one
-// list for each request. It keeps what it was asked.
+// vendor is a server with the Messages format that answers with the given blocks, one list per request. It stores the
+// requests.
 type vendor struct {
 	mu      sync.Mutex
 	answers [][]string
@@ -55,7 +55,7 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event("message_stop", "")
 }
 
-// requests returns what the vendor was asked, as text.
+// requests returns the requests to the vendor, as text.
 func (v *vendor) requests(t *testing.T) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +79,7 @@ func uses(id, name, input string) string {
 	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":%s}`, id, name, input)
 }
 
-// vendorHome is a home with such a vendor and a server of tools.
+// vendorHome returns such a vendor, in a home with a configuration.
 func vendorHome(t *testing.T, config string, answers ...[]string) *vendor {
 	t.Helper()
 	v := &vendor{answers: answers}
@@ -91,9 +91,8 @@ func vendorHome(t *testing.T, config string, answers ...[]string) *vendor {
 
 var lastWords = []string{`{"type":"text","text":"Done."}`}
 
-// TestVendorAndServerInOneRun: the vendor runs its search inside a request, and the
-// tools of a server are run by us, in one run. All are disclosed before the first
-// turn, nothing is forced, and what the vendor ran is seen and recorded.
+// TestVendorAndServerInOneRun: in one run, the vendor runs its search within a request, and we run the tools of a
+// server. All are disclosed before the first turn, nothing is forced, and the vendor's calls are shown and recorded.
 func TestVendorAndServerInOneRun(t *testing.T) { // 3.1, 3.3, 3.6, 3.8
 	v := vendorHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"), []string{hostedSearch, hostedResult, uses("toolu_1", "one__echo", `{"text":"hello"}`)}, lastWords)
 	r := toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--yes", "--lanes", "web_search=native", "--json", "go")
@@ -116,8 +115,8 @@ func TestVendorAndServerInOneRun(t *testing.T) { // 3.1, 3.3, 3.6, 3.8
 	must(t, toolpost(t, "", "receipts", "show", "latest"), 0, "one__echo")
 }
 
-// TestServersToolInSeveralRounds: calls of a server's tools are run in order, as often
-// as the model wants, a failure is fed back, and the vendor's tool is not offered.
+// TestServersToolInSeveralRounds: calls of a server's tools run in order, in any number of rounds. A failure is fed
+// back, and the vendor's tool is not offered.
 func TestServersToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
 	v := vendorHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"),
 		[]string{uses("toolu_1", "one__fail", `{"text":"no such tide"}`), uses("toolu_2", "one__echo", `{"text":"first"}`)},
@@ -141,8 +140,8 @@ func TestServersToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
 	}
 }
 
-// TestNobodyRunsWhatIsNotThere: a tool that is not there is not offered and not
-// claimed; asked for by name, it is refused before anything is asked.
+// TestNobodyRunsWhatIsNotThere: a missing tool is not offered and not claimed. Selected by name, it is refused before
+// any request.
 func TestNobodyRunsWhatIsNotThere(t *testing.T) { // 3.7, 4.3
 	v := vendorHome(t, "", lastWords)
 	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--lanes", "web_search=auto", "go"), 0, "web_search is run by: never", "own is not known to run tools itself")
@@ -157,7 +156,7 @@ func TestNobodyRunsWhatIsNotThere(t *testing.T) { // 3.7, 4.3
 	}
 }
 
-// TestTheVendorNeedsNoServers: the vendor's tool needs no settings of MCP.
+// TestTheVendorNeedsNoServers: the vendor's tool needs no MCP settings.
 func TestTheVendorNeedsNoServers(t *testing.T) { // 3.9
 	v := vendorHome(t, "lanes: [web_search=native]\n", []string{hostedSearch, hostedResult, `{"type":"text","text":"High at noon."}`})
 	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--mcp", "none", "go"), 0, "High at noon.")
@@ -166,8 +165,8 @@ func TestTheVendorNeedsNoServers(t *testing.T) { // 3.9
 	}
 }
 
-// TestLanesSetting reads the setting from the flag, the variable and the file, in old
-// and new words, and refuses what it does not know.
+// TestLanesSetting reads the setting from the flag, the variable and the file, in old and new words, and refuses
+// unknown words.
 func TestLanesSetting(t *testing.T) { // 3.2
 	for words, want := range map[string]string{
 		"": "auto", "mcp": "mcp", "ai-web-search": "native", "duckduckgo": "local", "never": "never",
@@ -197,8 +196,8 @@ func TestLanesSetting(t *testing.T) { // 3.2
 	must(t, toolpost(t, "", "config", "check", "--config", ""), 2, "a is named twice")
 }
 
-// TestAutoTakesTheVendor: where the vendor has the tool, auto takes it from people who
-// let tools reach the network, or who set the lanes; else a server's, else ours.
+// TestAutoTakesTheVendor: auto selects the vendor's tool if the user allows network access or sets the lanes. Otherwise
+// it selects a server's tool, else ours.
 func TestAutoTakesTheVendor(t *testing.T) { // 3.7
 	for _, c := range []struct {
 		name   string

@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 )
 
-// TestMCPLogin logs in without a browser on this machine, uses the server and logs out.
-// No token is printed.
+// TestMCPLogin logs in without a local browser, uses the server and logs out. No token is printed.
 func TestMCPLogin(t *testing.T) {
 	a := mcptest.NewAuthority(t, mcptest.Ordinary(), "")
 	mcpHome(t, fmt.Sprintf("mcp_servers:\n  mine:\n    url: %s\n%s", a.URL, serverYAML("one", "ordinary")))
@@ -35,7 +34,7 @@ func TestMCPLogin(t *testing.T) {
 	must(t, toolpost(t, "", "mcp", "login", "mine", "--client-secret-env", "NOT_SET"), 2, "needs --client-id")
 }
 
-// pasteLogin runs login --paste and pastes where the address leads.
+// pasteLogin runs login --paste and pastes the address of the redirect.
 func pasteLogin(t *testing.T) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -62,7 +61,7 @@ func pasteLogin(t *testing.T) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-// answering is an input that is made up when it is first read.
+// answering is an input that is created at the first read.
 type answering struct {
 	answer func() string
 	text   io.Reader

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mcpSays is a client's side of a conversation: the handshake, and calls.
+// mcpSays returns the client's messages of a conversation: the handshake, and calls.
 func mcpSays(lines ...string) string {
 	all := append([]string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
@@ -79,7 +79,7 @@ func TestMCPServeRefuses(t *testing.T) {
 	}
 }
 
-// TestMCPServeFollowsItsServers: when a server has other tools, clients are told, and have them.
+// TestMCPServeFollowsItsServers: when the tools of a server change, clients are notified and see the new tools.
 func TestMCPServeFollowsItsServers(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"))
 	in, client := io.Pipe()

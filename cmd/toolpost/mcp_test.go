@@ -12,8 +12,7 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 )
 
-// mcpHome is a home of its own with a configuration that has these servers, and a
-// folder to work in.
+// mcpHome sets up a home with a configuration with these servers, and a working folder.
 func mcpHome(t *testing.T, servers string) {
 	t.Helper()
 	ownHome(t)
@@ -34,7 +33,7 @@ func place(t *testing.T, file, text string) {
 	}
 }
 
-// serverYAML is a server that is this test program.
+// serverYAML configures this test program as a server.
 func serverYAML(name, kind string) string {
 	command, env := mcptest.Command(kind)
 	return fmt.Sprintf("  %s:\n    command: %q\n    env: {%s: %q}\n", name, command, mcptest.Variable, env[mcptest.Variable])
@@ -53,7 +52,7 @@ func must(t *testing.T, r result, code int, wants ...string) {
 	}
 }
 
-// TestMCPCommands walks through the commands with a server of the configuration.
+// TestMCPCommands runs the commands with a configured server.
 func TestMCPCommands(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+"    tools: [echo, add, fail]\n"+serverYAML("off", "exit:1")+"    enabled: false\n")
 	must(t, toolpost(t, "", "mcp", "list"), 0, "server  type   state       tools  where\n", "one     stdio  configured  ?", "off     stdio  disabled")
@@ -97,7 +96,7 @@ func TestMCPInRuns(t *testing.T) {
 	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "none", "--mcp", "one", "go"), 2, "stands alone")
 }
 
-// TestMCPAudit reads the definitions of a server like those of a file.
+// TestMCPAudit audits the definitions of a server like those of a file.
 func TestMCPAudit(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"))
 	must(t, toolpost(t, "", "tools", "audit", "--mcp", "one"), 0, "echo", "on average")
@@ -107,8 +106,8 @@ func TestMCPAudit(t *testing.T) {
 	must(t, toolpost(t, "", "tools", "audit", "--mcp", "oen"), 2, "did you mean one?")
 }
 
-// TestMCPSampling has a server ask the model of the run, which the receipt tells, and
-// refuses it without the setting and with a budget.
+// TestMCPSampling lets a server ask the model of the run and checks the record. Sampling is refused without the setting
+// and with a budget.
 func TestMCPSampling(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+"    sampling: true\n"+serverYAML("two", "ordinary"))
 	place(t, "s.txtar", "A call.\n-- 1 --\ncall one__sample {\"times\":1,\"prompt\":\"What?\"}\n-- 2 --\ntext The answer of the model.\n-- 3 --\ntext Done.\n")
@@ -129,7 +128,7 @@ func TestMCPConfigurationIsStrict(t *testing.T) {
 	}
 }
 
-// TestMCPAddAndImport changes the configuration file and leaves the rest of it alone.
+// TestMCPAddAndImport changes the configuration file and keeps the rest of it.
 func TestMCPAddAndImport(t *testing.T) {
 	mcpHome(t, "# mine\nmodel: sim/offline\n")
 	must(t, toolpost(t, "", "mcp", "add", "files", "--env", "A=${B}", "--", "npx", "-y", "server", "."), 0, "added files: npx -y server .")
@@ -162,7 +161,7 @@ func TestMCPAddAndImport(t *testing.T) {
 	}
 }
 
-// TestMCPRemoveLeavesTheRest: comments, and what stands beside a server, stay as they are.
+// TestMCPRemoveLeavesTheRest: comments and other settings are unchanged.
 func TestMCPRemoveLeavesTheRest(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
 		{"between", "mcp_servers:\n  # one\n  a:\n    command: x\n    # of a\n\n  # two\n  \"b\": # b\n    command: y\n    args:\n    - \"b:\"\n  # three\n  c: {command: z}\nmodel: sim/offline\n",
@@ -185,8 +184,7 @@ func TestMCPRemoveLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestMCPChangesAreShown: a tool that is new is said to be, and one that was changed is shown as
-// it was and as it is before anybody approves it.
+// TestMCPChangesAreShown: a new tool is reported. A changed tool is shown in both versions before its approval.
 func TestMCPChangesAreShown(t *testing.T) {
 	list := func(tools string) mcptest.Script {
 		return mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[` + tools + `]}}`}
@@ -206,8 +204,7 @@ func TestMCPChangesAreShown(t *testing.T) {
 	}
 }
 
-// TestProjectFiles: a file that a project brings along starts nothing until somebody
-// agrees to its content.
+// TestProjectFiles: a project's file starts nothing until the user agrees to its content.
 func TestProjectFiles(t *testing.T) {
 	mcpHome(t, "")
 	command, env := mcptest.Command("ordinary")
@@ -241,8 +238,7 @@ func TestProjectFiles(t *testing.T) {
 	}
 }
 
-// TestOutputOfAWorkflow has a model answer with emit_output in the form that an agent
-// of a workflow describes.
+// TestOutputOfAWorkflow makes a model answer with emit_output in the schema of a workflow's agent.
 func TestOutputOfAWorkflow(t *testing.T) {
 	mcpHome(t, "")
 	place(t, "w.yaml", "agents:\n  - name: judge\n    output:\n      verdict: {type: string, enum: [passed, failed]}\n      score: {type: number, maximum: 10}\n")

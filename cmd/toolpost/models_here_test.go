@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// ollamaWith is an Ollama that has some models, as the environment names it. It
-// answers chats as the simulator does.
+// ollamaWith starts an Ollama server with some models and names it in the environment. It answers chats with the
+// simulator.
 func ollamaWith(t *testing.T, models ...string) {
 	t.Helper()
 	was := patience
@@ -42,8 +42,7 @@ func ollamaWith(t *testing.T, models ...string) {
 	t.Setenv("TOOLPOST_LOCAL", "ollama")
 }
 
-// models list shows what can be asked here and now; --all and --json what is
-// known, as before.
+// models list shows the usable models. --all and --json show all known ones, as before.
 func TestModelsHere(t *testing.T) {
 	bare(t, nil)
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
@@ -71,8 +70,7 @@ func TestModelsHere(t *testing.T) {
 	}
 }
 
-// A model that is named without who serves it is found on this machine; one that
-// is misspelt is answered with what is near.
+// A model without a provider is found on this machine. The error for a misspelt model suggests a close name.
 func TestModelIsFoundByItsName(t *testing.T) {
 	bare(t, nil)
 	ollamaWith(t, "sim/native", "qwen3:8b", "llama3.2:latest")
@@ -81,7 +79,7 @@ func TestModelIsFoundByItsName(t *testing.T) {
 		{"llama3.2", "ollama/llama3.2:latest", ""},
 		{"qwen3:8c", "", "did you mean ollama/qwen3:8b?"},
 		{"ollma/qwen3:8b", "", "did you mean ollama/qwen3:8b?"},
-		{"ollma/qwen3:8b", "", `nobody is known to serve "ollma/qwen3:8b"; did`}, // and not all vendors before it
+		{"ollma/qwen3:8b", "", `nobody is known to serve "ollma/qwen3:8b"; did`}, // without a list of all vendors
 		{"sim/natve", "", "did you mean sim/native?"},
 		{"sim/ofline", "", "did you mean sim/offline?"},
 		{"who-knows-this", "", "nobody is known to serve"},

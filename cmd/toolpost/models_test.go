@@ -12,8 +12,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// ownHome gives the test a home of its own, so that it neither reads nor
-// writes the files of whoever runs it.
+// ownHome gives the test a separate home folder, to isolate it from the user's files.
 func ownHome(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +52,7 @@ func TestModelsShowJSON(t *testing.T) {
 	}
 }
 
-// TestModelsBatch holds the contract others script against.
+// TestModelsBatch checks the contract for scripts.
 func TestModelsBatch(t *testing.T) {
 	ownHome(t)
 	in := `{"id":"llama3.3:70b"}
@@ -160,7 +159,8 @@ func TestModelsWrongUse(t *testing.T) {
 	}
 }
 
-// A models file may set every format; an unknown one is refused wherever the file is read, with its line and the names.
+// A models file may set every format. An unknown format is refused whenever the file is read, with its line and the
+// valid names.
 func TestModelsFileFormats(t *testing.T) {
 	file := filepath.Join(ownHome(t), "mine.yaml")
 	t.Setenv("TOOLPOST_MODELS", file)

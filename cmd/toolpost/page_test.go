@@ -14,8 +14,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// streamed shows an answer of so many words, one event each, and returns the
-// memory that is in use in the end.
+// streamed shows an answer with the given number of words, one event each, and returns the memory in use at the end.
 func streamed(t *testing.T, words int, end string) uint64 {
 	t.Helper()
 	w := &wiring{settings: &settings{Root: "."}, tools: tool.MustSet(), found: found{ID: "some/model"}}
@@ -42,8 +41,7 @@ func streamed(t *testing.T, words int, end string) uint64 {
 	return m.HeapAlloc
 }
 
-// What the screen does for an answer grows with its length, in one paragraph or
-// in lines.
+// The work of the screen for an answer is linear in its length, in one paragraph or in lines.
 func TestChatIsLinear(t *testing.T) {
 	for _, end := range []string{" ", "\n"} {
 		linear.Check(t, strconv.Quote(end), 25_000, func(words int) func() {

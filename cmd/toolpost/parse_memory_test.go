@@ -16,8 +16,8 @@ import (
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
-// Parse takes at most 100 MB for an answer of 50 MB, from a file or a pipe. It is the command that does, as it is
-// released: the pages of the program itself count, and this test has more of them.
+// Parse takes at most 100 MB for an answer of 50 MB, from a file or a pipe. The test measures the released command,
+// because the pages of the program itself count, and the test binary has more of them.
 func TestParseMemory(t *testing.T) {
 	testkit.Long(t, "it builds the command again")
 	const limit = 100_000 // kB
@@ -55,8 +55,8 @@ func TestParseMemory(t *testing.T) {
 	}
 }
 
-// mostMemory returns the most memory that a process has had, in kB, as seen until
-// it ended. (What wait reports begins with the memory of whoever started it.)
+// mostMemory returns the peak memory of a process in kB, sampled until it ends. (The value from wait includes the
+// memory of the parent at the start.)
 func mostMemory(pid int) (kb int) {
 	for {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

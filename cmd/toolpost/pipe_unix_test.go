@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// makePipe makes a named pipe, and reports whether the system has such a thing.
+// makePipe creates a named pipe, and reports whether the system supports them.
 func makePipe(t *testing.T, path string) bool {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

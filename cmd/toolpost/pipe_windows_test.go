@@ -2,5 +2,5 @@ package main
 
 import "testing"
 
-// makePipe reports that there are no named pipes among files.
+// makePipe reports that named pipes in the file system are not supported.
 func makePipe(*testing.T, string) bool { return false }

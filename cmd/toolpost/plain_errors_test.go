@@ -9,7 +9,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestKeysProblemsAreSaid checks that commands about keys say what is wrong with where those are kept, and what to write, as serve does.
+// TestKeysProblemsAreSaid checks that the keys commands explain problems with the store and how to fix them, as serve
+// does.
 func TestKeysProblemsAreSaid(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("notes.txt", []byte("This is no database, but quite a long text.\n"), 0o600); err != nil {
@@ -40,7 +41,8 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "list"), 1, keysEnv+": notes.txt is no database of SQLite")
 }
 
-// TestServeSaysWhatToWrite checks the words for durations without a unit, and that what is wrong in the environment is not said of the file.
+// TestServeSaysWhatToWrite checks the errors for durations without a unit, and that mistakes in the environment are not
+// attributed to the file.
 func TestServeSaysWhatToWrite(t *testing.T) {
 	dir := t.TempDir()
 	for value, want := range map[string]string{

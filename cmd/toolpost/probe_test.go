@@ -12,8 +12,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// What a probe finds is in the user's file, and the next question is asked
-// accordingly.
+// The findings of a probe are in the user's file, and the next request uses them.
 func TestModelsProbe(t *testing.T) {
 	dir := ownHome(t)
 	server := httptest.NewServer(new(sim.Server))

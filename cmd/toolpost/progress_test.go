@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// progressing are the events of a call whose tool reports how far it is.
+// progressing returns the events of a call whose tool reports progress.
 func progressing() []llm.Event {
 	call := llm.Call{ID: "c1", Name: "copy", Args: json.RawMessage(`{}`)}
 	report := func(done float64) llm.Event {
@@ -22,8 +22,8 @@ func progressing() []llm.Event {
 	return []llm.Event{llm.CallStart{ID: "c1", Name: "copy"}, call, invoke.Started{CallID: "c1", Tool: "copy", Attempt: 1}, report(1), report(2)}
 }
 
-// TestProgressShown: run and chat show what a tool reports, in the line of the
-// call where lines can change; elsewhere a line now and then.
+// TestProgressShown: run and chat show the progress of a tool, on a terminal in the line of the call, elsewhere
+// occasionally in a separate line.
 func TestProgressShown(t *testing.T) {
 	var live bytes.Buffer
 	pr := newPrinter(&live, &live)

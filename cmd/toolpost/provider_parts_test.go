@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRegionsAndEndpoints: rows of providers that are like a vendor say their region or endpoint, and routes use several of them beside each other.
+// TestRegionsAndEndpoints: providers that copy a vendor can set its region or endpoint, and routes can use several of
+// them.
 func TestRegionsAndEndpoints(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AZURE_OPENAI_ENDPOINT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT"} {
 		t.Setenv(name, "")
@@ -59,7 +60,7 @@ gateway:
 	}
 }
 
-// TestWrongRegionsAndEndpoints: what would say nothing, or make another address, is refused with its line.
+// TestWrongRegionsAndEndpoints: settings without effect, or that would change the address, are refused with their line.
 func TestWrongRegionsAndEndpoints(t *testing.T) {
 	for row, want := range map[string]string{
 		"{like: openai, region: eu-west-1}":                                 "a has a region, and the address of openai has none; it is for rows that are like vertex-claude, bedrock",
@@ -84,7 +85,7 @@ func TestWrongRegionsAndEndpoints(t *testing.T) {
 	}
 }
 
-// TestImportOfRegionsAndEndpoints: models of LiteLLM's with an endpoint or a region of their own each have a row.
+// TestImportOfRegionsAndEndpoints: each LiteLLM model with a separate endpoint or region gets an entry in providers.
 func TestImportOfRegionsAndEndpoints(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	writeFile(t, file, `model_list:

@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// A run that could only fail for want of a key is not begun: nothing is left in
-// the store, and nothing is said but the reason.
+// A run that would fail because of a missing key does not start. It leaves nothing in the store, and prints only the
+// reason.
 func TestMissingKeyBeginsNoRun(t *testing.T) {
 	bare(t, nil)
 	r := toolpost(t, "", "run", "-m", "anthropic/claude-sonnet-4-5", "hi")
@@ -21,7 +21,7 @@ func TestMissingKeyBeginsNoRun(t *testing.T) {
 	}
 }
 
-// What latest stands for is named where it was used.
+// verify prints the id of the run that "latest" refers to.
 func TestVerifyNamesTheLatest(t *testing.T) {
 	bare(t, map[string]string{"notes.txt": "hello"})
 	expect(t, cli.ExitOK, nil, "run", "-m", "sim/offline", "Read notes.txt")
@@ -31,14 +31,14 @@ func TestVerifyNamesTheLatest(t *testing.T) {
 	}
 }
 
-// The sources of settings stand in one column.
+// The sources of settings are aligned in one column.
 func TestConfigShowIsATable(t *testing.T) {
 	bare(t, nil)
 	r := toolpost(t, "", "config", "show")
 	column := -1
 	for line := range strings.Lines(r.out) {
 		if strings.Contains(line, os.Getenv("HOME")) {
-			continue // as long as the folder it names
+			continue // as wide as the folder in it
 		}
 		at := strings.Index(line, " # ")
 		if column < 0 {

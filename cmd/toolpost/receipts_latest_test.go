@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// begin writes a run that begins at a time, and returns its recorder.
+// begin creates a run with a start time, and returns its recorder.
 func begin(t *testing.T, store journal.Store, run string, at time.Time) *journal.Recorder {
 	t.Helper()
 	r, err := journal.Open(t.Context(), store, run)
@@ -26,7 +26,7 @@ func begin(t *testing.T, store journal.Store, run string, at time.Time) *journal
 	return r
 }
 
-// Runs are listed by when they began, whatever they are called.
+// Runs are listed by start time, regardless of their ids.
 func TestReceiptsListNewestFirst(t *testing.T) {
 	ownHome(t)
 	path := t.TempDir()
@@ -67,7 +67,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &rows); err != nil || len(rows) != 4 || rows[0].Run != "k" || rows[0].Model != "sim/native" {
 		t.Errorf("%v\n%s", err, r.out)
 	}
-	// A run that is called latest is meant by its name.
+	// A run with the id latest takes precedence.
 	expect(t, cli.ExitOK, []string{"task of k"}, "receipts", "show", "latest")
 	if err := begin(t, dir, "latest", day.Add(-time.Hour)).Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	expect(t, cli.ExitOK, []string{"task of latest"}, "receipts", "show", "latest")
 }
 
-// TestLatestEverywhere names the newest run in every command that takes a run.
+// TestLatestEverywhere uses latest in every command that takes a run.
 func TestLatestEverywhere(t *testing.T) {
 	bare(t, map[string]string{"a.txt": "hello"})
 	expect(t, cli.ExitOK, nil, "run", "read a.txt")
@@ -97,8 +97,8 @@ func TestLatestEverywhere(t *testing.T) {
 	expect(t, cli.ExitUsage, []string{"json"}, "receipts", "show", "--json", "--full", "latest")
 }
 
-// TestRunAsTranscript shows each kind of entry the way a person reads it. The
-// requests have hashes that are made up, so the run is broken, and shown all the same.
+// TestRunAsTranscript shows each kind of entry as in a transcript. The hashes of the requests are invented, so the run
+// is broken, but it is still shown.
 func TestRunAsTranscript(t *testing.T) {
 	ownHome(t)
 	path := t.TempDir()

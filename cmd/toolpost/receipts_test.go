@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// ownStore gives the test a store of its own with three runs: one sealed, one
-// open, one open with a call of unknown outcome and a torn line.
+// ownStore gives the test a separate store with three runs: one sealed, one open, and one open with a call of unknown
+// outcome and a torn line.
 func ownStore(t *testing.T) string {
 	t.Helper()
 	ownHome(t)
@@ -68,7 +68,7 @@ func fillStore(t *testing.T, store journal.Store) {
 	}
 }
 
-// expect runs a command and checks its exit code and what it says.
+// expect runs a command and checks its exit code and output.
 func expect(t *testing.T, code int, wants []string, args ...string) result {
 	t.Helper()
 	r := toolpost(t, "", args...)
@@ -125,7 +125,7 @@ func TestReceiptsVerify(t *testing.T) {
 	}
 }
 
-// A run that was replaced by another whole one is not that run.
+// A run that was replaced by another complete run does not verify.
 func TestReceiptsVerifyAnotherRun(t *testing.T) {
 	path := ownStore(t)
 	whole, err := os.ReadFile(filepath.Join(path, "sealed.jsonl"))
@@ -157,7 +157,7 @@ func TestReceiptsVerifyJSON(t *testing.T) {
 	}
 }
 
-// H8: whoever reviews a run sees what it changed.
+// H8: a reviewer of a run sees its changes.
 func TestReceiptsShow(t *testing.T) {
 	ownStore(t)
 	expect(t, cli.ExitOK, []string{"edit_file ok 3 ms", "rm refused 0 ms: permission: no", "Side effects\n  file_modified    a.go  (edit_file, call call_1)", "sealed, 5 entries"}, "receipts", "show", "sealed")

@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// Records of every format there ever was can be listed, verified, shown, replayed
-// and exported.
+// Records of all past formats can be listed, verified, shown, replayed and exported.
 func TestRecordsOfEveryFormat(t *testing.T) {
 	formats, err := filepath.Glob(filepath.Join("..", "..", "agent", "testdata", "records", "format*"))
 	if err != nil || len(formats) == 0 {
@@ -65,7 +64,7 @@ func commandsReadRecords(t *testing.T, original string) {
 // newerRun is a run that a later version wrote.
 const newerRun = `{"at":"2030-01-01T00:00:00Z","body":["packed"],"hash":"b3:00","kind":"start","prev":"","run":"future","seq":1,"v":9}` + "\n"
 
-// A run in a newer format is refused in one line by every command, and left alone.
+// Every command refuses a run in a newer format in one line, and does not change it.
 func TestANewerRecordIsRefused(t *testing.T) {
 	path := ownStore(t)
 	file := filepath.Join(path, "future.jsonl")
@@ -84,15 +83,14 @@ func TestANewerRecordIsRefused(t *testing.T) {
 	}
 	expect(t, cli.ExitFailed, []string{why}, "run", "--model", "sim/offline", "--resume", "future")
 	expect(t, cli.ExitOK, []string{"newer ", "sealed", "open"}, "receipts", "list")
-	// The other runs are judged as ever.
+	// The other runs are verified as usual.
 	expect(t, cli.ExitFailed, []string{"newer   future", "sealed  sealed  5 entries", "open    open"}, "receipts", "verify", "--allow-open")
 	if b, err := os.ReadFile(file); err != nil || string(b) != newerRun {
 		t.Errorf("the run was changed to %q, %v", b, err)
 	}
 }
 
-// An empty file, a pipe or a directory in the place of a run keeps nobody from
-// verifying the others.
+// An empty file, a pipe or a directory in place of a run does not stop the verification of other runs.
 func TestEachRunIsJudgedByItself(t *testing.T) {
 	path := ownStore(t)
 	if err := os.WriteFile(filepath.Join(path, "empty.jsonl"), nil, 0o600); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// stoppedRun runs out of time and returns the id to resume. A run that had no time
-// to begin is given more.
+// stoppedRun starts a run that times out and returns the id to resume. If the run had no time to start, it is given
+// more.
 func stoppedRun(t *testing.T, args ...string) string {
 	t.Helper()
 	for limit := 300 * time.Millisecond; ; limit *= 2 {
@@ -30,8 +30,7 @@ func stoppedRun(t *testing.T, args ...string) string {
 	}
 }
 
-// A run that is resumed goes on with the model, the tools and the settings it
-// had, from wherever it is resumed; flags change them.
+// A resumed run uses its previous model, tools and settings, from any folder. Flags override them.
 func TestResumeRemembersTheRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tool is a POSIX program")
@@ -80,8 +79,7 @@ func TestResumeRemembersTheRun(t *testing.T) {
 	check("sim/native", 8)
 }
 
-// A record that does not say how its tools came about is not gone on with as if
-// they had never been there.
+// A run whose record lacks the source of its tools is not resumed without them.
 func TestResumeAsksForWhatIsMissing(t *testing.T) {
 	set := consentTools(t, t.TempDir())
 	for _, c := range []struct{ tools, want string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// takenBack are the events of an answer that breaks off and is asked for again.
+// takenBack holds the events of an answer that breaks off and is requested again.
 var takenBack = []llm.Event{
 	agent.Turn{N: 1, Model: "some/model"},
 	llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
@@ -21,8 +21,7 @@ var takenBack = []llm.Event{
 	llm.TextDelta{Text: "A whole answer."},
 }
 
-// In a chat nothing of an answer that was taken back stays on the screen, but
-// what a person has to know of does.
+// A chat removes a retracted answer from the screen and keeps the notes.
 func TestChatTakesBack(t *testing.T) {
 	tr := newTranscript(cli.Palette{})
 	tr.add(said, "Hello")
@@ -39,8 +38,7 @@ func TestChatTakesBack(t *testing.T) {
 	}
 }
 
-// What went to standard output cannot be taken back; the log says that it does
-// not count.
+// Text on standard output cannot be retracted; the log notes that it does not count.
 func TestRunTakesBack(t *testing.T) {
 	var out, log bytes.Buffer
 	pr := newPrinter(&out, &log)
@@ -60,7 +58,7 @@ func TestRunTakesBack(t *testing.T) {
 	}
 }
 
-// Thinking that nobody was shown is not worth a word.
+// Retracted thinking that was not shown is not mentioned.
 func TestRunTakesBackThinking(t *testing.T) {
 	var out, log bytes.Buffer
 	pr := newPrinter(&out, &log)

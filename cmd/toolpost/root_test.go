@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// result is what one run of the program did.
+// result is the result of one run of the program.
 type result struct {
 	code        int
 	out, errOut string
@@ -32,7 +32,7 @@ func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code int
-		err  string // must be in standard error
+		err  string // expected in standard error
 	}{
 		{"version", cli.ExitOK, ""},
 		{"--help", cli.ExitOK, ""},
@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestHelp holds every command to the same standard.
+// TestHelp checks the help of every command by the same rules.
 func TestHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -170,7 +170,7 @@ not json
 	}
 }
 
-// A row that fails, in whatever way, does not cost the others their answers.
+// A failing row does not affect the answers of the others.
 func TestBatchKeepsFailuresInTheirRows(t *testing.T) {
 	out, err := echo(t, strings.Repeat("x", cli.MaxLine+100)+"\n"+`{"id":"2","text":"panic"}
 {"id":"3","text":"unwritable"}

@@ -68,7 +68,7 @@ func trimRows(text string) []string {
 	return rows
 }
 
-// mdPieces are what random answers are made of.
+// mdPieces are the parts of random answers.
 var mdPieces = []string{
 	"word ", "*a* ", "**b", "** ", "`c ", "` ", "\n", "\n", "\n\n", "- item\n", "  more\n", "1. one\n", "# head\n", "```go\n", "```\n", "~~~\n", "> q\n", "|a|b|\n|-|-|\n|c|d|\n",
 	"漢字漢字漢字", "🙂 ", "[l](u) ", "<b>", "</b>\n", "<!-- x\n", "---\n", "    code\n", "\ttab\n", "\\* ", "&amp; ", "![i](v) ", "<http://z> ", "[d]: e\n", "- [ ] t\n",
@@ -82,8 +82,8 @@ func randomMarkdown(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// An answer that is drawn while it grows is drawn in the end as if it had come
-// whole; no row is wider than the screen, and no letter is lost.
+// An answer that is drawn while it grows ends up like one drawn at once. No row is wider than the screen, and no letter
+// is lost.
 func TestMarkdownGrows(t *testing.T) {
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -122,7 +122,7 @@ func letters(text string) string {
 	}, text)
 }
 
-// holds reports whether got has every letter of want as often, or more often.
+// holds reports whether got has every letter of want at least as often.
 func holds(got, want string) bool {
 	count := make(map[rune]int)
 	for _, r := range got {
@@ -137,7 +137,7 @@ func holds(got, want string) bool {
 	return true
 }
 
-// What is taken piece by piece for a terminal that scrolls is what is drawn.
+// Rows taken piece by piece for a scrolling terminal equal the drawn rows.
 func TestMarkdownIsTaken(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -157,7 +157,7 @@ func TestMarkdownIsTaken(t *testing.T) {
 	}
 }
 
-// A line that is too long for Markdown, and code that is, are shown all the same.
+// A line that is too long for Markdown, and long code, are still shown.
 func TestMarkdownWithoutEnd(t *testing.T) {
 	long := strings.Repeat("word ", maxBlock)
 	rows := drawn(cli.Palette{On: true}, "# a\n\n"+long+"\n\n```go\nvar a\n"+long+"\nvar b\n"+strings.Repeat("var c\n", maxBlock)+"```\n*end*", 80)

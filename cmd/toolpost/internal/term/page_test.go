@@ -10,8 +10,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// A text that is drawn while it grows is drawn as it is drawn whole, at every
-// width.
+// A text that is drawn while it grows looks as if drawn at once, at every width.
 func TestFlowDrawsTheSame(t *testing.T) {
 	words := []string{"a", "word", "漢字漢字", "🙂", "supercalifragilisticexpialidocious", "x\x1by", "é", "tab\there", " ", "  "}
 	for seed := range uint64(300) {

@@ -19,7 +19,7 @@ const kindTools = `[
 {"name":"ping","parameters":{"type":"object","properties":{}}},
 {"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}}]`
 
-// manyKindTools are those of the cases whose name begins with "many".
+// manyKindTools are the tools of cases whose name begins with "many".
 const manyKindTools = `[
 {"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}},
 {"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["c","f"]}},"required":["city"]}},
@@ -31,9 +31,8 @@ const manyKindTools = `[
 {"name":"ping_host","parameters":{"type":"object","properties":{"host":{"type":"string"},"count":{"type":"integer"}},"required":["host"]}},
 {"name":"list_tables","parameters":{"type":"object","properties":{}}}]`
 
-// Of every kind of text that is no dialect, and of those that call nothing,
-// explain says why it was read as it was: each repair with its class, each
-// invalid call with its problem, and where something looks like a call.
+// For every kind of text, with or without calls, explain gives the reasons: each repair with its class, each invalid
+// call with its problem, and the parts that look like a call.
 func TestExplainKinds(t *testing.T) {
 	files, err := filepath.Glob("../../../../dialect/testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -84,10 +83,10 @@ func explainCases(t *testing.T, file, tools string) {
 	}
 }
 
-// manyOf is the file of manyKindTools beside that of kindTools.
+// manyOf returns the file of manyKindTools in the same folder.
 func manyOf(tools string) string { return filepath.Join(filepath.Dir(tools), "many.json") }
 
-// explainArgs are the arguments for a case, whose name says how it is read.
+// explainArgs returns the arguments for a case. The name of the case determines how it is read.
 func explainArgs(name, tools string) (args []string, ok bool) {
 	word, _, _ := strings.Cut(name, " ")
 	switch strings.TrimSuffix(word, ",") {
@@ -107,7 +106,7 @@ func explainArgs(name, tools string) (args []string, ok bool) {
 
 var repairOf = regexp.MustCompile(`, ([a-z0-9-]+) \(([a-z]+)\)`)
 
-// reasonsOf returns what must be said of a text that means this.
+// reasonsOf returns the expected reasons for a meaning.
 func reasonsOf(means string) (reasons []string) {
 	for line := range strings.Lines(means) {
 		line = strings.TrimSuffix(line, "\n")

@@ -17,7 +17,7 @@ import (
 
 var updateExplain = flag.Bool("update-explain", false, "rewrite what the cases of explain show")
 
-// What explain prints into a pipe.
+// The output of explain in a pipe.
 func TestExplain(t *testing.T) {
 	files, err := filepath.Glob("testdata/explain/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -68,7 +68,7 @@ func TestExplainCoversEveryByte(t *testing.T) {
 	}
 }
 
-// A hint that changes the reading is found and shown.
+// A hint that changes the result is found and shown.
 func TestNearest(t *testing.T) {
 	if a, b := likeness("<tool_call>{", "<tool_call>["), likeness("<tool_call>{", "functools["); a <= b || likeness("abc", "abc") != 1 || likeness("", "abc") != 0 {
 		t.Errorf("likeness: %v, %v", a, b)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 )
 
-// Whatever a row of a batch holds, it gets exactly one answer, in its place.
+// Every row of a batch gets exactly one answer, in its place.
 func TestParseBatchAnswersEveryRow(t *testing.T) {
 	rows := []struct{ why, in, want string }{
 		{"text", `{"id":1,"text":"hello"}`, `"text":"hello"`},
@@ -55,7 +55,7 @@ func TestParseBatchAnswersEveryRow(t *testing.T) {
 	}
 }
 
-// Tools are understood in every shape they are usually kept in.
+// Tools are accepted in all common forms.
 func TestToolShapes(t *testing.T) {
 	for why, doc := range map[string]string{
 		"ours":        `[{"name":"f","description":"d","parameters":{"type":"dict"}}]`,
@@ -100,7 +100,7 @@ func TestParseUsage(t *testing.T) {
 	}
 }
 
-// A vendor's response is opened, and its text read like any other.
+// The text of a vendor's response is parsed like any other text.
 func TestCaptures(t *testing.T) {
 	sse := `data: {"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
 
@@ -130,9 +130,8 @@ data: [DONE]
 	}
 }
 
-// A call is printed as one only if it could be run: not if the text ends in it
-// and nobody says why, and not if the schema of its tool refuses it. explain
-// says the same as parse.
+// A call is printed as a call only if it could run. It is invalid if the text ends in it for unknown reasons, or if it
+// does not match its tool's schema. explain and parse agree.
 func TestParsePrintsCallsThatCouldRun(t *testing.T) {
 	t.Chdir(filepath.Dir(write(t, "tools.json", `[{"name":"f","parameters":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}}]`)))
 	for _, c := range []struct {
@@ -160,8 +159,7 @@ func TestParsePrintsCallsThatCouldRun(t *testing.T) {
 	}
 }
 
-// What is printed while it is read is what would be printed of an answer that
-// was read whole.
+// The streamed output equals the output for an answer that was read completely.
 func TestParseStreamsTheSame(t *testing.T) {
 	texts := []string{
 		"", "\n \n", "hello", "\n\nhello\n\nthere\n\n", "é" + strings.Repeat("漢字 <b> & \u2028 \\u003c\n", 20_000),

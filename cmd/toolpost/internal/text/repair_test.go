@@ -41,7 +41,7 @@ func TestRepairBatch(t *testing.T) {
 	got := strings.Split(strings.TrimSpace(r.out), "\n")
 	for i, line := range got {
 		if before, _, ok := strings.Cut(line, `"faults":[`); ok {
-			got[i] = before + `"faults":[…]}` // their words are the schema package's
+			got[i] = before + `"faults":[…]}` // the wording belongs to the schema package
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || r.code != cli.ExitOK {

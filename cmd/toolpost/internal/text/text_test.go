@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// result is what a command printed, and its exit code.
+// result is the output and the exit code of a command.
 type result struct {
 	code        int
 	out, errOut string

@@ -127,8 +127,7 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-// The required tests of the official suite, through the command as others
-// script it.
+// The required tests of the official suite, run through the command as in a script.
 func TestValidateOfficialSuite(t *testing.T) {
 	dir := corpus.Path(t, "json_schema_suite")
 	for draft, uri := range map[string]string{"draft2020-12": "", "draft7": "http://json-schema.org/draft-07/schema#"} {
@@ -161,8 +160,8 @@ type suiteGroup struct {
 	}
 }
 
-// suiteRows returns the tests of a draft as rows, and what they want. The
-// groups of old drafts do not name their draft, which uri does.
+// suiteRows returns the tests of a draft as rows, and the expected results. Groups of old drafts do not name their
+// draft; uri does.
 func suiteRows(t *testing.T, pattern, uri string) (string, []bool) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
