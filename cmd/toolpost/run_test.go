@@ -16,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// fruit is a folder with something to find.
+// fruit is a folder with files to search.
 var fruit = map[string]string{
 	"notes/apples.md": "# Apples\n\nApples keep for weeks.\n",
 	"notes/pears.md":  "# Pears\n\nPears do not.\n",
@@ -24,7 +24,7 @@ var fruit = map[string]string{
 
 const fruitTask = `Search ./notes for "keep for weeks", then read the file it shows`
 
-// runID finds the run in a summary.
+// runID returns the id of the run in a summary.
 func runID(t *testing.T, text string) string {
 	t.Helper()
 	m := regexp.MustCompile(`receipts verify (\S+)`).FindStringSubmatch(text)
@@ -34,8 +34,8 @@ func runID(t *testing.T, text string) string {
 	return m[1]
 }
 
-// TestRunOnABareMachine does a job of several steps with real tools and no
-// model, and leaves a record that verifies and plays again.
+// TestRunOnABareMachine runs a task of several steps with real tools and without a model. The record verifies and can
+// be replayed.
 func TestRunOnABareMachine(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", fruitTask)
@@ -62,8 +62,7 @@ func TestRunOnABareMachine(t *testing.T) {
 	}
 }
 
-// TestRunSameOnEveryModel does the job on models that call natively and on
-// models that write dialects.
+// TestRunSameOnEveryModel runs the task on models with native calls and on models with dialects.
 func TestRunSameOnEveryModel(t *testing.T) {
 	bare(t, fruit)
 	for _, model := range []string{"sim/native", "sim/hermes_json", "sim/kimi_k2", "sim/qwen3_coder_xml", "sim/deepseek_v31", "sim/native+slow-args=1ms"} {
@@ -74,7 +73,7 @@ func TestRunSameOnEveryModel(t *testing.T) {
 	}
 }
 
-// TestRunJSON prints every event as a line and nothing else.
+// TestRunJSON prints every event as a line, and nothing else.
 func TestRunJSON(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", "--json", fruitTask)
@@ -100,7 +99,7 @@ func TestRunJSON(t *testing.T) {
 	}
 }
 
-// TestRunOutputSchema prints the structured answer alone.
+// TestRunOutputSchema prints only the structured answer.
 func TestRunOutputSchema(t *testing.T) {
 	bare(t, map[string]string{
 		"answer.json": `{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"]}`,
@@ -119,7 +118,7 @@ func TestRunOutputSchema(t *testing.T) {
 	}
 }
 
-// TestRunAsksFirst runs nothing that changes things unless somebody said yes.
+// TestRunAsksFirst: calls that change things run only after approval.
 func TestRunAsksFirst(t *testing.T) {
 	work := bare(t, map[string]string{
 		"write.txtar": "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
@@ -152,8 +151,8 @@ func TestRunAsksFirst(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatToolsDeclared: a tool that may change things, and does not say what
-// it changed, is not said to have changed nothing.
+// TestRunSaysWhatToolsDeclared: if a tool may change things and does not report its changes, the summary does not claim
+// that nothing changed.
 func TestRunSaysWhatToolsDeclared(t *testing.T) {
 	posts := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +183,7 @@ func TestRunSaysWhatToolsDeclared(t *testing.T) {
 	}
 }
 
-// TestRunTask puts the task together from arguments and standard input.
+// TestRunTask builds the task from arguments and standard input.
 func TestRunTask(t *testing.T) {
 	bare(t, nil)
 	for _, c := range []struct{ why, stdin, args, want string }{
@@ -211,7 +210,7 @@ func TestRunTask(t *testing.T) {
 	}
 }
 
-// TestRunWrongUse says what is wrong and what helps.
+// TestRunWrongUse: usage errors name the mistake and the fix.
 func TestRunWrongUse(t *testing.T) {
 	bare(t, nil)
 	for _, c := range []struct {
@@ -239,7 +238,7 @@ func TestRunWrongUse(t *testing.T) {
 	}
 }
 
-// TestRunMaxTurns ends a model that never stops calling.
+// TestRunMaxTurns stops a model that never stops calling tools.
 func TestRunMaxTurns(t *testing.T) {
 	bare(t, map[string]string{"loop.txtar": "-- 1 --\ncall list_files {\"path\":\"a\"}\n-- 2 --\ncall list_files {\"path\":\"b\"}\n-- 3 --\ncall list_files {\"path\":\"c\"}\n-- 4 --\ntext I give up.\n"})
 	r := toolpost(t, "", "run", "-m", "sim/script:loop.txtar", "--max-turns", "2", "go")
@@ -248,8 +247,7 @@ func TestRunMaxTurns(t *testing.T) {
 	}
 }
 
-// TestReplayShowsTheFirstDifference plays a record that was sealed and then
-// belongs to another program: the task in its beginning is another one.
+// TestReplayShowsTheFirstDifference replays a sealed record after its task was changed.
 func TestReplayShowsTheFirstDifference(t *testing.T) {
 	p := cli.Palette{}
 	got := sideBySide(p, "read_file {\"path\":\"a.txt\"}", "", 40)
@@ -279,7 +277,7 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 	}
 }
 
-// An answer that a script gives untouched is read like any model's text.
+// A raw answer of a script is parsed like the text of any model.
 func TestRunRawScript(t *testing.T) {
 	bare(t, map[string]string{
 		"notes.txt": "Apples keep for weeks.\n",
@@ -291,7 +289,7 @@ func TestRunRawScript(t *testing.T) {
 	}
 }
 
-// Quiet prints the answer, and about a failure what failed.
+// With --quiet, run prints the answer, and after a failure the error.
 func TestRunQuiet(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", "-q", fruitTask)
@@ -304,7 +302,7 @@ func TestRunQuiet(t *testing.T) {
 	}
 }
 
-// Durations in events say their unit.
+// The names of durations in events include their unit.
 func TestRunJSONUnits(t *testing.T) {
 	bare(t, fruit)
 	r := toolpost(t, "", "run", "--json", "-m", "sim/native+500+times=1", fruitTask)

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 )
 
-// TestRunsOfAGateway: a call that waits at a gateway is listed with the team and the route of its request, found by the configuration
-// of the gateway, and decided about there. The record has no key.
+// TestRunsOfAGateway: a waiting call of a gateway is listed with the team and the route of its request. The gateway's
+// configuration locates it and is used to decide about it. The record contains no key.
 func TestRunsOfAGateway(t *testing.T) {
 	d := newDepot(t, "sqlite:keys.db")
 	t.Setenv("TOOLPOST_STORE", "")

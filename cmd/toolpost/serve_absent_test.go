@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckSaysWhoAnswers: a warning about an upstream without a key says that others answer only if some can.
+// TestCheckSaysWhoAnswers: a warning about an upstream without a key mentions other upstreams only if they can answer.
 func TestCheckSaysWhoAnswers(t *testing.T) {
 	bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")

@@ -16,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
-// waitingRuns are the runs that 'toolpost runs list' shows.
+// waitingRuns returns the runs that 'toolpost runs list' shows.
 func waitingRuns(t *testing.T) []waitingRun {
 	t.Helper()
 	r := toolpost(t, "", "runs", "list", "--json")
@@ -27,7 +27,7 @@ func waitingRuns(t *testing.T) []waitingRun {
 	return runs
 }
 
-// startAdministrated starts a gateway with an address for administrators, and returns what asks there.
+// startAdministrated starts a gateway with an administration API, and returns a function that sends requests to it.
 func (d *depot) startAdministrated(t *testing.T) (*exec.Cmd, string, func(method, path, body string) got) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,9 +60,10 @@ func (d *depot) startAdministrated(t *testing.T) (*exec.Cmd, string, func(method
 	}
 }
 
-// TestApprovalsAreShared: a question that one gateway asked is known to the other, on one PostgreSQL and one folder
-// of records. The gateway that asked is killed before anybody decides; a person approves, and the other one runs the
-// call, once, for the team that wanted it. An administrator refuses what the other team wants. A third one that begins then gives the same result, and says so.
+// TestApprovalsAreShared: two gateways share their questions through PostgreSQL and a folder of records. The first
+// gateway is killed before the decision. A person approves, and the second one runs the call once, for the team that
+// requested it. An administrator refuses the other team's call. A third gateway that starts later does not run the call
+// again, and warns that its run is over.
 func TestApprovalsAreShared(t *testing.T) {
 	d := newDepot(t, pgtest.Schema(t, pgtest.Server(t)))
 	mine, theirs := keyOf(t, "a"), keyOf(t, "b")

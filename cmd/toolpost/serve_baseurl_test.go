@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCheckKnowsAddressesBehindAStar: an address that nobody can be asked at is refused whatever the name of the model is, by --check and by
-// serve in the same words, which name the provider and the setting and repeat no password.
+// TestCheckKnowsAddressesBehindAStar: an invalid address is refused for any model name. --check and serve use the same
+// words, which name the provider and the setting and contain no password.
 func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
 	t.Setenv("UP_HOST", "127.0.0.1:1")
 	config := func(base, model, to string) string {
@@ -43,7 +43,7 @@ func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
 			})
 		}
 	}
-	bare(t, map[string]string{"gateway.yaml": config("${NO_SUCH_BASE}/v1", "a-*", "up/*")}) // a variable may be set where it is served
+	bare(t, map[string]string{"gateway.yaml": config("${NO_SUCH_BASE}/v1", "a-*", "up/*")}) // the variable may be set where the gateway runs
 	const unset = "up: its address needs NO_SUCH_BASE to be set; see base_url of up in providers"
 	if r := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check"); r.code != 0 || !strings.Contains(r.errOut, ":4: warning: ") || !strings.Contains(r.errOut, unset) {
 		t.Errorf("--check says %d %s", r.code, r.errOut)

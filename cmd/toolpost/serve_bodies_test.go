@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBodiesAreKept asks a gateway that keeps bodies, and looks at the files of its store byte by byte: what was asked is there, and none of the
-// secrets is. The log says aloud that they are kept, and has none of them; nor have the metrics.
+// TestBodiesAreKept sends requests to a gateway that stores bodies, and searches the files of its store. They contain
+// the request and no secrets. The log reports that bodies are stored. Neither the log nor the metrics contain secrets.
 func TestBodiesAreKept(t *testing.T) {
 	const vendorKey, adminKey = "quite-unlike-a-key", "an-admin-key-of-more-than-24-bytes"
 	bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: " + keysFile + "\n  log_bodies: true\n  log_body_size: 5000\n  routes:\n    - {model: any, to: [{model: sim/offline}]}\n    - {model: quiet, to: [{model: sim/offline}], log_bodies: false}\n"})

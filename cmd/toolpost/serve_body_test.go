@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBodiesThatNeverEnd checks that a client which does not send the rest of its body holds no connection for ever, whoever
-// it is and whatever it asks for, and that an answer may take longer than its request.
+// TestBodiesThatNeverEnd: a client that does not finish its request body cannot hold a connection forever, for any key
+// and path. A response may take longer than its request.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// neverEnding sends a request whose body never ends, and returns what is answered until the connection ends.
+// neverEnding sends a request with an endless body, and returns the response until the connection ends.
 func neverEnding(t *testing.T, host, line string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", host)

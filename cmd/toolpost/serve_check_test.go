@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// within runs the command and ends it if it does not end by itself.
+// within runs the command and interrupts it after a time limit.
 func within(t *testing.T, limit time.Duration, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -22,12 +22,12 @@ func within(t *testing.T, limit time.Duration, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-// refusalOf is what a command says at its end.
+// refusalOf returns the error at the end of a command's output.
 func refusalOf(r result) string { return r.errOut[max(strings.Index(r.errOut, "toolpost: "), 0):] }
 
 const goodRoute = "  routes: [{model: a, to: [{model: sim/offline}]}]\n"
 
-// refused are configurations that no gateway begins with, and the lines that say why. F stands for the file.
+// refused are configurations that serve refuses, with the expected errors. F is replaced by the file.
 var refused = []struct {
 	name, config string
 	args         string
@@ -90,7 +90,8 @@ var refused = []struct {
 	{"no file", "", "--config nowhere.yaml", []string{"nowhere.yaml: the configuration cannot be read: "}},
 }
 
-// TestCheckAndServeRefuseTheSame: what serve refuses, --check refuses in the same words, all of it at once, with file, line and setting.
+// TestCheckAndServeRefuseTheSame: --check reports all errors of serve at once, in the same words, with file, line and
+// setting.
 func TestCheckAndServeRefuseTheSame(t *testing.T) {
 	for _, test := range refused {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,7 +124,8 @@ func TestCheckAndServeRefuseTheSame(t *testing.T) {
 	}
 }
 
-// TestCheckWarns: what may not be meant so is said and refused by nobody; what only the environment lacks does not fail a check.
+// TestCheckWarns: probable mistakes are warnings, not errors. Something missing only in the environment does not fail a
+// check.
 func TestCheckWarns(t *testing.T) {
 	bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
@@ -159,7 +161,7 @@ func TestCheckWarns(t *testing.T) {
 	}
 }
 
-// TestCheckPasses: files that are good are not refused, however they are written.
+// TestCheckPasses: valid files pass in every notation.
 func TestCheckPasses(t *testing.T) {
 	bare(t, nil)
 	for _, config := range []string{
@@ -175,7 +177,7 @@ func TestCheckPasses(t *testing.T) {
 	}
 }
 
-// TestCheckOfManyRoutes: the work of a check grows with the routes, and it does not say them all.
+// TestCheckOfManyRoutes: the work of a check is linear in the number of routes, and its output does not list them all.
 func TestCheckOfManyRoutes(t *testing.T) {
 	bare(t, nil)
 	var b strings.Builder
@@ -196,7 +198,8 @@ func TestCheckOfManyRoutes(t *testing.T) {
 	}
 }
 
-// A configuration from a pipe could be read once only, and the second time it would be empty: no keys, no routes.
+// A configuration must be a file. A pipe could be read only once; the second time it would be empty, without keys and
+// routes.
 func TestConfigurationIsAFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.yaml")
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// TestListensWhileDraining tells a gateway that is a process of its own to end while a stream is open. Until that has ended
-// it listens: /readyz says no, new requests in every format are refused with their own error, on new connections and on ones
-// that were there before, and the stream goes on to its end. Then nobody can connect, and it ends with status 0.
+// TestListensWhileDraining stops a gateway process while a stream is open. Until the stream ends, the gateway listens:
+// /readyz fails, new requests in every format get an error in their format, on new and existing connections, and the
+// stream continues to its end. Then the gateway stops listening and exits with status 0.
 func TestListensWhileDraining(t *testing.T) {
 	goOn := make(chan struct{})
 	upstream := slowChat(t, goOn)
@@ -88,7 +88,7 @@ func TestListensWhileDraining(t *testing.T) {
 	}
 }
 
-// refusedWhileDraining asks a gateway that is about to end, each time over a new connection.
+// refusedWhileDraining sends requests to a draining gateway, each over a new connection.
 func refusedWhileDraining(t *testing.T, url string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

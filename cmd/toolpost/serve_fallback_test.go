@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheckKnowsWhetherFallbacksAnswer: a fallback that lacks its key, too, answers in nobody's place.
+// TestCheckKnowsWhetherFallbacksAnswer: a fallback without a key does not count as a replacement.
 func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
 	bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
@@ -40,8 +40,8 @@ func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
 	}
 }
 
-// TestVariablesThatNobodyReplaces: what would go out, or become the name of a file, as it stands in the configuration is refused,
-// and what is not set is said.
+// TestVariablesThatNobodyReplaces: variables that would be sent or used as a file name without replacement are refused.
+// Unset variables are reported.
 func TestVariablesThatNobodyReplaces(t *testing.T) {
 	bare(t, nil)
 	t.Setenv("THERE", "there")

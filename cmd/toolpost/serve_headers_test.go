@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCheckKnowsPortsAndHeaders: a port that there is not, and a header that no request can have, are refused before the first request, by
-// --check and by serve in the same words. Values of headers are not repeated.
+// TestCheckKnowsPortsAndHeaders: invalid ports and headers are refused before the first request, by --check and by
+// serve in the same words. Values of headers are not repeated.
 func TestCheckKnowsPortsAndHeaders(t *testing.T) {
 	const route = "gateway:\n  routes: [{model: a, to: [{model: ROUTE}]}]\n"
 	to := func(id string) string { return strings.Replace(route, "ROUTE", id, 1) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHiddenNamesAreSuggestedLast: 'serve --for' names a model that lists have, if there is one.
+// TestHiddenNamesAreSuggestedLast: 'serve --for' prefers a model that lists contain.
 func TestHiddenNamesAreSuggestedLast(t *testing.T) {
 	const secret, shown = "    - {model: backstage, hidden: true, to: [{model: sim/offline}]}\n", "    - {model: onstage, to: [{model: sim/offline}]}\n"
 	for routes, want := range map[string]string{secret + shown: "onstage", secret: "backstage", secret + "    - {model: 'stage-*', to: [{model: sim/offline}]}\n": "stage-"} {

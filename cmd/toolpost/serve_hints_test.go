@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checked returns what serve --check says of a configuration.
+// checked returns the output of serve --check for a configuration.
 func checked(t *testing.T, config string, args ...string) (said string, err error) {
 	t.Helper()
 	t.Setenv("TOOLPOST_CONFIG", "")
@@ -26,7 +26,7 @@ func checked(t *testing.T, config string, args ...string) (said string, err erro
 	return out.String(), err
 }
 
-// TestCheckSaysWhereSettingsBelong: a setting that a wrong indentation has moved is told with where it stands.
+// TestCheckSaysWhereSettingsBelong: the error for a wrongly indented setting gives its correct place.
 func TestCheckSaysWhereSettingsBelong(t *testing.T) {
 	entry := "  routes:\n    - model: a\n      to:\n        - model: sim/offline\n"
 	for _, c := range []struct{ config, says string }{
@@ -56,7 +56,7 @@ func TestCheckSaysWhereSettingsBelong(t *testing.T) {
 	}
 }
 
-// TestCheckRounds: a number of rounds with which no result is told is refused, whoever asks the checks.
+// TestCheckRounds: too few rounds to return a result are refused by all checks.
 func TestCheckRounds(t *testing.T) {
 	for value, wrong := range map[string]bool{"0": true, "-1": true, "1": false, "20": false} {
 		said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], tools: [read_file], rounds: "+value+"}\n")
@@ -69,7 +69,8 @@ func TestCheckRounds(t *testing.T) {
 	}
 }
 
-// TestCheckIdleProviders: a server that could not be asked is warned of also if no route asks it; no password of its address is repeated.
+// TestCheckIdleProviders: an unusable provider is reported even if no route uses it. Passwords in its address are not
+// repeated.
 func TestCheckIdleProviders(t *testing.T) {
 	for base, says := range map[string]string{
 		"nonsense":                   "begins with http:// or https://",
@@ -97,7 +98,7 @@ func TestCheckIdleProviders(t *testing.T) {
 	}
 }
 
-// TestCheckHints: mistakes that many make are told with what to write in their place, and what only this machine lacks is a
+// TestCheckHints: errors about common mistakes include the correct setting. Something missing only on this machine is a
 // warning.
 func TestCheckHints(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "ANTHROPIC_API_KEY"} {

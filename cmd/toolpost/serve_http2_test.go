@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// TestUnreadConnectionsOfHTTP2 checks that a client of HTTP/2 which would take any number of bytes, and then does not read its
-// connection, is given up after write_timeout, and its upstream with it.
+// TestUnreadConnectionsOfHTTP2: an HTTP/2 client with an unlimited window that does not read its connection is
+// disconnected after write_timeout, and its upstream request is cancelled.
 func TestUnreadConnectionsOfHTTP2(t *testing.T) {
 	left := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

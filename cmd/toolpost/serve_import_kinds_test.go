@@ -9,15 +9,15 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// importRow is a configuration of LiteLLM's, what import writes of it and what it says.
+// importRow is a LiteLLM configuration with the expected output and messages of import.
 type importRow struct{ config, writes, says string }
 
-// liteEntry is a model of a list.
+// liteEntry returns an entry of a model list.
 func liteEntry(name, params string) string {
 	return "  - {model_name: " + name + ", litellm_params: {" + params + "}}\n"
 }
 
-// importKinds are the kinds of entries that LiteLLM's configurations have, each beside a model that is always taken over.
+// importKinds are the kinds of entries in LiteLLM configurations, each next to a model that is always imported.
 var importKinds = map[string][]importRow{
 	"keys in an address": {
 		{liteEntry("k", "model: openai/m, api_base: 'https://a.example.org/sk-abcdefghijklmnopqrstuv/v1'"), `k-base-url: {base_url: "${K_BASE_URL}", wire: chat}`, "set K_BASE_URL to it"},
@@ -94,7 +94,8 @@ var importKinds = map[string][]importRow{
 	},
 }
 
-// TestImportsPassTheCheck: whatever import writes is in order for 'serve --check', what it leaves out it says, and no key is in either.
+// TestImportsPassTheCheck: the output of import passes 'serve --check'. Everything left out is reported, and neither
+// contains a key.
 func TestImportsPassTheCheck(t *testing.T) {
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "gateway.yaml")
@@ -118,7 +119,7 @@ func TestImportsPassTheCheck(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "import", file), 1, "its one model cannot be taken over: line 2: a model is left out (a*b): a * may only")
 }
 
-// Every vendor and variable that the import names is in the table of vendors.
+// All imported vendors and variables are in the table of vendors.
 func TestImportedVendorsExist(t *testing.T) {
 	table := vendors()
 	for lite, name := range liteVendors {

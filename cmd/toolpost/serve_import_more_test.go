@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestImportKeepsWhatIsMeant: names that stand for all, weights with fractions and settings that have another place here are taken over as
-// they are meant, or said.
+// TestImportKeepsWhatIsMeant: wildcard names, fractional weights and settings with another place here are imported with
+// the same meaning, or reported.
 func TestImportKeepsWhatIsMeant(t *testing.T) {
 	bare(t, nil)
 	const sure = "model_list:\n  - {model_name: sure, litellm_params: {model: openai/gpt-4o}}\n"
@@ -39,7 +39,7 @@ func TestImportKeepsWhatIsMeant(t *testing.T) {
 	}
 }
 
-// TestImportedStar: the route for all names that import writes leads to the model that the client names.
+// TestImportedStar: the imported route for all names leads to the model that the client names.
 func TestImportedStar(t *testing.T) {
 	bare(t, nil)
 	place(t, "lite.yaml", "model_list:\n"+liteEntry("'*'", "model: '*'"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestImportCopiesNoKeyOfAName: what is called a key in the name of a model, or is a query of it, is neither written nor said.
+// TestImportCopiesNoKeyOfAName: a labelled key or a query in the name of a model is neither written nor printed.
 func TestImportCopiesNoKeyOfAName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const secret = "SUPERSECRETabc123456789XYZ"
@@ -29,8 +29,8 @@ func TestImportCopiesNoKeyOfAName(t *testing.T) {
 	}
 }
 
-// TestImportTakesVariablesOfSmallLetters: an address from a variable is a row of providers, however its name is written, and
-// the variable is read where the gateway is started.
+// TestImportTakesVariablesOfSmallLetters: an address from a variable becomes a provider, with any case of the name. The
+// variable is read where the gateway starts.
 func TestImportTakesVariablesOfSmallLetters(t *testing.T) {
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "gateway.yaml")

@@ -86,8 +86,8 @@ gateway:
       fallback: [local]
 `
 
-// TestServeImport checks that a configuration of LiteLLM's becomes one of ours that is in order, and
-// that everything else in it is said with its line, but no key.
+// TestServeImport: the imported LiteLLM configuration is valid. Everything else in the file is reported with its line,
+// without keys.
 func TestServeImport(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -121,7 +121,7 @@ func TestServeImport(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
 }
 
-// TestServeImportOf checks single entries: the vendor of a name without one, keys, regions, aliases, and what cannot be.
+// TestServeImportOf checks single entries: vendors of names without one, keys, regions, aliases, and invalid entries.
 func TestServeImportOf(t *testing.T) {
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "gateway.yaml")
@@ -165,7 +165,7 @@ func TestServeImportOf(t *testing.T) {
 	}
 }
 
-// TestServeFor checks that the lines for each program name this gateway and one of its routes.
+// TestServeFor: the configuration of each program names this gateway and one of its routes.
 func TestServeFor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	writeFile(t, file, "gateway:\n  addr: 127.0.0.1:9999\n  routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n    - {model: fast, to: [{model: sim/offline}]}\n")

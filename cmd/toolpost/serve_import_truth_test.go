@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestImportReadsTruthAsLiteLLMDoes: its YAML is version 1.1, and its own examples write True.
+// TestImportReadsTruthAsLiteLLMDoes: LiteLLM uses YAML 1.1, and its examples write True.
 func TestImportReadsTruthAsLiteLLMDoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	for _, row := range []struct {
 		settings string
 		cached   bool
 		says     string
-		silent   string // what must not be said
+		silent   string // must not be printed
 	}{
 		{"cache: true", true, "cache: answers are given again", ""},
 		{"cache: True", true, "cache: answers are given again", ""},

@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestImportOfVertexAsksForNothingElse checks that the import asks for no variable that Gemini on Vertex AI is not asked with.
+// TestImportOfVertexAsksForNothingElse: the import does not ask for variables that Gemini on Vertex AI does not use.
 func TestImportOfVertexAsksForNothingElse(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file = "model_list:\n  - model_name: g\n    litellm_params: {model: vertex_ai/gemini-2.5-pro, vertex_project: p-1, vertex_location: europe-west1}\n"

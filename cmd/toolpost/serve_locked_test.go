@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// locking opens a file of SQLite as another program would, which can lock it.
+// locking opens a SQLite file as another program that can lock it.
 func locking(t *testing.T, file string) (lock, free func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file)
@@ -32,8 +32,8 @@ func locking(t *testing.T, file string) (lock, free func()) {
 	return run("BEGIN EXCLUSIVE"), run("ROLLBACK")
 }
 
-// TestLockedStore locks the file in which a gateway has its keys and what it remembers. What is asked then is refused after about two
-// seconds. A request that is under way has its answer soon, and what it used is written when the file is free again.
+// TestLockedStore locks the file with a gateway's keys and state. New requests are refused after about two seconds. An
+// open request gets its response soon, and its usage is written when the file is unlocked.
 func TestLockedStore(t *testing.T) {
 	goOn := make(chan struct{})
 	upstream := slowChat(t, goOn)
@@ -86,7 +86,7 @@ func TestLockedStore(t *testing.T) {
 	log.until(t, "the gateway has ended")
 }
 
-// TestRemovedStore removes a file in which a gateway keeps things: the log says so, and /readyz, until it is there again.
+// TestRemovedStore removes a file of a gateway's store. The log and /readyz report it until the file is back.
 func TestRemovedStore(t *testing.T) {
 	for _, file := range []string{"keys.db", "state.db"} {
 		bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: sqlite:keys.db\n  state: sqlite:state.db\n  reload: 20ms\n  routes: [{model: m, to: [{model: sim/offline}]}]\n"})
@@ -110,7 +110,7 @@ func TestRemovedStore(t *testing.T) {
 		}
 		log.until(t, "was removed or replaced while it is open")
 		ready(503, "was removed or replaced")
-		writeFile(t, file, "") // another file of that name
+		writeFile(t, file, "") // another file with the same name
 		time.Sleep(100 * time.Millisecond)
 		ready(503, "was removed or replaced")
 		if err := os.Rename("elsewhere.db", file); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// logWrites notes each time something is written.
+// logWrites records each write.
 type logWrites struct {
 	mu   sync.Mutex
 	each []string
@@ -28,7 +28,7 @@ func (w *logWrites) all() (text string, times int) {
 	return strings.Join(w.each, ""), len(w.each)
 }
 
-// A log holds lines back only while others have just been written, in their order, and never a warning.
+// A log holds lines back only shortly after a write. It keeps their order and never holds back a warning.
 func TestLogOfManyRequests(t *testing.T) {
 	var out logWrites
 	log, end := gatewayLog(&out)

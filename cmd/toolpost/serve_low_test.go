@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestServeRefusesWhatCannotBe: what would be ignored, or would refuse every request, is said.
+// TestServeRefusesWhatCannotBe: settings without effect, or that would refuse every request, are reported.
 func TestServeRefusesWhatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for _, row := range []struct {
@@ -33,7 +33,7 @@ func TestServeRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// TestAddressInUse: who starts a second gateway is told how both can run.
+// TestAddressInUse: the error of a second gateway explains how both can run.
 func TestAddressInUse(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAddressInUse(t *testing.T) {
 	}
 }
 
-// TestLogFitsTerminals: requests are told apart by their time and id, which are whole on any terminal.
+// TestLogFitsTerminals: time and id identify requests and are complete on any terminal.
 func TestLogFitsTerminals(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		rows := [][]string{

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCheckOfNames: names that no client asks for and no vendor knows are refused: with a variable, which is not replaced, or with characters
-// that cannot be seen. These reach no terminal.
+// TestCheckOfNames: names with a variable, which is not replaced, or with invisible characters are refused. The
+// characters do not reach a terminal.
 func TestCheckOfNames(t *testing.T) {
 	bare(t, nil)
 	const to = "to: [{model: sim/offline}]"
@@ -27,7 +27,7 @@ func TestCheckOfNames(t *testing.T) {
 	}
 }
 
-// TestCheckOfLimits: a limit that is less than 0 is none, which is said.
+// TestCheckOfLimits: a limit below 0 means no limit, and is reported.
 func TestCheckOfLimits(t *testing.T) {
 	bare(t, nil)
 	const routes = "gateway: {routes: [{model: a, to: [{model: sim/offline}]}]}\n"
@@ -40,8 +40,8 @@ func TestCheckOfLimits(t *testing.T) {
 	}
 }
 
-// TestCheckSaysThatServeDoesNotStart: a check runs where variables are not, so it warns of one that is missing; that serve refuses to start
-// without it is part of the warning.
+// TestCheckSaysThatServeDoesNotStart: a missing variable is a warning in a check. The warning mentions that serve
+// refuses to start without it.
 func TestCheckSaysThatServeDoesNotStart(t *testing.T) {
 	bare(t, nil)
 	for _, name := range []string{"AZURE_OPENAI_ENDPOINT", "AWS_REGION", "TOOLPOST_ADMIN_KEY"} {
@@ -64,7 +64,7 @@ func TestCheckSaysThatServeDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestImportOfTabs: a tab in a file of LiteLLM's is named with its line, as it is in ours.
+// TestImportOfTabs: a tab in a LiteLLM file is reported with its line, as in ours.
 func TestImportOfTabs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	for text, line := range map[string]string{

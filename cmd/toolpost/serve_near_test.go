@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckNamesNearVendors: a vendor that is misspelled in a route is told with the one that may be meant, as on the command line.
+// TestCheckNamesNearVendors: the error for a misspelt vendor in a route suggests a close one, as on the command line.
 func TestCheckNamesNearVendors(t *testing.T) {
 	said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: opnai/gpt-4o}]}\n")
 	if err == nil || !strings.Contains(said, `:3: gateway.routes[0].to[0].model: `) || !strings.Contains(said, `nobody is known to serve "opnai/gpt-4o"; did you mean openai/gpt-4o?`) {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestServeSaysWhichNumberToWrite: of values that are none, a check says where they stand, what is wrong and what to write.
+// TestServeSaysWhichNumberToWrite: the error for an invalid number gives its place, the problem and a valid value.
 func TestServeSaysWhichNumberToWrite(t *testing.T) {
 	bare(t, nil)
 	route := "  routes:\n    - {model: m, to: [{model: sim/offline}]}\n"

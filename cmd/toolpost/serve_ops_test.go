@@ -36,7 +36,7 @@ func servedAt(t *testing.T, config string) (url, file string, log *lines) {
 	return url, file, log
 }
 
-// startServing starts the command until the test is over or stop is called.
+// startServing runs the command until the end of the test or until stop is called.
 func startServing(t *testing.T, log io.Writer, args ...string) (url string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,7 +61,7 @@ func startServing(t *testing.T, log io.Writer, args ...string) (url string, stop
 	return url, cancel
 }
 
-// lines is a log that can be waited for.
+// lines is a log with a way to wait for text.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -81,7 +81,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// until waits until the log says something, and forgets what it said up to there.
+// until waits for text in the log, and drops the log up to there.
 func (l *lines) until(t *testing.T, what string) {
 	t.Helper()
 	for {
@@ -128,8 +128,8 @@ func fetched(t *testing.T, client *http.Client, url, body string) (int, string) 
 
 const routeTo = "gateway:\n  addr: 127.0.0.1:0\n  reload: 5ms\n  routes:\n    - {model: %s, to: [{model: sim/offline}]}\n"
 
-// TestServeReloads checks that the configuration is read again when the file changes and on
-// SIGHUP, and that a bad file changes nothing and is said.
+// TestServeReloads: the configuration is reloaded when the file changes and on SIGHUP. An invalid file is reported and
+// changes nothing.
 func TestServeReloads(t *testing.T) {
 	t.Setenv(adminKeyEnv, "an-admin-key-of-more-than-24-bytes")
 	url, file, log := servedAt(t, fmt.Sprintf(routeTo, "first"))
@@ -176,8 +176,7 @@ func TestServeReloads(t *testing.T) {
 	}
 }
 
-// exchangeFile puts a file in the place of another at once: one that is written in place is seen empty by
-// who reads it in that moment.
+// exchangeFile replaces a file atomically. A file that is rewritten in place may be read while it is empty.
 func exchangeFile(t *testing.T, file, text string) {
 	t.Helper()
 	writeFile(t, file+".new", text)
@@ -186,7 +185,7 @@ func exchangeFile(t *testing.T, file, text string) {
 	}
 }
 
-// TestServeOps checks where health and metrics are to be had.
+// TestServeOps checks the addresses of health and metrics.
 func TestServeOps(t *testing.T) {
 	url, _, _ := servedAt(t, fmt.Sprintf(routeTo, "m"))
 	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/metrics": "toolpost_requests_in_flight 0"} {
@@ -204,7 +203,7 @@ func TestServeOps(t *testing.T) {
 	if resp.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("metrics for another host: %d", resp.StatusCode)
 	}
-	req.URL.Path = "/readyz" // a probe asks by the address of the container
+	req.URL.Path = "/readyz" // a probe uses the address of the container
 	if resp, err = http.DefaultClient.Do(req); err != nil || resp.StatusCode != 200 {
 		t.Errorf("readiness for another host: %v %v", resp.StatusCode, err)
 	}
@@ -219,8 +218,8 @@ func TestServeOps(t *testing.T) {
 	}
 }
 
-// TestMonitorsAreNoPages checks that health and metrics on an address of their own are not to be had by a page in
-// a browser, and are by an address, a name of one's own network and a name that the configuration has.
+// TestMonitorsAreNoPages: health and metrics on a separate address are available by IP address, by a name in the local
+// network and by a configured name, but not to a page in a browser.
 func TestMonitorsAreNoPages(t *testing.T) {
 	port := freePort(t)
 	servedAt(t, fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  ops_addr: 127.0.0.1:%d\n  ops_hosts: [\"gw.example.org:9464\"]\n", port))
@@ -249,7 +248,7 @@ func TestMonitorsAreNoPages(t *testing.T) {
 	}
 }
 
-// TestIPv4Only checks that 0.0.0.0 is every address of IPv4 and none of IPv6.
+// TestIPv4Only: 0.0.0.0 listens on all IPv4 addresses and on no IPv6 address.
 func TestIPv4Only(t *testing.T) {
 	l, err := listenOn("0.0.0.0:0")
 	if err != nil {
@@ -276,7 +275,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// certificate writes a certificate for loopback that vouches for itself.
+// certificate writes a self-signed certificate for loopback.
 func certificate(t *testing.T, dir string, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -299,7 +298,7 @@ func certificate(t *testing.T, dir string, serial int64) (cert, key string) {
 	return cert, key
 }
 
-// TestServeTLS checks that clients see the certificate of the configuration, also the next one.
+// TestServeTLS: clients see the configured certificate, and its replacement.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir, 1)
@@ -330,7 +329,7 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
-// TestServeLimits checks the bounds on the head of a request and on how slowly it may come.
+// TestServeLimits checks the limits on the size and the duration of a request's header and body.
 func TestServeLimits(t *testing.T) {
 	url, _, _ := servedAt(t, "gateway:\n  addr: 127.0.0.1:0\n  max_header: 1000\n  header_timeout: 50ms\n  body_timeout: 50ms\n")
 	req, _ := http.NewRequest("GET", url+"/v1/models", nil)
@@ -359,9 +358,8 @@ func TestServeLimits(t *testing.T) {
 	}
 }
 
-// TestServeDrains checks that an open stream ends well after the gateway was told to end, and that
-// it ends with an error in the words of its format when it takes too long, whether it is passed on as it
-// is or translated.
+// TestServeDrains: an open stream can finish after the gateway was told to stop. If it takes too long, it ends with an
+// error in its format, both for translated and for passed-on streams.
 func TestServeDrains(t *testing.T) {
 	for _, test := range []struct {
 		limit, path, end string
@@ -401,7 +399,7 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// slowChat is a server of the chat format that says one word and ends when it is told to.
+// slowChat is a server with the chat format that sends one word and finishes on a signal.
 func slowChat(t *testing.T, goOn <-chan struct{}) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -426,8 +424,8 @@ func slowChat(t *testing.T, goOn <-chan struct{}) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestAdministratorsStayHere checks that administrators are served on loopback, or by the names that somebody allowed, and with
-// a key, and that no error repeats a part of a key or a password.
+// TestAdministratorsStayHere: the administration API is served on loopback, or for configured host names, with a key.
+// No error repeats a part of a key or a password.
 func TestAdministratorsStayHere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	const good = "an-admin-key-of-more-than-24-bytes"
@@ -444,12 +442,12 @@ func TestAdministratorsStayHere(t *testing.T) {
 		writeFile(t, file, "gateway:\n  keys: sqlite:"+filepath.Join(t.TempDir(), "k.db")+"\n  "+test.config+"\n")
 		for _, args := range [][]string{{"--check"}, nil} {
 			if test.says == "" && args == nil {
-				continue // it would serve
+				continue // serve would start
 			}
 			got := toolpost(t, "", append([]string{"serve", "--addr", "127.0.0.1:0", "--config", file}, args...)...)
 			code := min(len(test.says), 1)
 			if test.key == "" && args != nil {
-				code = 0 // a check also runs where the keys are not
+				code = 0 // a check also runs without keys
 			}
 			if got.code != code || !strings.Contains(got.errOut, test.says) || strings.Contains(got.errOut, "s3cr3t") {
 				t.Errorf("%+v %v: %d %s", test, args, got.code, got.errOut)
@@ -462,7 +460,7 @@ func TestAdministratorsStayHere(t *testing.T) {
 	}
 }
 
-// TestServeCheck checks that everything that is wrong is said, in words that are not Go's.
+// TestServeCheck: all mistakes are reported, without Go terms.
 func TestServeCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for config, says := range map[string][]string{
@@ -502,8 +500,8 @@ func TestServeCheck(t *testing.T) {
 	}
 }
 
-// TestServeCheckFindsMissingKeys checks that upstreams without a key are said with their variable, and that programs can
-// read what is wrong.
+// TestServeCheckFindsMissingKeys: upstreams without a key are reported with their variable, and programs can read the
+// mistakes.
 func TestServeCheckFindsMissingKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	t.Setenv("ANTHROPIC_API_KEY", "")

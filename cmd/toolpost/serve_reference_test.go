@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// gatewayHelp is what the settings of a gateway mean that do not say so themselves, by their place.
+// gatewayHelp describes the gateway settings without a help tag, by path.
 var gatewayHelp = map[string][2]string{
 	"addr":                {"where clients are answered", defaultAddr},
 	"routes":              {"which model answers for which name; without any, the offline model answers for every name", ""},
@@ -34,10 +34,10 @@ var gatewayHelp = map[string][2]string{
 	"routes.to.health":    {"how often it is asked whether it is there, which costs nothing", "never"},
 }
 
-// kindWords are the types of settings.
+// kindWords names the types of settings.
 var kindWords = map[reflect.Kind]string{reflect.String: "text", reflect.Int: "number", reflect.Int64: "number", reflect.Bool: "true or false", reflect.Float64: "number"}
 
-// referenceRows are the rows of the table of settings below a place.
+// referenceRows returns the rows of the settings table below a path.
 func referenceRows(t *testing.T, in reflect.Type, under string) (rows []string) {
 	for i := range in.NumField() {
 		f := in.Field(i)
@@ -81,7 +81,7 @@ func referenceRows(t *testing.T, in reflect.Type, under string) (rows []string) 
 	return rows
 }
 
-// heldPage checks that a page is what the program makes of it. With TOOLPOST_UPDATE=1 it is written.
+// heldPage compares a page with the generated text. With TOOLPOST_UPDATE=1 it writes the page.
 func heldPage(t *testing.T, file, want string) {
 	t.Helper()
 	if os.Getenv("TOOLPOST_UPDATE") != "" {
@@ -95,8 +95,7 @@ func heldPage(t *testing.T, file, want string) {
 	}
 }
 
-// TestGatewayReferenceIsDocumented checks that the page of all settings of a gateway is made of
-// those settings.
+// TestGatewayReferenceIsDocumented: the page with all gateway settings is generated from the program.
 func TestGatewayReferenceIsDocumented(t *testing.T) {
 	page := `# Settings of the gateway
 
@@ -142,7 +141,7 @@ of one endpoint, or of a vendor, is never sent to another address.
 	heldPage(t, "../../docs/gateway/configuration.md", page)
 }
 
-// TestProgramsAreDocumented checks that the page about coding agents has the lines that --for prints.
+// TestProgramsAreDocumented: the page about coding agents has the output of --for.
 func TestProgramsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Coding agents on the gateway

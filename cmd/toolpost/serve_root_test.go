@@ -15,8 +15,8 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestServeToolsAreNotForTheGatewaysOwnFiles: tools of a route read neither the configuration nor the stores of the gateway, wherever
-// these lie below root, and see the rest.
+// TestServeToolsAreNotForTheGatewaysOwnFiles: tools of a route cannot read the configuration or the stores of the
+// gateway anywhere below root. They can read other files.
 func TestServeToolsAreNotForTheGatewaysOwnFiles(t *testing.T) {
 	dir := bare(t, map[string]string{"notes.txt": "The tide is high.\n", "sub/gateway.yaml": "the tide of another\n", "etc/b/state.db": "", "a/state.db": "the tide of a\n", "runs/x.jsonl": "the tide of others\n"})
 	script, err := sim.ParseScript([]byte(`-- 1 --
@@ -71,8 +71,8 @@ text Done.
 	}
 }
 
-// TestRootOfServe: tools of a route work in the folder of root. That it is the whole system because nobody said otherwise is refused, that
-// it is where the gateway is started is said, and that it is the gateway's own is refused.
+// TestRootOfServe: tools of a route work in the root folder. An implicit root is refused if it is the root of the file
+// system, else reported. A root inside the gateway's own folders is refused.
 func TestRootOfServe(t *testing.T) {
 	dir := bare(t, nil)
 	const route = "gateway:\n  addr: 127.0.0.1:0\n  routes: [{model: a, to: [{model: sim/offline}], tools: [TOOL]}]\n"
@@ -104,7 +104,8 @@ func TestRootOfServe(t *testing.T) {
 	}
 }
 
-// TestServeRefusesAFileThatSaysNothing: a configuration that is named and empty is a mistake, and none at all is not.
+// TestServeRefusesAFileThatSaysNothing: an empty configuration file that the user named is an error. Without any file
+// there is no error.
 func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
 	bare(t, nil)
 	for _, text := range []string{"", "\n", "# gateway:\n", "---\n", "---\n# nothing\n", "null\n"} {
@@ -118,7 +119,7 @@ func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--check"), 0)
 }
 
-// TestServeWarnsOfOpenSecrets: files with keys that everybody may read are said.
+// TestServeWarnsOfOpenSecrets: key files that every user may read are reported.
 func TestServeWarnsOfOpenSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such bits")
@@ -136,7 +137,8 @@ func TestServeWarnsOfOpenSecrets(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--check", "--keys", keysFile), 0, "warning: --keys: everybody on this machine may read keys.db")
 }
 
-// TestUnitAndImageStandWhereNothingIs: tools without a root see nothing in what is shipped, and the unit is started again until what it needs is up.
+// TestUnitAndImageStandWhereNothingIs: without a root, tools see an empty folder in the shipped unit and image. The
+// unit is restarted until its dependencies are up.
 func TestUnitAndImageStandWhereNothingIs(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"systemd/toolpost.service": {"\nWorkingDirectory=/run/toolpost\n", "\nRuntimeDirectory=toolpost\n", "\nRuntimeDirectoryMode=0500\n", "\nRestart=on-failure\n", "\nRestartSec=5\n", "\nStartLimitIntervalSec=0\n"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands in a file never steers the terminal that shows its mistakes, and a key that stands where a name belongs is not told.
+// The content of a file never controls the terminal that shows its mistakes. A key in place of a name is not printed.
 func TestMistakesCanBeSeen(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, want string
@@ -37,7 +37,7 @@ func TestMistakesCanBeSeen(t *testing.T) {
 	}
 }
 
-// The same holds for what the import of another configuration leaves out.
+// The same holds for messages of import.
 func TestImportsCanBeSeen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "l.yml")
 	if err := os.WriteFile(file, []byte("model_list:\n  - {model_name: \"evil\\e[31m\", litellm_params: {model: openai/gpt-4o}}\n"), 0o600); err != nil {

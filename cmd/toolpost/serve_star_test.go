@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestStarsOpenNoFiles checks that what a client writes in the place of a * opens no file and starts no program of
-// the gateway's machine, and that routes which name them do.
+// TestStarsOpenNoFiles: the part of a model name that matches a * cannot open a file or start a program on the
+// gateway's machine. Routes that name them explicitly can.
 func TestStarsOpenNoFiles(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "talk.txtar")
 	writeFile(t, script, "-- 1.raw --\nGood evening.\n")

@@ -20,21 +20,22 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// deliverTool changes something, which it writes to a file, and waits while another file is there.
+// deliverTool has a side effect, which it writes to a file. It waits while another file exists.
 const deliverTool = `- name: deliver
   description: Delivers a parcel.
   parameters: {type: object, properties: {to: {type: string}}, required: [to]}
   command: [sh, -c, 'echo "$0" >> FOLDER/delivered; for i in $(seq 600); do [ -e FOLDER/wait ] || break; sleep 0.05; done; echo it is delivered', "{to}"]
 `
 
-// depot is a folder in which gateways that are processes of their own are configured.
+// depot is a folder with the configuration of gateway processes.
 type depot struct {
 	dir    string
-	models map[string]*heard // behind each route
+	models map[string]*heard // the model of each route
 }
 
-// newDepot configures the routes ask (the model calls a tool of the gateway that needs consent), work (the model calls a tool of the gateway), mixed (it calls one of the
-// client beside it) and signed (its vendor signs calls, and wants the signatures back).
+// newDepot configures four routes. ask: the model calls a tool of the gateway that needs approval. work: the model
+// calls a tool of the gateway. mixed: it also calls a tool of the client. signed: its vendor signs calls and requires
+// the signatures back.
 func newDepot(t *testing.T, keys string) *depot {
 	t.Helper()
 	d := &depot{dir: bare(t, nil), models: map[string]*heard{}}
@@ -76,13 +77,13 @@ func (d *depot) start(t *testing.T) (*exec.Cmd, string) {
 	return startProgram(t, "--config", filepath.Join(d.dir, "gateway.yaml"))
 }
 
-// delivered returns what was changed.
+// delivered returns the side effects so far.
 func (d *depot) delivered() string {
 	b, _ := os.ReadFile(filepath.Join(d.dir, "delivered"))
 	return strings.ReplaceAll(string(b), "\n", " ")
 }
 
-// wait makes deliveries wait until the function that it returns is called.
+// wait blocks deliveries until the returned function is called.
 func (d *depot) wait(t *testing.T) (stop func()) {
 	t.Helper()
 	file := filepath.Join(d.dir, "wait")
@@ -92,7 +93,7 @@ func (d *depot) wait(t *testing.T) (stop func()) {
 	return stop
 }
 
-// until waits until so much was changed.
+// until waits for n side effects.
 func (d *depot) until(t *testing.T, n int) {
 	t.Helper()
 	for range 1200 {
@@ -104,7 +105,7 @@ func (d *depot) until(t *testing.T, n int) {
 	t.Fatalf("not delivered: %q", d.delivered())
 }
 
-// got is the answer to a client.
+// got is the response to a client.
 type got struct {
 	status int
 	header http.Header
@@ -112,7 +113,7 @@ type got struct {
 	err    error
 }
 
-// call asks a gateway. A name is that of the request.
+// call sends a request to a gateway. name is its idempotency key, if any.
 func call(ctx context.Context, method, url, key, name, body string) got {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -135,7 +136,7 @@ func chatBody(model, text string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}]}`, model, text)
 }
 
-// keyOf makes a key of a team.
+// keyOf creates a key of a team.
 func keyOf(t *testing.T, team string) string {
 	t.Helper()
 	r := toolpost(t, "", "keys", "create", "--team", team)
@@ -148,7 +149,7 @@ const (
 	weatherTool = `"tools":[{"type":"function","function":{"name":"get_weather","description":"Tells the weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]`
 )
 
-// goesOn asks one gateway for a call of the client, and gives its result to another.
+// goesOn gets a call of the client's tool from one gateway, and sends its result to another.
 func goesOn(t *testing.T, one, two, key, model, tools, question string) got {
 	t.Helper()
 	user := fmt.Sprintf(`{"role":"user","content":%q}`, question)
@@ -169,9 +170,8 @@ func goesOn(t *testing.T, one, two, key, model, tools, question string) got {
 		model, tools, user, said.Choices[0].Message, message.Calls[0].ID))
 }
 
-// TestTwoGatewaysShareState: two gateways on one PostgreSQL go on from what the other has begun:
-// signatures, turns that are held, Responses, and requests that must not be run twice. A team has no
-// part in what is another's.
+// TestTwoGatewaysShareState: two gateways on one PostgreSQL database continue each other's work: signatures, held
+// turns, Responses, and requests that must not run twice. A team cannot use the state of another team.
 func TestTwoGatewaysShareState(t *testing.T) {
 	d := newDepot(t, pgtest.Schema(t, pgtest.Server(t)))
 	mine, theirs := keyOf(t, "a"), keyOf(t, "b")
@@ -225,7 +225,7 @@ func TestTwoGatewaysShareState(t *testing.T) {
 	}
 }
 
-// responses makes a Response on one gateway, and goes on from it, reads and deletes it on the other.
+// responses creates a Response on one gateway, and continues, reads and deletes it on the other.
 func responses(t *testing.T, d *depot, one, two, mine, theirs string) {
 	t.Helper()
 	for _, stream := range []string{"", `"stream":true,`} {
@@ -258,9 +258,9 @@ func responses(t *testing.T, d *depot, one, two, mine, theirs string) {
 	}
 }
 
-// TestKilledWithOpenRequests kills a gateway under load whose tools are changing things. Clients see a
-// closed connection. After it has begun again nothing is done twice: the same requests are refused with
-// the run that may have done it, whose record verifies, and one that was answered is answered as before.
+// TestKilledWithOpenRequests kills a gateway under load while its tools have side effects. Clients see a closed
+// connection. After a restart nothing runs twice: the same requests are refused with the run that may have completed,
+// whose record verifies. A finished request returns the same response as before.
 func TestKilledWithOpenRequests(t *testing.T) {
 	d := newDepot(t, "sqlite:gateway.db")
 	key := keyOf(t, "a")
@@ -318,7 +318,7 @@ func TestKilledWithOpenRequests(t *testing.T) {
 			t.Errorf("request %d: %v %d %s", i, again.err, again.status, again.body)
 			continue
 		}
-		r := toolpost(t, "", "receipts", "verify", run) // which is intact, and says what nobody knows
+		r := toolpost(t, "", "receipts", "verify", run) // the record is intact and lists the call as unknown
 		if !strings.HasPrefix(r.out, "open") || !strings.Contains(r.out, "outcome unknown: deliver") {
 			t.Errorf("request %d: %s%s", i, r.out, r.errOut)
 		}
@@ -338,12 +338,12 @@ func TestKilledWithOpenRequests(t *testing.T) {
 	}
 }
 
-// TestStateSetting: what is remembered is in the database of the keys unless the configuration says
-// otherwise, and what cannot be is refused.
+// TestStateSetting: the state is in the database of the keys unless the configuration names another store. Invalid
+// stores are refused.
 func TestStateSetting(t *testing.T) {
 	for _, test := range []struct {
 		config, keys string
-		kept         bool // after a new start
+		kept         bool // after a restart
 		tables       string
 	}{
 		{"", "sqlite:keys.db", true, "keys.db"}, {"  state: sqlite:own.db\n", "sqlite:keys.db", true, "own.db"}, {"  state: sqlite:own.db\n", "", true, "own.db"},

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestServe asks the gateway of the command as a client does, without any configuration and with
-// routes.
+// TestServe sends a client's requests to the gateway, without a configuration and with routes.
 func TestServe(t *testing.T) {
 	t.Setenv("TOOLPOST_CONFIG", "")
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -44,7 +43,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeAsDocumented sends the requests that the pages show with curl.
+// TestServeAsDocumented sends the curl requests of the documentation.
 func TestServeAsDocumented(t *testing.T) {
 	t.Setenv("TOOLPOST_CONFIG", "")
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -74,13 +73,13 @@ func TestServeAsDocumented(t *testing.T) {
 	}
 }
 
-// startServe starts the command until the test is over, and returns its address.
+// startServe runs the command until the end of the test, and returns its address.
 func startServe(t *testing.T, args ...string) string {
 	t.Helper()
 	return startServeWith(t, io.Discard, args...)
 }
 
-// startServeWith starts the command as startServe does, and says where its standard error goes.
+// startServeWith is startServe with a writer for standard error.
 func startServeWith(t *testing.T, errOut io.Writer, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -105,7 +104,7 @@ func startServeWith(t *testing.T, errOut io.Writer, args ...string) string {
 	return address
 }
 
-// TestServeRefuses checks what serve does not begin with.
+// TestServeRefuses checks configurations that serve refuses.
 func TestServeRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for config, says := range map[string]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// heard is a model that keeps what it was asked last.
+// heard is a model that stores its last request.
 type heard struct {
 	llm.Model
 	mu   sync.Mutex
@@ -31,8 +31,8 @@ func (h *heard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	return h.Model.Stream(ctx, req)
 }
 
-// TestServeTools: routes of the command's gateway have built-in tools and those of MCP servers; what
-// may do more than read needs yes_to; each run is on the record of its request.
+// TestServeTools: routes have built-in tools and tools of MCP servers. Tools that do more than read need yes_to. Each
+// run is recorded for its request.
 func TestServeTools(t *testing.T) {
 	dir := bare(t, map[string]string{"notes.txt": "The tide is high.\n"})
 	script, err := sim.ParseScript([]byte("-- 1 --\ncall read_file {\"path\":\"notes.txt\"}\ncall one__echo {\"text\":\"hello there\"}\n-- 2 --\ntext Done.\n"))
@@ -64,8 +64,7 @@ func TestServeTools(t *testing.T) {
 	}
 }
 
-// TestServeToolsRefuses: what a route says of tools that cannot be is refused before anything is
-// served.
+// TestServeToolsRefuses: invalid tool settings of a route are refused before the gateway listens.
 func TestServeToolsRefuses(t *testing.T) {
 	bare(t, nil)
 	for route, says := range map[string]string{
@@ -90,8 +89,8 @@ func TestServeToolsRefuses(t *testing.T) {
 	}
 }
 
-// TestServeToolsLater: a configuration that is read again keeps the tools that are open, and one
-// that names others says that the gateway has to begin again.
+// TestServeToolsLater: a reloaded configuration keeps the open tools. If it names other tools, the error asks for a
+// restart.
 func TestServeToolsLater(t *testing.T) {
 	bare(t, nil)
 	config := func(route string) *settings {
@@ -124,8 +123,8 @@ func TestServeToolsLater(t *testing.T) {
 	}
 }
 
-// TestServeApproval: a call that needs consent waits for it, is allowed by another process, and is run once,
-// when the client asks again.
+// TestServeApproval: a call that needs approval waits. Another process approves it, and it runs once when the client
+// repeats the request.
 func TestServeApproval(t *testing.T) {
 	dir := bare(t, nil)
 	script, err := sim.ParseScript([]byte("-- 1 --\ncall write_file {\"path\":\"note.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n"))

@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// sentSpan is a span as a collector reads it.
+// sentSpan is a span as a collector receives it.
 type sentSpan struct {
 	TraceID, SpanID, ParentSpanID, TraceState, Name string
 	Kind                                            int
@@ -29,8 +29,8 @@ type sentSpan struct {
 	}
 }
 
-// TestServeTraces: a client's trace is gone on with, handed on to the upstream, and its spans come to a collector without anything that
-// was written.
+// TestServeTraces: a client's trace is continued and passed to the upstream. Its spans reach a collector without any
+// text of messages.
 func TestServeTraces(t *testing.T) {
 	bare(t, nil)
 	var mu sync.Mutex
@@ -92,7 +92,7 @@ func TestServeTraces(t *testing.T) {
 	t.Setenv("OTEL_SERVICE_NAME", "gate")
 	url, stop = startServing(t, io.Discard, "--addr", "127.0.0.1:0", "--config", "gateway.yaml")
 	ask(url, "00-"+trace+"-"+parent+"-01")
-	ask(url, "00-"+strings.Repeat("1", 32)+"-"+parent+"-00") // the client does not record it
+	ask(url, "00-"+strings.Repeat("1", 32)+"-"+parent+"-00") // not sampled by the client
 	ask(url, "nonsense")
 	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, "toolpost_spans_dropped_total 0") {
 		t.Error("the lost spans are not counted")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckSaysWhatIsMeant: what cannot be meant is refused or said, once and in words that fit.
+// TestCheckSaysWhatIsMeant: implausible settings are refused or reported, once and in suitable words.
 func TestCheckSaysWhatIsMeant(t *testing.T) {
 	bare(t, nil)
 	const to = "to: [{model: sim/offline}]"
@@ -27,7 +27,7 @@ func TestCheckSaysWhatIsMeant(t *testing.T) {
 		{"gateway:\n  routes:\n    - &r\n      model: fast\n      " + to + "\n    - <<: *r\n      model: fast2\n", "", "gateway.yaml: ", false},
 	} {
 		said, err := checked(t, c.config)
-		if strings.Contains(c.config, "<<") { // whether that is an error is not the point here
+		if strings.Contains(c.config, "<<") { // it does not matter here whether this is an error
 			c.wrong = err != nil
 		}
 		if (err != nil) != c.wrong || !strings.Contains(said, c.says) || c.not != "" && strings.Contains(said, c.not) {

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// zeroIsNone are the settings whose default is none, so that 0 means what it says; zeroIsSaid those of which it is said what it means.
+// zeroIsNone are the settings whose default means none, like 0. zeroIsSaid are the settings with a special message
+// about 0.
 var (
 	zeroIsNone = []string{"routes.max_requests", "routes.cache", "routes.to.health"}
 	zeroIsSaid = map[string]string{"routes.to.weight": "0 keeps sim/offline out of the draw", "routes.rounds": "rounds: 0 is too few"}
 )
 
-// zerosOf returns the settings that are a number or a duration, with a 0 of theirs.
+// zerosOf collects the numeric and duration settings, each with a 0 value.
 func zerosOf(in reflect.Type, under string, zeros map[string]string) {
 	for i := range in.NumField() {
 		f := in.Field(i)
@@ -39,7 +40,7 @@ func zerosOf(in reflect.Type, under string, zeros map[string]string) {
 	}
 }
 
-// TestZerosAreSaid: a setting of 0 means none, or --check says what it means instead.
+// TestZerosAreSaid: a setting of 0 means none, or --check explains its meaning.
 func TestZerosAreSaid(t *testing.T) {
 	zeros := map[string]string{}
 	zerosOf(reflect.TypeFor[gatewayConfig](), "", zeros)

@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// turnEvents is a turn with everything in it that a person may see.
+// turnEvents returns a turn with every kind of visible event.
 func turnEvents() []llm.Event {
 	call := func(id, name, args string) llm.Call { return llm.Call{ID: id, Name: name, Args: json.RawMessage(args)} }
 	result := func(id, text string) llm.Result {
@@ -47,8 +47,7 @@ func turnEvents() []llm.Event {
 	}
 }
 
-// TestPlainPipe writes each line once, what the model says apart from what is
-// done.
+// TestPlainPipe: each line is written once, with the model's text separate from the rest.
 func TestPlainPipe(t *testing.T) {
 	var out, log bytes.Buffer
 	pr := newPrinter(&out, &log)
@@ -72,7 +71,7 @@ func TestPlainPipe(t *testing.T) {
 	}
 }
 
-// TestTerminal draws on a screen of its own and looks at what is left there.
+// TestTerminal draws on a simulated screen and checks the remaining text.
 func TestTerminal(t *testing.T) {
 	for _, width := range []int{120, 60, 33} {
 		var screen bytes.Buffer
@@ -109,8 +108,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// onScreen returns the lines that are left after the printer's own movements:
-// up some lines and clear what is below.
+// onScreen returns the lines that remain after the printer's cursor movements: up some lines, and clear below.
 func onScreen(text string) string {
 	lines := []string{""}
 	for text != "" {
@@ -138,7 +136,7 @@ func onScreen(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTranscript follows the same turn on the whole screen, at several widths.
+// TestTranscript draws the same turn in a transcript, at several widths.
 func TestTranscript(t *testing.T) {
 	tr := newTranscript(cli.Palette{})
 	tr.add(said, "Look into a.txt.")
@@ -171,8 +169,8 @@ It says ␛]0;title␇first.`
 	}
 }
 
-// TestLongAnswers draws the same, however the text came, and keeps no more of
-// streaming arguments than is shown.
+// TestLongAnswers: the drawing does not depend on how the text is split. Streamed arguments are stored only as far as
+// they are shown.
 func TestLongAnswers(t *testing.T) {
 	text := "\n\nOne.\n\nTwo is longer than the others are.\n\n\nThree.\n"
 	for plain, want := range map[bool]string{true: "One.\n\nTwo is longer than\nthe others are.\n\n\nThree.", false: "One.\n\nTwo is longer than\nthe others are.\n\nThree."} {
@@ -243,8 +241,7 @@ func TestCheckpointMenu(t *testing.T) {
 	}
 }
 
-// Each kind of warning is said once in a run, the first of it in its words, and
-// the others are counted.
+// Each kind of warning is printed once in a run, with the text of the first warning and the number of others.
 func TestWarningsAreFolded(t *testing.T) {
 	var out, log bytes.Buffer
 	pr := newPrinter(&out, &log)
@@ -268,8 +265,7 @@ func TestWarningsAreFolded(t *testing.T) {
 	}
 }
 
-// TestViewsAreNotCounted: how many lines a view of a result has is not how many the tool
-// returned.
+// TestViewsAreNotCounted: the line count of a shortened result is not shown as that of the tool's result.
 func TestViewsAreNotCounted(t *testing.T) {
 	result := llm.Result{CallID: "a", Parts: []llm.Part{llm.Text{Text: "first\nsecond\nthird"}}}
 	for cut, want := range map[bool]string{false: "3 lines: first …", true: "first …"} {

@@ -15,23 +15,23 @@ import (
 	"testing"
 )
 
-// limitStack ends the program with the first stack that outgrows what a stream may hold (see
-// docs/design/gateway-performance.md), from when its standard input ends.
+// limitStack ends the program with the first stack that exceeds the limit for a stream (see
+// docs/design/gateway-performance.md). The limit applies from the end of standard input.
 func limitStack() {
 	io.Copy(io.Discard, os.Stdin)
 	debug.SetMaxStack(8 << 10)
 	fmt.Fprintln(os.Stderr, "stacks are limited")
 }
 
-// TestStackOfAStream checks that a stream of text is answered on a stack of 8 kB: a stack that
-// was larger once stays so as long as the stream is open, and there are thousands of them.
+// TestStackOfAStream: a text stream needs at most a stack of 8 kB. A stack never shrinks while its stream is open, and
+// there are thousands of streams.
 func TestStackOfAStream(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes frames larger")
 	}
 	const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Talk."}]}`
 	url, log, limit := serveLimited(t)
-	if !beginsStream(t, url, body) { // what is done once is done
+	if !beginsStream(t, url, body) { // warm-up: initialisation happens only once
 		t.Fatal("no stream")
 	}
 	limit()
@@ -42,7 +42,7 @@ func TestStackOfAStream(t *testing.T) {
 	}
 }
 
-// serveLimited starts a gateway whose stacks are limited from when limit is called.
+// serveLimited starts a gateway whose stacks are limited after a call of limit.
 func serveLimited(t *testing.T) (url string, log *lines, limit func()) {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(talk))
@@ -73,7 +73,7 @@ func serveLimited(t *testing.T) (url string, log *lines, limit func()) {
 	return url, log, func() { in.Close(); log.until(t, "stacks are limited") }
 }
 
-// talk says three words, and never ends.
+// talk sends three words, and never ends.
 func talk(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.NotFound(w, r)
@@ -88,7 +88,8 @@ func talk(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// beginsStream reports whether a stream is answered up to its last word. It stays open: only its end may need more.
+// beginsStream reports whether a stream delivers all its words. The stream stays open, because only its end may need
+// more stack.
 func beginsStream(t *testing.T, url, body string) bool {
 	t.Helper()
 	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))

@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
-// released builds the command as it is released.
+// released builds the command like a release.
 func released(t *testing.T) string {
 	t.Helper()
 	command := filepath.Join(t.TempDir(), "toolpost.exe")
@@ -22,9 +22,8 @@ func released(t *testing.T) string {
 	return command
 }
 
-// TestStartAndSize reports how long the released command takes to start, and
-// fails if it allocates much before main begins, or is large. What a start takes
-// is a matter of the machine; what is done in it is not.
+// TestStartAndSize reports the start time of the released command. It fails if the command is large or allocates much
+// before main. The start time depends on the machine; the allocations do not.
 func TestStartAndSize(t *testing.T) {
 	testkit.Long(t, "it builds the command again")
 	command := released(t)
@@ -44,19 +43,19 @@ func TestStartAndSize(t *testing.T) {
 	if bytes, allocations := initCost(t, command); bytes > 4e6 || allocations > 40_000 {
 		t.Errorf("before main it allocates %d bytes in %d pieces", bytes, allocations)
 	}
-	// A step beyond the limit is often a package that calls methods by name, like
-	// text/template: the linker keeps all methods of all types then.
-	// 7.4 MB of it are the table of word vectors in internal/rank: see docs/design/tool-selection.md.
-	// 2.1 MB are the MCP SDK with its reader of JSON and its schemas: see docs/design/mcp.md.
-	// 4.5 MB are for serving (MCP servers, agent programs, logging in, the gateway with its keys,
-	// its checks, what it remembers and mends, calls that wait for consent and traces) and for
-	// shortening results, 4.1 of them used when this was written. It stays under 55 MB.
+	// A jump above the limit often comes from a package that calls methods by name, like text/template. The linker then
+	// keeps all methods of all types.
+	//
+	// 7.4 MB are the table of word vectors in internal/rank: see docs/design/tool-selection.md. 2.1 MB are the MCP SDK
+	// with its JSON parser and its schemas: see docs/design/mcp.md. 4.5 MB are for serving (MCP servers, agent
+	// programs, logins, the gateway with its keys, checks, state, repairs, approvals and traces) and for shortening
+	// results; 4.1 MB of them were used when this was written. The total stays under 55 MB.
 	if limit := int64(30e6 + 7_430_144 + 2.1e6 + 4.5e6); info.Size() > limit {
 		t.Errorf("the command has %d bytes, more than %d", info.Size(), limit)
 	}
 }
 
-// initCost returns what the packages of a command allocate before main begins.
+// initCost returns the allocations of a command's packages before main.
 func initCost(t *testing.T, command string) (bytes, allocations int) {
 	t.Helper()
 	cmd := exec.Command(command, "version")

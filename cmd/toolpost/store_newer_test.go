@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// The error about tables of a newer version names the database, never its password.
+// The error about tables of a newer version names the database without its password.
 func TestNewerTablesNameTheDatabase(t *testing.T) {
 	newer := fmt.Errorf("gateway: state: %w", &tables.NewerError{Version: 9, Known: 2})
 	for _, c := range []struct {

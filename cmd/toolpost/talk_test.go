@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// said returns the conversation of a run as one text, with the kinds of media.
+// saidIn returns the conversation of a run as one text, with the kinds of media.
 func saidIn(t *testing.T, run string) string {
 	t.Helper()
 	store, done, err := openStoreAt(stateDir()+"/runs", false)
@@ -49,8 +49,8 @@ var talkScripts = map[string]string{
 	"one.txtar": "-- 1 --\ntext My name is Ada.\n", "two.txtar": "-- 1 --\ntext You asked twice.\n",
 }
 
-// -c goes on with the latest run and --resume with any: the model gets what was
-// said, the record names the run before, and the settings are those of that run.
+// -c continues the latest run and --resume any run. The model gets the earlier messages, the record names the earlier
+// run, and its settings apply.
 func TestContinue(t *testing.T) {
 	bare(t, talkScripts)
 	first := runID(t, toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--system", "Be brief.", "who are you?").errOut)
@@ -85,7 +85,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// Files and standard input go with a task.
+// Files and standard input are attached to a task.
 func TestFilesBesideATask(t *testing.T) {
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {

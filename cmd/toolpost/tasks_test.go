@@ -33,8 +33,8 @@ func TestNamedTasks(t *testing.T) {
 	expect(t, cli.ExitOK, []string{"on sim/offline"}, "run", "-m", "sim/offline", "@show", "a.txt")
 	expect(t, cli.ExitUsage, []string{"it needs 1 argument"}, "run", "@show")
 	expect(t, cli.ExitUsage, []string{"no task shwo", "did you mean show"}, "run", "@shwo")
-	expect(t, cli.ExitOK, []string{"read a.txt"}, "receipts", "list") // the record has what was asked
-	expect(t, cli.ExitOK, nil, "run", "@somebody said hello")         // more than one word is a task of its own
+	expect(t, cli.ExitOK, []string{"read a.txt"}, "receipts", "list") // the record has the expanded task
+	expect(t, cli.ExitOK, nil, "run", "@somebody said hello")         // several words are a task, not a name
 	if r := toolpost(t, "", "run", "@many"); r.code == 0 || !strings.Contains(r.errOut, "1 to 500") {
 		t.Errorf("%d %s", r.code, r.errOut)
 	}

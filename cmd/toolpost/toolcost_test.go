@@ -17,8 +17,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestToolsCostWhatTheVendorIsSent: the command counts the definitions of many tools as they
-// are sent to the model's vendor, not as words. The budget lies between both counts.
+// TestToolsCostWhatTheVendorIsSent: the tokens of many definitions are counted in the form for the model's vendor, not
+// as plain words. The budget lies between both counts.
 func TestToolsCostWhatTheVendorIsSent(t *testing.T) {
 	var tools bytes.Buffer
 	for i := range 40 {

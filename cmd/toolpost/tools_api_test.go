@@ -32,7 +32,7 @@ components:
   securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}
 `
 
-// TestOpenAPIEverywhere uses an OpenAPI document as a file of tools in every command.
+// TestOpenAPIEverywhere uses an OpenAPI document as a tools file in every command.
 func TestOpenAPIEverywhere(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"did":"%s %s","key":"%s"}`, r.Method, r.URL.Path, r.Header.Get("X-Key"))
@@ -89,8 +89,7 @@ func TestOpenAPIEverywhere(t *testing.T) {
 	}
 }
 
-// A run that was told about find_tools goes on, and a budget that is empty is no
-// budget.
+// A run that used find_tools can be continued, and an empty budget is refused.
 func TestGoOnWithFoundTools(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ const ownYAML = `# what we use at the office
   command: [echo, booked, "{city}"]
 `
 
-// A file of tools in YAML works in every command that takes --tools.
+// A YAML tools file works in every command with --tools.
 func TestYAMLToolsEverywhere(t *testing.T) {
 	bare(t, map[string]string{
 		"own.yaml":   ownYAML,
@@ -60,7 +60,7 @@ func TestYAMLToolsEverywhere(t *testing.T) {
 	}
 }
 
-// What a server of a declared tool repeats of its key is not printed.
+// A key that the server of a declared tool repeats is not printed.
 func TestCallHidesTheKeyOfATool(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte("you sent " + r.Header.Get("X-Key")))
@@ -136,7 +136,7 @@ func TestToolsAdd(t *testing.T) {
 	}
 }
 
-// files returns the text of the files that are there.
+// files returns the text of the existing files.
 func files(t *testing.T, names ...string) string {
 	t.Helper()
 	var all strings.Builder

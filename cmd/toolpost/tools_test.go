@@ -91,8 +91,7 @@ func TestToolsAudit(t *testing.T) {
 	}
 }
 
-// TestToolsFilesInWords: what is wrong with a file or a line of a batch is said without
-// names of Go.
+// TestToolsFilesInWords: errors about a file or a batch line contain no Go names.
 func TestToolsFilesInWords(t *testing.T) {
 	for file, want := range map[string]string{
 		`[1,2]`:                       "definition 1: it is a number and must be an object",
@@ -111,8 +110,7 @@ func TestToolsFilesInWords(t *testing.T) {
 	}
 }
 
-// TestSelectSaysWhatDoesNotFit: tools that have nothing in common with the question are
-// not named as if they had.
+// TestSelectSaysWhatDoesNotFit: tools that have nothing in common with the question are not listed as matches.
 func TestSelectSaysWhatDoesNotFit(t *testing.T) {
 	file := toolsFile(t, someTools)
 	for _, q := range []string{"", "   "} {
@@ -128,7 +126,7 @@ func TestSelectSaysWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestToolsAuditInWords: scores are as precise as the bar, and one is one.
+// TestToolsAuditInWords: scores are printed as precisely as --min, and singular forms are correct.
 func TestToolsAuditInWords(t *testing.T) {
 	one := toolsFile(t, `[{"name":"save","description":"Saves a text, such as a note."}]`)
 	r := toolpost(t, "", "tools", "audit", "--tools", one, "--min", "0.60001")
@@ -163,7 +161,7 @@ func TestToolsWrongUse(t *testing.T) {
 	}
 }
 
-// The built-in tools must be described as well as we ask of others.
+// The built-in tools must meet our own standard for descriptions.
 func TestBuiltinToolsAreDescribed(t *testing.T) {
 	r := toolpost(t, "", "tools", "audit", "--min", "0.8")
 	if r.code != 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// upstreams are servers that never end an answer. Each gets the connection
-// after the request came and writes until it breaks.
+// upstreams are servers that never finish a response. Each gets the connection after the request and writes until the
+// connection breaks.
 var upstreams = map[string]func(net.Conn){
 	"silence before the answer": func(net.Conn) {},
 	"headers without end": func(c net.Conn) {
@@ -103,7 +103,7 @@ const (
 	wordEvent    = `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}` + "\n\n"
 )
 
-// pour writes text again and again until nobody takes it.
+// pour writes text repeatedly until the connection breaks.
 func pour(c net.Conn, text string, pause time.Duration) {
 	for {
 		if _, err := c.Write([]byte(text)); err != nil {
@@ -113,8 +113,8 @@ func pour(c net.Conn, text string, pause time.Duration) {
 	}
 }
 
-// endlessServer answers every request for a completion as behave does, and
-// everything else with 404. It tells when it was asked.
+// endlessServer handles every completion request with behave, and returns 404 for all others. It reports each request
+// on asked.
 func endlessServer(t *testing.T, behave func(net.Conn)) (address string, asked <-chan bool) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,9 +149,8 @@ func endlessServer(t *testing.T, behave func(net.Conn)) (address string, asked <
 	return "http://" + l.Addr().String() + "/v1#m", told
 }
 
-// Whatever the server of a model does, a signal ends the program within a
-// second unless a limit of an answer has ended it before, and its memory stays
-// bounded.
+// For any behaviour of a model's server, a signal ends the program within a second, unless a limit of the answer ended
+// it before. The memory stays bounded.
 func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 	for name, behave := range upstreams {
 		t.Run(name, func(t *testing.T) {
@@ -172,14 +171,14 @@ func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 					t.Fatal(err, errOut)
 				}
 				e := await(t, cmd, errOut)
-				// On a fast machine a flood has met its limit before the signal comes.
+				// On a fast machine a flood reaches its limit before the signal.
 				flood := e.code == cli.ExitFailed && (strings.Contains(e.errOut, "limit") || strings.Contains(e.errOut, "more than"))
 				if e.code != cli.ExitTerminated && !flood {
 					t.Errorf("it ended after %v with %d:\n%.500s", e.took, e.code, e.errOut)
 				}
 				limit := int64(400 << 20)
 				if raceDetector {
-					limit *= 5 // it keeps a record of every word of memory
+					limit *= 5 // it records every word of memory
 				}
 				if rss := peak(); rss > limit {
 					t.Errorf("it held %d MiB", rss>>20)
@@ -191,9 +190,8 @@ func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 	}
 }
 
-// watchMemory returns a function that says how much memory a process has held
-// at most, 0 where the system does not tell. What the system says when a process
-// has ended counts the memory of the process that started it, too.
+// watchMemory returns a function that reports the peak memory of a process, 0 if the system does not provide it. The
+// value after the end of a process would include the memory of its parent.
 func watchMemory(p *os.Process) (peak func() int64) {
 	var most atomic.Int64
 	go func() {
@@ -201,7 +199,7 @@ func watchMemory(p *os.Process) (peak func() int64) {
 			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid))
 			_, rest, ok := strings.Cut(string(status), "VmHWM:")
 			if err != nil || !ok {
-				return // it has ended
+				return // the process has ended
 			}
 			kilobytes, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 			if n, err := strconv.ParseInt(kilobytes, 10, 64); err == nil {
@@ -213,9 +211,8 @@ func watchMemory(p *os.Process) (peak func() int64) {
 	return most.Load
 }
 
-// soon reports how long something takes to end, the best of three tries. A
-// second is promised. It fails far above that only: machines have other things
-// to do, and what does not heed the signal takes minutes.
+// soon checks that something ends in time, with the best of three tries. The promise is one second. The test allows far
+// more, because machines have other work. Ignoring the signal takes minutes.
 func soon(t *testing.T, try func() time.Duration) {
 	t.Helper()
 	const limit = longWait / 2
@@ -231,7 +228,7 @@ func soon(t *testing.T, try func() time.Duration) {
 	}
 }
 
-// Left alone, answers without end are given up, and the program says why.
+// Without a signal, an endless answer is stopped at its limit, and the program explains why.
 func TestEndlessAnswersEndRuns(t *testing.T) {
 	for name, want := range map[string]string{"text": "text limit", "long lines": "text limit", "thinking": "thinking limit", "a call": "text limit"} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +247,7 @@ func TestEndlessAnswersEndRuns(t *testing.T) {
 	}
 }
 
-// A conversation on the screen ends as soon.
+// The same holds for a conversation on the screen.
 func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestUsageRefusesFlagsThatDoNothing: a count that is none, a count for what has none, and a column that is named twice are
-// said, before the store is opened.
+// TestUsageRefusesFlagsThatDoNothing: an invalid count, a count without a list, and a duplicate column are refused
+// before the store is opened.
 func TestUsageRefusesFlagsThatDoNothing(t *testing.T) {
 	bare(t, nil)
 	makeKey(t, "--team", "a")
@@ -30,7 +30,7 @@ func TestUsageRefusesFlagsThatDoNothing(t *testing.T) {
 	must(t, toolpost(t, "", "usage", "--by", "request", "--last", "1", "--keys", keysFile), 0, "the log has no request")
 }
 
-// TestUsageRowsAreLines: a name with an end of a line in it stays in its row.
+// TestUsageRowsAreLines: a name with a line break stays in its row.
 func TestUsageRowsAreLines(t *testing.T) {
 	var out bytes.Buffer
 	cmd := new(cobra.Command)

@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// wrongInput is something that people get wrong: a command line in which SERVER
-// stands for one that refuses every key, and CLOSED for one that is not there.
+// wrongInput is a common mistake: a command line in which SERVER is replaced by a server that refuses every key, and
+// CLOSED by an address without a server.
 type wrongInput struct {
 	why, stdin, args string
 	code             int
-	says             string // in the one line that says what is wrong
+	says             string // in the one line with the error
 }
 
 var wrongInputs = []wrongInput{
@@ -40,7 +40,7 @@ var wrongInputs = []wrongInput{
 	{"a limit below nothing", "", "receipts list --limit -1", 2, "--limit"},
 	{"a setting that is none", "", "config set modle x", 2, "did you mean model"},
 	{"a value that no setting takes", "", "config set max_turns 0", 2, "1 to 500"},
-	// files that are not what they should be
+	// files with unexpected content
 	{"a missing answer", "", "parse nowhere.txt", 1, "nowhere.txt"},
 	{"a folder for an answer", "", "parse folder", 1, "folder"},
 	{"missing tools", "", "parse --tools nowhere.json empty", 1, "nowhere.json"},
@@ -96,8 +96,8 @@ var wrongInputs = []wrongInput{
 	{"a list of models from nowhere", "", "models update --from nowhere.json", 1, "nowhere.json"},
 }
 
-// TestWrongInputs gives commands what people give them by mistake. Each says what is
-// wrong in one line, with the right exit status, and nothing that was there is lost.
+// TestWrongInputs runs commands with common mistakes. Each prints the error in one line, with the right exit status,
+// and no existing file is lost.
 func TestWrongInputs(t *testing.T) {
 	if len(wrongInputs) < 60 {
 		t.Errorf("only %d wrong inputs", len(wrongInputs))
@@ -106,7 +106,7 @@ func TestWrongInputs(t *testing.T) {
 		http.Error(w, `{"error":{"message":"invalid api key","type":"invalid_request_error"}}`, http.StatusUnauthorized)
 	}))
 	defer refuses.Close()
-	const closed = "http://127.0.0.1:1" // a port that was free may be another's by the time it is asked
+	const closed = "http://127.0.0.1:1" // another process may reuse a port that was free
 	places := strings.NewReplacer("SERVER", refuses.URL, "CLOSED", closed)
 	kept := map[string]string{
 		"empty": "", "binary": "\x7fELF\x00\x01\xff\xfe\x00", "number": "7", "half.json": `[{"name":`, "half.yaml": "- name: [\n", "huge": strings.Repeat("# x\n", 300_000),
@@ -144,15 +144,15 @@ func (c wrongInput) try(t *testing.T, places *strings.Replacer) {
 		}
 	}
 	if c.says == "" {
-		return // the output is for whoever asked: a report, or a row of a batch
+		return // the output is the result itself: a report, or a row of a batch
 	}
 	if len(said) != 1 || !strings.Contains(said[0], places.Replace(c.says)) {
 		t.Errorf("%d lines say what is wrong, and one with %q is wanted:\n%s", len(said), places.Replace(c.says), r.errOut)
 	}
 }
 
-// TestNoRoom writes to a disk that is full and to a pipe that nobody reads: one line
-// says so, the exit status is 1, and no file is left half-written.
+// TestNoRoom writes to a full disk and to a closed pipe. The error is one line, the exit status is 1, and no file is
+// left half-written.
 func TestNoRoom(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
