@@ -21,23 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestTerminalSessions drives the program in a real terminal. A session is a
-// txtar file: why it exists, the files it needs, its steps, and the screens
-// that are there after some of them. Steps are
+// TestTerminalSessions drives the program in a real terminal. A session is a txtar file with its purpose, the files that
+// it needs, its steps, and the expected screens. Steps are
 //
-//	size WIDTH HEIGHT   begin in, or change to, a terminal of that size
+//	size WIDTH HEIGHT   start in a terminal of that size, or change to it
 //	type TEXT           type, without Enter
 //	key NAME...         press keys by tmux's names for them
-//	wait TEXT           wait until the screen shows it
-//	gone TEXT           wait until the screen does not show it
-//	screen NAME         wait until the screen is as in the file of that name
-//	shell COMMAND       run a command in the folder of the session, behind its back
-//	settle DURATION     before size: for how long a question that appears heeds no
-//	                    keys, for sessions whose keys come too early
+//	wait TEXT           wait until the screen shows the text
+//	gone TEXT           wait until the screen does not show the text
+//	screen NAME         wait until the screen equals the file of that name
+//	shell COMMAND       run a command in the folder of the session, outside the terminal
+//	settle DURATION     before size: for how long a new question ignores keys, for sessions
+//	                    that press keys too early
 //
-// Durations, ids of runs and what turns are not compared. A session that names
-// one width is played a second time at another, and the screens of that are the
-// files "screen NAME at WIDTH". In a file that is an archive itself, "=== 1 ===" stands for "-- 1 --".
+// Durations, ids of runs and spinners are not compared. A session with only one width is played again at another width.
+// The expected screens are then the files "screen NAME at WIDTH". In a nested archive, "=== 1 ===" replaces "-- 1 --".
 func TestTerminalSessions(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")
@@ -79,8 +77,8 @@ func playSession(t *testing.T, path string) {
 	compareScreens(t, path, archive, screens)
 }
 
-// atOtherWidth returns the steps of a session for another width than the only
-// one they name, or no width.
+// atOtherWidth returns the steps of a session at another width and that width. The width is empty if the session names
+// several widths.
 func atOtherWidth(steps []string) (changed []string, width string) {
 	named := make(map[string]bool)
 	for _, step := range steps {
@@ -104,8 +102,7 @@ func atOtherWidth(steps []string) (changed []string, width string) {
 	return changed, width
 }
 
-// playSteps plays the steps of a session in a terminal of its own and returns
-// its screens, whose names end with suffix.
+// playSteps plays the steps of a session in a new terminal and returns its screens. Their names end with suffix.
 func playSteps(t *testing.T, archive *txtar.Archive, needs map[string]string, steps []string, suffix string) []txtar.File {
 	t.Helper()
 	term := newTerminal(t)
@@ -160,7 +157,7 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 				kept = append(kept, f)
 			}
 		}
-		for i, s := range screens { // what is not compared stays as it was
+		for i, s := range screens { // keep parts that are not compared
 			if old := fileIn(archive, s.Name); old != nil && steadyScreen(string(old)) == steadyScreen(string(s.Data)) {
 				screens[i].Data = old
 			}
@@ -179,9 +176,8 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 	}
 }
 
-// turning is what the spinner shows. Of a line about a call that does not fit, how
-// long the call took decides how much does of its result (cut) and of its
-// arguments (shortened).
+// The parts of a screen that vary: the spinner, dates, and lines about calls that do not fit. In such a line the
+// duration of the call determines how much of its result (cut) and of its arguments (shortened) is shown.
 var (
 	turning   = regexp.MustCompile("[" + string(spinner) + "]")
 	cut       = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
@@ -189,8 +185,7 @@ var (
 	dated     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\bhead (sha256:)?[0-9a-f]{12,64}\b`)
 )
 
-// steadyScreen returns a screen without what is different every time; a prompt
-// at its end may be late.
+// steadyScreen returns a screen without the parts that vary. A prompt at its end may be late.
 func steadyScreen(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -203,12 +198,12 @@ func steadyScreen(text string) string {
 	return strings.TrimSuffix(strings.Join(out, "\n"), "\n$")
 }
 
-// terminal is a terminal of its own with a shell in it.
+// terminal is a separate terminal with a shell.
 type terminal struct {
 	t      *testing.T
 	socket string
 	bin    string
-	work   string // where the shell is
+	work   string // folder of the shell
 	env    map[string]string
 	open   bool
 }
@@ -243,7 +238,7 @@ func (term *terminal) size(wh []string) {
 	term.wait("$", true)
 }
 
-// run asks tmux for something and returns what it says.
+// run runs a tmux command and returns its output.
 func (term *terminal) run(args ...string) string {
 	term.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", term.socket}, args...)...)
@@ -259,7 +254,7 @@ func (term *terminal) run(args ...string) string {
 	return out.String()
 }
 
-// screen returns what is on the screen, without the empty lines at its end.
+// screen returns the text on the screen, without the empty lines at its end.
 func (term *terminal) screen() string {
 	term.t.Helper()
 	var lines []string
@@ -269,8 +264,8 @@ func (term *terminal) screen() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// shows waits until the screen is the one that is wanted, and returns what it is
-// in the end. A screen that is to be kept has a second to come.
+// shows waits until the screen is as wanted, and returns the final screen. A screen that is to be saved has one second
+// to appear.
 func (term *terminal) shows(want string) string {
 	term.t.Helper()
 	patience := longWait / 2
@@ -284,8 +279,7 @@ func (term *terminal) shows(want string) string {
 	return got
 }
 
-// wait waits until the screen shows a text, or until it does not, and then
-// until it has come to rest.
+// wait waits until the screen shows a text, or does not show it, and then until the screen stops changing.
 func (term *terminal) wait(text string, there bool) {
 	term.t.Helper()
 	deadline := time.Now().Add(longWait)

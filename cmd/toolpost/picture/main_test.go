@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// wellFormed fails unless text is XML, and returns what is written in it.
+// wellFormed returns the text content of an XML document, and fails if it is malformed.
 func wellFormed(t *testing.T, text []byte) string {
 	t.Helper()
 	var said strings.Builder
