@@ -15,7 +15,7 @@ import (
 )
 
 // agentPrograms returns the function that opens agent/NAME models: the agent programs of the configuration. It also
-// adds the secrets of the programs to those that records redact.
+// registers the secrets of the programs for redaction.
 func (s *settings) agentPrograms() func(rest string) (llm.Model, error) {
 	programs := make(map[string]agentcli.Program)
 	for name, e := range s.AgentPrograms {

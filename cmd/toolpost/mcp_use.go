@@ -110,8 +110,7 @@ func (m *mcpServers) showNotices(cmd *cobra.Command) {
 // mcpDir returns the folder for tool lists and accepted tool definitions.
 func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 
-// serverOptions returns the options for opening servers. It also adds the secrets of the servers to those that records
-// redact.
+// serverOptions returns the options for opening servers. It also registers the secrets of the servers for redaction.
 func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
 	for _, c := range chosen {
 		s.hidden = append(s.hidden, secret.Values(append(serverSecrets(c), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...))...)

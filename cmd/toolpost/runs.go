@@ -261,8 +261,8 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 	return f.say(ctx, cmd, store, run, allow, calls)
 }
 
-// allShown refuses to allow calls with redacted arguments, unless a flag overrides this. A person cannot agree to
-// arguments that are not shown, and a model can make any text look like a key.
+// allShown returns an error if the arguments of a call are redacted. A person cannot agree to arguments that are not
+// shown, and a model can make any text look like a key.
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
 		if slices.Contains(calls, q.CallID) && q.Hides() {

@@ -65,7 +65,7 @@ type upstreamConfig struct {
 	Health time.Duration `yaml:"health"`
 }
 
-// String returns the model names of the routes. It counts the names above maxNames.
+// String lists the model names of the routes: at most maxNames, then the number of further ones.
 func (c gatewayConfig) String() string {
 	var names []string
 	for i, r := range c.Routes {

@@ -67,8 +67,8 @@ func MustEnd(ctx context.Context) {
 }
 
 // UntilInterrupted executes a command and returns its exit code. If the context ends, it abandons the command after
-// Grace, unless the command called MustEnd. Such a command may be opening a pipe without a writer, or processing a
-// large file, and neither checks the context.
+// Grace, unless the command called MustEnd. The command may be opening a pipe without a writer, or processing a large
+// file, and neither checks the context.
 func UntilInterrupted(ctx context.Context, stderr io.Writer, execute func(context.Context) error) int {
 	begun := new(atomic.Bool)
 	ended := make(chan error, 1)
