@@ -399,19 +399,19 @@ func (x *chain) keep(req *llm.Request, resp *llm.Response) {
 func (x *chain) seen(ev llm.Event) llm.Event {
 	switch ev.(type) {
 	case llm.Start:
-		return x.seenStart(ev)
+		return startWithModel(ev, x.Model)
 	case llm.Finish:
 		return x.seenEnd(ev)
 	}
 	return ev
 }
 
-// seenStart is seen for the start of an answer. It is not inlined, see newAsking.
+// startWithModel returns the start of an answer with the model that the client asked for. It is not inlined, see newAsking.
 //
 //go:noinline
-func (x *chain) seenStart(ev llm.Event) llm.Event {
+func startWithModel(ev llm.Event, model string) llm.Event {
 	start := ev.(llm.Start)
-	start.Model = x.Model
+	start.Model = model
 	return start
 }
 
