@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Bodies are what a request asked and what was answered, for who runs the gateway. They stand beside its line of the log and go with it.
+// Bodies are the request and response bodies kept for the operator. They belong to the log line of the request and are
+// deleted with it.
 type Bodies struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
@@ -15,20 +16,20 @@ type Bodies struct {
 	Answer  KeptBody  `json:"answer"`
 }
 
-// KeptBody is one of them, without secrets.
+// KeptBody is one body, with secrets redacted.
 type KeptBody struct {
-	Type string `json:"type,omitempty"` // of media
-	Size int64  `json:"bytes"`          // of all of it, as it was sent
+	Type string `json:"type,omitempty"` // media type
+	Size int64  `json:"bytes"`          // of the whole body as sent
 	Text string `json:"text,omitempty"`
-	// Note says what Text lacks, or why there is none.
+	// Note reports why Text is incomplete or missing.
 	Note string `json:"note,omitempty"`
 }
 
-// bodiesTime bounds how long a store may take for bodies: their client waits for the end of its answer.
+// bodiesTime limits how long storing bodies may take: the client waits for the end of its response.
 const bodiesTime = 2 * time.Second
 
-// KeepBodies puts the bodies of a request that was let in beside its line of the log. Of v, it sets whose they are and when. It does
-// not end with ctx: a client that is gone is looked for in the log, too.
+// KeepBodies stores the bodies of an admitted request with its log line. It sets ID, At and Team of v. It ignores the
+// cancellation of ctx, because operators also look up requests whose client has disconnected.
 func (b *Book) KeepBodies(ctx context.Context, a *Admission, v Bodies) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodiesTime)
 	defer cancel()
@@ -36,7 +37,7 @@ func (b *Book) KeepBodies(ctx context.Context, a *Admission, v Bodies) error {
 	return b.Store.KeepBodies(ctx, v)
 }
 
-// Bodies returns those of a request, or [ErrNotThere]: none were kept, or the log has forgotten them.
+// Bodies returns the bodies of a request. The error is [ErrNotThere] if none were kept or they have been deleted.
 func (b *Book) Bodies(ctx context.Context, id string) (Bodies, error) {
 	v, err := b.Store.Bodies(ctx, id)
 	if err == nil && v.ID == "" {

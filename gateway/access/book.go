@@ -12,10 +12,10 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 )
 
-// Book is the keys of a gateway and what they spend. Its fields must not be changed once it is in use.
+// Book manages the keys of a gateway and their usage. Its fields must not be changed once it is in use.
 type Book struct {
 	Store Store
-	// Now tells the time; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 
 	late   late
@@ -29,43 +29,43 @@ func (b *Book) now() time.Time {
 	return b.Now().UTC()
 }
 
-// Ground is why a request is refused.
+// Ground is the reason for refusing a request.
 type Ground string
 
-// The reasons.
+// The reasons for refusing a request.
 const (
 	NoKey    Ground = "no_key"
 	WrongKey Ground = "wrong_key"
 	Expired  Ground = "expired"
 	Revoked  Ground = "revoked"
-	NoModel  Ground = "model"    // that the key may use
-	NoTool   Ground = "tool"     // that the key may use
-	NoRoute  Ground = "route"    // that the key may use
-	NoMember Ground = "member"   // of a request, by which the bounds of the key could be left
+	NoModel  Ground = "model"    // the key may not use the model
+	NoTool   Ground = "tool"     // the key may not use the tool
+	NoRoute  Ground = "route"    // the key may not use the route
+	NoMember Ground = "member"   // the request has a field that could bypass a limit of the key
 	TooFast  Ground = "rate"     // a limit per minute
 	Spent    Ground = "budget"   // any other limit
-	Reserved Ground = "reserved" // a limit that is reached if requests that are under way use all that they may
-	NoPrice  Ground = "price"    // that is known, where money is bounded
+	Reserved Ground = "reserved" // the limit would be reached if running requests used all of their reservations
+	NoPrice  Ground = "price"    // the price is unknown and spending is limited
 )
 
-// Refusal says that a request is refused, and why. It names no secret.
+// Refusal is the error of a refused request. It contains no secret.
 type Refusal struct {
 	Ground Ground
 	Detail string
-	// RetryAfter is when the limit is there again; 0 means never.
+	// RetryAfter is the time until the limit resets; 0 means never.
 	RetryAfter time.Duration
-	// Rooms are what is left of each limit, if one of them is why.
+	// Rooms are the remaining amounts of each limit, if a limit is the reason.
 	Rooms []Room
 }
 
-// Error returns what the client is told.
+// Error returns the message for the client.
 func (r *Refusal) Error() string { return r.Detail }
 
 func refuse(reason Ground, format string, args ...any) error {
 	return &Refusal{Ground: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// maxTries bounds how often a change is tried again that somebody else got in the way of.
+// maxTries limits how often a change is retried after a conflict with another writer.
 const maxTries = 100
 
 // change reads a record, changes it and writes it.
@@ -110,14 +110,14 @@ func list[T any](ctx context.Context, s Store, kind string) ([]T, error) {
 	return out, nil
 }
 
-// InvalidError says what is wrong with a key or a team that somebody wants to have, and not with the store.
+// InvalidError reports invalid settings of a key or a team, as opposed to an error of the store.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Create makes a key out of what k says, but for its ID and times, and returns it with
-// its secret, which nobody can read again.
+// Create creates a key from k and returns it with its secret. It ignores the ID and the times of k, except Expires. The
+// secret cannot be read again.
 func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 	if err := k.check(); err != nil {
 		return Key{}, "", fmt.Errorf("access: %w", &InvalidError{err})
@@ -140,8 +140,8 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 	return s.Key, secret, err
 }
 
-// Rotate gives a key a new secret and returns it. The one before is good for a grace time more, and so are those of earlier rotations, each
-// until its own end; without a grace time all of them end at once.
+// Rotate gives a key a new secret and returns it. The previous secret stays valid for the grace period. Secrets of
+// earlier rotations stay valid until their own end. Without a grace period, all of them end at once.
 func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key, string, error) {
 	id = named(id)
 	secret, now := newSecret(id), b.now().Truncate(time.Second)
@@ -157,7 +157,8 @@ func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key,
 	return s.Key, secret, err
 }
 
-// Change has f change what a key may do: its name, bounds, limits and end. What else it changes stays as it was.
+// Change calls f to change the name, the allowed models, tools and routes, the limits or the end of a key. Other
+// changes are ignored.
 func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error) {
 	s, err := change(ctx, b.Store, keyRecord, named(id), func(s *stored, there bool) error {
 		switch {
@@ -172,7 +173,7 @@ func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error)
 			return &InvalidError{err}
 		}
 		for _, list := range []*[]string{&k.Models, &k.Tools, &k.Routes} {
-			if slices.Equal(*list, []string{"*"}) { // a bound that bounds nothing is taken away
+			if slices.Equal(*list, []string{"*"}) { // "*" alone allows everything: remove it
 				*list = nil
 			}
 		}
@@ -185,7 +186,7 @@ func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error)
 	return s.Key, err
 }
 
-// Revoke ends a key at once and for ever.
+// Revoke ends a key immediately and permanently.
 func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
 	s, err := change(ctx, b.Store, keyRecord, named(id), func(s *stored, there bool) error {
 		if !there {
@@ -220,7 +221,7 @@ func (b *Book) Teams(ctx context.Context) ([]Team, error) {
 	return list[Team](ctx, b.Store, teamRecord)
 }
 
-// SetTeam makes a team, or gives it other limits.
+// SetTeam creates a team or replaces its limits.
 func (b *Book) SetTeam(ctx context.Context, t Team) error {
 	if err := errors.Join(checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
 		return fmt.Errorf("access: %w", &InvalidError{err})
@@ -229,13 +230,13 @@ func (b *Book) SetTeam(ctx context.Context, t Team) error {
 	return err
 }
 
-// Rights is what a client may do: its key, and its team.
+// Rights are the permissions of a client: its key and its team.
 type Rights struct {
 	Key  Key
 	Team Team
 }
 
-// limits calls f with each limit of the key and of its team, until it returns false.
+// limits calls f for each limit of the key and of its team until f returns false.
 func (g *Rights) limits(f func(scope string, l Quota) bool) {
 	names := scopes(&g.Key)
 	for i, list := range [][]Quota{g.Key.Limits, g.Team.Limits} {
@@ -247,8 +248,8 @@ func (g *Rights) limits(f func(scope string, l Quota) bool) {
 	}
 }
 
-// MayUse returns a *[Refusal] if the client may not use the model, tool or route of that name; what
-// is one of NoModel, NoTool and NoRoute.
+// MayUse returns a *[Refusal] if the client may not use the model, tool or route with that name. The argument what is
+// NoModel, NoTool or NoRoute.
 func (g *Rights) MayUse(what Ground, name string) error {
 	lists := map[Ground][]string{NoModel: g.Key.Models, NoTool: g.Key.Tools, NoRoute: g.Key.Routes}
 	if matches(lists[what], name) {
@@ -257,25 +258,24 @@ func (g *Rights) MayUse(what Ground, name string) error {
 	return refuse(what, "the key %s may not use the %s %.100q", g.Key.ID, what, name)
 }
 
-// MayNotSay is a *[Refusal] of a member of a request, by which something could happen that the key does not allow.
+// MayNotSay returns a *[Refusal] for a request field that could cause something the key does not allow.
 func (g *Rights) MayNotSay(member, why string) error {
 	return refuse(NoMember, "the key %s may not send the member %q: with it, %s; leave it out", g.Key.ID, member, why)
 }
 
-// BoundsSize reports whether tokens or money are bounded, so that the size of a request counts.
+// BoundsSize reports whether a limit counts tokens or money. If so, the size of a request must be known.
 func (g *Rights) BoundsSize() (bounds bool) {
 	g.limits(func(_ string, l Quota) bool { bounds = l.Unit != Requests; return !bounds })
 	return bounds
 }
 
-// BoundsMoney reports whether what the client spends is bounded in money, so that a model
-// without a price cannot be used.
+// BoundsMoney reports whether a limit counts money. If so, a model without a known price cannot be used.
 func (g *Rights) BoundsMoney() (bounds bool) {
 	g.limits(func(_ string, l Quota) bool { bounds = l.Unit == Money; return !bounds })
 	return bounds
 }
 
-// Authenticate returns what the owner of a secret may do, or a *[Refusal].
+// Authenticate returns the rights of the client with that secret, or a *[Refusal].
 func (b *Book) Authenticate(ctx context.Context, secret string) (*Rights, error) {
 	if secret == "" {
 		return nil, refuse(NoKey, "the request has no key")
@@ -316,40 +316,41 @@ func (b *Book) Authenticate(ctx context.Context, secret string) (*Rights, error)
 	return g, nil
 }
 
-// Claim is what a request asks for.
+// Claim describes what a request is going to use.
 type Claim struct {
 	ID    string
 	Model string // as the client asks for it
-	// Tokens and Money are what it may use at most, as far as that is known.
+	// Tokens and Money are the most that the request may use, as far as known.
 	Tokens int64
 	Money  catalog.Money
-	// Usual is what limits per minute count it as until it is over, if that is less; zero means the same.
+	// Usual is the amount that limits per minute count until the request is over, if it is smaller; zero means the
+	// same.
 	Usual Count
-	// Unpriced says that what it costs is not known, and Upstream of which model that is.
+	// Unpriced reports that the cost is unknown. Upstream is the model without a price.
 	Unpriced bool
 	Upstream string
-	// Free says that it uses neither tokens nor money, so that only limits of requests hold for it.
+	// Free reports that the request uses neither tokens nor money. Only request limits apply.
 	Free bool
 }
 
-// Room is what is left of a limit.
+// Room is the remaining amount of a limit.
 type Room struct {
 	Quota
-	Team  bool // it is the team's
+	Team  bool // the limit belongs to the team
 	Left  int64
-	Reset time.Time // when the period ends; zero if never
+	Reset time.Time // end of the period; zero if never
 }
 
-// Admission is a request that was let in. It must be settled.
+// Admission is an admitted request. It must be settled.
 type Admission struct {
 	Rights *Rights
-	Rooms  []Room // what is left after it, one for each limit
+	Rooms  []Room // remaining after this request, one for each limit
 	id     string
 	model  string
 	at     time.Time
 }
 
-// noPrice says of which model nobody knows the price, and whose money is bounded.
+// noPrice returns the refusal of a model without a known price. It names the key or team whose spending is limited.
 func (g *Rights) noPrice(r Claim) error {
 	whose := "the team " + g.Key.Team
 	g.limits(func(scope string, l Quota) bool {
@@ -365,11 +366,11 @@ func (g *Rights) noPrice(r Claim) error {
 	return refuse(NoPrice, "the price of %s is not known, and what %s may spend is bounded in money", model, whose)
 }
 
-// holdTime is how long what is reserved stays so if the gateway dies. No request takes longer.
+// holdTime is how long a reservation lasts if the gateway dies. No request takes longer.
 const holdTime = time.Hour
 
-// Admit reserves what a request may use at most, or returns a *[Refusal]. A request is let in while
-// anything is left of each limit.
+// Admit reserves the most that a request may use, or returns a *[Refusal]. A request is admitted if each limit has
+// anything left.
 func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error) {
 	if err := g.MayUse(NoModel, r.Model); err != nil {
 		return nil, err
@@ -382,7 +383,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Reservation: r.reservation(Count{}), Until: now.Add(holdTime)}
 	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Reservation) error {
 		var refused *Refusal
-		var before []Room // what is left without the request
+		var before []Room // remaining without this request
 		a.Rooms = nil
 		g.limits(func(scope string, l Quota) bool {
 			if r.Free && l.Unit != Requests {
@@ -412,8 +413,9 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	return a, nil
 }
 
-// Renew reserves what the next part of a request may use at most, that was let in and has spent something since, or returns a *[Refusal]: a
-// request goes on while anything is left of each budget. Limits per minute only say how often and how much is begun.
+// Renew reserves the most that the next part of an admitted request may use, or returns a *[Refusal]. The argument
+// spent is the usage so far. The request continues while each budget has anything left. Limits per minute and request
+// limits are not checked again: they apply to new requests only.
 func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim) error {
 	now, k := b.now(), &a.Rights.Key
 	hold := Hold{Request: a.id, Again: true, Scopes: scopes(k), Reservation: next.reservation(spent), Until: now.Add(holdTime)}
@@ -437,7 +439,7 @@ func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim)
 	})
 }
 
-// without returns what is left of the limit if the request, which is counted in what was used, is refused.
+// without returns what remains of the limit if the request is refused. The argument used already counts the request.
 func (l Quota) without(used, held Count) int64 {
 	before := add(used.of(l.Unit), held.of(l.Unit))
 	if l.Unit == Requests {
@@ -446,8 +448,8 @@ func (l Quota) without(used, held Count) int64 {
 	return max(0, l.Most-before)
 }
 
-// admit returns what is left of the limit after a request, or a refusal. What was used counts the
-// request already; what is held does not.
+// admit returns what remains of the limit after a request, or a refusal. The argument used already counts the request;
+// held does not.
 func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Refusal) {
 	before := add(used.of(l.Unit), held.of(l.Unit))
 	over := before >= l.Most
@@ -483,10 +485,10 @@ func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Ref
 	return 0, out
 }
 
-// reservedWait is when to ask again where others have reserved what is left: any of them may end at any time.
+// reservedWait is when to retry if other requests have reserved the rest of a limit. Any of them may end at any time.
 const reservedWait = 5 * time.Second
 
-// reservation is what is reserved for what is asked, and for what was spent before it.
+// reservation returns the reservation for a claim, including the usage so far.
 func (c Claim) reservation(spent Count) Reservation {
 	most := Count{Tokens: max(0, c.Tokens), Money: max(0, int64(c.Money))}
 	usual := c.Usual
@@ -496,30 +498,31 @@ func (c Claim) reservation(spent Count) Reservation {
 	return Reservation{Most: spent.plus(most), Usual: spent.plus(usual)}
 }
 
-// later reports whether a limit is there again later than that of another refusal: waiting for the
-// other would not help.
+// later reports whether a limit resets later than the limit of another refusal. Waiting only for the other limit would
+// not help.
 func (r *Refusal) later(other *Refusal) bool {
 	return other.RetryAfter != 0 && (r.RetryAfter == 0 || r.RetryAfter > other.RetryAfter)
 }
 
-// settleTime bounds how long a store may take for a request that is over: its client waits for the end of its answer.
+// settleTime limits how long the store may take to settle a request: the client waits for the end of its response.
 const settleTime = 2 * time.Second
 
-// How long to wait before a store is asked again that did not work: first, and at most.
+// The first and the longest wait before a failed write is retried.
 const (
 	settleWait    = 50 * time.Millisecond
 	settleLongest = time.Second
 )
 
-// Settle puts what a request used in the place of what was reserved for it. Of e, it sets who asked
-// for what and when. It does not end with ctx: what was spent is spent. If the store does not work, that is kept and
-// written later, and the error is a *[LateError]; until then it stays reserved.
+// Settle replaces the reservation of a request with its actual usage. It sets ID, At, Team, Key and Model of e. It
+// ignores the cancellation of ctx, because the usage has already happened. If the store fails, the usage is kept in
+// memory and written later; the error is then a *[LateError]. Until the usage is written, the reservation stays in
+// force.
 func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	k := &a.Rights.Key
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
-	for wait := settleWait; ; wait *= 4 { // a database may be on its way to another machine
+	for wait := settleWait; ; wait *= 4 { // a database may be failing over to another machine
 		err := b.wrote(b.Store.Settle(ctx, e, windows(k, a.at)))
 		gone := new(StoreError)
 		switch {
@@ -537,22 +540,23 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	}
 }
 
-// refuseTime bounds how long a store may take for a request that is refused.
+// refuseTime limits how long the store may take to count a refused request.
 const refuseTime = 2 * time.Second
 
-// Refuse counts a request of a key that was refused. Its model is not named: a client could make up any number of them.
+// Refuse counts a refused request of a key. It does not record the model, because clients could invent any number of
+// names.
 func (b *Book) Refuse(ctx context.Context, g *Rights, route string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseTime)
 	defer cancel()
 	return b.Store.Add(ctx, Spend{Team: g.Key.Team, Key: g.Key.ID, Route: route, Day: b.now().Format(time.DateOnly), Refused: 1})
 }
 
-// Usage sums up what was used since a day, by what by says.
+// Usage sums up the usage since a day, grouped by the given groupings.
 func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Spend, error) {
 	return b.UsageOf(ctx, nil, since, by...)
 }
 
-// UsageOf is [Book.Usage] of the requests that are picked. The filter is one that [Book.Resolve] returned.
+// UsageOf is [Book.Usage] of the requests that match the filter. The filter must come from [Book.Resolve].
 func (b *Book) UsageOf(ctx context.Context, only Filter, since time.Time, by ...Grouping) ([]Spend, error) {
 	if err := only.check(); err != nil {
 		return nil, err
@@ -572,10 +576,10 @@ func (b *Book) UsageOf(ctx context.Context, only Filter, since time.Time, by ...
 	return b.Store.Usage(ctx, only, day, by)
 }
 
-// Groupings are all of them.
+// Groupings are all groupings.
 var Groupings = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByDay}
 
-// groupingNames are their names, for people.
+// groupingNames returns the names of all groupings, for error messages.
 func groupingNames() string {
 	var names []string
 	for _, g := range Groupings {
@@ -584,15 +588,15 @@ func groupingNames() string {
 	return strings.Join(names, ", ")
 }
 
-// MaxLog bounds how many requests of the log are read at once.
+// MaxLog limits how many log lines one call returns.
 const MaxLog = 10_000
 
-// Log returns the latest requests, the newest first: at most so many, which is 0 to [MaxLog].
+// Log returns the latest requests, newest first. It returns at most most lines, which must be 0 to [MaxLog].
 func (b *Book) Log(ctx context.Context, most int) ([]LogLine, error) {
 	return b.LogOf(ctx, nil, most)
 }
 
-// LogOf is [Book.Log] of the requests that are picked. The filter is one that [Book.Resolve] returned.
+// LogOf is [Book.Log] of the requests that match the filter. The filter must come from [Book.Resolve].
 func (b *Book) LogOf(ctx context.Context, only Filter, most int) ([]LogLine, error) {
 	if err := only.check(); err != nil {
 		return nil, err
@@ -603,7 +607,7 @@ func (b *Book) LogOf(ctx context.Context, only Filter, most int) ([]LogLine, err
 	return b.Store.Log(ctx, only, most)
 }
 
-// Clean forgets lines of the log that are older than keep, and counts that are over.
+// Clean deletes log lines older than keep, and counts of periods that have ended.
 func (b *Book) Clean(ctx context.Context, keep time.Duration) error {
 	now := b.now()
 	return b.Store.Clean(ctx, now, now.Add(-keep))

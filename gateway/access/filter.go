@@ -10,13 +10,13 @@ import (
 	"github.com/toolpost/toolpost/internal/near"
 )
 
-// Filter picks requests: only those that have, for each grouping in it, that value. Without any it picks all.
+// Filter selects requests by the values of groupings. An empty filter selects all requests.
 type Filter map[Grouping]string
 
-// Filters are what requests can be picked by. A day is not: usage is told since one.
+// Filters are the groupings that a filter may use. ByDay is not one of them: usage has a start day instead.
 var Filters = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream}
 
-// check says why nothing can be picked so. An empty value is what a variable makes that is not set.
+// check reports why the filter is invalid. An empty value is an error, because it usually comes from an unset variable.
 func (f Filter) check() error {
 	for g, value := range f {
 		if !slices.Contains(Filters, g) {
@@ -29,7 +29,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// has reports whether a request is picked.
+// has reports whether the filter selects a request.
 func (f Filter) has(u *Spend) bool {
 	for g, value := range f {
 		if u.Of(g) != value {
@@ -39,16 +39,17 @@ func (f Filter) has(u *Spend) bool {
 	return true
 }
 
-// where is the filter as a condition of SQL behind another, and its arguments, of which the first is the one of number n.
+// where returns the filter as SQL conditions to append to a WHERE clause, and their arguments. The first argument has
+// number n.
 func (f Filter) where(n int) (text string, args []any) {
-	for _, g := range slices.Sorted(maps.Keys(f)) { // each is the name of a column: check lets no others pass
+	for _, g := range slices.Sorted(maps.Keys(f)) { // each is the name of a column: check rejects others
 		text += fmt.Sprintf(" AND %s = $%d", g, n+len(args))
 		args = append(args, f[g])
 	}
 	return text, args
 }
 
-// String names what is picked, in the order of [Filters].
+// String returns the conditions in the order of [Filters].
 func (f Filter) String() string {
 	var list []string
 	for _, g := range Filters {
@@ -59,9 +60,10 @@ func (f Filter) String() string {
 	return strings.Join(list, ", ")
 }
 
-// Resolve returns a filter whose key, named by its id, its name or its secret, is named by its id. A team or a key that there is not
-// is an error that is [ErrNotThere]: usage of it would look like that of one that has used nothing. A name that several keys have is an error
-// that names them, unless the filter's team has only one of them. Routes, models and upstreams are not checked, since those of the past count, too.
+// Resolve returns a filter whose key is given by its id. The key may be given by its id, its name or its secret. An
+// unknown team or key is an [ErrNotThere]: otherwise its usage would look like that of an unused key. A name of several
+// keys is an error that lists them, unless the filter's team has only one of them. Routes, models and upstreams are not
+// checked, because the log may contain names from the past.
 func (b *Book) Resolve(ctx context.Context, f Filter) (Filter, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (b *Book) Resolve(ctx context.Context, f Filter) (Filter, error) {
 	return f, nil
 }
 
-// isTeam says that there is no such team: neither has it limits nor a key.
+// isTeam returns an error if the team is unknown: it has neither limits nor a key.
 func (b *Book) isTeam(ctx context.Context, team string, keys []Key) error {
 	teams, err := b.Teams(ctx)
 	if err != nil {
@@ -112,7 +114,8 @@ func (b *Book) isTeam(ctx context.Context, team string, keys []Key) error {
 	return fmt.Errorf("access: team %.100q: %w%s", team, ErrNotThere, meant(team, names))
 }
 
-// keyNamed returns the id of the one key that has an id or a name. An id comes first: a name can look like one.
+// keyNamed returns the id of the only key with the given id or name. Ids are compared first, because a name can look
+// like an id.
 func keyNamed(key string, keys []Key) (string, error) {
 	var names, same []string
 	for _, k := range keys {
@@ -135,7 +138,7 @@ func keyNamed(key string, keys []Key) (string, error) {
 	return "", fmt.Errorf("access: several keys have the name %.100q; name one by its id: %s", key, strings.Join(same[:min(len(same), 10)], ", "))
 }
 
-// meant asks whether another name was meant; "" if none is near.
+// meant returns a "did you mean" hint, or "" if no name is similar.
 func meant(name string, names []string) string {
 	if like := near.Names(name, names, 1); len(like) > 0 {
 		return fmt.Sprintf("; did you mean %.100q?", like[0])

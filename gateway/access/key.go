@@ -13,43 +13,43 @@ import (
 	"unicode"
 )
 
-// Key is what a client shows. It belongs to a team.
+// Key identifies a client. It belongs to a team.
 type Key struct {
-	// ID names the key. It begins the key's secret, and may be shown to anybody.
+	// ID identifies the key. It is the beginning of the key's secret, and is not secret itself.
 	ID   string `json:"id"`
 	Team string `json:"team"`
-	// Name says to people what the key is for.
+	// Name describes the purpose of the key.
 	Name string `json:"name,omitempty"`
-	// Models, Tools and Routes are what the key may use: names, in which * stands for anything.
-	// Without any, all are allowed. Models are named as clients ask for them, routes as the
-	// configuration does; tools are those that the gateway or a vendor runs, not the client's own.
+	// Models, Tools and Routes are patterns of allowed names; * matches any text. An empty list allows everything.
+	// Models are the names that clients ask for. Routes are the names in the configuration. Tools are run by the
+	// gateway or a vendor; the client's own tools are not restricted.
 	Models []string `json:"models,omitempty"`
 	Tools  []string `json:"tools,omitempty"`
 	Routes []string `json:"routes,omitempty"`
-	// Limits bound what the key may spend, beside those of its team.
+	// Limits apply in addition to those of the team.
 	Limits  []Quota   `json:"limits,omitempty"`
 	Created time.Time `json:"created"`
 	// Expires is when the key ends; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
 	// Revoked is when the key was revoked; zero means that it was not.
 	Revoked time.Time `json:"revoked,omitzero"`
-	// Rotated is when the key got its present secret, if not when it was made.
+	// Rotated is when the key got its current secret; zero means when it was created.
 	Rotated time.Time `json:"rotated,omitzero"`
-	// EarlierUntil are the ends of the secrets before the present one that are still good, where keys are listed.
+	// EarlierUntil are the ends of earlier secrets that are still valid. It is set in lists of keys.
 	EarlierUntil []time.Time `json:"earlier_until,omitempty"`
 }
 
-// Team is whom keys belong to. State that is kept for clients is the team's.
+// Team owns keys. Stored state of clients belongs to the team.
 type Team struct {
 	Name   string  `json:"name"`
-	Limits []Quota `json:"limits,omitempty"` // of all its keys together
+	Limits []Quota `json:"limits,omitempty"` // for all its keys together
 }
 
-// stored is a key with what only the store knows.
+// stored is a key with the fields that only the store has.
 type stored struct {
 	Key
 	Hash string `json:"hash"` // of the secret, in hexadecimal
-	// Earlier are secrets before rotations, each of which is good for a while longer.
+	// Earlier are the secrets before rotations that are still in their grace period.
 	Earlier []earlier `json:"earlier,omitempty"`
 }
 
@@ -59,19 +59,19 @@ type earlier struct {
 	Until time.Time `json:"until"`
 }
 
-// maxEarlier bounds how many secrets of a key are good at the same time, beside the present one.
+// maxEarlier limits how many earlier secrets of a key are valid at the same time.
 const maxEarlier = 8
 
-// Prefix is what every secret begins with.
+// Prefix is the beginning of every secret.
 const Prefix = "tp-"
 
-// newID returns an id, which begins the secret of a key.
+// newID returns a new key id. The secret of the key begins with it.
 func newID() string { return Prefix + strings.ToLower(rand.Text()[:10]) }
 
-// newSecret returns a secret for a key: 130 bits nobody can guess, so that a fast hash is enough to keep.
+// newSecret returns a new secret for a key. It has 130 random bits, so a fast hash protects it well enough.
 func newSecret(id string) string { return id + "-" + rand.Text() }
 
-// idOf returns the id that a secret begins with, and false if it cannot be one.
+// idOf returns the key id at the beginning of a secret, or false if the secret is malformed.
 func idOf(secret string) (string, bool) {
 	rest, ok := strings.CutPrefix(secret, Prefix)
 	id, tail, found := strings.Cut(rest, "-")
@@ -81,8 +81,8 @@ func idOf(secret string) (string, bool) {
 	return Prefix + id, true
 }
 
-// named returns the id of a key that is named by its id, or by its secret or a piece of it: whoever
-// wants to be rid of a key has that at hand, and it must not be said again in an error.
+// named returns the id of a key from its id, its secret or a part of the secret. Operators who revoke a key may have
+// only the secret at hand, and errors must not repeat it.
 func named(key string) string {
 	if n := len(Prefix) + 10; len(key) > n && key[n] == '-' && strings.HasPrefix(key, Prefix) {
 		return key[:n]
@@ -95,7 +95,7 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// has reports whether a secret is the key's, at a time.
+// has reports whether a secret is valid for the key at a time.
 func (k *stored) has(secret string, now time.Time) bool {
 	hash := []byte(hashOf(secret))
 	is := subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1
@@ -106,8 +106,8 @@ func (k *stored) has(secret string, now time.Time) bool {
 	return is
 }
 
-// rotate puts another secret in the place of the present one, which is good for a grace time more. Earlier ones keep their own end,
-// unless there is no grace: then all end.
+// rotate replaces the current secret, which stays valid for the grace period. Earlier secrets keep their own end.
+// Without a grace period, all of them end.
 func (k *stored) rotate(secret string, now time.Time, grace time.Duration) error {
 	if grace <= 0 {
 		k.Earlier = nil
@@ -122,7 +122,7 @@ func (k *stored) rotate(secret string, now time.Time, grace time.Duration) error
 	return nil
 }
 
-// Bounds of what describes a key.
+// Limits on the fields of a key.
 const (
 	maxName     = 100
 	maxPatterns = 200
@@ -130,7 +130,7 @@ const (
 	maxLimits   = 32
 )
 
-// check says what is wrong with a key that is to be made.
+// check reports why the settings of a key are invalid.
 func (k *Key) check() error {
 	if err := checkName("team", k.Team); err != nil {
 		return err
@@ -154,8 +154,8 @@ func (k *Key) check() error {
 	return checkLimits(k.Limits)
 }
 
-// checkPatterns refuses a list of names that cannot be meant. One that is there but empty, as a variable that is not set
-// makes it, would allow everything, like none at all.
+// checkPatterns refuses invalid lists of names. A list that is present but empty usually comes from an unset variable.
+// It is an error, because it would allow everything.
 func checkPatterns(what string, list []string) error {
 	if list != nil && len(list) == 0 {
 		return emptyList(what)
@@ -175,7 +175,7 @@ func emptyList(what string) error {
 	return fmt.Errorf("the list of %s is empty: leave it out to set no bound, or name what it bounds", what)
 }
 
-// checkName allows what can stand in tables, logs and headers.
+// checkName returns an error for names that do not fit in tables, logs and headers.
 func checkName(what, s string) error {
 	if s == "" {
 		return fmt.Errorf("the %s is missing", what)
@@ -192,7 +192,7 @@ func hasControl(s string) bool {
 	})
 }
 
-// matches reports whether a list of patterns allows a name; an empty one allows all.
+// matches reports whether a list of patterns allows a name. An empty list allows all names.
 func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if match(p, name) {
@@ -202,8 +202,8 @@ func matches(patterns []string, name string) bool {
 	return len(patterns) == 0
 }
 
-// match reports whether a name fits a pattern, in which each * stands for anything. It takes time
-// proportional to the product of the lengths at most.
+// match reports whether a name fits a pattern, in which each * matches any text. It takes at most time proportional to
+// the product of the lengths.
 func match(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	if !star {
@@ -226,7 +226,7 @@ func match(pattern, name string) bool {
 	}
 }
 
-// AllowsModel reports whether the key may ask for a model.
+// AllowsModel reports whether the key may use a model.
 func (k *Key) AllowsModel(name string) bool { return matches(k.Models, name) }
 
 // AllowsTool reports whether the key may use a tool that the gateway or a vendor runs.
@@ -235,7 +235,7 @@ func (k *Key) AllowsTool(name string) bool { return matches(k.Tools, name) }
 // AllowsRoute reports whether the key may use a route.
 func (k *Key) AllowsRoute(name string) bool { return matches(k.Routes, name) }
 
-// State says in a word whether the key can be used: "active", "expired" or "revoked".
+// State returns "active", "expired" or "revoked".
 func (k *Key) State(now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
@@ -246,5 +246,5 @@ func (k *Key) State(now time.Time) string {
 	return "active"
 }
 
-// ErrNotThere is why a key is not changed: there is none of that id.
+// ErrNotThere reports that a key, a team or a record does not exist.
 var ErrNotThere = errors.New("it is not there")

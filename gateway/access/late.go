@@ -7,44 +7,45 @@ import (
 	"time"
 )
 
-// What requests used that ended while the store did not work is kept here and written once it works again.
+// This file keeps the usage of requests that ended while the store was failing, and writes it once the store works
+// again.
 
-// maxLate bounds how many requests that may be.
+// maxLate limits how many requests are kept.
 const maxLate = 10_000
 
-// How long to wait before the store is asked again: first, and at most, and how long it may take.
+// The first and the longest wait before a retry, and the time limit of each write.
 const (
 	lateWait    = 100 * time.Millisecond
 	lateLongest = 2 * time.Second
 	lateTime    = 10 * time.Second
 )
 
-// LateError says that what a request used could not be written when it ended, and is written later.
+// LateError reports that the usage of a request could not be written when it ended and will be written later.
 type LateError struct{ Err error }
 
-// Error says why it could not.
+// Error includes the reason for the delay.
 func (e *LateError) Error() string { return "access: it is kept and written later: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *LateError) Unwrap() error { return e.Err }
 
-// lateLine is what a request used, and where that counts.
+// lateLine is the usage of a request and the windows that count it.
 type lateLine struct {
 	line    LogLine
 	windows []Window
 }
 
-// late is what has to be written later.
+// late is the queue of usage to write later.
 type late struct {
 	mu      sync.Mutex
 	lines   []lateLine
-	writing bool           // somebody does
-	closed  bool           // nobody shall any more
-	writers sync.WaitGroup // of which there is one at a time
+	writing bool           // a writer is running
+	closed  bool           // nothing may be written any more
+	writers sync.WaitGroup // at most one at a time
 	stop    context.CancelFunc
 }
 
-// settleLater keeps what a request used, unless there is too much of that, and has it written.
+// settleLater queues the usage of a request and starts a writer. It fails if the queue is full or closed.
 func (b *Book) settleLater(l lateLine, err error) error {
 	b.late.mu.Lock()
 	defer b.late.mu.Unlock()
@@ -61,7 +62,7 @@ func (b *Book) settleLater(l lateLine, err error) error {
 	return &LateError{err}
 }
 
-// next returns what is to be written next, and false if there is nothing, or nobody shall write any more.
+// next returns the first entry of the queue, or false if the queue is empty or closed.
 func (l *late) next() (lateLine, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +73,8 @@ func (l *late) next() (lateLine, bool) {
 	return l.lines[0], true
 }
 
-// tried takes away what was tried first, and puts it last if it was not written: nothing gets in the way of the rest.
+// tried removes the first entry. If it was not written, it moves to the end of the queue, so one bad entry does not
+// block the rest.
 func (l *late) tried(written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +84,7 @@ func (l *late) tried(written bool) {
 	}
 }
 
-// writeLate writes what is late, until all of it is written or ctx is done.
+// writeLate writes the queue until it is empty or ctx is done.
 func (b *Book) writeLate(ctx context.Context) {
 	for wait := lateWait; ; {
 		l, ok := b.late.next()
@@ -104,15 +106,15 @@ func (b *Book) writeLate(ctx context.Context) {
 	}
 }
 
-// Late returns how many requests have ended whose use is not written yet.
+// Late returns how many finished requests have usage that is not written yet.
 func (b *Book) Late() int {
 	b.late.mu.Lock()
 	defer b.late.mu.Unlock()
 	return len(b.late.lines)
 }
 
-// Close waits until all that was used is written, or ctx is done, and returns how many requests are not. Nothing is written
-// after that.
+// Close waits until all usage is written or ctx is done, and returns how many requests are left. Nothing is written
+// after it returns.
 func (b *Book) Close(ctx context.Context) int {
 	tick := time.NewTicker(lateWait)
 	defer tick.Stop()

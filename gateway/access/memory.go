@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Memory is a store in memory, for tests and for gateways that need not remember. The zero value is
+// Memory is a store in memory, for tests and for gateways that need not keep state across restarts. The zero value is
 // empty and ready to use.
 type Memory struct {
 	mu      sync.Mutex
 	records map[[2]string]Row
 	counts  map[Window]Count
 	holds   map[string]Hold
-	usage   map[Spend]Spend // by what they have in common
+	usage   map[Spend]Spend // by all groupings
 	log     []LogLine       // oldest first
 	bodies  []Bodies        // oldest first
 }
 
-// maxMemoryLog and maxMemoryBodies bound the log in memory; half of it goes when it is full.
+// maxMemoryLog and maxMemoryBodies limit the log in memory. When it is full, the older half is dropped.
 const (
 	maxMemoryLog    = 20_000
 	maxMemoryBodies = 200
@@ -115,7 +115,7 @@ func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 	return nil
 }
 
-// add adds to the sums; it wants m.mu.
+// add adds u to the sums. The caller must hold m.mu.
 func (m *Memory) add(u Spend) {
 	if m.usage == nil {
 		m.usage = make(map[Spend]Spend)
@@ -132,7 +132,7 @@ func (m *Memory) Add(_ context.Context, u Spend) error {
 	return nil
 }
 
-// common returns what usage has in common with others of its group.
+// common returns the values of the groupings in by; the other fields are zero.
 func (u Spend) common(by []Grouping) Spend {
 	var of Spend
 	for _, g := range by {
@@ -141,7 +141,7 @@ func (u Spend) common(by []Grouping) Spend {
 	return of
 }
 
-// plus adds v, as usage of a group.
+// plus adds the numbers of v and returns them with the group of of.
 func (u Spend) plus(v, of Spend) Spend {
 	of.Requests, of.Failed, of.Cached, of.Refused = u.Requests+v.Requests, u.Failed+v.Failed, u.Cached+v.Cached, u.Refused+v.Refused
 	of.Input, of.Output, of.Money = u.Input+v.Input, u.Output+v.Output, u.Money+v.Money
@@ -165,7 +165,7 @@ func (m *Memory) Usage(_ context.Context, only Filter, since string, by []Groupi
 	return out, nil
 }
 
-// sortUsage sorts by what usage is told by.
+// sortUsage sorts by the given groupings.
 func sortUsage(list []Spend, by []Grouping) {
 	slices.SortFunc(list, func(a, b Spend) int {
 		for _, g := range by {
@@ -222,16 +222,16 @@ func (m *Memory) Clean(_ context.Context, now, before time.Time) error {
 	defer m.mu.Unlock()
 	m.log = slices.DeleteFunc(m.log, func(e LogLine) bool { return e.At.Before(before) })
 	m.bodies = slices.DeleteFunc(m.bodies, func(v Bodies) bool { return v.At.Before(before) })
-	// Reservations end when they are settled: their gateway cannot have died, it is this one.
+	// Reservations need no cleaning: this gateway made them and is still running, so it will settle them.
 	maps.DeleteFunc(m.counts, func(w Window, _ Count) bool { return over(w, now) })
 	return nil
 }
 
-// countsKept is how long counts of a minute or a day are kept beyond their end: the requests that
-// began in them may still run.
+// countsKept is how long counts of a minute, a day or a month are kept after the period ends: requests that began in
+// the period may still be running.
 const countsKept = 2 * holdTime
 
-// over reports whether nothing is counted in a window any more.
+// over reports whether a window can be deleted because nothing counts in it any more.
 func over(w Window, now time.Time) bool {
 	end := w.Per.end(time.Unix(w.Begin, 0))
 	return !end.IsZero() && now.After(end.Add(countsKept))

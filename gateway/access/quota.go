@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 )
 
-// Unit is what a limit counts.
+// Unit is the unit of a limit.
 type Unit string
 
 // The units.
@@ -19,8 +19,7 @@ const (
 	Money    Unit = "money"  // in the unit of catalog.Money
 )
 
-// Period is the time for which a limit holds. Periods begin with the minute, the day and the month
-// in UTC.
+// Period is the period of a limit. Periods begin with the minute, the day and the month in UTC.
 type Period string
 
 // The periods.
@@ -31,10 +30,10 @@ const (
 	Total  Period = "total"
 )
 
-// periods are all of them, in the order in which they are counted.
+// periods are all periods, in the order in which they are counted.
 var periods = []Period{Day, Minute, Month, Total}
 
-// Quota bounds what a key or a team may use within a period. It is written like "money/month=50",
+// Quota limits what a key or a team may use within a period. Its text form is like "money/month=50",
 // "tokens/day=1000000" or "requests/minute=60".
 type Quota struct {
 	Unit Unit
@@ -42,7 +41,7 @@ type Quota struct {
 	Most int64
 }
 
-// ParseQuota reads a limit.
+// ParseQuota parses the text form of a limit.
 func ParseQuota(s string) (Quota, error) {
 	name, value, ok := strings.Cut(s, "=")
 	unit, per, two := strings.Cut(name, "/")
@@ -64,7 +63,7 @@ func ParseQuota(s string) (Quota, error) {
 	return l, nil
 }
 
-// readable reports whether the limit can be read again once it is written.
+// readable reports whether the text form of the limit parses to the same limit.
 func (l Quota) readable() bool {
 	again, err := ParseQuota(l.String())
 	return err == nil && again == l
@@ -79,10 +78,10 @@ func (l Quota) known() bool {
 	return l.Unit == Requests || l.Unit == Tokens || l.Unit == Money
 }
 
-// String writes the limit as ParseQuota reads it.
+// String returns the text form that ParseQuota reads.
 func (l Quota) String() string { return fmt.Sprintf("%s/%s=%s", l.Unit, l.Per, l.Unit.amount(l.Most)) }
 
-// amount writes an amount of the unit without its name.
+// amount formats an amount without the name of the unit.
 func (u Unit) amount(n int64) string {
 	if u == Money {
 		return strings.TrimPrefix(catalog.Money(n).String(), "$")
@@ -90,10 +89,10 @@ func (u Unit) amount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// MarshalText writes the limit as ParseQuota reads it.
+// MarshalText returns the text form that ParseQuota reads.
 func (l Quota) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads a limit.
+// UnmarshalText parses the text form of a limit.
 func (l *Quota) UnmarshalText(b []byte) (err error) {
 	*l, err = ParseQuota(string(b))
 	return err
@@ -117,7 +116,7 @@ func checkLimits(list []Quota) error {
 	return nil
 }
 
-// begin returns when the period began in which a time lies.
+// begin returns the beginning of the period that contains t.
 func (p Period) begin(t time.Time) time.Time {
 	t = t.UTC()
 	switch p {
@@ -131,7 +130,7 @@ func (p Period) begin(t time.Time) time.Time {
 	return time.Unix(0, 0).UTC()
 }
 
-// end returns when the period ends in which a time lies; zero if never.
+// end returns the end of the period that contains t, or zero if it never ends.
 func (p Period) end(t time.Time) time.Time {
 	b := p.begin(t)
 	switch p {
@@ -145,11 +144,11 @@ func (p Period) end(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// longest bounds how far from now a time may be that is said as a duration.
+// longest limits durations in times and rotations.
 const longest = 100 * 365 * 24 * time.Hour
 
-// ParseTime reads a time as people write it: of RFC 3339, like 2027-01-31T12:00:00Z; a day, like 2027-01-31, which begins in UTC; or a duration
-// from now, like 720h or 30d. With back, a duration leads into the past.
+// ParseTime parses a time in one of three forms: RFC 3339, like 2027-01-31T12:00:00Z; a day, like 2027-01-31, which
+// begins in UTC; or a duration from now, like 720h or 30d. With back, a duration is subtracted from now.
 func ParseTime(s string, now time.Time, back bool) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(form, s); err == nil {
@@ -166,14 +165,15 @@ func ParseTime(s string, now time.Time, back bool) (time.Time, error) {
 	return now.Add(d).UTC().Truncate(time.Second), nil
 }
 
-// PartOfDay reports whether a time that ParseTime reads is within a day, or less than a day ago: what is summed by days cannot be told by it.
+// PartOfDay reports whether a time for ParseTime is within a day or less than a day ago. Daily sums cannot answer for
+// such a time.
 func PartOfDay(s string) bool {
 	d, err := ParseDuration(s)
 	at, notTime := time.Parse(time.RFC3339, s)
 	return err == nil && d < 24*time.Hour || notTime == nil && !at.Equal(at.Truncate(24*time.Hour))
 }
 
-// ParseDuration reads a duration as people write it: like 90s, 720h or 30d.
+// ParseDuration parses a duration like 90s, 720h or 30d.
 func ParseDuration(s string) (time.Duration, error) {
 	text, unit := s, time.Duration(1)
 	if n, ok := strings.CutSuffix(s, "d"); ok && strings.Trim(n, "0123456789.") == "" {
@@ -186,7 +186,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d * unit, nil
 }
 
-// Count is how much was used.
+// Count is an amount of usage.
 type Count struct{ Requests, Tokens, Money int64 }
 
 func (c Count) of(u Unit) int64 {
@@ -199,7 +199,7 @@ func (c Count) of(u Unit) int64 {
 	return c.Money
 }
 
-// plus adds; a sum that does not fit stays at the largest number.
+// plus adds two counts. A sum that overflows becomes the largest number.
 func (c Count) plus(d Count) Count {
 	return Count{add(c.Requests, d.Requests), add(c.Tokens, d.Tokens), add(c.Money, d.Money)}
 }
@@ -211,18 +211,18 @@ func add(a, b int64) int64 {
 	return 1<<63 - 1
 }
 
-// Window is what is counted together: what a key or a team uses in one period.
+// Window is the usage of one key or team in one period.
 type Window struct {
 	Scope string // "key:ID" or "team:NAME"
 	Per   Period
 	Begin int64 // seconds since 1970
 }
 
-// scopes are those of a key, in the order in which all stores take hold of them: two gateways that
-// held one each and waited for the other's would wait for ever.
+// scopes returns the scopes of a key, in the order in which all stores lock them. With different orders, two gateways
+// could deadlock.
 func scopes(k *Key) []string { return []string{"key:" + k.ID, "team:" + k.Team} }
 
-// windows are those that a request at a time counts in.
+// windows returns the windows that count a request at a time.
 func windows(k *Key, at time.Time) []Window {
 	var list []Window
 	for _, scope := range scopes(k) {

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// clip returns what clients called a model as it may stand in a table or a log: they choose the
-// name where a route is for every one.
+// clip makes a model name safe for tables and logs. Clients choose the name on a wildcard route.
 func clip(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -24,7 +23,7 @@ func clip(name string) string {
 	return b.String()
 }
 
-// column is a column of a table in CSV. Its names are those of the members in JSON.
+// column is a column of a CSV table. Its name is that of the JSON field.
 type column[T any] struct {
 	name string
 	of   func(*T) string
@@ -34,7 +33,7 @@ func count[T any](of func(*T) int64) func(*T) string {
 	return func(v *T) string { return strconv.FormatInt(of(v), 10) }
 }
 
-// spendColumns are those of sums, behind what they are told by.
+// spendColumns are the columns of sums, after those of the groupings.
 var spendColumns = []column[Spend]{
 	{"requests", count(func(s *Spend) int64 { return s.Requests })},
 	{"failed", count(func(s *Spend) int64 { return s.Failed })},
@@ -47,7 +46,7 @@ var spendColumns = []column[Spend]{
 	{"estimated", count(func(s *Spend) int64 { return s.Estimated })},
 }
 
-// logColumns are those of requests.
+// logColumns are the columns of the log.
 var logColumns = []column[LogLine]{
 	{"at", func(e *LogLine) string { return e.At.UTC().Format(time.RFC3339) }},
 	{"id", func(e *LogLine) string { return e.ID }},
@@ -67,7 +66,7 @@ var logColumns = []column[LogLine]{
 	{"seconds", func(e *LogLine) string { return strconv.FormatFloat(e.Took.Seconds(), 'f', 3, 64) }},
 }
 
-// WriteCSV writes what was used as a table, with a line of names first. Amounts are in dollars.
+// WriteCSV writes usage as a CSV table with a header line. Amounts are in dollars.
 func WriteCSV(w io.Writer, list []Spend, by ...Grouping) error {
 	var columns []column[Spend]
 	for _, g := range by {
@@ -76,7 +75,7 @@ func WriteCSV(w io.Writer, list []Spend, by ...Grouping) error {
 	return writeTable(w, list, append(columns, spendColumns...))
 }
 
-// WriteLog writes requests as a table, like [WriteCSV].
+// WriteLog writes log lines as a CSV table with a header line.
 func WriteLog(w io.Writer, list []LogLine) error { return writeTable(w, list, logColumns) }
 
 func writeTable[T any](w io.Writer, list []T, columns []column[T]) error {
@@ -85,7 +84,7 @@ func writeTable[T any](w io.Writer, list []T, columns []column[T]) error {
 	for i, c := range columns {
 		row[i] = c.name
 	}
-	_ = out.Write(row) // Flush says what failed
+	_ = out.Write(row) // out.Error returns the error
 	for i := range list {
 		for k, c := range columns {
 			row[k] = cell(c.of(&list[i]))
@@ -96,7 +95,7 @@ func writeTable[T any](w io.Writer, list []T, columns []column[T]) error {
 	return out.Error()
 }
 
-// cell returns a text that no spreadsheet takes for a formula.
+// cell escapes a text that a spreadsheet could take for a formula.
 func cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
@@ -104,12 +103,12 @@ func cell(s string) string {
 	return s
 }
 
-// Of returns what the requests have in common, by what they are told by.
+// Of returns the value of a grouping.
 func (u *Spend) Of(g Grouping) string {
 	return *u.at(g)
 }
 
-// at is where that stands.
+// at returns the field of a grouping.
 func (u *Spend) at(g Grouping) *string {
 	switch g {
 	case ByTeam:
@@ -128,7 +127,7 @@ func (u *Spend) at(g Grouping) *string {
 	return new(string)
 }
 
-// dollars writes an amount as a number of JSON.
+// dollars formats an amount as a JSON number.
 func dollars(n int64) json.Number { return json.Number(Money.amount(n)) }
 
 // MarshalJSON writes the amount in dollars.

@@ -2,8 +2,8 @@ package access
 
 import "github.com/toolpost/toolpost/catalog"
 
-// Share is what one upstream used of a request for which several were asked, as when the filter of the first took its answer away and
-// the next one answered: each charges for its own.
+// Share is the usage of one upstream in a request that used several, such as when the filter of the first blocked its
+// answer and the next one answered. Each upstream charges for its own usage.
 type Share struct {
 	Upstream            string
 	Input, Output       int64
@@ -11,7 +11,7 @@ type Share struct {
 	Unpriced, Estimated bool
 }
 
-// one counts what is so.
+// one returns 1 if is is true, otherwise 0.
 func one(is bool) int64 {
 	if is {
 		return 1
@@ -19,14 +19,14 @@ func one(is bool) int64 {
 	return 0
 }
 
-// usageOf is the usage of one request.
+// usageOf returns the usage of one request.
 func usageOf(e *LogLine) Spend {
 	return Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: e.Upstream, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money,
 		Failed: one(e.Status != "ok"), Cached: one(e.Cached), Unpriced: one(e.Unpriced), Estimated: one(e.Estimated)}
 }
 
-// usagesOf is the usage of one request by upstream. The request itself counts with the one that answered, so that sums of
-// requests are right however they are told; others have what they used alone.
+// usagesOf returns the usage of one request by upstream. The upstream that answered counts the request, so request
+// counts are right in every grouping. The others count only tokens and money.
 func usagesOf(e *LogLine) []Spend {
 	answered := usageOf(e)
 	if len(e.Shares) == 0 {

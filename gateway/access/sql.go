@@ -14,14 +14,14 @@ import (
 	"github.com/toolpost/toolpost/internal/tables"
 )
 
-// SQL is a store in a database. Make one with [OpenSQL].
+// SQL is a store in a SQL database. Use [OpenSQL] to create one.
 type SQL struct {
 	db *sql.DB
-	// Every request needs these, and SQLite would read them anew each time.
+	// Every request needs these. SQLite would otherwise parse them each time.
 	get, addCounts, held, addHolds, dropHolds, addLine, addUsage *sql.Stmt
 }
 
-// The statements of every request. Those that add to counts are of all windows of a request.
+// The statements of every request. The one that adds to counts covers all windows of a request.
 var (
 	selectDoc = `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`
 	addCounts = `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES ` + tables.Values(2*len(periods), 6) + `
@@ -38,12 +38,12 @@ ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = exc
 VALUES ` + tables.Values(1, 16) + ` ON CONFLICT (id) DO NOTHING`
 	addUsage = `INSERT INTO toolpost_spend (` + strings.Join(groupColumns, ", ") + ", " + strings.Join(sumColumns, ", ") + `) VALUES ` + tables.Values(1, len(groupColumns)+len(sumColumns)) + `
 ON CONFLICT (` + strings.Join(groupColumns, ", ") + `) DO UPDATE SET ` + addingUp()
-	// The columns of sums: what they are told by, and what is added up.
+	// The columns of sums: the groupings and the numbers.
 	groupColumns = []string{"team", "key", "route", "model", "upstream", "day"}
 	sumColumns   = []string{"requests", "failed", "cached", "refused", "input", "output", "money", "unpriced", "estimated"}
 )
 
-// addingUp adds the numbers of a row to those that are there.
+// addingUp returns the SET clause that adds the numbers of a row to the existing ones.
 func addingUp() string {
 	var set []string
 	for _, c := range sumColumns {
@@ -52,7 +52,7 @@ func addingUp() string {
 	return strings.Join(set, ", ")
 }
 
-// groups and sums are the fields of those columns.
+// groups and sums return pointers to the fields of those columns.
 func (u *Spend) groups() []any {
 	var list []any
 	for _, c := range groupColumns {
@@ -65,7 +65,7 @@ func (u *Spend) sums() []any {
 	return []any{&u.Requests, &u.Failed, &u.Cached, &u.Refused, &u.Input, &u.Output, (*int64)(&u.Money), &u.Unpriced, &u.Estimated}
 }
 
-// versions are the tables; see [tables.Set].
+// versions are the migrations of the tables; see [tables.Set].
 var versions = [][]string{{
 	`CREATE TABLE IF NOT EXISTS toolpost_access (
 	kind TEXT NOT NULL,
@@ -140,7 +140,7 @@ var versions = [][]string{{
 	unpriced  BIGINT NOT NULL,
 	estimated BIGINT NOT NULL,
 	PRIMARY KEY (team, key, route, model, upstream, day))`,
-	// The old table stays for gateways of the version before that still run.
+	// The old table stays for gateways of the previous version that are still running.
 	`INSERT INTO toolpost_spend (team, key, route, model, upstream, day, requests, failed, cached, refused, input, output, money, unpriced, estimated)
 SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, money, unpriced, estimated FROM toolpost_usage`,
 	`CREATE INDEX IF NOT EXISTS toolpost_spend_day ON toolpost_spend (day)`,
@@ -153,10 +153,9 @@ SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, mon
 	`CREATE INDEX IF NOT EXISTS toolpost_bodies_at ON toolpost_bodies (at)`,
 }}
 
-// OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
-// not there, and brings those of an earlier version up to date; those of a newer version are an
-// error. The database stays the caller's. Give SQLite journal_mode(WAL), a busy_timeout
-// and one connection.
+// OpenSQL returns the store in a SQLite or PostgreSQL database. It creates missing tables and migrates those of earlier
+// versions. Tables of a newer version are an error. The caller still owns the database. Open SQLite with
+// journal_mode(WAL), a busy_timeout and one connection.
 func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
 	if err := (tables.Set{ID: 2, Versions: versions}).Migrate(ctx, db); err != nil {
 		return nil, fmt.Errorf("access: %w", err)
@@ -170,16 +169,16 @@ func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
 	return s, nil
 }
 
-// StoreError says that a store does not work, whatever it was asked.
+// StoreError reports that a store fails, regardless of the operation.
 type StoreError struct{ Err error }
 
-// Error says what the store says.
+// Error returns the error of the store.
 func (e *StoreError) Error() string { return "access: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// failed is the error of a database.
+// failed wraps an error of the database.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -187,7 +186,8 @@ func failed(err error) error {
 	return &StoreError{err}
 }
 
-// answerTime bounds how long the database may take for what a request waits for: one that hangs is one that is not there.
+// answerTime limits each database call on the request path. A database that does not answer in time counts as
+// unavailable.
 const answerTime = 10 * time.Second
 
 // Get implements [Store].
@@ -208,7 +208,7 @@ func (s *SQL) List(ctx context.Context, kind string) ([]Row, error) {
 	return collect(rows, err, func(r *Row) []any { r.Kind = kind; return []any{&r.ID, &r.Rev, &r.Doc} })
 }
 
-// collect reads all rows of an answer.
+// collect reads all rows of a query.
 func collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, error) {
 	list, err := tables.Collect(rows, err, fields)
 	return list, failed(err)
@@ -236,15 +236,15 @@ func (s *SQL) Put(ctx context.Context, r Row) error {
 	return ErrConflict
 }
 
-// within runs f in a transaction, which begins with a statement that writes: so SQLite does not have to
-// give up one that has only read.
+// within runs f in a transaction. Its first statement must be a write: SQLite may abort a transaction that reads first
+// and writes later.
 func (s *SQL) within(ctx context.Context, f func(tx *sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return tables.Patiently(ctx, func() error { return s.once(ctx, f) })
 }
 
-// once runs f in a transaction, once.
+// once runs f in a transaction without retries.
 func (s *SQL) once(ctx context.Context, f func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -257,8 +257,8 @@ func (s *SQL) once(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return failed(tx.Commit())
 }
 
-// countIn adds to windows and returns what was used in them then. Whoever has done so is alone with the
-// windows until his transaction ends.
+// countIn adds c to windows and returns their new counts. The transaction then holds locks on the windows until it
+// ends.
 func (s *SQL) countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count) (map[Window]Count, error) {
 	args := make([]any, 0, 6*len(windows))
 	for _, w := range windows {
@@ -279,7 +279,7 @@ func (s *SQL) countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count
 	return used, err
 }
 
-// heldIn returns what is reserved in scopes for other requests.
+// heldIn returns the reservations of other requests in each scope.
 func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, request string, now time.Time) (map[string]Reservation, error) {
 	held := make(map[string]Reservation, len(scopes))
 	for _, scope := range scopes {
@@ -316,8 +316,8 @@ func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window
 	})
 }
 
-// Settle implements [Store]. A request whose reservation has ended by itself is still charged: its
-// line of the log is what makes it once.
+// Settle implements [Store]. A request whose reservation has expired is still charged. The log line prevents charging
+// it twice.
 func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 	u := usageOf(&e)
 	return s.within(ctx, func(tx *sql.Tx) error {
@@ -344,7 +344,7 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 	})
 }
 
-// row is all of a sum, as it is written.
+// row returns the values of all columns.
 func (u *Spend) row() []any {
 	row := make([]any, 0, len(groupColumns)+len(sumColumns))
 	for _, at := range append(u.groups(), u.sums()...) {
@@ -386,7 +386,7 @@ func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Groupin
 	}
 	rows, err := s.db.QueryContext(ctx, query+` HAVING COUNT(*) > 0`, append([]any{since}, args...)...)
 	list, err := collect(rows, err, func(u *Spend) []any { return append(u.groups(), u.sums()...) })
-	sortUsage(list, by) // a database may have its own idea of order
+	sortUsage(list, by) // databases may sort differently
 	return list, err
 }
 

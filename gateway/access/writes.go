@@ -9,27 +9,31 @@ import (
 	"time"
 )
 
-// A store that can be read but not written to, such as one on a full disk, lets no request in: Admit writes. So what requests have
-// written last says whether it works, and where no request came for a while, a record of its own is written.
+// A store that can be read but not written to, such as one on a full disk, cannot admit requests, because Admit writes.
+// The last write of a request shows whether the store works. If there was no recent request, Ready writes a record
+// itself.
 
 const (
-	// readyRecord is the kind of that record. There is one, whose ID is empty.
+	// readyRecord is the kind of that record. There is one, with an empty ID.
 	readyRecord = "ready"
-	// writeFresh is for how long the last write says how the store is. Anybody may ask for that, and a write costs more than a question.
+	// writeFresh is how long the result of the last write is reused. Anyone may ask for readiness, and a write is
+	// expensive.
 	writeFresh = time.Second
-	// readyBytes is about as many bytes as letting a request in writes: a smaller record would still fit where no request does.
+	// readyBytes is about the size of the writes that admit a request. A smaller record could still fit when a request
+	// does not.
 	readyBytes = 32 << 10
 )
 
-// writes is how the last write of a book ended.
+// writes is the result of the last write of a book.
 type writes struct {
-	one  sync.Mutex // of the one who finds out how the store is
+	one  sync.Mutex // held while Ready checks the store
 	mu   sync.Mutex
-	at   time.Time // zero means that nobody knows how the store is
+	at   time.Time // zero means unknown
 	last error
 }
 
-// wrote keeps that a write of a request worked. One that did not may be the fault of the request, so that Ready has to find out.
+// wrote records that a write of a request succeeded. A failure may be the fault of the request, so it only makes Ready
+// check the store.
 func (b *Book) wrote(err error) error {
 	if err == nil {
 		b.writes.set(time.Now(), nil)
@@ -52,15 +56,15 @@ func (w *writes) get() (time.Time, error) {
 	return w.at, w.last
 }
 
-// noise returns so many letters that no database can store in less.
+// noise returns n letters that a database cannot compress below their content.
 func noise(n int) string {
 	b := make([]byte, n/2)
-	_, _ = rand.Read(b) // which never fails
+	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// Ready says why no request can be let in, nil if the store works: it can be read and written to. While somebody finds that out, others are
-// told what was known last.
+// Ready returns an error if the store cannot be read and written, so no request can be admitted. While one call checks
+// the store, other calls return the last known result.
 func (b *Book) Ready(ctx context.Context) error {
 	if !b.writes.one.TryLock() {
 		_, last := b.writes.get()
