@@ -1,5 +1,5 @@
-// Package clientio reads requests from clients and writes answers to them. Both have time limits, so that a slow or
-// silent client cannot hold a connection for ever.
+// Package clientio reads requests from clients and writes answers to them. Both have time limits: a slow or silent
+// client cannot hold a connection forever.
 package clientio
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Writer writes the answer to one request. It records what was sent and limits how long the client may take to read.
+// Writer writes the answer to one request. It records the status and a copy of the answer, and limits how long the
+// client may take to read.
 type Writer struct {
 	http.ResponseWriter
 	Status int       // 0 until the header is sent
@@ -143,7 +144,7 @@ func (s *http2Writer) endStream() {
 	}
 }
 
-// Capture is a copy of what was written, up to a limit. The zero value captures nothing but the size.
+// Capture is a copy of the written bytes, up to a limit. The zero value counts the bytes but keeps none of them.
 type Capture struct {
 	Limit int64 // a longer text is not kept at all
 	Size  int64 // bytes that were written
@@ -151,7 +152,7 @@ type Capture struct {
 	text bytes.Buffer
 }
 
-// Bytes returns what was written, and false if it was longer than the limit. A nil capture has nothing.
+// Bytes returns the written bytes, or false if there were more than the limit. A nil capture has no bytes.
 func (c *Capture) Bytes() ([]byte, bool) {
 	if c == nil || c.Size > c.Limit {
 		return nil, false

@@ -10,21 +10,22 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// An answer of the responses format repeats what was asked for. Of an answer in another format only the request knows that; a relayed one
-// says it itself.
+// A Responses answer repeats fields of its request. If the upstream uses another format, the gateway adds them from the
+// request. A relayed answer already has them.
 
-// echoedMembers are the members of a request that its answer repeats. What only the vendor can say, such as the service tier, is not among them.
+// echoedMembers are the request fields that the answer repeats. Fields that only the vendor knows, such as the service
+// tier, are not included.
 var echoedMembers = []string{
 	"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",
 	"safety_identifier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
 
-// maxFirstEcho bounds a member that the first two events of a stream repeat: the tools of an agent have tens of kilobytes, and the last event
-// has them all.
+// maxFirstEcho limits each field that the first two events of a stream repeat. The tools of an agent can take tens of
+// kilobytes, and the last event contains them all.
 const maxFirstEcho = 4 << 10
 
-// echoOf returns the fields of the request that the answer repeats, each up to a size, and the id of the previous
-// answer, or null.
+// echoOf returns the request fields that the answer repeats, each up to a size, and the id of the previous answer, or
+// null.
 func (r *Response) echoOf(most int) map[string]json.RawMessage {
 	if r.Asked == nil {
 		return nil
@@ -43,8 +44,8 @@ func (r *Response) echoOf(most int) map[string]json.RawMessage {
 	return out
 }
 
-// redactTools returns tools without what lets the vendor in at MCP servers: answers are kept, and shown to every key of the team. An
-// address may have a secret in its path, so that only the host is left.
+// redactTools removes the credentials of MCP servers from tools, because answers are stored and visible to every key of
+// the team. Only the host of an address is kept, because its path may contain a secret.
 func redactTools(tools []byte) []byte {
 	if js.Kind(tools) != '[' {
 		return tools
@@ -73,7 +74,7 @@ func redactTools(tools []byte) []byte {
 	return w.Buf
 }
 
-// hostOf returns the host of an address as a value of JSON.
+// hostOf returns the scheme and host of an address as a JSON string, or null.
 func hostOf(address string) []byte {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -82,10 +83,11 @@ func hostOf(address string) []byte {
 	return js.AppendQuoted(nil, u.Scheme+"://"+u.Host)
 }
 
-// firstEcho returns the fields that the first events of a stream repeat.
+// firstEcho returns the request fields that the first events of a stream repeat.
 func (r *Response) firstEcho() map[string]json.RawMessage { return r.echoOf(maxFirstEcho) }
 
-// AddEcho adds what the client asked for to the end of an answer. What the upstream says of that is about the request that it got.
+// AddEcho adds the repeated request fields to the end of an answer. They replace those of the upstream, which describe
+// the request that the upstream got.
 func (r *Response) AddEcho(f llm.Finish) llm.Finish {
 	if r.Asked == nil || r.Relaying {
 		return f
@@ -105,7 +107,8 @@ func (r *Response) AddEcho(f llm.Finish) llm.Finish {
 	return f
 }
 
-// isDoneHere reports whether a warning says that the upstream ignores what the gateway does in its place: it keeps the answer, with its metadata.
+// isDoneHere reports whether a warning is about a field that the upstream ignores and the gateway implements: storing
+// the answer with its metadata.
 func (r *Response) isDoneHere(w llm.Warning) bool {
 	return r.Asked != nil && w.Code == llm.Ignored && (w.Feature == "store" || w.Feature == "metadata") && js.Kind(js.Get(r.Asked, "store")) != 'f'
 }

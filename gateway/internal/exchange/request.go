@@ -1,5 +1,5 @@
-// Package exchange holds what all steps of a request share: the request itself, which does not change, and the response,
-// which collects what is sent to the client.
+// Package exchange holds the state that all steps of a request share: the request itself, which does not change, and
+// the response, which collects everything sent to the client.
 package exchange
 
 import (
@@ -22,12 +22,12 @@ type Request struct {
 	HTTP      *http.Request
 	ID        string
 	Start     time.Time
-	Rights    *access.Rights // of the key; nil without access control
+	Rights    *access.Rights // rights of the key; nil without access control
 	Owner     string         // team of the key; nothing is shared between owners
-	Model     string         // of the model, as the client wrote it
+	Model     string         // name of the model, as the client wrote it
 	Streamed  bool           // the client asked for a stream
 	Continues bool           // the conversation of an earlier answer precedes the messages
-	Asked     []byte         // the body, in a format whose answers repeat parts of the request; else nil
+	Asked     []byte         // the body, if the format repeats parts of the request in answers; otherwise nil
 
 	Log     *slog.Logger
 	Metrics *metrics.Set
@@ -36,7 +36,7 @@ type Request struct {
 // Context is cancelled when the client disconnects.
 func (r *Request) Context() context.Context { return r.HTTP.Context() }
 
-// KeyID is the id of the client's key, "" if everybody may ask.
+// KeyID returns the id of the client's key, or "" without access control.
 func (r *Request) KeyID() string {
 	if r.Rights == nil {
 		return ""
@@ -44,7 +44,7 @@ func (r *Request) KeyID() string {
 	return r.Rights.Key.ID
 }
 
-// ErrShutdown is the error of requests that had not ended when the gateway shut down.
+// ErrShutdown is the error of requests that were still running when the gateway shut down.
 var ErrShutdown = &llm.Error{
 	Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
 	Err: errors.New("the gateway had to end before this answer did; ask again"),
@@ -55,12 +55,12 @@ func ShuttingDown(ctx context.Context) bool {
 	return ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrShutdown)
 }
 
-// Invalid returns the error of a request that is wrong.
+// Invalid returns the error of an invalid request.
 func Invalid(format string, args ...any) error {
 	return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
 }
 
-// LogAttrs are the attributes of the log that say who asked.
+// LogAttrs returns the log attributes that identify the client.
 func (r *Request) LogAttrs() []slog.Attr {
 	if r.Rights == nil {
 		return nil
@@ -68,7 +68,7 @@ func (r *Request) LogAttrs() []slog.Attr {
 	return []slog.Attr{slog.String("team", r.Rights.Key.Team), slog.String("key", r.Rights.Key.ID)}
 }
 
-// NoModel returns the error of a request for a model that does not exist, or for none.
+// NoModel returns the error of a request without a model or for an unknown model.
 func (r *Request) NoModel(name string) error {
 	if name == "" {
 		return Invalid("the request names no model; the list of models has those that there are")

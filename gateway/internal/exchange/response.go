@@ -15,28 +15,28 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Response collects what is sent to the client.
+// Response collects everything sent to the client.
 type Response struct {
 	*Request
-	W         http.ResponseWriter // outlet, or what makes an array of a stream
+	W         http.ResponseWriter // Writer, or a wrapper that turns a stream into an array
 	Writer    clientio.Writer
 	keepAlive time.Duration
 
-	Relaying     bool    // the bytes of the answer are the upstream's
-	RelayedBytes bool    // some of them were sent
-	CloseConn    bool    // the connection ends with the answer, so that an incomplete answer does not look complete
-	HideUsage    bool    // the client did not ask for the usage of its stream
-	StripUsage   bool    // the upstream was asked for the usage all the same
-	id           string  // of an answer of another format than the upstream's
-	Stream       *Stream // nil if the answer is in one piece
+	Relaying     bool    // the answer consists of the upstream's bytes
+	RelayedBytes bool    // some of the upstream's bytes were sent
+	CloseConn    bool    // close the connection after the answer, so an incomplete answer does not look complete
+	HideUsage    bool    // the client did not ask for usage in its stream
+	StripUsage   bool    // the upstream was asked for usage anyway, so it must be removed
+	id           string  // id of the answer if the upstream uses another format
+	Stream       *Stream // nil if the answer is not streamed
 
-	// mu guards the rest: keep-alives are written while a step waits for the upstream.
+	// mu guards the following fields: keep-alives are written while a step waits for the upstream.
 	mu               sync.Mutex
 	headerSent       bool          // the header is sent
 	Upstream         string        // id of the model that answers
 	headerWarnings   []llm.Warning // in the header
-	overflowWarnings []llm.Warning // that the header has no room for
-	lateWarnings     int           // warnings that came too late for the header
+	overflowWarnings []llm.Warning // warnings beyond the limit of the header
+	lateWarnings     int           // number of warnings that are not in the header
 }
 
 // NewResponse returns the response to a request.
@@ -47,18 +47,18 @@ func NewResponse(req *Request, w http.ResponseWriter, keepAlive, writeTime time.
 	return r
 }
 
-// The headers of answers.
+// The response headers.
 const (
-	// RequestHeader is the id of the request, which the log has too.
+	// RequestHeader is the id of the request, which is also in the log.
 	RequestHeader = "Toolpost-Request-Id"
 	// UpstreamHeader is the id of the model that answered, without the address of its host.
 	UpstreamHeader = "Toolpost-Upstream"
-	// WarningHeader says what was not done as asked, as far as it is known when the answer
-	// begins: a warning each, "code; feature; detail".
+	// WarningHeader reports what was not done as asked, as far as this is known when the answer begins. Each value is
+	// one warning: "code; feature; detail".
 	WarningHeader = "Toolpost-Warning"
 )
 
-// Fail answers with an error, unless an answer has begun: then it has been told already.
+// Fail sends an error. It does nothing if the answer has begun: then the error was already sent.
 func (r *Response) Fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Response) Fail(err error) {
 	vendorapi.Fail(r.W, r.Codec, r.forClient(err))
 }
 
-// forClient returns what the client is told about an error.
+// forClient returns the error that the client sees.
 func (r *Response) forClient(err error) error {
 	if ShuttingDown(r.Context()) {
 		return ErrShutdown
@@ -94,7 +94,7 @@ func (r *Response) head(mediaType string) {
 	r.W.WriteHeader(http.StatusOK)
 }
 
-// AnswerID is the id of an answer that is not the upstream's own.
+// AnswerID returns the id of an answer that does not use the upstream's id.
 func (r *Response) AnswerID() string {
 	if p := r.Codec.Properties(); r.id == "" && p.AnswerIDs {
 		r.id = p.IDPrefix + rand.Text()
@@ -102,15 +102,15 @@ func (r *Response) AnswerID() string {
 	return r.id
 }
 
-// SetUpstream notes who is asked.
+// SetUpstream records the upstream that is asked.
 func (r *Response) SetUpstream(upstream string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Upstream = upstream
 }
 
-// Tell tells the client of a warning, wherever its answer is. What went wrong with its connection
-// shows with the next event.
+// Tell sends a warning to the client, in the header or in the stream. Connection errors are ignored here; the next
+// event reports them.
 func (r *Response) Tell(w llm.Warning) {
 	if r.Stream != nil {
 		_ = r.Stream.Warn(w)
@@ -119,15 +119,16 @@ func (r *Response) Tell(w llm.Warning) {
 	r.Warn(w)
 }
 
-// Bounds of the header of warnings: many proxies and clients take no more than 8 KiB of headers. The log takes more.
+// Limits of the warning header. Many proxies and clients accept no more than 8 KiB of headers. The log has room for
+// more.
 const (
 	maxWarnings = 16
 	MaxWarning  = 300
 	maxOverflow = 512
 )
 
-// writeOverflow says in one more line of the header what the warnings are about that it has no room for, and has the log
-// name them all; it wants x.mu.
+// writeOverflow adds one header line that names the features of the warnings beyond the limit, and writes these
+// warnings to the log. The caller must hold r.mu.
 func (r *Response) writeOverflow() {
 	if len(r.overflowWarnings) == 0 {
 		return
@@ -144,20 +145,20 @@ func (r *Response) writeOverflow() {
 	r.Log.Warn("more warnings than the header has room for", "id", r.ID, "warnings", all)
 }
 
-// Warn tells the client of a warning, if its answer has not begun.
+// Warn adds a warning to the header, unless the header was sent.
 func (r *Response) Warn(w llm.Warning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.addWarning(w)
 }
 
-// addWarning is warn; it wants x.mu.
+// addWarning implements Warn. The caller must hold r.mu.
 func (r *Response) addWarning(w llm.Warning) {
 	if r.isDoneHere(w) {
 		return
 	}
 	text, lines := warningText(w), r.W.Header()[WarningHeader]
-	if slices.Contains(lines, text) { // as each round of a route's tools says it
+	if slices.Contains(lines, text) { // each tool round of the route repeats it
 		return
 	}
 	if r.headerSent {
@@ -180,11 +181,10 @@ func (r *Response) addWarning(w llm.Warning) {
 	r.W.Header()[WarningHeader] = lines[:min(len(lines), maxWarnings)]
 }
 
-// urgentWarnings are the warnings that stand before all others: without them a client takes for done what was not.
+// urgentWarnings come before all others. Without them a client would assume that a refused or failed call was done.
 var urgentWarnings = []llm.WarningCode{llm.RefusedCall, llm.FailedCall}
 
-// warningText is a warning as it may stand in a header: one line of plain letters, without the
-// addresses of upstreams.
+// warningText formats a warning for a header: one line of printable ASCII, without the addresses of upstreams.
 func warningText(w llm.Warning) string {
 	about := upstream.ShownID(w.Feature)
 	if about != w.Feature {
@@ -205,14 +205,14 @@ func warningText(w llm.Warning) string {
 	return b.String()
 }
 
-// MarkBegun marks the answer as begun, by an upstream, for a step that writes the header and the body itself.
+// MarkBegun marks the answer of an upstream as begun, for a step that writes the header and the body itself.
 func (r *Response) MarkBegun(upstream string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.headerSent, r.Upstream = true, upstream
 }
 
-// WriteDocument sends an answer in one piece.
+// WriteDocument sends a complete answer.
 func (r *Response) WriteDocument(body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +239,7 @@ func (r *Response) WriteRelayed(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FlushRelayed sends all that was written to a stream.
+// FlushRelayed flushes a relayed stream.
 func (r *Response) FlushRelayed() error {
 	if r.Stream == nil {
 		return nil

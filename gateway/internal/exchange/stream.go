@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// OpenStream makes the sink of a stream, and returns what ends it. Like others that are called before an
-// answer comes it is not inlined: what it needs of the stack would be held as long as the stream.
+// OpenStream starts a stream and returns the function that ends it. Like other functions called before the answer
+// begins, it is not inlined: the stack that it needs would be held as long as the stream.
 //
 //go:noinline
 func (r *Response) OpenStream() (end func()) {
@@ -21,22 +21,21 @@ func (r *Response) OpenStream() (end func()) {
 	return end
 }
 
-// Stream is where a stream is written. While nothing comes, it tells the client that it is
-// still there.
+// Stream writes a streamed answer. It sends keep-alives while no events come.
 type Stream struct {
 	r         *Response
 	encoder   *wire.StreamEncoder
 	conn      *http.ResponseController
 	keepAlive time.Duration
 
-	timer  *time.Timer // nil if the client is told nothing; it wants x.mu, as do done and headed
+	timer  *time.Timer // nil without keep-alives; r.mu guards it, done and headed
 	done   bool
-	headed bool // the head of the answer is sent
+	headed bool // the header is sent
 
-	mediaType string // of the stream
-	comments  bool   // the client passes over comments
-	trailing  int    // warnings behind the answer
-	losses    int    // warnings about what the format cannot carry
+	mediaType string // media type of the stream
+	comments  bool   // the format allows comments
+	trailing  int    // warnings in trailers
+	losses    int    // warnings about content that the format cannot carry
 }
 
 func (r *Response) newStream() *Stream {
@@ -67,7 +66,7 @@ func (s *Stream) Write(ev llm.Event) error {
 	return s.write(ev)
 }
 
-// write writes an event; it wants s.x.mu.
+// write sends an event. The caller must hold s.r.mu.
 func (s *Stream) write(ev llm.Event) error {
 	s.writeHead()
 	if err := s.encoder.Write(ev); err != nil {
@@ -76,9 +75,9 @@ func (s *Stream) write(ev llm.Event) error {
 	return s.clientError(s.flushAll())
 }
 
-// flushAll sends all that was written; it wants s.x.mu. The first time the head of the answer goes too, for which package
-// http needs 3 kB of the stack, more than all else that a stream does: it has one of its own for that, because stacks
-// do not become smaller, and this one is held as long as the stream.
+// flushAll sends everything written so far. The caller must hold s.r.mu. The first flush also sends the header, for
+// which net/http needs 3 kB of stack, more than anything else in a stream. That flush runs in a separate goroutine,
+// because stacks rarely shrink and this stack is held as long as the stream.
 func (s *Stream) flushAll() error {
 	if s.headed {
 		return s.conn.Flush()
@@ -101,7 +100,7 @@ func (s *Stream) flushAll() error {
 	return o.err
 }
 
-// writeHead sends the status before the first piece, and sets the clock; it wants s.x.mu.
+// writeHead sends the header before the first chunk and resets the keep-alive timer. The caller must hold s.r.mu.
 func (s *Stream) writeHead() {
 	s.r.head(s.mediaType)
 	if s.timer != nil {
@@ -109,13 +108,12 @@ func (s *Stream) writeHead() {
 	}
 }
 
-// withoutUsage is not inlined, see open.
+// withoutUsage is not inlined; see OpenStream.
 //
 //go:noinline
 func (r *Response) withoutUsage(b []byte) []byte { return r.Codec.WithoutUsage(b) }
 
-// clientError says what an error of writing means: the client is gone, or the answer could not
-// be written at all.
+// clientError converts a write error: the client is gone, or the answer could not be encoded.
 func (s *Stream) clientError(err error) error {
 	if err == nil || llm.KindOf(err) != llm.Unknown && s.r.Context().Err() == nil {
 		return err
@@ -123,15 +121,16 @@ func (s *Stream) clientError(err error) error {
 	return clientio.ErrGone
 }
 
-// Warn tells the client of a warning in the middle of an answer: in a comment, over which every
-// reader passes, or behind the answer where the format has none.
+// Warn sends a warning during an answer: in a comment, which every client ignores, or in a trailer if the format has no
+// comments.
 func (s *Stream) Warn(w llm.Warning) error {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	return s.clientError(s.warn(w))
 }
 
-// warnLost tells the client of what its format cannot carry; it wants s.x.mu. What went wrong with the client shows with the bytes that follow.
+// warnLost warns about content that the format cannot carry. The caller must hold s.r.mu. Connection errors are ignored
+// here; the bytes that follow report them.
 func (s *Stream) warnLost(w llm.Warning) {
 	if s.losses++; s.losses > maxWarnings {
 		s.r.addWarning(w)
@@ -140,7 +139,7 @@ func (s *Stream) warnLost(w llm.Warning) {
 	_ = s.warn(w)
 }
 
-// warn is remark; it wants s.x.mu.
+// warn implements Warn. The caller must hold s.r.mu.
 func (s *Stream) warn(w llm.Warning) error {
 	switch s.r.addWarning(w); {
 	case !s.r.headerSent, s.r.isDoneHere(w):
@@ -155,11 +154,10 @@ func (s *Stream) warn(w llm.Warning) error {
 	return err
 }
 
-// EventStream is the type of streams in which a line may be a comment.
+// EventStream is the media type of server-sent events, which may contain comments.
 const EventStream = "text/event-stream"
 
-// writeKeepAlive tells the client that the stream is still there. What went wrong with it shows
-// with the next event.
+// writeKeepAlive sends a keep-alive. Connection errors are ignored here; the next event reports them.
 func (s *Stream) writeKeepAlive() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -168,7 +166,7 @@ func (s *Stream) writeKeepAlive() {
 	}
 }
 
-// Fail ends the stream with an error in the words of the client's format.
+// Fail ends the stream with an error in the client's format.
 func (s *Stream) Fail(err error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -180,11 +178,11 @@ func (s *Stream) Fail(err error) {
 		known = &llm.Error{Op: "gateway", Kind: llm.KindOf(err), Err: err}
 	}
 	if s.encoder.Fail(known) != nil || s.conn.Flush() != nil {
-		s.r.CloseConn = true // a lost connection is all that is left
+		s.r.CloseConn = true // the only signal left is to close the connection
 	}
 }
 
-// Stop ends the timer, so that nothing is written once the request is over.
+// Stop stops the keep-alive timer. Nothing is written after the request ends.
 func (s *Stream) Stop() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()

@@ -12,16 +12,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Completions are text that a model writes for a text, as editors have it fill in what stands between two others. They are passed on as they
-// are; what they may use is reserved before, and what they used is counted, as of an answer to a question.
+// Legacy completions let a model continue a text, or fill the gap between two texts, as editors do. They are forwarded
+// unchanged. Their possible usage is reserved before, and their actual usage is counted, as for chat requests.
 
-// writtenMembers are the names of members of such requests that say how much is written, beside those of all requests.
+// writtenMembers are the fields of completion requests that affect the amount of output, in addition to those of all
+// requests.
 var writtenMembers = []string{"prompt", "prompt_embeds", "best_of"}
 
-// mostPrompts bounds the texts of one request.
+// mostPrompts limits the prompts of one request.
 const mostPrompts = 2048
 
-// writtenRequest returns what a request for completions says, as far as it is paid for.
+// writtenRequest returns the parts of a completion request that affect its cost.
 func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 	if err := admit.CheckRepeated(body); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 		}
 		texts++
 	}
-	for range js.Elements(js.Get(body, "prompt_embeds")) { // vLLM takes texts as vectors beside those
+	for range js.Elements(js.Get(body, "prompt_embeds")) { // vLLM accepts prompts as vectors in addition to texts
 		texts++
 	}
 	if texts > mostPrompts {
@@ -51,7 +52,7 @@ func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 	return &llm.Request{Model: x.Model, Messages: []llm.Message{llm.User(string(prompt)), llm.User(js.Text(js.Get(body, "suffix")))}}, nil
 }
 
-// mostWritten is what such a request may use at most.
+// mostWritten returns the most that a completion request may use.
 func (x *Forwarder) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
 	x.Spent.AddMost(&claim, x.Spent.MostRead(req), req, info)
 	_, known := info.Price.Cost(llm.Usage{Input: 1, Output: 1})
@@ -59,15 +60,15 @@ func (x *Forwarder) mostWritten(req *llm.Request, info catalog.Model) (claim acc
 	return claim
 }
 
-// maxWrittenLine bounds a line of a stream that is read for what it says. A longer one only counts.
+// maxWrittenLine limits the lines of a stream that are parsed. Longer lines are only counted.
 const maxWrittenLine = 1 << 20
 
-// writtenStream reads a stream of completions that is passed on, however it is cut.
+// writtenStream parses a forwarded stream of completions from chunks of any size.
 type writtenStream struct {
-	line  []byte // that has no end yet
+	line  []byte // the beginning of an incomplete line
 	over  int    // bytes of a line that is too long
 	text  int    // bytes that the model wrote
-	usage []byte // what the upstream says was used
+	usage []byte // the data with the usage that the upstream reports
 }
 
 // add reads the next bytes.
@@ -88,7 +89,7 @@ func (s *writtenStream) add(b []byte) {
 	}
 }
 
-// end reads a last line without its end.
+// end reads the last line, which may lack a newline.
 func (s *writtenStream) end() { s.add([]byte("\n")) }
 
 func (s *writtenStream) read(line []byte) {
@@ -102,7 +103,7 @@ func (s *writtenStream) read(line []byte) {
 	}
 }
 
-// writtenIn is how many bytes a document of completions says that the model wrote.
+// writtenIn returns how many bytes of output a completion response contains.
 func writtenIn(v []byte) (n int) {
 	for choice := range js.Elements(js.Get(v, "choices")) {
 		n += len(js.Text(js.Get(choice, "text")))
@@ -110,7 +111,7 @@ func writtenIn(v []byte) (n int) {
 	return n
 }
 
-// countWritten takes note of what completions used: what the upstream says, or what their text tells.
+// countWritten records the usage of a completion: as the upstream reports it, otherwise estimated from the text.
 func (x *Forwarder) countWritten(status int, s *writtenStream) {
 	complete := status/100 == 2
 	x.Spent.SetComplete(complete)
@@ -125,7 +126,7 @@ func (x *Forwarder) countWritten(status int, s *writtenStream) {
 		s.end()
 		said = s.usage
 		x.Spent.SetText(s.text)
-	case !whole: // it is too long to be read
+	case !whole: // too long to parse
 		x.Spent.SetText(maxUsage)
 	case js.Valid(body):
 		said = js.Trim(body)

@@ -24,38 +24,38 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// endpoint is one of a vendor's that is no question to a chat model. A path that ends in "/" is
-// a prefix, and one with a * has the name of the model there.
+// endpoint is a vendor's endpoint other than those of chat models. A path that ends in "/" is a prefix. A * in a path
+// is the name of the model.
 type endpoint struct {
 	kind    string
 	methods string // separated by spaces
 	path    string
-	format  string // whose endpoint it is
-	root    string // of the API's version, which is not sent on
+	format  string // format that the endpoint belongs to
+	root    string // version prefix of the path, removed before forwarding
 	model   modelPlace
 	costs   pricing
 }
 
-// pricing is what the price of a request depends on.
+// pricing is the basis of the price of a request.
 type pricing uint8
 
 const (
-	otherUnits     pricing = iota // that is not counted here: pictures, sound, batches
-	inputOnly                     // of input
-	inputAndOutput                // of input, and of what a model writes
+	otherUnits     pricing = iota // not counted here: images, audio, batches
+	inputOnly                     // input tokens
+	inputAndOutput                // input and output tokens
 	free
 )
 
-// modelPlace is where the name of a model stands.
+// modelPlace is where a request names its model.
 type modelPlace uint8
 
 const (
-	nowhere modelPlace = iota // the first route that passes the kind on is taken
-	inBody                    // a member of JSON, or a field of a form
+	nowhere modelPlace = iota // use the first route that forwards the kind
+	inBody                    // a JSON field or a form field
 	inPath
 )
 
-// endpoints are those that can be passed on.
+// endpoints are all endpoints that can be forwarded.
 var endpoints = []endpoint{
 	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody, inputOnly},
 	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody, inputOnly},
@@ -92,7 +92,7 @@ func Kinds() []string {
 	return list
 }
 
-// CheckKinds refuses kinds that there are not.
+// CheckKinds returns an error for unknown kinds.
 func CheckKinds(kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(Kinds(), k) {
@@ -102,8 +102,7 @@ func CheckKinds(kinds []string) error {
 	return nil
 }
 
-// FindEndpoint returns the endpoint that a request is for and the model in its path, nil if there
-// is none.
+// FindEndpoint returns the endpoint of a request and the model in its path. The endpoint is nil if there is none.
 func FindEndpoint(r *http.Request) (*endpoint, string) {
 	path := r.URL.Path
 	for i := range endpoints {
@@ -115,7 +114,7 @@ func FindEndpoint(r *http.Request) (*endpoint, string) {
 	return nil, ""
 }
 
-// at reports whether a path is that of the endpoint, and returns the model in it.
+// at reports whether a path belongs to the endpoint, and returns the model in it.
 func (e *endpoint) at(path string) (model string, is bool) {
 	before, after, star := strings.Cut(e.path, "*")
 	if !star {
@@ -126,7 +125,7 @@ func (e *endpoint) at(path string) (model string, is bool) {
 	return model, begins && ends && model != ""
 }
 
-// EndpointOf is the path of a request with * in the place of names and ids, "" if there is no such endpoint.
+// EndpointOf returns the path of a request with * for names and ids, or "" if the endpoint is unknown.
 func EndpointOf(r *http.Request) string {
 	if e, _ := FindEndpoint(r); e != nil && strings.HasSuffix(e.path, "/") {
 		return e.path + "*"
@@ -136,8 +135,8 @@ func EndpointOf(r *http.Request) string {
 	return vendorapi.Route(r)
 }
 
-// AsksWebSocket reports whether a request asks for a WebSocket. Other protocols that a client would rather speak (h2c) are
-// ignored, as RFC 9110 says in section 7.8: the answer comes in the protocol of the request.
+// AsksWebSocket reports whether a request asks for a WebSocket. Requests to upgrade to other protocols (h2c) are
+// ignored, as RFC 9110 section 7.8 allows: the response uses the protocol of the request.
 func AsksWebSocket(r *http.Request) bool {
 	for _, list := range r.Header["Upgrade"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -149,7 +148,7 @@ func AsksWebSocket(r *http.Request) bool {
 	return false
 }
 
-// Serve serves what is no question to a chat model: it is passed on, or refused.
+// Serve forwards or refuses a request that is not for a chat model.
 func (x *Forwarder) Serve() error {
 	if AsksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
 		x.W.Header().Set("X-Should-Retry", "false")
@@ -164,7 +163,7 @@ func (x *Forwarder) Serve() error {
 	return x.forwardTo(e, model)
 }
 
-// forwardTo sends a request on to the vendor of a route, and its answer back.
+// forwardTo forwards a request to the vendor of a route and returns the response to the client.
 func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if clean := x.HTTP.URL.EscapedPath(); strings.Contains(clean, "..") || strings.Contains(clean, "%") || strings.Contains(clean, "//") {
 		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
@@ -226,7 +225,7 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	return x.sendBack(e, r, resp, len(body))
 }
 
-// forwarded is the request as the vendor gets it, with the vendor's name for the model.
+// forwarded returns the request for the vendor, with the vendor's name for the model.
 func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
 	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
 	mediaType := x.HTTP.Header.Get("Content-Type")
@@ -243,14 +242,16 @@ func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask p
 	return ask, err
 }
 
-// leftPassed books what was sent to an endpoint that is paid for by tokens, if its answer has no end: it was read all the same.
+// leftPassed records the input of a request whose response is incomplete, if the endpoint charges for input tokens: the
+// upstream has read them.
 func (x *Forwarder) leftPassed(e *endpoint, sent int, err error) {
 	if x.Rights != nil && e.costs == inputOnly && x.Spent.Worked(err) {
 		x.Spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
 	}
 }
 
-// claimForwarded admits a request to another endpoint, if its key has enough left and what is limited can be counted.
+// claimForwarded admits a request to another endpoint. It refuses the request if the key has too little left, or if a
+// limited quantity cannot be counted.
 func (x *Forwarder) claimForwarded(e *endpoint, up string, info catalog.Model, body []byte) error {
 	if x.Rights == nil {
 		return nil
@@ -274,7 +275,7 @@ func (x *Forwarder) claimForwarded(e *endpoint, up string, info catalog.Model, b
 	return x.Spent.ClaimForwarded(up, info, req, claim, e.costs == inputAndOutput)
 }
 
-// passRoute returns the route that passes an endpoint on.
+// passRoute returns the route that forwards an endpoint.
 func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 	if model != "" {
 		if err := x.MayUseModel(model); err != nil {
@@ -295,7 +296,7 @@ func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 	if e.costs == inputAndOutput {
 		return nil, x.NoModel("")
 	}
-	others := false // have such a route
+	others := false // routes of other teams forward the kind
 	for i := range x.Routes {
 		r := &x.Routes[i]
 		if slices.Contains(r.kinds, e.kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Name)) {
@@ -311,8 +312,8 @@ func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.kind))
 }
 
-// mayPass says why a client may not use an endpoint without naming a model; nil if it may. What such a request, or a batch of them, uses is
-// neither known before nor counted afterwards, so that a key with bounds could leave them.
+// mayPass returns why a client may not use an endpoint without naming a model, or nil if it may. The usage of such a
+// request or batch is neither known before nor counted afterwards, so a key with limits could bypass them.
 func (x *Forwarder) mayPass(e *endpoint) error {
 	if x.Rights == nil {
 		return nil
@@ -329,7 +330,7 @@ func (x *Forwarder) mayPass(e *endpoint) error {
 	return nil
 }
 
-// forwarder opens the first upstream of a route that has the endpoint.
+// forwarder opens the first upstream of a route that supports the endpoint.
 func (x *Forwarder) forwarder(e *endpoint, r *Route, model string) (string, *provider.Forwarder, error) {
 	if x.Forward == nil {
 		return "", nil, vendorapi.NoEndpoint(x.Codec, x.HTTP)
@@ -359,8 +360,8 @@ func (x *Forwarder) forwarder(e *endpoint, r *Route, model string) (string, *pro
 	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Name, e.kind, vendorapi.Hint(e.path))}
 }
 
-// The headers that are passed on, both ways. Everything else stays here: keys, cookies, addresses,
-// and what selects an account.
+// The headers that are forwarded, in each direction. All others are dropped: keys, cookies, addresses, and headers that
+// select an account.
 var (
 	toUpstream = []string{"Accept", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Idempotency-Key", "Openai-Beta"}
 	toClient   = []string{"Content-Disposition", "Content-Type", "Retry-After"}
@@ -376,10 +377,10 @@ func allowed(h http.Header, names []string) http.Header {
 	return out
 }
 
-// maxUsage bounds the answers in which the usage is looked for.
+// maxUsage limits the size of responses that are searched for usage.
 const maxUsage = 4 << 20
 
-// sendBack sends an upstream's answer to the client as it comes.
+// sendBack streams the response of an upstream to the client.
 func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent int) error {
 	header := x.W.Header()
 	for name, values := range allowed(resp.Header, toClient) {
@@ -389,14 +390,14 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 	header.Set("X-Content-Type-Options", "nosniff")
 	x.MarkBegun(x.Upstream)
 	x.Metrics.Forwarded.Add(1, r.Name, e.kind, fmt.Sprint(resp.StatusCode))
-	var text *writtenStream // nil if the answer is a document
+	var text *writtenStream // nil if the response is a document
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == inputAndOutput && kind == exchange.EventStream {
 		text = new(writtenStream)
 	} else {
 		x.Writer.Copy = &clientio.Capture{Limit: maxUsage}
 	}
 	if resp.StatusCode/100 != 2 {
-		x.Trace.Refuse() // what is refused costs nothing
+		x.Trace.Refuse() // a refused request costs nothing
 	}
 	x.W.WriteHeader(resp.StatusCode)
 	flush := http.NewResponseController(x.W)
@@ -412,7 +413,7 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 				x.leftPassed(e, sent, clientio.ErrGone)
 				return clientio.ErrGone
 			}
-			_ = flush.Flush() // a client that is gone shows with the next piece
+			_ = flush.Flush() // a disconnected client shows with the next chunk
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -430,7 +431,7 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 	return nil
 }
 
-// brokeOff returns the error of an answer whose upstream did not send all of it.
+// brokeOff returns the error of an incomplete response.
 func (x *Forwarder) brokeOff(err error) error {
 	x.CloseConn = true
 	if x.Context().Err() != nil {
@@ -444,13 +445,13 @@ func (x *Forwarder) brokeOff(err error) error {
 	return upstream.Wrap(err, err)
 }
 
-// usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.
+// usedIn and saidIn are the paths of input and output tokens in responses: OpenAI, Ollama, Gemini, Cohere.
 var (
 	usedIn = [][]string{{"usage", "prompt_tokens"}, {"usage", "input_tokens"}, {"usage", "total_tokens"}, {"prompt_eval_count"}, {"usageMetadata", "promptTokenCount"}, {"meta", "billed_units", "input_tokens"}}
 	saidIn = [][]string{{"usage", "completion_tokens"}, {"usage", "output_tokens"}, {"meta", "billed_units", "output_tokens"}}
 )
 
-// firstNumber returns the first number above 0 that stands in one of the places.
+// firstNumber returns the first positive number at one of the paths.
 func firstNumber(v []byte, places [][]string) int {
 	for _, place := range places {
 		at := v
@@ -464,8 +465,8 @@ func firstNumber(v []byte, places [][]string) int {
 	return 0
 }
 
-// countPassed takes note of what an answer says was used. Where tokens are paid for and it does not say so, they are estimated by what was sent; what is paid for in
-// another way has no price here, unless the answer says tokens.
+// countPassed records the usage that a response reports. If it reports none, input tokens are estimated from the size
+// of the request where they are charged. Usage in other units has no price here, unless the response reports tokens.
 func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	complete := status/100 == 2
 	x.Spent.SetComplete(complete)
@@ -488,7 +489,7 @@ func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	}
 }
 
-// modelOf returns the model that a body names, "" if it names none, and takes note of its other members.
+// modelOf returns the model that a body names, or "", and reads the other fields.
 func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 	boundary, is := formBoundary(mediaType)
 	if !is {
@@ -504,8 +505,8 @@ func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 	return model, err
 }
 
-// withGeminiModel returns a body of Gemini's, which may name the model of its path again, in itself and in each of several requests, with
-// another name for it. It must not name another model.
+// withGeminiModel replaces the model name in a Gemini body. The body may repeat the model of the path, also in each of
+// several requests. Any other model name is an error.
 func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 	text := js.Trim(body)
 	if !js.Valid(text) || js.Kind(text) != '{' {
@@ -517,7 +518,7 @@ func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 		if name := js.Text(value); string(key) != "model" || strings.TrimPrefix(name, "models/") != model {
 			return exchange.Invalid("the body names the model %.100q, and the address %.100q", name, model)
 		}
-		at := cap(text) - cap(value) // it is a part of the text
+		at := cap(text) - cap(value) // value is a part of text
 		out = js.AppendQuoted(append(out, text[done:at]...), "models/"+to)
 		done = at + len(value)
 		return nil
@@ -545,15 +546,15 @@ func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 	return append(out, text[done:]...), nil
 }
 
-// withModel returns a body that names another model, if it names one, and its media type. A form is written anew in any case: what is left out of it,
-// like a text before its first part, nobody has checked.
+// withModel replaces the model name in a body, if it has one, and returns the body and its media type. A form is always
+// rewritten, because parts outside its fields, such as a preamble, have not been checked.
 func withModel(mediaType string, body []byte, model string) ([]byte, string, error) {
 	if boundary, is := formBoundary(mediaType); is {
 		_, out, mediaType, err := rewriteForm(body, boundary, model, func(_, _ []byte) error { return nil })
 		return out, mediaType, err
 	}
 	name := js.Get(js.Trim(body), "model")
-	at := cap(body) - cap(name) // it is a part of the body
+	at := cap(body) - cap(name) // name is a part of body
 	out := append(make([]byte, 0, len(body)+len(model)), body[:at]...)
 	return append(js.AppendQuoted(out, model), body[at+len(name):]...), mediaType, nil
 }

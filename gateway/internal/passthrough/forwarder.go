@@ -1,5 +1,5 @@
-// Package passthrough forwards requests to endpoints that are not questions to chat models: embeddings, files, images. It
-// checks them, and counts what they use.
+// Package passthrough forwards requests to endpoints other than those of chat models, such as embeddings, files and
+// images. It checks the requests and counts their usage.
 package passthrough
 
 import (
@@ -14,10 +14,10 @@ import (
 type Route struct {
 	*upstream.Route
 	kinds []string
-	team  string // whose account with the vendor the upstreams use
+	team  string // owner of the vendor account that the upstreams use
 }
 
-// Forwarder is a request that is forwarded to a vendor as it is.
+// Forwarder is a request that is forwarded to a vendor unchanged.
 type Forwarder struct {
 	*exchange.Request
 	*exchange.Response
@@ -26,19 +26,19 @@ type Forwarder struct {
 	Spent *admit.Spending
 	Trace *upstream.Trace
 
-	Routes  []Route // by their index
+	Routes  []Route // in the order of their index
 	Table   upstream.Table
-	Forward func(id string) (*provider.Forwarder, error) // nil if nothing is forwarded
+	Forward func(id string) (*provider.Forwarder, error) // nil if forwarding is off
 	Enter   func(*upstream.Route) (leave func(), err error)
 
 	ReadBody func() ([]byte, error)
 	LogBody  func(r *Route, body []byte)
 	Book     func(error)
 
-	Usage llm.Usage // that the upstream reports
+	Usage llm.Usage // as the upstream reports it
 }
 
-// find returns the route of a model, nil if there is none.
+// find returns the route of a model, or nil.
 func (x *Forwarder) find(model, format string) *Route {
 	r := x.Table.Find(model, format)
 	if r == nil {
@@ -47,7 +47,7 @@ func (x *Forwarder) find(model, format string) *Route {
 	return &x.Routes[r.Index]
 }
 
-// NewRoute returns a route that forwards some kinds of endpoints, for an account of a team.
+// NewRoute returns a route that forwards some kinds of endpoints to an account of a team.
 func NewRoute(r *upstream.Route, kinds []string, team string) Route {
 	return Route{r, kinds, team}
 }

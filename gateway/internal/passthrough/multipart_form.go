@@ -19,18 +19,19 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// formBoundary returns what stands between the parts of a form, and whether a body is one.
+// formBoundary returns the boundary of a multipart form, and whether a body is a form.
 func formBoundary(mediaType string) (boundary string, is bool) {
 	kind, params, _ := mime.ParseMediaType(mediaType)
 	return params["boundary"], kind == "multipart/form-data"
 }
 
-// maxParts bounds the parts of a form.
+// maxParts limits the parts of a form.
 const maxParts = 1000
 
-// rewriteForm reads a form and returns the model that it names, and the same form with another one and of another media type: what stands between
-// its parts is chosen anew, so that nobody finds parts in it that were not found here. It tells each of the other fields.
-// What programs read in different ways is refused, or written in one way: the model and the fields that are checked must be those that the vendor reads.
+// rewriteForm reads a form and returns its model, and the form with the model replaced by rename and a new boundary.
+// The new boundary ensures that other programs find the same parts. It calls each for every other field.
+// Input that programs parse differently is rejected or normalized: the vendor must read the same model and the same
+// fields that were checked here.
 func rewriteForm(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
 	if boundary == "" {
 		return "", nil, "", exchange.Invalid("the form has no boundary")
@@ -75,11 +76,11 @@ type field struct {
 	header   textproto.MIMEHeader
 	name     string
 	file     bool
-	nameless bool // a file without a name, which some programs take for a field
+	nameless bool // a file without a name, which some programs treat as a field
 	value    []byte
 }
 
-// nextField reads the next part of a form, the one of that number; the error is io.EOF after the last.
+// nextField reads the next part of a form, which has number n. The error is io.EOF after the last part.
 func nextField(src *multipart.Reader, n int) (f field, err error) {
 	part, err := src.NextRawPart()
 	if errors.Is(err, io.EOF) {
@@ -98,7 +99,7 @@ func nextField(src *multipart.Reader, n int) (f field, err error) {
 	return f, nil
 }
 
-// readField reads a part of a form. Its headers are written anew, with what was read of them and nothing else.
+// readField reads a part of a form. It rebuilds the headers from the parsed values only.
 func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
 	said := h["Content-Disposition"]
 	if len(said) != 1 {
@@ -116,7 +117,7 @@ func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
 		return f, err
 	}
 	called, file := params["filename"]
-	f.file = file || strings.Contains(strings.ToLower(said[0]), "filename") // in an encoding that is not known
+	f.file = file || strings.Contains(strings.ToLower(said[0]), "filename") // the parameter may use an unknown encoding
 	f.nameless = f.file && called == ""
 	if f.file && !file {
 		called = "file"
@@ -131,10 +132,11 @@ func readField(h textproto.MIMEHeader, value []byte) (f field, err error) {
 	return f, nil
 }
 
-// fieldNames finds what a careless program might take for the name of a field.
+// fieldNames matches text that a lenient parser might take for the name of a field.
 var fieldNames = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])name\*?[ \t]*=`)
 
-// tameName returns the name of a file without what ends a quoted text, and without what looks like the name of a field.
+// tameName returns a file name without characters that end a quoted string, and without text that looks like the name
+// of a field.
 func tameName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '"' || r == '\\' || unicode.IsControl(r) {
@@ -148,7 +150,7 @@ func tameName(name string) string {
 	return name
 }
 
-// decoded returns the value of a part without the encoding that its headers say. One that nobody knows changes nothing.
+// decoded returns the value of a part decoded by its Content-Transfer-Encoding. Unknown encodings are ignored.
 func decoded(h textproto.MIMEHeader, value []byte) (plain []byte, err error) {
 	switch coding := strings.ToLower(strings.TrimSpace(h.Get("Content-Transfer-Encoding"))); coding {
 	case "quoted-printable":
@@ -164,7 +166,8 @@ func decoded(h textproto.MIMEHeader, value []byte) (plain []byte, err error) {
 	return plain, nil
 }
 
-// meansModel reports whether some program takes a field of that name for the model: in other letters, with spaces, as one of a list, or encoded.
+// meansModel reports whether some program might treat a field as the model: with different case, spaces, an index, or
+// percent-encoding.
 func meansModel(name string) bool {
 	if plain, err := url.PathUnescape(name); err == nil {
 		name = plain
@@ -175,7 +178,7 @@ func meansModel(name string) bool {
 	return strings.EqualFold(strings.TrimSpace(name), "model")
 }
 
-// fieldValue returns the value of a field of a form as JSON: what it is, or a text.
+// fieldValue returns the value of a form field as JSON: unchanged if it is valid JSON, otherwise as a string.
 func fieldValue(v []byte) []byte {
 	if t := js.Trim(v); js.Valid(t) {
 		return t
