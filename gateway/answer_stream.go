@@ -9,7 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// stream answers piece by piece. Nothing is sent before the first piece, because an earlier error has its own status.
+// stream sends the answer as a stream. Nothing is sent before the first event, because an earlier error has its own
+// status.
 func (x *chain) stream(ways []upstream.Candidate, req *llm.Request) error {
 	end := x.OpenStream()
 	out := x.Stream
@@ -36,7 +37,7 @@ func (x *chain) stream(ways []upstream.Candidate, req *llm.Request) error {
 	return err
 }
 
-// taken takes note of an event and returns it as the client shall see it.
+// taken records an event and returns it as the client sees it.
 //
 //go:noinline
 func (x *chain) taken(ev llm.Event, kept *keeper) llm.Event {
@@ -47,14 +48,14 @@ func (x *chain) taken(ev llm.Event, kept *keeper) llm.Event {
 	return ev
 }
 
-// keeper collects an answer that later requests may go on from.
+// keeper collects an answer that later requests may continue.
 type keeper struct {
 	x   *chain
 	req *llm.Request
 	llm.Builder
 }
 
-// keeper returns nil if the format has no such answers.
+// keeper returns nil if answers of the format cannot be continued.
 //
 //go:noinline
 func (x *chain) keeper(req *llm.Request) *keeper {
@@ -64,7 +65,7 @@ func (x *chain) keeper(req *llm.Request) *keeper {
 	return &keeper{x: x, req: req}
 }
 
-// add takes an event and returns it as it is said. The last one keeps the answer.
+// add records an event and returns it as the client sees it. The last event stores the answer.
 func (k *keeper) add(ev llm.Event) llm.Event {
 	k.Add(ev)
 	if _, last := ev.(llm.Finish); !last {
@@ -82,17 +83,17 @@ func (k *keeper) end() llm.Event {
 	return resp.Finish
 }
 
-// relayed is where an upstream's own bytes go.
+// relayed receives the bytes of an upstream that speaks the client's format.
 type relayed struct {
 	x       *chain
 	a       *asking
-	failed  error  // why the answer cannot be taken
-	refused error  // why nothing is sent, because another upstream is asked
-	waits   bool   // for the answer to begin: until then another upstream may be asked
-	held    []byte // meanwhile
+	failed  error  // why the answer is rejected
+	refused error  // why nothing is sent: another upstream is asked
+	waits   bool   // until the answer begins; until then another upstream may be asked
+	held    []byte // bytes held while waits is true
 }
 
-// take takes an event of the answer, of which the bytes follow.
+// take handles an event of the answer. The bytes of the event follow.
 func (r *relayed) take(ev llm.Event) {
 	r.x.Relaying = true
 	if r.failed == nil {
@@ -106,7 +107,7 @@ func (r *relayed) take(ev llm.Event) {
 	}
 }
 
-// Write sends bytes of an answer: whole events of a stream, or all of a document.
+// Write sends bytes of an answer: whole events of a stream, or a complete document.
 func (r *relayed) Write(b []byte) (int, error) {
 	if r.refused != nil {
 		return 0, r.refused
@@ -118,17 +119,17 @@ func (r *relayed) Write(b []byte) (int, error) {
 	return r.x.WriteRelayed(b)
 }
 
-// begin sends what was held; from now on nothing is.
+// begin sends the held bytes and stops holding.
 func (r *relayed) begin() {
 	if r.waits = false; len(r.held) == 0 {
 		return
 	}
 	held := r.held
 	r.held = nil
-	_, _ = r.Write(held) // a client that is gone shows with the next bytes
+	_, _ = r.Write(held) // a disconnected client shows with the next bytes
 }
 
-// FlushError sends all that was written.
+// FlushError flushes the client's connection.
 func (r *relayed) FlushError() error {
 	if r.waits {
 		return nil

@@ -20,14 +20,14 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// WaitingCall is a call that waits for a person, as administrators are told of it.
+// WaitingCall is a call that waits for a person's approval, as administrators see it.
 type WaitingCall struct {
 	ID    string `json:"id"`
 	Team  string `json:"team,omitempty"`
 	Route string `json:"route"`
-	Run   string `json:"run"` // whose record has the question
+	Run   string `json:"run"` // the run whose record contains the question
 	invoke.Question
-	// Hidden says that part of the arguments is not shown, because it looks like a secret. It may be
+	// Hidden reports that part of the arguments is redacted because it looks like a secret. The hidden part may be
 	// anything.
 	Hidden bool `json:"hidden,omitempty"`
 
@@ -35,17 +35,17 @@ type WaitingCall struct {
 	tools *ServedTools
 }
 
-// maxWaiting bounds the calls that administrators are told of at once.
+// maxWaiting limits the waiting calls in one list.
 const maxWaiting = 1000
 
-// waitingID is the id of a call that waits. It says nothing of the call.
+// waitingID returns the id of a waiting call. It reveals nothing about the call.
 func waitingID(p *pendingCall) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", p.Run, p.Call.ID))
 	return "apr_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// waitingCalls returns the calls that wait for a person, the oldest first. What each is comes from its record, which
-// is asked once for all of its calls.
+// waitingCalls returns the calls that wait for a person, oldest first. The questions come from the records; each record
+// is read once for all of its calls.
 func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	kept, err := g.stateStore.Held(ctx, state.Waiting, maxWaiting)
 	if err != nil {
@@ -56,11 +56,11 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	for _, e := range kept {
 		p, err := readPending(e.Value)
 		if err != nil {
-			continue // of another version
+			continue // written by another version
 		}
 		tools := g.waitingTools(p.Route)
 		if tools == nil {
-			continue // no route goes on with it
+			continue // no route continues this call
 		}
 		store := tools.Approvals.Store
 		if _, read := open[p.Run]; !read {
@@ -77,7 +77,7 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	return list, ctx.Err()
 }
 
-// waitingTools are the tools of a route whose calls wait; nil if they are refused there.
+// waitingTools returns the tools of a route whose calls may wait, or nil if the route refuses them.
 func (g *Gateway) waitingTools(model string) *ServedTools {
 	i := slices.IndexFunc(g.routes, func(r *route) bool { return r.Model == model && r.Tools != nil && r.Tools.Approvals != nil })
 	if i < 0 {
@@ -86,16 +86,17 @@ func (g *Gateway) waitingTools(model string) *ServedTools {
 	return g.routes[i].Tools
 }
 
-// wasWaiting reports whether a call of that id is known that does not wait any more.
+// wasWaiting reports whether the call with that id is known but no longer waits.
 func (g *Gateway) wasWaiting(ctx context.Context, id string) bool {
-	kept, _ := g.stateStore.Held(ctx, state.Waiting, maxWaiting) // which was asked just now
+	kept, _ := g.stateStore.Held(ctx, state.Waiting, maxWaiting) // the store was read a moment ago
 	return slices.ContainsFunc(kept, func(e state.Kept) bool {
 		p, err := readPending(e.Value)
 		return err == nil && waitingID(p) == id
 	})
 }
 
-// misfit says why the call cannot be run with other arguments: the question stays open, so that who decides can mend them.
+// misfit returns why the call cannot run with other arguments. The call keeps waiting, and the person can correct the
+// arguments.
 func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	if len(args) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	}
 	compiled := set.Schema(c.Tool)
 	if compiled == nil {
-		return nil // running it says that there is no such tool
+		return nil // running the call reports the unknown tool
 	}
 	if checked := compiled.Check(args); !checked.Valid() {
 		return admin.Invalidf("args do not fit %s: %s", c.Tool, checked.Faults[0].Error())
@@ -114,7 +115,7 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	return nil
 }
 
-// approvalDesk serves the calls that wait for a person to administrators.
+// approvalDesk gives administrators access to the waiting calls.
 type approvalDesk struct{ live *Live }
 
 // Waiting implements [admin.Approvals].

@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// LocalOnly refuses requests that a page in a browser could send: requests to another host than this machine, whatever
-// address they came to, and requests of another origin. A gateway without keys for its clients belongs behind it, because
-// pages could spend the gateway's own keys.
+// LocalOnly refuses requests that a page in a browser could send: requests to any host name except this machine's,
+// whatever address they came to, and requests of another origin. Use it for a gateway without client keys, because
+// pages could otherwise spend the gateway's own keys.
 func LocalOnly(next http.Handler) http.Handler {
 	next = NoOtherOrigins(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,8 +25,8 @@ func LocalOnly(next http.Handler) http.Handler {
 	})
 }
 
-// NoOtherOrigins refuses requests from pages of other origins. It is enough for a gateway whose clients need a key: a page
-// that reaches the gateway under another host name has no key.
+// NoOtherOrigins refuses requests from pages of other origins. It is enough for a gateway whose clients need a key: a
+// page that reaches the gateway under another host name cannot present a key.
 func NoOtherOrigins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Sec-Fetch-Site") == "cross-site" || !localOrigin(r.Header.Get("Origin")) {

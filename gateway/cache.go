@@ -14,24 +14,24 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// CacheHeader says of an answer of a route with a cache whether it was given before: hit, miss, or
-// off for a request that is never answered from one.
+// CacheHeader reports the cache result on routes with a cache: hit, miss, or off for a request that is never answered
+// from the cache.
 const CacheHeader = "Toolpost-Cache"
 
-// Cache says which answers of a route are given again to the same request. The zero value gives
-// none.
+// Cache configures the answer cache of a route. The zero value caches nothing.
 type Cache struct {
-	// For is how long an answer may be given again; 0 means never.
+	// For is how long a cached answer is used; 0 turns the cache off.
 	For time.Duration
-	// Tools also gives answers again to requests that offer tools. Without it they are always
-	// asked, because their calls may change things.
+	// Tools also caches answers to requests that offer tools. By default such requests always go to the model, because
+	// their calls may change things.
 	Tools bool
 }
 
-// maxCachedFor bounds Cache.For.
+// maxCachedFor limits Cache.For.
 const maxCachedFor = 30 * 24 * time.Hour
 
-// fromCache reports whether the request was answered from the cache. If not, its answer may be kept.
+// fromCache answers the request from the cache if possible, and reports whether it did. On a miss, it prepares for
+// caching the answer.
 func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error) {
 	if r.Cache.For == 0 {
 		return false, nil
@@ -66,12 +66,12 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 	header.Set(CacheHeader, "hit")
 	x.MarkBegun(found.Upstream)
 	x.W.WriteHeader(http.StatusOK)
-	_, _ = x.W.Write(found.Body) // a client that is gone needs no answer
+	_, _ = x.W.Write(found.Body) // a disconnected client needs no answer
 	return true, nil
 }
 
-// cacheable reports whether the same request may have the same answer: nothing that it leads to
-// changes anything, and nothing goes on from the answer by its id.
+// cacheable reports whether an equal request may get the same answer. The request must not lead to changes, and no
+// later request may continue the answer by its id.
 func (x *chain) cacheable(r *route, req *llm.Request) bool {
 	p := x.Codec.Properties()
 	own := req.Extra[x.Codec.Format]
@@ -84,7 +84,8 @@ func (x *chain) cacheable(r *route, req *llm.Request) bool {
 	return true
 }
 
-// offersTools reports whether a request offers tools, also by members that only some servers read: the old functions of chat, or what stands in extra_body.
+// offersTools reports whether a request offers tools. It also looks at fields that only some servers read: the old
+// functions of Chat Completions, and extra_body.
 func (x *chain) offersTools(req *llm.Request) bool {
 	for name := range req.Extra[x.Codec.Format] {
 		if admit.IsTopLevelOnly([]byte(name)) {
@@ -94,7 +95,7 @@ func (x *chain) offersTools(req *llm.Request) bool {
 	return len(req.Tools) > 0 || x.MayHideTools()
 }
 
-// asksAgain reports whether the client says in Cache-Control that it wants no answer from a cache.
+// asksAgain reports whether Cache-Control contains a directive.
 func asksAgain(r *http.Request, word string) bool {
 	for _, value := range r.Header.Values("Cache-Control") {
 		for _, w := range strings.Split(value, ",") {
@@ -106,23 +107,23 @@ func asksAgain(r *http.Request, word string) bool {
 	return false
 }
 
-// keyOf is the key of a request. Answers of one owner are never given to another, and not by a
-// route that leads elsewhere now.
+// keyOf returns the cache key of a request. Owners never share answers, and a change of the route's upstreams or
+// overrides invalidates its answers.
 func (x *chain) keyOf(r *route, body []byte) conversation.CacheKey {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q %+v ", x.Owner, x.Codec.Format, x.HTTP.URL.RequestURI(), r.Model, r.Override)
 	for _, u := range r.Upstreams {
 		fmt.Fprintf(h, "%q %+v ", u.Model, u.Way)
 	}
-	if x.Rights != nil { // keys of one team that have other tools have other answers
+	if x.Rights != nil { // keys of one team with different tools get different answers
 		fmt.Fprintf(h, "%q ", x.Rights.Key.Tools)
 	}
-	fmt.Fprintf(h, "%q ", conversation.CanonicalBetas(x.HTTP.Header)) // which go to the upstream
+	fmt.Fprintf(h, "%q ", conversation.CanonicalBetas(x.HTTP.Header)) // sent to the upstream
 	h.Write(body)
 	return conversation.CacheKey(h.Sum(nil))
 }
 
-// remember keeps an answer that ended well.
+// remember caches an answer that ended well.
 func (x *chain) remember(err error) {
 	body, kept := x.Writer.Copy.Bytes()
 	if err != nil || x.cacheFor == 0 || !kept || x.Writer.Status != http.StatusOK || x.invalid > 0 {

@@ -28,7 +28,7 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// chain is one request on its way through the steps that answer it.
+// chain is one request while the steps process it.
 type chain struct {
 	*Gateway
 	*exchange.Request
@@ -39,18 +39,18 @@ type chain struct {
 	*exchange.Response
 	conversation.Scope
 	signatures conversation.Signatures
-	bodies     *bodyLog // nil if they are not kept
+	bodies     *bodyLog // nil if bodies are not logged
 
-	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
-	holds    bool   // calls are held until they fit
-	invalid  int    // calls that do not fit
+	raw      []byte // the unchanged request body, for relaying; nil if the request was changed
+	holds    bool   // calls are held until they match their schemas
+	invalid  int    // calls that do not match
 	usage    llm.Usage
-	step     *observe.Request // nil if nobody observes
+	step     *observe.Request // nil without an observer
 	tally    tally
 	cacheKey conversation.CacheKey
-	cacheFor time.Duration             // how long the answer may be given again
-	serving  *serving                  // the tools of the gateway; nil if there are none
-	repeat   *conversation.Idempotency // what a request that may come again is known by
+	cacheFor time.Duration             // how long the answer may be cached
+	serving  *serving                  // the tools that the gateway runs; nil if there are none
+	repeat   *conversation.Idempotency // the idempotency state of the request; nil if it has none
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
@@ -68,7 +68,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 	return x
 }
 
-// joinTrace takes over which trace the client's request is part of, and tells the observer that it begins.
+// joinTrace continues the trace of the client's request and tells the observer that the request begins.
 func (x *chain) joinTrace() {
 	ctx := x.HTTP.Context()
 	if list := x.HTTP.Header["Traceparent"]; len(list) == 1 {
@@ -105,7 +105,7 @@ func (x *chain) used() llm.Usage {
 	return x.usage
 }
 
-// end tells the observer and the log.
+// end reports the request to the observer and the log.
 func (x *chain) end(err error) {
 	x.observed(err)
 	attrs := make([]slog.Attr, 0, 20)
@@ -117,7 +117,7 @@ func (x *chain) end(err error) {
 			slog.Int("input_tokens", used.Input), slog.Int("output_tokens", used.Output),
 			slog.Int("warnings", x.Warnings()), slog.Int("invalid_calls", x.invalid))
 	}
-	if err != nil && exchange.ShuttingDown(x.Context()) { // what the upstream says of that is only that it was left
+	if err != nil && exchange.ShuttingDown(x.Context()) { // the upstream's error only shows the cancellation
 		err = fmt.Errorf("%w (%w)", exchange.ErrShutdown, err)
 	}
 	if err != nil {
@@ -127,10 +127,10 @@ func (x *chain) end(err error) {
 	x.settings.Log.LogAttrs(x.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-// logged shortens a text for the log and removes keys, because clients write parts of it.
+// logged shortens a text for the log and redacts keys, because clients control parts of the text.
 func (g *Gateway) logged(text string) string { return vendorapi.Brief(g.redactKeys(text)) }
 
-// redactKeys returns a text for the log without the keys that a client wrote where none belong.
+// redactKeys redacts gateway keys that a client wrote in unexpected places.
 func (g *Gateway) redactKeys(text string) string {
 	if !strings.Contains(text, access.Prefix) {
 		return text
@@ -141,8 +141,8 @@ func (g *Gateway) redactKeys(text string) string {
 // A step of the chain answers a request itself (done), refuses it, or passes it to the next step.
 type step func(x *chain, q *query) (done bool, err error)
 
-// questionSteps are the steps of every question to a model before an upstream is asked, in their order. Those that take
-// something, such as a reservation, give it back in finish.
+// questionSteps are the steps of every model request before an upstream is asked, in order. Steps that acquire
+// something, such as a reservation, release it in finish.
 var questionSteps = []step{
 	(*chain).readRequest,     // read and decode the body, recall the conversation that it continues
 	(*chain).findUpstreams,   // find the route and the upstreams that the key may use
@@ -155,19 +155,19 @@ var questionSteps = []step{
 	(*chain).prepare,         // overrides, tools of the gateway, relaying
 }
 
-// query is the state of a question to a model.
+// query is the state of a model request.
 type query struct {
 	body       []byte
 	req        *llm.Request
 	candidates []upstream.Candidate
 	settings   *route // of the first candidate
-	unanswered bool   // the answer is new, so it may be kept
-	reserved   bool   // the usage is to be booked
-	leave      func() // gives back the place on the route; nil if none was taken
+	unanswered bool   // a new answer is needed, and may be cached
+	reserved   bool   // the usage must be recorded
+	leave      func() // releases the place on the route; nil if none was taken
 	err        error
 }
 
-// answer serves a question to a model: it runs the steps, and then asks the upstreams.
+// answer serves a model request: it runs the steps, and then asks the upstreams.
 func (x *chain) answer() error {
 	q := new(query)
 	defer x.finish(q)
@@ -182,8 +182,8 @@ func (x *chain) answer() error {
 	return q.err
 }
 
-// runSteps reports whether upstreams are to be asked. It is not inlined: what it needs of the stack would be held as long
-// as the answer takes.
+// runSteps reports whether upstreams must be asked. It is not inlined: the stack that it needs would be held until the
+// answer ends.
 //
 //go:noinline
 func (x *chain) runSteps(q *query) bool {
@@ -196,7 +196,7 @@ func (x *chain) runSteps(q *query) bool {
 	return true
 }
 
-// finish gives back what the steps took, in reverse order.
+// finish releases what the steps acquired, in reverse order.
 func (x *chain) finish(q *query) {
 	if q.leave != nil {
 		q.leave()
@@ -212,7 +212,7 @@ func (x *chain) finish(q *query) {
 	}
 }
 
-// readRequest reads and decodes the request, and puts the conversation that it continues before its messages.
+// readRequest reads and decodes the request, and prepends the conversation that it continues.
 func (x *chain) readRequest(q *query) (done bool, err error) {
 	if err = checkHops(x.Request); err != nil {
 		return false, err
@@ -290,7 +290,8 @@ func (x *chain) takePlace(q *query) (done bool, err error) {
 	return false, err
 }
 
-// prepare changes the request as the route wants it. The client's bytes are kept for relaying if they say the same.
+// prepare applies the settings of the route to the request. The client's bytes are kept for relaying if they still
+// match the request.
 func (x *chain) prepare(q *query) (done bool, err error) {
 	changed := q.settings.Override.apply(q.req)
 	if err := x.attach(q.candidates[0], q.req); err != nil {
@@ -308,7 +309,7 @@ func (x *chain) prepare(q *query) (done bool, err error) {
 	return false, nil
 }
 
-// checkStore refuses a request that does not say clearly whether its answer is kept, where the gateway keeps answers.
+// checkStore rejects a request whose store field is not a boolean or null, in formats whose answers the gateway stores.
 func checkStore(codec *wire.Codec, req *llm.Request) error {
 	value := req.Extra[codec.Format]["store"]
 	if value == nil || js.Kind(value) == 't' || js.Kind(value) == 'f' || js.Kind(value) == 'n' || !keepsAnswers(codec) {
@@ -320,9 +321,8 @@ func checkStore(codec *wire.Codec, req *llm.Request) error {
 // keepsAnswers reports whether clients of the format can continue from a stored answer.
 func keepsAnswers(codec *wire.Codec) bool { return codec.Properties().Previous != "" }
 
-// askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway
-// has to know it, the upstream is asked for it all the same: what a model thinks does not show in its
-// text, so it cannot be estimated.
+// askUsage records whether the client of a stream wants usage. If the gateway needs usage for a key, it asks the
+// upstream anyway: thinking is not in the text, so the text is not enough for an estimate.
 func (x *chain) askUsage(body []byte) {
 	asking, added := x.Codec.AskUsage(body)
 	if x.HideUsage = added; added && x.Rights != nil && x.raw != nil {
@@ -330,7 +330,7 @@ func (x *chain) askUsage(body []byte) {
 	}
 }
 
-// whole answers in one piece.
+// whole sends the answer as a document.
 func (x *chain) whole(ways []upstream.Candidate, req *llm.Request) error {
 	var b llm.Builder
 	err := x.question(ways, req, func(ev llm.Event) error {
@@ -354,7 +354,7 @@ func (x *chain) whole(ways []upstream.Candidate, req *llm.Request) error {
 		return err
 	}
 	for _, w := range lost {
-		if w.Feature != "model" { // whose name the client has said itself
+		if w.Feature != "model" { // the client knows the model name
 			x.Warn(w)
 		}
 	}
@@ -362,7 +362,7 @@ func (x *chain) whole(ways []upstream.Candidate, req *llm.Request) error {
 	return nil
 }
 
-// The defaults of how long a client may take to send its request, and to read a piece of its answer.
+// The default times for a client to send its request, and to read a chunk of the answer.
 const (
 	bodyTime  = time.Minute
 	writeTime = 2 * time.Minute
@@ -378,7 +378,7 @@ func (x *chain) body() ([]byte, error) {
 	return body, nil
 }
 
-// keep remembers what later requests of the client may go on from, before it has the end of the answer.
+// keep stores what later requests of the client may continue. It runs before the client gets the end of the answer.
 func (x *chain) keep(req *llm.Request, resp *llm.Response) {
 	if resp.Start.ID == "" {
 		resp.Start.ID = resp.Finish.ID
@@ -394,8 +394,7 @@ func (x *chain) keep(req *llm.Request, resp *llm.Response) {
 	}
 }
 
-// seen takes note of an event and returns it as the client shall see it: the model is
-// the one that was asked for, and what only the upstream can read is kept aside.
+// seen records an event and returns it as the client sees it: with the model name that the client asked for.
 func (x *chain) seen(ev llm.Event) llm.Event {
 	switch ev.(type) {
 	case llm.Start:
@@ -415,12 +414,12 @@ func startWithModel(ev llm.Event, model string) llm.Event {
 	return start
 }
 
-// answering has the codec know the tools of the request. For why it is not inlined see newAsking.
+// answering tells the codec about the tools of the request. It is not inlined; see newAsking.
 //
 //go:noinline
 func (x *chain) answering(req *llm.Request) { x.Codec = x.Codec.Answering(req) }
 
-// seenEnd is seen for the end of an answer. It is not inlined, see newAsking.
+// seenEnd implements seen for the end of an answer. It is not inlined; see newAsking.
 //
 //go:noinline
 func (x *chain) seenEnd(end llm.Event) llm.Event {
@@ -434,8 +433,8 @@ func (x *chain) seenEnd(end llm.Event) llm.Event {
 	return x.AddEcho(ev)
 }
 
-// count answers how many tokens a request has: what the upstream says if it speaks the client's
-// format, else our own estimate.
+// count returns how many tokens a request has: counted by the upstream if it speaks the client's format, otherwise
+// estimated.
 func (x *chain) count() (err error) {
 	body, err := x.body()
 	if err != nil {
@@ -514,10 +513,10 @@ func (x *chain) candidates(name string) ([]upstream.Candidate, error) {
 	return x.table.Candidates(first.Route, name, x.Codec.Format, func(r *upstream.Route) bool { return x.MayUseRoute(r.Name) == nil })
 }
 
-// accountTeam is the team whose account a candidate uses, "" if it is not known.
+// accountTeam returns the team that owns the vendor account of a candidate, or "" if unknown.
 func (g *Gateway) accountTeam(c *upstream.Candidate) string { return g.routeOf(c).PassTeam }
 
-// book books what the request used. Without access control nothing is booked.
+// book records the usage of the request. Without access control it does nothing.
 func (x *chain) book(err error) {
 	if x.Rights != nil {
 		x.spent.Settle(x.Upstream, err)
@@ -556,10 +555,10 @@ func (x *chain) forwardRequest() error {
 	return err
 }
 
-// maxHops is how many gateways a request may pass.
+// maxHops is how many gateways a request may pass through.
 const maxHops = 5
 
-// checkHops counts the gateways that a request has passed, and refuses a request that goes in a circle.
+// checkHops counts the gateways that a request has passed through, and refuses a request that goes in a circle.
 func checkHops(r *exchange.Request) error {
 	hops, err := strconv.Atoi(r.HTTP.Header.Get(provider.HopsHeader))
 	if err != nil || hops < 0 {

@@ -1,18 +1,14 @@
 // Package gateway serves the vendors' APIs to any client, over any upstream.
 //
-// A [Gateway] is one [http.Handler]. A client speaks the format it knows: OpenAI Chat
-// Completions or Responses, Anthropic Messages, Gemini, Ollama, Bedrock Converse. The
-// name of the model it asks for leads to a [ModelRoute], and the route to one or more
-// upstreams, which are opened by the same ids as everywhere else. What the model says is
-// told to the client in the client's own format, as a stream or in one piece, and every
-// promise of package provider holds on the way: tools are taught to models that have none,
-// calls are read from every dialect, histories are healed, names and ids are mapped,
-// schemas are narrowed. What could not be done as asked stands in the header
-// [WarningHeader].
+// A [Gateway] is an [http.Handler]. Clients use the format they know: OpenAI Chat Completions or Responses, Anthropic
+// Messages, Gemini, Ollama, or Bedrock Converse. The requested model name selects a [ModelRoute], which leads to one or
+// more upstreams. Upstream ids have the same form as in the rest of Toolpost. The client gets the answer in its own
+// format, as a stream or as a document. All guarantees of package provider hold: models without native tools are taught
+// to use them, calls are read from every dialect, histories are repaired, names and ids are mapped, and schemas are
+// narrowed. The header [WarningHeader] reports what could not be done as asked.
 //
-// A route may have tools that the gateway runs itself, beside those of its clients; see
-// [ServedTools].
+// A route may have tools that the gateway runs itself, in addition to those of its clients; see [ServedTools].
 //
-// Who may ask for what, and how much, is in Setup.Access; see package access. Without it everybody
-// may ask, and the gateway belongs behind [LocalOnly].
+// Setup.Access controls who may use which models, and how much; see package access. Without it every client is allowed,
+// and the gateway needs [LocalOnly].
 package gateway

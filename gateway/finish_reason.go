@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// heard is what an answer has held so far.
+// heard records the kinds of content in an answer so far.
 type heard struct{ spoke, called, thought bool }
 
 func (h *heard) hear(ev llm.Event) {
@@ -25,7 +25,7 @@ func (h *heard) hear(ev llm.Event) {
 	}
 }
 
-// natural is the finish reason of an answer whose vendor reports an unknown one.
+// natural returns the finish reason of an answer whose vendor reports an unknown one.
 func (h heard) natural() llm.Reason {
 	if h.called {
 		return llm.ToolCalls
@@ -33,8 +33,8 @@ func (h heard) natural() llm.Reason {
 	return llm.Stop
 }
 
-// ends checks the end of an answer and the reason that the upstream gives. An empty answer without a reason is an error.
-// If the model only thought, the client is warned.
+// ends checks the end of an answer and the finish reason of the upstream. An empty answer without a reason is an error.
+// An answer with only thinking is a warning.
 func (a *asking) ends(why string) error {
 	switch {
 	case a.spoke || a.called:
@@ -50,15 +50,15 @@ func (a *asking) ends(why string) error {
 // meant returns the finish reason for a client of another format. A word for an incomplete answer becomes Length. Other
 // unknown words become the natural reason.
 func (a *asking) meant(word string) llm.Reason {
-	responses := strings.HasSuffix(a.labels.Upstream, "/"+wire.Responses) // which has words for what is incomplete alone
+	responses := strings.HasSuffix(a.labels.Upstream, "/"+wire.Responses) // Responses uses its own words only for incomplete answers
 	if word != "" && (responses || wire.BrokenOff(word)) {
 		return llm.Length
 	}
 	return a.natural()
 }
 
-// unusual warns the client of an answer that ends with a word that its format lacks; nil if it does not. For why it is not
-// inlined see note.
+// unusual returns a warning if an answer ends with a finish reason that the client's format lacks, otherwise nil. It is
+// not inlined; see note.
 //
 //go:noinline
 func (a *asking) unusual(ev llm.Event) *llm.Warning {

@@ -23,44 +23,42 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// Setup is what a gateway is made of.
+// Setup is the configuration of a gateway.
 type Setup struct {
-	// Open opens an upstream by its id, as a provider.Client does that asks in this way. It
-	// asks nobody.
+	// Open opens an upstream by its id and its way of asking, as a provider.Client does. It sends no requests.
 	Open func(id string, way Way) (llm.Model, error)
-	// Inside is how ids begin that open something of this machine, like a file or a program. A name that a client writes in the
-	// place of a * opens such a one only if its route begins so.
+	// Inside are the prefixes of ids that open something on this machine, such as a file or a program. A client's name
+	// in place of a * must not complete such an id, unless the id of the upstream has the prefix before the *.
 	Inside []string
-	// Forward opens what passes other endpoints of an upstream on; nil passes none on.
+	// Forward opens an upstream for forwarding other endpoints; nil turns forwarding off.
 	Forward func(id string) (*provider.Forwarder, error)
-	// Routes lead from the names of models to upstreams. One is needed.
+	// Routes map model names to upstreams. At least one is required.
 	Routes []ModelRoute
-	// MaxBody bounds the body of a request, in bytes; 0 means 64 MiB.
+	// MaxBody limits the request body, in bytes; 0 means 64 MiB.
 	MaxBody int64
-	// KeepAlive is how long a stream may be silent before the client is told that it is
-	// still alive; 0 means 15 s, less means for ever.
+	// KeepAlive is the longest silence of a stream before a keep-alive is sent; 0 means 15 s, a negative value turns
+	// keep-alives off.
 	KeepAlive time.Duration
-	// MaxRequests bounds the requests that are answered at the same time; 0 means 16,384. One
-	// that is too many is refused with status 503.
+	// MaxRequests limits the concurrent requests; 0 means 16,384. Requests above the limit get status 503.
 	MaxRequests int
-	// Access says who may ask for what, and counts what they use; nil lets everybody in.
+	// Access controls who may use the gateway, and counts their usage; nil allows every client.
 	Access *access.Book
-	// BodyTime is how long a client may take to send its request, and WriteTime how long it may
-	// leave a piece of its answer unread; 0 means 1 and 2 minutes. A connection of HTTP/2 of which nothing at all
-	// is read is for the server to end: see [http.HTTP2Config.WriteByteTimeout].
+	// BodyTime limits how long a client may take to send its request, WriteTime how long a chunk of the answer may stay
+	// unread; 0 means 1 and 2 minutes. The server must end an HTTP/2 connection that reads nothing at all: see
+	// [http.HTTP2Config.WriteByteTimeout].
 	BodyTime, WriteTime time.Duration
-	// Observer is told of the questions to models and of the calls of tools; nil tells nobody.
+	// Observer is notified of model requests and tool calls; nil means no observer.
 	Observer observe.Observer
-	// State is where it keeps what it remembers between requests: answers that clients go on from,
-	// signatures, results of its tools, calls that wait for a person, requests that must not be run twice. Gateways that share
-	// one know the same. Nil means in memory.
+	// State stores data between requests: answers that clients continue, signatures, results of the gateway's tools,
+	// calls that wait for a person, and requests that must not run twice. Gateways that share a store share this data.
+	// Nil means in memory.
 	State state.Store
-	// AnswerLife is how long answers are kept that clients may go on from by id; 0 means 30 days.
+	// AnswerLife is how long stored answers can be continued by id; 0 means 30 days.
 	AnswerLife time.Duration
-	// Log is told of every request; nil tells nobody.
+	// Log gets an entry for each request; nil turns logging off.
 	Log *slog.Logger
-	// Secrets are taken out of the bodies that routes have kept in the log of Access, and MaxKeptBody bounds each of them, in bytes; 0
-	// means 64 KiB.
+	// Secrets are redacted from the bodies that routes log in Access. MaxKeptBody limits each body, in bytes; 0 means
+	// 64 KiB.
 	Secrets     *journal.Secrets
 	MaxKeptBody int
 }
@@ -71,34 +69,33 @@ const (
 	defaultKeepAlive = 15 * time.Second
 )
 
-// Gateway answers clients of the vendors' APIs. It is made by [New] and safe for
-// concurrent use.
+// Gateway serves clients of the vendors' APIs. Use [New] to create one. It is safe for concurrent use.
 type Gateway struct {
 	settings   Setup
 	routes     []*route
-	table      upstream.Table      // of the routes, by their index
-	forwards   []passthrough.Route // of the routes, by their index
+	table      upstream.Table      // routes in the order of their index
+	forwards   []passthrough.Route // routes in the order of their index
 	since      time.Time
 	stateStore *conversation.Store
 	answers    vendorapi.Answers
 	*lasting
 }
 
-// lasting is the state that a gateway passes on to its successor; see [Live].
+// lasting is the state that a gateway hands to its successor; see [Live].
 type lasting struct {
-	memory   state.Memory // what is remembered, if nobody says where
+	memory   state.Memory // the store if Setup.State is nil
 	checks   validators
 	meters   *metrics.Set
 	cache    conversation.Cache
 	inFlight atomic.Int64 // requests
-	streams  atomic.Int64 // that are open
+	streams  atomic.Int64 // open streams
 	draining atomic.Bool
 }
 
-// New returns a gateway, or all errors in its routes. No upstream is asked.
+// New returns a gateway, or all errors in its routes. It sends no requests to upstreams.
 func New(c Setup) (*Gateway, error) { return build(c, nil) }
 
-// build makes a gateway that takes over from another, if there is one.
+// build creates a gateway that takes over the state of another, if before is not nil.
 func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.Open == nil {
 		return nil, errors.New("gateway: Setup.Open is missing")
@@ -176,7 +173,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOther serves requests that are not questions to a model.
+// serveOther serves requests other than model requests.
 func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	switch x.Action {
 	case format.CountTokens:

@@ -2,23 +2,22 @@ package gateway
 
 import "github.com/toolpost/toolpost/llm"
 
-// dataAnswer passes on an answer of a model that may have to be asked again before it says all. Where the client wants data
-// that match a schema, what the model says before that is no part of them: so the answer is held from its first text on until
-// it is known what becomes of it. Once there is a call for the client, nothing is held any more, because then the answer
-// is not the data.
+// dataAnswer passes on an answer of a model that may have to be asked again. If the client wants data that match a
+// schema, text before the data would break it. So the answer is held from its first text until the outcome is known. A
+// call for the client ends the holding, because then the answer is not the data.
 type dataAnswer struct {
 	wanted bool // the client wants data
 	each   func(llm.Event) error
 	held   []llm.Event
 }
 
-// show passes an event on to the client, or holds it.
+// show passes an event to the client, or holds it.
 func (d *dataAnswer) show(ev llm.Event) error {
 	if !d.wanted {
 		return d.each(ev)
 	}
 	_, text := ev.(llm.TextDelta)
-	if c, ok := ev.(llm.Call); ok && !c.Hosted { // one that the vendor ran is part of the way to the data
+	if c, ok := ev.(llm.Call); ok && !c.Hosted { // a call that the vendor ran is a step towards the data
 		d.wanted = false
 		if err := d.release(true); err != nil {
 			return err
@@ -35,7 +34,7 @@ func (d *dataAnswer) show(ev llm.Event) error {
 func (d *dataAnswer) release(text bool) error {
 	held := d.held
 	d.held = nil
-	left := false // a text was left out, so its end is too
+	left := false // a text was dropped, so its end is dropped too
 	for _, ev := range held {
 		_, ends := ev.(llm.PartEnd)
 		if _, is := ev.(llm.TextDelta); !text && (is || left && ends) {

@@ -18,34 +18,33 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// ProgressHeader is the header of a request whose client wants to be told, in its stream, what
-// the tools of the gateway do: [ToolProgress] as JSON, in an event "toolpost" where the format names its events (Messages,
-// Responses, Converse), and as the member "toolpost" of a chunk that says nothing else where it does not. Any value but 0 and
-// false asks for it.
+// ProgressHeader is a request header with which a client asks for the progress of the gateway's tools in its stream.
+// Any value except 0 and false turns it on. Each report is a [ToolProgress] as JSON: an event "toolpost" in formats
+// with named events (Messages, Responses, Converse), otherwise the field "toolpost" of a chunk without other content.
 const ProgressHeader = "Toolpost-Progress"
 
-// ToolProgress is what a client is told that asks for it.
+// ToolProgress is one progress report.
 type ToolProgress struct {
 	Type   string `json:"type"` // started, progress, refused, waiting or ended
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
-	// Message is what the tool says of its progress, or why the call was refused or waits.
+	// Message is the progress text of the tool, or the reason why the call was refused or waits.
 	Message string         `json:"message,omitempty"`
-	Status  journal.Status `json:"status,omitempty"`  // when it has ended
-	TookMS  *int64         `json:"took_ms,omitempty"` // when it has ended; nil before
-	Run     string         `json:"run,omitempty"`     // the record: that of the request, or of the one in which a call began to wait
+	Status  journal.Status `json:"status,omitempty"`  // once the call has ended
+	TookMS  *int64         `json:"took_ms,omitempty"` // once the call has ended; nil before
+	Run     string         `json:"run,omitempty"`     // run id of the record: this request, or the request in which the call began to wait
 }
 
-// maxProgress bounds a message of a tool's.
+// maxProgress limits the length of a progress message.
 const maxProgress = 2000
 
-// do runs calls, and returns their results in order.
+// do returns the results of calls in order. It runs only the calls without a known result.
 func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 	if err := s.recallPending(calls); err != nil {
 		return nil, err
 	}
 	results := make([]llm.Result, len(calls))
-	var fresh []llm.Call // those that are not answered otherwise
+	var fresh []llm.Call // calls that must be run
 	var at []int
 	for i, c := range calls {
 		r, known, err := s.answered(c)
@@ -68,8 +67,8 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 	return results, err
 }
 
-// answered returns the result of a call that is not to be run: the client's key may not, or it waited for a
-// person before.
+// answered returns the result of a call that must not run: the client's key may not use the tool, or the call waited
+// for a person before.
 func (s *serving) answered(c llm.Call) (llm.Result, bool, error) {
 	if _, ok := s.set.Lookup(c.Name); !ok && s.withheld(c.Name) {
 		s.notRun(c, "there is no such tool here")
@@ -78,7 +77,7 @@ func (s *serving) answered(c llm.Call) (llm.Result, bool, error) {
 	return s.decided(c)
 }
 
-// execute runs calls, and returns their results in order.
+// execute runs calls and returns their results in order.
 func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	if err := s.claimRun(calls); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	s.session.Turn++
 	s.session.Also(s.finder())
 	results := make([]llm.Result, len(calls))
-	known := make([]bool, len(calls)) // what became of them
+	known := make([]bool, len(calls)) // by index: the call has a result
 	s.calls = calls
 	for ev, err := range s.session.Do(context.WithValue(s.x.Context(), askerKey{}, asker{s: s}), calls) {
 		if err != nil {
@@ -141,7 +140,7 @@ func (s *serving) left(c llm.Call) llm.Result {
 	return failedResult(c, "The call was not run, because another call of the same answer awaits a person's approval. Send it again by itself.")
 }
 
-// sameWaits tells of calls that were not asked about because the same call waits already.
+// sameWaits sets the results of calls for which an equal call waits already.
 func (s *serving) sameWaits(calls []llm.Call, results []llm.Result) (err error) {
 	for i, c := range calls {
 		if p := s.same[c.ID]; p != nil && err == nil {
@@ -151,14 +150,14 @@ func (s *serving) sameWaits(calls []llm.Call, results []llm.Result) (err error) 
 	return err
 }
 
-// intends notes that a tool may change something from now on.
+// intends records that a tool may change something from now on.
 func (s *serving) intends() {
 	if s.x.repeat != nil {
 		s.x.repeat.Changed = true
 	}
 }
 
-// broken is the error of a session that cannot go on.
+// broken returns the error of a session that cannot continue.
 func (s *serving) broken(err error) error {
 	if s.x.Context().Err() != nil {
 		return clientio.ErrGone
@@ -166,7 +165,7 @@ func (s *serving) broken(err error) error {
 	return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusInternalServerError, Err: fmt.Errorf("the calls of the model could not be run: %w", err)}
 }
 
-// begin opens the session of the request, and its record, when the first call comes.
+// begin opens the session and the record of the request at the first call.
 func (s *serving) begin() error {
 	if s.session != nil {
 		return nil
@@ -184,12 +183,12 @@ func (s *serving) begin() error {
 	return nil
 }
 
-// end closes the record, once. It is sealed if there is an answer, and no call waits for a person.
+// end closes the record, once. It seals the record if the request succeeded and no call waits for a person.
 func (s *serving) end(failed error) {
 	if s.rec == nil {
 		return
 	}
-	ctx := context.WithoutCancel(s.x.Context()) // also that of a client that is gone
+	ctx := context.WithoutCancel(s.x.Context()) // also write if the client is gone
 	var err error
 	if failed == nil && !s.waited {
 		_, err = s.rec.Seal(ctx)
@@ -201,7 +200,7 @@ func (s *serving) end(failed error) {
 	}
 }
 
-// finder is the tool that finds others, if not all are offered.
+// finder returns the set with the search tool, or nil if all tools are offered.
 func (s *serving) finder() *tool.Set {
 	if s.kept == s.set {
 		return nil
@@ -214,7 +213,7 @@ func (s *serving) finder() *tool.Set {
 	return set
 }
 
-// find adds what a call of find_tools finds to what the model is offered.
+// find adds the tools that a find_tools call finds to the offered tools.
 func (s *serving) find(c llm.Call) {
 	offered := s.offer()
 	for _, i := range s.set.Ranker().Found(c.Args, func(name string) bool { return named(offered, name) }) {
@@ -224,8 +223,7 @@ func (s *serving) find(c llm.Call) {
 	}
 }
 
-// redact returns a result without the secrets that are known by their values: the upstream is
-// another host.
+// redact removes known secret values from a result, because the upstream is another host.
 func (s *serving) redact(r llm.Result) llm.Result {
 	secrets := s.runner.Output.Secrets
 	if secrets == nil {
@@ -241,7 +239,7 @@ func (s *serving) redact(r llm.Result) llm.Result {
 	return r
 }
 
-// tell tells a client that asked for it what becomes of a call.
+// tell reports the progress of a call to a client that asked for it.
 func (s *serving) tell(ev llm.Event) error {
 	p := ToolProgress{Run: s.x.ID}
 	switch ev := ev.(type) {
@@ -263,8 +261,8 @@ func (s *serving) tell(ev llm.Event) error {
 	return s.progress(p)
 }
 
-// progress reports the progress of a tool to a client that asked for it. The event or member is one that the format
-// allows for unknown types, because strict clients reject anything else.
+// progress sends a report to a client that asked for it. The event or field has a form that the format allows for
+// unknown types, because strict clients reject anything else.
 func (s *serving) progress(p ToolProgress) error {
 	if s.x.Stream == nil || !asksProgress(s.x.HTTP) {
 		return nil
@@ -282,10 +280,10 @@ func asksProgress(r *http.Request) bool {
 	return v != "" && v != "0" && v != "false"
 }
 
-// endings are what clients and the log are told about calls of the gateway's tools that did not go well.
+// endings are the messages for clients and the log about calls of the gateway's tools that did not succeed.
 var endings = map[journal.Status]struct {
 	code llm.WarningCode
-	says string // of the call
+	says string // follows the name of the call
 	log  string
 }{
 	journal.Refused:   {llm.RefusedCall, "was refused", "a call of a tool was refused"},
@@ -294,7 +292,7 @@ var endings = map[journal.Status]struct {
 	journal.Unknown:   {llm.FailedCall, "was begun, and nobody knows how it ended", "nobody knows how a call of a tool ended"},
 }
 
-// ended counts a call that is over. What did not go well is in the log, and the client is told.
+// ended counts a finished call. If the call did not succeed, it logs this and warns the client.
 func (s *serving) ended(c llm.Call, r *journal.Receipt, run string) {
 	s.x.Metrics.HostedCalls.Add(1, s.to.Route.Name, string(r.Status))
 	e, bad := endings[r.Status]
@@ -312,7 +310,7 @@ func (s *serving) ended(c llm.Call, r *journal.Receipt, run string) {
 	s.x.settings.Log.LogAttrs(s.x.Context(), slog.LevelWarn, e.log, attrs...)
 }
 
-// toldEnding has the client told of a call that did not go well; of others it says nothing.
+// toldEnding queues a warning for the client if a call did not succeed.
 func (s *serving) toldEnding(c llm.Call, r *journal.Receipt, run string) {
 	e, bad := endings[r.Status]
 	if !bad {
@@ -326,7 +324,7 @@ func (s *serving) toldEnding(c llm.Call, r *journal.Receipt, run string) {
 		why = ": " + why
 	}
 	name := c.Name
-	if s.withheld(name) { // which clients do not learn
+	if s.withheld(name) { // clients must not learn this name
 		name = "tools"
 	}
 	s.pend = append(s.pend, llm.Warning{Code: e.code, Feature: name, Detail: fmt.Sprintf("the call %s of %s %s%s", c.ID, run, e.says, why)})

@@ -8,16 +8,16 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// servedRound is one answer of the model. The client is shown it without the calls of the
-// gateway's tools, without its beginning if it is not the first, and without its end.
+// servedRound is one answer of the model. The client sees it without the calls of the gateway's tools, without its
+// start unless it is the first, and without its end.
 type servedRound struct {
 	s      *serving
 	each   func(llm.Event) error
 	first  bool
-	said   bool // the client was told text
+	said   bool // the client got text
 	answer llm.Builder
-	hidden map[string]bool // calls that have begun
-	cut    bool            // a call of the gateway's tools was cut off
+	hidden map[string]bool // ids of started calls that the client does not see
+	cut    bool            // a call of the gateway's tools was truncated
 	data   dataAnswer
 }
 
@@ -27,12 +27,12 @@ func (s *serving) newRound(first bool, each func(llm.Event) error) *servedRound 
 	return r
 }
 
-// roundBreak stands between what the model said before a tool ran and what it says afterwards.
+// roundBreak separates the text before a tool call from the text after it.
 const roundBreak = "\n\n"
 
 func (r *servedRound) take(ev llm.Event) error {
 	if w, ok := ev.(llm.Warning); ok {
-		if r.s.owns(w.Feature) || r.s.owns(w.Tool) { // the runtime checks these calls, and the definitions are not the client's
+		if r.s.owns(w.Feature) || r.s.owns(w.Tool) { // the runtime checks these calls, and the client does not know their definitions
 			return nil
 		}
 		return r.each(w)
@@ -69,8 +69,8 @@ func (r *servedRound) take(ev llm.Event) error {
 	return r.data.show(ev)
 }
 
-// invalid takes a call of a tool of the gateway that cannot be run as it stands. One whose arguments cannot be read goes
-// to the runtime, which refuses it, and the model learns why. Of others the client is told.
+// invalid handles an invalid call of a gateway tool. A call with unreadable arguments goes to the runtime, which
+// refuses it and tells the model why. Other calls become warnings to the client.
 func (r *servedRound) invalid(bad llm.InvalidCall) error {
 	c := llm.Call{ID: bad.ID, Name: bad.Name, Args: js.AppendQuoted(nil, bad.Raw), Provenance: bad.Provenance}
 	if bad.Reason == llm.BadArguments {
@@ -82,7 +82,7 @@ func (r *servedRound) invalid(bad llm.InvalidCall) error {
 	return nil
 }
 
-// tell passes an event on to the client.
+// tell passes an event to the client.
 func (r *servedRound) tell(ev llm.Event) error {
 	if text, ok := ev.(llm.TextDelta); ok && text.Text != "" {
 		if r.s.said && !r.said {
@@ -93,8 +93,8 @@ func (r *servedRound) tell(ev llm.Event) error {
 	return r.each(ev)
 }
 
-// wholeCalls returns the events of an answer for clients, see [emulate.WholeCalls]. Calls of the gateway's own tools are not
-// for them, so none of those becomes text that they would see, unless it only repeats what the model read.
+// wholeCalls returns the events of an answer for clients; see [emulate.WholeCalls]. Calls of the gateway's tools never
+// become visible text, unless the text only repeats what the model read.
 func (x *chain) wholeCalls(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	if x.serving == nil {
 		return emulate.WholeCalls(events, nil)

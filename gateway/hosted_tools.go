@@ -22,41 +22,39 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// ServedTools are tools that the gateway runs itself for the clients of a route. The model is
-// offered them beside the client's own; their calls are run while the answer is under way, and
-// the client sees only what the model says afterwards. It must not be copied or changed once it
-// is in use.
+// ServedTools are tools that the gateway runs itself for the clients of a route. The model is offered them in addition
+// to the client's own tools. Their calls run during the answer, and the client sees only the text that follows. It must
+// not be copied or changed once it is in use.
 type ServedTools struct {
-	// Tools returns the tools. It is asked with every request, and returns the same set as
-	// long as nothing has changed.
+	// Tools returns the tools. It is called for every request, and must return the same set as long as nothing has
+	// changed.
 	Tools func(context.Context) (*tool.Set, error)
-	// Runner says how calls are run: policy, bounds, breakers. Its own tools are not used. Nil
-	// means a zero Runner, which runs what only reads. There is nobody to ask: without an Approve
-	// of its own, what needs a person's consent is refused, and the model learns why.
+	// Runner defines how calls run: policy, limits, breakers. Its own tools are ignored. Nil means a zero Runner, which
+	// runs only read-only tools. No person is asked during a request: without an Approve function, calls that need
+	// consent are refused, and the model learns why.
 	Runner *invoke.Runner
-	// Record begins the record of a request whose model called such a tool; nil records
-	// nothing.
+	// Record begins the record of a request whose model called such a tool; nil records nothing.
 	Record func(ctx context.Context, run ServedRun) (*journal.Recorder, error)
-	// Rounds bounds how often the model is asked again with results for one request; 0 means
-	// 10. After that it is not offered these tools any more.
+	// Rounds limits how often the model is asked again with results in one request; 0 means 10. After that these tools
+	// are no longer offered.
 	Rounds int
-	// Approvals has calls that the policy wants a person asked about wait for that; nil refuses
-	// them. It takes the place of the Approve of Runner.
+	// Approvals lets calls wait if the policy requires a person's approval; nil refuses them. It replaces the Approve
+	// function of Runner.
 	Approvals *Approvals
-	// Offer bounds the definitions; the zero value means 64 tools and 16,000 tokens as the
-	// upstream's vendor counts them. The model finds the others with find_tools.
+	// Offer limits the definitions; the zero value means 64 tools and 16,000 tokens as the upstream's vendor counts
+	// them. The model finds the other tools with find_tools.
 	Offer tool.SelectionBudget
 
 	mu     sync.Mutex
 	set    *tool.Set
 	runner *invoke.Runner
-	costs  map[string]func(llm.ToolDef) int // by the id of the upstream
+	costs  map[string]func(llm.ToolDef) int // by upstream id
 }
 
 // ServedRun is a request whose model has called a tool of the gateway.
 type ServedRun struct {
-	ID    string // of the request, and of its record
-	Team  string // whose key it is; "" without keys
+	ID    string // team of the key; "" without keys
+	Team  string // name in the configuration
 	Route string // as the configuration names it
 }
 
@@ -67,8 +65,8 @@ const (
 	servedToolCosts = 16_000
 )
 
-// current returns the runner for the current set of tools. It stays the same as long as the set does, and so do its
-// breakers.
+// current returns the runner for the current set of tools. The runner and its breakers stay the same until the set
+// changes.
 func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
 	set, err := t.Tools(ctx)
 	if err != nil {
@@ -89,7 +87,7 @@ func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
 	return t.runner, nil
 }
 
-// budget returns how many tools an upstream is told about.
+// budget returns the limits of the tool definitions for an upstream.
 func (t *ServedTools) budget(to upstream.Candidate) tool.SelectionBudget {
 	b := t.Offer
 	if b.Tools == 0 && b.Cost == 0 {
@@ -111,36 +109,36 @@ func (t *ServedTools) budget(to upstream.Candidate) tool.SelectionBudget {
 	return b
 }
 
-// serving is a request whose model is offered tools of the gateway.
+// serving is the state of a request whose model is offered tools of the gateway.
 type serving struct {
 	x      *chain
 	tools  *ServedTools
 	runner *invoke.Runner
-	set    *tool.Set          // all that can be run
-	kept   *tool.Set          // those that are offered from the beginning; the same if all are
-	to     upstream.Candidate // who is asked first
+	set    *tool.Set          // all tools that the client may use
+	kept   *tool.Set          // tools offered from the start; same as set if all are
+	to     upstream.Candidate // the first candidate
 
-	conv       *llm.Request      // as the upstream is asked, without the tools of the gateway
-	before     int               // messages that came with the request
-	asked, all [sha256.Size]byte // what the client asks, and all that it sent
-	found      []string          // tools that the model has found
+	conv       *llm.Request      // the request for the upstream, without tools of the gateway
+	before     int               // number of messages in the client's request
+	asked, all [sha256.Size]byte // hashes of the last question and of the whole conversation
+	found      []string          // tools that the model found
 	session    *invoke.Session
 	rec        *journal.Recorder
-	ids        map[string]bool // of calls that were run
-	stopped    string          // why nothing more is run
-	start      llm.Start       // of the answer
-	usage      llm.Usage       // of all rounds
-	said       bool            // the model has said something in an earlier round
+	ids        map[string]bool // calls that have an id already
+	stopped    string          // why no more calls run
+	start      llm.Start       // start of the answer
+	usage      llm.Usage       // total of all rounds
+	said       bool            // an earlier round had text
 	hidden     []string        // tools of the route that the client's key may not use
 	waited     bool            // a call waits for a person
-	pend       []llm.Warning   // about calls that wait, or did not go well, which the client is not told yet
+	pend       []llm.Warning   // warnings to send: calls that wait or did not succeed
 
-	calls   []llm.Call                  // that are being run
-	pending map[state.Hash]*pendingCall // that wait, or waited
-	same    map[string]*pendingCall     // by ids of calls that are the same as one that waits
+	calls   []llm.Call                  // calls that are running
+	pending map[state.Hash]*pendingCall // calls that wait or waited
+	same    map[string]*pendingCall     // by id of calls that equal a waiting one
 }
 
-// attach makes the tools of a route ready for a request, and restores the results of earlier calls in the conversation.
+// attach prepares the tools of a route for a request, and restores the results of earlier calls in the conversation.
 func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	t := x.routeOf(&to).Tools
 	if t == nil {
@@ -173,7 +171,7 @@ func (x *chain) attach(to upstream.Candidate, req *llm.Request) error {
 	return nil
 }
 
-// legacyTools returns the tools in the deprecated field functions, which goes to the upstream unchanged.
+// legacyTools returns the tools in the deprecated field functions, which is passed to the upstream unchanged.
 func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
 	for f := range js.Elements(own["functions"]) {
 		list = append(list, llm.ToolDef{Name: js.Text(js.Get(f, "name"))})
@@ -186,7 +184,7 @@ func mayRun(rights *access.Rights, name string) bool {
 	return rights == nil || name == invoke.ReaderName || name == tool.FinderName || rights.Key.AllowsTool(name)
 }
 
-// allowedTools returns those of the tools that the client's key may use.
+// allowedTools returns the tools that the client's key may use.
 func allowedTools(rights *access.Rights, set *tool.Set) *tool.Set {
 	if rights == nil {
 		return set
@@ -197,13 +195,12 @@ func allowedTools(rights *access.Rights, set *tool.Set) *tool.Set {
 	}
 	only, err := set.Only(append([]string{}, names...))
 	if err != nil {
-		return new(tool.Set) // which cannot be: the names are its own
+		return new(tool.Set) // cannot happen: the names come from the set
 	}
 	return only
 }
 
-// hides returns the names of tools of the route that are not for the client's key, and are not the
-// client's own.
+// hides returns the names of route tools that the client's key may not use and that are not the client's own.
 func (s *serving) hides(all *tool.Set, theirs []llm.ToolDef) (names []string) {
 	if all == s.set {
 		return nil
@@ -216,14 +213,14 @@ func (s *serving) hides(all *tool.Set, theirs []llm.ToolDef) (names []string) {
 	return names
 }
 
-// withheld reports whether a tool of the route is not for the client: a model that calls it all the same
-// is told that there is none.
+// withheld reports whether the client may not use a tool of the route. A model that calls it is told that the tool does
+// not exist.
 func (s *serving) withheld(name string) bool {
 	return slices.ContainsFunc(s.hidden, func(h string) bool { return strings.EqualFold(h, name) }) && !named(s.conv.Tools, name)
 }
 
-// clash returns the name of a client's tool that a tool of the gateway has too, in any case of
-// its letters: vendors map names.
+// clash returns the name of a client's tool that equals the name of a gateway tool. Case is ignored, because vendors
+// map names.
 func (s *serving) clash(tools []llm.ToolDef) string {
 	own := s.set.Names()
 	if s.kept != s.set {
@@ -237,7 +234,7 @@ func (s *serving) clash(tools []llm.ToolDef) string {
 	return ""
 }
 
-// question asks for an answer: an upstream alone, or together with the tools of the gateway.
+// question gets an answer from the upstreams, with or without tools of the gateway.
 func (x *chain) question(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if x.serving == nil {
 		return x.askChecked(ways, req, each)
@@ -247,8 +244,8 @@ func (x *chain) question(ways []upstream.Candidate, req *llm.Request, each func(
 	return err
 }
 
-// run asks the model, runs the tools that it calls, and asks it again with their results, until
-// it has said all or calls tools of the client.
+// run asks the model, runs its calls of gateway tools, and asks it again with the results, until the answer is complete
+// or contains calls of the client's tools.
 func (s *serving) run(ways []upstream.Candidate, each func(llm.Event) error) error {
 	rounds := s.tools.Rounds
 	if rounds <= 0 {
@@ -270,13 +267,13 @@ func (s *serving) run(ways []upstream.Candidate, each func(llm.Event) error) err
 	}
 }
 
-// request is what the upstream is asked next.
+// request returns the next request for the upstream.
 func (s *serving) request() *llm.Request {
 	req := s.conv.Clone()
 	if req.Choice.Mode == llm.MustNotCall {
 		return req
 	}
-	if s.stopped != "" { // the definitions stay: the conversation has their calls
+	if s.stopped != "" { // keep the definitions, because the conversation contains their calls
 		if len(s.conv.Tools) == 0 {
 			req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 		} else if req.Choice.Allowed == nil && req.Choice.Name == "" {
@@ -289,15 +286,15 @@ func (s *serving) request() *llm.Request {
 	return req
 }
 
-// choose selects the tools that the model is offered. They are the same in every round, and the prompt cache of the
-// vendor stays valid.
+// choose selects the tools offered to the model. The selection stays the same in every round, which keeps the vendor's
+// prompt cache valid.
 func (s *serving) choose() {
 	budget := s.tools.budget(s.to)
 	budget.Pinned = append(slices.Concat(budget.Pinned, s.conv.Choice.Allowed), s.conv.Choice.Name, invoke.ReaderName)
 	s.kept, _ = s.set.Follow(s.conv.Messages, budget)
 }
 
-// offer returns the definitions of the gateway's tools that the model is told about.
+// offer returns the definitions of the gateway tools that the model is offered.
 func (s *serving) offer() []llm.ToolDef {
 	if s.kept == s.set {
 		return s.set.Defs()
@@ -343,7 +340,7 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	s.conv.Messages = append(s.conv.Messages, resp.Message)
 	if len(own) > 0 && len(theirs) == 0 {
 		s.conv.Messages = append(s.conv.Messages, conversation.ResultMessage(results))
-		if s.conv.Choice.Mode == llm.MustCall { // it has called one
+		if s.conv.Choice.Mode == llm.MustCall { // the model has called a tool
 			s.conv.Choice = llm.ToolChoice{Allowed: s.conv.Choice.Allowed}
 		}
 		return false, nil
@@ -351,9 +348,9 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	if len(theirs) > 0 {
 		s.x.HoldTurn(s.conv.Messages[s.before:], s.asked, s.all, theirs, results)
 	}
-	s.end(nil) // the record is there when the client has its answer
+	s.end(nil) // complete the record before the client has its answer
 	if r := s.x.repeat; r != nil && !r.Changed && !r.Named {
-		r.Release() // nothing was changed: who has the answer may ask again
+		r.Release() // nothing was changed, so the request may run again
 	}
 	err = each(s.finish(finish, theirs))
 	if s.x.repeat != nil {
@@ -370,7 +367,7 @@ func (s *serving) answerOf(r *servedRound) (resp *llm.Response, own, theirs []ll
 		resp.Finish.Reason, resp.Finish.Raw = llm.Length, ""
 	}
 	s.usage = s.usage.Add(resp.Finish.Usage)
-	s.x.usage = s.usage // also if it does not come to an end
+	s.x.usage = s.usage // also if the answer stays incomplete
 	if why := s.unwanted(resp.Finish); len(own) > 0 && why != "" {
 		for _, c := range own {
 			s.notRun(c, why)
@@ -395,7 +392,7 @@ func (s *serving) unwanted(f llm.Finish) string {
 	return ""
 }
 
-// finish is the end of the whole answer.
+// finish returns the end of the combined answer.
 func (s *serving) finish(f llm.Finish, theirs []llm.Call) llm.Finish {
 	f.Usage = s.usage
 	if s.start.ID != "" {
@@ -412,7 +409,7 @@ func (s *serving) isOwn(p llm.Part) bool {
 	return ok && !c.Hosted && s.owns(c.Name)
 }
 
-// split separates the calls for the gateway from the calls for the client. Each call for the gateway gets an id that is
+// split separates calls for the gateway from calls for the client. It gives each call for the gateway an id that is
 // unique in the request.
 func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
 	for _, c := range m.Calls() {
@@ -434,8 +431,7 @@ func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
 	return own, theirs
 }
 
-// mayChange reports whether tools that may change something are offered to the client. Tools that
-// are not there may.
+// mayChange reports whether the client is offered tools that may change something. Unavailable tools count as such.
 func (x *chain) mayChange(t *ServedTools) bool {
 	runner, err := t.current(x.Context())
 	if err != nil {
@@ -449,7 +445,7 @@ func (x *chain) mayChange(t *ServedTools) bool {
 	return false
 }
 
-// claimRun claims the request before calls that may change something. Of two equal requests at once, one is refused.
+// claimRun claims the request before calls that may change something. Of two equal concurrent requests, one is refused.
 func (s *serving) claimRun(calls []llm.Call) error {
 	changes := slices.ContainsFunc(calls, func(c llm.Call) bool {
 		t, ok := s.set.Lookup(c.Name)

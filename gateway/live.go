@@ -18,24 +18,24 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Live is a gateway that a platform runs: its setup can be replaced while it serves, it says
-// how it is, and it can be drained. It is made by [NewLive] and safe for concurrent use.
+// Live is a gateway for production: its setup can be replaced while it serves, it reports health, and it can be
+// drained. Use [NewLive] to create one. It is safe for concurrent use.
 type Live struct {
 	now atomic.Pointer[Gateway]
 
-	requests context.Context // of which those of requests are made
+	requests context.Context // parent of all request contexts
 	end      context.CancelCauseFunc
 
-	trouble atomic.Pointer[string] // why no request should be sent here, besides what it knows itself
+	trouble atomic.Pointer[string] // operator's reason not to send requests here
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the following fields
 	stop   context.CancelFunc
 	probes sync.WaitGroup
 	closed bool
 }
 
-// NewLive returns a gateway that serves a setup, and asks its upstreams from time to time how
-// they are where the setup says so. Close ends that.
+// NewLive returns a gateway that serves a setup and runs the health checks that the setup asks for. Close stops the
+// checks.
 func NewLive(c Setup) (*Live, error) {
 	g, err := New(c)
 	if err != nil {
@@ -47,9 +47,8 @@ func NewLive(c Setup) (*Live, error) {
 	return l, nil
 }
 
-// Replace serves another setup from the next request on. Requests that are being answered keep
-// the one that they began with. What is remembered for clients is kept, and so are the breakers
-// of upstreams that both have. If something is wrong with the setup, everything stays as it is.
+// Replace uses another setup from the next request on. Running requests keep the old setup. Stored client data is kept,
+// and so are the breakers of upstreams in both setups. If the setup has errors, nothing changes.
 func (l *Live) Replace(c Setup) error {
 	before := l.now.Load()
 	g, err := build(c, before)
@@ -62,7 +61,7 @@ func (l *Live) Replace(c Setup) error {
 	return nil
 }
 
-// Refused counts a configuration that could not even be read.
+// Refused counts a configuration that could not be read.
 func (l *Live) Refused() { l.now.Load().meters.Reloads.Add(1, "refused") }
 
 func (l *Live) use(g *Gateway) {
@@ -81,7 +80,7 @@ func (l *Live) use(g *Gateway) {
 	g.sweep(ctx, &l.probes)
 }
 
-// Close ends the questions to upstreams how they are. Requests are still answered.
+// Close stops the health checks. Requests are still served.
 func (l *Live) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -93,14 +92,14 @@ func (l *Live) Close() {
 // ServeHTTP answers one request.
 func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.now.Load().ServeHTTP(w, r) }
 
-// Drain refuses requests from now on, with status 503 in the words of each client's format, and lets those finish that
-// have begun; see [Live.Idle]. Whoever listens goes on listening, so that clients and balancers are told.
+// Drain refuses new requests with status 503 in each client's format and lets running requests finish; see [Live.Idle].
+// Keep the listener open, because clients and load balancers must see the refusals.
 func (l *Live) Drain() { l.now.Load().draining.Store(true) }
 
-// idleEvery is how often it is looked whether the last request has ended.
+// idleEvery is the interval at which Idle checks for running requests.
 const idleEvery = 20 * time.Millisecond
 
-// Idle waits until no request is being answered. If ctx is done before that, it returns its error.
+// Idle waits until no request is running. If ctx is done first, it returns the error of ctx.
 func (l *Live) Idle(ctx context.Context) error {
 	tick := time.NewTicker(idleEvery)
 	defer tick.Stop()
@@ -114,19 +113,19 @@ func (l *Live) Idle(ctx context.Context) error {
 	return nil
 }
 
-// BaseContext is for http.Server: [Live.End] reaches the requests of a server that has it.
+// BaseContext is for http.Server: [Live.End] can end the requests of servers that use it.
 func (l *Live) BaseContext(net.Listener) context.Context { return l.requests }
 
-// End ends the answers that are still open, each with an error in the words of its client's format, so
-// that none is cut off. What was run for them is cancelled.
+// End ends the open answers. Each ends with an error in its client's format, not with a broken connection. Running tool
+// calls are cancelled.
 func (l *Live) End() { l.end(exchange.ErrShutdown) }
 
-// Trouble has [Live.Ready] say that no request should be sent here, for a reason that whoever runs the gateway knows; "" takes
-// that back. Everybody may be told the reason.
+// Trouble makes [Live.Ready] return a reason why no requests should be sent here, such as a problem known to the
+// operator. An empty reason clears it. The reason is public.
 func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
 
-// Ready says why no request should be sent here, nil if there is no reason: the gateway is being
-// drained, is in [Live.Trouble], cannot ask for keys or book what they use, or the breakers of all upstreams are open.
+// Ready returns why no requests should be sent here, or nil: the gateway is draining, [Live.Trouble] is set, keys
+// cannot be read or usage not written, or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
 	if g.draining.Load() {
@@ -144,10 +143,10 @@ func (l *Live) Ready() error {
 	return errors.New("no upstream can be reached")
 }
 
-// readyTime is how long the store of keys may take to show that it is there.
+// readyTime limits the check of the key store.
 const readyTime = 2 * time.Second
 
-// hasKeys reports whether the store of keys answers and takes what requests write, if there is one.
+// hasKeys reports whether the key store can be read and written. It reports true without a key store.
 func (g *Gateway) hasKeys() bool {
 	book := g.settings.Access
 	if book == nil {
@@ -158,8 +157,7 @@ func (g *Gateway) hasKeys() bool {
 	return book.Ready(ctx) == nil
 }
 
-// Health answers /healthz and /readyz. It says nothing about the setup, and may be served to
-// everybody.
+// Health serves /healthz and /readyz. It reveals nothing about the setup and may be public.
 func (l *Live) Health() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
@@ -178,11 +176,10 @@ func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	clientio.LimitReading(w, opsTime)
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, text) // whoever asked may be gone
+	_, _ = fmt.Fprintln(w, text) // the client may be gone
 }
 
-// Metrics answers with all that is counted, in the text format of Prometheus. The names of
-// routes and upstreams stand in it.
+// Metrics serves all metrics in the Prometheus text format. They include the names of routes and upstreams.
 func (l *Live) Metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -231,7 +228,7 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// takeOver shares what outlives a setup with the gateway that is replaced.
+// takeOver shares the state that outlives a setup with the previous gateway.
 func (g *Gateway) takeOver(before *Gateway) {
 	if before == nil {
 		return
@@ -240,10 +237,10 @@ func (g *Gateway) takeOver(before *Gateway) {
 	g.table.TakeOver(before.table)
 }
 
-// defaultRequests bounds the requests that are answered at the same time.
+// defaultRequests is the default limit of concurrent requests.
 const defaultRequests = 16384
 
-// retryAfter is when refused clients may try again.
+// retryAfter is the wait before refused clients may try again.
 const retryAfter = upstream.RetryAfter
 
 // admit counts a request as in flight until leave. It refuses requests above the limit and while the gateway drains.
@@ -260,8 +257,8 @@ func (g *Gateway) admit() (reason string, err error) {
 	return reason, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: err}
 }
 
-// refuse answers a request that was not let in. Its body is read first: clients of HTTP/2 that are still sending, and see
-// their stream or connection end, lose the answer.
+// refuse answers a request that was not admitted. It reads the body first: HTTP/2 clients that are still sending lose
+// the answer if their stream or connection ends.
 func (x *chain) refuse(reason string, err error) {
 	x.Metrics.Refused.Add(1, reason)
 	clientio.DiscardBody(x.W, x.HTTP)
@@ -293,7 +290,7 @@ func (g *Gateway) sweep(ctx context.Context, running *sync.WaitGroup) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				_ = g.stateStore.Sweep(ctx) // which says itself what went wrong
+				_ = g.stateStore.Sweep(ctx) // Sweep logs its errors
 			}
 		}
 	})

@@ -13,19 +13,19 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// The bounds of bodies in the log: what is kept of each, unless the setup says otherwise, and how long an answer may be that is looked at.
+// The size limits of logged bodies: the default for each kept body, and the most of an answer that is examined.
 const (
 	defaultKeptBody = 64 << 10
 	mostSeen        = 4 << 20
-	mostRefusal     = 64 << 10 // of one that is wanted in pieces, and comes in one: an error
+	mostRefusal     = 64 << 10 // for a document where a stream was asked for: an error
 )
 
-// bodyLog collects what a request asks and is answered, for the log.
+// bodyLog collects the bodies of a request and its answer for the log.
 type bodyLog struct {
 	asked  access.KeptBody
-	stream llm.Builder      // of an answer in pieces
-	pieces int              // bytes of them; 0 if there are none
-	whole  clientio.Capture // what was sent
+	stream llm.Builder      // the streamed answer
+	pieces int              // its bytes; 0 if the answer is not streamed
+	whole  clientio.Capture // the bytes sent to the client
 }
 
 // logs starts a copy of the bodies if the route logs them and there is a log.
@@ -66,7 +66,7 @@ func (x *chain) keepBodies(err error) {
 	}
 }
 
-// keptAnswer is the answer, as the log has it.
+// keptAnswer returns the answer in the form of the log.
 func (x *chain) keptAnswer() access.KeptBody {
 	l := x.bodies
 	mediaType := x.W.Header().Get("Content-Type")
@@ -105,7 +105,8 @@ func noted(list ...string) string {
 	return strings.Join(said, "; ")
 }
 
-// keptBody is a body as the log has it: JSON or plain text without secrets, of a bounded length. Others are only named.
+// keptBody returns a body in the form of the log: JSON or plain text, redacted and truncated. Other types are only
+// named.
 func (x *chain) keptBody(mediaType string, body []byte) access.KeptBody {
 	out := access.KeptBody{Type: mediaType, Size: int64(len(body))}
 	kind, _, _ := mime.ParseMediaType(mediaType)
@@ -133,7 +134,7 @@ func (x *chain) keptBody(mediaType string, body []byte) access.KeptBody {
 	return out
 }
 
-// leastData is the length of a run of base64 that is taken for a file.
+// leastData is the length from which a run of base64 counts as a file.
 const leastData = 1024
 
 // withoutData returns a text without files in base64, and their size in bytes.
@@ -157,7 +158,7 @@ func withoutData(text string) (string, int) {
 	return out.String() + text[done:], left
 }
 
-// base64Letters are those of base64, in both alphabets.
+// base64Letters are the letters of both base64 alphabets.
 var base64Letters = func() (set [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
 		set[c] = true

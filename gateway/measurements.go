@@ -15,10 +15,10 @@ type tally struct {
 	finish llm.Reason // why the answer ended
 }
 
-// noRoute is the route of requests that lead nowhere.
+// noRoute is the route label of requests without a route.
 const noRoute = "none"
 
-// saw counts what an event of an answer says.
+// saw counts an event of an answer.
 func (x *chain) saw(ev llm.Event) {
 	if x.tally.event.IsZero() && llm.Begins(ev) {
 		x.tally.event = time.Now()
@@ -45,7 +45,7 @@ func (x *chain) measureEvent(ev llm.Event) {
 			m.Suspected.Add(1, route, string(ev.Code))
 		}
 	case llm.Finish:
-		if t.finish = ev.Reason; !x.spent.Open() { // else what is booked is counted
+		if t.finish = ev.Reason; !x.spent.Open() { // with keys, the booked usage is counted instead
 			x.spent.CountTokens(ev.Usage)
 		}
 	}
@@ -58,7 +58,7 @@ func dialectOf(p llm.Provenance) string {
 	return p.Dialect
 }
 
-// measure counts a request that is over.
+// measure counts a finished request.
 func (x *chain) measure() {
 	t, m := &x.tally, x.Metrics
 	route, format := x.trace.Route, x.Codec.Format
@@ -66,7 +66,7 @@ func (x *chain) measure() {
 		route = noRoute
 	}
 	x.Writer.Finish()
-	status := "gone" // before it was told anything
+	status := "gone" // the client left before the answer began
 	if x.Writer.Status != 0 {
 		status = strconv.Itoa(x.Writer.Status)
 	}

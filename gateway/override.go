@@ -10,26 +10,23 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// Override is what a route decides in the place of its clients. The zero value decides nothing.
+// Override replaces choices of the clients of a route. The zero value replaces nothing.
 type Override struct {
 	// Thinking is off, low, medium, high, or another word of the vendor's for how much the
 	// model thinks.
 	Thinking string
-	// Choice is auto, required or none: whether the model may, must or must not call the tools
-	// of a request that has some.
+	// Choice is auto, required or none: whether the model may, must or must not call the tools of a request with tools.
 	Choice string
-	// TextCalls is which text of an answer becomes a call.
+	// TextCalls selects the text in answers that becomes a call.
 	TextCalls llm.Promotion
-	// Dialect is the notation in which the model is taught its tools and its calls are read, as
-	// package emulate names them, whatever is known of the model. An upstream that says itself how it is
-	// asked goes before.
+	// Dialect is the notation in which the model is taught its tools and its calls are read, named as in package
+	// emulate. It overrides the known abilities of the model. The Way of an upstream takes precedence.
 	Dialect string
-	// Echoes lets calls count whose text stands in a tool result or a document of the
-	// conversation.
+	// Echoes allows calls whose text also appears in a tool result or a document of the conversation.
 	Echoes bool
 }
 
-// The words of an Override.
+// The allowed values of an Override.
 var (
 	choices = map[string]llm.ChoiceMode{"auto": llm.MayCall, "required": llm.MustCall, "none": llm.MustNotCall}
 	promote = []llm.Promotion{llm.PromoteDefault, llm.PromoteOff, llm.PromoteMarked, llm.PromoteAll}
@@ -49,7 +46,7 @@ func (o Override) check(add func(setting string, err error)) {
 	}
 }
 
-// checkDialect refuses a dialect that cannot be taught.
+// checkDialect returns an error for a dialect that cannot be taught.
 func checkDialect(name string) error {
 	if taught := append(emulate.Styles(), "markdown"); name != "" && !slices.Contains(taught, name) {
 		return fmt.Errorf("no dialect that can be taught is called %q; there are %s", name, strings.Join(taught, ", "))
@@ -65,8 +62,7 @@ func (r ModelRoute) WayOf(u Upstream) Way {
 	return u.Way
 }
 
-// apply changes a request as the route wants it. It reports whether the client's own bytes no
-// longer say what is asked.
+// apply applies the override to a request. It reports whether the client's own bytes no longer match the request.
 func (o Override) apply(req *llm.Request) (changed bool) {
 	if o.Thinking != "" {
 		req.Reasoning, changed = &llm.Reasoning{Effort: o.Thinking}, true

@@ -12,12 +12,12 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// reaskings is how often a model is asked again about calls that do not fit.
+// reaskings is how often a model is asked again about invalid calls.
 const reaskings = 2
 
-// askChecked asks as ask does. Where the route says [Reask], the calls of an answer are held until
-// all of them fit: a model whose call does not is told why and asked again, and the client sees
-// nothing of it but what the model says beside its calls. If it does not learn it, the request fails.
+// askChecked asks like ask. On routes with [Reask], it holds the calls of an answer until all of them match their
+// schemas. A model with an invalid call is told why and asked again. The client sees only the text of the failed
+// attempts. If the calls stay invalid, the request fails.
 func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if !x.reasks(ways, req) {
 		return x.ask(ways, req, each)
@@ -25,7 +25,7 @@ func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each fun
 	return x.askUntilFit(ways, req, each)
 }
 
-// askUntilFit asks until all calls of an answer fit.
+// askUntilFit asks until all calls of an answer match their schemas.
 func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
@@ -54,24 +54,24 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 	}
 }
 
-// reasks reports whether calls have to fit. Of several answers at once each would need a
-// conversation of its own, so they are annotated.
+// reasks reports whether calls must match their schemas. It reports false for requests for several answers, because
+// each answer would need a separate conversation; their calls are annotated instead.
 func (x *chain) reasks(ways []upstream.Candidate, req *llm.Request) bool {
 	return len(ways) > 0 && x.routeOf(&ways[0]).Check == Reask && len(req.Tools) > 0 && req.N <= 1
 }
 
-// reasking is a question that is asked until the calls of its answer fit.
+// reasking is a model request that is repeated until the calls of its answer match their schemas.
 type reasking struct {
 	x       *chain
 	check   checking
 	each    func(llm.Event) error
-	started string // the id of the answer, which the client knows
+	started string // id of the answer that the client knows
 	begun   bool
-	usage   llm.Usage // of all answers
+	usage   llm.Usage // total of all attempts
 
-	// Of the answer at hand:
+	// State of the current attempt:
 	calls  []llm.Call
-	faults map[int]string // of calls, by their index
+	faults map[int]string // by index of the call
 	said   llm.Builder
 	finish llm.Finish
 	data   dataAnswer
@@ -114,7 +114,7 @@ func (r *reasking) first() string {
 	return ""
 }
 
-// release hands on the calls, which fit, and the end of the answer.
+// release passes on the valid calls and the end of the answer.
 func (r *reasking) release() error {
 	if err := r.data.release(true); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (r *reasking) release() error {
 	return r.each(r.finish)
 }
 
-// next returns the question that tells the model what is wrong. All calls of the answer are discarded, and the model
-// sends the valid ones again. None runs twice.
+// next returns the follow-up request that tells the model about the errors. All calls of the answer are discarded, and
+// the model sends the valid ones again. No call runs twice.
 func (r *reasking) next(req *llm.Request) *llm.Request {
 	var results []llm.Result
 	for i, c := range r.calls {
@@ -145,7 +145,7 @@ func (r *reasking) next(req *llm.Request) *llm.Request {
 		results = append(results, llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: text}}})
 	}
 	said := r.said.Response().Message
-	for i, p := range said.Parts { // a history of calls is healed by leaving out what is no call
+	for i, p := range said.Parts { // history repair would drop a call whose arguments are not an object
 		if c, ok := p.(llm.Call); ok && c.Kind == llm.FunctionTool && js.Kind(js.Trim(c.Args)) != '{' {
 			c.Args = append(append([]byte(`{"`+wire.FreeInput+`":`), c.Args...), '}')
 			said.Parts[i] = c
@@ -156,9 +156,8 @@ func (r *reasking) next(req *llm.Request) *llm.Request {
 	return out
 }
 
-// readable returns the events of an answer in which calls that cannot be read, but are whole, are calls
-// whose arguments are a text: they fit no schema, and the model is told so. Without reasking it
-// returns the events as they are.
+// readable turns complete calls with unreadable arguments into calls with a string argument. They match no schema, so
+// the model is told about them. Without reasking it returns the events unchanged.
 func (x *chain) readable(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	if !x.holds {
 		return events

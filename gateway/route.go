@@ -18,72 +18,69 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// ModelRoute leads from what clients ask for to who answers.
+// ModelRoute maps a model name to the upstreams that answer.
 type ModelRoute struct {
-	// Model is the name that clients ask for. One that ends in * stands for all names
-	// that begin so, and * alone for every other. The longest that fits counts.
+	// Model is the name that clients ask for. A name that ends in * matches all names with that prefix, and * alone
+	// matches all other names. The longest match wins.
 	Model string
-	// From are the formats of the clients that it is for; nil means all.
+	// From are the formats of the clients that may use the route; nil means all.
 	From []string
-	// Upstreams answer, the least busy one first; weights count.
+	// Upstreams answer the requests. The least busy one is asked first, according to the weights.
 	Upstreams []Upstream
-	// Fallback are the names of models that are asked for, one after the other, when no
-	// upstream can answer.
+	// Fallback are model names that are tried in order when no upstream can answer.
 	Fallback []string
-	// Check says what becomes of calls that do not fit the schema of their tool.
+	// Check controls the handling of calls that do not match the schema of their tool.
 	Check Check
 	// Tools are run by the gateway itself; nil means none.
 	Tools *ServedTools
-	// MaxRequests bounds the requests that the route answers at the same time; 0 means that
-	// there is no bound. One that is too many is refused with status 429.
+	// MaxRequests limits the concurrent requests of the route; 0 means no limit. Requests above the limit get status
+	// 429.
 	MaxRequests int
-	// Override is what the route decides in the place of its clients.
+	// Override replaces choices of the clients.
 	Override Override
-	// Cache says which answers are given again.
+	// Cache configures the answer cache.
 	Cache Cache
-	// Pass are the kinds of other endpoints that are passed on to the first upstream; see
-	// [Kinds].
+	// Pass are the kinds of other endpoints that are forwarded to the first upstream that supports them; see [Kinds].
 	Pass []string
-	// PassTeam is the team whose account with the vendor the upstreams use: its keys may use files and batches that are passed on, and
-	// name what the vendor keeps (files, conversations, containers). There is one for each account; "" means that nobody with a key may.
+	// PassTeam is the team that owns the vendor account of the upstreams. Its keys may use forwarded files and batches,
+	// and may refer to objects stored at the vendor (files, conversations, containers). Each account has one team. If
+	// it is "", clients with keys may not use these.
 	PassTeam string
-	// Hidden leaves the name out of lists of models. Who knows it can ask for it all the same.
+	// Hidden omits the name from lists of models. Clients that know the name can still use it.
 	Hidden bool
-	// LogBodies has what clients ask and are answered kept beside the log of requests, without the secrets that are known. It wants
-	// Setup.Access.
+	// LogBodies stores the redacted bodies of requests and answers with the request log. It requires Setup.Access.
 	LogBodies bool
 }
 
-// Upstream is a model that answers.
+// Upstream is a model that answers requests of a route.
 type Upstream struct {
-	// Model is the id that Setup.Open opens. A * in it stands for what the * of the route
-	// stood for.
+	// Model is the id that Setup.Open opens. A * in it is replaced by the text that the * of the route matched.
 	Model string
-	// Weight is its share of the requests among the upstreams of the route; 0 means 1.
+	// Weight is the share of requests among the upstreams of the route; 0 means 1.
 	Weight int
-	// Off keeps it out of the draw: it is checked, and never asked.
+	// Off disables the upstream: it is checked, but never asked.
 	Off bool
 	Way Way
-	// Health is how often the upstream is asked whether it is there, which costs nothing; 0
-	// means never. One that is not is left alone while there is another.
+	// Health is the interval of health checks, which are free; 0 turns them off. An unhealthy upstream is skipped while
+	// another is available.
 	Health time.Duration
 }
 
-// Way is how an upstream is asked. The zero value leaves it to what is known of the model.
+// Way is how an upstream is asked. The zero value uses the known abilities of the model.
 type Way struct {
 	Tools provider.RouteKind // native, constrained or prompted
-	Style string             // the notation that is taught
+	Style string             // the notation taught to the model
 }
 
-// Check is what becomes of calls that do not fit the schema of their tool.
+// Check is the handling of calls that do not match the schema of their tool.
 type Check string
 
 // The checks.
 const (
-	Annotate Check = ""    // the client is told beside the call
-	CheckOff Check = "off" // nobody looks
-	// Reask holds the calls of an answer until they fit: the model is told what is wrong and asked
-	// again, up to twice, and then the request fails.
+	Annotate Check = ""    // the client gets a warning with the call
+	CheckOff Check = "off" // calls are not checked
+	// Reask holds the calls of an answer until they match: the model is told about the errors and asked again, up to
+	// twice. Then the request fails.
 	Reask Check = "reask"
 )
 
@@ -105,7 +102,7 @@ func (g *Gateway) find(name, format string) *route {
 	return g.routes[r.Index]
 }
 
-// addRoutes makes the routes ready for use, or says everything that is wrong with them.
+// addRoutes prepares the routes, or returns all errors in them.
 func (g *Gateway) addRoutes(list []ModelRoute) error {
 	if len(list) == 0 {
 		return errors.New("there are no routes")
@@ -157,7 +154,7 @@ func (g *Gateway) together() (wrong []*RouteError) {
 	return wrong
 }
 
-// sharesFiles returns one of the routes that passes files of another team on, from an account that this one uses, too.
+// sharesFiles returns a route that forwards files of another team in the same vendor account, or nil.
 func (g *Gateway) sharesFiles(r *route, others []*route) *route {
 	for _, o := range others {
 		if r.PassTeam == "" || o.PassTeam == "" || r.PassTeam == o.PassTeam {
@@ -173,11 +170,11 @@ func (g *Gateway) sharesFiles(r *route, others []*route) *route {
 	return nil
 }
 
-// RouteError is something that is wrong with a route of a Setup.
+// RouteError is an error in a route of a Setup.
 type RouteError struct {
-	Route   int // its place in Setup.Routes, from 0
+	Route   int // index in Setup.Routes
 	Model   string
-	Setting string // what is wrong, as the configuration of the command names it below the route, like to[1].weight; "" if it is no one setting
+	Setting string // path of the setting in the configuration of the command, relative to the route, like to[1].weight; "" if the error has several
 	Err     error
 }
 
@@ -187,7 +184,7 @@ func (e *RouteError) Error() string {
 		return fmt.Sprintf("route %d: %v", e.Route+1, e.Err)
 	}
 	name := e.Model
-	if strings.ContainsFunc(name, child.IsControl) { // it is for a terminal
+	if strings.ContainsFunc(name, child.IsControl) { // the text is for a terminal
 		name = strconv.Quote(name)
 	}
 	return fmt.Sprintf("route %d (%s): %v", e.Route+1, name, e.Err)
@@ -200,7 +197,7 @@ func overlap(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }
 
-// newRoute makes a route ready for use, and says everything that is wrong with it.
+// newRoute prepares a route, and returns all errors in it.
 func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 	made = &route{r, upstream.NewRoute(r.Model)}
 	made.Formats, made.Fallbacks, made.Limit = r.From, r.Fallback, r.MaxRequests
@@ -258,7 +255,7 @@ func (r ModelRoute) check(add func(string, error)) {
 	}
 }
 
-// maxWeight bounds the weight of an upstream.
+// maxWeight limits the weight of an upstream.
 const maxWeight = 1_000_000
 
 // misnamed returns an error if the name of an upstream cannot be valid.
@@ -301,13 +298,13 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 	if up.Wildcard() {
 		var wrong *provider.AddressError
 		if _, err := up.OpenModel(up.IDFor("x")); errors.As(err, &wrong) {
-			add("model", err) // whatever the * stands for
+			add("model", err) // the address is invalid for every name
 		}
 		return up
 	}
 	m, _, err := up.Open("")
 	if err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
-		add("model", err) // one that is no chat model may still serve other endpoints
+		add("model", err) // a model without chat may still serve other endpoints
 		return up
 	}
 	if _, ok := m.(upstream.Checker); !ok && u.Health > 0 {
@@ -329,7 +326,7 @@ func (x *chain) models() []vendorapi.Model {
 
 // describe returns the known properties of a model.
 func (g *Gateway) describe(r *route, name string) vendorapi.Model {
-	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
+	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // models without native tools are taught to use them
 	m, _, err := r.Targets[0].Open(r.Rest(name))
 	if known, ok := m.(*provider.Model); ok && err == nil {
 		info := known.Info()
@@ -338,5 +335,5 @@ func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	return out
 }
 
-// Kinds returns the kinds of endpoints that a route may pass on.
+// Kinds returns the kinds of endpoints that a route may forward.
 func Kinds() []string { return passthrough.Kinds() }

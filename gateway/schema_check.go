@@ -12,22 +12,21 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// maxValidators bounds the schemas that are kept compiled.
+// maxValidators limits the cached schemas.
 const maxValidators = 4096
 
-// maxGrammars bounds the grammars that are kept.
+// maxGrammars limits the cached grammars.
 const maxGrammars = 256
 
-// validators are the schemas of clients' tools, compiled once. Clients send the same tools
-// with every request.
+// validators caches the compiled schemas of clients' tools, because clients send the same tools with every request.
 type validators struct {
 	mu   sync.Mutex
-	kept map[string]*schema.Compiled // nil for one that cannot be compiled
+	kept map[string]*schema.Compiled // nil for an invalid schema
 
-	grammars map[llm.Grammar]*lark.Grammar // likewise
+	grammars map[llm.Grammar]*lark.Grammar // nil for an invalid grammar
 }
 
-// of returns the validator of a schema, and nil if there is none.
+// of returns the validator of a schema, or nil for an invalid schema.
 func (v *validators) of(s []byte) *schema.Compiled {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,7 +44,7 @@ func (v *validators) of(s []byte) *schema.Compiled {
 	return c
 }
 
-// grammar returns the reader of a grammar, and nil if there is none.
+// grammar returns a compiled grammar, or nil for an invalid one.
 func (v *validators) grammar(of llm.Grammar) *lark.Grammar {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +52,7 @@ func (v *validators) grammar(of llm.Grammar) *lark.Grammar {
 		return g
 	}
 	var g *lark.Grammar
-	switch of.Syntax { // those that cannot be read are nil
+	switch of.Syntax { // unreadable grammars are nil
 	case "lark":
 		g, _ = lark.Compile(of.Definition)
 	case "regex":

@@ -17,8 +17,8 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// ask asks the upstreams until one begins to answer, and hands each event of its answer to each. What was not done as
-// asked becomes a warning to the client.
+// ask asks the upstreams until one begins to answer, and passes each event of its answer to each. Deviations from the
+// request become warnings to the client.
 func (x *chain) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if err := x.spent.ClaimAgain(ways, req); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (x *chain) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.E
 	return upstream.Failover(x.Context(), ways, &attempts{x, req, each})
 }
 
-// attempts is one question that several upstreams may be asked.
+// attempts is one model request that several upstreams may be asked to answer.
 type attempts struct {
 	x    *chain
 	req  *llm.Request
@@ -47,17 +47,17 @@ func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.
 	a.x.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
-// failed counts an upstream that did not answer, under the route that was asked for, as the request is.
+// failed counts an upstream that did not answer, under the requested route, like the request itself.
 func (a *attempts) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
 		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, llm.KindOf(err).String())
 	}
 }
 
-// askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
-// its filter took away is none.
+// askOne asks one upstream. If there is another, this one gets no retries, and an answer blocked by its filter counts
+// as a failure.
 func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
-	patience := provider.Brief // the client has one of its own
+	patience := provider.Brief // the client does its own retries
 	if others {
 		patience = provider.Once
 	}
@@ -77,8 +77,8 @@ func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.E
 	return a.stream(ctx, to, req)
 }
 
-// newAsking returns the question to an upstream. It is not inlined: what it needs of the stack would be held as long as
-// the answer takes.
+// newAsking returns the state of a request to an upstream. It is not inlined: the stack that it needs would be held
+// until the answer ends.
 //
 //go:noinline
 func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
@@ -86,7 +86,7 @@ func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
 	return &asking{x: x, labels: labels, notes: x.signatures.Begin(labels, req), check: x.checking(x.holds || x.routeOf(to).Check == CheckOff, req)}
 }
 
-// stream has the upstream answer in events.
+// stream reads the answer of the upstream as events.
 func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
 	answer := a.x.readable(to.Opened.Stream(ctx, a.portable(to.Opened, req)))
 	for ev, err := range withoutSpace(a.x.wholeCalls(answer)) {
@@ -100,8 +100,8 @@ func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Re
 	return a.begun, nil
 }
 
-// whole hands the events of an answer on once all of them are there: a client that waits for all of it has seen nothing
-// until then, so another upstream can be asked.
+// whole passes on the events of an answer once it is complete. A client that waits for the whole answer has seen
+// nothing until then, so another upstream can be asked.
 func (a *asking) whole(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
 	var held []llm.Event
 	each := a.each
@@ -120,8 +120,8 @@ func (a *asking) whole(ctx context.Context, to *upstream.Candidate, req *llm.Req
 	return true, nil
 }
 
-// portable returns a request without what the upstream's vendor does not run. The client, whose own
-// vendor would have run it, is warned.
+// portable returns a request without features that the upstream's vendor does not support. The client's own vendor
+// supports them, so the client is warned.
 func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 	req = a.withoutPrevious(req)
 	known, ok := m.(*provider.Model)
@@ -133,7 +133,7 @@ func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 	for _, w := range warnings {
 		a.x.Warn(w)
 	}
-	if a.x.SignerOf(m).Client == "" { // whose client sends back the pieces of its streams
+	if a.x.SignerOf(m).Client == "" { // the client sends back the parts of its streams
 		out := *req
 		out.Messages = a.x.Codec.Spoken(req.Messages)
 		req = &out
@@ -171,19 +171,19 @@ func (a *asking) warnPlain(req *llm.Request) {
 	}
 }
 
-// asking is one upstream that is asked.
+// asking is the state of a request to one upstream.
 type asking struct {
 	x      *chain
 	labels conversation.Signer
-	notes  *conversation.SignedAnswer // nil if nothing has to be kept
+	notes  *conversation.SignedAnswer // nil if no signatures must be stored
 	check  checking
 	each   func(llm.Event) error
-	others bool   // may be asked if this one does not answer
-	stop   func() // ends the question
+	others bool   // another upstream can be asked
+	stop   func() // cancels the request
 	begun  bool
-	start  llm.Event // that is held back
-	given  bool      // it was given up for another
-	heard            // what the answer has held so far
+	start  llm.Event // start event that is held back
+	given  bool      // the answer was given up for another upstream
+	heard            // content of the answer so far
 }
 
 // take takes an event of the answer.
@@ -200,7 +200,7 @@ func (a *asking) take(ev llm.Event) error {
 		}
 	}
 	a.hear(ev)
-	if a.others && !a.begun && !llm.Begins(ev) { // until the answer has begun, another may be asked, so that its name is not said yet
+	if a.others && !a.begun && !llm.Begins(ev) { // until the answer begins, another upstream may be asked, so the name is not sent yet
 		if _, is := ev.(llm.Start); is {
 			a.start = ev
 		}
@@ -216,8 +216,8 @@ func (a *asking) take(ev llm.Event) error {
 	return a.pass(ev)
 }
 
-// note counts what an event says. Like finish it is not inlined: events are taken deep in the stack of a request, and
-// a stack that had to grow is held as long as an answer takes.
+// note counts an event. Like finish it is not inlined: events are handled deep in the stack of a request, and a stack
+// that has grown is held until the answer ends.
 //
 //go:noinline
 func (a *asking) note(ev llm.Event) {
@@ -238,7 +238,7 @@ func (a *asking) book(ev llm.Event) {
 	}
 }
 
-// finish looks at how an answer ends, and returns an error if it is none.
+// finish checks the end of an answer, and returns an error if the answer is unusable.
 //
 //go:noinline
 func (a *asking) finish(ev llm.Event) error {
@@ -254,7 +254,7 @@ func (a *asking) finish(ev llm.Event) error {
 	return err
 }
 
-// pass hands an event on.
+// pass passes on an event with its id and signatures adapted for the client.
 func (a *asking) pass(ev llm.Event) error {
 	if w := a.unusual(ev); w != nil {
 		if err := a.each(*w); err != nil {
@@ -279,8 +279,8 @@ func (a *asking) pass(ev llm.Event) error {
 	return a.each(*fault)
 }
 
-// foreign returns an event of an upstream of another format without what only that means: its id
-// of the answer, and its word for why the model stopped.
+// foreign removes what only the upstream's format can interpret from an event: the answer id and the vendor's finish
+// reason. It changes nothing if the client uses the same format.
 func (a *asking) foreign(ev llm.Event) llm.Event {
 	if a.labels.Client != "" {
 		return ev
@@ -290,7 +290,7 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 		ev.ID = a.x.AnswerID()
 		return ev
 	case llm.Finish:
-		if ev.Reason == llm.OtherReason { // for which each vendor has words that mean something else
+		if ev.Reason == llm.OtherReason { // each vendor's words mean something else
 			ev.Reason = a.meant(ev.Raw)
 		}
 		ev.ID, ev.Raw = a.x.AnswerID(), ""
@@ -299,8 +299,8 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 	return ev
 }
 
-// relay has the upstream answer in its own bytes, if it speaks the client's format and nothing
-// has to be mended. It reports whether it did.
+// relay passes on the upstream's own bytes if it speaks the client's format and the answer needs no changes. It reports
+// whether it did.
 func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Request) (bool, error) {
 	m, ok := to.Opened.(*provider.Model)
 	if !ok || a.x.raw == nil {
@@ -311,11 +311,11 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 	if err == nil && dst.failed == nil && dst.waits {
 		dst.begin()
 	}
-	a.x.Relaying = a.x.RelayedBytes // an error after the first bytes has been told
+	a.x.Relaying = a.x.RelayedBytes // an error after the first bytes was already sent
 	return relayed, cmp.Or(dst.failed, err)
 }
 
-// asItCame is the client's request for a relay. For why it is not inlined see newAsking.
+// asItCame returns the client's request for a relay. It is not inlined; see newAsking.
 //
 //go:noinline
 func (a *asking) asItCame(req *llm.Request) *provider.ClientRequest {

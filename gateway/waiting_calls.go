@@ -20,26 +20,24 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Approvals has calls wait for a person's consent that need it and are run by the gateway. The
-// question is on the record of the request, where a person decides about it ('toolpost runs
-// approve'); nobody waits for that. The model is told, answers without the result, and has it when the
-// same client makes the same call again. Which calls wait is kept in Setup.State: gateways that share
-// that and Store go on with each other's.
+// Approvals lets calls of gateway tools wait for a person's approval. The question is written to the record of the
+// request, and a person decides with 'toolpost runs approve'. The request does not wait for the decision. The model is
+// told, answers without the result, and gets the result when the same client repeats the same call. Waiting calls are
+// stored in Setup.State: gateways that share it and Store can continue each other's calls.
 type Approvals struct {
-	// Store is where the requests of the route are recorded, and so what a person decides.
+	// Store holds the records of the route's requests, including the decisions.
 	Store journal.Store
-	// For is how long a call waits; 0 means a day. Then it is refused.
+	// For is how long a call waits before it is refused; 0 means a day.
 	For time.Duration
 }
 
-// MaxApproval is how long a call can wait at most.
+// MaxApproval is the longest time that a call can wait.
 const MaxApproval = 30 * 24 * time.Hour
 
-// The bounds of calls that wait.
+// The limits of waiting calls.
 const (
 	defaultApproval = 24 * time.Hour
-	// pendingRest is how much longer a call is known that nobody came for, and one that was decided
-	// after that.
+	// pendingRest is how long the entry of an expired or decided call is kept.
 	pendingRest = 24 * time.Hour
 )
 
@@ -54,15 +52,15 @@ func (t *ServedTools) check() error {
 	return nil
 }
 
-// asker is the origin of a question in the context of a call.
+// asker identifies the request that asks, in the context of a call.
 type asker struct {
 	s *serving
-	p *pendingCall // that is gone on with; nil for a new call
+	p *pendingCall // the waiting call to continue; nil for a new call
 }
 
 type askerKey struct{}
 
-// ask has a call wait, unless the same call waits already: there is one question about it.
+// ask makes a call wait, unless an equal call waits already. There is one question for equal calls.
 func (a *Approvals) ask(ctx context.Context, q invoke.Question) (journal.Approval, error) {
 	by, ok := ctx.Value(askerKey{}).(asker)
 	switch {
@@ -82,19 +80,19 @@ func (a *Approvals) ask(ctx context.Context, q invoke.Question) (journal.Approva
 	return journal.Approval{}, &invoke.PendingError{Until: until}
 }
 
-// pendingCall is a call that waits for a person, or was decided after it waited, as it is kept. The
-// record has the question, the decision and what became of it.
+// pendingCall is the stored entry of a call that waits for a person or was decided. The question, the decision and the
+// outcome are in the record.
 type pendingCall struct {
-	Run   string    `json:"run"`  // whose record it is
-	Call  llm.Call  `json:"call"` // as the model made it
+	Run   string    `json:"run"`  // run id of the record
+	Call  llm.Call  `json:"call"` // as the model sent it
 	Route string    `json:"route"`
 	Until time.Time `json:"until"` // when it is refused
-	// Over is when it was run or refused, and Given the request that has the result.
+	// Over is when the call was run or refused. Given is the request that got the result.
 	Over  time.Time `json:"over,omitzero"`
 	Given string    `json:"given,omitempty"`
 
-	value []byte        // as it is kept
-	was   *recordedCall // what became of it, if it was decided for this request
+	value []byte        // the stored bytes
+	was   *recordedCall // the outcome, if it was decided for this request
 }
 
 // kept returns the stored entry of the call.
@@ -112,12 +110,12 @@ func readPending(value []byte) (*pendingCall, error) {
 	return p, json.Unmarshal(value, p)
 }
 
-// placeOf returns the key of a call: its tool and the arguments with which it would run, as a person sees them.
+// placeOf returns the key of a call: its tool, and its arguments in the form that a person sees.
 func (s *serving) placeOf(tool string, args journal.Hash) state.Place {
 	return state.Place{Kind: state.Waiting, Owner: s.x.Owner, Hash: state.HashOf([]byte(s.to.Route.Name), []byte(tool), []byte(args))}
 }
 
-// place is what a call of the model's is found by.
+// place returns the key of a call from the model.
 func (s *serving) place(c llm.Call) state.Place {
 	args := c.Args
 	if compiled := s.set.Schema(c.Name); compiled != nil {
@@ -128,7 +126,7 @@ func (s *serving) place(c llm.Call) state.Place {
 	return s.placeOf(c.Name, journal.ParamsHash(args))
 }
 
-// given is what the request is known by that is given a result: another one wants the call made again.
+// given identifies the request that gets a result. A different request that sends the same call wants it to run again.
 func (s *serving) given() string {
 	if s.x.repeat == nil {
 		return s.x.ID
@@ -136,7 +134,7 @@ func (s *serving) given() string {
 	return fmt.Sprintf("%x", s.x.repeat.Key.Hash)
 }
 
-// recallPending finds out which of the calls wait, or were decided after they waited.
+// recallPending looks up which of the calls wait or were decided.
 func (s *serving) recallPending(calls []llm.Call) error {
 	if s.tools.Approvals == nil || s.x.Store.Empty(state.Waiting) {
 		return nil
@@ -155,7 +153,7 @@ func (s *serving) recallPending(calls []llm.Call) error {
 	}
 	for hash, values := range found {
 		if old := s.pending[hash]; old != nil && old.was != nil {
-			continue // which is newer
+			continue // the entry in memory is newer
 		}
 		if p, err := readPending(values[0]); err == nil {
 			s.remind(hash, p)
@@ -164,7 +162,7 @@ func (s *serving) recallPending(calls []llm.Call) error {
 	return nil
 }
 
-// remind notes a call that waits or was decided, for this request.
+// remind records the entry of a waiting or decided call for this request.
 func (s *serving) remind(at state.Hash, p *pendingCall) {
 	if s.pending == nil {
 		s.pending = make(map[state.Hash]*pendingCall)
@@ -172,8 +170,8 @@ func (s *serving) remind(at state.Hash, p *pendingCall) {
 	s.pending[at] = p
 }
 
-// claimCall has a call of the request wait. If the same call waits already, also for another gateway,
-// it says so, and that one is noted.
+// claimCall makes a call of the request wait. If an equal call waits already, also at another gateway, it returns an
+// error and records that call.
 func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 	i := slices.IndexFunc(s.calls, func(c llm.Call) bool { return c.ID == q.CallID })
 	if i < 0 {
@@ -214,7 +212,7 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 	return fmt.Errorf("the same call waits already, as %s of %s", p.Call.ID, p.Run)
 }
 
-// waits notes that a call waits for a person, and tells model and client.
+// waits records that a call waits for a person, and tells the model and the client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
 	s.x.Metrics.HostedCalls.Add(1, s.to.Route.Name, "waiting")
@@ -224,7 +222,7 @@ func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	return s.waiting(c, s.x.ID, c.ID, q.Until)
 }
 
-// waiting is what the model is told about a call that waits. The client is told, too.
+// waiting returns the result that tells the model about a waiting call. It also warns the client.
 func (s *serving) waiting(c llm.Call, run, id string, until time.Time) (llm.Result, error) {
 	if s.x.repeat != nil {
 		s.x.repeat.Waits = true
@@ -240,8 +238,8 @@ func failedResult(c llm.Call, text string) llm.Result {
 	return llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: text}}}
 }
 
-// decided returns the result of a call that waited before, and false if it is a new one. What a person
-// allowed is run now, once, and is on the record of the request that asked.
+// decided returns the result of a call that waited before, or false for a new call. An approved call runs now, once,
+// and is recorded in the request that asked.
 func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	if s.tools.Approvals == nil {
 		return llm.Result{}, false, nil
@@ -249,7 +247,7 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	at := s.place(c)
 	p := s.pending[at.Hash]
 	switch {
-	case p == nil, !p.Over.IsZero() && p.Given != s.given(): // another request wants it done again, which is another question
+	case p == nil, !p.Over.IsZero() && p.Given != s.given(): // another request wants the call to run again: a new question
 		return llm.Result{}, false, nil
 	case !p.Over.IsZero():
 		r, err := s.again(c, p)
@@ -277,16 +275,16 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 		result := *was.result
 		result.CallID = c.ID
 		return result, true, nil
-	case newer != nil: // another request was given it since, and perhaps a third has asked anew
+	case newer != nil: // another request got the result since, and a third may have asked again
 		s.remind(at.Hash, newer)
 		return s.decided(c)
 	}
-	r, err := s.again(c, p) // for a request that never had its answer
+	r, err := s.again(c, p) // for a request that never got its answer
 	return r, true, err
 }
 
 // settlePending stores that a call is over. If the entry was changed since it was read, it returns the newer one. If it
-// cannot be stored, the record still shows it.
+// cannot be stored, the record still has the outcome.
 func (s *serving) settlePending(at state.Place, p *pendingCall) (newer *pendingCall) {
 	e, err := p.kept(at)
 	if err != nil {
@@ -302,12 +300,12 @@ func (s *serving) settlePending(at state.Place, p *pendingCall) (newer *pendingC
 	}
 	newer, err = readPending(held)
 	if err != nil {
-		return nil // of another version
+		return nil // written by another version
 	}
 	return newer
 }
 
-// again gives the result of a call once more. Model and client are told that it was not run now.
+// again returns the result of an earlier call. The model and the client are told that it did not run now.
 func (s *serving) again(c llm.Call, p *pendingCall) (llm.Result, error) {
 	if p.was == nil {
 		was, err := s.recorded(p)
@@ -333,20 +331,20 @@ func (s *serving) again(c llm.Call, p *pendingCall) (llm.Result, error) {
 	return out, nil
 }
 
-// recordedCall is what a record says of a call that waited.
+// recordedCall is the state of a waiting call according to its record.
 type recordedCall struct {
 	entries int
-	begun   bool             // it may have changed something, and nobody knows how it ended
+	begun   bool             // it may have changed something, and its outcome is unknown
 	receipt *journal.Receipt // nil if it is not over
-	open    map[string]bool  // calls that a person was asked about and that are not over
+	open    map[string]bool  // unfinished calls with a question
 	result  *llm.Result
-	now     bool // it was decided just now
+	now     bool // it ran during this request
 }
 
-// waits reports whether nothing has become of the call yet.
+// waits reports whether the call has not run and was not decided.
 func (r *recordedCall) waits() bool { return !r.begun && r.receipt == nil }
 
-// take reads one entry.
+// take reads one entry of the record.
 func (r *recordedCall) take(e journal.Entry, call string) error {
 	r.entries++
 	switch e.Kind {
@@ -360,7 +358,7 @@ func (r *recordedCall) take(e journal.Entry, call string) error {
 		}
 		r.open[q.Call] = true
 		if q.Call == call {
-			r.begun = false // a tool that asks has done nothing yet
+			r.begun = false // a tool that asks has not changed anything yet
 		}
 	case journal.KindIntent:
 		var i journal.Intent
@@ -381,7 +379,7 @@ func (r *recordedCall) take(e journal.Entry, call string) error {
 	return nil
 }
 
-// recorded reads what the record says of a call that waits.
+// recorded reads the state of a waiting call from its record.
 func (s *serving) recorded(p *pendingCall) (recordedCall, error) {
 	var was recordedCall
 	for e, err := range journal.Whole(s.tools.Approvals.Store.Read(s.x.Context(), p.Run, 0)) {
@@ -401,7 +399,7 @@ func (s *serving) recorded(p *pendingCall) (recordedCall, error) {
 	return was, nil
 }
 
-// resume continues a waiting call on the record that holds its question.
+// resume continues a waiting call in the record that has its question.
 func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 	if was, err = s.recorded(p); err != nil || was.entries == 0 || was.receipt != nil {
 		return was, err
@@ -409,7 +407,7 @@ func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 	store := s.tools.Approvals.Store
 	ctx := s.x.Context()
 	rec, err := journal.Open(ctx, store, p.Run)
-	if errors.Is(err, journal.ErrSealed) { // since it was read
+	if errors.Is(err, journal.ErrSealed) { // sealed since it was read
 		return s.recorded(p)
 	}
 	if err != nil {
@@ -438,13 +436,13 @@ func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
 		return was, err
 	}
 	delete(was.open, p.Call.ID)
-	if len(was.open) == 0 { // else the record is needed for the other calls
+	if len(was.open) == 0 { // the record stays open while other calls need it
 		_, err = rec.Seal(after)
 	}
 	return was, err
 }
 
-// runPending runs a call that waited, if a person has allowed it.
+// runPending runs a waiting call if a person has approved it.
 func (s *serving) runPending(session *invoke.Session, p *pendingCall, was *recordedCall) error {
 	for ev, err := range session.Do(context.WithValue(s.x.Context(), askerKey{}, asker{s, p}), []llm.Call{p.Call}) {
 		if err != nil {

@@ -7,12 +7,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// withoutSpace returns the events of an answer without the white space that stands alone before,
-// between and behind its calls. It is left over where calls are found in text, and some clients take
-// any text for the answer. White space within text stays.
+// withoutSpace drops white space that is the only text before, between or after calls. Such text is left over when
+// calls are parsed from text, and some clients would show it as the answer. White space within text stays.
 func withoutSpace(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		var held []llm.Event // white space since the last call, while nothing else was said
+		var held []llm.Event // white space since the last call, while there was no other text
 		speaking := false
 		for ev, err := range events {
 			if err == nil {
