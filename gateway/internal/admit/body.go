@@ -8,14 +8,14 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// Weighed are the body fields that the gateway itself decides by: rights, cost, and the form of the answer.
+// Weighed are the body fields that affect decisions of the gateway: rights, cost, and the form of the answer.
 var Weighed = []string{
 	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
 	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
 }
 
-// CheckRepeated refuses a body with a repeated field, which servers read in different ways. The upstream must read the
-// same request that was checked.
+// CheckRepeated rejects a body with a repeated field, because servers differ in which value they use. The upstream must
+// read the same request that was checked.
 func CheckRepeated(body []byte) error {
 	if name := js.Repeated(js.Trim(body)); name != nil {
 		return exchange.Invalid("the request has the member %.60q twice, or in two spellings", name)
@@ -23,7 +23,7 @@ func CheckRepeated(body []byte) error {
 	return nil
 }
 
-// CheckSpelling refuses a member that is one of names in another spelling.
+// CheckSpelling rejects a field whose name equals one of names except for case.
 func CheckSpelling(key []byte, names []string) error {
 	if oneSpelling(key) {
 		return nil

@@ -1,4 +1,5 @@
-// Package admit decides whether a request may be answered: what its key allows, what it may cost, and what it has used.
+// Package admit decides whether a request may be answered. It checks the rights of the key and the possible cost, and
+// records the usage.
 package admit
 
 import (
@@ -8,19 +9,19 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 )
 
-// Client is the sender of a request: what its key allows, and how it is told of refusals.
+// Client is the sender of a request, with the rights of its key.
 type Client struct {
 	*exchange.Request
-	Header     http.Header // of the answer
+	Header     http.Header // of the response
 	Book       *access.Book
-	wasRefused bool // by the rights or a limit of the key
+	wasRefused bool // because of the rights or a limit of the key
 }
 
-// Demand is what the body and the headers of a request ask for besides a model and its tools.
+// Demand is everything that the body and the headers of a request ask for besides a model and its tools.
 type Demand struct {
-	fields  []sentField // with which a vendor may do more than the model and the tools show
-	Output  outputLimit // of output
-	Limited bool        // the key has limits, so that the size of the answer matters
+	fields  []sentField // fields that may have effects beyond the model and the tools
+	Output  outputLimit // limit of the answer length
+	Limited bool        // the key has limits, so the size of the answer matters
 }
 
 // NewClient returns the sender of a request. Without a book everything is allowed.

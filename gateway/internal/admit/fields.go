@@ -15,40 +15,41 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// effect is what a member of a request can do that the model's name and the list of tools do not show.
+// effect is an effect of a request field that is not visible in the model name and the list of tools.
 type effect uint8
 
 const (
-	namesModels   effect = iota + 1 // that may answer in the place of the one that is asked for
-	runsTool                        // of the vendor
-	runsPlugins                     // a list of tools of the vendor
-	aside                           // nothing by itself
-	holdsMembers                    // that a server reads as if they stood in the request
-	holdsOptions                    // like those of the next two, or that raise the price
-	allowsOutput                    // so many tokens of an answer
-	allowsAnswers                   // so many of them
-	asksBetas                       // features, as Anthropic-Beta does
-	hidesMembers                    // which nobody can know
-	changesAll                      // it may lead to another model or to any tool
-	raisesPrice                     // beyond what the catalogue knows
-	inAccount                       // it names what the vendor keeps in the account of the gateway
-	notServed                       // its answer would come elsewhere, uncounted
+	namesModels   effect = iota + 1 // names models that may answer instead of the requested one
+	runsTool                        // runs a tool of the vendor
+	runsPlugins                     // runs a list of the vendor's tools
+	aside                           // no effect itself
+	holdsMembers                    // contains fields that a server reads like top-level fields
+	holdsOptions                    // contains options like the next two, or options that raise the price
+	allowsOutput                    // allows a number of output tokens
+	allowsAnswers                   // allows a number of answers
+	asksBetas                       // asks for beta features, like Anthropic-Beta
+	hidesMembers                    // contains fields that cannot be read here
+	changesAll                      // may select another model or any tool
+	raisesPrice                     // raises the price beyond the catalogue
+	inAccount                       // refers to an object in the vendor account of the gateway
+	notServed                       // the answer would be delivered elsewhere, uncounted
 )
 
-// vendorField is a member of requests that some vendor or gateway understands.
+// vendorField is a request field that some vendor or gateway understands.
 type vendorField struct {
-	name    string // compared by [foldMember]: some servers read members in any case, and some in two spellings
+	name    string // compared by [foldName]: some servers ignore case, and some accept two spellings
 	meaning effect
-	tool    string   // that it runs
-	at      string   // the member of it that decides, "" if it does itself
-	plain   []string // values that change nothing
-	kind    byte     // of the values that count, as js.Kind has it; 0 means all
-	// inner are what members of it mean if it is an object, which does not count by itself then.
+	tool    string   // the tool that it runs
+	at      string   // the inner field that decides; "" if the value itself does
+	plain   []string // values without an effect
+	kind    byte     // kind of the values that have an effect, as in js.Kind; 0 means all kinds
+	// inner are the meanings of inner fields of an object. The object itself then has no effect.
 	inner []vendorField
 }
 
-// vendorFields are those by which a client can reach another model, a tool or a higher price. They are known in every format: a
-// member that a server does not know does no harm, and one that we did not look for could.
+// vendorFields are the fields with which a client can reach another model, a tool or a higher price. They are checked
+// in every format: a check of a field that the server does not know is harmless, and an unchecked field could bypass a
+// limit.
 var vendorFields = fieldsByName([]vendorField{
 	// OpenRouter
 	{name: "models", meaning: namesModels},
@@ -94,7 +95,7 @@ var vendorFields = fieldsByName([]vendorField{
 	// OpenAI, xAI: the answer is fetched later
 	{name: "background", meaning: notServed},
 	{name: "deferred", meaning: notServed},
-	// OpenAI: a prompt of the account has a model and tools of its own, sound is dearer than text
+	// OpenAI: a stored prompt has a separate model and tools, and audio costs more than text
 	{name: "prompt", meaning: aside, inner: []vendorField{{name: "id", meaning: changesAll}}},
 	{name: "conversation", meaning: inAccount},
 	{name: "modalities", meaning: raisesPrice, plain: []string{"text"}},
@@ -123,10 +124,11 @@ var vendorFields = fieldsByName([]vendorField{
 	{name: "service_tier", meaning: raisesPrice, at: "type", plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand", "reserved"}},
 	{name: "performance_config", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
 	{name: "additional_model_request_fields", meaning: holdsMembers},
-	// Features that a header asks for elsewhere: Bedrock, and Anthropic's own client
+	// Beta features, for which other clients use a header: Bedrock, and Anthropic's own client
 	{name: "anthropic_beta", meaning: asksBetas},
 	{name: "betas", meaning: asksBetas},
-	// How long answers may be, and how many there may be: OpenAI, Anthropic, Gemini, Bedrock and the models on it, Ollama, llama.cpp, vLLM, TGI
+	// The length and number of answers: OpenAI, Anthropic, Gemini, Bedrock and the models on it, Ollama, llama.cpp,
+	// vLLM, TGI
 	{name: "generation_config", meaning: holdsOptions},
 	{name: "inference_config", meaning: holdsOptions},
 	{name: "options", meaning: holdsOptions},
@@ -153,13 +155,14 @@ var vendorFields = fieldsByName([]vendorField{
 	{name: "beam_width", meaning: allowsAnswers},
 })
 
-// routing are members of labels that a gateway of another make routes by; others may be anything.
+// routing are metadata fields by which LiteLLM and similar gateways choose a model. Other metadata fields have no
+// effect.
 var routing = []vendorField{{name: "tags", meaning: changesAll, kind: '['}, {name: "fallbacks", meaning: changesAll, kind: '['}}
 
 // topLevelFields are known fields of the request itself. Inside other fields the same names may mean anything.
 var topLevelFields = []string{"model", "tools", "functions"}
 
-// betas are the features that a client may ask for in the header Anthropic-Beta, by what they begin with.
+// betas are the relevant features of the header Anthropic-Beta, by prefix.
 var betas = []vendorField{
 	{name: "fast-mode", meaning: raisesPrice},
 	{name: "context-1m", meaning: raisesPrice},
@@ -167,7 +170,7 @@ var betas = []vendorField{
 	{name: "skills", meaning: changesAll},
 }
 
-// readBetas takes note of what the client's headers ask for.
+// readBetas records the beta features in the client's headers.
 func (d *Demand) readBetas(h http.Header) {
 	for _, value := range h.Values("Anthropic-Beta") {
 		d.noteBetas("Anthropic-Beta", value)
@@ -186,7 +189,7 @@ func (d *Demand) noteBetas(place, list string) {
 	}
 }
 
-// readBetaField takes note of the features that a member asks for: some hosts read them from the body.
+// readBetaField records the beta features in a body field. Some hosts read them from the body.
 func (d *Demand) readBetaField(m *vendorField, value []byte) error {
 	switch js.Kind(value) {
 	case '"':
@@ -204,7 +207,7 @@ func (d *Demand) readBetaField(m *vendorField, value []byte) error {
 	return exchange.Invalid("%s has to be a list of texts", m.name)
 }
 
-// longestName is the length of the longest of their names.
+// longestName is the length of the longest known name.
 const longestName = 40
 
 func fieldsByName(list []vendorField) map[string]*vendorField {
@@ -241,13 +244,13 @@ func fieldOf(key []byte) *vendorField {
 	return vendorFields[string(foldName(&name, key))]
 }
 
-// sentField is such a member of a request, with its value.
+// sentField is a known field of a request, with its value.
 type sentField struct {
 	*vendorField
 	value []byte
 }
 
-// errModels is why a request is refused that may name more than one model: servers differ in which they read.
+// errModels is the error of a request that may name more than one model. Servers differ in which one they use.
 var errModels = errors.New("the request names the model more than once, or in another case")
 
 // Read records the fields of a body with which a vendor may do more than the model and the tools show. It refuses other
@@ -281,10 +284,10 @@ func IsModel(key []byte) bool {
 	return len(key) == len("model") && strings.EqualFold(string(key), "model")
 }
 
-// mostNested bounds the depth of nested fields.
+// mostNested limits the depth of nested fields.
 const mostNested = 8
 
-// ReadField takes note of one member.
+// ReadField records one field.
 func (d *Demand) ReadField(key, value []byte) error {
 	if d.Limited {
 		d.Output.look(key, value, 0)
@@ -329,7 +332,7 @@ func (d *Demand) readNested(key, value []byte, depth int) error {
 	return nil
 }
 
-// IsTopLevelOnly reports whether a member is one of insideMembers.
+// IsTopLevelOnly reports whether a field is one of topLevelFields.
 func IsTopLevelOnly(key []byte) bool {
 	var name [longestName]byte
 	return slices.Contains(topLevelFields, string(foldName(&name, key)))
@@ -349,7 +352,7 @@ func (d *Demand) readOptions(options []byte) error {
 	return nil
 }
 
-// readInner takes note of members of a member.
+// readInner records the inner fields of a field.
 func (d *Demand) readInner(m *vendorField, value []byte) {
 	for key, value := range js.Members(value) {
 		var a, b [longestName]byte
@@ -363,7 +366,7 @@ func (d *Demand) readInner(m *vendorField, value []byte) {
 	}
 }
 
-// idle reports whether a value asks for nothing.
+// idle reports whether a value has no effect.
 func (m *vendorField) idle(v []byte) bool {
 	switch string(v) {
 	case "null", "false", `""`, "0", "[]":
@@ -383,7 +386,7 @@ func (m *vendorField) idle(v []byte) bool {
 	return js.Kind(v) == '[' || js.Kind(v) == '"' && slices.Contains(m.plain, js.Text(v))
 }
 
-// vendorTools returns the tools of the vendor that members of the request run.
+// vendorTools returns the vendor's tools that fields of the request run.
 func (d *Demand) vendorTools() (names []string) {
 	for _, m := range d.fields {
 		switch m.meaning {
@@ -401,7 +404,7 @@ func (d *Demand) vendorTools() (names []string) {
 	return names
 }
 
-// pluginTool is the name of the tool that a plugin of OpenRouter is.
+// pluginTool returns the tool name of an OpenRouter plugin.
 func pluginTool(id string) string {
 	if id == "web" {
 		return llm.WebSearch
@@ -458,8 +461,8 @@ func (c *Client) checkModelNames(m sentField, money bool, table upstream.Table) 
 	return nil
 }
 
-// modelNames returns the models that a value names: a text, an object with a model, an object of lists as LiteLLM has it, or a
-// list of these. It reports false for what it cannot read.
+// modelNames returns the models that a value names. The value may be a string, an object with a model, an object of
+// lists as in LiteLLM, or a list of these. It reports false for other values.
 func modelNames(v []byte, names []string, depth int) ([]string, bool) {
 	ok := true
 	switch kind := js.Kind(v); {
@@ -476,7 +479,7 @@ func modelNames(v []byte, names []string, depth int) ([]string, bool) {
 		before := len(names)
 		for key, value := range js.Members(v) {
 			if !IsModel(key) && js.Kind(value) != '[' {
-				continue // another option of the request to that model
+				continue // another option for that model
 			}
 			if names, ok = modelNames(value, names, depth+1); !ok {
 				return nil, false
@@ -487,7 +490,7 @@ func modelNames(v []byte, names []string, depth int) ([]string, bool) {
 	return nil, false
 }
 
-// MayHideTools reports whether a member of the request may offer tools that are not in its list of tools.
+// MayHideTools reports whether the request may offer tools outside its list of tools.
 func (d *Demand) MayHideTools() bool {
 	return slices.ContainsFunc(d.fields, func(m sentField) bool { return m.meaning == changesAll || m.meaning == hidesMembers })
 }

@@ -18,7 +18,7 @@ import (
 // and OpenAI on Azure.
 var keyHeaders = []string{"X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 
-// The scheme of a key in Authorization, and that of requests that Amazon's clients sign.
+// The scheme of a key in Authorization, and the prefix of the scheme of signed Amazon requests.
 const (
 	bearer  = "bearer"
 	signed4 = "AWS4-"
@@ -27,7 +27,7 @@ const (
 // errSigned refuses a signed request. Checking a signature needs the secret itself.
 var errSigned = errors.New("this gateway keeps keys as hashes and cannot check signatures (SigV4): give Amazon's client the key in AWS_BEARER_TOKEN_BEDROCK")
 
-// presentedKeys removes the keys from a request and returns them, without duplicates. Afterwards they cannot reach an
+// presentedKeys removes the keys from a request and returns them without duplicates. Removed keys cannot reach an
 // upstream or a log.
 func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 	add := func(key string) {
@@ -43,7 +43,7 @@ func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 		case strings.HasPrefix(scheme, signed4):
 			err = errSigned
 		case scheme != "":
-			err = errors.New("the key stands in Authorization without the word Bearer before it") // it may be the key, so it is not told
+			err = errors.New("the key stands in Authorization without the word Bearer before it") // it may be the key, so the error does not include it
 		}
 	}
 	r.Header.Del("Authorization")
@@ -65,8 +65,9 @@ func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 	return keys, err
 }
 
-// takeKeys takes the parameters that hold a key out of the address of a request, and says whether it is signed there. The others stay as the
-// client wrote them, byte for byte: upstreams may tell spellings apart. What cannot be decoded stays too, unless it may be a key.
+// takeKeys removes the parameters with a key from the URL of a request, and reports whether the URL is signed. Other
+// parameters stay unchanged, byte for byte, because upstreams may distinguish spellings. Malformed parameters stay too,
+// unless they may contain a key.
 func takeKeys(r *http.Request) (keys []string, signed bool) {
 	query := r.URL.RawQuery
 	if !strings.Contains(query, keyParameter) && !strings.Contains(query, "%") && !strings.Contains(query, signature) {
@@ -75,7 +76,7 @@ func takeKeys(r *http.Request) (keys []string, signed bool) {
 	var rest []string
 	for part := range strings.SplitSeq(query, "&") {
 		held := false
-		for piece := range strings.SplitSeq(part, ";") { // which some servers take for another &
+		for piece := range strings.SplitSeq(part, ";") { // some servers treat ; like &
 			name, value, _ := strings.Cut(piece, "=")
 			if plain, err := url.QueryUnescape(name); err == nil {
 				name = plain
@@ -99,13 +100,13 @@ func takeKeys(r *http.Request) (keys []string, signed bool) {
 	return keys, signed
 }
 
-// The parameters of an address that hold a key, as Gemini's clients write it, and Amazon's signature.
+// The URL parameters for a key, as Gemini's clients send it, and for Amazon's signature.
 const (
 	keyParameter = "key"
 	signature    = "X-Amz-Signature"
 )
 
-// Identify authenticates the client. Without access control there is no client, and everything is allowed.
+// Identify authenticates the client. Without access control it does nothing, and everything is allowed.
 func (c *Client) Identify() error {
 	if name := errorsOf(c.Codec.ErrorsOf()).requestID; name != "" {
 		c.Header.Set(name, c.ID)
@@ -152,7 +153,7 @@ func (c *Client) MayUseTool(tool string) error {
 	return c.Refuse(c.Rights.MayUse(access.NoTool, tool))
 }
 
-// HostedTools returns the tools that a request has the vendor run.
+// HostedTools returns the tools that the vendor runs for a request.
 func (d *Demand) HostedTools(req *llm.Request) []string {
 	var names []string
 	for _, t := range req.Tools {
@@ -168,18 +169,18 @@ func (c *Client) MaySee(route, name string) bool {
 	return c.Rights == nil || c.Rights.Key.AllowsModel(name) && c.Rights.Key.AllowsRoute(route)
 }
 
-// defaultOutput is how many tokens of output are usual where a request does not bound them. Limits per minute count it as so many, and
-// budgets do where the catalogue does not know how many the model gives.
+// defaultOutput is the usual number of output tokens of a request without a limit. Limits per minute count it, and
+// budgets count it if the catalogue does not know the maximum output of the model.
 const defaultOutput = 4096
 
-// Bounds of what a request reserves, whatever it asks for: tokens of an answer, and answers.
+// Limits of what a request reserves, whatever it asks for: tokens of an answer, and answers.
 const (
 	largestOutput = 1 << 20
 	mostAnswers   = 128
 )
 
-// Claim lets a question in, if the client may ask it and has enough left. It returns those of the
-// ways that may be taken, and what ends it.
+// Claim admits a model request and reserves its possible cost, or returns an error. It returns the candidates that the
+// key may pay for.
 func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
 	if s.Rights == nil {
 		return ways, nil
@@ -219,7 +220,7 @@ func infoOf(w upstream.Candidate) catalog.Model {
 	return catalog.Model{}
 }
 
-// priced reports whether all that a request may cost is known.
+// priced reports whether the prices of all parts of a request are known.
 func priced(w upstream.Candidate, hosted []string) bool {
 	usage := llm.Usage{Input: 1, Output: 1, Hosted: make(map[string]int)}
 	for _, name := range hosted {

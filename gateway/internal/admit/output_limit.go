@@ -14,16 +14,17 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// outputLimit is how much output the members of a request allow, whatever they are called and wherever they stand: a host may read any of them.
+// outputLimit is the output that the fields of a request allow. It considers every name and depth, because a host may
+// read any of them.
 type outputLimit struct {
-	tokens  int  // the largest bound of an answer; 0 if none is said
-	open    bool // one of them says that there is no bound
-	Answers int  // the largest number of answers; 0 if none is said
-	size    int  // of the body
-	guessed int  // tokens of the answer that the client expects, which are read, and paid for as output where they are not what comes
+	tokens  int  // the largest limit of an answer; 0 if there is none
+	open    bool // a field asks for unlimited output
+	Answers int  // the largest number of answers; 0 if unspecified
+	size    int  // size of the body
+	guessed int  // tokens of the predicted output; they are read as input, and rejected ones are charged as output
 }
 
-// add takes note of a member. A number that no host can mean is an error, which names the member as the client wrote it.
+// add records a known field. A number that no host accepts is an error with the client's spelling of the name.
 func (a *outputLimit) add(m *vendorField, name, value []byte) error {
 	n, whole := js.Int(value)
 	if m.meaning == allowsAnswers {
@@ -40,27 +41,29 @@ func (a *outputLimit) add(m *vendorField, name, value []byte) error {
 	return nil
 }
 
-// bound takes note of a bound of an answer.
+// bound records a limit of the answer length.
 func (a *outputLimit) bound(name string, n int64) {
 	switch {
 	case n > 0:
 		a.tokens = max(a.tokens, int(min(n, largestOutput)))
 	case n < 0 || hasWord(name, mostWords):
-		a.open = true // which local servers write as -1 or -2, and some read 0 as
+		a.open = true // local servers use -1 or -2 for no limit, and some also 0
 	}
 }
 
-// Nobody knows all members by which hosts bound answers, but their names say what they are: reasoning.max_tokens, thinking.budget_tokens,
-// chat_template_kwargs.thinking_budget, max_seq_len. So each number counts whose name has one of the first words, as a length, or of the next, as a number of
-// answers, unless it has one that says otherwise. Names are those of foldMember.
+// Hosts limit answers with many different fields, but their names have common words: reasoning.max_tokens,
+// thinking.budget_tokens, chat_template_kwargs.thinking_budget, max_seq_len. So a number counts as a length if its name
+// has one of lengthWords, and as a number of answers if its name has one of answersWords. A name with one of otherWords
+// does not count. Names are folded by foldName.
 var (
 	lengthWords  = []string{"token", "length", "budget", "predict", "genlen", "seqlen", "maxlen", "minlen", "maxoutput", "maxcompletion"}
 	answersWords = []string{"beam", "sequences", "completions", "generations", "candidate", "samples", "choices", "bestof"}
 	otherWords   = []string{"context", "prompt", "input", "penalty", "cache", "logprob", "keep", "tokenid", "auth"}
-	mostWords    = []string{"max", "predict"} // of which 0 may mean no bound; no thinking and no least length are bounds of nothing
+	mostWords    = []string{"max", "predict"} // in these names 0 may mean no limit; in others, such as thinking or a least length, it does not
 )
 
-// freeFields are members, and words in their names, that hold what a model reads or writes, labels, or schemas: there, names are anybody's.
+// freeFields and freeWords are names, and words in names, of fields with content, labels or schemas. Names inside these
+// fields are arbitrary.
 var (
 	freeFields = []string{"messages", "contents", "content", "system", "systeminstruction", "instructions", "prompt", "metadata", "litellmmetadata", "logitbias", "format", "documents", "user"}
 	freeWords  = []string{"schema", "tool", "function", "json", "grammar", "responseformat"}
@@ -70,7 +73,8 @@ func hasWord(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// look takes note of what a member allows, at any depth, whatever it is called. It refuses nothing: what it does not understand may be something else.
+// look records the output that a field allows, at any depth and under any name. It rejects nothing, because an unknown
+// field may mean something else.
 func (a *outputLimit) look(key, value []byte, depth int) {
 	var room [longestName]byte
 	name, kind := string(foldName(&room, key)), js.Kind(value)
@@ -81,7 +85,7 @@ func (a *outputLimit) look(key, value []byte, depth int) {
 	case kind != '{' && kind != '[':
 		a.guess(name, value)
 	case depth == mostNested:
-		a.tokens = largestOutput // nobody looks deeper, and it may be there
+		a.tokens = largestOutput // the fields inside are not checked, so assume the most
 	case kind == '{':
 		for key, value := range js.Members(value) {
 			a.look(key, value, depth+1)
@@ -95,7 +99,8 @@ func (a *outputLimit) look(key, value []byte, depth int) {
 	}
 }
 
-// guess takes note of a value by the words in its name. Servers read numbers also where they stand in quotes or have a fraction.
+// guess records a value according to the words in its name. It also accepts numbers in quotes and fractions, because
+// servers do.
 func (a *outputLimit) guess(name string, value []byte) {
 	length := hasWord(name, lengthWords)
 	if !length && name != "n" && !hasWord(name, answersWords) || hasWord(name, otherWords) {
@@ -117,8 +122,8 @@ func (a *outputLimit) guess(name string, value []byte) {
 	}
 }
 
-// output returns how many tokens of output a request may use at most, and how many are usual where it does not say so: what it allows, but no more
-// than the model gives, for each answer that it wants.
+// output returns the most output tokens that a request may use, and the usual number if the request sets no limit. Both
+// cover all requested answers, and neither exceeds the maximum output of the model.
 func (a outputLimit) output(req *llm.Request, info catalog.Model) (most, usual int) {
 	answers := max(min(req.N, mostAnswers), a.Answers, 1)
 	gives := largestOutput
@@ -137,10 +142,11 @@ func (a outputLimit) output(req *llm.Request, info catalog.Model) (most, usual i
 	return (most + a.guessed) * answers, (usual + a.guessed) * answers
 }
 
-// longToken is how long tokens are, at the most that is usual.
+// longToken is the usual length of long tokens, in bytes.
 const longToken = 5
 
-// read is how many tokens the body of a request may have, whatever stands in it: spaces, and members that only some servers read, are read too.
+// read estimates the input tokens of the whole body, except files. It includes white space and fields that only some
+// servers read.
 func (a *outputLimit) read(req *llm.Request) int {
 	files := 0
 	for _, msg := range req.Messages {
@@ -149,7 +155,7 @@ func (a *outputLimit) read(req *llm.Request) int {
 	return max(0, a.size-files) / longToken
 }
 
-// fileBytes is how long the files among parts are in a body.
+// fileBytes returns the encoded size of the files in parts.
 func fileBytes(parts []llm.Part) (n int) {
 	for _, p := range parts {
 		switch p := p.(type) {

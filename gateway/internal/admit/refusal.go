@@ -13,14 +13,14 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// wording is how a refusal is said.
+// wording is the kind, status and code of a refusal.
 type wording struct {
 	kind   llm.Kind
 	status int
-	code   string // "" means the format's own for the kind
+	code   string // "" means the format's code for the kind
 }
 
-// defaultWording are how refusals are said in most formats.
+// defaultWording has the refusals of most formats.
 var defaultWording = map[access.Ground]wording{
 	access.NoKey:    {llm.Auth, http.StatusUnauthorized, ""},
 	access.WrongKey: {llm.Auth, http.StatusUnauthorized, ""},
@@ -36,22 +36,22 @@ var defaultWording = map[access.Ground]wording{
 	access.Reserved: {llm.RateLimited, http.StatusTooManyRequests, ""},
 }
 
-// vendorErrors are how the clients of a format, and its vendor, speak of keys and limits.
+// vendorErrors describes how a vendor reports errors about keys and limits to the clients of its format.
 type vendorErrors struct {
 	format string
-	// requestID is the header in which clients look for the id of a request.
+	// requestID is the header in which clients expect the request id.
 	requestID string
-	// keyInAddress says that clients may have their key in the address.
+	// keyInAddress reports whether clients may send their key in the URL.
 	keyInAddress bool
-	// limit, left and reset are the headers that say how much is left in this minute, with * for the unit, and when says
-	// when it ends. Vendors that have none leave them out.
+	// limit, left and reset are the headers for the limit per minute, with * for the unit. The function when formats
+	// the reset time. They are empty for vendors without such headers.
 	limit, left, reset string
 	when               func(reset, now time.Time) string
-	// grounds are the refusals that the vendor says in its own way.
+	// grounds are the refusals that differ from defaultWording.
 	grounds map[access.Ground]wording
 }
 
-// vendors are those of the formats that have any.
+// vendors are the formats with such rules.
 var vendors = []vendorErrors{
 	{
 		format: wire.Chat, requestID: "X-Request-Id",
@@ -67,7 +67,7 @@ var vendors = []vendorErrors{
 		format: wire.Gemini, keyInAddress: true, grounds: googleGrounds(),
 	}, {
 		format: wire.Converse, requestID: "X-Amzn-Requestid",
-		grounds: map[access.Ground]wording{ // Amazon says 403 to who is nobody, too
+		grounds: map[access.Ground]wording{ // Amazon also uses 403 for unknown clients
 			access.NoKey:    {llm.Auth, http.StatusForbidden, "MissingAuthenticationTokenException"},
 			access.WrongKey: {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
 			access.Revoked:  {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
@@ -77,7 +77,7 @@ var vendors = []vendorErrors{
 	},
 }
 
-// errorsOf returns those of a format whose vendor serves it.
+// errorsOf returns the rules of a format. They are empty for formats without rules.
 func errorsOf(format string) *vendorErrors {
 	for i := range vendors {
 		if vendors[i].format == format {
@@ -87,7 +87,7 @@ func errorsOf(format string) *vendorErrors {
 	return new(vendorErrors)
 }
 
-// denied are the refusals of what a key may not do, with the vendor's code for them.
+// denied returns the refusals of actions that a key may not take, with the vendor's code.
 func denied(code string) map[access.Ground]wording {
 	out := map[access.Ground]wording{}
 	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice, access.NoMember} {
@@ -96,7 +96,7 @@ func denied(code string) map[access.Ground]wording {
 	return out
 }
 
-// googleGrounds are Google's: a request without a key is one that is not permitted, and a wrong key is a wrong argument.
+// googleGrounds returns Google's refusals: a missing key is a permission error, and a wrong key an invalid argument.
 func googleGrounds() map[access.Ground]wording {
 	out := denied("PERMISSION_DENIED")
 	out[access.NoKey] = wording{llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"}
@@ -115,11 +115,11 @@ var openaiGrounds = map[access.Ground]wording{
 	access.Spent:    {llm.Auth, http.StatusTooManyRequests, "insufficient_quota"},
 }
 
-// maxRetryWait is the longest wait after which a client should try again by itself.
+// maxRetryWait is the longest wait after which a client should retry automatically.
 const maxRetryWait = time.Minute
 
-// Refuse returns the error of a refusal in the wording of the client's vendor, and nil for nil. Failures of the store
-// are only logged.
+// Refuse returns the error of a refusal in the form of the client's vendor, and nil for nil. Failures of the store are
+// logged, and the client gets a general error.
 func (c *Client) Refuse(err error) error {
 	if err == nil {
 		return nil
@@ -142,7 +142,7 @@ func (c *Client) Refuse(err error) error {
 	if as.status == http.StatusTooManyRequests {
 		c.setRateHeaders(r.Rooms)
 		if r.RetryAfter == 0 || r.RetryAfter > maxRetryWait {
-			h.Set("X-Should-Retry", "false") // which the clients of OpenAI and Anthropic heed
+			h.Set("X-Should-Retry", "false") // honoured by the clients of OpenAI and Anthropic
 		}
 	}
 	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: errors.New(r.Detail)}
@@ -154,7 +154,7 @@ func untilReset(reset, now time.Time) string {
 
 func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
 
-// setRateHeaders reports how much is left in this minute, of the limit with the least left.
+// setRateHeaders sets the headers for the limits per minute, for the limit with the least left.
 func (c *Client) setRateHeaders(rooms []access.Room) {
 	names := errorsOf(c.Codec.ErrorsOf())
 	if names.limit == "" {
@@ -166,7 +166,7 @@ func (c *Client) setRateHeaders(rooms []access.Room) {
 			least[r.Unit] = r
 		}
 	}
-	delete(least, access.Money) // no vendor bounds it by the minute
+	delete(least, access.Money) // no vendor has a header for money
 	now := time.Now()
 	if clock := c.Book.Now; clock != nil {
 		now = clock()

@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// Spending is what a request spends, which may ask models several times.
+// Spending is the usage of a request, which may ask models several times.
 type Spending struct {
 	*Client
 	*Demand
@@ -21,29 +21,29 @@ type Spending struct {
 	warn  func(llm.Warning)
 
 	admission *access.Admission
-	models    map[string]catalog.Model // those who may answer, by id
-	asked     int                      // questions to models
-	answers   int                      // that a question may want, by members that are not in its request
+	models    map[string]catalog.Model // candidates, by id
+	asked     int                      // number of model requests
+	answers   int                      // answers of one model request, if fields outside llm.Request set the number
 
-	// Of the question at hand:
-	open bool // nobody has said what it used
+	// State of the current model request:
+	open bool // its usage is not known yet
 	to   string
 	req  *llm.Request
 	text int       // bytes of the answer so far
-	said llm.Usage // what the upstream said of it where the answer began
-	work int64     // when it had the question of an earlier attempt that it worked on, in nanoseconds; 0 if there is none
+	said llm.Usage // usage that the upstream reported at the start of the answer
+	work int64     // when an earlier attempt that the upstream worked on was sent, in nanoseconds; 0 if there is none
 
-	// Of those that are over:
+	// Total of the finished model requests:
 	used                llm.Usage
 	money               catalog.Money
 	unpriced, estimated bool
-	shares              []access.Share // of each upstream that used something
-	cached              bool           // nobody was asked
+	shares              []access.Share // for each upstream with usage
+	cached              bool           // answered from the cache
 
 	finished bool // the client has its answer
 }
 
-// Begin notes who is asked what.
+// Begin starts the accounting of a model request.
 func (s *Spending) Begin(to string, req *llm.Request) {
 	s.open, s.to, s.req, s.text, s.said, s.work = s.admission != nil, to, req, 0, llm.Usage{}, 0
 }
@@ -57,7 +57,7 @@ func (s *Spending) Count(ev llm.Event) {
 	}
 }
 
-// Written is how many bytes a model wrote with an event.
+// Written returns how many bytes the model wrote in an event.
 func Written(ev llm.Event) int {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
@@ -70,22 +70,22 @@ func Written(ev llm.Event) int {
 	return 0
 }
 
-// bytesPerToken is how long a token is, at the least that is usual.
+// bytesPerToken is the usual length of short tokens.
 const bytesPerToken = 3
 
-// estimate is what the question at hand used, by its text.
+// estimate returns the usage of the current model request, estimated from its text.
 func (s *Spending) estimate() llm.Usage {
 	return llm.Usage{Input: llm.EstimateRequest(s.req), Output: (s.text + bytesPerToken - 1) / bytesPerToken}
 }
 
-// Bounds of what one answer can have used; an upstream that says more is not believed. Where the model is known to take or give more, four
-// times as much as that counts.
+// Limits of the plausible usage of one answer. Larger reported values are replaced by an estimate. For a model with a
+// larger known context or output, four times that size is the limit.
 const (
 	MostInput  = 1 << 22
 	mostHosted = 10_000
 )
 
-// odd reports whether no answer can have used what an upstream says.
+// odd reports whether reported usage is implausible.
 func (s *Spending) odd(u llm.Usage) bool {
 	info := s.models[s.to]
 	in := max(MostInput, 4*info.ContextWindow)
@@ -103,7 +103,7 @@ func (s *Spending) odd(u llm.Usage) bool {
 	return u.Output < 0 || u.Output > out || u.Reasoning < 0 || u.Reasoning > out
 }
 
-// BookUsage books what an upstream says that an answer used. What it does not say, or what cannot be, is estimated.
+// BookUsage records the usage that an upstream reports. Missing or implausible values are estimated.
 func (s *Spending) BookUsage(u llm.Usage) {
 	if !s.open {
 		return
@@ -129,7 +129,7 @@ func (s *Spending) BookUsage(u llm.Usage) {
 	}
 }
 
-// BookEstimate books estimated usage.
+// BookEstimate records estimated usage.
 func (s *Spending) BookEstimate(why string, u llm.Usage) {
 	s.estimated = true
 	s.Metrics.Estimated.Add(1, s.trace.Route, why)
@@ -137,8 +137,8 @@ func (s *Spending) BookEstimate(why string, u llm.Usage) {
 	s.share().Estimated = true
 }
 
-// BookLost ends a question whose answer is incomplete. If the upstream worked on it, its usage is estimated. A question
-// that was refused or never arrived costs nothing.
+// BookLost ends a model request with an incomplete answer. If the upstream worked on it, its usage is estimated. A
+// request that was refused or never arrived costs nothing.
 func (s *Spending) BookLost(err error) {
 	if s.open && s.Worked(err) {
 		used := s.estimate()
@@ -152,32 +152,32 @@ func (s *Spending) BookLost(err error) {
 	s.open = false
 }
 
-// Worked reports whether the upstream worked on the current question, whose answer ended with err: part of the answer
-// came, or the gateway stopped waiting. An upstream that refused the question, could not be reached, or closed the
-// connection at once did not.
+// Worked reports whether the upstream worked on the current model request, whose answer ended with err: part of the
+// answer arrived, or the gateway stopped waiting. An upstream that refused the request, could not be reached, or closed
+// the connection at once did no work.
 func (s *Spending) Worked(err error) bool {
 	sent := s.trace.SentAt()
 	var told *llm.Error
 	switch {
 	case s.text > 0, s.work > 0:
 		return true
-	case s.trace.Refused(), errors.As(err, &told) && told.Status != 0 && !exchange.ShuttingDown(s.Context()): // whose status is our own
+	case s.trace.Refused(), errors.As(err, &told) && told.Status != 0 && !exchange.ShuttingDown(s.Context()): // the status is our own
 		return false
 	case s.trace.Answered():
 		return true
 	case errors.Is(err, clientio.ErrGone), s.Context().Err() != nil:
-		return sent > 0 || s.trace.AskedAt().IsZero() // a model that is not asked over HTTP has what it is asked at once
+		return sent > 0 || s.trace.AskedAt().IsZero() // a model that is not asked over HTTP gets the request at once
 	}
 	return sent > 0 && gaveUp(llm.KindOf(err))
 }
 
-// gaveUp reports whether a kind of error says that an answer was not waited for any longer.
+// gaveUp reports whether the gateway stopped waiting for the answer.
 func gaveUp(kind llm.Kind) bool {
 	return kind == llm.Canceled || kind == llm.Timeout || kind == llm.TimeLimit || kind == llm.Stalled
 }
 
-// Retried notes that an upstream is asked once more, and whether it has worked on what it was asked before: that is booked once, if no
-// answer comes to an end.
+// Retried records that an upstream is asked again. It remembers whether the upstream worked on the earlier attempt,
+// which is recorded once if no answer completes.
 func (s *Spending) Retried(ev provider.RequestRetry) {
 	if ev.Status != 0 {
 		s.trace.Refuse()
@@ -189,11 +189,11 @@ func (s *Spending) Retried(ev provider.RequestRetry) {
 // unseenSpeed is the assumed speed of hidden output, in tokens per second.
 const unseenSpeed = 100
 
-// unseen estimates the hidden output of an incomplete answer. An answer in one piece is assumed to use all that was
-// reserved, because vendors finish it. A stream ends with its client, so only the time until then counts.
+// unseen estimates the hidden output of an incomplete answer. Without a stream, it assumes the whole reservation,
+// because vendors finish such answers. A stream ends when its client disconnects, so only the time until then counts.
 func (s *Spending) unseen() int {
 	sent := max(s.trace.SentAt(), s.work)
-	if sent <= 0 || !s.Rights.BoundsSize() { // nobody was asked, or nothing was reserved
+	if sent <= 0 || !s.Rights.BoundsSize() { // no upstream was asked, or nothing was reserved
 		return 0
 	}
 	most, _ := s.Output.output(s.req, s.models[s.to])
@@ -203,7 +203,7 @@ func (s *Spending) unseen() int {
 	return most
 }
 
-// Record adds what a question used to what the request did, and counts it.
+// Record adds usage to the total of the request, and counts it in the metrics.
 func (s *Spending) Record(u llm.Usage) {
 	s.CountTokens(u)
 	s.open = false
@@ -222,7 +222,7 @@ func (s *Spending) Record(u llm.Usage) {
 	share.Unpriced = share.Unpriced || !known && u.Input+u.Output > 0
 }
 
-// share is what the upstream of the question at hand has used of the request so far.
+// share returns the share of the current upstream.
 func (s *Spending) share() *access.Share {
 	for i := range s.shares {
 		if s.shares[i].Upstream == s.to {
@@ -233,7 +233,7 @@ func (s *Spending) share() *access.Share {
 	return &s.shares[len(s.shares)-1]
 }
 
-// most returns the most that a question may use, over all candidates.
+// most returns the most that a model request may use, over all candidates.
 func (s *Spending) most(ways []upstream.Candidate, req *llm.Request) (claim access.Claim) {
 	read := s.MostRead(req)
 	for _, w := range ways {
@@ -242,7 +242,7 @@ func (s *Spending) most(ways []upstream.Candidate, req *llm.Request) (claim acce
 	return claim
 }
 
-// MostRead is how many tokens of input a question may have, if that is bounded.
+// MostRead returns the most input tokens of a model request, or 0 if no limit counts tokens or money.
 func (s *Spending) MostRead(req *llm.Request) int {
 	if !s.Rights.BoundsSize() {
 		return 0
@@ -250,7 +250,7 @@ func (s *Spending) MostRead(req *llm.Request) int {
 	return max(llm.EstimateRequest(req), s.Output.read(req)) + s.Output.guessed
 }
 
-// AddMost has a claim hold what a model may use for a question.
+// AddMost raises a claim to the most that a model may use for a request.
 func (s *Spending) AddMost(claim *access.Claim, read int, req *llm.Request, info catalog.Model) {
 	most, usual := s.Output.output(req, info)
 	cost, _ := info.Price.Cost(llm.Usage{Input: read, Output: usual})
@@ -261,8 +261,8 @@ func (s *Spending) AddMost(claim *access.Claim, read int, req *llm.Request, info
 	claim.Tokens = max(claim.Tokens, int64(read+most))
 }
 
-// ClaimAgain reserves what another question of the same request may use. A model is asked several times if the gateway
-// runs tools, or if its calls have to be corrected.
+// ClaimAgain reserves the possible usage of another model request within the same client request. A model is asked
+// several times if the gateway runs tools, or if calls must be corrected.
 func (s *Spending) ClaimAgain(ways []upstream.Candidate, req *llm.Request) error {
 	if s.asked++; s.asked == 1 || s.admission == nil || !s.Rights.BoundsSize() {
 		return nil
@@ -271,7 +271,7 @@ func (s *Spending) ClaimAgain(ways []upstream.Candidate, req *llm.Request) error
 	return s.Refuse(s.Book.Renew(s.Context(), s.admission, spent, s.most(ways, req)))
 }
 
-// Settle books the usage of a request. Upstream is the model that answered.
+// Settle records the usage of a request. Upstream is the model that answered.
 func (s *Spending) Settle(upstream string, err error) {
 	s.BookLost(err)
 	line := access.LogLine{Route: s.trace.Route, Upstream: upstream, Format: s.Codec.Format, Status: "ok", Took: time.Since(s.Start), Cached: s.cached,
@@ -307,7 +307,7 @@ func (s *Spending) ClaimFree(cached bool) error {
 	return nil
 }
 
-// CountRefusal counts a request that was refused for the rights or a limit of its key.
+// CountRefusal counts a request that was refused because of the rights or a limit of its key.
 func (c *Client) CountRefusal(route string) {
 	if !c.wasRefused || c.Rights == nil {
 		return
@@ -320,20 +320,20 @@ func (c *Client) CountRefusal(route string) {
 // CountTokens counts tokens in the metrics.
 func (s *Spending) CountTokens(u llm.Usage) {
 	for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
-		if n > 0 && n <= MostInput { // a counter never falls, and one odd answer must not be all that it shows
+		if n > 0 && n <= MostInput { // an implausible value must not distort a counter, which never falls
 			s.Metrics.Tokens.Add(float64(n), s.trace.Route, s.trace.Upstream, tokenKinds[i])
 		}
 	}
 }
 
-// tokenKinds are the kinds of tokens that are counted, in the order in which they are looked at.
+// tokenKinds are the labels of the token counts, in the order of CountTokens.
 var tokenKinds = [...]string{"input", "output", "cache_read", "cache_write", "reasoning"}
 
 // TokensOf estimates how many tokens a body has.
 func TokensOf(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// ClaimForwarded admits a request to an endpoint that is not a question to a model. If it is priced by tokens of input and
-// output, its usage is counted like an answer's.
+// ClaimForwarded admits a request to another endpoint. If it is priced by input and output tokens, its usage is counted
+// like that of a model request.
 func (s *Spending) ClaimForwarded(up string, info catalog.Model, req *llm.Request, claim access.Claim, counted bool) error {
 	s.to, s.models, s.req = up, map[string]catalog.Model{up: info}, req
 	claim.ID, claim.Model = s.ID, s.Model
@@ -348,28 +348,28 @@ func (s *Spending) ClaimForwarded(up string, info catalog.Model, req *llm.Reques
 	return nil
 }
 
-// RecordUnpriced notes that the request used something without a price.
+// RecordUnpriced records that the request used something without a known price.
 func (s *Spending) RecordUnpriced() { s.unpriced, s.open = true, false }
 
-// used returns what the request used so far, and false if it was not admitted by keys.
+// Used returns the usage so far, or false if the request was not admitted for a key.
 func (s *Spending) Used() (llm.Usage, bool) { return s.used, s.admission != nil }
 
-// Open reports whether the usage of the current question is still unknown.
+// Open reports whether the usage of the current model request is still unknown.
 func (s *Spending) Open() bool { return s.open }
 
-// SetComplete notes whether the request ended with a complete answer.
+// SetComplete records whether the request ended with a complete answer.
 func (s *Spending) SetComplete(complete bool) { s.finished = complete }
 
-// SetText notes how many bytes of text the model wrote.
+// SetText records how many bytes of text the model wrote.
 func (s *Spending) SetText(bytes int) { s.text = bytes }
 
-// SetAnswers notes how many answers the request wants.
+// SetAnswers records how many answers the request asks for.
 func (s *Spending) SetAnswers(n int) { s.Output.Answers, s.answers = n, n }
 
-// Close ends the current question without usage.
+// Close ends the current model request without usage.
 func (s *Spending) Close() { s.open = false }
 
-// FromCache reports whether no upstream was asked.
+// FromCache reports whether the answer came from the cache.
 func (s *Spending) FromCache() bool { return s.cached }
 
 // Admitted reports whether the request was admitted for a key.
@@ -380,7 +380,7 @@ func (s *Spending) KeepBodies(b access.Bodies) error {
 	return s.Book.KeepBodies(s.Context(), s.admission, b)
 }
 
-// NewSpending returns the spending of a request that has not used anything.
+// NewSpending returns the spending of a new request.
 func NewSpending(c *Client, d *Demand, trace *upstream.Trace, warn func(llm.Warning)) Spending {
 	return Spending{Client: c, Demand: d, trace: trace, warn: warn}
 }

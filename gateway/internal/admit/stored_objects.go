@@ -12,11 +12,12 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// accountRule is why what a vendor keeps is refused.
+// accountRule is the reason for refusing references to stored objects.
 const accountRule = "a request reaches what others keep in the account of the upstream, unless its route says whose that is (pass_team)"
 
-// WithinAccount returns those of the ways that may be taken with what a request names of the upstream's account: all, if it names nothing or everybody
-// may ask. All teams share that account, and only we know their keys; so a route has to name the one team whose account it is.
+// WithinAccount returns the candidates that may serve a request with references to stored objects at the vendor.
+// Without such references, or without access control, it returns all of them. All teams share the vendor account, and
+// only the gateway knows their keys, so a route must name the one team that owns the account.
 func (c *Client) WithinAccount(ways []upstream.Candidate, req *llm.Request, d *Demand, team func(*upstream.Candidate) string) ([]upstream.Candidate, error) {
 	if c.Rights == nil {
 		return ways, nil
@@ -32,7 +33,7 @@ func (c *Client) WithinAccount(ways []upstream.Candidate, req *llm.Request, d *D
 	return own, nil
 }
 
-// storedObject returns the member by which a request names something that its vendor keeps, "" if there is none.
+// storedObject returns the field with which a request refers to an object stored at the vendor, or "".
 func (d *Demand) storedObject(req *llm.Request) string {
 	for _, m := range d.fields {
 		if m.meaning == inAccount {
@@ -52,7 +53,7 @@ func (d *Demand) storedObject(req *llm.Request) string {
 	return ""
 }
 
-// storedInParts returns the member by which parts of a message name something that is kept.
+// storedInParts returns the field with which parts of a message refer to a stored object.
 func storedInParts(parts []llm.Part) string {
 	for _, p := range parts {
 		name := ""
@@ -62,7 +63,7 @@ func storedInParts(parts []llm.Part) string {
 		case llm.Result:
 			name = storedInParts(p.Parts)
 		case llm.Text:
-			if p.Text == "" { // a block that only its vendor knows
+			if p.Text == "" { // a block that only its vendor can read
 				name = storedInside(p.State.Data, 0)
 			}
 		}
@@ -73,10 +74,11 @@ func storedInParts(parts []llm.Part) string {
 	return ""
 }
 
-// filesHost is the host of Gemini's stored files, which are named by their URL.
+// filesHost is the host of Gemini's stored files, which are referred to by URL.
 const filesHost = "generativelanguage.googleapis.com"
 
-// storedFile returns the member by which a file is named that the vendor keeps, or that only the account may read.
+// storedFile returns the field with which a file refers to a stored object, or to a URL that may need the vendor
+// account.
 func storedFile(m llm.Media) string {
 	if m.ID != "" {
 		return "file_id"
@@ -91,7 +93,7 @@ func storedFile(m llm.Media) string {
 	return ""
 }
 
-// storedInTool returns the option by which a tool that the vendor runs uses something that is kept.
+// storedInTool returns the option with which a vendor's tool refers to a stored object.
 func storedInTool(t llm.ToolDef) string {
 	if t.Kind != llm.HostedTool {
 		return ""
@@ -116,7 +118,7 @@ func storedInTool(t llm.ToolDef) string {
 	return ""
 }
 
-// storedNames are the members by which vendors name what they keep, folded.
+// storedNames are the folded names of fields that refer to stored objects.
 var storedNames = []string{"fileid", "fileids", "vectorstoreid", "vectorstoreids", "filesearchstorenames", "vertexaisearch", "vertexragstore"}
 
 func isStoredName(key []byte) bool {
@@ -124,10 +126,10 @@ func isStoredName(key []byte) bool {
 	return slices.Contains(storedNames, string(foldName(&name, key)))
 }
 
-// mostInside bounds how deep a vendor's block is searched. A deeper block counts as if it named a stored object.
+// mostInside limits how deep a vendor's block is searched. A deeper block counts as a reference.
 const mostInside = 16
 
-// storedInside returns the member by which a block of a vendor's names something that is kept.
+// storedInside returns the field with which a vendor's block refers to a stored object.
 func storedInside(v []byte, depth int) string {
 	if depth > mostInside {
 		return "a block that is too deep"
@@ -151,8 +153,8 @@ func storedInside(v []byte, depth int) string {
 	return ""
 }
 
-// CheckStoredObjects refuses a forwarded request that names objects stored at the vendor, unless the account belongs to
-// the client's team.
+// CheckStoredObjects refuses a forwarded request that refers to objects stored at the vendor, unless the account
+// belongs to the client's team.
 func (c *Client) CheckStoredObjects(team string, body []byte, d *Demand) error {
 	if c.Rights == nil || team == c.Owner {
 		return nil
