@@ -22,8 +22,8 @@ type Administration struct {
 	// Key is the administrators' key. Hosts are host names of this machine that they may use besides localhost.
 	Key   string
 	Hosts []string
-	// BodyTime limits how long an administrator may take to send a request, and WriteTime how long a piece of an answer may
-	// stay unread. 0 means 10 seconds and 2 minutes. The work in between has no time limit.
+	// BodyTime limits how long an administrator may take to send a request, and WriteTime how long a piece of an answer
+	// may stay unread. 0 means 10 seconds and 2 minutes. They do not limit the work in between.
 	BodyTime, WriteTime time.Duration
 }
 

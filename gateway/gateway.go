@@ -192,5 +192,5 @@ func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ollamaVersion is the version of the API that clients of Ollama are told.
+// ollamaVersion is the API version that Ollama clients see.
 const ollamaVersion = "0.17.0"

@@ -11,7 +11,7 @@ const (
 	RequestHeader = exchange.RequestHeader
 	// UpstreamHeader is the id of the model that answered, without the address of its host.
 	UpstreamHeader = exchange.UpstreamHeader
-	// WarningHeader reports what was not done as asked, as far as known when the answer begins. Each value is one
+	// WarningHeader reports deviations from the request, as far as known when the answer begins. Each value is one
 	// warning: "code; feature; detail".
 	WarningHeader = exchange.WarningHeader
 	// IdempotencyHeader names a request. A later request with the same name gets the same answer, and status 409 until the

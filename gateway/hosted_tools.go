@@ -53,9 +53,9 @@ type ServedTools struct {
 
 // ServedRun is a request whose model has called a tool of the gateway.
 type ServedRun struct {
-	ID    string // team of the key; "" without keys
-	Team  string // name in the configuration
-	Route string // as the configuration names it
+	ID    string // id of the request and its record
+	Team  string // team of the key; "" without keys
+	Route string // name in the configuration
 }
 
 // The defaults of ServedTools.
@@ -120,11 +120,11 @@ type serving struct {
 
 	conv       *llm.Request      // the request for the upstream, without tools of the gateway
 	before     int               // number of messages in the client's request
-	asked, all [sha256.Size]byte // hashes of the last question and of the whole conversation
+	asked, all [sha256.Size]byte // hashes of the client's last messages, and of all its messages
 	found      []string          // tools that the model found
 	session    *invoke.Session
 	rec        *journal.Recorder
-	ids        map[string]bool // calls that have an id already
+	ids        map[string]bool // call ids in use
 	stopped    string          // why no more calls run
 	start      llm.Start       // start of the answer
 	usage      llm.Usage       // total of all rounds

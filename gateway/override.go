@@ -12,8 +12,7 @@ import (
 
 // Override replaces choices of the clients of a route. The zero value replaces nothing.
 type Override struct {
-	// Thinking is off, low, medium, high, or another word of the vendor's for how much the
-	// model thinks.
+	// Thinking is off, low, medium, high, or another effort level of the vendor.
 	Thinking string
 	// Choice is auto, required or none: whether the model may, must or must not call the tools of a request with tools.
 	Choice string

@@ -61,8 +61,8 @@ type Upstream struct {
 	// Off disables the upstream: it is checked, but never asked.
 	Off bool
 	Way Way
-	// Health is the interval of health checks, which are free; 0 turns them off. An unhealthy upstream is skipped while
-	// another is available.
+	// Health is the interval of health checks; 0 turns them off. A health check costs nothing. An unhealthy upstream is
+	// skipped while another is available.
 	Health time.Duration
 }
 

@@ -239,7 +239,7 @@ func failedResult(c llm.Call, text string) llm.Result {
 }
 
 // decided returns the result of a call that waited before, or false for a new call. An approved call runs now, once,
-// and is recorded in the request that asked.
+// and is recorded in the request that asked for approval.
 func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	if s.tools.Approvals == nil {
 		return llm.Result{}, false, nil
@@ -338,7 +338,7 @@ type recordedCall struct {
 	receipt *journal.Receipt // nil if it is not over
 	open    map[string]bool  // unfinished calls with a question
 	result  *llm.Result
-	now     bool // it ran during this request
+	now     bool // it ended during this request
 }
 
 // waits reports whether the call has not run and was not decided.

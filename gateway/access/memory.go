@@ -141,7 +141,7 @@ func (u Spend) common(by []Grouping) Spend {
 	return of
 }
 
-// plus adds the numbers of v and returns them with the group of of.
+// plus returns the sum of the numbers of u and v, for the group of.
 func (u Spend) plus(v, of Spend) Spend {
 	of.Requests, of.Failed, of.Cached, of.Refused = u.Requests+v.Requests, u.Failed+v.Failed, u.Cached+v.Cached, u.Refused+v.Refused
 	of.Input, of.Output, of.Money = u.Input+v.Input, u.Output+v.Output, u.Money+v.Money

@@ -21,7 +21,7 @@ type SQL struct {
 	get, addCounts, held, addHolds, dropHolds, addLine, addUsage *sql.Stmt
 }
 
-// The statements of every request. The one that adds to counts covers all windows of a request.
+// The statements of every request. The statement for counts updates all windows of a request.
 var (
 	selectDoc = `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`
 	addCounts = `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES ` + tables.Values(2*len(periods), 6) + `

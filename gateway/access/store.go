@@ -58,7 +58,6 @@ func (r Reservation) of(p Period) Count {
 	return r.Most
 }
 
-// plus adds.
 func (r Reservation) plus(s Reservation) Reservation {
 	return Reservation{r.Most.plus(s.Most), r.Usual.plus(s.Usual)}
 }

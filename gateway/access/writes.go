@@ -10,8 +10,7 @@ import (
 )
 
 // A store that can be read but not written to, such as one on a full disk, cannot admit requests, because Admit writes.
-// The last write of a request shows whether the store works. If there was no recent request, Ready writes a record
-// itself.
+// The last write of a request shows whether the store works. Without a recent request, Ready writes a record itself.
 
 const (
 	// readyRecord is the kind of that record. There is one, with an empty ID.

@@ -24,10 +24,10 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
-// MinKey is the least number of bytes of the administrators' key.
+// MinKey is the minimum length of the administrators' key in bytes.
 const MinKey = 24
 
-// maxBody bounds the body of a request.
+// maxBody limits the request body, in bytes.
 const maxBody = 64 << 10
 
 // defaultBodyTime is how long an administrator may take to send a request by default. A client without a valid key has
@@ -50,11 +50,11 @@ type Handler struct {
 type Approvals interface {
 	// Waiting returns the calls, oldest first, as a value for JSON.
 	Waiting(ctx context.Context) (any, error)
-	// Decide records a decision about one of them and returns what the administrator is shown.
+	// Decide records a decision about one of them and returns the response for the administrator.
 	Decide(ctx context.Context, id string, d Decision) (any, error)
 }
 
-// WithKey returns the handler for administrators who have this key.
+// WithKey returns the handler for administrators with this key.
 func (a Handler) WithKey(key string) (http.Handler, error) {
 	if len(key) < MinKey {
 		return nil, fmt.Errorf("gateway: the administrators' key has less than %d bytes; use a longer one", MinKey)
@@ -99,7 +99,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Invalidf returns the error of a request that is wrong.
+// Invalidf returns the error of an invalid request.
 func Invalidf(format string, args ...any) error {
 	return &Error{Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
 }
@@ -123,7 +123,7 @@ func (a *Handler) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// receive reads the body of a request and replaces it with what was read, or with the error.
+// receive reads the body of a request and replaces it with the bytes or the error.
 func (a *Handler) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := clientio.ReadWithin(a.BodyTime, w, r, func() ([]byte, error) { return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)) })
 	r.Body = receivedBody{bytes.NewReader(body), err}
@@ -180,8 +180,8 @@ func (a *Handler) understand(r *http.Request) error {
 	return nil
 }
 
-// admit refuses requests without the administrators' key. Requests that a page in a browser could send are refused
-// whatever their key.
+// admit refuses requests without the administrators' key. Requests that a page in a browser could send are refused with
+// any key.
 func (a *Handler) admit(r *http.Request) error {
 	if status, err := clientio.RefuseBrowser(r, clientio.IsLocalHost, a.Hosts); err != nil {
 		return &Error{Status: status, Err: err}
@@ -218,8 +218,8 @@ func (a *Handler) fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": err.Error()}}) // the client may be gone
 }
 
-// read reads a JSON object from the body. Unknown, repeated and null members are errors, because they would have no effect.
-// An empty body is allowed and leaves into unchanged.
+// read reads a JSON object from the body. Unknown, repeated and null fields are errors, because they would have no
+// effect. An empty body is allowed and leaves into unchanged.
 func read(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {

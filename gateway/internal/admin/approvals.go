@@ -14,14 +14,14 @@ func (a *Handler) approvals(r *http.Request) (any, error) {
 	return map[string]any{"approvals": list}, err
 }
 
-// Decision is an administrator's decision about a call that waits.
+// Decision is an administrator's decision about a waiting call.
 type Decision struct {
 	Decision string `json:"decision"` // approve or deny
-	By       string `json:"by"`       // who decides
+	By       string `json:"by"`       // name of the person
 	Reason   string `json:"reason"`
-	// Unseen approves although part of the arguments is hidden.
+	// Unseen approves the call although part of the arguments is hidden.
 	Unseen bool `json:"unseen"`
-	// ParamsHash is the hash of the arguments that the person was shown. "" means the current ones.
+	// ParamsHash is the hash of the arguments that the person saw. "" means the current arguments.
 	ParamsHash journal.Hash `json:"params_hash"`
 	// Args replaces the arguments of the call. Value answers a question of the tool.
 	Args  json.RawMessage `json:"args"`
@@ -50,7 +50,7 @@ func (d *Decision) check() error {
 	return nil
 }
 
-// decide records a decision about a call that waits. It does not run the call.
+// decide records a decision about a waiting call. It does not run the call.
 func (a *Handler) decide(r *http.Request) (any, error) {
 	var d Decision
 	if err := cmp.Or(read(r, &d), d.check()); err != nil {

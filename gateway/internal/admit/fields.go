@@ -253,8 +253,8 @@ type sentField struct {
 // errModels is the error of a request that may name more than one model. Servers differ in which one they use.
 var errModels = errors.New("the request names the model more than once, or in another case")
 
-// Read records the fields of a body with which a vendor may do more than the model and the tools show. It refuses other
-// spellings of names.
+// Read records the fields of a body that may have effects beyond the model and the tools. It rejects unusual spellings
+// of names.
 func (d *Demand) Read(body []byte, names []string) error {
 	d.Output.size = len(body)
 	n, exact := 0, 0

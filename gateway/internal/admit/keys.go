@@ -179,8 +179,8 @@ const (
 	mostAnswers   = 128
 )
 
-// Claim admits a model request and reserves its possible cost, or returns an error. It returns the candidates that the
-// key may pay for.
+// Claim admits a model request and reserves its possible cost, or returns an error. It returns the candidates that may
+// be asked: if the key has a budget, only those with a known price.
 func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
 	if s.Rights == nil {
 		return ways, nil

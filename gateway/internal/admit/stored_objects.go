@@ -74,7 +74,7 @@ func storedInParts(parts []llm.Part) string {
 	return ""
 }
 
-// filesHost is the host of Gemini's stored files, which are referred to by URL.
+// filesHost is the host of Gemini's stored files. Requests refer to these files by URL.
 const filesHost = "generativelanguage.googleapis.com"
 
 // storedFile returns the field with which a file refers to a stored object, or to a URL that may need the vendor

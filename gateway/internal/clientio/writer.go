@@ -152,7 +152,7 @@ type Capture struct {
 	text bytes.Buffer
 }
 
-// Bytes returns the written bytes, or false if there were more than the limit. A nil capture has no bytes.
+// Bytes returns the written bytes, or false if there were more than the limit. It returns false for a nil capture.
 func (c *Capture) Bytes() ([]byte, bool) {
 	if c == nil || c.Size > c.Limit {
 		return nil, false

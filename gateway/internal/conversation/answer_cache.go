@@ -17,7 +17,7 @@ const (
 // CacheKey identifies a request: its owner, its route and its content.
 type CacheKey [sha256.Size]byte
 
-// CachedAnswer is an answer as it was sent.
+// CachedAnswer is an answer in the form in which it was sent.
 type CachedAnswer struct {
 	Key      CacheKey
 	Owner    string
@@ -27,8 +27,8 @@ type CachedAnswer struct {
 	Upstream string // the id of the model that answered
 }
 
-// Cache keeps answers in memory. If there are too many, the owner who uses the most space loses the answers that were
-// unused for longest. The zero value is empty and ready to use.
+// Cache keeps answers in memory. If it is full, the owner with the most space loses the answers that were unused for
+// longest. The zero value is empty and ready to use.
 type Cache struct {
 	mu     sync.Mutex
 	at     map[CacheKey]*list.Element
@@ -36,13 +36,13 @@ type Cache struct {
 	size   int
 }
 
-// cacheShare are the answers of one owner, the last used first.
+// cacheShare holds the answers of one owner, the last used first.
 type cacheShare struct {
 	order list.List // of *cached
 	size  int
 }
 
-// Get returns an answer, nil if there is none.
+// Get returns an answer, or nil.
 func (c *Cache) Get(key CacheKey, now time.Time) *CachedAnswer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *Cache) Get(key CacheKey, now time.Time) *CachedAnswer {
 	return found
 }
 
-// Put keeps an answer, and drops others if there are too many.
+// Put stores an answer, and drops others if the cache is full.
 func (c *Cache) Put(a *CachedAnswer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,5 +104,5 @@ func (c *Cache) drop(e *list.Element) {
 	}
 }
 
-// cost is the memory that an answer uses.
+// cost returns the memory that an answer uses.
 func (a *CachedAnswer) cost() int { return len(a.Body) + 1024 }

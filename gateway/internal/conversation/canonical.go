@@ -11,16 +11,16 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// canonical returns JSON in a form in which equal values have equal text, without some members of the outermost object. Text that
-// is not JSON stays as it is. The form is part of keys in stores, so it must not change.
+// canonical returns JSON in a form in which equal values have equal text, without some fields of the outermost object.
+// Invalid JSON is returned unchanged. The form is part of stored keys, so it must not change.
 func canonical(text []byte, without ...string) []byte {
 	return keyForm(text, &js.Form{Mode: js.ByValue, Omit: func(depth int, name, _ []byte) bool {
 		return depth == 0 && slices.Contains(without, string(name))
 	}})
 }
 
-// canonicalRequest is canonical for the body of a request, without how its answer is delivered, and without members that are null:
-// they mean the same as their absence.
+// canonicalRequest is canonical for the body of a request, without the fields for the delivery of the answer. It also
+// omits null fields, which mean the same as absent ones.
 func canonicalRequest(body []byte) []byte {
 	return keyForm(body, &js.Form{
 		Mode: js.ByValue,
@@ -31,7 +31,7 @@ func canonicalRequest(body []byte) []byte {
 	})
 }
 
-// nullMatters are members whose objects are schemas, arguments or results of tools: a null in them has a meaning.
+// nullMatters are fields with schemas, arguments or results of tools. A null inside them has a meaning.
 var nullMatters = map[string]bool{
 	"parameters": true, "parametersJsonSchema": true, "input_schema": true, "inputSchema": true, "schema": true, "responseSchema": true, "responseJsonSchema": true,
 	"format": true, "input": true, "args": true, "arguments": true, "response": true, "json": true,
@@ -43,12 +43,12 @@ func keyForm(text []byte, form *js.Form) []byte {
 		return text
 	}
 	var escaped bytes.Buffer
-	json.HTMLEscape(&escaped, out) // as in the keys of earlier versions
+	json.HTMLEscape(&escaped, out) // kept for keys of earlier versions
 	return escaped.Bytes()
 }
 
-// CanonicalBetas are the features that a request asks for in headers, in the one form that all ways to write them have: sorted, each
-// once, without white space. The upstream gets them as the client wrote them.
+// CanonicalBetas returns the beta features in the headers of a request in a canonical form: sorted, unique, without
+// white space. The upstream gets the headers as the client wrote them.
 func CanonicalBetas(h http.Header) http.Header {
 	betas := provider.Betas(h)
 	for header, values := range betas {

@@ -10,24 +10,24 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// A client may change what it said before it sends the results of its calls: it leaves out what is old, or adds the time. A turn is
-// then not found by what it answers, so the calls of the client lead to it as well. Ids that are only counted, as "call_1" is,
-// are those of other conversations too: what they lead to is not put back, but the client is told.
+// A client may change its messages before it sends the results of its calls: it drops old ones, or adds the time. The
+// turn then cannot be found by the messages before it, so the calls of the client link to it as well. Counted ids, such
+// as "call_1", also occur in other conversations. Turns found only by them are not put back, but the client is warned.
 
-// maxLinks bounds what leads to a turn. Links count as entries of the store, which all owners share: with more of them, one team would push out
-// the turns of others sooner.
+// maxLinks limits the links to a turn. Links count as store entries, which all owners share. With more links, one team
+// would evict the turns of others sooner.
 const maxLinks = 2
 
-// maxLinked bounds the calls of a message whose links are looked for. The client may have left out the first.
+// maxLinked limits the calls of a message whose links are looked up. The client may have dropped the first ones.
 const maxLinked = 8
 
-// heldLink is where a call of the client leads.
+// heldLink is the target of a link from a call of the client.
 type heldLink struct {
 	Turn  state.Hash        `json:"turn"`
-	Calls [sha256.Size]byte `json:"calls"` // of the client in that turn
+	Calls [sha256.Size]byte `json:"calls"` // hash of the client's calls in that turn
 }
 
-// theirs returns the calls of the client in a turn.
+// theirs returns the client's calls in a turn.
 func (t *heldTurn) theirs() (calls []llm.Call) {
 	if len(t.Messages) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func (t *heldTurn) theirs() (calls []llm.Call) {
 	return calls
 }
 
-// links returns what leads to a turn at a place, to be kept as long as that. Where clients need not send the ids of calls, their names and arguments
-// lead to it as well.
+// links returns the links to a turn, which expire with it. If clients may omit call ids, names and arguments link to
+// the turn as well.
 func (t *heldTurn) links(at state.Kept, optionalIDs bool) (out []state.Kept) {
 	calls := t.theirs()
 	hash, _ := callsOf(calls)
@@ -66,7 +66,7 @@ func (t *heldTurn) links(at state.Kept, optionalIDs bool) (out []state.Kept) {
 	return out[:min(len(out), maxLinks)]
 }
 
-// keptTurn is a turn at its place, and what leads to it.
+// keptTurn returns the store entries of a turn and its links.
 func (m *Scope) keptTurn(key state.Hash, t heldTurn) ([]state.Kept, error) {
 	value, err := json.Marshal(t)
 	if err != nil {

@@ -13,26 +13,26 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Several turns may be held for one question and call: of other conversations of the owner, of other runs, or of other places in the conversation.
-// Each is put back once, where it fits best, and never where the ids say that it belongs elsewhere.
+// Several held turns may match one message: of other conversations of the owner, of other runs, or of other places in
+// the conversation. Each turn is put back once, where it fits best, and never where the ids belong to another message.
 
-// maxMerged bounds the bytes that are put back into a conversation, the newest first.
+// maxMerged limits the bytes put back into a conversation. The newest turns come first.
 const maxMerged = 16 << 20
 
-// mostAlike is how many turns with the same question and calls a store keeps.
+// mostAlike is how many turns with the same key a store keeps.
 const mostAlike = 8
 
-// keptHead is a turn that is held. All of it is read only if it is put back.
+// keptHead is a held turn. Only its head is decoded until it is put back.
 type keptHead struct {
 	heldHead
 	key   state.Hash
 	value []byte
-	put   bool // it has its place in the conversation
+	put   bool // assigned to a message
 }
 
-// score tells how well a turn fits calls with some ids, behind what was said: ids count more than the conversation. It is negative if the turn belongs
-// to other calls, because the ids of both are random and not the same, or may: ids that are counted, or missing, are those of other conversations too,
-// so the conversation must be the same.
+// score rates how well a turn fits calls with these ids after these messages. Equal ids count more than an equal
+// conversation. The score is negative if the turn belongs to other calls: both have random ids and these differ.
+// Counted or missing ids also occur in other conversations, so they require an equal conversation.
 func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 	if len(h.IDs) != len(ids) {
 		return -1
@@ -55,29 +55,29 @@ func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 	return score
 }
 
-// heldPlace is a message with calls, for which something may be held.
+// heldPlace is a message with calls that may have a held turn.
 type heldPlace struct {
 	at     int
 	ids    []string
 	calls  [sha256.Size]byte
-	key    state.Hash   // of a turn that answers what the message does
-	links  []state.Hash // of its calls
-	maybe  []*keptHead  // what may belong to it, the newest first
-	scores []int        // of those
-	turn   *keptHead    // what does
+	key    state.Hash   // key of a turn with the same messages before it
+	links  []state.Hash // keys of the links of its calls
+	maybe  []*keptHead  // candidates, newest first
+	scores []int        // scores of the candidates
+	turn   *keptHead    // the assigned turn
 }
 
-// add adds a turn to the candidates of the message.
+// add adds a turn to the candidates of the message, unless its score is negative.
 func (p *heldPlace) add(h *keptHead, said [sha256.Size]byte) {
 	if score := h.score(p.ids, said); score >= 0 {
 		p.maybe, p.scores = append(p.maybe, h), append(p.scores, score)
 	}
 }
 
-// own reports whether a turn has the ids of the message.
+// own reports whether a turn has the same ids as the message.
 func (p *heldPlace) own(h *keptHead) bool { return slices.Equal(h.IDs, p.ids) }
 
-// heldPlaces returns the messages of a conversation that have calls, and all hashes to look for.
+// heldPlaces returns the messages with calls, and all hashes to look up.
 func heldPlaces(messages []llm.Message, optionalIDs bool) (places []*heldPlace, hashes []state.Hash) {
 	all := make(map[state.Hash]bool)
 	for i, m := range messages {
@@ -106,10 +106,10 @@ type heldLookup struct {
 	found map[state.Hash][][]byte
 	heads map[state.Hash][]*keptHead
 	links map[state.Hash][]heldLink
-	said  func() [][sha256.Size]byte // before each message
+	said  func() [][sha256.Size]byte // hash of the client's messages before each message
 }
 
-// turnsAt returns the turns of a key, the newest first.
+// turnsAt returns the turns with a key, newest first.
 func (l *heldLookup) turnsAt(key state.Hash) []*keptHead {
 	list, known := l.heads[key]
 	if known {
@@ -125,7 +125,7 @@ func (l *heldLookup) turnsAt(key state.Hash) []*keptHead {
 	return list
 }
 
-// linksAt returns the links of a key, the newest first.
+// linksAt returns the links with a key, newest first.
 func (l *heldLookup) linksAt(key state.Hash) []heldLink {
 	list, known := l.links[key]
 	if known {
@@ -161,7 +161,7 @@ func (m *Scope) heldTurns(messages []llm.Message) map[int]heldTurn {
 	return m.readTurns(places)
 }
 
-// followLinks finds turns of messages that are not found by what they answer.
+// followLinks finds turns by links, for messages whose turn is not found by the messages before them.
 func (m *Scope) followLinks(l *heldLookup, places []*heldPlace) {
 	led := make(map[*heldPlace]state.Hash)
 	more := make(map[state.Hash]bool)
@@ -179,14 +179,14 @@ func (m *Scope) followLinks(l *heldLookup, places []*heldPlace) {
 	maps.Copy(l.found, m.lookUp(state.Turn, slices.Collect(maps.Keys(more))))
 	for p, turn := range led {
 		for _, h := range l.turnsAt(turn) {
-			if p.own(h) { // of alike questions, the one with these calls
+			if p.own(h) { // of similar questions, the one with these calls
 				p.add(h, l.said()[p.at])
 			}
 		}
 	}
 }
 
-// linked returns the turn to which the calls of a message lead for certain.
+// linked returns the turn that the calls of a message link to. Only random ids count.
 func (l *heldLookup) linked(p *heldPlace) (turn state.Hash, ok bool) {
 	for k, key := range p.links {
 		if !isRandomID(p.ids[k]) {
@@ -201,7 +201,7 @@ func (l *heldLookup) linked(p *heldPlace) (turn state.Hash, ok bool) {
 	return turn, false
 }
 
-// assignTurns gives each message the turn that belongs to it: first where most speaks for it, and the newest to the last.
+// assignTurns assigns turns to messages, the best scores first. With equal scores, later messages get newer turns.
 func assignTurns(places []*heldPlace) {
 	for score := 3; score >= 0; score-- {
 		for _, p := range slices.Backward(places) {
@@ -218,7 +218,7 @@ func assignTurns(places []*heldPlace) {
 	}
 }
 
-// lost counts the messages without a turn for which there may have been one.
+// lost counts the messages without a turn that may have had one.
 func (l *heldLookup) lost(places []*heldPlace) (lost int) {
 	put := make(map[state.Hash]bool)
 	for _, p := range places {
@@ -234,12 +234,13 @@ func (l *heldLookup) lost(places []*heldPlace) (lost int) {
 	return lost
 }
 
-// mayMiss reports whether there may have been a turn for a message that has none: one of another id is not in the conversation, there are as many alike as
-// are kept, or its calls lead to one. What stands elsewhere in the conversation is not missing.
+// mayMiss reports whether a message without a turn may have had one. This is the case if a matching turn is not
+// assigned, if the store may have dropped one because it holds the maximum, or if its calls link to one. A turn that is
+// assigned to another message is not missing.
 func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
 	random := slices.ContainsFunc(p.ids, isRandomID)
 	if random && slices.ContainsFunc(p.maybe, p.own) {
-		return false // the message is there twice
+		return false // the message occurs twice
 	}
 	alike := l.turnsAt(p.key)
 	if !random && len(alike) >= mostAlike || slices.ContainsFunc(alike, func(h *keptHead) bool { return !h.put }) {
@@ -253,7 +254,7 @@ func (l *heldLookup) mayMiss(p *heldPlace, put map[state.Hash]bool) bool {
 	return false
 }
 
-// readTurns reads the turns of messages, by their places, as far as there is room for them.
+// readTurns decodes the assigned turns, by message index, up to maxMerged bytes.
 func (m *Scope) readTurns(places []*heldPlace) map[int]heldTurn {
 	turns := make(map[int]heldTurn)
 	left, over := maxMerged, 0
@@ -266,7 +267,7 @@ func (m *Scope) readTurns(places []*heldPlace) map[int]heldTurn {
 			continue
 		}
 		var t heldTurn
-		if json.Unmarshal(p.turn.value, &t) == nil { // else it is of another version
+		if json.Unmarshal(p.turn.value, &t) == nil { // otherwise it was written by another version
 			turns[p.at] = t
 			left -= len(p.turn.value)
 		}
@@ -278,7 +279,7 @@ func (m *Scope) readTurns(places []*heldPlace) map[int]heldTurn {
 	return turns
 }
 
-// warnOfUnmerged tells that results of the gateway's tools may be missing from turns of a conversation, if there are any.
+// warnOfUnmerged warns that results of the gateway's tools may be missing in some turns. It does nothing for 0 turns.
 func (m *Scope) warnOfUnmerged(turns int) {
 	if turns == 0 {
 		return
@@ -288,7 +289,7 @@ func (m *Scope) warnOfUnmerged(turns int) {
 	m.logUnmerged(turns, "results of the gateway's tools are held for calls of a conversation that was changed, and are not put back")
 }
 
-// logUnmerged tells the log of turns that are not put back.
+// logUnmerged logs turns that are not put back.
 func (m *Scope) logUnmerged(turns int, why string) {
 	attrs := []slog.Attr{slog.String("id", m.ID), slog.Int("turns", turns)}
 	m.Log.LogAttrs(m.Context(), slog.LevelWarn, why, append(attrs, m.LogAttrs()...)...)

@@ -10,40 +10,40 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// A model may call tools of the gateway and of the client in one answer, or one after the other
-// without a word between them. The client knows only its own calls. What the gateway ran for the
-// answer is held here and put back when the client sends its results.
+// A model may call tools of the gateway and of the client in one answer, or one after the other without text between
+// them. The client sees only its own calls. The calls and results of the gateway's tools are held here. They are put
+// back when the client sends its results.
 
-// heldLife is how long that is.
+// heldLife is how long a turn is held.
 const heldLife = 24 * time.Hour
 
-// heldTurn is what became of a question up to the calls of the client. It is found by what it answers,
-// and the calls of the client in it. Their ids do not count, because some clients do not send them back; where they do, they
-// lead to it as well.
+// heldTurn is the part of a conversation from the client's last messages to the client's calls. Its key is the hash of
+// these messages and of the calls. The key does not include call ids, because some clients do not send them back. If
+// clients do, the ids link to the turn as well.
 type heldTurn struct {
-	Messages []llm.Message     `json:"messages"` // the last has the calls
-	Results  []llm.Result      `json:"results"`  // of calls in the last message that the gateway ran
-	IDs      []string          `json:"ids"`      // of the calls of the client
-	Before   [sha256.Size]byte `json:"before"`   // all that the client had sent
+	Messages []llm.Message     `json:"messages"` // the last one has the calls
+	Results  []llm.Result      `json:"results"`  // of the gateway's calls in the last message
+	IDs      []string          `json:"ids"`      // of the client's calls
+	Before   [sha256.Size]byte `json:"before"`   // hash of all that the client had sent
 }
 
-// heldHead is the part of a turn that tells whose it is.
+// heldHead is the part of a turn that identifies its message.
 type heldHead struct {
 	IDs    []string          `json:"ids"`
 	Before [sha256.Size]byte `json:"before"`
 }
 
-// HoldTurn keeps what was run for an answer that ends with calls of the client: the messages, and the results that
-// belong to the last one. The hashes are those of AskedBefore and SaidBefore.
+// HoldTurn stores the messages of an answer that ends with calls of the client, and the results of the gateway's calls
+// in the last message. The hashes are those of AskedBefore and SaidBefore.
 func (m *Scope) HoldTurn(messages []llm.Message, asked, all [sha256.Size]byte, theirs []llm.Call, results []llm.Result) {
 	if len(messages) < 2 && len(results) == 0 {
-		return // nothing was run
+		return // no tool was run
 	}
 	calls, ids := callsOf(theirs)
 	m.keepTurn(heldKey(asked, calls), heldTurn{messages, results, ids, all})
 }
 
-// keepTurn keeps a turn, or tells the client that it is not kept.
+// keepTurn stores a turn, or warns the client that it could not be stored.
 func (m *Scope) keepTurn(key state.Hash, t heldTurn) {
 	entries, err := m.keptTurn(key, t)
 	if err == nil {
@@ -57,8 +57,7 @@ func (m *Scope) keepTurn(key state.Hash, t heldTurn) {
 	}
 }
 
-// with returns the turn with the ids that the client has for its calls, and others for the gateway's
-// that have one of these.
+// with returns the turn with the client's ids for its calls. Calls of the gateway with the same ids get new ones.
 func (t heldTurn) with(calls []llm.Call) heldTurn {
 	own := func(id string) string {
 		for slices.ContainsFunc(calls, func(c llm.Call) bool { return c.ID == id }) {
@@ -75,7 +74,7 @@ func (t heldTurn) with(calls []llm.Call) heldTurn {
 	t.Messages, t.Results = slices.Clone(t.Messages), slices.Clone(t.Results)
 	for i := range t.Messages {
 		id := own
-		if i == len(t.Messages)-1 { // the only one with calls of the client
+		if i == len(t.Messages)-1 { // only the last message has calls of the client
 			id = either
 		}
 		t.Messages[i].Parts = withIDs(t.Messages[i].Parts, id)
@@ -86,7 +85,7 @@ func (t heldTurn) with(calls []llm.Call) heldTurn {
 	return t
 }
 
-// withIDs returns parts whose calls and results have other ids.
+// withIDs returns parts with the ids of calls and results replaced.
 func withIDs(parts []llm.Part, id func(string) string) []llm.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
@@ -102,7 +101,7 @@ func withIDs(parts []llm.Part, id func(string) string) []llm.Part {
 	return parts
 }
 
-// fits reports whether all tools of the gateway that a turn has results of are allowed.
+// fits reports whether all tools with results in the turn are allowed.
 func (t heldTurn) fits(allowed func(tool string) bool) bool {
 	all := slices.Clone(t.Results)
 	for _, m := range t.Messages {
@@ -115,8 +114,8 @@ func (t heldTurn) fits(allowed func(tool string) bool) bool {
 	return !slices.ContainsFunc(all, func(r llm.Result) bool { return !allowed(r.Name) })
 }
 
-// MergeHeld returns a conversation with all that is held for it, each turn once, but for turns with results of tools that are not allowed: keys of one
-// owner need not have the same tools. The conversation is not changed.
+// MergeHeld returns a conversation with all held turns, each once. It omits turns with results of tools that are not
+// allowed, because keys of one owner may have different tools. The argument is not changed.
 func (m *Scope) MergeHeld(messages []llm.Message, allowed func(tool string) bool) []llm.Message {
 	if m.Store.Empty(state.Turn) {
 		return messages
@@ -126,7 +125,7 @@ func (m *Scope) MergeHeld(messages []llm.Message, allowed func(tool string) bool
 		return messages
 	}
 	var out []llm.Message
-	var results []llm.Result // that belong to the message before
+	var results []llm.Result // of the gateway's calls in the previous message
 	for i, m := range messages {
 		if len(results) > 0 {
 			own := ResultMessage(results)

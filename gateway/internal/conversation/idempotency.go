@@ -20,24 +20,24 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Clients send a request again when its answer is late or lost, also to another gateway. Where the
-// gateway runs tools, that must not do things twice; where a client names its request, it is not paid for twice.
+// Clients repeat a request when its answer is late or lost, also at another gateway. If the gateway runs tools, they
+// must not run twice. If the client names its request, it does not pay twice.
 
-// The headers of requests that may come again.
+// The headers of idempotent requests.
 const (
-	// IdempotencyHeader names a request: another one of the same name is the same request. It is
-	// answered as that was, and refused with status 409 until then.
+	// IdempotencyHeader names a request. A later request with the same name gets the same answer, or status 409 while
+	// the first is still running.
 	IdempotencyHeader = "Idempotency-Key"
-	// ReplayHeader is the id of the request whose answer is given again.
+	// ReplayHeader is the id of the request whose answer is repeated.
 	ReplayHeader = "Toolpost-Replay-Of"
 )
 
-// The bounds of what is known of requests that may come again.
+// The limits of the stored state of requests.
 const (
 	maxIdempotencyKey = 255
-	replayLife        = 24 * time.Hour // of an answer
-	// leaseTime is how long a request with a name stays open that has changed nothing yet, if its gateway
-	// dies. One that may have changed something stays open for openRunLife, also after it ended without an answer.
+	replayLife        = 24 * time.Hour // how long an answer is kept
+	// leaseTime is how long a named request without changes stays in progress if its gateway dies. A request that may
+	// have changed something stays in progress for OpenRunLife, even after it ended without an answer.
 	leaseTime   = 2 * time.Minute
 	OpenRunLife = time.Hour
 )
@@ -45,40 +45,41 @@ const (
 // Earlier is the stored state of a request that must not run again. It is in progress until it has a header.
 type Earlier struct {
 	Run    string      `json:"run"`
-	Words  string      `json:"words"`           // what the request says
-	Form   string      `json:"form,omitempty"`  // of the answer
+	Words  string      `json:"words"`           // hash of the request
+	Form   string      `json:"form,omitempty"`  // form of the answer
 	Header http.Header `json:"header,omitzero"` // of the answer
 	Body   []byte      `json:"body,omitempty"`
-	// Upstream is who answered, with its address, as it is booked.
+	// Upstream is the id of the model that answered, with its address, as recorded in the log.
 	Upstream string `json:"upstream,omitempty"`
-	// Deleted is the id of the answer, if its owner has deleted it. Then nothing else of it is kept.
+	// Deleted is the id of the answer if its owner has deleted it. The rest of the answer is then not kept.
 	Deleted string `json:"deleted,omitempty"`
 }
 
-// Idempotency is what a request is known by that has a name, or that leads to tools of the gateway.
+// Idempotency is the identity and state of a request with a name, or with tools of the gateway that may change
+// something.
 type Idempotency struct {
 	*Scope
 
-	Key     state.Place // of the name that the client gave it, or of its words
+	Key     state.Place // of the name, or of the content of an unnamed request
 	content string
-	form    string // in which it is answered
+	form    string // form of the answer
 	Named   bool
 	changes bool // tools that may change something are offered
 
-	AnswerID string // the id by which the client may ask for the answer, or delete it
+	AnswerID string // the id with which the client may get or delete the answer
 	Changed  bool   // a tool may have changed something
-	Answered bool   // the model has said all
+	Answered bool   // the model's answer is complete
 	Waits    bool   // a call waits for a person, so another answer comes later
 
-	// mu guards what follows: the lease is renewed while the request is answered.
+	// mu guards the following fields: the lease is renewed during the request.
 	mu      sync.Mutex
-	claimed []byte        // what is kept while it is open; nil if nothing is
-	life    time.Duration // how long that is
+	claimed []byte        // the stored claim; nil without one
+	life    time.Duration // lifetime of the claim
 	timer   *time.Timer
 }
 
-// Idempotency returns what a request is known by that has a name, or whose tools may change something, and what is known of an earlier
-// request like it. Both are nil for other requests.
+// Idempotency returns the identity of a request with a name, or with tools that may change something, and the stored
+// answer of an equal earlier request. Both are nil for other requests.
 func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempotency, *Earlier, error) {
 	name, err := m.idempotencyKey()
 	if err != nil || name == "" && !changes {
@@ -86,11 +87,11 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 	}
 	p := &Idempotency{Scope: m, Named: name != "", changes: changes, form: m.formOf(m.Streamed)}
 	var tools []string
-	if m.Rights != nil { // keys of one team that have other tools have other answers
+	if m.Rights != nil { // keys of one team with different tools get different answers
 		tools = m.Rights.Key.Tools
 	}
 	said := [][]byte{[]byte(m.Codec.Format), []byte(model), fmt.Appendf(nil, "%q", tools), canonicalRequest(body)}
-	if betas := CanonicalBetas(m.HTTP.Header); p.Named && len(betas) > 0 { // without a name, the same words are the same request
+	if betas := CanonicalBetas(m.HTTP.Header); p.Named && len(betas) > 0 { // without a name, the headers do not distinguish requests
 		said = append(said, fmt.Appendf(nil, "%q", betas))
 	}
 	words := state.HashOf(said...)
@@ -103,7 +104,7 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 	switch {
 	case err != nil && changes:
 		return p, nil, ErrUnknownState()
-	case err != nil: // nothing can happen twice
+	case err != nil: // nothing can run twice
 		m.Warn(Unavailable(state.Request))
 		return nil, nil, nil
 	case found == nil:
@@ -121,8 +122,8 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 	return p, found, nil
 }
 
-// idempotencyKey returns the value of Idempotency-Key, "" if there is none. An invalid value is an error, because the
-// client relies on it.
+// idempotencyKey returns the value of Idempotency-Key, or "". An invalid value is an error, because the client relies
+// on it.
 func (m *Scope) idempotencyKey() (string, error) {
 	names := m.HTTP.Header.Values(IdempotencyHeader)
 	wrong := ""
@@ -141,8 +142,7 @@ func (m *Scope) idempotencyKey() (string, error) {
 	return "", m.refuseForever(http.StatusBadRequest, "the header "+IdempotencyHeader+" "+wrong)
 }
 
-// lookUp returns the stored state of an equal earlier request, nil if there is none. A request with a key is then in
-// progress.
+// lookUp returns the stored state of an equal earlier request, or nil. It also claims a named request.
 func (p *Idempotency) lookUp() (*Earlier, error) {
 	if p.Named {
 		return p.Claim(leaseTime)
@@ -159,8 +159,7 @@ func readEarlier(value []byte) (*Earlier, error) {
 	return k, json.Unmarshal(value, k)
 }
 
-// Claim marks the request as in progress, or returns the state of an equal request that is. A repeated call confirms the
-// claim.
+// Claim marks the request as in progress, or returns the state of an equal request. A repeated call confirms the claim.
 func (p *Idempotency) Claim(life time.Duration) (*Earlier, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,23 +181,23 @@ func (p *Idempotency) Claim(life time.Duration) (*Earlier, error) {
 	return nil, nil
 }
 
-// entry is the stored entry of a request.
+// entry returns the store entry of a request.
 func (p *Idempotency) entry(value []byte, life time.Duration) state.Kept {
 	return state.Kept{Place: p.Key, Value: value, Until: time.Now().Add(life), Hold: true}
 }
 
-// renew keeps a request open that is being answered. If that fails, it is tried again.
+// renew extends the lease of a running request. After a failure it tries again later.
 func (p *Idempotency) renew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer == nil {
 		return
 	}
-	_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, p.life), p.claimed) // which is asked again before anything is changed
+	_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, p.life), p.claimed) // claimed again before anything is changed
 	p.timer.Reset(p.life / 3)
 }
 
-// formOf is the form of an answer: one and the same may be asked for as a whole or as a stream.
+// formOf returns the form of an answer. Clients may ask for the same answer as a document or as a stream.
 func (m *Scope) formOf(stream bool) string {
 	if !stream {
 		return wholeForm
@@ -216,7 +215,7 @@ const (
 	arrayForm  = "array"
 )
 
-// ErrInProgress is the error of a request whose like is being answered or has ended badly.
+// ErrInProgress is the error of a request if an equal one is running or has ended without an answer.
 func (m *Scope) ErrInProgress(run string) error {
 	return m.refuseForever(http.StatusConflict, fmt.Sprintf("the same request (%s) is being answered, or has ended without an answer after a tool may have changed something; its record says what was done. "+
 		"To have this one run all the same, send it with another %s", run, IdempotencyHeader))
@@ -228,14 +227,13 @@ func ErrUnknownState() error {
 		Err: fmt.Errorf("it cannot be found out now whether this request has been run already, and its tools may change things; ask again later")}
 }
 
-// refuseForever is the error of a request that is not run. Clients that try again on their own are told
-// not to.
+// refuseForever returns the error of a request that will not run. It tells clients not to retry automatically.
 func (m *Scope) refuseForever(status int, why string) error {
 	m.W.Header().Set("X-Should-Retry", "false")
 	return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: status, Err: fmt.Errorf("%s", why)}
 }
 
-// Replay gives an answer again, in the form that is asked for now.
+// Replay sends a stored answer in the form that the client asks for now.
 func (p *Idempotency) Replay(found *Earlier) error {
 	form := p.form
 	send := func() error { _, err := p.W.Write(p.visibleBody(found.Body)); return err }
@@ -256,11 +254,11 @@ func (p *Idempotency) Replay(found *Earlier) error {
 	}
 	p.MarkBegun(cmp.Or(found.Upstream, found.Header.Get(exchange.UpstreamHeader)))
 	p.W.WriteHeader(http.StatusOK)
-	_ = send() // a client that is gone needs no answer
+	_ = send() // a disconnected client needs no answer
 	return nil
 }
 
-// visibleBody returns the body of an answer without what the client of a stream did not ask for.
+// visibleBody returns the body of an answer, without usage if the client of a stream did not ask for it.
 func (m *Scope) visibleBody(body []byte) []byte {
 	if m.HideUsage {
 		return m.Codec.WithoutUsage(body)
@@ -268,7 +266,7 @@ func (m *Scope) visibleBody(body []byte) []byte {
 	return body
 }
 
-// decodeBody is what an answer that was given says.
+// decodeBody decodes a stored answer.
 func (m *Scope) decodeBody(found *Earlier) (*llm.Response, error) {
 	body := found.Body
 	switch found.Form {
@@ -323,7 +321,8 @@ func (p *Idempotency) Release() {
 	_, _ = p.Store.Delete(p.Detached(), p.Key, p.claimed)
 }
 
-// Settle ends what repeated began. What cannot be written stays open until its lease ends.
+// Settle ends the claim: it stores the answer, keeps the request in progress, or deletes the claim. If the store fails,
+// the request stays in progress until its lease ends.
 func (p *Idempotency) Settle(err error) {
 	if p == nil {
 		return
@@ -335,19 +334,19 @@ func (p *Idempotency) Settle(err error) {
 	}
 	p.timer.Stop()
 	p.timer = nil
-	ok := err == nil && p.Answered // a handler that was aborted has no error
+	ok := err == nil && p.Answered // an aborted handler returns no error
 	switch {
 	case !ok && p.Changed:
 		_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, OpenRunLife), p.claimed)
 	case ok && p.Named && !p.Waits && p.keepAnswer():
-	case ok && p.Named && p.Changed && !p.Waits: // its answer is too long to be kept, and it must not be run again
+	case ok && p.Named && p.Changed && !p.Waits: // the answer is too long to be stored, and the request must not run again
 		_, _ = p.Store.Claim(p.Detached(), p.entry(p.claimed, replayLife), p.claimed)
 	default:
 		_, _ = p.Store.Delete(p.Detached(), p.Key, p.claimed)
 	}
 }
 
-// keepAnswer keeps the answer to a request, and reports whether there is one to be kept.
+// keepAnswer stores the answer of a request. It reports false if the answer cannot be stored.
 func (p *Idempotency) keepAnswer() bool {
 	body, whole := p.Writer.Copy.Bytes()
 	if !whole || p.Writer.Status != http.StatusOK {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// AskedBefore returns the hash of what a message of the model answers: all that was said since the
-// one before it.
+// AskedBefore returns the hash of the messages since the last message of the model. They are the question that the next
+// answer replies to.
 func AskedBefore(messages []llm.Message) [sha256.Size]byte {
 	first := len(messages)
 	for first > 0 && messages[first-1].Role != llm.RoleAssistant {
@@ -26,7 +26,7 @@ func AskedBefore(messages []llm.Message) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// addAsked adds what a message asks to a hash.
+// addAsked adds the content of a message to a hash.
 func addAsked(h hash.Hash, m llm.Message) {
 	h.Write([]byte(m.Text()))
 	for _, p := range m.Parts {
@@ -37,10 +37,10 @@ func addAsked(h hash.Hash, m llm.Message) {
 	h.Write([]byte{0})
 }
 
-// heldKey is what a turn is found by.
+// heldKey returns the key of a held turn.
 func heldKey(asked, calls [sha256.Size]byte) state.Hash { return state.HashOf(asked[:], calls[:]) }
 
-// callsOf returns the hash of calls, however their arguments are written, and their ids.
+// callsOf returns the ids of calls, and a hash of their names and canonical arguments.
 func callsOf(calls []llm.Call) (hash [sha256.Size]byte, ids []string) {
 	h := sha256.New()
 	for _, c := range calls {
@@ -51,12 +51,12 @@ func callsOf(calls []llm.Call) (hash [sha256.Size]byte, ids []string) {
 	return [sha256.Size]byte(h.Sum(nil)), ids
 }
 
-// SaidBefore returns the hash of all that was said to a model.
+// SaidBefore returns the hash of all messages except those of the model.
 func SaidBefore(messages []llm.Message) [sha256.Size]byte {
 	return AskedBefore(slices.DeleteFunc(slices.Clone(messages), func(m llm.Message) bool { return m.Role == llm.RoleAssistant }))
 }
 
-// saidBeforeEach returns saidBefore of every beginning of a conversation, by its length.
+// saidBeforeEach returns SaidBefore of every prefix of a conversation, by its length.
 func saidBeforeEach(messages []llm.Message) [][sha256.Size]byte {
 	h := sha256.New()
 	out := make([][sha256.Size]byte, 0, len(messages)+1)
@@ -69,7 +69,7 @@ func saidBeforeEach(messages []llm.Message) [][sha256.Size]byte {
 	return append(out, [sha256.Size]byte(h.Sum(nil)))
 }
 
-// linkKey is what the link of a call is found by.
+// linkKey returns the key of the link of a call.
 func linkKey(c llm.Call) state.Hash {
 	if isRandomID(c.ID) {
 		return state.HashOf([]byte("call"), []byte(c.ID))
@@ -85,7 +85,7 @@ func isCountedID(id string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// questionBefore is askedBefore for an answer: a message of the model that the request ends with is part of the answer.
+// questionBefore is AskedBefore for an answer. Messages of the model at the end of the request are part of the answer.
 func questionBefore(messages []llm.Message) [sha256.Size]byte {
 	for len(messages) > 0 && messages[len(messages)-1].Role == llm.RoleAssistant {
 		messages = messages[:len(messages)-1]
@@ -93,9 +93,9 @@ func questionBefore(messages []llm.Message) [sha256.Size]byte {
 	return AskedBefore(messages)
 }
 
-// turnKey is what an answer is found by: who signed it, and its first call. An id that nobody gives twice is enough: clients shorten old
-// results, and drop turns. Of other ids, what the answer answers counts, and of those that say nothing, because they are only a number,
-// name and arguments, too.
+// turnKey returns the key of an answer: its signer and its first call. A random id is unique, so it is enough, because
+// clients shorten old results and drop turns. With any other id, the key includes the question. With a counted or
+// missing id, it includes the name and arguments of the call instead of the id.
 func turnKey(signer string, asked [sha256.Size]byte, first llm.Call) state.Hash {
 	switch {
 	case first.ID == "" || isCountedID(first.ID):
@@ -106,11 +106,11 @@ func turnKey(signer string, asked [sha256.Size]byte, first llm.Call) state.Hash 
 	return state.HashOf([]byte("turn"), []byte(signer), asked[:], []byte(first.ID))
 }
 
-// minRandomRun is how many letters and digits in a row an id has at least that was drawn at random: the last group of a UUID.
+// minRandomRun is the least number of consecutive letters and digits in a random id: the last group of a UUID.
 const minRandomRun = 12
 
-// isRandomID reports whether an id looks like one that was drawn at random, as vendors and the gateway do it: names of tools, which some servers
-// make ids of, have no digits inside a long run, and are not written in capitals.
+// isRandomID reports whether an id looks random, like those of vendors and the gateway. Some servers make ids from tool
+// names. Such names contain no digits in a long run of letters, and are not in capitals.
 func isRandomID(id string) bool {
 	for run := range strings.FieldsFuncSeq(id, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if len(run) >= minRandomRun && (strings.ContainsAny(run, "0123456789") || run == strings.ToUpper(run)) {
@@ -120,7 +120,7 @@ func isRandomID(id string) bool {
 	return false
 }
 
-// requestOf is where it is kept which request has the answer of an id.
+// requestOf returns the place of the link from an answer id to its request.
 func requestOf(owner, id string) state.Place {
 	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
 }

@@ -1,6 +1,6 @@
-// Package conversation keeps what the gateway remembers between requests: answers for repeated requests, signatures that
-// clients cannot carry, and results of its tools that clients do not see. Everything belongs to an owner, is found by a
-// key of the conversation (key.go), and ends.
+// Package conversation stores data of the gateway between requests: answers for repeated requests, signatures that
+// clients cannot carry, and results of its tools that clients do not see. Each entry belongs to an owner, has a key
+// derived from the conversation (key.go), and expires.
 package conversation
 
 import (
@@ -12,24 +12,25 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 )
 
-// Scope is what one request may use of the store: the entries of its owner.
+// Scope is the access of one request to the store: the entries of its owner.
 type Scope struct {
 	*exchange.Response
 	Store *Store
 }
 
-// Detached returns a context that outlives the client, for entries that must be written anyway.
+// Detached returns a context that ignores cancellation, for entries that must be written even if the client
+// disconnects.
 func (m *Scope) Detached() context.Context { return context.WithoutCancel(m.Context()) }
 
-// Signatures keeps what a vendor signed in an answer for clients that cannot carry it, and restores it in later requests.
+// Signatures stores a vendor's signatures for clients that cannot carry them, and restores them in later requests.
 type Signatures struct {
 	*Scope
-	looked   map[state.Hash][]signedTurn // by key, as far as they were looked up
+	looked   map[state.Hash][]signedTurn // looked-up entries, by key
 	idToken  string                      // makes the ids of calls in the answer unique
-	ownsTool func(tool string) bool      // whether the gateway runs a tool; its calls are not the client's
+	ownsTool func(tool string) bool      // reports whether the gateway runs a tool and hides its calls from the client
 }
 
-// KeptHeader is what of the header belongs to an answer that is given again.
+// KeptHeader returns the headers that are stored with an answer.
 func (m *Scope) KeptHeader() http.Header {
 	header := http.Header{}
 	for _, name := range []string{"Content-Type", "Cache-Control", exchange.UpstreamHeader, exchange.WarningHeader} {

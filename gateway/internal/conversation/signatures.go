@@ -17,37 +17,39 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// What a vendor signed goes back to the answer that it came with, and to no other (docs/design/gateway.md). An answer is known
-// by what the client repeats of it: the ids, names and arguments of its calls, and its text. Clients change that in ordinary ways, so
-// white space, the way JSON is written, text that is left out, and messages that are split do not count. If several answers look the same and
-// hold something else, nothing is put back.
+// A vendor's signatures go back only to the answer that they came with (docs/design/gateway.md). An answer is
+// recognized by the parts that clients repeat: its text, and the ids, names and arguments of its calls. White space,
+// JSON formatting, omitted text and split messages do not matter, because clients often change them. If several answers
+// match and have different signatures, nothing is restored.
 
 // signedTurn is the stored form of an answer with calls of the client.
 type signedTurn struct {
-	// Message has the texts, the signed thinking and the calls, without their arguments, in their order. It is empty if nothing was
-	// signed: such answers are kept so that they are not taken for one that was.
+	// Message has the texts, the signed thinking and the calls without arguments, in order. It is empty for an answer
+	// without signatures. Such answers are stored because a later request could otherwise match them with signatures of
+	// another answer.
 	Message llm.Message `json:"message"`
 	Calls   []callMark  `json:"calls"`
-	Text    []byte      `json:"text"`              // hash of all that was said
-	Thought []byte      `json:"thought,omitempty"` // hash of all that was thought, if anything was
+	Text    []byte      `json:"text"`              // hash of the whole text
+	Thought []byte      `json:"thought,omitempty"` // hash of the whole thinking, if any
 	Before  []byte      `json:"before"`            // hash of all that the client had sent
-	// Partial says that the answer had more than the message has, like media and calls that the vendor ran.
+	// Partial reports that the answer had other parts than the message, such as media and calls that the vendor ran.
 	Partial bool `json:"partial,omitempty"`
 }
 
-// callMark is what a call is known by.
+// callMark identifies a call.
 type callMark struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args []byte `json:"args"` // hash
-	// Members are hashes of the arguments, by their names: clients add defaults, and drop what their schema does not have.
+	// Members are hashes of the arguments by name. Clients add defaults and drop arguments that are not in their
+	// schema.
 	Members map[string][]byte `json:"members,omitempty"`
 }
 
-// maxMembers bounds the arguments of a call that are known one by one.
+// maxMembers limits the arguments that are hashed one by one.
 const maxMembers = 64
 
-// signs reports whether vendors of the signer's format sign thinking. Only some of their answers are signed.
+// signs reports whether vendors of the signer's format sign thinking. They sign only some of their answers.
 func signs(signer string) bool {
 	codec, _ := wire.For(signer[strings.LastIndexByte(signer, '/')+1:])
 	p := codec.Properties()
@@ -64,13 +66,13 @@ func squeezed(text string) string {
 	}, text)
 }
 
-// hashed returns a short hash: what it tells apart are answers of one owner to the same question.
+// hashed returns a short hash. It only distinguishes answers of one owner to the same question.
 func hashed(text []byte) []byte {
 	h := sha256.Sum256(text)
 	return h[:16]
 }
 
-// plainArgs returns the arguments of a call in one form. No arguments are an empty object.
+// plainArgs returns the arguments of a call in canonical form. Missing arguments become an empty object.
 func plainArgs(args json.RawMessage) []byte {
 	if out := canonical(args); len(out) > 0 && string(out) != "null" && string(out) != `""` {
 		return out
@@ -78,7 +80,7 @@ func plainArgs(args json.RawMessage) []byte {
 	return []byte("{}")
 }
 
-// markOf returns what a call is known by.
+// markOf returns the mark of a call.
 func markOf(c llm.Call) callMark {
 	args := plainArgs(c.Args)
 	m := callMark{ID: c.ID, Name: c.Name, Args: hashed(args)}
@@ -92,12 +94,12 @@ func markOf(c llm.Call) callMark {
 	return m
 }
 
-// like reports whether a call that a client sent may be this one.
+// like reports whether a call sent by a client may be this call.
 func (m callMark) like(sent callMark) bool {
 	return m.Name == sent.Name && (m.ID == sent.ID || isCountedID(sent.ID)) && (bytes.Equal(m.Args, sent.Args) || m.shares(sent))
 }
 
-// shares reports whether the arguments that both calls have are the same.
+// shares reports whether the arguments that both calls have are equal.
 func (m callMark) shares(sent callMark) bool {
 	if m.Members == nil || sent.Members == nil {
 		return false
@@ -114,17 +116,17 @@ func (m callMark) shares(sent callMark) bool {
 	return common > 0 || len(m.Members) == 0 || len(sent.Members) == 0
 }
 
-// SignedAnswer collects an answer whose signatures have to be kept.
+// SignedAnswer collects an answer whose signatures must be stored.
 type SignedAnswer struct {
 	signatures *Signatures
 	signer     string
-	messages   []llm.Message // that are answered
+	messages   []llm.Message // messages of the request
 	answer     llm.Builder
-	ids        map[string]string // ids of calls, by those that they came with
+	ids        map[string]string // new ids of calls, by original id
 }
 
-// Begin returns the notes of an answer whose signatures have to be kept, and nil if there are none:
-// the client carries them.
+// Begin returns the collector of an answer whose signatures must be stored. It returns nil if the client carries the
+// signatures, or the upstream makes none.
 func (g *Signatures) Begin(l Signer, req *llm.Request) *SignedAnswer {
 	if l.Upstream == "" || l.Client != "" {
 		return nil
@@ -132,8 +134,8 @@ func (g *Signatures) Begin(l Signer, req *llm.Request) *SignedAnswer {
 	return &SignedAnswer{signatures: g, signer: l.Upstream, messages: req.Messages}
 }
 
-// UniqueIDs returns an event of an answer in which no call of the client has an id that is only a number: two runs of one
-// question would have the same.
+// UniqueIDs replaces counted ids of the client's calls in an event. Two runs of one question would otherwise have the
+// same ids.
 func (n *SignedAnswer) UniqueIDs(ev llm.Event) llm.Event {
 	if n == nil {
 		return ev
@@ -159,7 +161,7 @@ func (n *SignedAnswer) UniqueIDs(ev llm.Event) llm.Event {
 	return ev
 }
 
-// idOf returns the id that the client is told for a call.
+// idOf returns the id of a call for the client.
 func (n *SignedAnswer) idOf(id, name string) string {
 	if own, ok := n.ids[id]; ok {
 		return own
@@ -174,7 +176,7 @@ func (n *SignedAnswer) idOf(id, name string) string {
 	return n.ids[id]
 }
 
-// callToken is what makes the ids of calls in an answer unique.
+// callToken returns a random token that makes the ids of calls unique.
 func (g *Signatures) callToken() string {
 	if g.idToken == "" {
 		g.idToken = rand.Text()[:16]
@@ -182,8 +184,8 @@ func (g *Signatures) callToken() string {
 	return g.idToken
 }
 
-// Add takes down an event of an answer. Before the answer ends, what it signed is kept: the client may
-// send the results to another gateway at once.
+// Add records an event of an answer. It stores the signatures before the answer ends, because the client may send its
+// results to another gateway immediately.
 //
 //go:noinline
 func (g *Signatures) Add(n *SignedAnswer, ev llm.Event) error {
@@ -200,7 +202,7 @@ func (g *Signatures) Add(n *SignedAnswer, ev llm.Event) error {
 	return nil
 }
 
-// store keeps the answer, if it has calls of the client.
+// store stores the answer if it has calls of the client.
 func (n *SignedAnswer) store() error {
 	t, first := turnOf(n.answer.Response().Message)
 	if len(t.Calls) == 0 || len(t.Message.Parts) == 0 && !signs(n.signer) {
@@ -227,7 +229,7 @@ func (n *SignedAnswer) store() error {
 // turnOf returns the stored form of a message, and its first call.
 func turnOf(said llm.Message) (t signedTurn, first llm.Call) {
 	var text, thought strings.Builder
-	end, holds := 0, false // behind the last call
+	end, holds := 0, false // number of parts up to the last call; whether anything is signed
 	var parts []llm.Part
 	for _, p := range said.Parts {
 		switch p := p.(type) {
@@ -256,7 +258,7 @@ func turnOf(said llm.Message) (t signedTurn, first llm.Call) {
 			t.Partial = true
 		}
 	}
-	if holds { // no answer ends with thinking
+	if holds { // drop thinking after the last call
 		t.Message = llm.Message{Role: llm.RoleAssistant, Parts: append(parts[:end:end], slices.DeleteFunc(parts[end:], isThinking)...)}
 	}
 	t.Text = hashed([]byte(squeezed(text.String())))
@@ -271,7 +273,7 @@ func isThinking(p llm.Part) bool {
 	return ok
 }
 
-// restore returns a request whose calls have what belongs to them. The request is not changed.
+// restore returns a request with the stored signatures. The argument is not changed.
 func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
 	turns := sentTurns(signer, req.Messages)
 	if len(turns) == 0 {
@@ -282,7 +284,7 @@ func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
 	}
 	g.warnOfUnknown(signer, turns, req.Messages)
 	before := sync.OnceValue(func() [][sha256.Size]byte { return saidBeforeEach(req.Messages) })
-	out, taken := req, 0 // messages that are in out, or in one of its messages
+	out, taken := req, 0 // taken counts the messages that are handled
 	var messages []llm.Message
 	for i := range turns {
 		sent := &turns[i]
@@ -304,16 +306,16 @@ func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
 	return out
 }
 
-// sentTurn is an answer with calls as a client repeats it, in one message or in several that follow each other.
+// sentTurn is an answer with calls that a client repeats, in one message or in consecutive ones.
 type sentTurn struct {
-	from, to int // the messages
+	from, to int // range of messages
 	key      state.Hash
 	parts    []llm.Part
-	said     signedTurn // what the parts say
+	said     signedTurn // stored form of the parts
 }
 
-// sentTurns returns the answers of a conversation for which something may be kept. What a turn that the gateway put back itself
-// has in it is all there is.
+// sentTurns returns the answers in a conversation that may have stored signatures. It omits answers that already have
+// signatures, such as turns that the gateway put back itself.
 func sentTurns(signer string, messages []llm.Message) (list []sentTurn) {
 	for i := 0; i < len(messages); i++ {
 		if messages[i].Role != llm.RoleAssistant {
@@ -334,13 +336,13 @@ func sentTurns(signer string, messages []llm.Message) (list []sentTurn) {
 	return list
 }
 
-// isSignedPart reports whether a part is the upstream's.
+// isSignedPart reports whether a part has the upstream's signature.
 func (l Signer) isSignedPart(p llm.Part) bool {
 	_, is := l.relabelPart(p)
 	return is
 }
 
-// lookUpTurns reads the entries of answers, once per request.
+// lookUpTurns reads the store entries of answers, once per request.
 func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	var unknown []state.Hash
 	for _, t := range turns {
@@ -353,7 +355,7 @@ func (g *Signatures) lookUpTurns(turns []sentTurn) {
 		var list []signedTurn
 		for _, value := range found[key] {
 			var t signedTurn
-			if json.Unmarshal(value, &t) == nil { // else it is of another version
+			if json.Unmarshal(value, &t) == nil { // otherwise it was written by another version
 				list = append(list, t)
 			}
 		}
@@ -364,8 +366,8 @@ func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	}
 }
 
-// findSigned returns the stored turn of an answer. It returns nil if there is none, and warns the client if several
-// match. The function before is called only to tell several apart.
+// findSigned returns the stored turn of an answer. It returns nil if there is none, or if several match, and then warns
+// the client. The function before is called only to distinguish several matches.
 func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
 	held := g.looked[sent.key]
 	if len(held) == 0 {
@@ -397,8 +399,8 @@ func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byt
 	return &list[0]
 }
 
-// warnOfUnknown tells the client if nothing is known of an answer to its last question, of a vendor that signs: not even that nothing was signed in it.
-// Answers to older questions are complete without.
+// warnOfUnknown warns the client if the store does not know the answer to the last question, although its vendor signs
+// answers. Answers without signatures are also stored. Answers to older questions do not need their signatures.
 func (g *Signatures) warnOfUnknown(signer string, turns []sentTurn, messages []llm.Message) {
 	last := &turns[len(turns)-1]
 	if len(g.looked[last.key]) > 0 || !signs(signer) || slices.ContainsFunc(messages[last.to:], asks) {
@@ -408,14 +410,14 @@ func (g *Signatures) warnOfUnknown(signer string, turns []sentTurn, messages []l
 		"because they are another model's, were changed, or are older than a day"})
 }
 
-// asks reports whether a message of the client says more than the results of calls.
+// asks reports whether a message of the client contains more than results of calls.
 func asks(m llm.Message) bool {
 	return m.Role == llm.RoleUser && slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Result); return !ok })
 }
 
 func sameArgs(a, b callMark) bool { return bytes.Equal(a.Args, b.Args) }
 
-// preferred returns those of a list that are as wanted. If none is, it returns all, unless they must be.
+// preferred returns the wanted turns of a list. If there are none, it returns the whole list, unless must is set.
 func preferred(list []signedTurn, must bool, wanted func(*signedTurn) bool) []signedTurn {
 	var out []signedTurn
 	for i := range list {
@@ -429,7 +431,8 @@ func preferred(list []signedTurn, must bool, wanted func(*signedTurn) bool) []si
 	return out
 }
 
-// has returns which calls of the answer those are that a client sent, in their order, and nil if one of them is none of these.
+// has returns the indexes of the answer's calls that match the sent calls, in order. It returns nil if a sent call has
+// no match.
 func (t *signedTurn) has(sent []callMark) (places []int) {
 	k := 0
 	for _, m := range sent {
@@ -445,7 +448,7 @@ func (t *signedTurn) has(sent []callMark) (places []int) {
 	return places
 }
 
-// says reports whether a text may be the rest of the answer's text. The hash is that of the text without white space.
+// says reports whether a text may be a part of the answer's text. The hash is that of the text without white space.
 func (t *signedTurn) says(text string, hash []byte) bool {
 	if text == "" || bytes.Equal(t.Text, hash) {
 		return true
@@ -457,7 +460,7 @@ func (t *signedTurn) says(text string, hash []byte) bool {
 	return strings.Contains(own, text) || strings.Contains(text, own)
 }
 
-// same reports whether the same was signed in two answers.
+// same reports whether two answers have the same signatures.
 func (t *signedTurn) same(other *signedTurn) bool {
 	return slices.EqualFunc(t.Message.Parts, other.Message.Parts, func(a, b llm.Part) bool {
 		switch a := a.(type) {
@@ -477,11 +480,11 @@ func (t *signedTurn) same(other *signedTurn) bool {
 
 func sameState(a, b llm.State) bool { return a.Vendor == b.Vendor && bytes.Equal(a.Data, b.Data) }
 
-// restored returns the parts that a client sent, with the signed data in place.
+// restored returns the parts that a client sent, with the signatures restored.
 func (t *signedTurn) restored(sent *sentTurn) []llm.Part {
 	places := t.has(sent.said.Calls)
 	parts := sent.parts
-	if slices.ContainsFunc(t.Message.Parts, isThinking) { // in the place of any that is not signed
+	if slices.ContainsFunc(t.Message.Parts, isThinking) { // it replaces all unsigned thinking
 		parts = slices.DeleteFunc(slices.Clone(parts), isThinking)
 	}
 	if !t.Partial && !sent.said.Partial && len(places) == len(t.Calls) && bytes.Equal(sent.said.Text, t.Text) {
@@ -490,8 +493,8 @@ func (t *signedTurn) restored(sent *sentTurn) []llm.Part {
 	return t.between(parts, places)
 }
 
-// inOrder returns the parts of an answer that a client repeated as a whole, in the order that they had. What the client says about
-// its texts and calls stays with them.
+// inOrder returns the parts of an answer that a client repeated completely, in the original order. Fields that the
+// client set on texts and calls are kept.
 func (t *signedTurn) inOrder(parts []llm.Part) []llm.Part {
 	var out, texts, calls []llm.Part
 	for _, p := range parts {
@@ -527,10 +530,10 @@ func (t *signedTurn) inOrder(parts []llm.Part) []llm.Part {
 	return out
 }
 
-// between returns parts with the thinking that stood before each call before what the client has there, and the calls with
-// their signatures. The calls are those of the answer at places.
+// between inserts the thinking that preceded each call, and adds the signatures of the calls. The argument places has
+// the indexes of the calls in the answer.
 func (t *signedTurn) between(parts []llm.Part, places []int) []llm.Part {
-	thinking, states := make([][]llm.Part, len(t.Calls)), make([]llm.State, 0, len(t.Calls)) // of each call
+	thinking, states := make([][]llm.Part, len(t.Calls)), make([]llm.State, 0, len(t.Calls)) // by call
 	for _, p := range t.Message.Parts {
 		switch p := p.(type) {
 		case llm.Thinking:
@@ -540,7 +543,7 @@ func (t *signedTurn) between(parts []llm.Part, places []int) []llm.Part {
 		}
 	}
 	var out []llm.Part
-	next := 0 // of the answer's calls
+	next := 0 // index of the next call of the answer
 	think := func(until int) {
 		for ; next <= until; next++ {
 			out = append(out, thinking[next]...)
@@ -562,7 +565,8 @@ func (t *signedTurn) between(parts []llm.Part, places []int) []llm.Part {
 	return out
 }
 
-// withState returns a call with its signature. What the client's own format says of it means nothing to the upstream.
+// withState returns a call with its signature. It replaces the state in the client's format, which the upstream cannot
+// read.
 func withState(c llm.Call, s llm.State) llm.Call {
 	if !s.IsZero() {
 		c.State = s

@@ -9,15 +9,15 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// Vendors sign what their models think and call, and want it back. A client whose format
-// is the upstream's carries it itself. For the others it is kept, and put back when the client
-// sends the results (see signed.go).
+// Vendors sign thinking and calls of their models, and want the signatures back. A client with the upstream's format
+// carries them itself. For other clients they are stored, and restored when the client sends its results (see
+// signatures.go).
 
-// Signer is who signed what an upstream says, in the words of package provider and in those
-// of the client's format, if that is the upstream's: then the client carries the signatures.
+// Signer identifies the vendor that signs an upstream's answers, as in package provider. Client is the name in the
+// client's format if both use the same format; then the client carries the signatures.
 type Signer struct{ Upstream, Client string }
 
-// SignerOf returns whose signatures a model makes.
+// SignerOf returns the signer of a model's answers.
 func (m *Scope) SignerOf(model llm.Model) Signer {
 	known, ok := model.(*provider.Model)
 	if !ok {
@@ -30,7 +30,7 @@ func (m *Scope) SignerOf(model llm.Model) Signer {
 	return l
 }
 
-// Relabel returns an event with its signatures labelled for the client. Most events are returned as they are.
+// Relabel returns an event with its signatures labelled for the client. Most events are unchanged.
 func (l Signer) Relabel(ev llm.Event) llm.Event {
 	if l.Client == "" {
 		return ev
@@ -46,7 +46,7 @@ func (l Signer) Relabel(ev llm.Event) llm.Event {
 	return l.relabelSigned(ev)
 }
 
-// relabelSigned is out for an event that may be signed. It is not inlined, see asking.note.
+// relabelSigned implements Relabel for events that may be signed. It is not inlined; see note in package gateway.
 //
 //go:noinline
 func (l Signer) relabelSigned(ev llm.Event) llm.Event {
@@ -96,10 +96,10 @@ func relabelled[E llm.Event](was llm.Event, own E, changed bool) llm.Event {
 	return was
 }
 
-// isSigned reports whether a state is the upstream's.
+// isSigned reports whether a state belongs to the upstream.
 func (l Signer) isSigned(s llm.State) bool { return s.Vendor == l.Upstream }
 
-// relabelState puts a state of the upstream into the client's words, and reports whether it is one.
+// relabelState changes the label of an upstream's state to that of the client, and reports whether it did.
 func (l Signer) relabelState(s *llm.State) bool {
 	if !l.isSigned(*s) {
 		return false
@@ -108,8 +108,8 @@ func (l Signer) relabelState(s *llm.State) bool {
 	return true
 }
 
-// ForUpstream returns a request with the upstream's signatures: those in the request, or those stored for the client.
-// The request is not changed.
+// ForUpstream returns a request with the upstream's signatures, either from the request or from the store. The argument
+// is not changed.
 func (g *Signatures) ForUpstream(l Signer, req *llm.Request) *llm.Request {
 	switch {
 	case l.Upstream == "":
@@ -153,7 +153,7 @@ func (l Signer) relabelPart(p llm.Part) (llm.Part, bool) {
 	return p, false
 }
 
-// relabelledPart is relabelled for a part.
+// relabelledPart is relabelled for parts.
 func relabelledPart[P llm.Part](was llm.Part, own P, changed bool) (llm.Part, bool) {
 	if changed {
 		return own, true
@@ -161,7 +161,7 @@ func relabelledPart[P llm.Part](was llm.Part, own P, changed bool) (llm.Part, bo
 	return was, false
 }
 
-// relabelText is part for a text: its citations are a vendor's, too.
+// relabelText relabels a text and its citations.
 func (l Signer) relabelText(t llm.Text) (llm.Text, bool) {
 	changed := l.relabelState(&t.State)
 	if slices.ContainsFunc(t.Citations, func(c llm.Citation) bool { return l.isSigned(c.Raw) }) {

@@ -14,22 +14,22 @@ import (
 // storeTime limits each operation of the store. A request does not wait longer for it.
 const storeTime = 2 * time.Second
 
-// Store is the store of a gateway. It may not take long, and its failures are counted and
-// logged; whoever asked it goes on without, and says so.
+// Store wraps the state store of a gateway. It limits the time of each operation, and counts and logs failures. After a
+// failure, callers continue without the data and warn the client.
 type Store struct {
 	backend state.Store
 	Metrics *metrics.Set
 	Log     *slog.Logger
 }
 
-// The operations, as they are counted.
+// The operation labels in the metrics.
 const (
 	reading  = "read"
 	writing  = "write"
 	sweeping = "sweep"
 )
 
-// checked notes how an operation ended, and returns its error.
+// checked records the result of an operation and returns its error.
 func (r *Store) checked(op string, kind state.Kind, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, state.ErrTooLarge) {
 		return err
@@ -39,7 +39,7 @@ func (r *Store) checked(op string, kind state.Kind, err error) error {
 	return err
 }
 
-// Empty reports whether it is known, without asking another program, that nothing of a kind was ever kept.
+// Empty reports whether nothing of a kind was ever stored, as far as this is known without a query.
 func (r *Store) Empty(kind state.Kind) bool {
 	m, ok := r.backend.(interface{ Empty(state.Kind) bool })
 	return ok && m.Empty(kind)
@@ -97,7 +97,7 @@ func (r *Store) Sweep(ctx context.Context) error {
 // SweepEvery is the time between two removals of expired entries.
 const SweepEvery = time.Minute
 
-// lookUp returns the owner's entries of some hashes. If the store fails, it returns none and warns the client.
+// lookUp returns the owner's entries with these hashes. If the store fails, it returns none and warns the client.
 func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]byte {
 	if len(hashes) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]
 	return found
 }
 
-// stateWords are what clients are told that is not there.
+// stateWords describe the missing data for clients.
 var stateWords = map[state.Kind]string{
 	state.Signature: "what the vendor signed for the calls of this conversation",
 	state.Turn:      "what the tools of the gateway returned in this conversation",
@@ -119,7 +119,7 @@ var stateWords = map[state.Kind]string{
 	state.Waiting:   "which calls wait for a person",
 }
 
-// Unavailable is the warning about something that could not be kept or found.
+// Unavailable returns the warning about data that could not be stored or read.
 func Unavailable(kind state.Kind) llm.Warning {
 	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the store of the gateway does not work now, so it goes on without"}
 }

@@ -53,8 +53,8 @@ const (
 	RequestHeader = "Toolpost-Request-Id"
 	// UpstreamHeader is the id of the model that answered, without the address of its host.
 	UpstreamHeader = "Toolpost-Upstream"
-	// WarningHeader reports what was not done as asked, as far as this is known when the answer begins. Each value is
-	// one warning: "code; feature; detail".
+	// WarningHeader reports deviations from the request, as far as known when the answer begins. Each value is one
+	// warning: "code; feature; detail".
 	WarningHeader = "Toolpost-Warning"
 )
 

@@ -1,4 +1,4 @@
-// Package metrics holds what a gateway counts and writes it in the text format of Prometheus.
+// Package metrics counts events of a gateway and writes the counts in the Prometheus text format.
 package metrics
 
 import (
@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Metric is a counter or a histogram with labels. The number of its series is bounded, whatever values the labels
-// take. It is safe for concurrent use.
+// Metric is a counter or a histogram with labels. The number of its series is limited, regardless of the label values.
+// It is safe for concurrent use.
 type Metric struct {
 	name, help string
 	labels     []string
@@ -36,7 +36,7 @@ type series struct {
 	under []uint64 // observations by bucket, not cumulative
 }
 
-// maxSeries bounds the series of a metric. Further label values are counted under "other".
+// maxSeries limits the series of a metric. Further label values are counted as "other".
 const maxSeries = 2000
 
 // overflowLabel replaces label values beyond maxSeries.
@@ -142,7 +142,7 @@ func writeSample(w *bufio.Writer, name string, labels, values []string, bound st
 	w.WriteString(" " + formatNumber(v) + "\n")
 }
 
-// maxLabel bounds the length of a label value.
+// maxLabel limits the length of a label value.
 const maxLabel = 200
 
 // escapeLabel escapes a label value for the text format.

@@ -466,7 +466,8 @@ func firstNumber(v []byte, places [][]string) int {
 }
 
 // countPassed records the usage that a response reports. If it reports none, input tokens are estimated from the size
-// of the request where they are charged. Usage in other units has no price here, unless the response reports tokens.
+// of the request where they are charged. The cost of usage in other units is unknown, unless the response reports
+// tokens.
 func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	complete := status/100 == 2
 	x.Spent.SetComplete(complete)

@@ -12,19 +12,19 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// upstreamError is an error of an upstream. The log gets all of it. A client is told only what it can act on: hosts and
-// credentials of upstreams stay secret.
+// upstreamError is an error of an upstream. The log gets all of it. The client gets only the part that it can act on:
+// hosts and credentials of upstreams stay secret.
 type upstreamError struct {
-	all   error    // with the errors of upstreams that were asked before
-	last  error    // decides what the client is told
+	all   error    // with the errors of earlier upstreams
+	last  error    // determines the error for the client
 	hosts []string // of the upstreams
 }
 
 func (e *upstreamError) Error() string { return e.all.Error() }
 func (e *upstreamError) Unwrap() error { return e.all }
 
-// Wrap marks an error as one of upstreams, whose details clients must not see. The last of several errors decides what
-// the client is told. A nil error stays nil.
+// Wrap marks an error as one of upstreams, whose details clients must not see. The error last determines the error for
+// the client. A nil error stays nil.
 func Wrap(all, last error, candidates ...Candidate) error {
 	if all == nil {
 		return nil
@@ -70,10 +70,10 @@ var withKind = []int{
 	http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, 499,
 }
 
-// clientStatus returns the status that a client is told for an error of an upstream. 0 leaves it to the client's format.
+// clientStatus returns the status for the client, or 0 for the default of the client's format.
 func clientStatus(e *llm.Error) int {
 	if e.Kind == llm.Invalid && e.Status/100 == 4 && !slices.Contains(withKind, e.Status) {
-		return e.Status // the status is all there is
+		return e.Status // the status is the only information
 	}
 	if kind, same := sameEverywhere[e.Status]; e.Status == http.StatusTooManyRequests || same && kind == e.Kind {
 		return e.Status
@@ -88,9 +88,9 @@ func unreachable(e *llm.Error) bool {
 	return e.Kind == llm.Network || errors.As(e.Err, &op) || errors.As(e.Err, &name)
 }
 
-// ForClient returns what a client is told about an error, and whether the same request would fail again. An error of the
-// gateway itself is returned as it is. Of an upstream's error the client gets the kind, the status and the text, without
-// hosts, without faults of the operator, and without pages that came instead of an answer.
+// ForClient returns the error for the client, and whether the same request would fail again. Errors of the gateway
+// itself are unchanged. For an error of an upstream, the client gets the kind, the status and the text, without hosts,
+// operator faults, or pages that came instead of an answer.
 func ForClient(err error) (told error, final bool) {
 	var up *upstreamError
 	if !errors.As(err, &up) {

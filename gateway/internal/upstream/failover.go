@@ -22,8 +22,8 @@ type Asker interface {
 
 // Failover asks one candidate after another until one begins to answer.
 //
-// An upstream that is unhealthy or whose breaker is open is skipped as long as there is another. If all others fail, the
-// skipped ones are asked, and at last the one that failed last.
+// An upstream that is unhealthy or whose breaker is open is skipped while another is available. If all others fail, the
+// skipped ones are asked, and finally the last failed one again.
 func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
 	f := failover{ctx: ctx, asker: asker}
 	for i := range candidates {
@@ -53,10 +53,10 @@ type failover struct {
 
 	failed   *Candidate // the last that failed
 	err      error      // its error
-	failures []error    // of those before it
+	failures []error    // errors of earlier upstreams
 }
 
-// try asks one upstream, and reports whether no other may be asked.
+// try asks one upstream, and reports whether to stop.
 func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
 	if f.failed != nil {
 		f.failures = append(f.failures, f.err)
@@ -71,14 +71,14 @@ func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
 	return f.err == nil || begun || !retryable(f.err) || f.ctx.Err() != nil
 }
 
-// ask calls the asker. The upstream counts as busy until it returns, also if it panics.
+// ask calls the asker. The upstream counts as busy until the call returns or panics.
 func (f *failover) ask(to *Candidate, others bool) (begun bool, err error) {
 	defer to.busy.Add(-1)
 	return f.asker.Ask(to, others)
 }
 
-// trySkipped asks the skipped upstreams, and then the one that failed last once more. Like end it is not inlined: its part
-// of the stack would be held as long as an answer takes.
+// trySkipped asks the skipped upstreams, and then the last failed one again. Like end it is not inlined: its part of
+// the stack would be held until the answer ends.
 //
 //go:noinline
 func (f *failover) trySkipped() {
@@ -93,14 +93,14 @@ func (f *failover) trySkipped() {
 	}
 }
 
-// end returns the error of the last upstream, with those before it.
+// end returns the error of the last upstream, joined with the earlier errors.
 //
 //go:noinline
 func (f *failover) end(candidates []Candidate) error {
 	return Wrap(joined(f.failures, f.err), f.err, candidates...)
 }
 
-// mayPass reports whether a failure may be over in a moment, and the upstream did not say when.
+// mayPass reports whether a failure may be temporary and the upstream did not send a retry time.
 func mayPass(err error) bool {
 	var told *llm.Error
 	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
@@ -112,7 +112,7 @@ func retryable(err error) bool {
 	return kind != llm.Invalid && kind != llm.Canceled
 }
 
-// joined returns the last error, which decides what the client is told, with those before it.
+// joined returns the last error, joined with the earlier ones. The last error determines the error for the client.
 func joined(before []error, last error) error {
 	if last == nil || len(before) == 0 {
 		return last
@@ -126,7 +126,7 @@ func joined(before []error, last error) error {
 	return &out
 }
 
-// verdict is what the end of an answer means for the breaker of its upstream.
+// verdict returns the effect of a result on the breaker of its upstream.
 func verdict(err error) breaker.Verdict {
 	if err == nil {
 		return breaker.Succeeded

@@ -42,7 +42,7 @@ func NewRoute(name string) *Route {
 // Wildcard reports whether the name of the route ends in *.
 func (r *Route) Wildcard() bool { return r.wildcard }
 
-// Rest returns the part of a model name that the * of the route stands for.
+// Rest returns the part of a model name that the * of the route matches.
 func (r *Route) Rest(name string) string { return strings.TrimPrefix(name, r.prefix) }
 
 // IsFor reports whether clients of a format may use the route.
@@ -50,7 +50,7 @@ func (r *Route) IsFor(format string) bool {
 	return r.Formats == nil || slices.Contains(r.Formats, format)
 }
 
-// RetryAfter is when refused clients may try again.
+// RetryAfter is the wait before refused clients may try again.
 const RetryAfter = time.Second
 
 // Enter counts a request as in flight until leave is called. It returns an error if the route is at its limit.
@@ -65,7 +65,7 @@ func (r *Route) Enter() (leave func(), err error) {
 	return func() { r.inFlight.Add(-1) }, nil
 }
 
-// InOrder returns the upstreams in the order in which they are asked. First come those that have no more requests in
+// InOrder returns the upstreams in the order in which they are asked. First are the upstreams with no more requests in
 // flight than their share by weight, in turns. The others follow, the least busy for its weight first.
 func (r *Route) InOrder() []*Target {
 	if len(r.Targets) == 1 {
@@ -138,7 +138,8 @@ func (t Table) Find(name, format string) *Route {
 	return best
 }
 
-// TakeOver shares the state of an earlier table: requests in flight, turns, breakers and health of what both have.
+// TakeOver shares the state of an earlier table: requests in flight, turns, breakers and health of routes and upstreams
+// in both.
 func (t Table) TakeOver(before Table) {
 	for _, r := range t {
 		for _, old := range before {
@@ -168,11 +169,11 @@ type Candidate struct {
 	ID     string // of the opened model
 }
 
-// maxFallbacks bounds how many routes a request may fall back to.
+// maxFallbacks limits how many routes a request may fall back to.
 const maxFallbacks = 8
 
-// Candidates returns the upstreams that may answer for a name, in the order in which they are asked: those of the route,
-// then those of its fallbacks that may allows. It returns an error if none can be opened.
+// Candidates returns the upstreams that may answer for a name, in the order in which they are asked: first those of the
+// route, then those of its fallbacks that may allows. It returns an error if none can be opened.
 func (t Table) Candidates(first *Route, name, format string, may func(*Route) bool) (list []Candidate, err error) {
 	seen := map[*Route]bool{}
 	add := func(r *Route, name string) {

@@ -16,19 +16,19 @@ import (
 // Limits decide when a failing upstream is skipped, and for how long.
 var Limits = breaker.Limits{Failures: 3, Cooldown: 30 * time.Second}
 
-// MaxOpened bounds the models that an upstream keeps open, because clients choose their names.
+// MaxOpened limits the open models of an upstream, because clients choose their names.
 const MaxOpened = 256
 
 // Target is one upstream of a route.
 type Target struct {
-	Model  string        // id of the model; a * stands for the * of the route
+	Model  string        // id of the model; a * is replaced by the text that the * of the route matched
 	Key    string        // what else identifies the upstream across configurations
 	Weight int           // share of the requests
 	Health time.Duration // between two health checks; 0 means none
 	// OpenModel opens a model by its id.
 	OpenModel func(id string) (llm.Model, error)
-	// Local are the prefixes of ids that open something on this machine, such as a file. A client's name may not complete an
-	// id to one of these.
+	// Local are the prefixes of ids that open something on this machine, such as a file. A client's model name must not
+	// complete an id with such a prefix.
 	Local []string
 
 	*state
@@ -52,10 +52,10 @@ func NewTarget(model string) *Target {
 // Wildcard reports whether the id of the model contains a *.
 func (u *Target) Wildcard() bool { return strings.Contains(u.Model, "*") }
 
-// IDFor returns the id of the model for a name in the place of the *.
+// IDFor returns the model id with a name in place of the *.
 func (u *Target) IDFor(name string) string { return strings.Replace(u.Model, "*", name, 1) }
 
-// Open opens the model for a name in the place of the *, and returns its id.
+// Open opens the model with a name in place of the *, and returns its id.
 func (u *Target) Open(name string) (m llm.Model, id string, err error) {
 	id = u.Model
 	if u.Wildcard() {
@@ -79,7 +79,8 @@ func (u *Target) Open(name string) (m llm.Model, id string, err error) {
 	return m, id, err
 }
 
-// opensLocal reports whether a client's name would complete the id to one of Local that the route itself does not name.
+// opensLocal reports whether a client's name would complete an id with a prefix in Local that the route itself does not
+// have.
 func (u *Target) opensLocal(name string) bool {
 	head, tail, _ := strings.Cut(u.Model, "*")
 	id := head + name + tail
@@ -120,7 +121,7 @@ func ShownID(id string) string {
 	}
 	vendor, _, _ := strings.Cut(before, "+")
 	_, model, _ := strings.Cut(rest, "#")
-	if vendor == before { // the address has no vendor before it
+	if vendor == before { // the address has no vendor name
 		return model
 	}
 	return vendor + "#" + model

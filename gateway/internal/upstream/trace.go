@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Trace records which upstream a request was sent to, and how far that got.
+// Trace records the upstream that a request was sent to, and the progress of the request.
 type Trace struct {
 	Route string // name of the route; "" if none was found
-	// Upstream is the upstream that was asked last, as the configuration names it; "" if none was. Clients choose ids of
-	// models freely, but not these names, which are labels of metrics.
+	// Upstream is the upstream that was asked last, as named in the configuration; "" if none was. Clients choose model
+	// ids freely, but not these names, so they are safe as metric labels.
 	Upstream string
 
 	asked    atomic.Int64 // when the first upstream was asked, in nanoseconds
@@ -39,7 +39,7 @@ func (t *Trace) reset() {
 	t.answered.Store(false)
 }
 
-// AskedAt is when the first upstream was asked over HTTP, zero if none was.
+// AskedAt returns when the first upstream was asked over HTTP, or zero if none was.
 func (t *Trace) AskedAt() time.Time {
 	if at := t.asked.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -47,12 +47,12 @@ func (t *Trace) AskedAt() time.Time {
 	return time.Time{}
 }
 
-// SentAt is when the upstream had received the request, in nanoseconds. 0 means that it has not.
+// SentAt returns when the upstream had received the request, in nanoseconds, or 0 if it has not.
 func (t *Trace) SentAt() int64 { return max(0, t.sent.Load()) }
 
-// Answered reports whether the upstream that has the request has begun to answer.
+// Answered reports whether the upstream that received the request has begun to answer.
 func (t *Trace) Answered() bool { return t.SentAt() > 0 && t.answered.Load() }
 
-// Refuse notes that the upstream refused the request. Refused reports whether it did.
+// Refuse records that the upstream refused the request. Refused reports whether it did.
 func (t *Trace) Refuse()       { t.sent.Store(refused) }
 func (t *Trace) Refused() bool { return t.sent.Load() == refused }
