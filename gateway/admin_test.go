@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestAdmin walks through all that administrators can do.
+// TestAdmin checks every operation of administrators.
 func TestAdmin(t *testing.T) {
 	f := build(t)
 	do := func(method, path, body string, want int, words ...string) string {
@@ -57,7 +57,7 @@ func TestAdmin(t *testing.T) {
 	asks(first, 200)
 	asks(second, 200)
 	_, third := made(do("POST", "/admin/keys/"+id+"/rotate", "", 200))
-	asks(first, 401) // without grace, earlier secrets end too
+	asks(first, 401) // without a grace period, earlier secrets end too
 	asks(second, 401)
 	asks(third, 200)
 	do("PUT", "/admin/teams/green", `{"limits":["requests/total=4","tokens/month=50000000"]}`, 200, `"requests/total=4"`)
@@ -130,7 +130,7 @@ func TestAdmin(t *testing.T) {
 	do("POST", "/admin/keys", `{"team":"green"}`, 503)
 }
 
-// TestCSVIsNoFormula checks that what clients call a model is no formula in a spreadsheet.
+// TestCSVIsNoFormula checks that a client's model name cannot become a formula in a spreadsheet.
 func TestCSVIsNoFormula(t *testing.T) {
 	var b strings.Builder
 	list := []access.Spend{{Model: "=1+1"}, {Model: "@x"}, {Model: "plain"}, {Model: `a"b,c`}}
@@ -144,7 +144,8 @@ func TestCSVIsNoFormula(t *testing.T) {
 	}
 }
 
-// TestEmptyNumbersOfAdministratorsAreRefused: a script whose variable is empty does not get a default in its place.
+// TestEmptyNumbersOfAdministratorsAreRefused checks that an empty value, as of an unset variable in a script, is an
+// error and not the default.
 func TestEmptyNumbersOfAdministratorsAreRefused(t *testing.T) {
 	f := build(t)
 	for _, query := range []string{"limit=", "limit", "team=&limit="} {
@@ -155,7 +156,8 @@ func TestEmptyNumbersOfAdministratorsAreRefused(t *testing.T) {
 	}
 }
 
-// TestMoreOfTheLogThanIsReadIsRefused: a list that was cut would be taken for the whole.
+// TestMoreOfTheLogThanIsReadIsRefused checks that a limit above the maximum is an error: a truncated list would look
+// complete.
 func TestMoreOfTheLogThanIsReadIsRefused(t *testing.T) {
 	f := build(t)
 	for _, limit := range []string{"-1", "10001", "99999999999999999999", "1e3", "all"} {
@@ -168,7 +170,8 @@ func TestMoreOfTheLogThanIsReadIsRefused(t *testing.T) {
 	}
 }
 
-// TestAdminNamesWhatItTakes: another method is told all that there are, and a change of nothing is refused, as by the command.
+// TestAdminNamesWhatItTakes checks that the response to a wrong method lists all allowed ones, and that an empty change
+// is refused.
 func TestAdminNamesWhatItTakes(t *testing.T) {
 	book := &access.Book{Store: new(access.Memory)}
 	k, _, err := book.Create(t.Context(), access.Key{Name: "k", Team: "t"})
@@ -201,8 +204,8 @@ func TestAdminNamesWhatItTakes(t *testing.T) {
 	}
 }
 
-// TestAdministrationRefusesEndlessBodies checks that whoever is refused on the address of administrators is told so, and then cut off,
-// though the body of the request never ends.
+// TestAdministrationRefusesEndlessBodies checks that a refused client gets its response, and is then disconnected,
+// although the request body never ends.
 func TestAdministrationRefusesEndlessBodies(t *testing.T) {
 	host := strings.TrimPrefix(build(t).admin, "http://")
 	for head, status := range map[string]string{
@@ -235,8 +238,8 @@ func TestAdministrationRefusesEndlessBodies(t *testing.T) {
 	}
 }
 
-// TestAdminQueriesAreReadWhole: parameters that cannot be read, are not known or stand there twice are refused at every
-// path. Without them the answer would be about all teams.
+// TestAdminQueriesAreReadWhole checks that malformed, unknown and repeated query parameters are refused at every path.
+// Without them the response would cover all teams.
 func TestAdminQueriesAreReadWhole(t *testing.T) {
 	f := build(t)
 	paths := map[string][]string{
@@ -271,7 +274,7 @@ func TestAdminQueriesAreReadWhole(t *testing.T) {
 	}
 }
 
-// refused checks that administrators get status 400 with these words.
+// refused checks for status 400 with this text.
 func refused(t *testing.T, f *fort, method, path, says string) {
 	t.Helper()
 	status, body := f.try(t, attack{admin: true, method: method, path: path, header: bearing(adminKey)})
@@ -280,12 +283,12 @@ func refused(t *testing.T, f *fort, method, path, says string) {
 	}
 }
 
-// slowStore takes its time to tell the log, of which it has lines, unless who asks is gone.
+// slowStore is a store whose log takes time to read, unless the client disconnects.
 type slowStore struct {
 	access.Store
 	takes time.Duration
 	lines []access.LogLine
-	asked chan error // how each question ended
+	asked chan error // how each query ended
 }
 
 func (s *slowStore) Log(ctx context.Context, _ access.Filter, _ int) ([]access.LogLine, error) {
@@ -297,7 +300,7 @@ func (s *slowStore) Log(ctx context.Context, _ access.Filter, _ int) ([]access.L
 	return s.lines, ctx.Err()
 }
 
-// administer serves the administrators of a store, in both protocols. The system holds little of what is written.
+// administer serves the administrators of a store, over HTTP/1 and HTTP/2. Socket buffers are small.
 func administer(t *testing.T, c gateway.Administration, store *slowStore) (host string, ended <-chan struct{}) {
 	t.Helper()
 	store.Store, store.asked = new(access.Memory), make(chan error, 8)
@@ -323,7 +326,7 @@ func administer(t *testing.T, c gateway.Administration, store *slowStore) (host 
 	return strings.TrimPrefix(server.URL, "http://"), over
 }
 
-// manyLines are a log of at least size bytes.
+// manyLines returns a log of at least size bytes.
 func manyLines(size int) []access.LogLine {
 	one := access.LogLine{ID: strings.Repeat("r", 1000)}
 	lines := make([]access.LogLine, size/1000)
@@ -333,8 +336,8 @@ func manyLines(size int) []access.LogLine {
 	return lines
 }
 
-// TestAdministratorsMayAskForLong checks that what administrators ask for may take longer than the request may take to come and a piece of an answer to
-// be read, in both protocols, with a body or without.
+// TestAdministratorsMayAskForLong checks that a query may take longer than the time limits for requests and reads, in
+// both protocols, with and without a body.
 func TestAdministratorsMayAskForLong(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for _, body := range []string{"", "{}"} {
@@ -345,7 +348,7 @@ func TestAdministratorsMayAskForLong(t *testing.T) {
 				client := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}}
 				client.Transport.(*http.Transport).Protocols.SetHTTP1(!two)
 				client.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(two)
-				for range 2 { // and the connection serves again
+				for range 2 { // the connection serves another request
 					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/admin/requests", strings.NewReader(body))
 					if err != nil {
 						t.Fatal(err)
@@ -367,8 +370,8 @@ func TestAdministratorsMayAskForLong(t *testing.T) {
 	}
 }
 
-// TestAdministratorsMustRead checks that who leaves an answer unread is given up after the time for a piece, and that one who reads
-// slowly gets all of it, though that takes longer.
+// TestAdministratorsMustRead checks that a client which does not read is disconnected after the time for a piece, and
+// that a slow reader gets the whole response, though that takes longer.
 func TestAdministratorsMustRead(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	ask := func(t *testing.T, host string) net.Conn {
@@ -401,7 +404,7 @@ func TestAdministratorsMustRead(t *testing.T) {
 	})
 	t.Run("slowly", func(t *testing.T) {
 		t.Parallel()
-		const limit = 2 * time.Second // longer than this test may have to wait for a processor
+		const limit = 2 * time.Second // longer than this test may wait for a processor
 		host, _ := administer(t, gateway.Administration{WriteTime: limit}, &slowStore{lines: manyLines(4 << 20)})
 		conn, began := ask(t, host), time.Now()
 		_ = conn.SetReadDeadline(began.Add(20 * time.Second))

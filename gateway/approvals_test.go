@@ -19,7 +19,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// desk is a gateway with calls that wait, and its administrators.
+// desk is a gateway with waiting calls, and its administrators.
 type desk struct {
 	url, admin string
 	model      *stage
@@ -51,7 +51,7 @@ func newDesk(t *testing.T, life time.Duration, calls string) *desk {
 	return d
 }
 
-// do asks the administrators' side.
+// do sends a request to the administrators' address.
 func (d *desk) do(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, d.admin+path, strings.NewReader(body))
@@ -72,7 +72,7 @@ func (d *desk) do(t *testing.T, method, path, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// waiting lists the calls that wait.
+// waiting lists the waiting calls.
 func (d *desk) waiting(t *testing.T) []gateway.WaitingCall {
 	t.Helper()
 	status, body := d.do(t, "GET", "/admin/approvals", "")
@@ -83,8 +83,8 @@ func (d *desk) waiting(t *testing.T) []gateway.WaitingCall {
 	return list.Approvals
 }
 
-// TestAdminApprovals: administrators see the calls that wait, each with its arguments, and decide about one; the
-// gateway goes on when the client asks again.
+// TestAdminApprovals checks that administrators see each waiting call with its arguments and can decide about it, and
+// that the gateway continues the call when the client repeats its request.
 func TestAdminApprovals(t *testing.T) {
 	d := newDesk(t, 0, "call write {\"what\":\"x\"}\ncall write {\"what\":\"y\"}")
 	if list := d.waiting(t); len(list) != 0 {
@@ -147,8 +147,8 @@ func TestAdminApprovals(t *testing.T) {
 	}
 }
 
-// TestAdminApprovesNothingUnseen: a call whose arguments are not shown whole is approved only if that is said, or with
-// other arguments; it may be refused as it is.
+// TestAdminApprovesNothingUnseen checks that approving a call with hidden arguments requires the field unseen or other
+// arguments. Denying it does not.
 func TestAdminApprovesNothingUnseen(t *testing.T) {
 	hidden := `call write {"what":"-----BEGIN RSA PRIVATE KEY-----\nrm -rf /\n-----END RSA PRIVATE KEY-----"}`
 	for body, want := range map[string]struct {
@@ -176,7 +176,7 @@ func TestAdminApprovesNothingUnseen(t *testing.T) {
 	}
 }
 
-// TestAdminApprovalsEnd: what nobody decided about in time does not wait any more.
+// TestAdminApprovalsEnd checks that a call without a decision stops waiting when its time is over.
 func TestAdminApprovalsEnd(t *testing.T) {
 	d := newDesk(t, time.Millisecond, `call write {"what":"x"}`)
 	ask(t, d.url, wire.Chat, question("m"), false)
@@ -186,8 +186,8 @@ func TestAdminApprovalsEnd(t *testing.T) {
 	}
 }
 
-// TestApprovalWordsArePrintable checks that who decides, and why, cannot steer the terminal of who reads the record: such a decision is refused, and
-// the call waits on.
+// TestApprovalWordsArePrintable checks that a decision with control characters in its name or reason is refused,
+// because they could steer the terminal of a reader of the record. The call keeps waiting.
 func TestApprovalWordsArePrintable(t *testing.T) {
 	d := newDesk(t, 0, "call write {\"what\":\"x\"}")
 	ask(t, d.url, wire.Chat, question("m"), false)
@@ -216,8 +216,8 @@ func TestApprovalWordsArePrintable(t *testing.T) {
 	}
 }
 
-// TestApprovedIsWhatRuns: after a call was approved whose number no float64 holds, the request that makes the call in
-// the form that the person was shown runs exactly that, and not what was asked about first.
+// TestApprovedIsWhatRuns checks a call with a number that a float64 cannot hold. After its approval, a request with the
+// arguments in the form shown to the person runs exactly these.
 func TestApprovedIsWhatRuns(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
@@ -245,7 +245,8 @@ func TestApprovedIsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsThatCannotBeShown: nobody is asked about arguments that the record cannot show as they are, and they do not run.
+// TestNothingWaitsThatCannotBeShown checks that calls do not wait or run if the record cannot show their exact
+// arguments.
 func TestNothingWaitsThatCannotBeShown(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestAddressesThatAreNone checks that a route with a * is refused if nobody can be asked at the address it leads to, and that clients who
-// get there all the same are told of a fault of the gateway, and not of theirs.
+// TestAddressesThatAreNone checks that a wildcard route with an invalid address is refused. Clients that reach such an
+// address anyway must see a fault of the gateway, not their own.
 func TestAddressesThatAreNone(t *testing.T) {
 	open := opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{
 		"up": {BaseURL: "http://user:s3cret@127.0.0.1:1/v1", Wires: []string{wire.Chat}}}})
@@ -24,7 +24,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	}
 	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("*", "*")}})
 	for _, a := range queries {
-		if a.kind != "answer" || a.format == wire.Gemini || a.format == wire.Converse { // a name in a path has no slash
+		if a.kind != "answer" || a.format == wire.Gemini || a.format == wire.Converse { // a name in a path cannot contain a slash
 			continue
 		}
 		h := at(url, "up/x", "", nil)(t, a)

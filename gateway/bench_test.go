@@ -13,9 +13,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// BenchmarkAnswers measures streams of 21 events with one call, which is read and checked, over
-// real sockets: relayed, and translated for a client of another format. Client and upstream are
-// counted, too; "direct" is what they cost without a gateway.
+// BenchmarkAnswers measures streams of 21 events with one call, which is parsed and checked, over real sockets:
+// relayed, and translated for a client of another format. The costs of client and upstream are included; "direct" is
+// their cost without a gateway.
 func BenchmarkAnswers(b *testing.B) {
 	var events []string
 	add := func(delta, finish string) {

@@ -15,8 +15,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestOrderOfBetas: a request that names the same features in another order or twice is the same request, by its name and for the
-// cache; the upstream gets the header as the client wrote it.
+// TestOrderOfBetas checks that idempotency and the cache treat requests with the same betas as equal, regardless of
+// order and duplicates. The upstream gets the header as the client wrote it.
 func TestOrderOfBetas(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string

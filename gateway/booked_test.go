@@ -18,8 +18,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestWhatIsBooked checks that answers from the cache, answers that are given again, counts of tokens and refusals are booked, each as what it is, and that they
-// count in limits of requests but not in budgets.
+// TestWhatIsBooked checks that cached answers, replays, token counts and refusals are recorded as such. They count in
+// request limits, but not in budgets.
 func TestWhatIsBooked(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(new(sim.Server))
@@ -43,8 +43,8 @@ func TestWhatIsBooked(t *testing.T) {
 		models []string
 		ask    func(key string) []int
 		status string
-		want   access.Spend // of the team; only how many requests of each kind
-		tokens bool         // were used
+		want   access.Spend // totals of the team: number of requests of each kind
+		tokens bool         // tokens were used
 	}{
 		{"the cache", "requests/day=2", nil, func(k string) []int {
 			return []int{ask(k, chat, asking("cached-native")), ask(k, chat, asking("cached-native")), ask(k, chat, asking("cached-native"))}
@@ -114,8 +114,9 @@ func TestWhatIsBooked(t *testing.T) {
 	}
 }
 
-// TestPassedIsPriced checks what is booked for other endpoints: at the catalogue's price where the answer says tokens or tokens are what is paid for, and else as
-// something without a price. A key that is bounded in money may use what can be counted before.
+// TestPassedIsPriced checks the recorded usage of other endpoints. It has the catalogue price if the answer reports
+// tokens or the endpoint charges for tokens, and is unpriced otherwise. A key with a budget may use endpoints whose
+// cost is known before.
 func TestPassedIsPriced(t *testing.T) {
 	var says string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -142,7 +143,7 @@ func TestPassedIsPriced(t *testing.T) {
 		input, output    int64
 		money            catalog.Money
 		unpriced, guess  bool
-		bound            bool // a key that is bounded in money may
+		bound            bool // allowed for a key with a budget
 	}{
 		{"/v1/embeddings", `{"model":"priced","input":"x"}`, `{"usage":{"prompt_tokens":1000000,"total_tokens":1000000}}`, 1_000_000, 0, dollar, false, false, true},
 		{"/v1/embeddings", `{"model":"other","input":"x"}`, `{"usage":{"prompt_tokens":1000,"total_tokens":1000}}`, 1000, 0, 0, true, false, false},
@@ -176,8 +177,9 @@ func TestPassedIsPriced(t *testing.T) {
 	}
 }
 
-// TestPassedKeyRefused has an upstream refuse the key of the gateway, in words that show it: the client is told that the gateway is at fault, not that its own key is, and
-// sees neither the key nor the upstream's words; what is refused for other reasons it is told as it is.
+// TestPassedKeyRefused checks the case that an upstream refuses the gateway's key and repeats it in the error. The
+// client learns that the gateway is at fault, and sees neither the key nor the upstream's text. Other refusals reach
+// the client unchanged.
 func TestPassedKeyRefused(t *testing.T) {
 	status := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,8 +19,8 @@ import (
 // twoTools are a function and a custom tool.
 const twoTools = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},{"type":"custom","custom":{"name":"patch"}}]`
 
-// Two calls never have one id, of whatever kind they are: the client could not say whose result is whose. In a stream a
-// call without an index that has the id of one that is whole is another call.
+// Calls of any kind never share an id, because the client could not assign results. In a stream, a call without an
+// index that repeats the id of a complete call is a separate call.
 func TestCallsOfOneIDAreTold(t *testing.T) {
 	custom := func(index, id, input string) string {
 		return `{` + index + `"id":"` + id + `","type":"custom","custom":{"name":"patch","input":"` + input + `"}}`
@@ -89,7 +89,7 @@ func TestCallsOfOneIDAreTold(t *testing.T) {
 	}
 }
 
-// callsOf adds up the calls of a document or a stream of chat, by their index or their place.
+// callsOf merges the calls of a Chat document or stream, by index or position.
 func callsOf(t *testing.T, body string) (ids, inputs []string) {
 	t.Helper()
 	type call struct {
@@ -129,8 +129,8 @@ func callsOf(t *testing.T, body string) (ids, inputs []string) {
 	return ids, inputs
 }
 
-// In a chat stream pieces of one index are one call, also where its id comes after its name, unless a new name comes with a
-// new id, as on servers that give all calls the index 0. No call is told with other arguments than its own.
+// In a Chat stream, chunks with the same index are one call, even if the id comes after the name. A new name with a new
+// id begins another call, as on servers that give all calls the index 0. No call gets the arguments of another.
 func TestCallsWhoseIDComesLate(t *testing.T) {
 	piece := func(index int, id, name, args string) string {
 		p := ""
@@ -204,8 +204,8 @@ func TestCallsWhoseIDComesLate(t *testing.T) {
 	}
 }
 
-// A call without an id gets one of its own, in an answer of the client's own format too, where ids are what results are given by: in one piece
-// and as a stream, and whether the member is missing or empty.
+// A call without an id gets one, also in an answer in the client's own format, if results need ids. This holds for
+// documents and streams, and for missing and empty ids.
 func TestCallsWithoutIDs(t *testing.T) {
 	frames := func(events ...string) string {
 		var b strings.Builder
@@ -278,7 +278,7 @@ func TestCallsWithoutIDs(t *testing.T) {
 	}
 }
 
-// The ids of calls in a chat stream may come behind all calls: both calls are whole, for clients of every format.
+// The ids of calls in a Chat stream may come after all calls. Both calls are complete for clients of every format.
 func TestIDsBehindAllCalls(t *testing.T) {
 	chunk := func(delta, reason string) string {
 		return `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}]}` + "\n\n"
@@ -307,7 +307,7 @@ func TestIDsBehindAllCalls(t *testing.T) {
 	}
 }
 
-// The id that a call gets is none that the conversation has, also if its beginning was left out.
+// The new id of a call does not occur in the conversation, even if the client dropped the beginning.
 func TestMintedIDsAreNew(t *testing.T) {
 	call := `{"index":0,"type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}`
 	client := saying(t, `{"role":"assistant","tool_calls":[`+call+`]}`, "tool_calls")
@@ -320,8 +320,8 @@ func TestMintedIDsAreNew(t *testing.T) {
 	}
 }
 
-// An answer in one piece whose word for the end is null or empty has a natural end, as a stream has. One without that word, or without an
-// answer, is none.
+// A document with a null or empty finish reason ended naturally, like a stream. A document without the field, or
+// without an answer, is an error.
 func TestDocumentsWithoutAReasonGetOne(t *testing.T) {
 	chat := func(message, reason string) string {
 		return `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` + message + `}` + reason + `}]}`

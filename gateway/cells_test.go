@@ -15,12 +15,12 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// errorCell is a cell of conformance/cells.json, of which only those are read that end with a status, or what
-// another row says about it through a gateway.
+// errorCell is a cell of conformance/cells.json. Only cells that end with a status are read, or that another row
+// describes through a gateway.
 type errorCell struct {
 	Cell, Format, Model string
 	Over                []string
-	Request, Extra      map[string]json.RawMessage // Extra: fields that a vendor's client has no word for
+	Request, Extra      map[string]json.RawMessage // Extra: fields that a vendor's client does not support
 	Expect, Stream      struct {
 		Error struct {
 			Status int
@@ -28,14 +28,14 @@ type errorCell struct {
 		}
 	}
 	Does        string
-	Reply, Then json.RawMessage // of a second question
+	Reply, Then json.RawMessage // the second request
 }
 
-// pair is a route of a configuration in conformance/gateway: a client's format and its upstream's.
+// pair is a route of a configuration in conformance/gateway: the formats of client and upstream.
 var pair = regexp.MustCompile(`from: \[(\w+)\], to: \[\{model: up-(\w+)/`)
 
-// TestCellsOfErrors asks the gateway what the cells ask that end with a status, without the vendors' clients. The
-// suite that has these clients runs only by name, and would show too late that the gateway answers otherwise than the table says.
+// TestCellsOfErrors sends the requests of all cells that end with a status, without the vendors' clients. The suite
+// with these clients runs only on demand, and would report a difference too late.
 func TestCellsOfErrors(t *testing.T) {
 	var table struct{ Cells, Through []errorCell }
 	if err := json.Unmarshal(readFile(t, "../conformance/cells.json"), &table); err != nil {
@@ -54,7 +54,7 @@ func TestCellsOfErrors(t *testing.T) {
 					}
 				}
 				if c.Expect.Error.Status == 0 {
-					continue // through the gateway it is no error
+					continue // not an error through the gateway
 				}
 				asked[over]++
 				c.check(t, over, string(p[2]))
@@ -66,13 +66,13 @@ func TestCellsOfErrors(t *testing.T) {
 	}
 }
 
-// plain says whether the cell is one request that ends with a status.
+// plain reports whether the cell is a single request that ends with a status.
 func (c errorCell) plain() bool {
-	_, config := c.Request["config"] // Google's clients take it apart
+	_, config := c.Request["config"] // Google's clients split it
 	return c.Expect.Error.Status != 0 && c.Does == "" && c.Reply == nil && c.Then == nil && !config
 }
 
-// check asks in one piece, and as a stream unless the error comes behind the status there.
+// check sends the request with and without a stream. It skips the stream if the error would come after the status.
 func (c errorCell) check(t *testing.T, over, upstream string) {
 	t.Helper()
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to(c.Model, "up-"+upstream+"/sim/"+c.Model)}})
@@ -82,7 +82,7 @@ func (c errorCell) check(t *testing.T, over, upstream string) {
 		if stream && c.Stream.Error.Says != "" {
 			continue
 		}
-		if c.Format != wire.Gemini && c.Format != wire.Converse { // their path has both
+		if c.Format != wire.Gemini && c.Format != wire.Converse { // the paths of these contain both
 			c.Request["model"], _ = json.Marshal(c.Model)
 			c.Request["stream"], _ = json.Marshal(stream)
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// throughAll returns routes on which each client is answered by a station on each path: "CLIENT-PATH".
+// throughAll returns routes "CLIENT-PATH" that lead each client to a station on each path.
 func throughAll(station string) (routes []gateway.ModelRoute) {
 	for _, c := range clients {
 		for _, path := range paths {
@@ -35,10 +35,10 @@ func throughAll(station string) (routes []gateway.ModelRoute) {
 	return routes
 }
 
-// speaker is an upstream that sends each event of its model as it comes.
+// speaker is an upstream that sends each event of its model immediately.
 type speaker struct{ llm.Model }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
 	if e.Action != format.Generate {
@@ -72,8 +72,9 @@ func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestClientGone checks that the upstream is given up as soon as a client goes away, for clients of every way, streamed and
-// not, on every path of an answer, and that neither goroutines nor connections to the upstream are left.
+// TestClientGone checks that the request to the upstream is cancelled as soon as the client disconnects, for every
+// client, with and without streams, on every path of an answer. No goroutine and no connection to the upstream may
+// remain.
 func TestClientGone(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	begun, ended := make(chan struct{}), make(chan struct{})
@@ -118,7 +119,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// goAway asks, and leaves when the upstream has begun to answer; of a stream the client has read something.
+// goAway sends a request and disconnects when the upstream has begun to answer. Of a stream it reads some bytes first.
 func goAway(t *testing.T, c client, url string, req *llm.Request, stream bool, begun chan struct{}) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
@@ -149,7 +150,7 @@ func goAway(t *testing.T, c client, url string, req *llm.Request, stream bool, b
 	leave()
 }
 
-// small makes the buffers of the system small, so that what the gateway holds shows.
+// small shrinks the socket buffers, which makes the gateway's buffering visible.
 func small(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(16 << 10)
@@ -157,11 +158,11 @@ func small(conn net.Conn) {
 	}
 }
 
-// flood is what a model says without end.
+// flood is the endless output of a model.
 var flood = strings.Repeat("word ", 200)
 
-// TestNobodyReads checks that no more is read from an upstream than a bound while a client does not read its answer, that little
-// is held, and that the answer goes on when the client does: for clients of every way and on every path.
+// TestNobodyReads checks that reading from an upstream stops at a limit while the client does not read, that little
+// memory is used, and that the answer continues when the client reads again: for every client and on every path.
 func TestNobodyReads(t *testing.T) {
 	var taken atomic.Int64
 	endless := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
@@ -217,7 +218,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// unread asks for a stream on a connection of its own and does not read the answer.
+// unread requests a stream on a separate connection and does not read the answer.
 func (c client) unread(t *testing.T, url string, req *llm.Request) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -244,7 +245,7 @@ func (c client) unread(t *testing.T, url string, req *llm.Request) net.Conn {
 	return conn
 }
 
-// settled waits until a number does not grow any more, and returns it.
+// settled waits until a number stops growing, and returns it.
 func settled(n *atomic.Int64) int64 {
 	last, since := int64(-1), time.Now()
 	for end := since.Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -258,7 +259,7 @@ func settled(n *atomic.Int64) int64 {
 	return last
 }
 
-// heap is what the program holds.
+// heap returns the size of the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -23,10 +23,10 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// client is a way in which programs ask the gateway.
+// client is one way to call the gateway.
 type client struct {
 	name, format string
-	prompt       bool // it asks Ollama's endpoint for prompts, which has no tools
+	prompt       bool // uses Ollama's endpoint for prompts, which does not support tools
 }
 
 // clients are all ways: each format, and Ollama's second endpoint.
@@ -39,7 +39,7 @@ var clients = []client{
 // post sends a request.
 func (c client) post(ctx context.Context, url string, req *llm.Request, stream bool) (*http.Response, error) {
 	codec, _ := wire.For(c.format)
-	codec.Quirks.MaxTokens = "max_tokens" // as clients of chat servers say it, so that it can be relayed
+	codec.Quirks.MaxTokens = "max_tokens" // as clients of Chat servers send it, so it can be relayed
 	body, _, err := codec.EncodeRequest(req, stream)
 	path := roots[c.format] + "/" + codec.Path(req.Model, stream)
 	if c.prompt {
@@ -57,14 +57,14 @@ func (c client) post(ctx context.Context, url string, req *llm.Request, stream b
 	return http.DefaultClient.Do(post)
 }
 
-// told is a reply with all that the gateway says beside the answer.
+// told is a reply with everything that the gateway sends in addition to the answer.
 type told struct {
 	reply
 	body     string
-	warnings string // in the header, in comments and behind the answer
+	warnings string // in the header, in comments and in trailers
 }
 
-// ask sends a request and reads all of its answer.
+// ask sends a request and reads the whole answer.
 func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) told {
 	t.Helper()
 	resp, err := c.post(t.Context(), url, req, stream)
@@ -102,10 +102,10 @@ func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) tol
 	return out
 }
 
-// comment is a line of a stream that every reader passes over.
+// comment is a comment line of a stream.
 var comment = regexp.MustCompile(`(?m)^: .+$`)
 
-// readPrompted reads the lines of an answer to a prompt.
+// readPrompted reads the lines of a generate answer.
 func readPrompted(r io.Reader, b *llm.Builder) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 64<<20)
@@ -128,23 +128,22 @@ func readPrompted(r io.Reader, b *llm.Builder) error {
 	return cmp.Or(in.Err(), io.ErrUnexpectedEOF)
 }
 
-// paths are the ways on which an answer reaches its client: as it is, in other words, and from a model that has to be
-// taught its tools.
+// paths are the ways of an answer to its client: relayed, translated, and from a model that is taught its tools.
 var paths = []string{"relay", "translate", "emulated"}
 
-// station is an upstream: a server that counts its requests, in every format.
+// station is an upstream server for every format that counts its requests.
 type station struct {
 	name   string
 	server *httptest.Server
 	sim    sim.Server
-	// Before is called before a request is answered, if it is not nil; if it reports true, it has answered.
+	// Before is called before each request, unless it is nil. If it returns true, it has sent the response.
 	before func(http.ResponseWriter, *http.Request) bool
 
 	mu    sync.Mutex
-	asked []string // the models, as the upstream was asked for them
+	asked []string // the requested models
 }
 
-// newStation starts an upstream whose model answers.
+// newStation starts an upstream with a model.
 func newStation(t *testing.T, name string, m llm.Model) *station {
 	s := &station{name: name, sim: sim.Server{Model: m, Unknown: "sim/native"}}
 	s.server = httptest.NewServer(s)
@@ -152,7 +151,7 @@ func newStation(t *testing.T, name string, m llm.Model) *station {
 	return s
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *station) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if asks(r) {
 		body, _ := io.ReadAll(r.Body)
@@ -174,10 +173,10 @@ func (s *station) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.sim.ServeHTTP(w, r)
 }
 
-// asks reports whether a request is a question to a model, and not about one.
+// asks reports whether a request is a model request, as opposed to a query about models.
 func asks(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path != "/api/show" }
 
-// take returns the models that were asked for since the last time.
+// take returns the models requested since the last call.
 func (s *station) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,15 +185,15 @@ func (s *station) take() []string {
 	return asked
 }
 
-// n is how many requests came since the last take.
+// n returns the number of requests since the last take.
 func (s *station) n() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
 }
 
-// opens opens models of the stations by "NAME-FORMAT/MODEL", and those whose name begins with "text-" as models
-// that have to be taught their tools.
+// opens opens models of the stations by "NAME-FORMAT/MODEL". Names that begin with "text-" open models that must be
+// taught their tools.
 func opens(retry provider.Retry, transport *http.Client, stations ...*station) func(string, gateway.Way) (llm.Model, error) {
 	vendors := map[string]provider.Vendor{}
 	for _, s := range stations {
@@ -212,7 +211,7 @@ func opens(retry provider.Retry, transport *http.Client, stations ...*station) f
 	}
 }
 
-// via is the id of a model of a station on a path for a client.
+// via returns the id of a station's model on a path for a client.
 func (c client) via(path, station string) string {
 	other := wire.Messages
 	if c.format == other {

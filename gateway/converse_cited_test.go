@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// A block of citations stays one where an answer has to be written anew for another reason.
+// A block of citations stays one block when an answer is rewritten for another reason.
 func TestCitationsOfMendedConverseAnswersStay(t *testing.T) {
 	const calls = `{"toolUse":{"toolUseId":"t","name":"f","input":{}}},{"toolUse":{"toolUseId":"t","name":"f","input":{}}}`
 	for name, block := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestConverseIsRelayedToMakers checks that a request of Converse reaches a model whose maker has fields of its own as it is:
-// what the client wrote for it is left to the vendor, also what that may refuse.
+// TestConverseIsRelayedToMakers checks that a Converse request with fields of a model's maker reaches the model
+// unchanged. The vendor decides whether to refuse them.
 func TestConverseIsRelayedToMakers(t *testing.T) {
 	const asked = `{"messages":[{"role":"user","content":[{"text":"Hi"}]}],"inferenceConfig":{"temperature":2},"additionalModelRequestFields":{"top_k":5}}`
 	got := make(chan string, 1)

@@ -12,13 +12,14 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// echoes are members of a request whose answer has to say the same.
+// echoes are request fields that the answer must repeat.
 const echoes = `"metadata":{"a":"b"},"tool_choice":"none","parallel_tool_calls":false,"store":true,"temperature":0.5,"top_p":0.9,"max_output_tokens":500,"instructions":"Be brief.",` +
 
 	`"user":"u1","truncation":"auto","text":{"format":{"type":"text"}},"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
 
-// TestResponsesSayWhatWasAskedFor: an answer over any format repeats what the client asked for, in one piece, in the first and last events of a
-// stream and when it is fetched; no warning says that the gateway's own work is not done.
+// TestResponsesSayWhatWasAskedFor checks that an answer over any upstream format repeats the fields of the request: in
+// documents, in the first and last events of a stream, and in stored answers. No warning may claim that a field was
+// ignored which the gateway implements itself.
 func TestResponsesSayWhatWasAskedFor(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -52,7 +53,7 @@ func TestResponsesSayWhatWasAskedFor(t *testing.T) {
 				t.Fatalf("%s: %v %d %s", where, err, h.status, h.body)
 			}
 			if format == "responses" {
-				continue // the upstream says itself what it was asked for
+				continue // the upstream repeats its own request
 			}
 			for _, w := range h.header.Values(gateway.WarningHeader) {
 				if strings.Contains(w, "; store") || strings.Contains(w, "; metadata") {
@@ -75,7 +76,7 @@ func TestResponsesSayWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestLongToolsAreSaidOnce: tools of tens of kilobytes stand in the last event of a stream only.
+// TestLongToolsAreSaidOnce checks that tools of tens of kilobytes appear only in the last event of a stream.
 func TestLongToolsAreSaidOnce(t *testing.T) {
 	g := guard(t, nil)
 	long := strings.Repeat("long ", 4000)
@@ -100,7 +101,7 @@ type listedItems struct {
 	}
 }
 
-// texts returns what the items say; each has to be a whole message.
+// texts returns the texts of items; each must be a complete message.
 func (l listedItems) texts(t *testing.T) (all string) {
 	t.Helper()
 	for _, it := range l.Data {
@@ -124,7 +125,7 @@ func (g *guarded) itemsAt(t *testing.T, path, key string) (l listedItems) {
 	return l
 }
 
-// TestInputItems: what a kept answer was the answer to can be listed, in pages, by its owner only.
+// TestInputItems checks that the input of a stored answer can be listed in pages, only by its owner.
 func TestInputItems(t *testing.T) {
 	g := guard(t, nil)
 	key, theirs := g.key(t, access.Key{}), g.key(t, access.Key{Team: "blue"})
@@ -154,7 +155,7 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-// TestKeptAnswersAreNotStreamed: what is not served of kept answers is refused in words that say so.
+// TestKeptAnswersAreNotStreamed checks that unsupported operations on stored answers are refused with a clear error.
 func TestKeptAnswersAreNotStreamed(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -176,7 +177,8 @@ func TestKeptAnswersAreNotStreamed(t *testing.T) {
 	}
 }
 
-// TestEchoesHaveNoSecrets: what lets a vendor in at an MCP server is not repeated, and not kept: every key of the team may fetch the answer.
+// TestEchoesHaveNoSecrets checks that credentials of MCP servers are neither repeated nor stored, because every key of
+// the team may fetch the answer.
 func TestEchoesHaveNoSecrets(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -196,7 +198,7 @@ func TestEchoesHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestItemsOfOneIDInPages: an id that two items have ends no page, and begins none again.
+// TestItemsOfOneIDInPages checks that an id shared by two items neither ends a page early nor repeats one.
 func TestItemsOfOneIDInPages(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -219,8 +221,8 @@ func TestItemsOfOneIDInPages(t *testing.T) {
 	}
 }
 
-// TestResponsesSayWhatTheyGoOnFrom: every translated answer of the Responses format has previous_response_id, null in the first turn, in one
-// piece, in the first and last events of a stream and when it is fetched.
+// TestResponsesSayWhatTheyGoOnFrom checks that every translated Responses answer has previous_response_id, null in the
+// first turn: in documents, in the first and last events of a stream, and in stored answers.
 func TestResponsesSayWhatTheyGoOnFrom(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -262,7 +264,7 @@ func TestResponsesSayWhatTheyGoOnFrom(t *testing.T) {
 	}
 	for format := range roots {
 		if format == "responses" {
-			continue // the upstream says it itself
+			continue // the upstream sets it
 		}
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stream=%t", format, stream), func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 )
 
-// SetCooldown says for how long upstreams that keep failing are left alone, and returns what undoes that.
+// SetCooldown sets how long failing upstreams are skipped, and returns a function that restores the old value.
 func SetCooldown(d time.Duration) (undo func()) {
 	before := upstream.Limits.Cooldown
 	upstream.Limits.Cooldown = d

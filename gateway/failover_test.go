@@ -20,7 +20,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// moody is an upstream that can be told to fail, and how its list of models is answered.
+// moody is an upstream with configurable failures and a configurable list of models.
 type moody struct {
 	down, asked, list atomic.Int64
 }
@@ -37,7 +37,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// moodies starts two upstreams and a gateway before them, whose client asks up to three times.
+// moodies starts two upstreams and a gateway for them, whose client sends up to three requests.
 func moodies(t *testing.T, health time.Duration) (a, b *moody, url string) {
 	t.Helper()
 	a, b = new(moody), new(moody)
@@ -60,7 +60,7 @@ func askTwo(t *testing.T, url, model string) int {
 	return resp.StatusCode
 }
 
-// opensBreaker has the breaker of an upstream open by requests that another answers.
+// opensBreaker opens the breaker of an upstream with requests that another upstream answers.
 func opensBreaker(t *testing.T, m *moody, url string) {
 	t.Helper()
 	m.down.Store(1)
@@ -74,8 +74,9 @@ func opensBreaker(t *testing.T, m *moody, url string) {
 	}
 }
 
-// TestLeftAloneIsTheLastResort checks that an upstream whose breaker is open is asked if all others fail, before one of those is asked again, and that it
-// is one as the others when it has answered. One that is down for good does not keep the other from being asked again.
+// TestLeftAloneIsTheLastResort checks that an upstream with an open breaker is asked if all others fail, before one of
+// those is asked again. Once it has answered, it is a normal candidate again. A dead one must not prevent the retry of
+// the other.
 func TestLeftAloneIsTheLastResort(t *testing.T) {
 	a, b, url := moodies(t, 0)
 	opensBreaker(t, b, url)
@@ -99,10 +100,11 @@ func TestLeftAloneIsTheLastResort(t *testing.T) {
 	}
 }
 
-// TestHealthAllowsATrial checks that an upstream whose breaker is open is asked again once it is well, without waiting for the end of its rest.
+// TestHealthAllowsATrial checks that an upstream with an open breaker is asked again once its health check succeeds,
+// before the cooldown ends.
 func TestHealthAllowsATrial(t *testing.T) {
 	_, b, url := moodies(t, time.Second)
-	b.list.Store(404) // a server without a list
+	b.list.Store(404) // a server without a model list
 	b.down.Store(1)
 	for range 20 {
 		if status := askTwo(t, url, "two"); status != 200 {
@@ -121,14 +123,14 @@ func TestHealthAllowsATrial(t *testing.T) {
 	}
 }
 
-// TestBrokenIsNotHealthy checks which answers to a question for models say that an upstream is well.
+// TestBrokenIsNotHealthy checks which responses to a health check count as healthy.
 func TestBrokenIsNotHealthy(t *testing.T) {
 	for status, healthy := range map[int]string{200: "1", 404: "1", 405: "1", 429: "1", 501: "1", 401: "0", 500: "0", 502: "0", 503: "0", 529: "0"} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			a, b, url := moodies(t, time.Second)
 			a.list.Store(int64(status))
-			b.list.Store(map[bool]int64{true: 503, false: 200}[healthy == "1"]) // its state changes, whatever the other's does
+			b.list.Store(map[bool]int64{true: 503, false: 200}[healthy == "1"]) // its state changes, regardless of the other
 			want := fmt.Sprintf("toolpost_upstream_healthy{route=\"two\",upstream=\"upa/m\"} %s\n", healthy)
 			other := fmt.Sprintf("toolpost_upstream_healthy{route=\"two\",upstream=\"upb/m\"} %d\n", map[bool]int{true: 0, false: 1}[healthy == "1"])
 			for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -144,7 +146,7 @@ func TestBrokenIsNotHealthy(t *testing.T) {
 	}
 }
 
-// TestFailuresOfFallbacks checks that failures are counted under the route that was asked for, as requests are.
+// TestFailuresOfFallbacks checks that failures are counted under the requested route, like requests.
 func TestFailuresOfFallbacks(t *testing.T) {
 	a, b, url := moodies(t, 0)
 	a.down.Store(1)
@@ -161,7 +163,7 @@ func TestFailuresOfFallbacks(t *testing.T) {
 	}
 }
 
-// TestRefusedTakesNothing checks that a request that is refused for a budget leaves what the headers say of limits per minute as it was.
+// TestRefusedTakesNothing checks that a request refused because of a budget does not change the rate limit headers.
 func TestRefusedTakesNothing(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=10", "tokens/minute=90000", "tokens/day=1")})
@@ -183,8 +185,8 @@ func TestRefusedTakesNothing(t *testing.T) {
 	}
 }
 
-// TestPingsBeforeARefusal: an upstream that says that it is there, and then refuses, has not answered: the head of the answer names the one that did. If
-// the head had to be sent, because nothing came for long, the warning is a comment.
+// TestPingsBeforeARefusal checks an upstream that sends keep-alives and then an error. It has not answered, so the
+// header names the upstream that did. If the header had to be sent because of a long silence, the warning is a comment.
 func TestPingsBeforeARefusal(t *testing.T) {
 	const begin = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
 		"event: ping\ndata: {\"type\":\"ping\"}\n\n"
@@ -222,7 +224,7 @@ func TestPingsBeforeARefusal(t *testing.T) {
 	}
 }
 
-// safeLog is a log that several write.
+// safeLog is a log for concurrent writers.
 type safeLog struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -234,8 +236,9 @@ func (l *safeLog) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// TestUpstreamsThatAnswerWithAPage checks that an upstream which answers 200 with a page is not told as one that cannot be reached, neither to the
-// client nor in the log, that the client is told nothing of its place or of the page, which is for the log, and that a fallback answers.
+// TestUpstreamsThatAnswerWithAPage checks an upstream that returns 200 with a web page. Neither the client nor the log
+// is told that it cannot be reached. The client learns nothing about its address or the page, which only the log shows.
+// A fallback answers.
 func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -272,8 +275,8 @@ func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 	}
 }
 
-// TestPagesTellNoKey checks that a page which repeats the key of the gateway in a spelling of its own, so that what is shown of the page ends
-// within the key, tells none of it to the client or to the log.
+// TestPagesTellNoKey checks a page that repeats the gateway's key in another encoding. If the shown part of the page
+// ends within the key, neither the client nor the log gets any of it.
 func TestPagesTellNoKey(t *testing.T) {
 	const key = "sk+live+0123456789abcdefABCDEF+very+secret+key+of+the+operator"
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -300,8 +303,8 @@ func TestPagesTellNoKey(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNoAnswer checks that a stream without an answer is an error, for clients of the
-// upstream's format and of others.
+// TestNoAnswerIsNoAnswer checks that a stream without an answer is an error, for clients of the upstream's format and
+// of others.
 func TestNoAnswerIsNoAnswer(t *testing.T) {
 	client := bodyOf(t, wire.Chat, "data: {\"id\":\"x\",\"choices\":[]}\n\ndata: [DONE]\n\n", `{"id":"x","object":"chat.completion","choices":[]}`)
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})

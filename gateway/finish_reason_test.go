@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// interruptions are answers that are not complete, each in the words of its vendor: in one piece, and as a stream.
+// interruptions are incomplete answers of each vendor, as documents and streams.
 var interruptions = []struct{ name, format, document, stream string }{
 	{"DeepSeek lacks resources", wire.Chat,
 		`{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"half of"},"finish_reason":"insufficient_system_resource"}]}`,
@@ -37,8 +37,8 @@ var interruptions = []struct{ name, format, document, stream string }{
 			"event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"sequence_number\":4,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1,\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"power_cut\"},\"model\":\"m\",\"output\":[{\"type\":\"message\",\"id\":\"msg_1\",\"status\":\"incomplete\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"half of\",\"annotations\":[]}]}]}}\n\n"},
 }
 
-// TestInterruptedAnswers checks that an answer that its vendor did not complete is not complete in any other format, and that
-// the client is told the vendor's word.
+// TestInterruptedAnswers checks that an incomplete answer is incomplete in every other format, and that the client sees
+// the vendor's finish reason.
 func TestInterruptedAnswers(t *testing.T) {
 	for _, of := range interruptions {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,8 +71,8 @@ func TestInterruptedAnswers(t *testing.T) {
 	}
 }
 
-// A stream that is over without a reason gets one, once: clients wait for it, and a warning says that it was corrected.
-// What the upstream said stays as it came.
+// A stream that ends without a finish reason gets one, once, because clients wait for it. A warning reports the
+// correction. The upstream's own data stays unchanged.
 func TestStreamsWithoutAReasonGetOne(t *testing.T) {
 	chunk := func(choices, more string) string {
 		return `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + choices + `]` + more + "}\n\n"
@@ -120,8 +120,8 @@ func TestStreamsWithoutAReasonGetOne(t *testing.T) {
 	}
 }
 
-// TestFinishWords checks that a word for the end of an answer that nobody knows is relayed as it is, and one of the client's format on every
-// other path, where only a warning names it.
+// TestFinishWords checks that an unknown finish reason is relayed unchanged. On every other path it becomes one of the
+// client's format, and only a warning names it.
 func TestFinishWords(t *testing.T) {
 	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
@@ -136,8 +136,7 @@ func TestFinishWords(t *testing.T) {
 	}
 }
 
-// TestUnknownFinish checks that a word for the end of an answer that nobody knows reaches a client
-// of another format as one of its own.
+// TestUnknownFinish checks that an unknown finish reason reaches a client of another format as one of its own.
 func TestUnknownFinish(t *testing.T) {
 	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
@@ -152,8 +151,7 @@ func TestUnknownFinish(t *testing.T) {
 	}
 }
 
-// TestNothingButThinking checks that an answer in which a model only thought is not presented in
-// silence.
+// TestNothingButThinking checks that an answer with only thinking causes a warning.
 func TestNothingButThinking(t *testing.T) {
 	for _, upstream := range []string{wire.Messages, wire.Gemini} {
 		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+upstream+"/sim/native+think-call")}})

@@ -22,13 +22,12 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// roots are where the simulator speaks each format.
+// roots are the simulator's paths for each format.
 var roots = map[string]string{
 	wire.Chat: "/v1", wire.Responses: "/v1", wire.Messages: "/v1", wire.Gemini: "/v1beta", wire.Ollama: "/api", wire.Converse: "",
 }
 
-// upstreams returns a client whose vendors up-chat, up-messages and so on are the
-// simulator, each in one format.
+// upstreams returns a client whose vendors up-chat, up-messages and so on are the simulator, each in one format.
 func upstreams(t *testing.T) *provider.Client {
 	t.Helper()
 	server := httptest.NewServer(new(sim.Server))
@@ -40,8 +39,7 @@ func upstreams(t *testing.T) *provider.Client {
 	return &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
 }
 
-// toolless returns a client whose vendor up-text is a model that has no tools and writes
-// what it was taught.
+// toolless returns a client whose vendor up-text is a model without native tools that writes calls as taught.
 func toolless(t *testing.T) *provider.Client {
 	t.Helper()
 	says := llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -60,7 +58,7 @@ func toolless(t *testing.T) *provider.Client {
 	return &provider.Client{Vendors: map[string]provider.Vendor{"up-text": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Style: "hermes"}
 }
 
-// opening opens models as a client does.
+// opening opens models like a client.
 func opening(c *provider.Client) func(string, gateway.Way) (llm.Model, error) {
 	return func(id string, _ gateway.Way) (llm.Model, error) { return c.Open(id) }
 }
@@ -80,12 +78,12 @@ func serve(t *testing.T, c gateway.Setup) string {
 	return server.URL
 }
 
-// to is a route that leads to one upstream.
+// to returns a route to one upstream.
 func to(name, id string) gateway.ModelRoute {
 	return gateway.ModelRoute{Model: name, Upstreams: []gateway.Upstream{{Model: id}}}
 }
 
-// reply is what a client got.
+// reply is the response that a client got.
 type reply struct {
 	*llm.Response
 	status int
@@ -93,7 +91,7 @@ type reply struct {
 	err    error
 }
 
-// ask asks the gateway as a client of the format does.
+// ask calls the gateway like a client of the format.
 func ask(t *testing.T, url, format string, req *llm.Request, stream bool) reply {
 	t.Helper()
 	codec, _ := wire.For(format)
@@ -143,8 +141,8 @@ func question(model string) *llm.Request {
 	return &llm.Request{Model: model, MaxTokens: 2048, Messages: []llm.Message{llm.User("What is the weather in Paris?")}, Tools: []llm.ToolDef{weather}}
 }
 
-// TestEveryClientOverEveryUpstream asks for a call and goes on with its result, in each
-// format over each format and over a model that has no tools.
+// TestEveryClientOverEveryUpstream requests a call and continues with its result, in each format over each format and
+// over a model without native tools.
 func TestEveryClientOverEveryUpstream(t *testing.T) {
 	native, text := upstreams(t), toolless(t)
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
@@ -170,7 +168,7 @@ func TestEveryClientOverEveryUpstream(t *testing.T) {
 	}
 }
 
-// walk asks for a call, gives its result and reads the answer.
+// walk requests a call, sends its result and reads the answer.
 func walk(t *testing.T, url, format, model string, stream bool) {
 	req := question(model)
 	first := ask(t, url, format, req, stream)
@@ -197,8 +195,8 @@ func walk(t *testing.T, url, format, model string, stream bool) {
 	}
 }
 
-// TestErrorsAreTheClients checks that what goes wrong before an answer begins has its status
-// and the words of the client's format. A key of the gateway's that is refused is no error of the client's.
+// TestErrorsAreTheClients checks that errors before an answer begins have their status and the client's format. An
+// upstream that refuses the gateway's key is not an error of the client.
 func TestErrorsAreTheClients(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{
 		to("busy", "up-chat/sim/native+503"), to("limited", "up-messages/sim/native+429=7s"), to("locked", "up-gemini/sim/native+401"),
@@ -228,8 +226,7 @@ func TestErrorsAreTheClients(t *testing.T) {
 	}
 }
 
-// TestMidStream checks that an answer that breaks off ends the client's stream with an error,
-// never with a finish.
+// TestMidStream checks that an answer that breaks off ends the client's stream with an error, never with a finish.
 func TestMidStream(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for format := range roots {
@@ -247,7 +244,7 @@ func TestMidStream(t *testing.T) {
 	}
 }
 
-// TestCancelled checks that the upstream is given up when the client goes.
+// TestCancelled checks that the request to the upstream is cancelled when the client disconnects.
 func TestCancelled(t *testing.T) {
 	gone := make(chan struct{})
 	open := func(string, gateway.Way) (llm.Model, error) {
@@ -274,8 +271,7 @@ func TestCancelled(t *testing.T) {
 	<-gone
 }
 
-// TestKeepAlive checks that a client is told that a silent stream is alive, before its first
-// event and between two.
+// TestKeepAlive checks that a silent stream sends keep-alives, before its first event and between two.
 func TestKeepAlive(t *testing.T) {
 	next := make(chan struct{})
 	open := func(string, gateway.Way) (llm.Model, error) {
@@ -315,8 +311,8 @@ func TestKeepAlive(t *testing.T) {
 	until("message_stop")
 }
 
-// TestCounts checks that tokens are counted by an upstream of the client's own format, and
-// estimated with a warning for every other.
+// TestCounts checks that tokens are counted by an upstream of the client's own format, and estimated with a warning
+// otherwise.
 func TestCounts(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("same", "up-messages/sim/native"), to("other", "up-chat/sim/native")}})
 	count := func(model string) (string, http.Header) {
@@ -342,14 +338,14 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// signature finds what a vendor signs.
+// signature matches a vendor's signature.
 var signature = regexp.MustCompile(`"(?:signature|thoughtSignature|encrypted_content)":\s*"([^"]{8,})"`)
 
-// TestSignaturesOfOthers checks that what an upstream signs comes back to it, also from clients
-// whose format has no place for it.
+// TestSignaturesOfOthers checks that an upstream's signatures come back to it, also from clients whose format cannot
+// carry them.
 func TestSignaturesOfOthers(t *testing.T) {
 	var mu sync.Mutex
-	var asked, answered []string // the bodies of the last requests and answers
+	var asked, answered []string // the last request and response bodies
 	server := new(sim.Server)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -391,8 +387,8 @@ func TestSignaturesOfOthers(t *testing.T) {
 	}
 }
 
-// TestFallback checks that another upstream is asked when one fails before it has said anything, and
-// that one that keeps failing is left alone while there is another.
+// TestFallback checks that another upstream is asked when one fails before its answer begins, and that an upstream that
+// keeps failing is skipped while there is another.
 func TestFallback(t *testing.T) {
 	asked := map[string]int{}
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
@@ -433,7 +429,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestRoutes checks which route a name takes, and that routes that mean nothing are refused.
+// TestRoutes checks the route of a name, and that meaningless routes are refused.
 func TestRoutes(t *testing.T) {
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
@@ -480,7 +476,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestInvalidCallsAreSaid checks that the client is told of a call that does not fit its schema.
+// TestInvalidCallsAreSaid checks that the client is warned of a call that does not match its schema.
 func TestInvalidCallsAreSaid(t *testing.T) {
 	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {

@@ -47,7 +47,7 @@ func generate(t *testing.T, url, body string) (status int, lines []prompted) {
 	}
 }
 
-// A prompt is answered with text by an upstream of any format, in lines and in one document.
+// A prompt is answered with text by an upstream of any format, in lines and as a document.
 func TestGenerate(t *testing.T) {
 	routes := []gateway.ModelRoute{}
 	for format := range roots {
@@ -75,7 +75,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// A request without a prompt loads the model: nobody is asked, and the client is told that it is ready.
+// A request without a prompt loads the model: no upstream is asked, and the client is told that the model is ready.
 func TestGenerateLoads(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/echo")}})
 	for _, body := range []string{`{"model":"m"}`, `{"model":"m","prompt":"","keep_alive":-1}`, `{"model":"m","system":"Be brief.","stream":false}`} {
@@ -97,7 +97,7 @@ func TestGenerateLoads(t *testing.T) {
 	}
 }
 
-// What a chat cannot keep is refused, not left out.
+// Fields that a chat cannot support are refused, not ignored.
 func TestGenerateRefuses(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/echo")}})
 	for field, value := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Half of a surrogate pair that a client sends reaches an upstream of the same format as it is; others get U+FFFD, and the
-// client is told.
+// Half of a surrogate pair in a request reaches an upstream of the same format unchanged. Other upstreams get U+FFFD,
+// and the client is warned.
 func TestHalvesOfPairs(t *testing.T) {
 	const half = `\ud83d`
 	var got string
@@ -48,7 +48,7 @@ func TestHalvesOfPairs(t *testing.T) {
 			t.Errorf("%s: %d, %v, %s, %s", format, resp.StatusCode, resp.Header[gateway.WarningHeader], got, answer)
 		}
 	}
-	// An answer that passes as it is has lost nothing, another has.
+	// A relayed answer has lost nothing, another has.
 	for path, same := range map[string]bool{"/v1/chat/completions": true, "/v1/messages": false} {
 		resp, answer := send(t, "POST", url+path, "application/json", `{"model":"echo","max_tokens":5,"messages":[{"role":"user","content":"a"}]}`)
 		told := strings.Contains(strings.Join(resp.Header[gateway.WarningHeader], "\n"), "U+FFFD")

@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// itemsOf answers in the Responses format with items, each of which is one event in a stream.
+// itemsOf answers in the Responses format with items. In a stream, each item is one event.
 func itemsOf(items ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -69,8 +69,8 @@ func searched(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":5}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 }
 
-// Who demands a call of a tool that the vendor runs gets the answer in which the vendor ran it, relayed and translated, in one
-// piece and as a stream. An answer without any such call is still a broken promise.
+// A client that demands a call of a vendor's tool gets the answer in which the vendor ran it, relayed and translated,
+// as a document and as a stream. An answer without such a call is an error.
 func TestForcedToolsThatTheVendorRuns(t *testing.T) {
 	const (
 		said     = `{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"found","annotations":[]}]}`

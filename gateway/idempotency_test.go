@@ -29,7 +29,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// posted sends a question, with the name of the request if it has one.
+// posted sends a model request, with a name if there is one.
 func posted(ctx context.Context, url, text, name string, stream bool) (status int, header http.Header, body string, err error) {
 	post, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/chat/completions", strings.NewReader(fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":%q}]}`, stream, text)))
 	if err != nil {
@@ -47,7 +47,7 @@ func posted(ctx context.Context, url, text, name string, stream bool) (status in
 	return resp.StatusCode, resp.Header, string(b), err
 }
 
-// writing serves a tool that may change things, which waits for next where that is not nil.
+// writing serves a tool that may change things. It waits for next, unless that is nil.
 func writing(t *testing.T, n *counter, next chan struct{}, begun chan struct{}) string {
 	write := reading("write", "written", n)
 	write.Effects = 0
@@ -71,9 +71,9 @@ func writing(t *testing.T, n *counter, next chan struct{}, begun chan struct{}) 
 	return url
 }
 
-// TestRepeatedWhileOpen: while a request may be changing something, the same words are refused with
-// the id of the first; other words, and the same ones with a name of their own, are not. When it has
-// its answer, they are a new request.
+// TestRepeatedWhileOpen checks that while a request may be changing something, an equal request is refused with the id
+// of the first. Different requests are not refused, and neither are equal ones with another name. After the first has
+// ended, an equal request is new.
 func TestRepeatedWhileOpen(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var n counter
@@ -114,8 +114,8 @@ func TestRepeatedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterLoss: a request whose client went away after a tool may have changed something
-// is not run again by the same words or the same name, only by another name.
+// TestRepeatedAfterLoss checks that a request whose client disconnected after a tool may have changed something does
+// not run again for an equal request or the same name, only for another name.
 func TestRepeatedAfterLoss(t *testing.T) {
 	for _, name := range []string{"", "mine"} {
 		var n counter
@@ -140,8 +140,8 @@ func TestRepeatedAfterLoss(t *testing.T) {
 	}
 }
 
-// TestRepeatedByName: a request of the same name is given the same answer, byte for byte, and nothing is
-// run; a name that another request has is refused.
+// TestRepeatedByName checks that a request with the same name gets the same answer, byte for byte, and runs nothing. A
+// name that another request has is refused.
 func TestRepeatedByName(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var n counter
@@ -163,8 +163,8 @@ func TestRepeatedByName(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNone: a request whose name is empty, or that has two, is refused with words that say so, and nothing is run; the same
-// name twice is one.
+// TestNamesThatAreNone checks that a request with an empty name or two names is refused with a clear error and runs
+// nothing. Repeating the same name is allowed.
 func TestNamesThatAreNone(t *testing.T) {
 	for _, test := range []struct {
 		names  []string
@@ -194,7 +194,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestReadingRepeats: requests whose tools only read may come as often as they like.
+// TestReadingRepeats checks that requests with read-only tools may be repeated.
 func TestReadingRepeats(t *testing.T) {
 	var n counter
 	begun, next := make(chan struct{}, 9), make(chan struct{})
@@ -219,9 +219,9 @@ func TestReadingRepeats(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembers checks that no request reaches an upstream that has a member twice, at its top or within, or
-// that spells one that counts in another way: the upstream might read another than was checked. In each
-// format, over an upstream of the same format, which is asked with the client's own bytes, and of another.
+// TestRepeatedMembers checks that no request with a repeated field reaches an upstream, at the top level or deeper, and
+// none with another spelling of a weighed field. The upstream might read another value than was checked. It covers each
+// format over an upstream of the same format, which gets the client's own bytes, and of another.
 func TestRepeatedMembers(t *testing.T) {
 	var asked atomic.Int64
 	server := new(sim.Server)
@@ -276,7 +276,7 @@ func TestRepeatedMembers(t *testing.T) {
 	}
 }
 
-// repeated are bodies in which one member stands twice, or in another case.
+// repeated are bodies with a field that occurs twice, or in another case.
 func repeated(t *testing.T, body []byte) map[string][]byte {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -307,7 +307,8 @@ func repeated(t *testing.T, body []byte) map[string][]byte {
 	return out
 }
 
-// TestReplaysOfDeletedAnswers: an answer that its owner has deleted does not come back by the name of its request, and the request is not run again.
+// TestReplaysOfDeletedAnswers checks that a deleted answer is not replayed by the name of its request, and that the
+// request does not run again.
 func TestReplaysOfDeletedAnswers(t *testing.T) {
 	g := guard(t, nil)
 	mine, theirs := g.key(t, access.Key{}), g.key(t, access.Key{Team: "blue"})
@@ -342,7 +343,7 @@ func TestReplaysOfDeletedAnswers(t *testing.T) {
 	}
 }
 
-// TestSameNameOtherRequest: what makes a request another one than the first of its name, and what does not.
+// TestSameNameOtherRequest checks which differences make a request with the same name another request.
 func TestSameNameOtherRequest(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -376,7 +377,7 @@ func TestSameNameOtherRequest(t *testing.T) {
 	}
 }
 
-// TestReplaysAreBooked: an answer that is given again is booked and logged under the upstream that gave it, as the first time.
+// TestReplaysAreBooked checks that a replay is recorded and logged under the upstream of the first answer.
 func TestReplaysAreBooked(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(new(sim.Server))
@@ -399,12 +400,12 @@ func TestReplaysAreBooked(t *testing.T) {
 	}
 }
 
-// methodOf is the method of the request that a store is asked for, in its context.
+// methodOf is the context key for the method of the request that calls the store.
 type methodOf struct{}
 
-// meeting is a store in which a request and the deletion of its answer meet at chosen steps: before the step of the request that is
-// number first after its answer can be found, the deletion begins, and before its own step of number second it waits for the
-// end of the request.
+// meeting is a store that makes a request and the deletion of its answer meet at chosen steps. The deletion begins
+// before the step of the request with number first, counted from when its answer can be found. Before its own step with
+// number second, the deletion waits for the end of the request.
 type meeting struct {
 	state.Store
 	first, second int
@@ -412,15 +413,15 @@ type meeting struct {
 
 	mu           sync.Mutex
 	id           string // of the answer, once it can be found
-	steps, later int    // of the request and of the deletion
+	steps, later int    // steps of the request and of the deletion
 	met          bool   // the deletion began
-	waited       bool   // and waited
+	waited       bool   // the deletion waited
 	reached      chan struct{}
 	ended        chan struct{}
 	removed      chan struct{}
 }
 
-// step is called before anything is asked of the store.
+// step is called before each store operation.
 func (m *meeting) step(ctx context.Context) {
 	m.mu.Lock()
 	switch method := ctx.Value(methodOf{}); {
@@ -475,7 +476,8 @@ func (m *meeting) Delete(ctx context.Context, k state.Place, mine []byte) (bool,
 	return m.Store.Delete(ctx, k, mine)
 }
 
-// TestAnswersDeletedWhileTheyEnd: an answer that its owner deletes while it ends is not given again, whichever of the steps of both come first.
+// TestAnswersDeletedWhileTheyEnd checks that an answer deleted while it ends is not replayed, whichever steps come
+// first.
 func TestAnswersDeletedWhileTheyEnd(t *testing.T) {
 	for name, open := range map[string]func() state.Store{
 		"memory": func() state.Store { return new(state.Memory) },
@@ -510,8 +512,8 @@ func TestAnswersDeletedWhileTheyEnd(t *testing.T) {
 	}
 }
 
-// deletedAtItsEnd has a request and the deletion of its answer meet, and asks again. It reports whether the request had such a step, and
-// whether the deletion had.
+// deletedAtItsEnd makes a request and the deletion of its answer meet, and repeats the request. It reports whether the
+// request and the deletion had these steps.
 func deletedAtItsEnd(t *testing.T, m *meeting, stream bool) (met, waited bool) {
 	t.Helper()
 	m.reached, m.ended, m.removed = make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -546,8 +548,8 @@ func deletedAtItsEnd(t *testing.T, m *meeting, stream bool) (met, waited bool) {
 	return true, m.waited
 }
 
-// TestReplaysTellUsage: an answer that is given again tells what it used where the request asks for it, and nowhere else, in
-// whichever form the first was.
+// TestReplaysTellUsage checks that a replay reports usage only if the request asks for it, whichever form the first
+// answer had.
 func TestReplaysTellUsage(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})

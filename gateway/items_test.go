@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// output is what an answer of the responses format holds.
+// output is the output of a Responses answer.
 type output struct {
 	ID     string `json:"id"`
 	Output []struct {
@@ -23,7 +23,7 @@ type output struct {
 	} `json:"output"`
 }
 
-// outputOf reads an answer, streamed or not.
+// outputOf reads an answer with or without a stream.
 func outputOf(t *testing.T, body string) (out output) {
 	t.Helper()
 	if _, last, streamed := strings.Cut(body, "event: response.completed\ndata: "); streamed {
@@ -39,7 +39,7 @@ func outputOf(t *testing.T, body string) (out output) {
 	return out
 }
 
-// respond asks for an answer of the responses format.
+// respond requests a Responses answer.
 func (g *guarded) respond(t *testing.T, method, path, key, body string) (int, string) {
 	t.Helper()
 	q := query{method: method, path: path, body: body}
@@ -50,8 +50,9 @@ func (g *guarded) respond(t *testing.T, method, path, key, body string) (int, st
 	return h.status, h.body
 }
 
-// TestItemReferences checks that a conversation goes on by the ids of items that the gateway gave out, over every
-// format and with a key that may name nothing else of what is kept; and that nobody reaches items of others, deleted ones and those that were not to be kept.
+// TestItemReferences checks that a conversation can continue by the ids of the gateway's items, over every format and
+// with a key that may refer to no other stored objects. Items of others, deleted items and unstored items cannot be
+// reached.
 func TestItemReferences(t *testing.T) {
 	const tools = `"reasoning":{"effort":"low","summary":"auto"},"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 	g := guard(t, nil)
@@ -111,9 +112,9 @@ func TestItemReferences(t *testing.T) {
 	}
 }
 
-// TestItemReferencesAreBounded checks that a small request cannot become a large one by what it names.
+// TestItemReferencesAreBounded checks that references cannot make a small request large.
 func TestItemReferencesAreBounded(t *testing.T) {
-	g := guard(t, &sim.Server{Model: says(strings.Repeat("long ", 20000)), Unknown: "sim/native"}) // which takes bodies of a MiB
+	g := guard(t, &sim.Server{Model: says(strings.Repeat("long ", 20000)), Unknown: "sim/native"}) // accepts bodies of a MiB
 	key := g.key(t, access.Key{})
 	_, body := g.respond(t, "POST", "/v1/responses", key, `{"model":"chat","input":"hi"}`)
 	first := outputOf(t, body)
@@ -135,8 +136,8 @@ func TestItemReferencesAreBounded(t *testing.T) {
 	}
 }
 
-// TestItemsOfOneID: an upstream that gives the items of two answers one id does not mix them up: each key of a team goes on from its
-// own, another from the first, and who deletes an answer deletes nobody else's items.
+// TestItemsOfOneID checks that an upstream that gives items of two answers the same id does not mix them up. Each key
+// of a team continues from its own item, other keys from the first, and deleting an answer deletes only its own items.
 func TestItemsOfOneID(t *testing.T) {
 	var mu sync.Mutex
 	asked, last := 0, ""
@@ -174,7 +175,7 @@ func TestItemsOfOneID(t *testing.T) {
 	named(mine, "answer 1")
 	named(ours, "answer 2")
 	named(third, "answer 1")
-	ask(mine) // 6, under the same id: who asks again goes on from the last
+	ask(mine) // 6, under the same id: a key that repeats its request continues from the last
 	named(mine, "answer 6")
 	named(ours, "answer 2")
 	if status, body := g.respond(t, "DELETE", "/v1/responses/resp_2", ours, ""); status != 200 {
@@ -188,7 +189,7 @@ func TestItemsOfOneID(t *testing.T) {
 	named(third, "")
 }
 
-// TestBelowKeptAnswers: a path below an answer that is kept is about that answer, which stays as it is.
+// TestBelowKeptAnswers checks that a path below a stored answer refers to that answer and does not change it.
 func TestBelowKeptAnswers(t *testing.T) {
 	g := guard(t, nil)
 	key, theirs := g.key(t, access.Key{}), g.key(t, access.Key{Team: "blue"})
