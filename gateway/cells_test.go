@@ -28,7 +28,7 @@ type errorCell struct {
 		}
 	}
 	Does        string
-	Reply, Then json.RawMessage // the second request
+	Reply, Then json.RawMessage // of the second request
 }
 
 // pair is a route of a configuration in conformance/gateway: the formats of client and upstream.

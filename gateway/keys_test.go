@@ -28,23 +28,23 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// guarded is a gateway that wants keys, in front of the simulator.
+// guarded is a gateway that requires keys, in front of the simulator.
 type guarded struct {
 	url  string
 	book *access.Book
 	mu   sync.Mutex
-	seen strings.Builder // all that upstreams were sent
+	seen strings.Builder // everything sent to upstreams
 	log  strings.Builder
 }
 
-// Write takes a line of the log.
+// Write receives a line of the log.
 func (g *guarded) Write(b []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.log.Write(b)
 }
 
-// record keeps what an upstream is sent.
+// record keeps the request to an upstream.
 func (g *guarded) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		dump, _ := httputil.DumpRequest(r, true)
@@ -55,18 +55,17 @@ func (g *guarded) record(next http.Handler) http.Handler {
 	})
 }
 
-// told returns what upstreams and the log were told.
+// told returns everything sent to upstreams and the log.
 func (g *guarded) told() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.seen.String() + g.log.String()
 }
 
-// prices say what the model priced costs: a dollar and two per million tokens.
+// prices has the price of the model priced: one dollar and two dollars per million tokens.
 const prices = "rules:\n  - match: {family: priced}\n    set: {price: {input: 1, output: 2}}\n  - match: {family: lengthy}\n    set: {max_output_tokens: 60000}\n"
 
-// guard starts a gateway that wants keys. It has a route for each format of upstream, named like
-// it, and others.
+// guard starts a gateway that requires keys. It has a route for each upstream format, with the same name, and others.
 func guard(t *testing.T, upstream http.Handler) *guarded {
 	t.Helper()
 	if upstream == nil {
@@ -91,7 +90,7 @@ func guard(t *testing.T, upstream http.Handler) *guarded {
 	return g
 }
 
-// key makes a key.
+// key creates a key.
 func (g *guarded) key(t *testing.T, k access.Key) string {
 	t.Helper()
 	if k.Team == "" {
@@ -104,7 +103,7 @@ func (g *guarded) key(t *testing.T, k access.Key) string {
 	return secret
 }
 
-// quotas reads limits.
+// quotas parses limits.
 func quotas(t *testing.T, list ...string) (out []access.Quota) {
 	t.Helper()
 	for _, s := range list {
@@ -117,7 +116,7 @@ func quotas(t *testing.T, list ...string) (out []access.Quota) {
 	return out
 }
 
-// send asks in a format, as given by change.
+// send sends a request in a format, modified by change.
 func (g *guarded) send(t *testing.T, format string, req *llm.Request, stream bool, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	codec, _ := wire.For(format)
@@ -161,8 +160,8 @@ var places = map[string]func(r *http.Request, key string){
 	"gemini-only": func(r *http.Request, key string) { r.URL.RawQuery = "key=" + key + "&" + r.URL.RawQuery },
 }
 
-// TestKeysInEveryPlace checks that a key is found where clients of each format put it, and that it goes
-// nowhere else.
+// TestKeysInEveryPlace checks that a key is found where clients of each format put it, and that it reaches nothing
+// else.
 func TestKeysInEveryPlace(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -190,7 +189,7 @@ func TestKeysInEveryPlace(t *testing.T) {
 	}
 }
 
-// refusedStatus is the status for who shows no key, or one that is not good.
+// refusedStatus returns the status for a missing or invalid key.
 func refusedStatus(format, key string) int {
 	switch {
 	case format == wire.Gemini && key != "":
@@ -219,8 +218,8 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 	for name, test := range map[string]struct {
 		key    string
 		model  string
-		status int            // of most formats
-		codes  map[string]any // by format: a status, or words of the body
+		status int            // in most formats
+		codes  map[string]any // by format: a status, or text of the body
 	}{
 		"no key":      {"", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Responses: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"PERMISSION_DENIED"`, wire.Converse: "MissingAuthenticationTokenException", wire.Ollama: "has no key"}},
 		"wrong key":   {"tp-aaaaaaaaaa-AAAAAAAAAAAAAAAAAAAAAAAAAA", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"reason":"API_KEY_INVALID"`, wire.Converse: "UnrecognizedClientException"}},
@@ -261,7 +260,7 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 	}
 }
 
-// TestRoomIsTold checks that clients are told how much of a limit is left, in the headers of their vendor.
+// TestRoomIsTold checks that clients see the rest of a limit in the headers of their vendor.
 func TestRoomIsTold(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=2")})
@@ -278,7 +277,7 @@ func TestRoomIsTold(t *testing.T) {
 	}
 }
 
-// TestTeamsShareNothing checks that no team goes on from, reads or forgets an answer of another.
+// TestTeamsShareNothing checks that no team can continue, read or delete an answer of another.
 func TestTeamsShareNothing(t *testing.T) {
 	g := guard(t, nil)
 	mine, ours, theirs := g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "blue"})
@@ -315,7 +314,7 @@ func TestTeamsShareNothing(t *testing.T) {
 	}
 }
 
-// TestModelsOfAKey checks that clients see only what they may use.
+// TestModelsOfAKey checks that clients see only the models that they may use.
 func TestModelsOfAKey(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Models: []string{"c*"}, Routes: []string{"chat", "falls"}})
@@ -337,7 +336,7 @@ func TestModelsOfAKey(t *testing.T) {
 	}
 }
 
-// counting answers like a chat server that counts tokens, or does not.
+// counting answers like a Chat server that reports tokens or does not.
 func counting(usage string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -351,7 +350,7 @@ func counting(usage string) http.Handler {
 	})
 }
 
-// TestSpendIsCounted checks what is written of a request: what the upstream counts, or else an estimate.
+// TestSpendIsCounted checks the recorded usage of a request: as the upstream reports it, or estimated.
 func TestSpendIsCounted(t *testing.T) {
 	const usage = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}`
 	for name, test := range map[string]struct {
@@ -391,7 +390,7 @@ func TestSpendIsCounted(t *testing.T) {
 	}
 }
 
-// TestLeavingEarlyIsNotFree checks that what a client used is counted if it goes away in the middle.
+// TestLeavingEarlyIsNotFree checks that usage is recorded if the client disconnects during the answer.
 func TestLeavingEarlyIsNotFree(t *testing.T) {
 	left := make(chan struct{})
 	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -422,7 +421,7 @@ func TestLeavingEarlyIsNotFree(t *testing.T) {
 	}
 }
 
-// telling is a store that tells of requests that are over.
+// telling is a store that signals finished requests.
 type telling struct {
 	access.Store
 	settled chan access.LogLine
@@ -434,11 +433,11 @@ func (s *telling) Settle(ctx context.Context, l access.LogLine, windows []access
 	return err
 }
 
-// TestBudgetHoldsThemBack checks that requests at the same time do not spend more than there is.
+// TestBudgetHoldsThemBack checks that concurrent requests do not spend more than the budget.
 func TestBudgetHoldsThemBack(t *testing.T) {
 	const usage = `,"usage":{"prompt_tokens":10,"completion_tokens":1000,"total_tokens":1010}`
 	g := guard(t, counting(usage))
-	key := g.key(t, access.Key{Limits: quotas(t, "money/total=0.0101")}) // of five answers
+	key := g.key(t, access.Key{Limits: quotas(t, "money/total=0.0101")}) // the cost of five answers
 	req := &llm.Request{Model: "costly", MaxTokens: 1000, Messages: []llm.Message{llm.User("hi")}}
 	var wg sync.WaitGroup
 	for i := range 30 {
@@ -454,14 +453,14 @@ func TestBudgetHoldsThemBack(t *testing.T) {
 	}
 }
 
-// broken is a store whose database is gone.
+// broken is a store whose database fails.
 type broken struct{ access.Store }
 
 func (broken) Get(context.Context, string, string) (access.Row, error) {
 	return access.Row{}, &access.StoreError{Err: errors.New("dial tcp 10.0.0.7:5432: password of gateway is wrong")}
 }
 
-// TestStoreIsGone checks that nobody is let in while keys cannot be checked, and is told no more than that.
+// TestStoreIsGone checks that no request is admitted while keys cannot be checked, and that the client gets no details.
 func TestStoreIsGone(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -477,8 +476,8 @@ func TestStoreIsGone(t *testing.T) {
 	}
 }
 
-// TestReservationOfTheLargest checks that a request that allows the largest output there is reserves what
-// is left, and that one that wants many answers reserves for all of them.
+// TestReservationOfTheLargest checks that a request with the largest output limit reserves the rest of the budget, and
+// that a request for many answers reserves for all of them.
 func TestReservationOfTheLargest(t *testing.T) {
 	for name, body := range map[string]string{
 		"largest": `{"model":"costly","max_tokens":9223372036854775807,"messages":[{"role":"user","content":"hi"}]}`,
@@ -509,15 +508,15 @@ func TestReservationOfTheLargest(t *testing.T) {
 			close(done)
 			<-first
 		case status := <-first:
-			if status != 400 { // a number that is none of tokens may be refused
+			if status != 400 { // an impossible number of tokens may be refused
 				t.Errorf("%s: the first: %d", name, status)
 			}
 		}
 	}
 }
 
-// TestUsageIsAskedFor checks that what a stream uses is counted by the upstream if that counts for who asks, though the
-// client does not: what a model thinks does not show in its text.
+// TestUsageIsAskedFor checks that the gateway asks the upstream for the usage of a stream if the key has limits, even
+// if the client does not: thinking is not in the text.
 func TestUsageIsAskedFor(t *testing.T) {
 	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

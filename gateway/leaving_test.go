@@ -17,8 +17,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestLeavingRefusedIsFree sends requests whose clients go away while the gateway waits to ask an upstream again that has answered that it is busy: such an
-// answer costs nothing. Who goes away when it was asked again, and is silent, pays as always.
+// TestLeavingRefusedIsFree checks clients that disconnect while the gateway waits to retry a busy upstream: the refusal
+// costs nothing. A client that disconnects during a silent retry pays as usual.
 func TestLeavingRefusedIsFree(t *testing.T) {
 	asked := make(chan int, 99)
 	for _, again := range []bool{false, true} {
@@ -57,7 +57,7 @@ func TestLeavingRefusedIsFree(t *testing.T) {
 				if <-asked; again {
 					<-asked
 				} else {
-					time.Sleep(100 * time.Millisecond) // the refusal is read
+					time.Sleep(100 * time.Millisecond) // the gateway reads the refusal
 				}
 				leave()
 				<-done

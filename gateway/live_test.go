@@ -24,7 +24,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// live starts a gateway that can be replaced, with its own endpoints beside those of vendors.
+// live starts a replaceable gateway, with the operators' endpoints in addition to those of vendors.
 func live(t *testing.T, c gateway.Setup) (*gateway.Live, string) {
 	t.Helper()
 	if c.Open == nil {
@@ -59,7 +59,7 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestMetrics checks that each thing that is counted shows, with the labels of its route.
+// TestMetrics checks that each metric is present with the labels of its route.
 func TestMetrics(t *testing.T) {
 	_, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{
 		to("native", "up-chat/sim/native"), to("text", "up-chat/sim/hermes_json"), to("busy", "up-chat/sim/native+503"),
@@ -97,8 +97,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// checkExposition checks that a text is in the format of Prometheus: each sample belongs to a
-// family that was declared before it, and the counts of buckets grow.
+// checkExposition checks that a text is in the Prometheus format: each sample belongs to a declared family, and bucket
+// counts do not decrease.
 func checkExposition(t *testing.T, text string) {
 	t.Helper()
 	kind, last := map[string]string{}, 0.0
@@ -138,7 +138,7 @@ func checkExposition(t *testing.T, text string) {
 	}
 }
 
-// TestReady checks when a gateway should be sent requests.
+// TestReady checks when a gateway is ready for requests.
 func TestReady(t *testing.T) {
 	l, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("busy", "up-chat/sim/native+503")}})
 	if status, text := get(t, url+"/readyz"); status != 200 {
@@ -174,8 +174,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// waiting returns a model that answers once it is told to, and a channel that tells when it was
-// asked.
+// waiting returns a model that answers on a signal, and a channel that signals its requests.
 func waiting() (func(string, gateway.Way) (llm.Model, error), chan string, chan struct{}) {
 	asked, goOn := make(chan string, 16), make(chan struct{})
 	return func(id string, _ gateway.Way) (llm.Model, error) {
@@ -196,8 +195,8 @@ func waiting() (func(string, gateway.Way) (llm.Model, error), chan string, chan 
 	}, asked, goOn
 }
 
-// TestOpenStreamsKeepTheirRoute checks that a stream goes on as it began when the setup is
-// replaced or the gateway is drained, while the next request sees the new one.
+// TestOpenStreamsKeepTheirRoute checks that a stream continues unchanged when the setup is replaced or the gateway is
+// drained, while the next request uses the new setup.
 func TestOpenStreamsKeepTheirRoute(t *testing.T) {
 	open, asked, goOn := waiting()
 	l, url := live(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("m", "old")}})
@@ -237,7 +236,7 @@ func TestOpenStreamsKeepTheirRoute(t *testing.T) {
 	}
 }
 
-// TestTooManyRequests checks the bounds in all and per route.
+// TestTooManyRequests checks the total limit and the limits per route.
 func TestTooManyRequests(t *testing.T) {
 	for _, test := range []struct {
 		in, route int
@@ -276,7 +275,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// answering is a server whose answers are the same every time.
+// answering is a server that always sends the same answers.
 func answering(t *testing.T, status int, body string) (*provider.Client, *atomic.Int64) {
 	t.Helper()
 	var asked atomic.Int64
@@ -296,9 +295,8 @@ func answering(t *testing.T, status int, body string) (*provider.Client, *atomic
 		Retry: provider.Retry{Base: time.Hour, Cap: time.Hour}}, &asked
 }
 
-// TestFallbackAtOnce checks that an upstream that cannot answer is asked once where there is
-// another, also if the conversation is too long for it or its filter takes the answer away, and
-// that the client sees one answer.
+// TestFallbackAtOnce checks that a failing upstream is asked only once if there is another, also if the conversation is
+// too long for it or its filter blocks the answer, and that the client sees one answer.
 func TestFallbackAtOnce(t *testing.T) {
 	filtered := `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n" +
 		`data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}` + "\n\ndata: [DONE]\n\n"
@@ -335,8 +333,7 @@ func TestFallbackAtOnce(t *testing.T) {
 	}
 }
 
-// TestHealth checks that an upstream that says it is not well is passed over while there is
-// another, and asked again when it is back.
+// TestHealth checks that an unhealthy upstream is skipped while there is another, and asked again when it is healthy.
 func TestHealth(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -364,7 +361,7 @@ func TestHealth(t *testing.T) {
 		return got.header.Get(gateway.UpstreamHeader)
 	}
 	<-looked
-	<-looked // the first question is over
+	<-looked // the first check is over
 	if got := answers(); got != "spare" {
 		t.Errorf("%s answers while the other is down", got)
 	}
@@ -376,7 +373,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// checked is a model with a check of its own.
+// checked is a model with a health check.
 type checked struct{ check func(context.Context) error }
 
 func (c *checked) Check(ctx context.Context) ([]llm.Warning, error) { return nil, c.check(ctx) }
@@ -385,7 +382,7 @@ func (c *checked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Ev
 	return says("watched").Stream(ctx, req)
 }
 
-// says is a model that says one thing.
+// says is a model with a fixed answer.
 func says(text string) llm.Model {
 	return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -396,8 +393,8 @@ func says(text string) llm.Model {
 	})
 }
 
-// TestDrainingOverHTTP2 checks that clients of HTTP/2 are told whole that the gateway is about to end, also while they
-// still send, and that the log knows it by the id that they have.
+// TestDrainingOverHTTP2 checks that HTTP/2 clients receive the whole refusal of a draining gateway, even while they are
+// still sending, and that the log has it under the same request id.
 func TestDrainingOverHTTP2(t *testing.T) {
 	log := make(logged, 64)
 	l, err := gateway.NewLive(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}, Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -428,7 +425,7 @@ func TestDrainingOverHTTP2(t *testing.T) {
 	}
 }
 
-// logged are the lines of a log.
+// logged has the lines of a log.
 type logged chan string
 
 func (l logged) Write(b []byte) (int, error) {
@@ -436,14 +433,14 @@ func (l logged) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// steps are those that were observed, when they are over.
+// steps has the finished observed steps.
 type steps chan observe.Step
 
 func (s steps) Begin(ctx context.Context, _ observe.Step) context.Context { return ctx }
 func (s steps) End(_ context.Context, step observe.Step)                  { s <- step }
 
-// TestObservedRequest checks that a trace says which endpoint and route a request was for, which hosts were asked, and why one
-// of them did not answer, whether the answer is relayed or translated.
+// TestObservedRequest checks that a trace has the endpoint and route of a request, the hosts that were asked, and why
+// one of them did not answer, for relayed and translated answers.
 func TestObservedRequest(t *testing.T) {
 	for _, format := range []string{wire.Chat, wire.Gemini} {
 		seen := make(steps, 8)
@@ -467,7 +464,7 @@ func TestObservedRequest(t *testing.T) {
 	}
 }
 
-// TestObserver checks that questions are observed, whether their answers are relayed or translated.
+// TestObserver checks that model requests are observed, for relayed and translated answers.
 func TestObserver(t *testing.T) {
 	seen := make(observed, 4)
 	_, url := live(t, gateway.Setup{Observer: seen, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
@@ -479,7 +476,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// observed are the questions that were observed.
+// observed has the observed model requests.
 type observed chan *observe.ModelCall
 
 func (o observed) Begin(ctx context.Context, _ observe.Step) context.Context { return ctx }
@@ -490,8 +487,8 @@ func (o observed) End(_ context.Context, s observe.Step) {
 	}
 }
 
-// TestSlowReaders checks that a client that does not read its answer is given up, and its upstream
-// with it.
+// TestSlowReaders checks that a client that does not read its answer is disconnected, and its upstream request
+// cancelled.
 func TestSlowReaders(t *testing.T) {
 	gone := make(chan struct{})
 	open := func(string, gateway.Way) (llm.Model, error) {
@@ -514,7 +511,7 @@ func TestSlowReaders(t *testing.T) {
 	<-gone
 }
 
-// A gateway that cannot check keys answers no request, and says so to whoever sends them.
+// A gateway that cannot check keys answers no request, and reports this on its health endpoint.
 func TestNotReadyWithoutKeys(t *testing.T) {
 	store := &failingStore{Store: new(access.Memory)}
 	live, err := gateway.NewLive(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}, Access: &access.Book{Store: store}})
@@ -534,7 +531,7 @@ func TestNotReadyWithoutKeys(t *testing.T) {
 	}
 }
 
-// failingStore is one that can be down.
+// failingStore is a store that can fail.
 type failingStore struct {
 	access.Store
 	down atomic.Bool

@@ -23,13 +23,13 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// The secrets of the tests of bodies: one that only its value tells, and one that its form does.
+// The secrets of these tests: one known by its value, and one recognized by its form.
 const (
 	vendorSecret = "quite-unlike-a-key"
 	formSecret   = "sk-ant-api03-Q1w2e3r4t5y6u7i8o9p0"
 )
 
-// logging starts a gateway that keeps the bodies of the route kept, and not those of the route plain, over an upstream that answers.
+// logging starts a gateway that logs the bodies of the route kept, but not of the route plain.
 func logging(t *testing.T, answer string, more func(*gateway.Setup)) *guarded {
 	t.Helper()
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
@@ -58,7 +58,7 @@ func logging(t *testing.T, answer string, more func(*gateway.Setup)) *guarded {
 	return g
 }
 
-// bodies returns what is kept of the request that was answered last.
+// bodies returns the logged bodies of the last answered request.
 func (g *guarded) bodies(t *testing.T) (access.Bodies, error) {
 	t.Helper()
 	log, err := g.book.Log(t.Context(), 1)
@@ -68,8 +68,8 @@ func (g *guarded) bodies(t *testing.T) (access.Bodies, error) {
 	return g.book.Bodies(t.Context(), log[0].ID)
 }
 
-// TestBodiesInTheLog asks in each format over each, in one piece and in pieces: what was asked and answered is kept, no secret of either is, and
-// neither is in the lines for standard error.
+// TestBodiesInTheLog sends requests in each format over each, with and without streams. The bodies of request and
+// answer must be stored without secrets, and must not be in the lines for standard error.
 func TestBodiesInTheLog(t *testing.T) {
 	g := logging(t, "text The key is "+formSecret+" and "+vendorSecret+", good bye.\n", nil)
 	key := g.key(t, access.Key{Team: "red"})
@@ -106,7 +106,8 @@ func TestBodiesInTheLog(t *testing.T) {
 	}
 }
 
-// TestBodiesAreOffByDefault: only a route that says so has them kept, only of those who have a key, and only as long as the log.
+// TestBodiesAreOffByDefault checks that bodies are stored only for routes with this setting, only for clients with a
+// key, and only as long as the log.
 func TestBodiesAreOffByDefault(t *testing.T) {
 	g := logging(t, "text Hello.\n", nil)
 	key := g.key(t, access.Key{})
@@ -136,7 +137,8 @@ func TestBodiesAreOffByDefault(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBounded: of a long body the beginning and the end are kept, with what is between them named, and of files in it only their length.
+// TestBodiesAreBounded checks that a long body is stored as its beginning and end with the omitted size, and that files
+// are stored as their length.
 func TestBodiesAreBounded(t *testing.T) {
 	g := logging(t, "text "+strings.Repeat("word ", 5000)+"the end.\n", func(s *gateway.Setup) { s.MaxKeptBody = 2000 })
 	key := g.key(t, access.Key{})
@@ -162,7 +164,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestBodiesOfFailures: the error that the client was told is kept.
+// TestBodiesOfFailures checks that the error sent to the client is stored.
 func TestBodiesOfFailures(t *testing.T) {
 	g := logging(t, "text Hello.\n", nil)
 	key := g.key(t, access.Key{})
@@ -175,7 +177,7 @@ func TestBodiesOfFailures(t *testing.T) {
 	}
 }
 
-// TestBodiesOfOtherEndpoints: of forms and sound only the kind and length are kept.
+// TestBodiesOfOtherEndpoints checks that only type and length are stored for forms and audio.
 func TestBodiesOfOtherEndpoints(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -224,7 +226,7 @@ func TestBodiesOfOtherEndpoints(t *testing.T) {
 	}
 }
 
-// TestBodiesAreForAdministrators: no client is told them, whatever team it is of.
+// TestBodiesAreForAdministrators checks that clients of any team cannot read stored bodies.
 func TestBodiesAreForAdministrators(t *testing.T) {
 	g := logging(t, "text Hello.\n", nil)
 	key := g.key(t, access.Key{})
@@ -257,7 +259,8 @@ func TestBodiesAreForAdministrators(t *testing.T) {
 	}
 }
 
-// TestBodiesGivenBefore: an answer that is given again in one piece is kept again, and of one in pieces it is said where it is.
+// TestBodiesGivenBefore checks that a replayed document is stored again, and that for a replayed stream the entry
+// refers to the first request.
 func TestBodiesGivenBefore(t *testing.T) {
 	g := logging(t, "text Hello.\n", func(s *gateway.Setup) {
 		for i := range s.Routes {

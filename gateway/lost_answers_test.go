@@ -20,13 +20,14 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// bounded is a live gateway that wants keys, before one upstream of the chat format and one of that of Messages, both at one address.
+// bounded is a live gateway that requires keys, with one upstream in the Chat format and one in the Messages format,
+// both at one address.
 type bounded struct {
 	guarded
 	*gateway.Live
 }
 
-// bound starts one. Its client asks up to twice.
+// bound starts a bounded gateway, which sends up to two requests to each upstream.
 func bound(t *testing.T, address string, limits llm.Limits, pass ...string) *bounded {
 	t.Helper()
 	b := &bounded{guarded: guarded{book: &access.Book{Store: new(access.Memory)}}}
@@ -51,14 +52,14 @@ func bound(t *testing.T, address string, limits llm.Limits, pass ...string) *bou
 	return b
 }
 
-// hang cuts the connection of a request without another word.
+// hang closes the connection of a request without a response.
 func hang(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		conn.Close()
 	}
 }
 
-// never reads a request and does not answer, but with the head that it is given.
+// never reads a request and sends only the given header.
 func never(head ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
@@ -78,8 +79,9 @@ const (
 		"event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}` + "\n\n"
 )
 
-// TestEndedIsBooked has answers end without an end, for every reason that is not the client's: what the upstream has worked on is booked by the same estimate
-// as if the client had left, and what it refused or never had costs nothing. The log and the metrics say what is booked.
+// TestEndedIsBooked checks incomplete answers, for every reason except the client's. If the upstream worked on the
+// request, the usage is estimated as if the client had disconnected. A refused or lost request costs nothing. The log
+// and the metrics agree with the recorded usage.
 func TestEndedIsBooked(t *testing.T) {
 	cut := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
@@ -93,7 +95,7 @@ func TestEndedIsBooked(t *testing.T) {
 		name        string
 		up          http.HandlerFunc
 		limits      llm.Limits
-		end         bool // the gateway does
+		end         bool // the gateway ends
 		path, body  string
 		least, most int64 // output
 		input       int64 // 0: estimated
@@ -143,11 +145,11 @@ func TestEndedIsBooked(t *testing.T) {
 	}
 }
 
-// saysTheSame checks that the log and the metrics say the tokens that are booked of the only request.
+// saysTheSame checks that the log and the metrics have the recorded tokens of the only request.
 func (b *bounded) saysTheSame(t *testing.T, l access.LogLine) {
 	t.Helper()
 	log := ""
-	for range 500 { // it is written when the answer is over
+	for range 500 { // written after the end of the answer
 		if log = b.told(); strings.Contains(log, "input_tokens=") {
 			break
 		}
@@ -171,7 +173,8 @@ func (b *bounded) saysTheSame(t *testing.T, l access.LogLine) {
 	}
 }
 
-// TestLeavingBooksWhatWasSaid has a client leave a stream whose upstream has said its input: that is booked, and said by the log.
+// TestLeavingBooksWhatWasSaid checks a client that leaves a stream whose upstream has reported its input tokens: these
+// are recorded and logged.
 func TestLeavingBooksWhatWasSaid(t *testing.T) {
 	for _, path := range []string{"/v1/messages", "/v1/chat/completions"} {
 		up := httptest.NewServer(never(messagesPiece))
@@ -199,7 +202,8 @@ func TestLeavingBooksWhatWasSaid(t *testing.T) {
 	}
 }
 
-// TestEndedEmbeddings has answers of an endpoint that is passed on break off: what was sent is booked if the upstream worked on it.
+// TestEndedEmbeddings checks forwarded answers that break off: the input is recorded if the upstream worked on the
+// request.
 func TestEndedEmbeddings(t *testing.T) {
 	for status, free := range map[int]bool{http.StatusOK: false, http.StatusServiceUnavailable: true} {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestProcessMetrics checks that the program tells what it uses, by the names that dashboards expect, and values that can be.
+// TestProcessMetrics checks that the process metrics have the names that dashboards expect, and plausible values.
 func TestProcessMetrics(t *testing.T) {
 	_, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("native", "up-chat/sim/native")}})
 	_, text := get(t, url+"/metrics")
@@ -82,7 +82,7 @@ func TestProcessMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented checks that the page about operations has each metric, with its labels.
+// TestMetricsAreDocumented checks that the operations page has each metric with its labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/gateway/operations.md")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(text, -1) {
 		names[found[1]] = true
 	}
-	source, err := os.ReadFile("internal/metrics/metrics.go") // those that nothing was counted of yet are not in the text
+	source, err := os.ReadFile("internal/metrics/metrics.go") // metrics without counts are not in the output
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// stuck is a client that reads nothing.
+// stuck is a client that does not read.
 type stuck struct {
 	http.ResponseWriter
 	asked, read chan struct{}
@@ -128,7 +128,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMetricsNobodyReads checks that requests are answered while somebody asks for metrics and does not read them.
+// TestMetricsNobodyReads checks that requests are answered while a client of the metrics does not read.
 func TestMetricsNobodyReads(t *testing.T) {
 	l, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("native", "up-chat/sim/native")}})
 	ask(t, url, wire.Chat, question("native"), true)
@@ -154,8 +154,8 @@ func TestMetricsNobodyReads(t *testing.T) {
 	<-answered
 }
 
-// TestCountsOfEveryFormat checks that an upstream of the client's own format counts the tokens, in
-// every format whose hosts count, also where the name of the model has to be escaped in a path.
+// TestCountsOfEveryFormat checks that an upstream of the client's own format counts the tokens, in every format with
+// such an endpoint, also if the model name must be escaped in a path.
 func TestCountsOfEveryFormat(t *testing.T) {
 	const model = "sim/native+strict"
 	for format, body := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// A key that a client wrote where none belongs does not stand in the log.
+// A key that a client wrote in a wrong place does not appear in the log.
 func TestMisplacedKeys(t *testing.T) {
 	log := make(logged, 10)
 	book := &access.Book{Store: new(access.Memory)}

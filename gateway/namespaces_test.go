@@ -22,7 +22,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// The tools of a coding agent: one of its own, and two of a namespace, of which one has the same name.
+// The tools of a coding agent: a plain one, and two in a namespace. One of these has the same name as the plain tool.
 const (
 	spaceSchema = `{"type":"object","properties":{"t":{"type":"string"}},"required":["t"]}`
 	spaceOnly   = `{"type":"namespace","name":"mcp__gh","description":"The forge.","tools":[{"type":"function","name":"create_issue","parameters":` + spaceSchema + `},{"type":"function","name":"shell","parameters":` + spaceSchema + `}]}`
@@ -30,7 +30,7 @@ const (
 	spaceCalls  = " shell mcp__gh/create_issue mcp__gh/shell"
 )
 
-// spaceHost is an upstream whose model calls each tool that it is offered, until it has results.
+// spaceHost is an upstream whose model calls each offered tool, until it has results.
 type spaceHost struct {
 	mu     sync.Mutex
 	bodies [][]byte
@@ -61,7 +61,7 @@ func (*spaceHost) says(_ context.Context, req *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// last returns the last request, as its format is read.
+// last returns the last request, parsed in its format.
 func (h *spaceHost) last(t *testing.T, format string) (string, *llm.Request) {
 	t.Helper()
 	h.mu.Lock()
@@ -75,7 +75,8 @@ func (h *spaceHost) last(t *testing.T, format string) (string, *llm.Request) {
 	return string(body), req
 }
 
-// spaceGateway is a gateway with a route for each format, for a model that has no tools, and for one that is asked after another failed.
+// spaceGateway is a gateway with a route for each format, for a model without native tools, and for a model used as a
+// fallback.
 func spaceGateway(t *testing.T) (*spaceHost, string) {
 	t.Helper()
 	host := new(spaceHost)
@@ -112,12 +113,12 @@ func spaceGateway(t *testing.T) (*spaceHost, string) {
 	return host, serve(t, gateway.Setup{Open: open, Routes: routes})
 }
 
-// spaceAnswer is what a client of the Responses format got.
+// spaceAnswer is an answer to a client of the Responses format.
 type spaceAnswer struct {
 	id     string
-	calls  string   // the calls, with their namespaces
-	items  string   // the calls and their results, to be sent back
-	ids    []string // of the calls
+	calls  string   // calls with their namespaces
+	items  string   // calls and their results, to be sent back
+	ids    []string // ids of the calls
 	header http.Header
 	body   string
 }
@@ -128,7 +129,7 @@ type spaceItem struct {
 	CallID                string `json:"call_id"`
 }
 
-// askSpaced asks as a client of the Responses format does, and reads calls from the end of the answer and from the items of its stream.
+// askSpaced sends a Responses request, and reads calls from the end of the answer and from the items of its stream.
 func askSpaced(t *testing.T, url, body, name string) (a spaceAnswer) {
 	t.Helper()
 	post, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/responses", strings.NewReader(body))
@@ -206,7 +207,7 @@ func (i spaceItem) call() string {
 	return " " + i.Namespace + "/" + i.Name
 }
 
-// results are the results of the calls.
+// results returns results of the calls.
 func (a spaceAnswer) results() (items string) {
 	for _, id := range a.ids {
 		items += fmt.Sprintf(`,{"type":"function_call_output","call_id":%q,"output":"fine"}`, id)
@@ -214,7 +215,7 @@ func (a spaceAnswer) results() (items string) {
 	return items
 }
 
-// flatHistory are the names of the calls of a request, and of the results that have one.
+// flatHistory returns the tool names of the calls and results of a request.
 func flatHistory(req *llm.Request) (calls, results string) {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -229,8 +230,8 @@ func flatHistory(req *llm.Request) (calls, results string) {
 	return calls, results
 }
 
-// TestNamespacesComeBack checks that calls of tools in a namespace name it again, however the answer comes, and that the next
-// request names each tool to the upstream as the first one did.
+// TestNamespacesComeBack checks that calls of tools in a namespace have the namespace again, for every kind of answer,
+// and that the next request uses the same upstream name for each tool.
 func TestNamespacesComeBack(t *testing.T) {
 	host, url := spaceGateway(t)
 	for format := range roots {
@@ -299,7 +300,7 @@ func comesBack(t *testing.T, host *spaceHost, url, format string, stream bool) {
 	}
 }
 
-// TestNamespacesOfTextModels checks the same for a model that has no tools and writes its calls.
+// TestNamespacesOfTextModels checks the same for a model without native tools that writes its calls as text.
 func TestNamespacesOfTextModels(t *testing.T) {
 	host, url := spaceGateway(t)
 	for _, stream := range []bool{false, true} {
@@ -317,8 +318,8 @@ func TestNamespacesOfTextModels(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfMendedAnswers checks that an answer of the same format that has to be written anew keeps its namespaces, and that each
-// call is checked against the schema of its own tool.
+// TestNamespacesOfMendedAnswers checks that an answer of the same format that must be rewritten keeps its namespaces,
+// and that each call is checked against the schema of its own tool.
 func TestNamespacesOfMendedAnswers(t *testing.T) {
 	const calls = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"shell","arguments":"{\"t\":\"T\"}","status":"completed"},` +
 		`{"type":"function_call","id":"fc_2","call_id":"c2","name":"create_issue","namespace":"mcp__gh","arguments":"{\"t\":\"T\",}","status":"completed"},` +
@@ -350,9 +351,9 @@ func TestNamespacesOfMendedAnswers(t *testing.T) {
 	t.Cleanup(server.Close)
 	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL, Wires: []string{wire.Responses}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
 	held := to("held", "up/m")
-	held.Check = gateway.Reask // so that nothing is relayed
+	held.Check = gateway.Reask // prevents relaying
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("relayed", "up/m"), held}})
-	wanting := strings.Replace(spaceTools, `"required":["t"]`, `"required":["t","u"]`, 1) // which only the client's own does
+	wanting := strings.Replace(spaceTools, `"required":["t"]`, `"required":["t","u"]`, 1) // only the client's own tool requires u
 	for _, stream := range []bool{false, true} {
 		for _, c := range []struct{ model, tools string }{{"relayed", wanting}, {"relayed", spaceTools}, {"held", spaceTools}} {
 			for _, store := range []bool{false, true} {
@@ -369,8 +370,8 @@ func TestNamespacesOfMendedAnswers(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatAreGone: a call of a namespace that is not offered any more is not told to the upstream as one of a tool
-// of the client's that has the same name; it has its own name again when the namespace is.
+// TestNamespacesThatAreGone checks that a call of a namespace that is no longer offered is not sent to the upstream as
+// a call of a client's tool with the same name. It gets its name back when the namespace is offered again.
 func TestNamespacesThatAreGone(t *testing.T) {
 	host, url := spaceGateway(t)
 	own := `[{"type":"function","name":"shell","parameters":` + spaceSchema + `}]`
@@ -404,7 +405,7 @@ func TestNamespacesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestChoicesInNamespaces: a choice names a tool in a namespace, and not one of the client's that has the same name.
+// TestChoicesInNamespaces checks that a tool choice in a namespace does not select a client's tool with the same name.
 func TestChoicesInNamespaces(t *testing.T) {
 	codec, _ := wire.For(wire.Responses)
 	for _, c := range []struct {

@@ -11,12 +11,12 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// slow is an upstream that answers when it is let, but for the second question, which it answers at once.
+// slow is an upstream that answers on a signal, except the second request, which it answers immediately.
 type slow struct {
 	begun, let chan struct{}
 }
 
-// second is a question that is not made to wait.
+// second is a request that is answered immediately.
 const second = `{"model":"chat","max_tokens":9,"messages":[{"role":"user","content":"the second"}]}`
 
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -28,8 +28,9 @@ func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`)
 }
 
-// TestReservations holds a request open and sends another, with a key of 10,000 tokens in total: what the first one allows by any member is
-// reserved, so the second is refused, and is told to ask again soon. Where it allows little, the second is let in.
+// TestReservations holds a request open and sends another, with a key of 10,000 tokens in total. The output that the
+// first allows with any field is reserved. The second is refused and told to retry soon, or admitted if the first
+// allows little.
 func TestReservations(t *testing.T) {
 	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
 	g := guard(t, up)
@@ -119,7 +120,8 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestOddBounds sends numbers that no host can mean: the error names the member. What some hosts read as "no bound" passes.
+// TestOddBounds sends numbers that no host accepts: the error names the field. Values that some hosts read as "no
+// limit" pass.
 func TestOddBounds(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -170,8 +172,8 @@ func TestOddBounds(t *testing.T) {
 	}
 }
 
-// TestUnsaidOutput checks what a request reserves that does not say how long its answer may be: of a budget, what the model gives at most, if that is
-// known; of a limit per minute, what is usual.
+// TestUnsaidOutput checks the reservation of a request without an output limit: for a budget, the maximum output of the
+// model if known; for a limit per minute, the usual output.
 func TestUnsaidOutput(t *testing.T) {
 	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
 	g := guard(t, up)
@@ -179,7 +181,7 @@ func TestUnsaidOutput(t *testing.T) {
 		model, limit, member string
 		refused              bool
 	}{
-		{"long", "tokens/day=50000", "", true}, // gives 60,000
+		{"long", "tokens/day=50000", "", true}, // maximum output is 60,000
 		{"long", "tokens/day=50000", `"max_tokens":-1,`, true},
 		{"long", "tokens/day=50000", `"max_tokens":0,`, true},
 		{"long", "tokens/day=50000", `"max_tokens":9,"n_predict":-1,`, true},
@@ -187,7 +189,7 @@ func TestUnsaidOutput(t *testing.T) {
 		{"long", "tokens/day=70000", `"max_tokens":900000,`, false},
 		{"long", "tokens/minute=50000", "", false},
 		{"long", "tokens/minute=4000", "", true},
-		{"chat", "tokens/day=50000", "", false}, // nobody knows how much it gives
+		{"chat", "tokens/day=50000", "", false}, // maximum output is unknown
 		{"chat", "tokens/day=4000", "", true},
 		{"chat", "tokens/minute=4000", "", true},
 	} {

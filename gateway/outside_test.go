@@ -17,13 +17,13 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestFaultsOfTheOperator checks what clients are told of an upstream that does not answer: the kind of
-// error that they can do something about as it is, and what only the operator can mend as status 502
-// without a place or a piece of a key, which stand in the log.
+// TestFaultsOfTheOperator checks the errors that clients see if an upstream does not answer. Kinds that clients can act
+// on are unchanged. Faults that only the operator can fix have status 502, without an address or part of a key; these
+// are in the log.
 func TestFaultsOfTheOperator(t *testing.T) {
 	const key = "sk-very-secret-key-of-the-operator"
 	const piece = "sk-very-"
-	const gone = "http://127.0.0.1:1" // a port that was free may be another's by the time it is asked
+	const gone = "http://127.0.0.1:1" // a free port may be in use by the time it is called
 	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
 	defer untrusted.Close()
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -59,7 +59,7 @@ func TestFaultsOfTheOperator(t *testing.T) {
 		{"no such model", answers(404, "", "no such model"), key, 404, "no such model"},
 		{"busy", answers(503, "3", "busy"), key, 503, "busy"},
 	} {
-		for _, format := range []string{wire.Chat, wire.Messages} { // as the upstream's, and another
+		for _, format := range []string{wire.Chat, wire.Messages} { // the upstream's format, and another
 			for _, stream := range []bool{false, true} {
 				var log bytes.Buffer
 				client := &provider.Client{Key: func(string) (string, error) {
@@ -96,8 +96,8 @@ func TestFaultsOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestUpstreamAddressesStayInside checks that neither headers nor errors nor broken streams tell a client
-// where upstreams are.
+// TestUpstreamAddressesStayInside checks that headers, errors and broken streams do not reveal the addresses of
+// upstreams.
 func TestUpstreamAddressesStayInside(t *testing.T) {
 	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -16,8 +16,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestEachOverride checks everything that a route can decide in the place of its clients: what the upstream is
-// asked, and what becomes of its answer, beside a route that decides nothing.
+// TestEachOverride checks every override of a route: the request to the upstream and the handling of its answer,
+// compared with a route without overrides.
 func TestEachOverride(t *testing.T) {
 	var body string
 	server := new(sim.Server)
@@ -46,10 +46,10 @@ func TestEachOverride(t *testing.T) {
 		model    string
 		override gateway.Override
 		way      gateway.Way
-		says     string // what the upstream writes; "" leaves it to the simulator
-		sent     string // in what the upstream is asked, and not without the override
+		says     string // the upstream's text; "" leaves it to the simulator
+		sent     string // in the upstream request only with the override
 		calls    bool   // in the answer
-		before   bool   // in that of a route that decides nothing
+		before   bool   // in the answer of a route without overrides
 	}{
 		"thinking":      {"sim/native", gateway.Override{Thinking: "high"}, gateway.Way{}, "", `"reasoning_effort":"high"`, true, true},
 		"thinking off":  {"sim/native", gateway.Override{Thinking: "off"}, gateway.Way{}, "", `"reasoning_effort":"none"`, true, true},
@@ -77,7 +77,7 @@ func TestEachOverride(t *testing.T) {
 			}
 			says := strings.Contains(body, test.sent) || strings.Contains(strings.ReplaceAll(body, "<", `\u003c`), test.sent)
 			if model == "plain" && test.says != "" {
-				want = len(got.Message.Calls()) > 0 // as the model is known
+				want = len(got.Message.Calls()) > 0 // according to the known abilities of the model
 			}
 			if got.err != nil || want != (len(got.Message.Calls()) > 0) || test.sent != "" && says != (model == "m") {
 				t.Errorf("%s, route %s: %v, %d calls; asked %.900s", name, model, got.err, len(got.Message.Calls()), body)

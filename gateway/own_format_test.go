@@ -20,8 +20,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// interrupted is, in the words of each format, a call that got no result, with what the user says instead: the model that is asked, the
-// list of a request that it stands in, and what stands there. Who heals it writes the request anew.
+// interrupted has, for each format, a call without a result, followed by text of the user. It has the model, the list
+// in the request that contains the call, and the content of the list. Repairing the history requires rewriting the
+// request.
 var interrupted = map[string]struct{ model, list, turns string }{
 	wire.Chat:      {"gpt-4o", "messages", `{"role":"assistant","content":null,"tool_calls":[{"id":"lost9","type":"function","function":{"name":"lost","arguments":"{}"}}]},{"role":"user","content":"Stop."}`},
 	wire.Messages:  {"claude-sonnet-4-5", "messages", `{"role":"assistant","content":[{"type":"tool_use","id":"toolu_lost","name":"lost","input":{}}]},{"role":"user","content":"Stop."}`},
@@ -31,7 +32,7 @@ var interrupted = map[string]struct{ model, list, turns string }{
 	wire.Converse:  {"anthropic.claude-sonnet-4-5-20250929-v1:0", "messages", `{"role":"assistant","content":[{"toolUse":{"toolUseId":"tooluse_lost","name":"lost","input":{}}}]},{"role":"user","content":[{"text":"Stop."}]}`},
 }
 
-// written is an upstream of a format that keeps the last request, and fails.
+// written is an upstream that keeps the last request, and fails.
 func written(t *testing.T, format string) (url string, last *[]byte) {
 	t.Helper()
 	last = new([]byte)
@@ -46,7 +47,8 @@ func written(t *testing.T, format string) (url string, last *[]byte) {
 	return serve(t, gateway.Setup{Routes: []gateway.ModelRoute{{Model: "*", Upstreams: []gateway.Upstream{{Model: "up/" + interrupted[format].model}}}}, Open: opening(client)}), last
 }
 
-// rewritten sends a request of a format with an interrupted call at its end, and returns what an upstream of that format got.
+// rewritten sends a request with an interrupted call at its end, and returns the request that an upstream of the same
+// format got.
 func rewritten(t *testing.T, format string, body []byte) (sent, got map[string]any) {
 	t.Helper()
 	url, last := written(t, format)
@@ -55,11 +57,11 @@ func rewritten(t *testing.T, format string, body []byte) (sent, got map[string]a
 	}
 	var more []any
 	in := interrupted[format]
-	delete(sent, "previous_response_id") // of a Response that nobody keeps
+	delete(sent, "previous_response_id") // refers to an unknown answer
 	if format == wire.Responses {
-		delete(sent, "text") // a schema that the model cannot be held to
+		delete(sent, "text") // a schema that the model does not support
 	}
-	if format != wire.Gemini && format != wire.Converse { // they have it in the path
+	if format != wire.Gemini && format != wire.Converse { // these have it in the path
 		sent["model"] = "any"
 	}
 	if err := json.Unmarshal([]byte("["+in.turns+"]"), &more); err != nil {
@@ -90,7 +92,7 @@ func rewritten(t *testing.T, format string, body []byte) (sent, got map[string]a
 	return sent, got
 }
 
-// differences are the places in which what was got is not what was sent.
+// differences returns the places in which the received request differs from the sent one.
 func differences(at string, sent, got any) (list []string) {
 	switch s := sent.(type) {
 	case map[string]any:
@@ -131,8 +133,8 @@ func differences(at string, sent, got any) (list []string) {
 	return list
 }
 
-// plain returns what was said without what says nothing: members that are null, false or the default, and the list around
-// one plain text, where a string will do.
+// plain returns the parts that have content: without fields that are null, false or the default, and without the list
+// around a single plain text, where a string is enough.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -156,8 +158,8 @@ func plain(v any) any {
 	return v
 }
 
-// A request that is written anew because of something in it reaches an upstream of the client's own format as it was but for
-// that: whatever only this format knows, at any depth.
+// A request that must be rewritten for one reason reaches an upstream of the client's own format with no other change,
+// including fields at any depth that only this format has.
 func TestOwnFormatsArriveAsTheyWere(t *testing.T) {
 	for _, file := range append(goldenRequests(t), onlyOwn...) {
 		t.Run(file.name, func(t *testing.T) {
@@ -173,24 +175,24 @@ func TestOwnFormatsArriveAsTheyWere(t *testing.T) {
 	}
 }
 
-// elsewhere are the places of the golden requests where a request that is written anew is another by rules of its own, which
-// other tests hold.
+// elsewhere are the places of the golden requests that change for other reasons when a request is rewritten. Other
+// tests cover these rules.
 var elsewhere = map[string][]string{
 	// The models of the test take no instructions among the messages.
 	"agents/claude-code": {"/messages/6/", "/messages/7/", "/messages/8/"},
 	"converse/request":   {"/messages/4/", "/messages/5/", "/system is [{\"text\":\"You must answer"},
-	// A demand that the vendor cannot be told beside the rest stands in the instructions.
+	// A demand that the vendor does not support in addition to the rest becomes a part of the instructions.
 	"messages/request": {"/system is [{\"text\":\"You must answer"},
 	"ollama/request":   {"/messages/0/content", "/messages/2/tool_calls/1/", "/messages/4/tool_call_id"}, // calls get ids
-	// Calls get ids, and results those of their calls. Thoughts that nobody signed are not sent.
+	// Calls get ids, and results those of their calls. Unsigned thinking is not sent.
 	"agents/gemini-cli": {"/contents/3/parts", "/contents/4/parts/0/functionResponse/id"},
 	"gemini/noids":      {"/contents/1/parts/", "/contents/2/parts/", "/contents/2/role"},
-	// The vendor of the test takes no thoughts, and knows the name of a result by its call.
+	// The vendor of the test does not support thinking, and takes the name of a result from its call.
 	"agents/qwen-code":      {"/messages/2/reasoning_content"},
 	"agents/mini-swe-agent": {"/messages/3/name"},
 }
 
-// onlyOwn are requests with what only their format knows, in messages and in results.
+// onlyOwn are requests with content that only their format supports, in messages and in results.
 var onlyOwn = []goldenRequest{
 	{"messages, in results", wire.Messages, ownMessages(`{"type":"tool_result","tool_use_id":"t1","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"R"}],"citations":{"enabled":true}},` +
 		`{"type":"tool_reference","tool_name":"Deferred"},{"type":"brand_new","x":1},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"x"}]}},{"type":"image","source":{"type":"file","file_id":"f1"}}]}`)},
@@ -206,7 +208,7 @@ var onlyOwn = []goldenRequest{
 		`{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"r"},{"type":"brand_new","x":1}]}]}`)},
 }
 
-// ownMessages is a request in the Messages format whose last message holds blocks, after an answer with citations.
+// ownMessages returns a Messages request whose last message has these blocks, after an answer with citations.
 func ownMessages(blocks string) []byte {
 	return []byte(`{"max_tokens":50,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"t","citations":[{"type":"char_location","cited_text":"d","document_index":0,"document_title":"T","start_char_index":0,"end_char_index":1},{"type":"brand_new_location","x":1}]},` +
 		`{"type":"tool_use","id":"t1","name":"n","input":{"a":"1"}}]},{"role":"user","content":[` + blocks + `]}]}`)
@@ -217,7 +219,7 @@ type goldenRequest struct {
 	body         []byte
 }
 
-// goldenRequests are the requests of wire's golden files.
+// goldenRequests returns the requests of wire's golden files.
 func goldenRequests(t *testing.T) (list []goldenRequest) {
 	t.Helper()
 	files, err := filepath.Glob("../wire/testdata/*/*.txtar")
@@ -244,7 +246,8 @@ func goldenRequests(t *testing.T) (list []goldenRequest) {
 	return list
 }
 
-// An answer of the client's own format that has to be mended, here for two calls of one id, keeps what only this format knows.
+// An answer of the client's own format that needs a repair, here because two calls share an id, keeps content that only
+// this format supports.
 func TestMendedAnswersKeepTheirOwn(t *testing.T) {
 	blocks := []string{
 		`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}}`,
@@ -288,7 +291,7 @@ func TestMendedAnswersKeepTheirOwn(t *testing.T) {
 	}
 }
 
-// TestGeminiArray checks that a stream of Gemini's is a JSON array unless events are asked for.
+// TestGeminiArray checks that a Gemini stream is a JSON array unless events are requested.
 func TestGeminiArray(t *testing.T) {
 	for _, upstream := range []string{wire.Gemini, wire.Chat} {
 		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+upstream+"/sim/native")}})

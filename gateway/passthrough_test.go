@@ -24,7 +24,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// vendor is a server that remembers what it was asked, and answers with a document.
+// vendor is a server that records requests and answers with a document.
 type vendor struct {
 	mu   sync.Mutex
 	last *http.Request
@@ -42,7 +42,7 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"object":"list","data":[1],"usage":{"prompt_tokens":5,"total_tokens":5}}`)
 }
 
-// asked returns what was asked last, and forgets it.
+// asked returns the last request and forgets it.
 func (v *vendor) asked() (*http.Request, string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,7 +51,7 @@ func (v *vendor) asked() (*http.Request, string) {
 	return r, string(v.body)
 }
 
-// passing starts a gateway whose route embed* passes everything on to a vendor.
+// passing starts a gateway whose route embed* forwards everything to a vendor.
 func passing(t *testing.T) (string, *vendor) {
 	t.Helper()
 	v := new(vendor)
@@ -93,8 +93,8 @@ func send(t *testing.T, method, url, mediaType, body string, header ...string) (
 	return resp, string(b)
 }
 
-// TestOtherEndpoints checks that requests to other endpoints reach the vendor of their route with
-// its key and its name for the model, and nothing else of the client's or of the vendor's own.
+// TestOtherEndpoints checks that requests to other endpoints reach the vendor of their route with its key and its model
+// name, and that no other data of the client or the vendor passes.
 func TestOtherEndpoints(t *testing.T) {
 	url, v := passing(t)
 	for _, test := range []struct{ method, path, body, at, says string }{
@@ -133,8 +133,8 @@ func TestOtherEndpoints(t *testing.T) {
 	}
 }
 
-// TestForms checks that a form names the vendor's model and is otherwise as it was, also where a
-// file looks like the field.
+// TestForms checks that a form has the vendor's model name and is otherwise unchanged, also if a file looks like the
+// field.
 func TestForms(t *testing.T) {
 	url, v := passing(t)
 	var b bytes.Buffer
@@ -154,8 +154,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestOtherEndpointsRefused checks what is not passed on, and that the vendor's own form of errors
-// says so.
+// TestOtherEndpointsRefused checks that other requests are refused with errors in the vendor's format.
 func TestOtherEndpointsRefused(t *testing.T) {
 	url, v := passing(t)
 	twice := "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nembed-1\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nembed-2\r\n--b--\r\n"
@@ -190,8 +189,7 @@ func TestOtherEndpointsRefused(t *testing.T) {
 	}
 }
 
-// TestBetas checks that what a client says about betas goes with a request that is relayed, and
-// nothing else does.
+// TestBetas checks that a relayed request keeps the client's beta headers, and no other headers.
 func TestBetas(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
@@ -206,7 +204,7 @@ func TestBetas(t *testing.T) {
 	}
 }
 
-// TestCache checks which answers are given again, and to whom.
+// TestCache checks which answers are cached, and for whom.
 func TestCache(t *testing.T) {
 	var n int
 	open := opening(upstreams(t))
@@ -229,7 +227,7 @@ func TestCache(t *testing.T) {
 			quiet(t, url)
 			second := ask(t, url, format, req, stream)
 			want := [2]string{"miss", "hit"}
-			if format == wire.Responses { // what is stored may be gone on from
+			if format == wire.Responses { // stored answers may be continued
 				want = [2]string{"off", "off"}
 			}
 			if got := [2]string{first.header.Get(gateway.CacheHeader), second.header.Get(gateway.CacheHeader)}; got != want {
@@ -282,8 +280,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// quiet waits until no request is being answered: a client may see the end of an answer before it
-// is kept.
+// quiet waits until no request is running, because a client may see the end of an answer before it is stored.
 func quiet(t *testing.T, url string) {
 	t.Helper()
 	for {
@@ -293,7 +290,7 @@ func quiet(t *testing.T, url string) {
 	}
 }
 
-// TestCacheKeepsNoFailures checks that an answer that ended badly is not given again.
+// TestCacheKeepsNoFailures checks that failed answers are not cached.
 func TestCacheKeepsNoFailures(t *testing.T) {
 	for name, id := range map[string]string{"busy": "up-chat/sim/native+503", "cut": "up-chat/sim/native+cut=400", "fails": "up-chat/sim/native+fail=3"} {
 		r := to("m", id)
@@ -308,7 +305,7 @@ func TestCacheKeepsNoFailures(t *testing.T) {
 	}
 }
 
-// TestOverrides checks that a route decides in the place of its clients.
+// TestOverrides checks that a route replaces choices of its clients.
 func TestOverrides(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
@@ -335,7 +332,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestNamedRequests checks that a request with a name is answered once, also on a route without tools of the gateway, and that names which cannot be meant are refused there.
+// TestNamedRequests checks that a request with a name is answered once, also on a route without gateway tools, and that
+// invalid names are refused there.
 func TestNamedRequests(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -362,7 +360,7 @@ func TestNamedRequests(t *testing.T) {
 	} {
 		before := g.sent()
 		resp, got := send(t, "POST", g.url+test.path, "application/json", test.body, "Authorization", "Bearer "+key, "Idempotency-Key", test.name)
-		time.Sleep(50 * time.Millisecond) // a client may see the end of an answer before it is kept
+		time.Sleep(50 * time.Millisecond) // a client may see the end of an answer before it is stored
 		if asked := g.sent() != before; resp.StatusCode != test.status || asked != test.asked {
 			t.Errorf("%s %s %.20q: %d asked=%t %s", test.path, test.body, test.name, resp.StatusCode, asked, got)
 		}
@@ -384,7 +382,7 @@ func (l *logText) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// wait returns the log once it has a line with words.
+// wait returns the log once it has a line with these words.
 func (l *logText) wait(words string) string {
 	for range 300 {
 		l.mu.Lock()
@@ -398,8 +396,8 @@ func (l *logText) wait(words string) string {
 	return ""
 }
 
-// TestPassedAnswersThatBreakOff: an answer that is passed on and breaks off ends the client's connection, and is in the log, in
-// the store and in the metrics like any other request that failed.
+// TestPassedAnswersThatBreakOff checks that a forwarded answer that breaks off closes the client's connection, and is
+// in the log, the store and the metrics like any other failed request.
 func TestPassedAnswersThatBreakOff(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -465,8 +463,8 @@ func TestPassedAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestPassedWithKeys checks that files and batches are those of the team that their route names, and that no key with bounds leaves them by
-// other endpoints: not by a request without a model, not by a model in a form, and not by one inside of the body.
+// TestPassedWithKeys checks that files and batches belong to the team that their route names, and that other endpoints
+// do not let a key bypass its limits: not by a request without a model, a model in a form, or a model inside the body.
 func TestPassedWithKeys(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
@@ -500,7 +498,7 @@ func TestPassedWithKeys(t *testing.T) {
 		return b.String(), w.FormDataContentType()
 	}
 	formSmall, formType := form("a-small")
-	for _, test := range []struct{ method, path, body, mediaType, passes, says string }{ // the keys whose request is passed on, and what it says
+	for _, test := range []struct{ method, path, body, mediaType, passes, says string }{ // passes: the keys whose request is forwarded
 		{"GET", "/v1/files", "", "", "red", ""},
 		{"GET", "/v1/files/file-1/content", "", "", "red", ""},
 		{"DELETE", "/v1/files/file-1", "", "", "red", ""},
@@ -544,7 +542,7 @@ func TestPassedWithKeys(t *testing.T) {
 	}
 }
 
-// completing starts a gateway that wants keys and passes completions on to an upstream.
+// completing starts a gateway that requires keys and forwards completions to an upstream.
 func completing(t *testing.T, up http.HandlerFunc) *guarded {
 	t.Helper()
 	server := httptest.NewServer(up)
@@ -572,7 +570,7 @@ const (
 	fimUsage = `,"usage":{"prompt_tokens":40,"completion_tokens":7,"total_tokens":47}`
 )
 
-// fimAnswer is an answer of an upstream, in one piece or as a stream.
+// fimAnswer is an upstream's answer, as a document or a stream.
 func fimAnswer(stream bool, usage string) string {
 	if !stream {
 		return fmt.Sprintf(fimDone, usage)
@@ -584,8 +582,8 @@ func fimAnswer(stream bool, usage string) string {
 	return answer + "data: [DONE]\n\n"
 }
 
-// TestCompletions checks that text completions reach an upstream of OpenAI's format as they are, that their answer comes back as it is, in one piece and as a stream, and that
-// what they used is booked: what the upstream says, or what the text tells.
+// TestCompletions checks that text completions and their answers are forwarded unchanged, as a document and a stream,
+// and that their usage is recorded as the upstream reports it, or estimated from the text.
 func TestCompletions(t *testing.T) {
 	for _, usage := range []string{fimUsage, ""} {
 		for _, stream := range []bool{false, true} {
@@ -595,7 +593,7 @@ func TestCompletions(t *testing.T) {
 				b, _ := io.ReadAll(r.Body)
 				asked, says = r.URL.Path+" "+r.Header.Get("Authorization"), string(b)
 				w.Header().Set("Content-Type", map[bool]string{false: "application/json", true: "text/event-stream; charset=utf-8"}[stream])
-				for part := range strings.SplitAfterSeq(answer, "a") { // however it is cut
+				for part := range strings.SplitAfterSeq(answer, "a") { // in arbitrary chunks
 					io.WriteString(w, part)
 					_ = http.NewResponseController(w).Flush()
 				}
@@ -617,7 +615,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestCompletionsRefused checks who may not have completions, and that they are told what to do instead.
+// TestCompletionsRefused checks which keys may not use completions, and that the error has advice.
 func TestCompletionsRefused(t *testing.T) {
 	g := completing(t, func(w http.ResponseWriter, r *http.Request) { t.Error("the upstream was asked") })
 	keys := map[string]string{"any": g.key(t, access.Key{}), "chat": g.key(t, access.Key{Models: []string{"chat"}}), "none": ""}
@@ -647,8 +645,8 @@ func TestCompletionsRefused(t *testing.T) {
 	}
 }
 
-// TestCompletionsThatEndBadly checks what is booked of completions that have no end: what was written of a stream that breaks off, all that was reserved if a client leaves before an answer in one
-// piece, and nothing if the upstream refuses.
+// TestCompletionsThatEndBadly checks the recorded usage of incomplete completions: the text of a stream that breaks
+// off, the whole reservation if a client leaves before a document, and nothing if the upstream refuses.
 func TestCompletionsThatEndBadly(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	const part = `data: {"choices":[{"index":0,"text":"thirty bytes of text, all told."}]}` + "\n\n"
@@ -699,7 +697,8 @@ func TestCompletionsThatEndBadly(t *testing.T) {
 	}
 }
 
-// TestCompletionsReserve checks that what completions may use is held back while they are written: for each answer to each text.
+// TestCompletionsReserve checks that the possible usage of completions is reserved while they run: for each answer to
+// each prompt.
 func TestCompletionsReserve(t *testing.T) {
 	for members, all := range map[string]bool{
 		`"prompt":"a","max_tokens":900`:                                   false,
@@ -739,8 +738,8 @@ func TestCompletionsReserve(t *testing.T) {
 	}
 }
 
-// TestFormsThatCanBeReadInTwoWays checks that a form is refused, and says why, if another program could find another model in it, or
-// another field, than was checked.
+// TestFormsThatCanBeReadInTwoWays checks that a form is refused with a reason if another program could find another
+// model or another field in it than was checked.
 func TestFormsThatCanBeReadInTwoWays(t *testing.T) {
 	url, v := passing(t)
 	const model = "Content-Disposition: form-data; name=\"model\"\r\n\r\nembed-1\r\n"
@@ -785,7 +784,7 @@ func TestFormsThatCanBeReadInTwoWays(t *testing.T) {
 	}
 }
 
-// TestFormsOfClients checks that what clients really send arrives, and that nothing does that stands beside the parts.
+// TestFormsOfClients checks that the forms of real clients arrive, and that content outside of the parts does not.
 func TestFormsOfClients(t *testing.T) {
 	url, v := passing(t)
 	for disposition, want := range map[string]string{
@@ -817,8 +816,8 @@ func TestFormsOfClients(t *testing.T) {
 	}
 }
 
-// TestFormsAreWrittenInOneWay checks that names of files in which a program could find the name of a field, encoded fields and boundaries that Go
-// would not write are no reason to refuse a form, and that the vendor can read them in one way only.
+// TestFormsAreWrittenInOneWay checks forms with file names that look like field names, encoded fields, and boundaries
+// that Go would not write. They are accepted, and rewritten so the vendor can read them in only one way.
 func TestFormsAreWrittenInOneWay(t *testing.T) {
 	url, v := passing(t)
 	const bound = "*****"
@@ -851,8 +850,8 @@ func sameBoundary(form, boundary string) string {
 	return strings.ReplaceAll(form, own, "--"+boundary)
 }
 
-// TestFormsInForms checks that nobody finds the parts of another form in a field: the boundary that the vendor is told is not the client's, and
-// stands there once.
+// TestFormsInForms checks that a form inside a field is not parsed: the boundary for the vendor differs from the
+// client's, and occurs once.
 func TestFormsInForms(t *testing.T) {
 	url, v := passing(t)
 	for _, kinds := range [][]string{
@@ -883,7 +882,8 @@ func TestFormsInForms(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutNamesAreFields checks that a file with an empty name is checked like a field, as which some programs read it.
+// TestFilesWithoutNamesAreFields checks that a file with an empty name is checked like a field, because some programs
+// treat it as one.
 func TestFilesWithoutNamesAreFields(t *testing.T) {
 	url, v := passing(t)
 	resp, body := send(t, "POST", url+"/v1/images/edits", "multipart/form-data; boundary=B", "--B\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nembed-1\r\n"+

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestPiecesOfStreamsOverOthers checks that a text which a client of Gemini's streams sends back in pieces goes out as the model wrote it, in every
-// other format and to a model that has no tools.
+// TestPiecesOfStreamsOverOthers checks that a text which a client sends back in the parts of a Gemini stream is sent as
+// the model wrote it, in every other format and to a model without native tools.
 func TestPiecesOfStreamsOverOthers(t *testing.T) {
 	host, url := spaceGateway(t)
 	const history = `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"The pas"},{"text":"sword i"},{"text":"s 4711."}]},{"role":"user","parts":[{"text":"again"}]}],
@@ -34,8 +34,8 @@ func TestPiecesOfStreamsOverOthers(t *testing.T) {
 	}
 }
 
-// TestDefinedToolsOverOthers checks that a model of another vendor is told what a tool takes that the vendor of the client's format defines, and that
-// its call comes back as one of that tool.
+// TestDefinedToolsOverOthers checks that a model of another vendor gets the parameters of a tool that the client's
+// vendor defines, and that its call comes back as a call of that tool.
 func TestDefinedToolsOverOthers(t *testing.T) {
 	host, url := spaceGateway(t)
 	const ask = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"native: go"}],"tools":[{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}]}`

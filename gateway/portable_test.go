@@ -11,8 +11,8 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 )
 
-// What only the client's vendor runs is left out with a warning, whoever answers: coding agents
-// offer it with every request.
+// Features that only the client's vendor runs are dropped with a warning, for every upstream. Coding agents offer them
+// with every request.
 func TestHostedToolsThatTheUpstreamDoesNotRun(t *testing.T) {
 	const body = `{"model":"m","stream":true,"input":"What is the weather in Rome?","tools":[
 		{"type":"web_search","external_web_access":false},
@@ -36,7 +36,7 @@ func TestHostedToolsThatTheUpstreamDoesNotRun(t *testing.T) {
 	}
 }
 
-// lines are what a log is told, one after the other.
+// lines collects log lines in order.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {
@@ -44,7 +44,7 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A client is told of every kind of thing that was not done as asked, however many there are, and the log has them all.
+// A client is warned of every kind of deviation from its request, however many there are, and the log has them all.
 func TestWarningsBeyondTheHeader(t *testing.T) {
 	log := make(lines, 8)
 	url := serve(t, gateway.Setup{
