@@ -12,11 +12,11 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// rateHeaders are the headers in which a vendor says what is left of a limit per minute, with UNIT for what is counted. Vendors that have
-// none say only when to ask again.
+// rateHeaders are a vendor's headers for the rest of a limit per minute, with UNIT for the unit. Vendors without such
+// headers send only the retry time.
 type rateHeaders struct {
 	limit, left, reset string
-	when               string // the reset, twenty seconds before it
+	when               string // the reset value, twenty seconds before the reset
 }
 
 const rateMinute = "2026-03-04T05:06:"
@@ -32,8 +32,8 @@ func (n rateHeaders) of(h http.Header, unit string) (limit, left, reset string) 
 	return get(n.limit), get(n.left), get(n.reset)
 }
 
-// TestRateLimitHeaders checks that what is left of a key's limits stands in the headers of each vendor, with the right numbers, on answers, streamed
-// and not, on counts of tokens and on refusals, and nowhere else.
+// TestRateLimitHeaders checks that the rest of a key's limits is in the headers of each vendor, with the right numbers,
+// on answers with and without streams, token counts and refusals, and nowhere else.
 func TestRateLimitHeaders(t *testing.T) {
 	g := guard(t, nil)
 	now, err := time.Parse(time.RFC3339, rateMinute+"40Z")
@@ -71,7 +71,7 @@ func TestRateLimitHeaders(t *testing.T) {
 				t.Errorf("%s: %s of %s requests are left, until %s", where, left, limit, reset)
 			}
 			if a.kind != "answer" {
-				continue // counting uses none
+				continue // counting uses no tokens
 			}
 			limit, left, reset := names.of(h.header, "Tokens")
 			rest, _ := strconv.Atoi(left)

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestDeniedIsTold: a client is told that a person denied its call, and why, and the same warning only once.
+// TestDeniedIsTold checks that a client is told that a person denied its call, and why, with a single warning.
 func TestDeniedIsTold(t *testing.T) {
 	d := newDesk(t, 0, "call write {\"what\":\"x\"}")
 	ask(t, d.url, wire.Chat, question("m"), false)

@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// raw sends a request as it is and returns the answer as it is.
+// raw sends a request unchanged and returns the answer unchanged.
 func raw(t *testing.T, url, format, model string, body []byte, stream bool) []byte {
 	t.Helper()
 	codec, _ := wire.For(format)
@@ -37,8 +37,8 @@ func raw(t *testing.T, url, format, model string, body []byte, stream bool) []by
 	return b
 }
 
-// TestNothingToMendIsRelayed checks that a client gets the very bytes of an upstream of its own
-// format, and the upstream those of the client, but for the name of the model.
+// TestNothingToMendIsRelayed checks that a client gets the exact bytes of an upstream of its own format, and the
+// upstream those of the client, except for the model name.
 func TestNothingToMendIsRelayed(t *testing.T) {
 	var got []byte
 	server := new(sim.Server)
@@ -61,13 +61,13 @@ func TestNothingToMendIsRelayed(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%t", format, stream), func(t *testing.T) {
 				codec, _ := wire.For(format)
-				codec.Quirks.MaxTokens = "max_tokens" // as clients of chat servers say it
+				codec.Quirks.MaxTokens = "max_tokens" // as clients of Chat servers send it
 				req := question("alias-" + format)
 				body, _, err := codec.EncodeRequest(req, stream)
 				if err != nil {
 					t.Fatal(err)
 				}
-				body = append([]byte("  "), body...) // which no encoder of ours writes
+				body = append([]byte("  "), body...) // which no encoder of Toolpost writes
 				through := raw(t, url, format, req.Model, body, stream)
 				asked := bytes.Clone(got)
 				named := bytes.Replace(body, []byte(`"alias-`+format+`"`), []byte(`"`+model+`"`), 1)
@@ -82,8 +82,8 @@ func TestNothingToMendIsRelayed(t *testing.T) {
 	}
 }
 
-// TestMendedInTheMiddle checks that a call in the text of an upstream of the client's own format
-// reaches the client as a call, and the text before it once.
+// TestMendedInTheMiddle checks that a call in the text of an upstream of the client's own format reaches the client as
+// a call, and the text before it once.
 func TestMendedInTheMiddle(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -99,8 +99,8 @@ func TestMendedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestBrokenPromise checks that an answer without the call that was demanded ends in an error, also
-// where the upstream speaks the client's format.
+// TestBrokenPromise checks that an answer without the demanded call ends in an error, also if the upstream uses the
+// client's format.
 func TestBrokenPromise(t *testing.T) {
 	for format := range roots {
 		codec, _ := wire.For(format)
@@ -119,7 +119,7 @@ func TestBrokenPromise(t *testing.T) {
 	}
 }
 
-// TestOneErrorInTheMiddle checks that a relayed answer that breaks off tells its client so once.
+// TestOneErrorInTheMiddle checks that a relayed answer that breaks off has exactly one error.
 func TestOneErrorInTheMiddle(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-messages/sim/native+fail=6"), to("cut", "up-messages/sim/native+cut=900")}})
 	codec, _ := wire.For(wire.Messages)
@@ -150,8 +150,8 @@ func bodyOf(t *testing.T, format, stream, whole string) *provider.Client {
 	return &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
 }
 
-// TestRepeatedAnswerIDs checks that a client whose upstream gives every answer the same id goes on
-// from the last one.
+// TestRepeatedAnswerIDs checks that a client continues from the last answer if its upstream gives every answer the same
+// id.
 func TestRepeatedAnswerIDs(t *testing.T) {
 	n := 0
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,8 +172,8 @@ func TestRepeatedAnswerIDs(t *testing.T) {
 	}
 }
 
-// TestRelayedIsMended checks what the readers of an answer repair also where its bytes pass: a finish
-// that contradicts the calls, and ids of calls that repeat.
+// TestRelayedIsMended checks that relayed answers are repaired too: a finish reason that contradicts the calls, and
+// repeated call ids.
 func TestRelayedIsMended(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -209,7 +209,7 @@ func TestRelayedIsMended(t *testing.T) {
 
 const weatherTool = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
 
-// answersOf starts a gateway before an upstream of a format that answers each request with what say writes.
+// answersOf starts a gateway for an upstream of a format that answers each request with the output of say.
 func answersOf(t *testing.T, format, model string, say http.HandlerFunc, limits llm.Limits) string {
 	t.Helper()
 	up := httptest.NewServer(say)
@@ -221,7 +221,7 @@ func answersOf(t *testing.T, format, model string, say http.HandlerFunc, limits 
 	return serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/"+model)}})
 }
 
-// allOf asks and returns all of the answer.
+// allOf sends a request and returns the whole answer.
 func allOf(t *testing.T, url, path, body string) (status int, warning, answer string) {
 	t.Helper()
 	resp, err := http.Post(url+path, "application/json", strings.NewReader(body))
@@ -236,8 +236,8 @@ func allOf(t *testing.T, url, path, body string) (status int, warning, answer st
 	return resp.StatusCode, strings.Join(resp.Header[gateway.WarningHeader], "\n"), string(b)
 }
 
-// An answer in one piece, of the client's own format, is passed on byte for byte if nothing is wrong with it. What a
-// client could not read, or would read as something else than it is, is mended or is an error.
+// A valid document in the client's own format is relayed byte for byte. Content that a client could not read, or would
+// misread, is repaired or becomes an error.
 func TestDocumentsAreMended(t *testing.T) {
 	choice := func(index, message, reason string) string {
 		return `{` + index + `"message":{"role":"assistant",` + message + `},"finish_reason":` + reason + `}`
@@ -252,7 +252,7 @@ func TestDocumentsAreMended(t *testing.T) {
 	cases := []struct {
 		name, choices string
 		status        int
-		want          []string // parts of what the client gets; none if it is what the upstream said
+		want          []string // parts of the client's answer; nil if it equals the upstream's
 	}{
 		{"a call", calls(call(`"id":"c1",`, good)), 200, nil},
 		{"text and two answers", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + choice(`"index":1,`, `"content":"b"`, `"stop"`), 200, nil},
@@ -279,7 +279,7 @@ func TestDocumentsAreMended(t *testing.T) {
 			t.Run(model+"/"+c.name, func(t *testing.T) {
 				said, asked := `{"id":"a1","object":"chat.completion","created":1,"model":"`+model+`","choices":[`+c.choices+`],"zz":1}`, 0
 				url := answersOf(t, wire.Chat, model, func(w http.ResponseWriter, r *http.Request) {
-					if r.Method != http.MethodPost { // who the server is
+					if r.Method != http.MethodPost { // health checks and model lists
 						http.NotFound(w, r)
 						return
 					}
@@ -304,8 +304,7 @@ func TestDocumentsAreMended(t *testing.T) {
 	}
 }
 
-// Clients add up the pieces of calls by their index, so a stream in which two have the same, or one has none, is
-// written anew.
+// Clients merge the chunks of calls by index. So a stream is rewritten if two calls share an index or a call lacks one.
 func TestStreamedCallsHaveTheirOwnIndex(t *testing.T) {
 	piece := func(index, id, city string) string {
 		return fmt.Sprintf(`data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{%s%s"type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"%s\"}"}}]},"finish_reason":null}]}`+"\n\n", index, id, city)
@@ -337,7 +336,7 @@ func TestStreamedCallsHaveTheirOwnIndex(t *testing.T) {
 	}
 }
 
-// addedUp reports whether a client that adds up by index gets the arguments of a city, and an id, for a call.
+// addedUp reports whether a client that merges chunks by index gets the arguments of a city, and an id, for a call.
 func addedUp(stream string, index int, city string) bool {
 	var args, id strings.Builder
 	for _, line := range strings.Split(stream, "\n") {
@@ -353,7 +352,7 @@ func addedUp(stream string, index int, city string) bool {
 	return strings.Contains(args.String(), city) && strings.Count(args.String(), "city") == 1 && id.String() == "x"
 }
 
-// What is said about a text beside it does not make it another answer.
+// Data about a text outside of it does not make it another answer.
 func TestResponsesWithToolsAreRelayed(t *testing.T) {
 	said := `{"id":"resp_1","object":"response","created_at":1,"status":"completed","error":null,"incomplete_details":null,"max_tool_calls":null,"model":"gpt-5","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}]}],"user":null,"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3}}`
 	for _, model := range []string{"gpt-5", "qwen3-32b"} {
@@ -368,8 +367,7 @@ func TestResponsesWithToolsAreRelayed(t *testing.T) {
 	}
 }
 
-// The order of the members of a schema, how its characters are written, and which draft it names are the client's
-// business.
+// The order of the fields of a schema, the escaping of its characters, and its draft version are the client's business.
 func TestSchemasInAnyOrderAreRelayed(t *testing.T) {
 	for _, schema := range []string{
 		`{"properties":{"city":{"type":"string"}},"type":"object"}`,
@@ -408,7 +406,7 @@ func TestDocumentsMayTrickle(t *testing.T) {
 	}
 }
 
-// A client of Gemini that does not ask for events gets an array, also of Google's own bytes, whose lines end in CR LF.
+// A Gemini client that does not ask for events gets an array, also from Google's own bytes, whose lines end in CR LF.
 func TestArraysOfRelayedEvents(t *testing.T) {
 	const first, second = `{"candidates":[{"content":{"parts":[{"text":"Hi"}],"role":"model"},"index":0}]}`, `{"candidates":[{"content":{"parts":[{"text":" you"}],"role":"model"},"finishReason":"STOP","index":0}]}`
 	for name, said := range map[string]string{
@@ -427,7 +425,7 @@ func TestArraysOfRelayedEvents(t *testing.T) {
 	}
 }
 
-// A vendor that makes two calls although one was asked for is passed on with a warning: nothing is taken away.
+// If a vendor makes two calls although one was requested, both are relayed with a warning.
 func TestOneCallIsTheVendorsBusiness(t *testing.T) {
 	said := `{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`
 	url := answersOf(t, wire.Messages, "claude-sonnet-4-5", func(w http.ResponseWriter, _ *http.Request) {
@@ -440,7 +438,7 @@ func TestOneCallIsTheVendorsBusiness(t *testing.T) {
 	}
 }
 
-// What is mended in a document is all that changes in it: its parts stay where they are, with what is said about them.
+// A repair in a document changes nothing else: its parts keep their places and their data.
 func TestMendedDocumentsKeepTheirOrder(t *testing.T) {
 	for name, c := range map[string]struct{ format, model, path, request, said, want string }{
 		"messages": {wire.Messages, "claude-sonnet-4-5", "/v1/messages",

@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// A server that repeats the key it is asked with, outside of errors: in comments, ids, names of events, events that
-// nobody knows, and after the end of its answer. The stream is passed on, without the key and without what follows its end.
+// A server repeats the key that it got, outside of errors: in comments, ids, event names, unknown events, and after the
+// end of its answer. The stream is relayed without the key and without the text after its end.
 func TestRelayedStreamsHideKeys(t *testing.T) {
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	chat := func(extra string) string {
@@ -49,7 +49,7 @@ func TestRelayedStreamsHideKeys(t *testing.T) {
 				if i > 0 && !strings.Contains(c.body, "KEY") || testing.Short() && i > 3 {
 					break
 				}
-				if strings.HasPrefix(form, `\x`) && strings.Contains(c.has, `"`) { // no JSON
+				if strings.HasPrefix(form, `\x`) && strings.Contains(c.has, `"`) { // not valid JSON
 					continue
 				}
 				got := relayedOnce(t, c.wire, strings.ReplaceAll(c.body, "KEY", form), key)
@@ -64,7 +64,7 @@ func TestRelayedStreamsHideKeys(t *testing.T) {
 	}
 }
 
-// relayedOnce asks a gateway whose upstream answers with body, and returns what the client gets.
+// relayedOnce calls a gateway whose upstream answers with body, and returns the client's answer.
 func relayedOnce(t *testing.T, format, body, key string) string {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +89,7 @@ func relayedOnce(t *testing.T, format, body, key string) string {
 	return string(all)
 }
 
-// Endpoints that are passed on show no key either: not in an error, and not in a stream.
+// Forwarded endpoints do not reveal the key either: not in an error, and not in a stream.
 func TestPassedAnswersHideKeys(t *testing.T) {
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	for _, c := range []struct {
@@ -103,7 +103,7 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.kind+"; k="+key)
 			w.WriteHeader(c.status)
-			for part := range strings.SplitSeq(strings.ReplaceAll(c.answer, "KEY", key[:9]+"|"+key[9:]), "|") { // cut in the key
+			for part := range strings.SplitSeq(strings.ReplaceAll(c.answer, "KEY", key[:9]+"|"+key[9:]), "|") { // split within the key
 				io.WriteString(w, part)
 				_ = http.NewResponseController(w).Flush()
 			}

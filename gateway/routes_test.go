@@ -25,13 +25,13 @@ import (
 // once sends each request once.
 var once = provider.Retry{Attempts: -1}
 
-// greeting is a question without tools.
+// greeting is a request without tools.
 func greeting(model string) *llm.Request {
 	return &llm.Request{Model: model, MaxTokens: 99, Messages: []llm.Message{llm.User("Hello there")}}
 }
 
-// TestRouteOfAName checks who is asked for what, for each way in which a route may fit a name, over HTTP and for
-// clients of every format.
+// TestRouteOfAName checks the upstream of a model name for each kind of match, over HTTP and for clients of every
+// format.
 func TestRouteOfAName(t *testing.T) {
 	a, b := newStation(t, "a", says("a")), newStation(t, "b", says("b"))
 	only := to("both", "b-chat/for-some")
@@ -58,8 +58,8 @@ func TestRouteOfAName(t *testing.T) {
 	}
 }
 
-// TestShares checks that each upstream of a route has the share of the requests that its weight says, whether they
-// come one after the other or many at once.
+// TestShares checks that each upstream of a route gets its share of requests by weight, with sequential and concurrent
+// requests.
 func TestShares(t *testing.T) {
 	for _, weights := range [][]int{{1, 1}, {2, 1}, {1, 3}, {5, 3, 2}, {0, 1}, {100, 1}} {
 		for _, atOnce := range []int{1, 12} {
@@ -90,7 +90,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// askMany sends n requests, some at once.
+// askMany sends n requests, some concurrently.
 func askMany(t *testing.T, url string, n, atOnce int) {
 	var all sync.WaitGroup
 	var left atomic.Int64
@@ -107,8 +107,8 @@ func askMany(t *testing.T, url string, n, atOnce int) {
 	all.Wait()
 }
 
-// TestLeastBusy checks that an upstream that is slow has no requests queued up before it while another is free: no
-// more than its weight says.
+// TestLeastBusy checks that a slow upstream has no queue of requests while another is free: no more than its weight
+// allows.
 func TestLeastBusy(t *testing.T) {
 	for _, weight := range []int{1, 3} {
 		slow, fast := newStation(t, "slow", says("slow")), newStation(t, "fast", says("fast"))
@@ -134,8 +134,8 @@ func TestLeastBusy(t *testing.T) {
 	}
 }
 
-// TestCooldown checks that an upstream that failed three times in a row is left alone for a while, that one request
-// tries it again when that is over, and that it has its share again if it answers.
+// TestCooldown checks that an upstream is skipped for a while after three failures in a row, that one request then
+// tries it again, and that it gets its share again if it answers.
 func TestCooldown(t *testing.T) {
 	const wait = 300 * time.Millisecond
 	defer gateway.SetCooldown(wait)()
@@ -176,7 +176,7 @@ func TestCooldown(t *testing.T) {
 			bad.take()
 			time.Sleep(wait)
 			all := 0
-			for ; all < 100 && bad.n() < 8; all++ { // a request that tries it ends after its client has the answer
+			for ; all < 100 && bad.n() < 8; all++ { // a trial request ends after its client has the answer
 				answered(1)
 			}
 			if all == 100 {
@@ -186,7 +186,7 @@ func TestCooldown(t *testing.T) {
 	}
 }
 
-// failures are the ways in which an upstream fails before it has said anything.
+// failures are the ways in which an upstream fails before its answer begins.
 var failures = map[string]func(http.ResponseWriter, *http.Request){
 	"busy":    func(w http.ResponseWriter, _ *http.Request) { refuse(w, 503, "busy") },
 	"limited": func(w http.ResponseWriter, _ *http.Request) { refuse(w, 429, "slow down") },
@@ -202,7 +202,7 @@ var failures = map[string]func(http.ResponseWriter, *http.Request){
 	"too long": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(400)
-		// The words and codes of all vendors at once.
+		// The words and codes of all vendors together.
 		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","status":"INVALID_ARGUMENT","code":"context_length_exceeded","message":"prompt is too long: the input token count exceeds the maximum number of tokens, Input is too long for requested model"},"message":"Input is too long for requested model."}`)
 	},
 }
@@ -214,7 +214,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // TestOneAnswer checks that another upstream is asked as long as nothing has reached the client, and never after that:
-// for clients of every way, streamed and not, whatever becomes of the answer.
+// for every client, with and without streams, for every kind of failure.
 func TestOneAnswer(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	const words = "These are the first words of an answer that is never said to its end, however long one waits for it."
@@ -255,7 +255,7 @@ func TestOneAnswer(t *testing.T) {
 	for name, f := range kinds {
 		fault.Store(f)
 		alone.Store(name == "start alone")
-		url := serve(t, gateway.Setup{Open: open, Routes: routes}) // whose breakers are closed
+		url := serve(t, gateway.Setup{Open: open, Routes: routes}) // a new gateway with closed breakers
 		for _, c := range clients {
 			for _, path := range paths {
 				for _, stream := range []bool{false, true} {
@@ -281,8 +281,8 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
-// TestRateLimitAtOnce checks that a client is told at once when the vendor may be asked again, where nobody else is left to
-// ask: each upstream is asked once, and not before that time.
+// TestRateLimitAtOnce checks that a client immediately gets the vendor's retry time if no other upstream is left. Each
+// upstream is asked once, and not before that time.
 func TestRateLimitAtOnce(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	first, second := newStation(t, "first", says("first")), newStation(t, "second", says("second"))
@@ -321,7 +321,7 @@ func TestRateLimitAtOnce(t *testing.T) {
 	}
 }
 
-// cutting is a connection that breaks after some words were written.
+// cutting is a connection that breaks after some bytes.
 type cutting struct {
 	http.ResponseWriter
 	after string
@@ -345,8 +345,7 @@ func (c *cutting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestAskedAgain checks that the only upstream is asked again while nothing has reached the client, and never after
-// that.
+// TestAskedAgain checks that a single upstream is retried while nothing has reached the client, and never after that.
 func TestAskedAgain(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	only := newStation(t, "only", says("These are the first words, and however long they are, they come once."))
@@ -394,8 +393,8 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestFilteredFallsBack checks that an answer that the vendor's filter took away is asked for elsewhere, in every format
-// of the upstream, and given as it is where there is nobody else.
+// TestFilteredFallsBack checks that another upstream is asked if the vendor's filter blocked an answer, for every
+// upstream format. Without another upstream, the client gets the blocked answer.
 func TestFilteredFallsBack(t *testing.T) {
 	filter := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -419,7 +418,7 @@ func TestFilteredFallsBack(t *testing.T) {
 	for _, c := range clients {
 		for _, path := range paths {
 			if c.format == wire.Ollama && path == "relay" {
-				continue // its API has no word for it
+				continue // its API does not report filters
 			}
 			for _, stream := range []bool{false, true} {
 				first.take()
@@ -434,8 +433,8 @@ func TestFilteredFallsBack(t *testing.T) {
 	}
 }
 
-// TestHealthOverHTTP checks that upstreams are asked how they are by requests that cost nothing, that one that does not answer
-// is passed over, and asked again when it is back.
+// TestHealthOverHTTP checks that health checks use free requests, and that an unhealthy upstream is skipped, and asked
+// again when it is healthy.
 func TestHealthOverHTTP(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -478,7 +477,7 @@ func TestHealthOverHTTP(t *testing.T) {
 	}
 }
 
-// TestLoop checks that a gateway whose route leads back to it says so instead of asking for ever.
+// TestLoop checks that a gateway whose route leads back to it returns an error and does not loop.
 func TestLoop(t *testing.T) {
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
@@ -495,7 +494,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestUpstreamsThatAreOff: an upstream that is off is never asked, not even when the others fail.
+// TestUpstreamsThatAreOff checks that an upstream that is off is never asked, even if the others fail.
 func TestUpstreamsThatAreOff(t *testing.T) {
 	var asked []string
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
@@ -524,7 +523,7 @@ func TestUpstreamsThatAreOff(t *testing.T) {
 	}
 }
 
-// TestListsKnowForWhomRoutesAre: a list of models has the names that a client of its format may ask for, and no others.
+// TestListsKnowForWhomRoutesAre checks that a list of models has exactly the names that a client of its format may use.
 func TestListsKnowForWhomRoutesAre(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages, wire.Gemini, wire.Ollama, wire.Converse} {
@@ -563,7 +562,8 @@ func TestListsKnowForWhomRoutesAre(t *testing.T) {
 	}
 }
 
-// TestHiddenRoutes: the name of a hidden route is in no list of models, in no format, and who knows it gets what it is asked for.
+// TestHiddenRoutes checks that the name of a hidden route is in no list of models, in any format, and that clients that
+// know it can use it.
 func TestHiddenRoutes(t *testing.T) {
 	secret := to("backstage", "up-chat/sim/native")
 	secret.Hidden = true

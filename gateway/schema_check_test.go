@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// events are an answer.
+// events is an answer.
 func events(list ...llm.Event) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for _, ev := range list {
@@ -29,7 +29,7 @@ func events(list ...llm.Event) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// calling is an answer that is one call: in the vendor's own way, or as text where the model was offered no tools.
+// calling returns an answer with one call: in the vendor's form, or as text if the model was offered no tools.
 func calling(req *llm.Request, name, args string) iter.Seq2[llm.Event, error] {
 	if len(req.Tools) == 0 {
 		return events(llm.TextDelta{Text: "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + args + "}\n</tool_call>"}, llm.Finish{Reason: llm.Stop})
@@ -37,15 +37,15 @@ func calling(req *llm.Request, name, args string) iter.Seq2[llm.Event, error] {
 	return events(llm.CallStart{ID: "call_1", Name: name}, llm.CallDelta{ID: "call_1", Args: args}, llm.Call{ID: "call_1", Name: name, Args: json.RawMessage(args)}, llm.Finish{Reason: llm.ToolCalls})
 }
 
-// upstreamOf starts an upstream that sends what a model says as it comes.
+// upstreamOf starts an upstream that sends the events of a model immediately.
 func upstreamOf(t *testing.T, m llm.Model) *station {
 	server := httptest.NewServer(speaker{m})
 	t.Cleanup(server.Close)
 	return &station{name: "up", server: server}
 }
 
-// TestChecks checks what becomes of calls that fit and that do not, for each check of a route, clients of every format, streamed
-// and not, on every path.
+// TestChecks checks the handling of matching and invalid calls, for each check of a route, every client, with and
+// without streams, on every path.
 func TestChecks(t *testing.T) {
 	wrong := map[string]struct{ name, args, says string }{
 		"valid":   {"get_weather", `{"city":"Rome"}`, ""},
@@ -69,7 +69,7 @@ func TestChecks(t *testing.T) {
 			url := serve(t, gateway.Setup{Open: opens(once, nil, up), Routes: routes})
 			for _, c := range clients {
 				for _, path := range paths {
-					if c.prompt || kind == "unknown" && path == "emulated" { // without tools; a name of nobody in a text is a text
+					if c.prompt || kind == "unknown" && path == "emulated" { // without tools; an unknown name in text stays text
 						continue
 					}
 					for _, stream := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// fate is a call and what becomes of it.
+// fate is a call and its outcome.
 type fate struct {
 	kind, args, says string
 	check            gateway.Check
@@ -114,8 +114,8 @@ func (k fate) look(t *testing.T, where string, got told, asked int64) {
 	}
 }
 
-// TestCutCalls checks that a call whose arguments break off, because the answer may not be longer or because the upstream is gone, never
-// reaches a client as a whole one, and that the client learns that the answer was cut.
+// TestCutCalls checks that a call with truncated arguments, because of the length limit or a lost upstream, never
+// reaches a client as a complete one, and that the client learns of the truncation.
 func TestCutCalls(t *testing.T) {
 	const half = `{"city":"Ro`
 	for name, ends := range map[string][]llm.Event{"length": {llm.Finish{Reason: llm.Length}}, "says stop": {llm.Finish{Reason: llm.Stop}}, "hangs up": nil} {
@@ -130,7 +130,7 @@ func TestCutCalls(t *testing.T) {
 		for _, c := range clients {
 			for _, path := range paths {
 				if c.prompt || path == "relay" && name == "says stop" && c.format != wire.Chat {
-					continue // in other formats nobody would say so
+					continue // other formats do not report this
 				}
 				for _, stream := range []bool{false, true} {
 					got := c.ask(t, url, question(c.name+"-"+path), stream)
@@ -155,8 +155,8 @@ func TestCutCalls(t *testing.T) {
 	}
 }
 
-// TestCallsLeftAsText checks that text which looks like a call and is none to the gateway is counted and told to clients of every
-// format; and that calls which only repeat what a document says are left as text, unless the route lets them count.
+// TestCallsLeftAsText checks that text that looks like a call but is not one is counted and reported to clients of
+// every format. Calls that only repeat a document stay text, unless the route allows echoes.
 func TestCallsLeftAsText(t *testing.T) {
 	const echoed = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"
 	up := upstreamOf(t, says(echoed))
@@ -216,8 +216,8 @@ func TestCallsLeftAsText(t *testing.T) {
 	}
 }
 
-// TestUnknownCallsInText checks that a call of a tool that was not offered, which a model wrote after the marker of its dialect, never reaches a
-// client as a call, and that the client is told of it.
+// TestUnknownCallsInText checks that a call of an unknown tool, written after the marker of the model's dialect, never
+// reaches a client as a call, and that the client is warned.
 func TestUnknownCallsInText(t *testing.T) {
 	for _, check := range []gateway.Check{gateway.CheckOff, gateway.Annotate} {
 		up := upstreamOf(t, llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -243,8 +243,8 @@ func TestUnknownCallsInText(t *testing.T) {
 	}
 }
 
-// TestCallsThatSayStop checks that an answer which has a call and says that it has just ended reaches clients of every format as one that ends with
-// calls, on every path.
+// TestCallsThatSayStop checks that an answer with a call and the finish reason "stop" reaches clients of every format
+// with the finish reason for calls, on every path.
 func TestCallsThatSayStop(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for _, c := range clients {
@@ -269,10 +269,10 @@ func TestCallsThatSayStop(t *testing.T) {
 	}
 }
 
-// finishWords are how formats say that an answer ends with calls. The others say nothing of it.
+// finishWords are the finish reasons for calls. The other formats have none.
 var finishWords = map[string]string{wire.Chat: `"finish_reason":"tool_calls"`, wire.Messages: `"stop_reason":"tool_use"`, wire.Converse: `"stopReason":"tool_use"`}
 
-// learner makes calls that do not fit until it was told n times what is wrong.
+// learner makes invalid calls until it was told n times about the error.
 type learner struct {
 	n     int
 	wrong []llm.Call
@@ -306,7 +306,7 @@ func (l *learner) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
-// reaskingGateway serves a model in each format, and returns where.
+// reaskingGateway serves a model in each format, and returns the address.
 func reaskingGateway(t *testing.T, m llm.Model, check gateway.Check) string {
 	t.Helper()
 	server := httptest.NewServer(&sim.Server{Model: m, Unknown: "sim/native"})
@@ -336,8 +336,7 @@ var wrongCalls = map[string][]llm.Call{
 	"nothing but the name": {{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{}`)}},
 }
 
-// With reask a client of any format sees only calls that fit, over an upstream of its own format
-// and of another.
+// With reask, a client of any format sees only valid calls, over an upstream of its own format and of another.
 func TestReask(t *testing.T) {
 	for name, wrong := range wrongCalls {
 		for format := range roots {
@@ -365,8 +364,8 @@ func TestReask(t *testing.T) {
 	}
 }
 
-// A model that does not learn it is asked three times, and then the request fails, in the words
-// of the client's vendor.
+// A model that keeps making invalid calls is asked three times. Then the request fails with an error in the client's
+// format.
 func TestReaskEnds(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -379,7 +378,7 @@ func TestReaskEnds(t *testing.T) {
 	}
 }
 
-// What fits at once is asked once; without reask the client gets what the model wrote.
+// A valid answer needs one request. Without reask, the client gets the model's answer unchanged.
 func TestReaskOnlyWhereItIsAskedFor(t *testing.T) {
 	for check, want := range map[gateway.Check]int{gateway.Reask: 1, gateway.Annotate: 1, gateway.CheckOff: 1} {
 		l := &learner{n: 0}
@@ -393,7 +392,7 @@ func TestReaskOnlyWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
-// The text of a free-text tool is held to its grammar, also where the upstream knows nothing of it.
+// The text of a free-text tool must match its grammar, also if the upstream does not support grammars.
 func TestReaskOfFreeText(t *testing.T) {
 	for _, upstream := range []string{wire.Responses, wire.Messages} {
 		for _, check := range []gateway.Check{gateway.Reask, gateway.Annotate} {
@@ -426,8 +425,8 @@ func TestReaskOfFreeText(t *testing.T) {
 	}
 }
 
-// The vendors' libraries ask for strict schemas with members that some upstreams cannot be held to: they are asked for, and
-// the answer is checked.
+// The vendors' libraries ask for strict schemas in fields that some upstreams cannot enforce. The upstream is asked
+// anyway, and the answer is checked.
 func TestStrictSchemas(t *testing.T) {
 	c := upstreams(t)
 	c.StrictByCheck = true
@@ -444,7 +443,7 @@ func TestStrictSchemas(t *testing.T) {
 		var answer struct {
 			Choices []struct{ Message struct{ Content string } }
 		}
-		if f == "responses" || f == "messages" || f == "converse" { // nothing holds an unknown model to a schema there, and this one does not care
+		if f == "responses" || f == "messages" || f == "converse" { // no unknown model is held to a schema there, and this one ignores schemas
 			if resp.StatusCode != http.StatusBadGateway || !strings.Contains(got, "broken_promise") {
 				t.Errorf("%s: an answer that does not match: %d %s", f, resp.StatusCode, got)
 			}
@@ -456,7 +455,7 @@ func TestStrictSchemas(t *testing.T) {
 	}
 }
 
-// strictAnswers are what models say where {"city": "…"} is asked for.
+// strictAnswers are answers of models to a request for {"city": "…"}.
 var strictAnswers = []struct {
 	name, text string
 	reason     llm.Reason
@@ -470,8 +469,8 @@ var strictAnswers = []struct {
 	{"right", `{"city":"Paris"}`, llm.Stop},
 }
 
-// TestWrongAnswersToStrictSchemas asks in every format over every format, streamed and not, for an answer that matches a
-// strict schema, of a model that gives another: the client gets an error, and never an answer that ends well.
+// TestWrongAnswersToStrictSchemas asks for an answer of a strict schema, in every format over every format, with and
+// without streams, from a model that violates it. The client gets an error, and never a successful answer.
 func TestWrongAnswersToStrictSchemas(t *testing.T) {
 	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native, StrictByCheck: true}
 	var routes []gateway.ModelRoute
@@ -489,7 +488,7 @@ func TestWrongAnswersToStrictSchemas(t *testing.T) {
 			vendor := a.name + "-" + format
 			c.Vendors[vendor] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
 			unchecked := to("off-"+vendor, vendor+"/sim/native")
-			unchecked.Check = gateway.CheckOff // of calls: answers are checked all the same
+			unchecked.Check = gateway.CheckOff // of calls; answers are still checked
 			routes = append(routes, to("plain-"+vendor, vendor+"/sim/native"), unchecked)
 		}
 	}
@@ -516,14 +515,15 @@ func strictQuestion(model string) *llm.Request {
 	}}
 }
 
-// strictProblem says what is wrong with what a client got: a right answer has to arrive, one that the model's limit cut off
-// says so, and any other is an error, by its status or in a stream that has no end then.
+// strictProblem returns the problem in a client's answer. A valid answer must arrive, a truncated one must report that,
+// and any other must be an error, by its status or by a stream without an end.
 func strictProblem(got reply, name, text, from, up string, stream bool) string {
 	refused := 502
 	if from == wire.Converse {
-		refused = 424 // the vendor's word for a model that failed
+		refused = 424 // the vendor's status for a failed model
 	}
-	// A host that holds models to a schema writes whole values, so half of one was cut off, whatever it says.
+	// A host that enforces schemas writes complete values, so an incomplete value was truncated, whatever the finish
+	// reason.
 	cut := name == "cut" || name == "half" && up == wire.Ollama
 	switch {
 	case name == "right" && (got.err != nil || got.Message.Text() != text || got.Finish.Reason != llm.Stop):

@@ -17,20 +17,20 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// fort is all that attacks are tried on.
+// fort is the target of all attacks.
 type fort struct {
 	*guarded
 	admin   string // its address
-	victim  string // a server that nobody may be made to ask
+	victim  string // a server that no attack may reach
 	touched atomic.Int64
 
 	good, other, narrow, bounded, expired, revoked, rotated string // keys
-	answer                                                  string // the id of an answer of the team of good
+	answer                                                  string // the id of a stored answer of the team of good
 }
 
 const adminKey = "the-key-of-administrators-0123"
 
-// build makes a fort. The models of narrow are chat and those that begin with free-, and it may use no tools.
+// build creates a fort. The key narrow may use the models chat and free-*, and no tools.
 func build(t *testing.T) *fort {
 	t.Helper()
 	f := &fort{guarded: guard(t, nil)}
@@ -72,11 +72,11 @@ type attack struct {
 	header []string // "Name: value"
 	body   string
 	host   string
-	raw    string // the whole request, in place of all the others
-	admin  bool   // it goes to administrators
-	status []int  // one of them is the answer; 401 if none is given
-	ends   bool   // nothing comes after raw
-	passes bool   // the request itself is in order, but does not do what it is meant to
+	raw    string // the whole request, replacing the other fields
+	admin  bool   // sent to the administrators' address
+	status []int  // accepted statuses; 401 if empty
+	ends   bool   // nothing follows raw
+	passes bool   // the request is valid, but must not have the intended effect
 }
 
 func bearing(key string) []string { return []string{"Authorization: Bearer " + key} }
@@ -113,7 +113,7 @@ func (f *fort) try(t *testing.T, a attack) (int, string) {
 	}
 	defer c.Close()
 	go func() {
-		_, _ = io.WriteString(c, raw) // a server may answer before it has read all
+		_, _ = io.WriteString(c, raw) // a server may answer before it has read everything
 		if a.ends {
 			_ = c.(*net.TCPConn).CloseWrite()
 		}
@@ -135,7 +135,7 @@ const (
 	helloAWS   = `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`
 )
 
-// nobody asks without a key, everywhere.
+// nobody sends requests without a key, everywhere.
 func nobody() (list []attack) {
 	for _, p := range []struct{ method, path, body string }{
 		{"POST", "/v1/chat/completions", hello}, {"POST", "/v1/responses", `{"model":"chat","input":"hi"}`}, {"POST", "/v1/messages", helloMax},
@@ -150,7 +150,7 @@ func nobody() (list []attack) {
 	return list
 }
 
-// impostors show what is no key of a client, or not where keys are.
+// impostors send invalid keys, or keys in the wrong place.
 func (f *fort) impostors() (list []attack) {
 	for name, header := range map[string][]string{
 		"random":                   bearing("tp-aaaaaaaaaa-AAAAAAAAAAAAAAAAAAAAAAAAAA"),
@@ -188,8 +188,8 @@ func (f *fort) impostors() (list []attack) {
 		attack{name: "key: in the body", path: "/v1/chat/completions", body: strings.Replace(hello, "{", `{"api_key":"`+f.good+`","key":"`+f.good+`",`, 1)})
 }
 
-// smugglers write requests that two readers may read in two ways. Another request after the first gets no answer with a status that
-// is not that of the first.
+// smugglers send requests that two readers may parse differently. A second request after the first must not get a
+// response with a status other than that of the first.
 func (f *fort) smugglers() (list []attack) {
 	line := "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + f.good + "\r\n"
 	inner := "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -221,7 +221,7 @@ func (f *fort) smugglers() (list []attack) {
 	return list
 }
 
-// intruders have a key and want what is not theirs.
+// intruders have a key and try to reach data of others.
 func (f *fort) intruders() []attack {
 	with := func(key, name, path, body string, status ...int) attack {
 		return attack{name: name, path: path, header: bearing(key), body: body, status: status}
@@ -263,7 +263,8 @@ func (f *fort) intruders() []attack {
 	return list
 }
 
-// spenders have a key that is bounded in money, tools and models, and want more for it than they may; and some want what others keep in the vendor's account.
+// spenders have a key with limits on money, tools and models, and try to exceed them. Some try to reach objects stored
+// in the vendor's account.
 func (f *fort) spenders() (list []attack) {
 	add := func(key, name, path, body string, status int, header ...string) {
 		list = append(list, attack{name: "member: " + name, path: path, header: append(header, bearing(key)...), body: body, status: []int{status}})
@@ -293,8 +294,8 @@ func (f *fort) spenders() (list []attack) {
 	return list
 }
 
-// diverters want the gateway to ask a host of their choice. Their requests are in order, or refused, but
-// the host is not asked.
+// diverters try to make the gateway call a host of their choice. Their requests are valid or refused, but the host must
+// not be called.
 func (f *fort) diverters() (list []attack) {
 	add := func(name, path, body string, header ...string) {
 		list = append(list, attack{name: "host: " + name, path: path, header: append(header, bearing(f.good)...), body: body, status: []int{200, 400, 403}, passes: true})
@@ -317,7 +318,7 @@ func (f *fort) diverters() (list []attack) {
 	return list
 }
 
-// wreckers send what is too large, too deep or broken.
+// wreckers send bodies that are too large, too deep or malformed.
 func (f *fort) wreckers() []attack {
 	with := func(name, body string, status ...int) attack {
 		return attack{name: "body: " + name, path: "/v1/chat/completions", header: bearing(f.good), body: body, status: status}
@@ -340,7 +341,7 @@ func (f *fort) wreckers() []attack {
 	}
 }
 
-// pages are what a page in the browser of an administrator can send, and others who have no business there.
+// pages are requests that a page in an administrator's browser could send, and other unauthorized requests.
 func (f *fort) pages() (list []attack) {
 	as := bearing(adminKey)
 	add := func(name string, a attack) {
@@ -383,8 +384,8 @@ func (f *fort) pages() (list []attack) {
 	return list
 }
 
-// TestAttacks tries all of them. None reaches an upstream or the victim, makes or shows a key, or writes a line
-// into the log that is not the gateway's.
+// TestAttacks tries all attacks. None may reach an upstream or the victim, create or reveal a key, or write its own
+// line into the log.
 func TestAttacks(t *testing.T) {
 	f := build(t)
 	keys, err := f.book.Keys(t.Context())
@@ -438,14 +439,14 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// sent is how much upstreams were sent.
+// sent returns how much was sent to upstreams.
 func (g *guarded) sent() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.seen.Len()
 }
 
-// TestLogInjection checks that clients write no lines of their own into the log, and steer no terminal.
+// TestLogInjection checks that clients cannot write separate lines into the log, or steer a terminal.
 func TestLogInjection(t *testing.T) {
 	f := build(t)
 	evils := []string{"x\ntime=2026 level=INFO msg=trust", "x\r\nlevel=ERROR", "\x1b[2J\x1b[31mred", "x\u2028y", "\u202eevil", "a\x00b", `x" level="ERROR`, "x=y level=INFO"}
@@ -468,7 +469,7 @@ func TestLogInjection(t *testing.T) {
 	}
 }
 
-// TestSlowBody checks that a client that sends nothing more is not waited for.
+// TestSlowBody checks that a client that stops sending is disconnected.
 func TestSlowBody(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	g.url = serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("chat", "up-chat/sim/native")}, Access: g.book, BodyTime: 50 * time.Millisecond})

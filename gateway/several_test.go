@@ -12,10 +12,10 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// romeInText is a call as a model writes it whose server leaves it in the text.
+// romeInText is a call that a server leaves in the text, as the model writes it.
 const romeInText = `<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>`
 
-// asDocument writes choices as an answer in one piece.
+// asDocument writes choices as a document.
 func asDocument(texts ...string) string {
 	var choices []string
 	for i, text := range texts {
@@ -25,7 +25,7 @@ func asDocument(texts ...string) string {
 	return `{"id":"a1","object":"chat.completion","created":1,"model":"m","choices":[` + strings.Join(choices, ",") + `],"zz":1}`
 }
 
-// asStream writes choices as a stream in which they take turns, so many bytes each time.
+// asStream writes choices as a stream, in turns of the given number of bytes.
 func asStream(size int, texts ...string) string {
 	var out strings.Builder
 	chunk := func(index int, delta, reason string) {
@@ -50,14 +50,14 @@ func asStream(size int, texts ...string) string {
 	return out.String() + "data: [DONE]\n\n"
 }
 
-// choiceOf is what a client of chat has of one choice in the end.
+// choiceOf is the final state of one choice for a Chat client.
 type choiceOf struct {
 	Text, Args, Reason string
 	Calls              int
 	Ends               int
 }
 
-// choicesOf adds up a document or a stream as clients do.
+// choicesOf merges a document or a stream like a client.
 func choicesOf(t *testing.T, body string) map[int]*choiceOf {
 	t.Helper()
 	all := map[int]*choiceOf{}
@@ -107,10 +107,10 @@ func choicesOf(t *testing.T, body string) map[int]*choiceOf {
 	return all
 }
 
-// Of several answers to one question each is searched for calls in its text; one without any stays as it is, and where
-// none has one, the upstream's bytes pass.
+// Each of several answers to one question is searched for calls in its text. Answers without calls stay unchanged. If
+// no answer has a call, the upstream's bytes are relayed.
 func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
-	const called = "called" // stands for a choice that ends with the call
+	const called = "called" // a choice that ends with the call
 	cases := map[string]struct{ texts, want []string }{
 		"none":            {[]string{"Sunny.", "Rain, <b>I guess</b>."}, []string{"Sunny.", "Rain, <b>I guess</b>."}},
 		"the first":       {[]string{romeInText, "Rain."}, []string{called, "Rain."}},
@@ -130,7 +130,7 @@ func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				stream := how != "document"
 				url := answersOf(t, wire.Chat, "qwen3-32b", func(w http.ResponseWriter, r *http.Request) {
-					if r.Method != http.MethodPost { // who the server is
+					if r.Method != http.MethodPost { // health checks and model lists
 						http.NotFound(w, r)
 						return
 					}
@@ -157,7 +157,7 @@ func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
 	}
 }
 
-// A client of another format gets the calls of every answer, too.
+// A client of another format also gets the calls of every answer.
 func TestCallsInTheTextOfEveryTranslatedAnswer(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		url := answersOf(t, wire.Chat, "qwen3-32b", func(w http.ResponseWriter, r *http.Request) {

@@ -40,7 +40,7 @@ func (u *upstreamSeen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.sim.ServeHTTP(w, r)
 }
 
-// warned keeps the warnings that the log is told.
+// warned collects the warnings in the log.
 type warned struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -59,7 +59,7 @@ func (h *warned) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// asWarnings reads lines of the header.
+// asWarnings parses header lines.
 func asWarnings(lines []string) []llm.Warning {
 	var list []llm.Warning
 	for _, line := range lines {
@@ -70,7 +70,8 @@ func asWarnings(lines []string) []llm.Warning {
 	return list
 }
 
-// Requests as large as those of coding agents reach an upstream of every format, and the client is told what does not.
+// Requests as large as those of coding agents reach an upstream of every format, and the client is warned of every part
+// that does not.
 func TestLargeRequestsLoseNothing(t *testing.T) {
 	files, err := filepath.Glob("../wire/testdata/agents/*.txtar")
 	if err != nil || len(files) < 12 {
@@ -130,7 +131,7 @@ func TestLargeRequestsLoseNothing(t *testing.T) {
 	}
 }
 
-// logger is a handler that is enabled.
+// logger is a handler that is always enabled.
 type logger struct{ *warned }
 
 func (logger) Enabled(context.Context, slog.Level) bool { return true }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestEachUpstreamIsBooked checks that what an upstream used whose filter took its answer away is booked to that upstream, and the
-// request and what was used after that to the one that answered.
+// TestEachUpstreamIsBooked checks that the usage of an upstream whose filter blocked the answer is recorded for that
+// upstream, and that the request and later usage are recorded for the upstream that answered.
 func TestEachUpstreamIsBooked(t *testing.T) {
 	filtered := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":41,"completion_tokens":3}}`
 	bad, _ := answering(t, 200, filtered)

@@ -20,8 +20,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// block is a piece of an answer of a vendor that signs: "think" with its signature, "text", or "call" of get_weather with its id and city.
-// Of Gemini, a signature belongs to the call that follows.
+// block is a part of an answer of a vendor that signs: "think" with its signature, "text", or "call" of get_weather
+// with its id and city. For Gemini, a signature belongs to the next call.
 type block struct{ kind, text, sign string }
 
 func thought(text, sign string) block { return block{"think", text, sign} }
@@ -30,7 +30,7 @@ func speak(text string) block { return block{kind: "text", text: text} }
 
 func callOf(id, city string) block { return block{"call", city, id} }
 
-// signedDocument returns an answer as the vendors of a format write it.
+// signedDocument returns an answer in the form of the format's vendors.
 func signedDocument(format string, blocks []block) string {
 	var list []string
 	add := func(form string, args ...any) { list = append(list, fmt.Sprintf(form, args...)) }
@@ -74,7 +74,7 @@ func signedDocument(format string, blocks []block) string {
 	return `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","output":[` + all + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
 }
 
-// signingVendor is an upstream that says what it is told to, and keeps what it was asked last.
+// signingVendor is an upstream with a given answer that keeps the last request.
 type signingVendor struct {
 	mu     sync.Mutex
 	format string
@@ -103,14 +103,14 @@ func (v *signingVendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := codec.NewStream(w, wire.Head{})
 	for _, ev := range answer.Events() {
 		if c, ok := ev.(llm.Call); ok && v.format == wire.Gemini {
-			c.ID = "" // as Google does it
+			c.ID = "" // like Google
 			ev = c
 		}
 		_ = out.Write(ev)
 	}
 }
 
-// parts returns what the vendor was last told that its model said, in short.
+// parts returns a summary of the model's messages in the last request.
 func (v *signingVendor) parts(t *testing.T) (list []string) {
 	t.Helper()
 	codec, _ := wire.For(v.format)
@@ -135,7 +135,7 @@ func (v *signingVendor) parts(t *testing.T) (list []string) {
 	return list
 }
 
-// signingGateway starts a gateway over such a vendor.
+// signingGateway starts a gateway for such a vendor.
 func signingGateway(t *testing.T, format string, store state.Store) (*signingVendor, string) {
 	t.Helper()
 	v := &signingVendor{format: format}
@@ -146,7 +146,7 @@ func signingGateway(t *testing.T, format string, store state.Store) (*signingVen
 	return v, serve(t, gateway.Setup{Open: opening(client), State: store, Routes: []gateway.ModelRoute{to("m", "up/"+names[format])}})
 }
 
-// talk is one client that asks.
+// talk is one client's conversation.
 type talk struct {
 	t           *testing.T
 	v           *signingVendor
@@ -160,7 +160,7 @@ func newTalk(t *testing.T, v *signingVendor, url, format string, stream bool) *t
 	return &talk{t: t, v: v, url: url, format: format, stream: stream, req: question("m")}
 }
 
-// ask asks, and is answered with blocks.
+// ask sends a request that is answered with blocks.
 func (c *talk) ask(blocks ...block) reply {
 	c.t.Helper()
 	c.v.says = blocks
@@ -188,8 +188,8 @@ func sunny(m llm.Message) llm.Message {
 
 var theEnd = speak("That is all.")
 
-// TestSignaturesStayWithTheirAnswer: of two conversations that begin with the same words, each gets what was signed for its own answer,
-// also where the upstream gives no ids or the same ones twice.
+// TestSignaturesStayWithTheirAnswer checks two conversations that begin with the same words: each gets the signatures
+// of its own answer, also if the upstream sends no ids or repeated ones.
 func TestSignaturesStayWithTheirAnswer(t *testing.T) {
 	for _, up := range []string{wire.Gemini, wire.Messages, wire.Responses, wire.Converse} {
 		for client := range roots {
@@ -218,15 +218,15 @@ func TestSignaturesStayWithTheirAnswer(t *testing.T) {
 	}
 }
 
-// TestThinkingOfOthers: a conversation whose model did not think is not told what it thought in another one with the same call. Where the two
-// cannot be told apart, neither is, and the client is warned.
+// TestThinkingOfOthers checks that a conversation without thinking does not get the thinking of another one with the
+// same call. If the two are indistinguishable, neither gets it, and the client is warned.
 func TestThinkingOfOthers(t *testing.T) {
 	const private, sign = "a private plan", "U0lHTkVE"
 	for _, test := range []struct {
 		name, id  string
 		city      string
 		text      string
-		own, warn bool // the first conversation has its own thinking, or a warning
+		own, warn bool // the first conversation gets its own thinking, or a warning
 	}{
 		{"a number for an id", "call_0", "Rome", "", true, false},
 		{"another call", "toolu_1", "Oslo", "", true, false},
@@ -243,7 +243,7 @@ func TestThinkingOfOthers(t *testing.T) {
 					text = test.text
 				}
 				two.ask(speak(text), callOf(test.id, test.city))
-				for _, c := range []*talk{one, two} { // which do not send thinking back
+				for _, c := range []*talk{one, two} { // these do not send thinking back
 					c.last.Message.Parts = slices.DeleteFunc(c.last.Message.Parts, func(p llm.Part) bool { _, ok := p.(llm.Thinking); return ok })
 				}
 				two.goOn(theEnd)
@@ -262,7 +262,7 @@ func TestThinkingOfOthers(t *testing.T) {
 	}
 }
 
-// TestSignedTurnsKeepTheirOrder: what was signed comes back to the place that it had.
+// TestSignedTurnsKeepTheirOrder checks that signed content returns to its original place.
 func TestSignedTurnsKeepTheirOrder(t *testing.T) {
 	turn := []block{thought("one", "c2lnbmVkMQ=="), speak("I look at it first. "), callOf("k1", "Rome"), thought("two", "c2lnbmVkMg=="), speak("Then at this. "), callOf("k2", "Oslo")}
 	want := []string{"think one", "text I look at it first.", `call {"city":"Rome"}`, "think two", "text Then at this.", `call {"city":"Oslo"}`}
@@ -283,7 +283,7 @@ func TestSignedTurnsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestManySignedTurns: what was signed in each answer of a long conversation comes back each time.
+// TestManySignedTurns checks that the signatures of each answer in a long conversation are restored each time.
 func TestManySignedTurns(t *testing.T) {
 	for _, up := range []string{wire.Messages, wire.Gemini} {
 		for client := range roots {
@@ -306,7 +306,7 @@ func TestManySignedTurns(t *testing.T) {
 	}
 }
 
-// TestChangedTurns: clients change what they repeat in ordinary ways, and get back what was signed. What is another turn gets nothing.
+// TestChangedTurns checks that signatures are restored after ordinary changes by clients, and not for a different turn.
 func TestChangedTurns(t *testing.T) {
 	edit := func(change func(c *llm.Call)) func(*talk) {
 		return func(c *talk) {
@@ -366,7 +366,7 @@ func TestChangedTurns(t *testing.T) {
 	}
 }
 
-// TestSignaturesOfTeams: what was signed for one team is not put back for another.
+// TestSignaturesOfTeams checks that signatures of one team are not restored for another.
 func TestSignaturesOfTeams(t *testing.T) {
 	v := &signingVendor{format: wire.Messages, says: []block{thought("a plan", "U0lHTkVE"), callOf("toolu_1", "Rome")}}
 	g := guard(t, v)
@@ -388,7 +388,7 @@ func TestSignaturesOfTeams(t *testing.T) {
 	}
 }
 
-// oldStore has values of another version for whatever it is asked.
+// oldStore returns values of another version for every key.
 type oldStore struct{ state.Memory }
 
 func (*oldStore) Empty(state.Kind) bool { return false }
@@ -404,7 +404,7 @@ func (*oldStore) Get(_ context.Context, _ state.Kind, _ string, hashes ...state.
 	return found, nil
 }
 
-// TestSignaturesOfOlderGateways: what an older gateway kept is passed over.
+// TestSignaturesOfOlderGateways checks that entries of an older gateway are ignored.
 func TestSignaturesOfOlderGateways(t *testing.T) {
 	v, url := signingGateway(t, wire.Messages, new(oldStore))
 	c := newTalk(t, v, url, wire.Chat, false)
@@ -415,8 +415,8 @@ func TestSignaturesOfOlderGateways(t *testing.T) {
 	}
 }
 
-// TestThinkingBetweenTexts: a model that thinks again after its first words has said so in that order, and is told so, whether the turn
-// holds a call or not.
+// TestThinkingBetweenTexts checks that thinking between texts keeps its place in the answer and in the next request,
+// with and without a call.
 func TestThinkingBetweenTexts(t *testing.T) {
 	turn := []block{thought("one", "c2lnbmVkMQ=="), speak("First this. "), thought("two", "c2lnbmVkMg=="), speak("Then that. "), callOf("k1", "Rome")}
 	want := []string{"think one", "text First this.", "think two", "text Then that.", `call {"city":"Rome"}`}
@@ -437,7 +437,7 @@ func TestThinkingBetweenTexts(t *testing.T) {
 					c.req.Messages = append(c.req.Messages, c.last.Message, llm.User("Go on."))
 					c.ask(theEnd)
 					got, whole := v.parts(t), want[:4]
-					if up != client { // without a call, what was signed is not kept
+					if up != client { // without a call, signatures are not stored
 						got, whole = strings.Fields(strings.ReplaceAll(strings.Join(got, " "), "text ", "")), []string{"First", "this.", "Then", "that."}
 					}
 					if !slices.Equal(got, whole) {
@@ -449,8 +449,8 @@ func TestThinkingBetweenTexts(t *testing.T) {
 	}
 }
 
-// TestSignedTurnsOfPrunedHistories: agents shorten old results, drop old turns and mend the question. An answer whose id nobody gives twice
-// gets back what was signed in it all the same.
+// TestSignedTurnsOfPrunedHistories checks conversations in which an agent shortens old results, drops old turns and
+// edits the question. An answer with a unique id still gets its signatures back.
 func TestSignedTurnsOfPrunedHistories(t *testing.T) {
 	prune := func(m *[]llm.Message) {
 		(*m)[2] = llm.Results(llm.Result{CallID: (*m)[1].Calls()[0].ID, Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "[pruned]"}}})
@@ -484,7 +484,8 @@ func TestSignedTurnsOfPrunedHistories(t *testing.T) {
 	}
 }
 
-// TestUnknownSignedTurns: if nothing is known of the calls that a model goes on from, the client is told. Answers to older questions need nothing.
+// TestUnknownSignedTurns checks that the client is warned if the last calls are unknown to the store. Answers to older
+// questions need no signatures.
 func TestUnknownSignedTurns(t *testing.T) {
 	for _, test := range []struct {
 		name string

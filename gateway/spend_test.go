@@ -18,8 +18,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestRoundsAreHeldToTheBudget checks that a model which is asked several times for one request is not asked once more when the budget of the key is
-// used up: because it calls tools of the gateway, or because its calls do not fit.
+// TestRoundsAreHeldToTheBudget checks that a model that is asked several times for one request is not asked again when
+// the key's budget is used up: because of gateway tools, or because of invalid calls.
 func TestRoundsAreHeldToTheBudget(t *testing.T) {
 	for name, reask := range map[string]bool{"tools of the gateway": false, "calls that do not fit": true} {
 		for _, stream := range []bool{false, true} {
@@ -56,8 +56,8 @@ func TestRoundsAreHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// TestOddUsage checks that what an upstream says it used is booked if it can be true, and our estimate if it cannot, or if it says nothing; the client has
-// its answer in any case.
+// TestOddUsage checks that usage reported by an upstream is recorded if plausible, and estimated if implausible or
+// missing. The client gets its answer in any case.
 func TestOddUsage(t *testing.T) {
 	for usage, want := range map[string]struct {
 		input, output int64 // 0: estimated
@@ -113,7 +113,8 @@ func TestOddUsage(t *testing.T) {
 	}
 }
 
-// TestMostOutputIsSeen checks that the bound of an answer is read in every format, and that of two the larger one counts: a host may read either.
+// TestMostOutputIsSeen checks that the output limit is read in every format, and that the larger of two counts, because
+// a host may read either.
 func TestMostOutputIsSeen(t *testing.T) {
 	for _, test := range []struct{ format, members string }{
 		{wire.Chat, `"max_tokens":77`}, {wire.Chat, `"max_completion_tokens":77`}, {wire.Chat, `"max_tokens":77,"max_completion_tokens":5`}, {wire.Chat, `"max_completion_tokens":5,"max_tokens":77`},
@@ -128,12 +129,13 @@ func TestMostOutputIsSeen(t *testing.T) {
 	}
 }
 
-// TestLeavingIsBooked sends requests whose clients go away before there is an answer. What was reserved for an answer in one piece is booked: the vendor makes it, whoever
-// waits. So a limit ends such requests, too. Of a stream, the text and the time count.
+// TestLeavingIsBooked checks clients that disconnect before the answer. For a document, the reservation is recorded,
+// because the vendor completes the answer anyway. So limits also stop such requests. For a stream, the text and the
+// time count.
 func TestLeavingIsBooked(t *testing.T) {
 	begun := make(chan struct{}, 99)
 	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body) // so that the end of the connection is seen
+		_, _ = io.ReadAll(r.Body) // reading shows the end of the connection
 		begun <- struct{}{}
 		<-r.Context().Done()
 	})
@@ -161,18 +163,18 @@ func TestLeavingIsBooked(t *testing.T) {
 			go func() {
 				defer close(done)
 				if resp, err := http.DefaultClient.Do(post); err == nil {
-					_, _ = io.Copy(io.Discard, resp.Body) // until it is left, or refused
+					_, _ = io.Copy(io.Discard, resp.Body) // until the client leaves or is refused
 					resp.Body.Close()
 				}
 			}()
 			select {
 			case <-begun:
 				asked++
-			case <-done: // it is refused
+			case <-done: // refused
 			}
 			leave()
 			<-done
-			for range 500 { // what was used is written when the gateway sees that the client is gone
+			for range 500 { // usage is recorded when the gateway notices that the client is gone
 				if sums, _ := g.book.Usage(t.Context(), time.Time{}, access.ByTeam); slices.ContainsFunc(sums, func(s access.Spend) bool { return s.Team == test.name && s.Requests == asked }) {
 					break
 				}

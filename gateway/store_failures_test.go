@@ -24,7 +24,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// flaky is a store that fails when it is told to, and counts how often it is asked.
+// flaky is a store that fails on demand and counts its operations.
 type flaky struct {
 	state.Memory
 	broken atomic.Bool
@@ -41,7 +41,7 @@ func (f *flaky) fails() error {
 	return nil
 }
 
-// Empty hides that of the memory: a database does not know.
+// Empty hides the method of the memory, because a database cannot know.
 func (f *flaky) Empty(state.Kind) bool { return false }
 
 func (f *flaky) Get(ctx context.Context, kind state.Kind, owner string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
@@ -65,7 +65,7 @@ func (f *flaky) Claim(ctx context.Context, e state.Kept, mine []byte) ([]byte, e
 	return f.Memory.Claim(ctx, e, mine)
 }
 
-// writer is a tool that may change things.
+// writer returns a tool that may change things.
 func writer(n *counter) *gateway.ServedTools {
 	write := reading("write", "written", n)
 	write.Effects = 0
@@ -74,8 +74,8 @@ func writer(n *counter) *gateway.ServedTools {
 	return tools
 }
 
-// TestStoreFails: without its store a gateway answers and says what it goes on without; only what might
-// be done twice is refused. Nobody is told what the store says.
+// TestStoreFails checks that a gateway without its store still answers and warns about the missing data. It refuses
+// only requests that might run twice. Clients do not see the store's error.
 func TestStoreFails(t *testing.T) {
 	var n counter
 	store := new(flaky)
@@ -135,7 +135,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// both opens a model by the first of two that knows it.
+// both opens a model with the first of two functions that knows it.
 func both(a, b func(string, gateway.Way) (llm.Model, error)) func(string, gateway.Way) (llm.Model, error) {
 	return func(id string, way gateway.Way) (llm.Model, error) {
 		if strings.HasPrefix(id, "up-gemini/") {
@@ -145,7 +145,7 @@ func both(a, b func(string, gateway.Way) (llm.Model, error)) func(string, gatewa
 	}
 }
 
-// locked is a log that several write to.
+// locked is a log for concurrent writers.
 type locked struct {
 	mu *sync.Mutex
 	w  io.Writer
@@ -176,7 +176,7 @@ func sent(t *testing.T, method, url, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestStoreIsNotAsked: a request that has nothing to go on from does not ask the store.
+// TestStoreIsNotAsked checks that a request without anything to continue does not use the store.
 func TestStoreIsNotAsked(t *testing.T) {
 	store := new(flaky)
 	url := serve(t, gateway.Setup{State: store, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native"), to("other", "up-gemini/sim/native")}})
@@ -192,8 +192,8 @@ func TestStoreIsNotAsked(t *testing.T) {
 	}
 }
 
-// TestOpenRunEnds: what a gateway that died had begun stays refused, for an hour if something may have
-// been changed; then the same request is run.
+// TestOpenRunEnds checks that requests of a dead gateway stay refused, for an hour if something may have been changed.
+// Then the same request runs.
 func TestOpenRunEnds(t *testing.T) {
 	for _, name := range []string{"", "mine"} {
 		var late atomic.Int64
@@ -206,7 +206,7 @@ func TestOpenRunEnds(t *testing.T) {
 		run := write.Call
 		var calls atomic.Int64
 		write.Call = func(ctx context.Context, args json.RawMessage) (tool.Output, error) {
-			if calls.Add(1) == 1 { // it is as if its gateway had died
+			if calls.Add(1) == 1 { // as if its gateway had died
 				close(begun)
 				<-ctx.Done()
 			}
@@ -234,8 +234,8 @@ func TestOpenRunEnds(t *testing.T) {
 	}
 }
 
-// TestRepeatedInOtherWords: a request is the same however its JSON is written, and whether it is a
-// stream; its answer comes in the form that is asked for.
+// TestRepeatedInOtherWords checks that requests are equal regardless of JSON formatting and streaming. The replay has
+// the requested form.
 func TestRepeatedInOtherWords(t *testing.T) {
 	ways := []struct{ body, form string }{
 		{`{"model":"m","messages":[{"role":"user","content":"a"}],"temperature":1}`, "application/json"},
@@ -268,7 +268,7 @@ func TestRepeatedInOtherWords(t *testing.T) {
 	}
 }
 
-// TestRepeatedForms: an answer is given again in each form of each format.
+// TestRepeatedForms checks that an answer is replayed in each form of each format.
 func TestRepeatedForms(t *testing.T) {
 	for format := range roots {
 		codec, _ := wire.For(format)
@@ -289,7 +289,7 @@ func TestRepeatedForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b llm.Builder
-			all, _ := io.ReadAll(resp.Body) // to its end, which is when the request is over
+			all, _ := io.ReadAll(resp.Body) // read to the end, which is when the request is over
 			if stream {
 				for ev, failed := range codec.DecodeStream(bytes.NewReader(all)) {
 					if err = errors.Join(err, failed); failed == nil {

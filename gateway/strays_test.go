@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Members of events that nobody knows do not keep a stream from being relayed byte for byte, and nobody is warned of a loss.
+// Unknown event fields do not prevent a stream from being relayed byte for byte, and cause no warning.
 func TestStreamsWithUnknownMembersAreRelayed(t *testing.T) {
 	for name, tt := range map[string]struct{ format, model, path, ask, said string }{
 		"messages": {wire.Messages, "claude-sonnet-4-5", "/v1/messages",
@@ -39,7 +39,7 @@ func TestStreamsWithUnknownMembersAreRelayed(t *testing.T) {
 				"event: response.output_item.done\n" + `data: {"type":"response.output_item.done","sequence_number":4,"output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"One moment.","annotations":[{"type":"url_citation","start_index":0,"end_index":3,"url":"https://e.org","title":"E"}],"zq":1}],"zq":1}}` + "\n\n" +
 				"event: response.completed\n" + `data: {"type":"response.completed","sequence_number":5,"zq":1,"response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"x","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"One moment.","annotations":[{"type":"url_citation","start_index":0,"end_index":3,"url":"https://e.org","title":"E"}],"zq":1}],"zq":1}],"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3},"zq":1}}` + "\n\n"},
 	} {
-		for _, model := range []string{tt.model, "qwen3-32b"} { // whose text is searched for calls
+		for _, model := range []string{tt.model, "qwen3-32b"} { // the text of the second model is searched for calls
 			url := answersOf(t, tt.format, model, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				io.WriteString(w, tt.said)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// strangeStreams are answers with something that only their own format has, or that nobody knows.
+// strangeStreams are answers with content that only their own format has, or that is unknown.
 var strangeStreams = []struct{ format, stream, lost string }{
 	{wire.Chat, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hi\",\"x_new\":1}}]}\n\n" +
 		"data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", "x_new"},
@@ -28,8 +28,8 @@ var strangeStreams = []struct{ format, stream, lost string }{
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":3,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[{\"type\":\"x_new\",\"id\":\"q1\",\"a\":1}],\"usage\":{\"input_tokens\":1,\"output_tokens\":1,\"total_tokens\":2}}}\n\n", "x_new"},
 }
 
-// TestStreamsNameWhatTheyLose: what the client's format cannot carry is named in its stream, before the end of the answer, or behind it where the
-// format has no comments.
+// TestStreamsNameWhatTheyLose checks that content that the client's format cannot carry is named in its stream, before
+// the end of the answer, or in a trailer if the format has no comments.
 func TestStreamsNameWhatTheyLose(t *testing.T) {
 	for _, of := range strangeStreams {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

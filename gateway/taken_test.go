@@ -10,8 +10,9 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// An upstream that gives two answers one id does not take the first away from the key whose it is: that of another key is not
-// kept, and its client is told so. Other teams have their own, and who asks again goes on from the last.
+// An upstream that uses one id for two answers does not replace the first answer of another key. The second is not
+// stored, and its client is warned. Other teams have separate answers, and a repeated request continues from the last
+// one.
 func TestAnIDTwiceTakesNobodysAnswer(t *testing.T) {
 	const answer = `{"id":"resp_same","object":"response","created_at":1,"status":"completed","model":"m","output":[{"id":"msg_%d","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"answer %d"}]}]}`
 	for _, stream := range []bool{false, true} {

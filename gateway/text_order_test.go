@@ -20,14 +20,14 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// heldTexts end in what may begin a call written as text, or in what was once taken for that.
+// heldTexts end in text that may begin a call, or that was once taken for the beginning of one.
 var heldTexts = []string{"a", "Now I run `ls`", "See [1]", "I use <", "Result: {", "I call the function", "go to", "```", "this is <tool", "x <|", "Let me check:\n\n", "get_weather(", "Köln 😀"}
 
-// remarks are comments of event streams, which warn of text that looks like a call.
+// remarks are stream comments that warn of text that looks like a call.
 var remarks = regexp.MustCompile(`(?m)^: .*\n\n`)
 
-// turn is an answer with text before each of its calls, if the format of the client and that of the upstream keep parts in
-// order, and else before the first. In pieces, each character is a delta.
+// turn is an answer with text before each of its calls, if the formats of client and upstream keep the order of parts,
+// otherwise before the first. In streams, each character is a delta.
 func turn(text string, inOrder, pieces bool) (events []llm.Event, want []string) {
 	said := func(text string) {
 		want = append(want, "text "+text)
@@ -55,8 +55,7 @@ func turn(text string, inOrder, pieces bool) (events []llm.Event, want []string)
 	return append(events, llm.Finish{Reason: llm.ToolCalls, ID: "answer_1", Model: "m"}), want
 }
 
-// Text that stands before a call stays before it, however it ends: in streams and documents, translated, and relayed byte for
-// byte.
+// Text before a call stays before it, however it ends: in streams and documents, translated, and relayed byte for byte.
 func TestTextBeforeCallsStaysThere(t *testing.T) {
 	ordered := []string{wire.Messages, wire.Gemini, wire.Converse, wire.Responses}
 	var said []byte

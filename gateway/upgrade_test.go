@@ -8,8 +8,9 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 )
 
-// TestUpgradesThatAreIgnored checks that a client which would rather speak another protocol, as Java's does with HTTP/2, is answered in
-// that of its request, at every kind of endpoint, and that WebSockets are refused however their name is written.
+// TestUpgradesThatAreIgnored checks that a client that offers to switch to another protocol, as Java's does with
+// HTTP/2, is answered in the protocol of its request, at every kind of endpoint. WebSockets are refused, however their
+// name is written.
 func TestUpgradesThatAreIgnored(t *testing.T) {
 	passes, _ := passing(t)
 	answers := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("chat", "up-chat/sim/native")}})

@@ -27,7 +27,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// faultValues are the faults of the simulator as they are tried, some in more than one way.
+// faultValues are the tested faults of the simulator, some in several variants.
 var faultValues = map[string][]string{
 	"429": {"429", "429=1s"}, "500": {"500"}, "503": {"503"}, "401": {"401"}, "no-tools": {"no-tools"}, "times": {"503+times=1"},
 	"cut": {"cut=1", "cut=60", "cut=300", "cut=700"}, "stall": {"stall=5ms"}, "slow-args": {"slow-args=1ms"}, "slow": {"slow=1ms"},
@@ -36,16 +36,16 @@ var faultValues = map[string][]string{
 	"think-call": {"think-call"}, "huge": {"huge=20000"}, "seed": {"seed=7"},
 }
 
-// ends are what a stream of each format ends with: one of these, or an error in the format's words.
+// ends are the valid ends of a stream of each format: one of these, or an error in the format.
 var ends = map[string][]string{
 	wire.Chat: {"data: [DONE]", `{"error":`}, wire.Responses: {"response.completed", "response.incomplete", "response.failed", `"type":"error"`},
 	wire.Messages: {"message_stop", "event: error"}, wire.Gemini: {`"finishReason"`, `"error":`},
 	wire.Ollama: {`"done":true`, `"error":`}, wire.Converse: {"messageStop", "exception"},
 }
 
-// TestFaults checks that whatever an upstream does wrong, a client of any format gets a well-formed
-// error or a well-formed answer, that nothing of what cannot be read is an error of the gateway's own
-// (500), and that neither goroutines nor connections to the upstream are left.
+// TestFaults checks that for every fault of an upstream, a client of any format gets a well-formed error or answer.
+// Unreadable answers must not become internal errors of the gateway (500). No goroutine and no connection to the
+// upstream may remain.
 func TestFaults(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	up := &connections{Server: httptest.NewUnstartedServer(new(sim.Server))}
@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d answers of faulty upstreams", n)
 }
 
-// faulty is a question to an upstream with a fault.
+// faulty is a request to an upstream with a fault.
 type faulty struct {
 	t                           *testing.T
 	url, format, upstream, spec string
@@ -120,7 +120,7 @@ func (f faulty) check() {
 	}
 }
 
-// wrong returns what is wrong with an answer, if anything is.
+// wrong returns the problem of an answer, if any.
 func (f faulty) wrong(codec wire.Codec, resp *http.Response, b []byte, err error) string {
 	switch {
 	case err != nil:
@@ -146,7 +146,7 @@ func (f faulty) wrong(codec wire.Codec, resp *http.Response, b []byte, err error
 	return ""
 }
 
-// connections are those to a server.
+// connections tracks the connections to a server.
 type connections struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -183,8 +183,8 @@ func (c *connections) none(t *testing.T) {
 	}
 }
 
-// Servers whose answers cannot go on as they are: a client gets no key of the gateway's, in no spelling,
-// and what a header says was corrected is corrected.
+// Servers with answers that cannot be relayed unchanged: a client does not get the gateway's key, in any spelling, and
+// a correction that the header reports was really made.
 func TestRelayMendsWhatItSays(t *testing.T) {
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	const base64 = "c2stdXBzdHJlYW0tU0VDUkVULTAxMjM0NTY3ODlhYmNkZWY"
@@ -211,7 +211,7 @@ func TestRelayMendsWhatItSays(t *testing.T) {
 				first, rest, _ := strings.Cut(c.stream, "\n\n")
 				fmt.Fprint(w, first+"\n\n")
 				_ = http.NewResponseController(w).Flush()
-				time.Sleep(100 * time.Millisecond) // so that it has been passed on
+				time.Sleep(100 * time.Millisecond) // gives the gateway time to relay it
 				fmt.Fprint(w, rest)
 			}))
 			defer up.Close()
@@ -236,12 +236,12 @@ func TestRelayMendsWhatItSays(t *testing.T) {
 	}
 }
 
-// query is a question of a client: for an answer, for a number of tokens, for all models or for one.
+// query is a client's request: for an answer, a token count, the list of models, or one model.
 type query struct {
 	kind, format string
-	method, path string // MODEL stands for the model
+	method, path string // MODEL stands for the model name
 	body         string
-	header       string // one that says the format where the path does not
+	header       string // a header that selects the format if the path does not
 }
 
 const (
@@ -250,7 +250,7 @@ const (
 	hiAWS   = `"messages":[{"role":"user","content":[{"text":"hi"}]}]`
 )
 
-// queries are all of them, in each format that has them.
+// queries are all queries, in each format that has them.
 var queries = []query{
 	{"answer", wire.Chat, "POST", "/v1/chat/completions", `{"model":"MODEL",` + hiTurn + `}`, ""},
 	{"answer", wire.Chat, "POST", "/v1/chat/completions", `{"model":"MODEL","stream":true,` + hiTurn + `}`, ""},
@@ -282,14 +282,14 @@ var queries = []query{
 	{"model", wire.Ollama, "POST", "/api/show", `{"model":"MODEL"}`, ""},
 }
 
-// heard is how a client is answered.
+// heard is a client's response.
 type heard struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send asks at an address, changed as a case wants it.
+// send sends a query to an address, modified for a case.
 func (a query) send(ctx context.Context, url, model, key string, change func(*query, *http.Request)) (heard, error) {
 	if a.body = strings.ReplaceAll(a.body, "MODEL", model); change == nil {
 		change = func(*query, *http.Request) {}
@@ -316,7 +316,7 @@ func (a query) send(ctx context.Context, url, model, key string, change func(*qu
 	return heard{resp.StatusCode, resp.Header, string(b)}, err
 }
 
-// word is what the body of an error calls it, in the form that the vendor gives its errors.
+// word returns the error code in the body, in the vendor's form.
 func (h heard) word(format string) (string, error) {
 	var body struct {
 		Type  string          `json:"type"`
@@ -356,12 +356,12 @@ func (h heard) word(format string) (string, error) {
 	return "", err
 }
 
-// trouble is something that goes wrong, and what clients of each format are told. Those of Responses are told as those of Chat.
+// trouble is a failure, and its response for clients of each format. Responses has the same as Chat.
 type trouble struct {
-	name, kinds string // which questions meet it
+	name, kinds string // the queries that it affects
 	send        func(t *testing.T, a query) heard
 	after       string // Retry-After
-	final       bool   // clients are told not to try again by themselves
+	final       bool   // clients must not retry automatically
 	want        map[string]string
 }
 
@@ -370,7 +370,7 @@ func row(chat, messages, gemini, converse, ollama string) map[string]string {
 	return map[string]string{wire.Chat: chat, wire.Responses: chat, wire.Messages: messages, wire.Gemini: gemini, wire.Converse: converse, wire.Ollama: ollama}
 }
 
-// line is a row as the page about operations has it.
+// line returns a row in the form of the operations page.
 func (r trouble) line() string {
 	cells := []string{"", r.name}
 	for _, format := range []string{wire.Chat, wire.Messages, wire.Gemini, wire.Converse, wire.Ollama} {
@@ -392,7 +392,7 @@ func (r trouble) line() string {
 	return strings.TrimSpace(strings.Join(append(cells, again, ""), " | "))
 }
 
-// failing is an upstream that answers all questions in one way.
+// failing is an upstream with one response to all requests.
 func failing(t *testing.T, format string, status int, after, body string) func(string, gateway.Way) (llm.Model, error) {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -407,7 +407,7 @@ func failing(t *testing.T, format string, status int, after, body string) func(s
 	return opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{format}}}})
 }
 
-// over sends to a gateway before such an upstream.
+// over sends a query to a gateway with such an upstream.
 func over(t *testing.T, open func(string, gateway.Way) (llm.Model, error)) func(*testing.T, query) heard {
 	url := serve(t, gateway.Setup{Open: open, MaxBody: 1 << 10, Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	return at(url, "m", "", nil)
@@ -425,12 +425,12 @@ func at(url, model, key string, change func(*query, *http.Request)) func(*testin
 	}
 }
 
-// openaiFails is an error of a chat server.
+// openaiFails returns an error of a Chat server.
 func openaiFails(says, typ, code string) string {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, says, typ, code)
 }
 
-// again asks the same twice while the first may be changing something.
+// again sends the same request twice while the first may be changing something.
 func again(t *testing.T, a query) heard {
 	t.Helper()
 	var n counter
@@ -456,7 +456,7 @@ func again(t *testing.T, a query) heard {
 	return h
 }
 
-// full is a gateway that answers a request already and takes no second one: in all, or on its route.
+// full is a gateway at its request limit, in total or for a route.
 func full(t *testing.T, in, route int) string {
 	open, asked, goOn := waiting()
 	r := to("m", "up")
@@ -499,7 +499,7 @@ func troubles(t *testing.T) []trouble {
 	}
 	drained, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
 	drained.Drain()
-	const gone = "http://127.0.0.1:1" // a port that was free may be another's by the time it is asked
+	const gone = "http://127.0.0.1:1" // a free port may be in use by the time it is called
 	nowhere := opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: gone + "/v1", Wires: []string{wire.Chat}}}})
 	plain := serve(t, gateway.Setup{MaxBody: 1 << 10, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
 	return []trouble{
@@ -566,8 +566,8 @@ func troubles(t *testing.T) []trouble {
 	}
 }
 
-// TestStatuses checks what clients of every format are told of everything that can go wrong: the status, the vendor's word for it in the
-// vendor's form, when to ask again, and whether to. The page about operations has the same table.
+// TestStatuses checks the response to every failure for clients of every format: the status, the vendor's code in the
+// vendor's form, the retry time, and whether to retry. The operations page has the same table.
 func TestStatuses(t *testing.T) {
 	page, err := os.ReadFile("../docs/gateway/operations.md")
 	if err != nil {
@@ -602,7 +602,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestErrorsOfVendors checks the words for errors that clients look at.
+// TestErrorsOfVendors checks the error fields that clients read.
 func TestErrorsOfVendors(t *testing.T) {
 	url := serve(t, gateway.Setup{MaxBody: 400, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native+503")}})
 	for _, test := range []struct {

@@ -17,8 +17,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// counted is a server like OpenAI's: what a stream of chunks uses is said in a chunk of its own, to who
-// asks.
+// counted is a server like OpenAI's: it sends the usage of a stream in a separate chunk, on request.
 func counted(next http.Handler, asked *[]byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -36,9 +35,8 @@ func counted(next http.Handler, asked *[]byte) http.Handler {
 	})
 }
 
-// TestUsageForWhoAsks checks that a stream of chunks says what was used to the client that asks for it, in
-// a chunk behind the answer, and to no other, however the answer comes about; and that the gateway knows it
-// in any case where it has to.
+// TestUsageForWhoAsks checks that a Chat stream has usage only for clients that ask for it, in a chunk after the
+// answer, for every kind of answer. The gateway itself always knows the usage if it needs it.
 func TestUsageForWhoAsks(t *testing.T) {
 	for name, path := range map[string]struct {
 		upstream, model string
@@ -110,7 +108,7 @@ func TestUsageForWhoAsks(t *testing.T) {
 	}
 }
 
-// usageChunks are the chunks of a stream that say what was used and nothing else.
+// usageChunks returns the chunks of a stream that contain only usage.
 func usageChunks(body string) (chunks []string) {
 	for line := range strings.Lines(body) {
 		data := []byte(strings.TrimSpace(strings.TrimPrefix(line, "data:")))
@@ -121,8 +119,7 @@ func usageChunks(body string) (chunks []string) {
 	return chunks
 }
 
-// TestUsageOfRounds checks that the usage of an answer in which tools of the gateway ran is that of all
-// rounds.
+// TestUsageOfRounds checks that the usage of an answer with gateway tools is the total of all rounds.
 func TestUsageOfRounds(t *testing.T) {
 	var n counter
 	url, model := staged(t, script(t, "call look {\"what\":\"one\"}", "call look {\"what\":\"two\"}", "text Done."), wire.Chat, served(reading("look", "found", &n)))
@@ -143,7 +140,7 @@ func TestUsageOfRounds(t *testing.T) {
 	}
 }
 
-// post asks for an answer in one piece.
+// post requests a document.
 func post(t *testing.T, url, body string) []byte {
 	t.Helper()
 	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))

@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// vendorTools are the tools that OpenAI defines, the item in which each is called, and the member that says more in a choice.
+// vendorTools are the tools that OpenAI defines, each with its call item and the field with details in a tool choice.
 var vendorTools = []struct{ tool, more, item string }{
 	{`"type":"web_search"`, "", `{"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"q"}}`},
 	{`"type":"web_search_2025_08_26"`, "", `{"type":"web_search_call","id":"w","status":"completed","action":{"type":"search","query":"q"}}`},
@@ -36,8 +36,8 @@ var vendorTools = []struct{ tool, more, item string }{
 	{`"type":"apply_patch"`, "", `{"type":"apply_patch_call","id":"a","call_id":"call_1","status":"completed","operation":{"type":"delete_file","path":"x"}}`},
 }
 
-// TestCallsOfVendorsToolsAreThose: a tool that OpenAI defines may be demanded, allowed or just offered, and its call is that tool's, whatever
-// the types of both are called. The choice reaches the upstream as it was said.
+// TestCallsOfVendorsToolsAreThose checks tools that OpenAI defines: they may be demanded, allowed or offered, and their
+// calls count as calls of the tool, although the type names differ. The choice reaches the upstream unchanged.
 func TestCallsOfVendorsToolsAreThose(t *testing.T) {
 	for _, c := range vendorTools {
 		typ, _, _ := strings.Cut(c.tool, ",")
@@ -64,7 +64,7 @@ func TestCallsOfVendorsToolsAreThose(t *testing.T) {
 	}
 }
 
-// TestOtherCallsThanTheVendorsToolAreExcluded: a choice of one of the vendor's tools excludes the calls of others.
+// TestOtherCallsThanTheVendorsToolAreExcluded checks that a choice of one vendor tool excludes calls of other tools.
 func TestOtherCallsThanTheVendorsToolAreExcluded(t *testing.T) {
 	const shell = `{"type":"shell_call","id":"s","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`
 	body := `{"model":"m","store":false,"input":"q","tools":[{"type":"computer_use_preview"},{"type":"shell"}],"tool_choice":{"type":"computer_use_preview"}}`
@@ -74,7 +74,7 @@ func TestOtherCallsThanTheVendorsToolAreExcluded(t *testing.T) {
 	}
 }
 
-// TestCallsOfAnthropicsToolsAreThose: so are the calls of tools that Anthropic defines, which have the names that clients give them.
+// TestCallsOfAnthropicsToolsAreThose checks the same for tools that Anthropic defines, which have client-chosen names.
 func TestCallsOfAnthropicsToolsAreThose(t *testing.T) {
 	for _, c := range []struct{ typ, name, call, more string }{
 		{"computer_20250124", "computer", "tool_use", `,"display_width_px":10,"display_height_px":20`},
@@ -104,7 +104,8 @@ func TestCallsOfAnthropicsToolsAreThose(t *testing.T) {
 	}
 }
 
-// vendorAnswer asks a gateway before an upstream that runs tools itself, and returns the answer, its warnings and what the upstream was asked.
+// vendorAnswer calls a gateway for an upstream that runs tools itself, and returns the answer, its warnings and the
+// upstream's request.
 func vendorAnswer(t *testing.T, format string, says http.HandlerFunc, path, body string) (status int, warned, got string, asked map[string]any) {
 	t.Helper()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,9 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestMembersBeyondTheKey sends members by which some vendor takes another model, runs a tool or asks for a higher price, with keys of
-// which each bounds something else. What leaves the bounds is refused before anybody is asked; what does not is passed on as it is.
+// TestMembersBeyondTheKey sends fields with which some vendor uses another model, runs a tool or charges more, with
+// keys that each have a different limit. Fields that bypass the limit are refused before an upstream is asked; others
+// are passed on unchanged.
 func TestMembersBeyondTheKey(t *testing.T) {
 	g := guard(t, nil)
 	keys := map[string]string{
@@ -121,7 +122,7 @@ func TestMembersBeyondTheKey(t *testing.T) {
 	}
 }
 
-// TestBetasBeyondTheKey sends features in the header of Anthropic's clients that cost more, or run tools.
+// TestBetasBeyondTheKey sends beta features in Anthropic's header that cost more, or run tools.
 func TestBetasBeyondTheKey(t *testing.T) {
 	g := guard(t, nil)
 	keys := map[string]string{
@@ -157,8 +158,9 @@ func TestBetasBeyondTheKey(t *testing.T) {
 	}
 }
 
-// TestWhatVendorsKeep sends what the vendor keeps in the account of the gateway: files, conversations, containers. With keys, only the team whose account it
-// is may name it; without keys, and for what is the client's own, nothing is refused.
+// TestWhatVendorsKeep sends references to objects in the gateway's vendor account: files, conversations, containers.
+// With keys, only the team that owns the account may use them. Without keys, and for the client's own data, nothing is
+// refused.
 func TestWhatVendorsKeep(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(g.record(new(sim.Server)))
@@ -185,7 +187,7 @@ func TestWhatVendorsKeep(t *testing.T) {
 	red, blue := g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "blue"})
 	const responses, messages, chat = "/v1/responses", "/v1/messages", "/v1/chat/completions"
 	for _, test := range []struct {
-		path, body string // %s is for the route's name
+		path, body string // %s is the name of the route
 		kept       bool
 	}{
 		{responses, `{"model":"%sresponses","input":"hi"}`, false},
@@ -246,7 +248,8 @@ func TestWhatVendorsKeep(t *testing.T) {
 	}
 }
 
-// What would be answered elsewhere is refused, whoever asks: it would be lost, and not counted.
+// Requests with an answer that would be delivered elsewhere are refused for every client: the answer would be lost and
+// not counted.
 func TestNothingInTheBackground(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-responses/echo")}})
 	for body, want := range map[string]int{

@@ -58,7 +58,7 @@ func visible(t *testing.T, tools *gateway.ServedTools, answers ...string) (url s
 	}
 }
 
-// allWarnings asks, and returns all warnings that the client is told, wherever they stand.
+// allWarnings sends a request and returns all warnings in the response, in every place.
 func allWarnings(t *testing.T, url, format string, stream bool) []string {
 	t.Helper()
 	codec, _ := wire.For(format)
@@ -84,7 +84,8 @@ func allWarnings(t *testing.T, url, format string, stream bool) []string {
 	return append(list, resp.Trailer.Values(gateway.WarningHeader)...)
 }
 
-// TestRefusedCallIsTold checks that clients and who runs the gateway learn of calls of its tools that were refused or failed, once each, and before lesser warnings.
+// TestRefusedCallIsTold checks that clients and the operator learn of refused and failed calls of gateway tools, once
+// each, and before lesser warnings.
 func TestRefusedCallIsTold(t *testing.T) {
 	var n counter
 	write := reading("write", "written", &n)
@@ -96,7 +97,7 @@ func TestRefusedCallIsTold(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			url, log, metrics := visible(t, served(write, breaks, reading("look", "found", &n)), "call write {\"what\":\"x\"}\ncall breaks {\"what\":\"x\"}\ncall look {\"what\":\"x\"}", "text Done.")
-			list := slices.DeleteFunc(allWarnings(t, url, format, stream), func(w string) bool { return stream && strings.HasPrefix(w, "unknown_model; ") }) // when the stream began
+			list := slices.DeleteFunc(allWarnings(t, url, format, stream), func(w string) bool { return stream && strings.HasPrefix(w, "unknown_model; ") }) // sent when the stream began
 			if len(list) < 2 || !strings.HasPrefix(list[0], "refused_call; write; the call ") || !strings.Contains(list[0], "was refused: ") ||
 				!strings.HasPrefix(list[1], "failed_call; breaks; the call ") || !strings.Contains(list[1], "failed: the secret drawer is stuck") {
 				t.Errorf("%s, stream %t: %q", format, stream, list)
@@ -121,7 +122,7 @@ func TestRefusedCallIsTold(t *testing.T) {
 	}
 }
 
-// TestRefusedCallIsFirst checks that a refusal stands before warnings that came before it, also if there is no room for all of them.
+// TestRefusedCallIsFirst checks that a refusal precedes earlier warnings, also if there are too many for the header.
 func TestRefusedCallIsFirst(t *testing.T) {
 	var n counter
 	write := reading("write", "written", &n)
@@ -145,7 +146,7 @@ func TestRefusedCallIsFirst(t *testing.T) {
 	}
 }
 
-// TestDeniedCallIsTold checks that a client learns who denied a call of its, and why, each time that it asks.
+// TestDeniedCallIsTold checks that a client learns who denied its call, and why, at each request.
 func TestDeniedCallIsTold(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
@@ -172,7 +173,8 @@ func TestDeniedCallIsTold(t *testing.T) {
 	}
 }
 
-// TestEachClientIsWarned checks that what a program is told once about a model is told to each client of a gateway.
+// TestEachClientIsWarned checks that a warning about a model, which a program gets once, reaches each client of a
+// gateway.
 func TestEachClientIsWarned(t *testing.T) {
 	url, _ := staged(t, script(t, "text Hello."), wire.Messages, nil)
 	for range 2 {
@@ -185,7 +187,8 @@ func TestEachClientIsWarned(t *testing.T) {
 	}
 }
 
-// TestTimesAreNoLoss checks that the time of an answer of Ollama's, which every format has, is no loss.
+// TestTimesAreNoLoss checks that the time of an Ollama answer, which other formats also have, is not reported as a
+// loss.
 func TestTimesAreNoLoss(t *testing.T) {
 	url, _ := staged(t, script(t, "text Hello."), wire.Ollama, nil)
 	for format := range roots {

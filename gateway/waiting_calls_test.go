@@ -26,7 +26,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// asking serves a tool that a person has to agree to.
+// asking serves a tool that requires a person's approval.
 func asking(n *counter, life time.Duration) (*gateway.ServedTools, *journal.Memory) {
 	write := reading("write", "written", n)
 	write.Effects, write.Origin = 0, tool.MCP
@@ -39,9 +39,9 @@ func asking(n *counter, life time.Duration) (*gateway.ServedTools, *journal.Memo
 	return tools, store
 }
 
-// TestPendingApproval walks through a call that waits for a person, in every format: model and client are told,
-// asking again asks nobody else, what is allowed is run once and its result given to the same request, and
-// what another request wants is another question.
+// TestPendingApproval checks a waiting call in every format. The model and the client are told, and a repeated request
+// asks no second question. An approved call runs once, and its result goes to the same request. Another request with
+// the call is a new question.
 func TestPendingApproval(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -79,14 +79,14 @@ func TestPendingApproval(t *testing.T) {
 				if _, err := journal.Verify(store.Read(t.Context(), run, 0)); err != nil {
 					t.Error(err)
 				}
-				req.MaxTokens++ // other words
+				req.MaxTokens++ // a different request
 				told("awaits a person's approval", 1)
 			})
 		}
 	}
 }
 
-// TestPendingEnds checks what becomes of calls that a person refuses, or that nobody decides about in time.
+// TestPendingEnds checks calls that a person denies, or that get no decision in time.
 func TestPendingEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		life  time.Duration
@@ -118,8 +118,8 @@ func TestPendingEnds(t *testing.T) {
 	}
 }
 
-// TestPendingIsTold checks that a client that asks for progress learns of a call that waits, and that an answer
-// to a named request is not given again while a call of it waits.
+// TestPendingIsTold checks that a client that asks for progress learns of a waiting call, and that the answer to a
+// named request is not replayed while its call waits.
 func TestPendingIsTold(t *testing.T) {
 	for format := range roots {
 		var n counter
@@ -137,8 +137,8 @@ func TestPendingIsTold(t *testing.T) {
 	}
 }
 
-// TestHiddenTools checks that a call of a tool that the client's key may not use, or that the request forbids,
-// is neither run nor handed to the client as one of its own.
+// TestHiddenTools checks that a call of a tool that the client's key may not use, or that the request forbids, is
+// neither run nor passed to the client as one of its own.
 func TestHiddenTools(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -168,7 +168,7 @@ func TestHiddenTools(t *testing.T) {
 	}
 }
 
-// open are all questions that wait, by run.
+// openQuestions returns all waiting questions, by run.
 func openQuestions(t *testing.T, store *journal.Memory) map[string][]invoke.Question {
 	t.Helper()
 	found := map[string][]invoke.Question{}
@@ -187,7 +187,7 @@ func openQuestions(t *testing.T, store *journal.Memory) map[string][]invoke.Ques
 	return found
 }
 
-// theOnly returns the question that waits, of which there must be one.
+// theOnly returns the waiting question, of which there must be exactly one.
 func theOnly(t *testing.T, store *journal.Memory) (run string, q invoke.Question) {
 	t.Helper()
 	found := openQuestions(t, store)
@@ -210,9 +210,9 @@ func decide(t *testing.T, store journal.Store, run, call string, allowed bool) {
 	}
 }
 
-// TestSameCallTwiceInOneAnswer: there is one question about calls that are the same, also if their arguments
-// are written in other ways that come to the same; the decision about it is that about all of them, and what
-// is allowed is run once. The model is told which result is not of a run of its own.
+// TestSameCallTwiceInOneAnswer checks that equal calls share one question, also if their arguments are written
+// differently. The decision applies to all of them, and an approved call runs once. The model is told which results are
+// copies.
 func TestSameCallTwiceInOneAnswer(t *testing.T) {
 	for _, calls := range []string{
 		"call write {\"what\":\"x\"}\ncall write {\"what\":\"x\"}",
@@ -252,7 +252,7 @@ func TestSameCallTwiceInOneAnswer(t *testing.T) {
 	}
 }
 
-// widen gives the tool a number beside its text.
+// widen adds a number to the parameters of the tool.
 func widen(t *testing.T, tools *gateway.ServedTools, n *counter) {
 	t.Helper()
 	write := reading("write", "written", n)
@@ -261,7 +261,7 @@ func widen(t *testing.T, tools *gateway.ServedTools, n *counter) {
 	tools.Tools = served(write).Tools
 }
 
-// TestSameCallShownAlike: calls that a person is shown in the same way are the same call, in whatever request.
+// TestSameCallShownAlike checks that calls that look the same to a person are the same call, in any request.
 func TestSameCallShownAlike(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
@@ -281,8 +281,8 @@ func TestSameCallShownAlike(t *testing.T) {
 	}
 }
 
-// TestSameCallAtOnce: of many requests that make the same call at once one asks, and all are told of that
-// question; whichever gateway they ask.
+// TestSameCallAtOnce checks many concurrent requests with the same call, at any gateway: one asks the question, and all
+// are told of it.
 func TestSameCallAtOnce(t *testing.T) {
 	for round := range 8 {
 		var n counter
@@ -322,13 +322,13 @@ func TestSameCallAtOnce(t *testing.T) {
 		if n.n() != 1 {
 			t.Errorf("round %d: %d runs", round, n.n())
 		}
-		if open := openQuestions(t, store); len(open) > 1 { // who came after the run asks anew, once
+		if open := openQuestions(t, store); len(open) > 1 { // a request after the run asks again, once
 			t.Errorf("round %d: %+v", round, open)
 		}
 	}
 }
 
-// TestTwoCallsOfOneAnswer: different calls of one answer are two questions on one record, which stays open
+// TestTwoCallsOfOneAnswer checks that different calls of one answer are two questions in one record, which stays open
 // until both are decided.
 func TestTwoCallsOfOneAnswer(t *testing.T) {
 	var n counter
@@ -351,8 +351,8 @@ func TestTwoCallsOfOneAnswer(t *testing.T) {
 	}
 }
 
-// TestOldResultSaysSo: a result that is given again is said to be an old one, to the model and to the client; who
-// names the request anew is asked about anew.
+// TestOldResultSaysSo checks that a repeated result is marked as old for the model and the client. A request with a new
+// name asks a new question.
 func TestOldResultSaysSo(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
@@ -387,7 +387,7 @@ func TestOldResultSaysSo(t *testing.T) {
 	}
 }
 
-// named asks with an Idempotency-Key, if it is not empty.
+// named sends a request with an Idempotency-Key, if it is not empty.
 func named(t *testing.T, url, name string) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Write."}]}`))
@@ -408,12 +408,12 @@ func named(t *testing.T, url, name string) http.Header {
 	return resp.Header
 }
 
-// TestPendingAfterRestart: a gateway that begins anew goes on with what waits, from what is kept and the record
-// alone: also if the one before it ended after the call was run and before that was kept, or had begun the call.
+// TestPendingAfterRestart checks that a new gateway continues waiting calls from the store and the record alone. The
+// previous gateway may have ended after the call ran but before this was stored, or after it began the call.
 func TestPendingAfterRestart(t *testing.T) {
 	for name, test := range map[string]struct {
-		forget bool   // that the call is over
-		cut    string // the record after entries of this kind
+		forget bool   // forget that the call is over
+		cut    string // keep only the record up to entries of this kind
 		want   string
 		runs   int
 	}{
@@ -466,7 +466,7 @@ func TestPendingAfterRestart(t *testing.T) {
 	}
 }
 
-// copied is a store with the entries of a run up to the first of a kind.
+// copied returns a store with the entries of a run up to the first of a kind.
 func copied(t *testing.T, from *journal.Memory, run string, last journal.Kind) journal.Store {
 	t.Helper()
 	to := new(journal.Memory)
@@ -497,8 +497,7 @@ func copied(t *testing.T, from *journal.Memory, run string, last journal.Kind) j
 	return to
 }
 
-// TestTooManyWait: an owner that has too many calls waiting gets no more, and none of those that wait is
-// forgotten.
+// TestTooManyWait checks that an owner at the limit of waiting calls gets no more, and that no waiting call is dropped.
 func TestTooManyWait(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, time.Hour)
@@ -523,8 +522,8 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestRecordsThatAreNotShared: a gateway that knows of a waiting call, and does not have its record, says that it waits and runs nothing,
-// whatever was decided elsewhere; the log says why.
+// TestRecordsThatAreNotShared checks a gateway that knows of a waiting call but does not have its record. It reports
+// the call as waiting and runs nothing, whatever was decided elsewhere. The log has the reason.
 func TestRecordsThatAreNotShared(t *testing.T) {
 	var n counter
 	memory, stores, urls := new(state.Memory), []*journal.Memory{}, []string{}
@@ -554,7 +553,7 @@ func TestRecordsThatAreNotShared(t *testing.T) {
 	}
 }
 
-// lateReader is a store that has been read a while ago: it gives a value that is not there any more.
+// lateReader is a store with a stale read: it returns a value that is no longer stored.
 type lateReader struct {
 	*state.Memory
 	stale atomic.Pointer[state.Kept]
@@ -567,8 +566,8 @@ func (l *lateReader) Get(ctx context.Context, kind state.Kind, owner string, has
 	return l.Memory.Get(ctx, kind, owner, hashes...)
 }
 
-// TestCallThatIsOverMeanwhile: a request that found a call waiting which others have had run since, and asked about anew, takes nothing away
-// from the new question: it is told of that one.
+// TestCallThatIsOverMeanwhile checks a request that found a waiting call which others have run since, and asked about
+// again. The request must not affect the new question, and is told of it.
 func TestCallThatIsOverMeanwhile(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)

@@ -12,7 +12,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestLongNamesAreToldInBrief checks that a name as long as a body may be does not come back, and does not fill the log.
+// TestLongNamesAreToldInBrief checks that a name as long as a body is neither repeated in the response nor fills the
+// log.
 func TestLongNamesAreToldInBrief(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -27,7 +28,7 @@ func TestLongNamesAreToldInBrief(t *testing.T) {
 	}
 }
 
-// TestKeysWithoutBearer checks that a key without the word before it is neither told nor logged.
+// TestKeysWithoutBearer checks that a key without the word Bearer is neither repeated nor logged.
 func TestKeysWithoutBearer(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -35,13 +36,13 @@ func TestKeysWithoutBearer(t *testing.T) {
 	if resp.StatusCode != 401 || !strings.Contains(body, "without the word Bearer") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
-	// Six characters: four stand in a random id of the log by chance, now and then.
+	// Six characters: a random id in the log contains four by chance, now and then.
 	if secret := key[len(key)-26:][:6]; strings.Contains(body+g.told(), secret) {
 		t.Errorf("a part of the key is told: %s %s", body, g.told())
 	}
 }
 
-// TestRoutesThatAKeyMayNotUse checks that such a route is refused, also if it falls back to one that the key may use.
+// TestRoutesThatAKeyMayNotUse checks that such a route is refused, also if it falls back to an allowed one.
 func TestRoutesThatAKeyMayNotUse(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Routes: []string{"chat"}})
@@ -53,7 +54,7 @@ func TestRoutesThatAKeyMayNotUse(t *testing.T) {
 	}
 }
 
-// TestNamesWithQueries checks that a route leads to no name with a query, which may hold a key.
+// TestNamesWithQueries checks that a route must not lead to a name with a query, which may contain a key.
 func TestNamesWithQueries(t *testing.T) {
 	_, err := gateway.New(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/x?key=sk-1")}})
 	if err == nil || !strings.Contains(err.Error(), "no ?") || strings.Contains(err.Error(), "sk-1") {
@@ -61,7 +62,7 @@ func TestNamesWithQueries(t *testing.T) {
 	}
 }
 
-// TestEncodedBodies checks that a compressed body is refused by its name.
+// TestEncodedBodies checks that a compressed body is refused, and that the error names the encoding.
 func TestEncodedBodies(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
@@ -74,8 +75,8 @@ func TestEncodedBodies(t *testing.T) {
 	}
 }
 
-// TestWarningsWithoutComments checks that what is found out in the middle of a stream is told also
-// where the format has no comments: behind the answer.
+// TestWarningsWithoutComments checks that warnings in the middle of a stream are sent as trailers if the format has no
+// comments.
 func TestWarningsWithoutComments(t *testing.T) {
 	client := saying(t, `{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"town\":1}"}}]}`, "tool_calls")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
@@ -94,7 +95,7 @@ func TestWarningsWithoutComments(t *testing.T) {
 	}
 }
 
-// TestGoingOnIsNoLoss checks that a conversation that is gone on from by id loses nothing, and is not said to.
+// TestGoingOnIsNoLoss checks that a conversation continued by id loses nothing, and that no warning claims a loss.
 func TestGoingOnIsNoLoss(t *testing.T) {
 	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages} {
 		up := newStation(t, "up", says("Fine."))

@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestNoSpaceBetweenCalls checks that the white space around calls that stand in the text does not
-// reach clients as an answer, and that the white space of text does.
+// TestNoSpaceBetweenCalls checks that white space around calls in text does not reach clients as an answer, and that
+// white space within text does.
 func TestNoSpaceBetweenCalls(t *testing.T) {
 	const fence = "```json\\n{\\\"name\\\": \\\"get_weather\\\", \\\"arguments\\\": {\\\"city\\\": \\\"Paris\\\"}}\\n```"
 	for _, test := range []struct{ said, text string }{

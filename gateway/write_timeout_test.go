@@ -23,7 +23,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// overHTTP2 serves a gateway in both protocols, without TLS.
+// overHTTP2 serves a gateway over HTTP/1 and HTTP/2, without TLS.
 func overHTTP2(t *testing.T, c gateway.Setup) (host string) {
 	t.Helper()
 	g, err := gateway.New(c)
@@ -39,13 +39,13 @@ func overHTTP2(t *testing.T, c gateway.Setup) (host string) {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// unreadOverHTTP2 asks over HTTP/2, takes no byte of the answer, and returns the frame that ends the stream.
+// unreadOverHTTP2 sends a request over HTTP/2, does not read the answer, and returns the frame that ends the stream.
 func unreadOverHTTP2(t *testing.T, host, path, body string) (*http2.RSTStreamFrame, error) {
 	t.Helper()
 	return unreadOverHTTP2With(t, host, "POST", path, body, "content-type", "application/json")
 }
 
-// unreadOverHTTP2With does so with another method and header.
+// unreadOverHTTP2With is unreadOverHTTP2 with another method and header.
 func unreadOverHTTP2With(t *testing.T, host, method, path, body, header, value string) (*http2.RSTStreamFrame, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", host)
@@ -73,8 +73,8 @@ func unreadOverHTTP2With(t *testing.T, host, method, path, body, header, value s
 	return nil, err
 }
 
-// TestUnreadOverHTTP2 checks that a client of HTTP/2 which takes nothing of its answer is given up after the time for that, on every path
-// of an answer, and that others are answered then.
+// TestUnreadOverHTTP2 checks that an HTTP/2 client that does not read its answer is disconnected after the time limit,
+// on every path of an answer, and that other requests are still answered.
 func TestUnreadOverHTTP2(t *testing.T) {
 	long := strings.Repeat("word ", 20_000)
 	words := func(text string, often int) llm.Model {
@@ -95,7 +95,7 @@ func TestUnreadOverHTTP2(t *testing.T) {
 	})
 	const endless = 1 << 30
 	for name, test := range map[string]struct {
-		model      llm.Model // nil passes the request on
+		model      llm.Model // nil forwards the request
 		relay      bool
 		path, body string
 	}{
@@ -138,7 +138,7 @@ func TestUnreadOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestSilenceIsNotUnread checks that an answer which says nothing for longer than a client has to read a piece goes on, in both
+// TestSilenceIsNotUnread checks that an answer that is silent for longer than the read limit continues, in both
 // protocols, and that the connection then serves another request.
 func TestSilenceIsNotUnread(t *testing.T) {
 	const limit = 150 * time.Millisecond
