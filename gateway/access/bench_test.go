@@ -10,8 +10,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// BenchmarkRequest measures what a request costs in each store: finding its key, letting it in and
-// writing what it used, many at once.
+// BenchmarkRequest measures the cost of concurrent requests in each store: finding the key, admission and settlement.
 func BenchmarkRequest(b *testing.B) {
 	for kind, open := range map[string]func(*testing.B) access.Store{"memory": func(*testing.B) access.Store { return new(access.Memory) }, "sqlite": inFile} {
 		b.Run(kind, func(b *testing.B) {

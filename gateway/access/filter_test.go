@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestFilters checks that usage and the log can be told of some requests only, in every store, and that what nobody has is an error.
+// TestFilters checks filters of usage and the log in every store, and that unknown teams and keys are errors.
 func TestFilters(t *testing.T) {
 	for name, prepare := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFilters(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(2 * time.Millisecond) // the log is in order of time
+				time.Sleep(2 * time.Millisecond) // the log is sorted by time
 			}
 			if err := b.Refuse(t.Context(), blue, "free-*"); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func picks(t *testing.T, b *access.Book, red, blue access.Key) {
 	}
 }
 
-// notPicked checks what is refused.
+// notPicked checks invalid filters.
 func notPicked(t *testing.T, b *access.Book, blue access.Key) {
 	t.Helper()
 	for _, only := range []access.Filter{{access.ByTeam: "rde"}, {access.ByKey: "nobody"}, {access.ByTeam: "red", access.ByKey: blue.ID}} {
@@ -98,7 +98,8 @@ func notPicked(t *testing.T, b *access.Book, blue access.Key) {
 	}
 }
 
-// TestKeysAreNamed checks that a filter finds a key by its id, by its secret and by a name that is its own, and that an error repeats no secret.
+// TestKeysAreNamed checks that a filter finds a key by its id, its secret and a unique name, and that errors contain no
+// secret.
 func TestKeysAreNamed(t *testing.T) {
 	b := &access.Book{Store: new(access.Memory)}
 	var ids, secrets []string

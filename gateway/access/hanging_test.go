@@ -20,7 +20,7 @@ func (hanging) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (hanging) Driver() driver.Driver { return nil }
 
-// A request does not wait for ever for a database that hangs.
+// A request does not wait indefinitely for a hanging database.
 func TestHangingDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := sql.OpenDB(hanging{})

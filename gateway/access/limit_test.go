@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestLogIsReadUpToItsBound: more, or less than nothing, is an error that names the bound.
+// TestLogIsReadUpToItsBound checks that a limit above the maximum or below 0 is an error that names the maximum.
 func TestLogIsReadUpToItsBound(t *testing.T) {
 	b := &access.Book{Store: new(access.Memory)}
 	for most, fits := range map[int]bool{-1: false, 0: true, 1: true, access.MaxLog: true, access.MaxLog + 1: false} {

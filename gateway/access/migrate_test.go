@@ -13,7 +13,8 @@ import (
 	"github.com/toolpost/toolpost/internal/tables"
 )
 
-// TestTablesOfBefore opens tables of the first version, with sums, a line of the log and a reservation in them: nothing of them is lost.
+// TestTablesOfBefore opens tables of the first version with sums, a log line and a reservation, and checks that nothing
+// is lost.
 func TestTablesOfBefore(t *testing.T) {
 	for driver, source := range map[string]string{
 		"sqlite": "file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "keys.db")),

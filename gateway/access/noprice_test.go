@@ -7,7 +7,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestNoPriceNamesTheLimit: who may not ask a model without a price is told whose money is bounded, and by which name the price is looked for.
+// TestNoPriceNamesTheLimit checks that the refusal of a model without a price names the key or team with the budget,
+// and the model id of the price lookup.
 func TestNoPriceNamesTheLimit(t *testing.T) {
 	b := &access.Book{Store: new(access.Memory)}
 	if err := b.SetTeam(t.Context(), access.Team{Name: "blue", Limits: limit(t, "money/month=5")}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// slow is a store that takes its time to write.
+// slow is a store with slow writes.
 type slow struct {
 	access.Memory
 	mu   sync.Mutex
@@ -24,7 +24,8 @@ func (s *slow) Put(ctx context.Context, r access.Row) error {
 	return s.Memory.Put(ctx, r)
 }
 
-// TestReadyWritesOnce: however many ask at the same time, one of them writes, and nobody waits for a store that does not answer.
+// TestReadyWritesOnce checks that of many concurrent calls one writes, and that the others do not wait for a store that
+// does not answer.
 func TestReadyWritesOnce(t *testing.T) {
 	store := new(slow)
 	book := &access.Book{Store: store}
@@ -37,7 +38,7 @@ func TestReadyWritesOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if store.puts > 3 { // one, and more only if this machine took seconds for it
+	if store.puts > 3 { // one, and more only if this machine took seconds
 		t.Errorf("%d writes", store.puts)
 	}
 }

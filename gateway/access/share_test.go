@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestShares checks that what several upstreams used of one request is summed up under each of them, that the request itself is counted
-// once, with who answered, and that the log has it in one line.
+// TestShares checks that the usage of several upstreams in one request is summed up for each of them, that the request
+// counts once, for the upstream that answered, and that the log has it in one line.
 func TestShares(t *testing.T) {
 	for name, setup := range stores {
 		t.Run(name, func(t *testing.T) {

@@ -66,8 +66,7 @@ func lifeOfAKey(t *testing.T, open opener) {
 	}
 }
 
-// changesAtOnce checks that no change is lost: a key that is rotated while it is revoked stays
-// revoked.
+// changesAtOnce checks that no change is lost: a key that is rotated while it is revoked stays revoked.
 func changesAtOnce(t *testing.T, open opener) {
 	b := &access.Book{Store: open(t), Now: newClock().now}
 	k, _, err := b.Create(t.Context(), access.Key{Team: "red"})
@@ -76,7 +75,7 @@ func changesAtOnce(t *testing.T, open opener) {
 	}
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { _, _, _ = b.Rotate(t.Context(), k.ID, 0) }) // which fails once it is revoked
+		wg.Go(func() { _, _, _ = b.Rotate(t.Context(), k.ID, 0) }) // fails once the key is revoked
 		wg.Go(func() {
 			if _, err := b.Revoke(t.Context(), k.ID); err != nil {
 				t.Error(err)
@@ -89,7 +88,7 @@ func changesAtOnce(t *testing.T, open opener) {
 	}
 }
 
-// noSecrets checks that no store holds a secret.
+// noSecrets checks that no store contains a secret.
 func noSecrets(t *testing.T, open opener) {
 	store := open(t)
 	b := &access.Book{Store: store, Now: newClock().now}
@@ -110,7 +109,7 @@ func noSecrets(t *testing.T, open opener) {
 	}
 }
 
-// TestDescriptions checks what cannot be the name, the limits or the patterns of a key.
+// TestDescriptions checks invalid names, limits and patterns of a key.
 func TestDescriptions(t *testing.T) {
 	b := &access.Book{Store: new(access.Memory), Now: newClock().now}
 	long := strings.Repeat("x", 300)
@@ -120,7 +119,7 @@ func TestDescriptions(t *testing.T) {
 		{Team: "a", Limits: []access.Quota{{Unit: "apples", Per: access.Day}}}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: "week"}}},
 		{Team: "a", Limits: limit(t, "money/day=1", "money/day=2")}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: -1}}},
 		{Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: 1 << 62}}},
-		// Lists that are there but empty would allow everything.
+		// Empty lists would allow everything.
 		{Team: "a", Models: []string{}}, {Team: "a", Tools: []string{}}, {Team: "a", Routes: []string{}}, {Team: "a", Limits: []access.Quota{}},
 		{Team: "a", Models: []string{"fast", ""}}, {Team: "a", Models: []string{"fast", " slow"}}, {Team: "a", Tools: []string{" "}},
 	} {
@@ -140,7 +139,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestPatterns checks what patterns allow.
+// TestPatterns checks the names that patterns allow.
 func TestPatterns(t *testing.T) {
 	for _, test := range []struct {
 		pattern, name string
@@ -160,8 +159,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestRotateTwice checks that each secret of a key is good for as long as its own rotation said, that a rotation without grace ends all of
-// them, and that there are not many.
+// TestRotateTwice checks that each secret of a key is valid for its own grace period, that a rotation without one ends
+// all of them, and that their number is limited.
 func TestRotateTwice(t *testing.T) {
 	at := newClock()
 	b := &access.Book{Store: new(access.Memory), Now: at.now}
@@ -209,7 +208,7 @@ func TestRotateTwice(t *testing.T) {
 	rotate(0)
 }
 
-// TestChange changes a key: what is not allowed changes nothing, and secret, team and earlier secrets stay.
+// TestChange checks that an invalid change has no effect, and that a change keeps secret, team and earlier secrets.
 func TestChange(t *testing.T) {
 	b := &access.Book{Store: new(access.Memory)}
 	k, secret, err := b.Create(t.Context(), access.Key{Team: "red", Models: []string{"a"}})
@@ -251,7 +250,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestParseTime checks which times people may write.
+// TestParseTime checks the accepted forms of times.
 func TestParseTime(t *testing.T) {
 	for s, want := range map[string]string{
 		"2027-01-31": "2027-01-31T00:00:00Z", "2027-01-31T12:00:00+02:00": "2027-01-31T10:00:00Z", "90m": noon.Add(90 * time.Minute).Format(time.RFC3339),

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// rounds checks that a request which goes on is held to the budgets of its key by what it has spent itself and by what others have reserved, that
-// it is counted once, and that what it reserves takes the place of what it had.
+// rounds checks that a continued request is limited by its own usage and by the reservations of others, that it counts
+// once, and that its new reservation replaces the old one.
 func rounds(t *testing.T, open opener) {
 	b := &access.Book{Store: open(t), Now: newClock().now}
 	ctx := t.Context()
@@ -34,7 +34,7 @@ func rounds(t *testing.T, open opener) {
 		return a
 	}
 	one := admit("one", 10)
-	for spent := int64(10); spent < 60; spent += 10 { // each takes the place of the one before
+	for spent := int64(10); spent < 60; spent += 10 { // each replaces the one before
 		if err := b.Renew(ctx, one, access.Count{Tokens: spent}, access.Claim{Tokens: 10}); err != nil {
 			t.Fatalf("after %d: %v", spent, err)
 		}
@@ -51,7 +51,7 @@ func rounds(t *testing.T, open opener) {
 			t.Fatal(err)
 		}
 	}
-	three := admit("three", 1) // nothing is left of the reservations, and there were two requests
+	three := admit("three", 1) // no reservation is left, and there were two requests
 	if err := b.Renew(ctx, three, access.Count{Tokens: 59}, access.Claim{Tokens: 1}); err != nil {
 		t.Errorf("%s: %v", k.ID, err)
 	}
@@ -60,8 +60,9 @@ func rounds(t *testing.T, open opener) {
 	}
 }
 
-// reserved checks that a budget counts what requests under way may use at most, and a limit per minute what is usual; that who is refused for
-// the sake of others is told to ask again soon, not at the end of the period; and that what is left is there again when the others end.
+// reserved checks that a budget counts the most that running requests may use, and a limit per minute the usual amount.
+// A request refused because of reservations is told to retry soon, not at the end of the period. Unused reservations
+// become available again when their requests end.
 func reserved(t *testing.T, open opener) {
 	b := &access.Book{Store: open(t), Now: newClock().now}
 	ctx := t.Context()
@@ -69,7 +70,7 @@ func reserved(t *testing.T, open opener) {
 		limit  string
 		claim  access.Claim // of two requests
 		want   access.Ground
-		within time.Duration // the client is to ask again
+		within time.Duration // longest retry time for the client
 	}{
 		{"tokens/month=1000", access.Claim{Tokens: 2000, Usual: access.Count{Tokens: 100}}, access.Reserved, 5 * time.Second},
 		{"tokens/total=1000", access.Claim{Tokens: 2000}, access.Reserved, 5 * time.Second},
@@ -103,7 +104,7 @@ func reserved(t *testing.T, open opener) {
 	}
 }
 
-// limits checks each unit for key and team, and what is said to a client that reaches one.
+// limits checks each unit for key and team, and the message to a client that reaches a limit.
 func limits(t *testing.T, open opener) {
 	store := open(t)
 	for i, test := range []struct {
@@ -146,7 +147,7 @@ func limits(t *testing.T, open opener) {
 	}
 }
 
-// together checks that requests at the same time see each other's reservations.
+// together checks that concurrent requests see each other's reservations.
 func together(t *testing.T, open opener) {
 	b := &access.Book{Store: open(t), Now: newClock().now}
 	g, _ := create(t, b, access.Key{Limits: limit(t, "money/day=1")})
@@ -155,7 +156,8 @@ func together(t *testing.T, open opener) {
 	}
 }
 
-// flood sends 40 requests of 10 cents at once, through all books, and returns how many were let in. They are not settled.
+// flood sends 40 concurrent requests of 10 cents through all books, and returns how many were admitted. It does not
+// settle them.
 func flood(t *testing.T, books []*access.Book, g *access.Rights) int64 {
 	t.Helper()
 	var in atomic.Int64
@@ -172,7 +174,7 @@ func flood(t *testing.T, books []*access.Book, g *access.Rights) int64 {
 	return in.Load()
 }
 
-// twoGateways checks that gateways on one store share keys and limits.
+// twoGateways checks that gateways with one store share keys and limits.
 func twoGateways(t *testing.T, open opener) {
 	c := newClock()
 	one, two := &access.Book{Store: open(t), Now: c.now}, &access.Book{Store: open(t), Now: c.now}
@@ -194,8 +196,7 @@ func twoGateways(t *testing.T, open opener) {
 	}
 }
 
-// reservationsOfTheDead checks that what a gateway reserved that died is there again later, and that
-// what was settled stays so.
+// reservationsOfTheDead checks that the reservations of a dead gateway expire, and that its settled usage stays.
 func reservationsOfTheDead(t *testing.T, open opener) {
 	c := newClock()
 	b := &access.Book{Store: open(t), Now: c.now}
@@ -207,7 +208,7 @@ func reservationsOfTheDead(t *testing.T, open opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // twice is once
+	for range 2 { // settling twice counts once
 		if err := b.Settle(t.Context(), a, access.LogLine{Status: "ok", Input: 40}); err != nil {
 			t.Fatal(err)
 		}
@@ -225,8 +226,7 @@ func reservationsOfTheDead(t *testing.T, open opener) {
 	}
 }
 
-// periods checks that a limit is there again when its period ends, and that a request is counted in the period in which
-// it began.
+// periods checks that a limit resets when its period ends, and that a request counts in the period in which it began.
 func periods(t *testing.T, open opener) {
 	c := newClock()
 	b := &access.Book{Store: open(t), Now: c.now}
@@ -257,7 +257,7 @@ func periods(t *testing.T, open opener) {
 	}
 }
 
-// unknownPrices checks that a budget in money and a model without a price do not meet.
+// unknownPrices checks that a key with a budget cannot use a model without a price.
 func unknownPrices(t *testing.T, open opener) {
 	b := &access.Book{Store: open(t), Now: newClock().now}
 	if err := b.SetTeam(t.Context(), access.Team{Name: "blue", Limits: limit(t, "money/month=5")}); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// bodies checks that what a request asked and was answered is found by its id, by another gateway too, is written once, and goes with the log.
+// bodies checks that the bodies of a request are found by its id, also by another gateway, are written once, and are
+// deleted with the log.
 func bodies(t *testing.T, open opener) {
 	now := newClock()
 	b := &access.Book{Store: open(t), Now: now.now}
@@ -81,7 +82,7 @@ func usageAndLog(t *testing.T, open opener) {
 			t.Fatal(err)
 		}
 		if i < 4 {
-			c.pass(8 * time.Hour) // the third is of the next day
+			c.pass(8 * time.Hour) // the third is on the next day
 		}
 	}
 	if err := b.Refuse(ctx, blue, "free-*"); err != nil {
@@ -146,8 +147,8 @@ func (s *shaky) Settle(ctx context.Context, e access.LogLine, w []access.Window)
 	return s.Store.Settle(ctx, e, w)
 }
 
-// TestSettleAgain checks that what was used is written once the store works again: before the request ends if that is soon, and else
-// later, in which case whoever asked is told so and does not wait long.
+// TestSettleAgain checks that usage is written once the store works again: before the request ends if that is soon,
+// otherwise later. In the second case the caller gets a LateError and does not wait long.
 func TestSettleAgain(t *testing.T) {
 	for fails, late := range map[int]bool{0: false, 2: false, 100: true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestSettleAgain(t *testing.T) {
 	}
 }
 
-// TestTooMuchIsLate checks that what could not be written is bounded, and that what is lost is said.
+// TestTooMuchIsLate checks that the queue of unwritten usage is limited, and that lost usage is reported.
 func TestTooMuchIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &access.Book{Store: &shaky{Store: new(access.Memory), fails: 1 << 30}}

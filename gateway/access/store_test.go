@@ -15,10 +15,10 @@ import (
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
-// noon is when the tests begin.
+// noon is the start time of the tests.
 var noon = time.Date(2026, 11, 16, 12, 0, 30, 0, time.UTC)
 
-// clock is a time that tests set.
+// clock is a time set by tests.
 type clock struct{ at atomic.Int64 }
 
 func newClock() *clock {
@@ -53,7 +53,7 @@ func openDB(driver, dsn string) opener {
 	}
 }
 
-// stores are the kinds of stores, each with what makes an empty one.
+// stores are the kinds of stores, each with a function that creates an empty one.
 var stores = map[string]func(t *testing.T) func(t *testing.T) opener{
 	"memory": func(*testing.T) func(*testing.T) opener {
 		return func(*testing.T) opener {
@@ -68,7 +68,7 @@ var stores = map[string]func(t *testing.T) func(t *testing.T) opener{
 		}
 	},
 	"postgres": func(t *testing.T) func(*testing.T) opener {
-		server := pgtest.Server(t) // for all tests
+		server := pgtest.Server(t) // shared by all tests
 		return func(t *testing.T) opener { return openDB("pgx", pgtest.Schema(t, server)) }
 	},
 }
@@ -86,7 +86,7 @@ func limit(t *testing.T, texts ...string) []access.Quota {
 	return list
 }
 
-// create makes a key and returns what its secret is good for.
+// create creates a key and returns the rights of its secret.
 func create(t *testing.T, b *access.Book, k access.Key) (*access.Rights, string) {
 	t.Helper()
 	if k.Team == "" {
@@ -103,7 +103,7 @@ func create(t *testing.T, b *access.Book, k access.Key) (*access.Rights, string)
 	return g, secret
 }
 
-// reason is why an error refuses, "" if it does not.
+// reason returns the ground of a refusal, or "".
 func reason(t *testing.T, err error) access.Ground {
 	t.Helper()
 	var r *access.Refusal
@@ -116,7 +116,7 @@ func reason(t *testing.T, err error) access.Ground {
 	return r.Ground
 }
 
-// promises are what every store keeps.
+// promises are the tests that every store must pass.
 var promises = []struct {
 	name string
 	test func(t *testing.T, open opener)
@@ -136,7 +136,7 @@ var promises = []struct {
 	{"no secrets", noSecrets},
 }
 
-// TestStores runs every promise on every store.
+// TestStores runs every test on every store.
 func TestStores(t *testing.T) {
 	for kind, prepare := range stores {
 		t.Run(kind, func(t *testing.T) {

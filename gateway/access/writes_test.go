@@ -12,7 +12,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// A store on a full disk can still be read, but lets no request in. It is not ready, also before any request came, and is again once there is space.
+// A store on a full disk can still be read, but cannot admit requests. It is not ready, even before the first request,
+// and becomes ready once there is space.
 func TestFullDisk(t *testing.T) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "keys.db")+"?_pragma=journal_mode(WAL)")
 	if err != nil {
@@ -29,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	full := func(is string) {
 		t.Helper()
-		if _, err := db.Exec("PRAGMA query_only = " + is); err != nil { // what is read works, what is written does not
+		if _, err := db.Exec("PRAGMA query_only = " + is); err != nil { // reads succeed, writes fail
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +44,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// broken is a store to which nothing can be written while it is full; it counts how often it was tried.
+// broken is a store that rejects writes while it is full. It counts the attempts.
 type broken struct {
 	access.Memory
 	full bool
@@ -64,7 +65,8 @@ func (b *broken) Admit(ctx context.Context, now time.Time, h access.Hold, w []ac
 	return b.Memory.Admit(ctx, now, h, w, check)
 }
 
-// Anybody may ask whether the store works, so it is not written to for each such question; a request that could not be let in has it looked at anew.
+// Anyone may ask for readiness, so not every check writes to the store. A request that could not be admitted makes the
+// next check write again.
 func TestReadyWritesSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(broken)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOnlyTheKeyLeavesTheAddress: what a client wrote beside its key stays as it is, in its order and its spelling, and a key goes however it
-// is spelled.
+// TestOnlyTheKeyLeavesTheAddress checks that other parameters keep their order and spelling, and that a key is removed
+// however it is spelled.
 func TestOnlyTheKeyLeavesTheAddress(t *testing.T) {
 	for _, test := range []struct {
 		query, left string

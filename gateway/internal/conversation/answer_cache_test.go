@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestCacheIsBounded checks that a cache lets go of what was not used for longest, and of what is
-// too old.
+// TestCacheIsBounded checks that a cache drops the answers unused for longest, and expired ones.
 func TestCacheIsBounded(t *testing.T) {
 	var c Cache
 	now := time.Unix(1000, 0)
@@ -35,7 +34,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheIsShared: an owner with many answers does not push out those of another.
+// TestCacheIsShared checks that an owner with many answers does not evict those of another.
 func TestCacheIsShared(t *testing.T) {
 	var c Cache
 	now := time.Unix(1000, 0)

@@ -18,12 +18,12 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// conversation is a question and an answer that calls a tool of the client.
+// conversation returns a question and an answer that calls a tool of the client.
 func conversation(question, call, args string) []llm.Message {
 	return []llm.Message{llm.User(question), llm.Assistant(llm.Call{ID: call, Name: "theirs", Args: []byte(args)})}
 }
 
-// heldFor is a turn in which the gateway ran a call, then another beside one of the client's.
+// heldFor returns a turn in which the gateway ran a call, then another in the same answer as a call of the client.
 func heldFor(call, text string) (state.Hash, heldTurn) {
 	own := func(id string) llm.Call { return llm.Call{ID: id, Name: "ours", Args: []byte("{}")} }
 	result := func(id string) llm.Result {
@@ -43,10 +43,10 @@ func holder(t *testing.T, clock func() time.Time) *Store {
 	return &Store{backend: &state.Memory{Now: clock}, Metrics: metrics.New(), Log: slog.New(slog.DiscardHandler)}
 }
 
-// of is a request of an owner.
+// of returns a request of an owner.
 func (r *Store) of(owner, id string) *Scope { return r.at("/v1/chat/completions", owner, id) }
 
-// at is a request of an owner to an endpoint.
+// at returns a request of an owner to an endpoint.
 func (r *Store) at(path, owner, id string) *Scope {
 	h := httptest.NewRequest("POST", path, nil)
 	req := &exchange.Request{Endpoint: vendorapi.Find(h), HTTP: h, ID: id, Owner: owner, Log: r.Log, Metrics: r.Metrics}
@@ -55,8 +55,8 @@ func (r *Store) at(path, owner, id string) *Scope {
 
 func anyTool(string) bool { return true }
 
-// TestHeldTurns: what is held is found by its owner, by the calls and by what they answer, until its
-// time is over; ids may be others.
+// TestHeldTurns checks that a turn is found by its owner, its calls and the messages before it, until it expires, even
+// with other ids.
 func TestHeldTurns(t *testing.T) {
 	at := time.Now()
 	h := holder(t, func() time.Time { return at })
@@ -66,7 +66,7 @@ func TestHeldTurns(t *testing.T) {
 	for _, c := range []struct {
 		why, owner string
 		messages   []llm.Message
-		want       int // messages
+		want       int // number of messages
 	}{
 		{"as it was", "me", full, 5},
 		{"other ids", "me", append(conversation("a", "call_1", `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: "call_1", Name: "theirs"})), 5},
@@ -93,7 +93,7 @@ func TestHeldTurns(t *testing.T) {
 	}
 }
 
-// TestHeldIDs: no two calls of a conversation have one id, whatever ids the client has for its own.
+// TestHeldIDs checks that no two calls of a conversation share an id, whatever ids the client uses.
 func TestHeldIDs(t *testing.T) {
 	for _, id := range []string{"own1", "own2", "c1"} {
 		h := holder(t, nil)
@@ -122,7 +122,7 @@ func TestHeldIDs(t *testing.T) {
 	}
 }
 
-// TestHeldAlike: of two conversations that ask the same, each has its own.
+// TestHeldAlike checks that two conversations with the same question each get their own turn.
 func TestHeldAlike(t *testing.T) {
 	h := holder(t, nil)
 	for i, c := range []string{"c1", "c2"} {
@@ -131,7 +131,7 @@ func TestHeldAlike(t *testing.T) {
 		h.of("me", c).keepTurn(key, turn)
 	}
 	for i, id := range []string{"c1", "c2"} {
-		for _, sent := range []string{id, "call_9"} { // by the id of the call, or by what was said before
+		for _, sent := range []string{id, "call_9"} { // found by call id, or by the messages before it
 			asked := []llm.Message{llm.User(fmt.Sprint(i)), llm.Assistant(llm.Text{Text: "?"})}
 			got := h.of("me", "2").MergeHeld(append(asked, conversation("a", sent, `{"a":1,"b":2}`)...), anyTool)
 			if !strings.Contains(fmt.Sprint(got), "found "+id) {
@@ -141,7 +141,7 @@ func TestHeldAlike(t *testing.T) {
 	}
 }
 
-// TestHeldBounds: a turn that is too long is not kept, and the client is told.
+// TestHeldBounds checks that a turn that is too long is not stored, and that the client is warned.
 func TestHeldBounds(t *testing.T) {
 	h := holder(t, nil)
 	x := h.of("me", "1")
@@ -154,7 +154,7 @@ func TestHeldBounds(t *testing.T) {
 	}
 }
 
-// TestCanonical: however a request is written, it is the same; what means something else is not.
+// TestCanonical checks that equal requests are equal in any notation, and different ones are not.
 func TestCanonical(t *testing.T) {
 	want := string(canonical([]byte(`{"a":[1,2.5,"x\u0041"],"b":{"c":null,"d":1e2}}`), "stream"))
 	for text, same := range map[string]bool{
@@ -176,7 +176,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// oursIn returns what the gateway's tools returned, in a conversation, each of the two results of a turn of heldFor once.
+// oursIn returns the results of the gateway's tools in a conversation, each of the two results of a heldFor turn once.
 func oursIn(list []llm.Message) (found []string) {
 	for _, m := range list {
 		for _, p := range m.Parts {
@@ -188,7 +188,7 @@ func oursIn(list []llm.Message) (found []string) {
 	return found
 }
 
-// missing returns how many turns a client is told that results may be missing in.
+// missing returns the number of turns in warnings about missing results.
 func missing(x *Scope) (turns int) {
 	for _, text := range x.W.Header()[exchange.WarningHeader] {
 		if _, rest, ok := strings.Cut(text, "missing in "); ok {
@@ -200,15 +200,15 @@ func missing(x *Scope) (turns int) {
 
 const heldArgs = `{"a":1,"b":2}`
 
-// heldBehind is heldFor behind another question.
+// heldBehind is heldFor after another question.
 func heldBehind(question, call, text string) (state.Hash, heldTurn) {
 	_, turn := heldFor(call, text)
 	hash, _ := callsOf(turn.theirs())
 	return heldKey(AskedBefore([]llm.Message{llm.User(question)}), hash), turn
 }
 
-// TestHeldOfOtherConversations: what is held for a call with a random id is never put back at another call with one, though question and arguments are the
-// same; each call gets its own, or the client is told.
+// TestHeldOfOtherConversations checks that a turn of a call with a random id is never put back at a call with another
+// random id, even if question and arguments are equal. Each call gets its own turn, or the client is warned.
 func TestHeldOfOtherConversations(t *testing.T) {
 	t.Run("nothing was run", func(t *testing.T) {
 		h := holder(t, nil)
@@ -241,7 +241,7 @@ func TestHeldOfOtherConversations(t *testing.T) {
 			t.Errorf("put back %q, told of %d", got, missing(x))
 		}
 	})
-	t.Run("a counted id became that of another", func(t *testing.T) { // its turn would fit, but the call has one of its own
+	t.Run("a counted id became that of another", func(t *testing.T) { // its turn would fit, but the call has its own
 		h := holder(t, nil)
 		h.of("me", "1").keepTurn(heldFor("call_1", "of another"))
 		h.of("me", "2").keepTurn(heldBehind("a [12:00]", "call_Zz9xY8wV7uT6", "own"))
@@ -251,13 +251,14 @@ func TestHeldOfOtherConversations(t *testing.T) {
 	})
 }
 
-// TestHeldOnce: a turn is put back once in a conversation, at its own place, and nobody is told of places that only look like it.
+// TestHeldOnce checks that a turn is put back once in a conversation, at its own place, and that similar places cause
+// no warning.
 func TestHeldOnce(t *testing.T) {
 	const drawn1, drawn2 = "call_Ab3dE5fG7hI9", "call_Zz9xY8wV7uT6"
 	for name, c := range map[string]struct {
 		held []string // ids
 		sent []string
-		want []string // by the places
+		want []string // by place
 		lost int
 	}{
 		"random ids":                  {[]string{drawn2}, []string{drawn1, drawn2}, []string{"", drawn2}, 0},
@@ -292,7 +293,8 @@ func TestHeldOnce(t *testing.T) {
 	}
 }
 
-// TestHeldMoreThanAreKept: where a question is asked so often that the oldest turns are dropped, and ids do not tell them apart, the client is told.
+// TestHeldMoreThanAreKept checks that the client is warned if a question is asked so often that the oldest turns are
+// dropped, and ids do not distinguish them.
 func TestHeldMoreThanAreKept(t *testing.T) {
 	h := holder(t, nil)
 	var asked []llm.Message
@@ -308,7 +310,8 @@ func TestHeldMoreThanAreKept(t *testing.T) {
 	}
 }
 
-// TestHeldWork: what is put back is bounded, and so is the work, however often a conversation has the question and call of a turn.
+// TestHeldWork checks that the restored data and the work are limited, however often a conversation has the question
+// and call of a turn.
 func TestHeldWork(t *testing.T) {
 	h := holder(t, nil)
 	const size = 1 << 20
@@ -331,7 +334,8 @@ func TestHeldWork(t *testing.T) {
 	}
 }
 
-// TestHeldTooMuch: of more than fits into a conversation the newest is put back, and the client is told of the rest.
+// TestHeldTooMuch checks that the newest turns are put back if not all fit into a conversation, and that the client is
+// warned about the rest.
 func TestHeldTooMuch(t *testing.T) {
 	h := holder(t, nil)
 	var asked []llm.Message
@@ -346,8 +350,8 @@ func TestHeldTooMuch(t *testing.T) {
 	}
 }
 
-// TestHeldWithoutIDs: clients of formats in which calls need no ids are told where what is held may be missing; it is put back only where question and call
-// are as they were.
+// TestHeldWithoutIDs checks formats in which calls need no ids: turns are put back only if question and call are
+// unchanged, and the client is warned of turns that may be missing.
 func TestHeldWithoutIDs(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, question, id, args string
@@ -377,7 +381,7 @@ func TestHeldWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestHeldEntries: a turn takes few entries of the store, whatever calls it has: all teams share them.
+// TestHeldEntries checks that a turn uses few store entries, whatever calls it has, because all teams share them.
 func TestHeldEntries(t *testing.T) {
 	turn := heldTurn{Messages: []llm.Message{{Role: llm.RoleAssistant}}}
 	for i := range 20 {
@@ -392,8 +396,8 @@ func TestHeldEntries(t *testing.T) {
 	}
 }
 
-// TestHeldOfOtherHistories: with ids that are only counted, a turn is put back behind the history it was held for, and nowhere else: the same question and
-// call of another conversation would get what was run for this one.
+// TestHeldOfOtherHistories checks that a turn with counted ids is put back only after its own history. The same
+// question and call of another conversation must not get its results.
 func TestHeldOfOtherHistories(t *testing.T) {
 	h := holder(t, nil)
 	history := func(first string) []llm.Message {
@@ -410,8 +414,9 @@ func TestHeldOfOtherHistories(t *testing.T) {
 	}
 }
 
-// TestHeldOfChangedConversations: where a client changes what it asked before it sends its results, what is held is found by the ids of its
-// calls. Where these may be another conversation's, or the calls were changed too, the client and the log are told of the loss. Others hear nothing.
+// TestHeldOfChangedConversations checks that a turn is found by the ids of its calls if the client changed its
+// question. If these ids may belong to another conversation, or the calls were changed too, the client and the log get
+// a warning. Other clients do not.
 func TestHeldOfChangedConversations(t *testing.T) {
 	const vendors, counted = "call_Ab3dE5fG7hI9", "call_1"
 	const args = `{"a":1,"b":2}`
@@ -452,7 +457,7 @@ func TestHeldOfChangedConversations(t *testing.T) {
 	}
 }
 
-// TestHeldOfChangedConversationsAlike: of two turns with the same call each is found by its own id.
+// TestHeldOfChangedConversationsAlike checks that two turns with the same call are found by their own ids.
 func TestHeldOfChangedConversationsAlike(t *testing.T) {
 	h := holder(t, nil)
 	ids := []string{"call_Ab3dE5fG7hI9", "toolu_01AbCdEfGhIjKl"}
@@ -475,8 +480,8 @@ func TestHeldOfChangedConversationsAlike(t *testing.T) {
 	}
 }
 
-// TestHeldOfChangedConversationsTwice: of two turns of one conversation with the same question and call, each is put back at its own place, where both
-// questions were changed.
+// TestHeldOfChangedConversationsTwice checks two turns of one conversation with the same question and call: each is put
+// back at its own place, even if both questions were changed.
 func TestHeldOfChangedConversationsTwice(t *testing.T) {
 	h := holder(t, nil)
 	ids := []string{"call_Ab3dE5fG7hI9", "toolu_01AbCdEfGhIjKl"}
@@ -500,7 +505,8 @@ func TestHeldOfChangedConversationsTwice(t *testing.T) {
 	}
 }
 
-// TestHeldLinks: a call with a counted id leads to a turn only together with its name and arguments, and calls of the gateway do not lead there.
+// TestHeldLinks checks that a call with a counted id links to a turn only together with its name and arguments, and
+// that calls of the gateway do not link to it.
 func TestHeldLinks(t *testing.T) {
 	if linkKey(llm.Call{ID: "call_1", Name: "a"}) == linkKey(llm.Call{ID: "call_1", Name: "b"}) {
 		t.Error("two calls of a counted id have one link")

@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// What was said until each message is what was said before it, for conversations of every shape.
+// saidBeforeEach equals SaidBefore of each prefix, for conversations of every shape.
 func TestSaidUntil(t *testing.T) {
 	call := llm.Assistant(llm.Text{Text: "I look."}, llm.Call{ID: "c", Name: "f"})
 	result := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Result{CallID: "c", Parts: []llm.Part{llm.Text{Text: "seen"}}}}}
@@ -26,7 +26,7 @@ func TestDrawnIDs(t *testing.T) {
 	for id, want := range map[string]bool{
 		"toolu_01A09q90qw90lq917835lq9":             true,
 		"call_YHLNBHNMFURZGB7U_1":                   true,
-		"call_YHLNBHNMFURZGBVU_1":                   true, // no digit was drawn
+		"call_YHLNBHNMFURZGBVU_1":                   true, // without a digit
 		"tooluse_kZJMlvQmRJ6eAyJE5GIl7Q":            true,
 		"call_550e8400-e29b-41d4-a716-446655440000": true,
 		"chatcmpl-tool-3ab4c0dfbc7d4b8f8d1f7f8d2c2": true,

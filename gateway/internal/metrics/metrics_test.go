@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSeriesAreBounded: a metric has a bounded number of series and loses no count, and a label value cannot start a
-// new line.
+// TestSeriesAreBounded checks that a metric has a limited number of series and loses no count, and that a label value
+// cannot start a new line.
 func TestSeriesAreBounded(t *testing.T) {
 	m := Metric{name: "m", help: "h", labels: []string{"a", "b"}}
 	for i := range maxSeries + 500 {
