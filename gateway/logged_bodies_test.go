@@ -259,8 +259,8 @@ func TestBodiesAreForAdministrators(t *testing.T) {
 	}
 }
 
-// TestBodiesGivenBefore checks that a replayed document is stored again, and that for a replayed stream the entry
-// refers to the first request.
+// TestBodiesGivenBefore checks that a cached document is stored again, and that for a cached stream the entry refers to
+// the first request.
 func TestBodiesGivenBefore(t *testing.T) {
 	g := logging(t, "text Hello.\n", func(s *gateway.Setup) {
 		for i := range s.Routes {

@@ -286,7 +286,7 @@ func TestNothingBecomesACall(t *testing.T) {
 	}
 }
 
-// TestFinishIsTheClients checks that clients get finish reasons of their own format, and answers with the gateway's
+// TestFinishIsTheClients checks that clients get the finish reasons of their format, and answers with the gateway's
 // ids.
 func TestFinishIsTheClients(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-messages/sim/native")}})

@@ -279,7 +279,7 @@ func TestDocumentsAreMended(t *testing.T) {
 			t.Run(model+"/"+c.name, func(t *testing.T) {
 				said, asked := `{"id":"a1","object":"chat.completion","created":1,"model":"`+model+`","choices":[`+c.choices+`],"zz":1}`, 0
 				url := answersOf(t, wire.Chat, model, func(w http.ResponseWriter, r *http.Request) {
-					if r.Method != http.MethodPost { // health checks and model lists
+					if r.Method != http.MethodPost { // a probe of the server type
 						http.NotFound(w, r)
 						return
 					}

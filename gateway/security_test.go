@@ -135,7 +135,7 @@ const (
 	helloAWS   = `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`
 )
 
-// nobody sends requests without a key, everywhere.
+// keyless requests, everywhere.
 func nobody() (list []attack) {
 	for _, p := range []struct{ method, path, body string }{
 		{"POST", "/v1/chat/completions", hello}, {"POST", "/v1/responses", `{"model":"chat","input":"hi"}`}, {"POST", "/v1/messages", helloMax},

@@ -130,7 +130,7 @@ func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				stream := how != "document"
 				url := answersOf(t, wire.Chat, "qwen3-32b", func(w http.ResponseWriter, r *http.Request) {
-					if r.Method != http.MethodPost { // health checks and model lists
+					if r.Method != http.MethodPost { // a probe of the server type
 						http.NotFound(w, r)
 						return
 					}

@@ -239,7 +239,7 @@ func TestRelayMendsWhatItSays(t *testing.T) {
 // query is a client's request: for an answer, a token count, the list of models, or one model.
 type query struct {
 	kind, format string
-	method, path string // MODEL stands for the model name
+	method, path string // MODEL is replaced by the model name
 	body         string
 	header       string // a header that selects the format if the path does not
 }
