@@ -124,8 +124,8 @@ func (l *Live) End() { l.end(exchange.ErrShutdown) }
 // operator. An empty reason clears it. The reason is public.
 func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
 
-// Ready returns why no requests should be sent here, or nil: the gateway is draining, [Live.Trouble] is set, keys
-// cannot be read or usage not written, or the breakers of all upstreams are open.
+// Ready returns why no requests should be sent here, or nil. The reasons are: the gateway is draining, [Live.Trouble]
+// is set, keys cannot be read or usage not written, or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
 	if g.draining.Load() {

@@ -142,7 +142,7 @@ func (c *Client) Refuse(err error) error {
 	if as.status == http.StatusTooManyRequests {
 		c.setRateHeaders(r.Rooms)
 		if r.RetryAfter == 0 || r.RetryAfter > maxRetryWait {
-			h.Set("X-Should-Retry", "false") // honoured by the clients of OpenAI and Anthropic
+			h.Set("X-Should-Retry", "false") // honored by the clients of OpenAI and Anthropic
 		}
 	}
 	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: errors.New(r.Detail)}

@@ -12,8 +12,8 @@ import (
 // browserHeaders are headers that only browsers send.
 var browserHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Cookie"}
 
-// RefuseBrowser returns an error and its HTTP status for a request that a page in a browser could have sent: its host is
-// neither accepted by known nor one of hosts, or it has a header of browsers.
+// RefuseBrowser returns an error and its HTTP status for a request that a page in a browser could have sent. Such a
+// request has a header of browsers, or its host is neither accepted by known nor one of hosts.
 func RefuseBrowser(r *http.Request, known func(host string) bool, hosts []string) (status int, err error) {
 	if !known(r.Host) && !slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
 		return http.StatusMisdirectedRequest, errors.New("this server does not serve the host in the request; use its address or a configured host name")
