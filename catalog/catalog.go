@@ -13,24 +13,24 @@ import (
 	"sync/atomic"
 )
 
-// Catalog says what models can do. It never changes; the methods that add to
-// it return a new one.
+// Catalog holds the abilities of models. It never changes; the methods that add
+// to it return a new one.
 type Catalog struct {
-	rules []rule // the first stands for "no rule", the second holds for every model
-	// own counts the rules of the embedded file. Those behind it are the
-	// user's: they always win.
+	rules []rule // the first means "no rule", the second holds for every model
+	// own counts the rules of the embedded file. The rules after them are the
+	// user's and always win.
 	own      int
 	byFamily map[string][]int // the own rules to try for a family, in order; "" for the others
 	theirs   []int            // the user's rules, in order
 	exact    []map[string]int // by folded id, weakest source first: imported, embedded, the user's
 	bases    map[string]string
 	memo     *memo
-	sellers  map[string]int      // the rule that stands for the prices of a host
+	sellers  map[string]int      // by host: the rule that represents its prices
 	imports  map[string]Imported // what the databases say, to find the strictest
 }
 
-// defaultRule is the place of the rule that holds for every model, and alone
-// for those that no other rule is about.
+// defaultRule is the index of the rule that holds for every model. Models that
+// no other rule matches have only this rule.
 const defaultRule = 1
 
 // The sources of exact ids, weakest first.
@@ -78,7 +78,7 @@ func (c *Catalog) clone() *Catalog {
 	return &d
 }
 
-// addExact adds what is said about single ids. Later files win.
+// addExact adds the entries for single ids. Later files win.
 func (c *Catalog) addExact(source int, all map[string]exact) {
 	merged := maps.Clone(c.exact[source])
 	if merged == nil {
@@ -95,8 +95,8 @@ func (c *Catalog) addExact(source int, all map[string]exact) {
 	c.exact[source] = merged
 }
 
-// index sorts the embedded rules by the families they are about, so that a
-// lookup tries few of them.
+// index sorts the embedded rules by the families they match. A lookup then
+// tries few of them.
 func (c *Catalog) index() {
 	c.byFamily = map[string][]int{}
 	names := map[string]bool{"": true}
@@ -119,9 +119,9 @@ func (c *Catalog) index() {
 	}
 }
 
-// With returns a catalogue that also knows these models. Each says everything
-// about exactly its id: fields that are known win over all other sources, the
-// others stay as they were.
+// With returns a catalogue that also knows these models. Each describes exactly
+// its id: known fields win over all other sources, and unknown fields change
+// nothing.
 func (c *Catalog) With(models ...Model) *Catalog {
 	d := c.clone()
 	all := map[string]exact{}
@@ -133,9 +133,9 @@ func (c *Catalog) With(models ...Model) *Catalog {
 }
 
 // Load returns a catalogue in which the file data, in the form of models.yaml,
-// wins over everything so far. The name is for errors, which give file and line.
-// Rules are tried in order and the last one that matches wins; what the file
-// says about one id wins over its rules.
+// wins over all earlier sources. Errors refer to the file by name, and give the
+// line. Rules are tried in order and the last match wins; entries for one id
+// win over the rules of the file.
 func (c *Catalog) Load(name string, data []byte) (*Catalog, error) {
 	f, err := parseFile(name, data)
 	if err != nil {
@@ -189,8 +189,8 @@ type memo struct {
 	slots [256]atomic.Pointer[Model]
 }
 
-// Lookup returns what is known of a model. It never fails: for an id that
-// nothing covers the answers are safe and Known is false.
+// Lookup returns the facts known about a model. It never fails: for an id
+// without any rule the answers are safe and Known is false.
 func (c *Catalog) Lookup(id string) Model {
 	if len(id) > maxID {
 		return c.lookup(id) // not worth keeping
@@ -268,8 +268,8 @@ func (c *Catalog) single(source int, keys [2]string, m *Model) {
 	}
 }
 
-// keys returns the ids under which a model may be listed: as it is written,
-// and without the host in front, which may be its maker.
+// keys returns the ids under which a model may be listed: the id as written,
+// and the id without the host in front, which may be its maker.
 func (id *ID) keys() [2]string {
 	whole := foldID(id.Raw)
 	host, rest, ok := strings.Cut(whole, "/")

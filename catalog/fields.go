@@ -18,7 +18,7 @@ type fieldInfo struct {
 	price  func(*Model) *Price
 	need   bool         // yes is the stricter answer
 	values []string     // what a text may be; nil for any
-	clears func(*Model) // what a rule that sets it does not leave as it was
+	clears func(*Model) // resets fields that a rule which sets this field must not keep
 }
 
 // fields is every value a rule can give, in the order of the documentation.
@@ -57,8 +57,9 @@ var fields = [...]fieldInfo{
 	{key: "price", price: func(m *Model) *Price { return &m.Price }},
 }
 
-// fieldCount is the number of fields; fieldNativeTools the place of the one
-// that tells known models from unknown ones, fieldPrice that of the last.
+// fieldCount is the number of fields. fieldNativeTools is the index of the
+// field that distinguishes known models from unknown ones; fieldPrice is the
+// last index.
 const (
 	fieldCount       = 32
 	fieldNativeTools = 1
@@ -111,7 +112,7 @@ func (s *setting) apply(m *Model) {
 	}
 }
 
-// restrict writes the setting into m where it is stricter than what is there,
+// restrict writes the setting into m if it is stricter than the present value,
 // and reports whether it did. Texts and limits belong to the host and are
 // always written.
 func (s *setting) restrict(m *Model) bool {
@@ -172,7 +173,7 @@ func (n yamlNode) setting(i int) (setting, error) {
 	return s, err
 }
 
-// settingsOf returns what is known in m, for catalogues made by programs.
+// settingsOf returns the known fields of m, for catalogues made by programs.
 func settingsOf(m Model) []setting {
 	var all []setting
 	for i, f := range fields {

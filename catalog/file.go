@@ -8,7 +8,7 @@ type file struct {
 	exact map[string]exact
 }
 
-// exact is what is said about one id.
+// exact is the entry for one id.
 type exact struct {
 	rule rule
 	base string // the id it is another name for; empty if none
@@ -52,8 +52,8 @@ func (f *file) readRule(n yamlNode) error {
 	return nil
 }
 
-// readExact reads what is said about one id: settings, and the base it
-// inherits from.
+// readExact reads the entry for one id: settings, and the base it inherits
+// from.
 func (f *file) readExact(id string, n yamlNode) error {
 	e := exact{rule: rule{name: id, from: n.place()}}
 	err := n.entries(func(key string, v yamlNode) error {
@@ -80,7 +80,7 @@ func (n yamlNode) settings(set *[]setting) error {
 	return n.entries(func(key string, v yamlNode) error { return v.setKey(key, "", set) })
 }
 
-// setKey reads one setting; others are the keys known beside them, for errors.
+// setKey reads one setting; others lists the additional keys, for errors.
 func (n yamlNode) setKey(key, others string, set *[]setting) error {
 	i, ok := findField(key)
 	if !ok {

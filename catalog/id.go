@@ -5,8 +5,8 @@ const unknownFamily = "unknown"
 
 // ID is a model id taken apart. It is comparable with ==.
 type ID struct {
-	Raw      string  // the id as it was given
-	Provider string  // who serves it, if the id says so: "ollama", "openrouter"
+	Raw      string  // the unchanged id
+	Provider string  // the host, if the id names it: "ollama", "openrouter"
 	Org      string  // who published it: "meta-llama", "anthropic"; lower case
 	Family   string  // "claude", "llama"; for an unknown model its first word, or "unknown"
 	Base     string  // the family it was made from, where the id names one: "llama" in hermes-3-llama-3.1
@@ -14,7 +14,7 @@ type ID struct {
 	Revision Version // a finer number that is not the version: v0.3 of Mistral 7B, 3.1 of DeepSeek V3
 	Variant  string  // "mini", "sonnet", "coder", "flash-lite"
 	Size     int64   // parameters; 0 if the id does not say
-	Active   int64   // parameters active per token, for mixtures of experts that say so
+	Active   int64   // parameters active per token, for mixtures of experts that give them
 	Custom   bool    // a fine-tune, or made by someone we do not know
 	Reason   string  // why the family is not known; empty if it is
 

@@ -133,7 +133,7 @@ func bounded(n int) int {
 	return n
 }
 
-// add notes what is said of an id. What was said before stays where it is
+// add records the facts about an id. Earlier facts stay where they are
 // stricter.
 func (db *Database) add(id string, m Imported) {
 	id = foldID(id)
@@ -163,10 +163,10 @@ func (m Imported) strictest(o Imported) Imported {
 		both(m.JSONSchema, o.JSONSchema), both(m.Reasoning, o.Reasoning), least(m.ContextWindow, o.ContextWindow), least(m.MaxOutput, o.MaxOutput)}
 }
 
-// Import returns a catalogue that also knows the models of db. What a database
-// says of an id wins over the rules, not over the embedded or the user's own
-// entries; where two databases disagree, the strictest answer stands. A plain
-// yes leaves a yes of the rules as it is, with its conditions.
+// Import returns a catalogue that also knows the models of db. The facts of a
+// database win over the rules, but not over the embedded or the user's entries.
+// Where two databases disagree, the strictest answer wins. A plain yes does not
+// change a yes of the rules, which keeps its conditions.
 func (c *Catalog) Import(db *Database) *Catalog {
 	d := c.clone()
 	d.imports = maps.Clone(c.imports)
@@ -187,7 +187,7 @@ func (c *Catalog) Import(db *Database) *Catalog {
 	return d
 }
 
-// model returns what is said as fields of a Model.
+// model returns the facts as fields of a Model.
 func (m Imported) model() Model {
 	answer := func(b *bool) Answer {
 		switch {

@@ -15,7 +15,7 @@ type chunk struct {
 	head       uint16  // the letters before the number end here
 	tail       uint16  // the letters after the number start here; end if none
 	num        Version // the number, dots included
-	digits     uint8   // how many digits, if the number has no dot
+	digits     uint8   // number of digits of a number without a dot
 	sep        byte    // the separator before the chunk; 0 for the first
 }
 

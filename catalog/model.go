@@ -24,7 +24,7 @@ type Model struct {
 	StrictSchema       Answer // its tool schemas must close every object (additionalProperties: false)
 	ResultInUser       Answer // tool results travel in a user message
 	StopSequences      Answer // texts at which it stops can be given
-	HostedBeside       Answer // tools that the vendor runs may stand beside functions
+	HostedBeside       Answer // tools that the vendor runs may be mixed with functions
 	SystemTurns        Answer // instructions may stand among the messages, and not only before them
 	ThinkingOpen       Answer // when it thinks, its text starts inside the thinking: the opening tag is in the prompt
 
@@ -62,10 +62,10 @@ func (m Model) Known() bool { return m.why[fieldNativeTools] > defaultRule }
 // Warnings returns what a user of the model should be told.
 func (m Model) Warnings() []llm.Warning { return m.warnings(false) }
 
-// WarningsAsked returns what a user of the model should be told who has decided how it is asked for calls.
+// WarningsAsked returns the warnings for a user that sets how the model is asked for calls.
 func (m Model) WarningsAsked() []llm.Warning { return m.warnings(true) }
 
-// warnings are those of a model, for who has decided how it is asked for calls or has not.
+// warnings returns the warnings of a model; asked means that the user has set how it is asked for calls.
 func (m Model) warnings(asked bool) []llm.Warning {
 	if !m.Known() {
 		return m.unknown(asked)
@@ -87,7 +87,7 @@ var assumptions = []struct {
 	{"context_window", false, func(m *Model) string { return "a context of " + strconv.Itoa(m.ContextWindow) + " tokens" }},
 }
 
-// unknown warns of what is assumed of an unknown model, if anything is.
+// unknown warns about the assumptions for an unknown model, if there are any.
 func (m Model) unknown(asked bool) []llm.Warning {
 	var words []string
 	for _, a := range assumptions {
@@ -120,7 +120,7 @@ type Why struct {
 	From  string `json:"from"`  // file and line, or the imported database
 }
 
-// Explain says which rule gave each value, in the order of the documentation.
+// Explain reports the rule that gave each value, in the order of the documentation.
 func (m Model) Explain() []Why {
 	all := make([]Why, len(fields))
 	for i := range fields {

@@ -194,7 +194,7 @@ func (p *reader) before() {
 		} else if n := p.vocab.names[string(head)]; n.family != nil && !n.family.numbered {
 			p.id.Base = n.family.name
 		} else {
-			p.id.Custom = true // somebody put a name of their own in front
+			p.id.Custom = true // an unknown name in front: a custom model
 		}
 	}
 }
@@ -355,8 +355,8 @@ func (p *reader) number(i int, c chunk) {
 	}
 }
 
-// isMinor reports whether the plain number c goes on with the version that
-// prev gave or ended: the 5 of claude-3-5.
+// isMinor reports whether the plain number c continues the version that prev
+// gave or ended: the 5 of claude-3-5.
 func (p *reader) isMinor(prev, c chunk) bool {
 	if !c.integer(2) || c.sep != '-' || p.family.zero && c.num.major() == 0 {
 		return false
@@ -436,7 +436,7 @@ func (p *reader) word(i int, c chunk) {
 	case numbered && c.tail == c.end && len(head) == 1 && p.lettered(i, c, head[0]):
 	case c.sep == ':' && p.provider(c):
 	case p.familyName(i, c):
-	case len(head) == 1 && numbered: // z1: no word with a version behind it
+	case len(head) == 1 && numbered: // z1: a letter with a version is not a word
 		p.knownWord(head)
 		p.addWord(spoken{span: span{c.start, c.end}})
 	case p.heavyWord(c):
@@ -449,8 +449,8 @@ func (p *reader) word(i int, c chunk) {
 	}
 }
 
-// familyName reads the name of a family: another one is the base of the model,
-// its own may be repeated with the version behind it.
+// familyName reads the name of a family. The name of another family is the base
+// of the model. The model's family may be repeated, followed by the version.
 func (p *reader) familyName(i int, c chunk) bool {
 	n, _ := p.nameAt(i)
 	switch {

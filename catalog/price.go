@@ -20,13 +20,13 @@ type Money int64
 // Dollar is one US dollar.
 const Dollar Money = 1_000_000_000_000
 
-// maxDollars bounds amounts that are read, so that sums of them fit.
+// maxDollars limits the amounts that are read. Sums of them then fit.
 const maxDollars = 1_000_000
 
 // ParseMoney reads an amount of US dollars, such as "0.50" or "$2".
 func ParseMoney(s string) (Money, error) { return parseAmount(strings.TrimPrefix(s, "$"), 12) }
 
-// parseAmount reads a decimal number with so many digits behind the point.
+// parseAmount reads a decimal number with at most the given digits after the point.
 func parseAmount(s string, digits int) (Money, error) {
 	whole, part, _ := strings.Cut(s, ".")
 	trimmed := strings.TrimRight(part, "0")
@@ -43,7 +43,7 @@ func parseAmount(s string, digits int) (Money, error) {
 	return Money(sum), nil
 }
 
-// String writes the amount with at least two digits behind the point: "$0.0123".
+// String writes the amount with at least two digits after the point: "$0.0123".
 func (m Money) String() string {
 	sign, n := "", int64(m)
 	if n < 0 {
@@ -71,15 +71,15 @@ type Price struct {
 	// whole request; 0 means that there is no such number.
 	Above int
 	Long  Rates
-	// Search is what one web search of the host's costs; 0 if nobody knows.
+	// Search is the price of one web search by the host; 0 if unknown.
 	Search Money
 	// Date is the day the price was looked up, as 2026-07-02.
 	Date string
-	// Known says that it is a price.
+	// Known reports whether the price is known. A known price may be zero.
 	Known bool
 }
 
-// Cost returns what usage costs, and false where a part of it has no price.
+// Cost returns the cost of usage, and false if the price of a part is unknown.
 // Reasoning is part of the output.
 func (p Price) Cost(u llm.Usage) (Money, bool) {
 	if !p.Known {
@@ -175,7 +175,7 @@ func (p Price) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// decimal is a rate in dollars per million tokens, without zeros behind it.
+// decimal is a rate in dollars per million tokens, without trailing zeros.
 func decimal(rate Money) json.Number {
 	return json.Number(strconv.FormatFloat(float64(rate)/1e6, 'f', -1, 64))
 }
@@ -183,8 +183,9 @@ func decimal(rate Money) json.Number {
 // priceRate reads dollars per million tokens as the price of one.
 func priceRate(s string) (Money, error) { return parseAmount(s, 6) }
 
-// price reads the price of a model in the user's file. What is read from or
-// written to a cache costs as much as other input, if the file does not say.
+// price reads the price of a model in the user's file. Tokens read from or
+// written to a cache cost as much as other input, unless the file gives their
+// prices.
 func (n yamlNode) price(p *Price) error {
 	p.Known = true
 	long := yamlNode{}
@@ -205,7 +206,7 @@ func (n yamlNode) price(p *Price) error {
 	return long.rates(&p.Long, map[string]func(yamlNode) error{})
 }
 
-// rates reads prices, and what else may stand beside them.
+// rates reads prices, and the other keys allowed in the same map.
 func (n yamlNode) rates(r *Rates, others map[string]func(yamlNode) error) error {
 	var read, write *Money
 	var in, out bool
@@ -265,7 +266,7 @@ var prices = sync.OnceValue(func() *priceList {
 	return l
 })
 
-// parsePrices reads the list; its head says how.
+// parsePrices reads the list, in the format described at its beginning.
 func parsePrices(text string) (*priceList, error) {
 	l := &priceList{sellers: map[string]*seller{}, families: map[string]string{}}
 	var at *seller
@@ -360,8 +361,8 @@ func (r *Rates) fields(words []string) error {
 	return nil
 }
 
-// of returns what a model costs where its id is asked. Whoever stands at an
-// address of its own asks prices of its own.
+// of returns the price of a model at the host that serves the id. A host with a
+// separate address has separate prices.
 func (l *priceList) of(id *ID) (Price, string) {
 	name := foldID(id.Raw)
 	host, rest, named := strings.Cut(name, "/")
@@ -391,8 +392,8 @@ func (l *priceList) of(id *ID) (Price, string) {
 	return p, host
 }
 
-// undated takes the day off the end of an id: -20250929 or -2025-09-29. A model
-// costs the same on all days but those that the list names.
+// undated removes a date from the end of an id: -20250929 or -2025-09-29. All
+// versions of a model cost the same, except the dated ones that the list names.
 func undated(name string) string {
 	for _, form := range []string{"-dddd-dd-dd", "-dddddddd"} {
 		if i := len(name) - len(form); i > 0 && fits(name[i:], form) {

@@ -15,15 +15,15 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Remember writes what was found out about one id into a file of the form of
-// models.yaml, which is made if it does not exist. Settings that the file
-// already has for the id stay unless values has them too; everything else in
-// the file stays as it is, comments included. The note, one line, says where
-// the values come from, and takes the place of the note of an earlier time.
+// Remember writes values that were found out about one id into a file in the
+// form of models.yaml, which it creates if necessary. Settings that the file
+// already has for the id stay unless values has them too. Everything else in
+// the file stays unchanged, including comments. The note, one line, gives the
+// source of the values; it replaces the note of an earlier call.
 //
-// If the file is written in a way that cannot be added to, or what is to be
-// written is no valid setting, the file is not touched and the error has the
-// lines to add by hand.
+// If the form of the file does not allow additions, or one of the values is not
+// a valid setting, the file is not touched and the error has the lines to add
+// by hand.
 func Remember(file, id, note string, values map[string]string) error {
 	old, err := readIfThere(file)
 	if err != nil {
@@ -169,7 +169,7 @@ func keyOf(line string) string {
 	return foldID(strings.TrimSuffix(key, ":"))
 }
 
-// replaceFile writes a file so that it is there whole or not at all.
+// replaceFile writes a file atomically.
 func replaceFile(file string, data []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

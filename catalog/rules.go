@@ -15,13 +15,13 @@ type rule struct {
 	host bool // it is about a host, so it can only take away
 }
 
-// match says which ids a rule is about. Empty parts match all.
+// match selects the ids that a rule applies to. Empty fields match all.
 type match struct {
 	families  []string // families or roots
 	providers []string
 	orgs      []string
 	words     wordSet  // at least one of these
-	variants  []string // or one of these, which are not in the vocabulary
+	variants  []string // or one of these words outside the vocabulary
 	without   wordSet  // none of these
 	version   []bound
 	revision  []bound
@@ -98,8 +98,8 @@ func (m *match) sizeFits(size int64) bool {
 
 func (m *match) idFits(raw string) bool { return m.id == "" || glob(m.id, raw) }
 
-// glob reports whether s fits a pattern in which * stands for anything. Case
-// does not count. It looks at each byte of s once per star at most.
+// glob reports whether s fits a pattern in which * matches any text. Case is
+// ignored. It looks at each byte of s once per star at most.
 func glob(pattern, s string) bool {
 	star, from := -1, 0
 	i, j := 0, 0

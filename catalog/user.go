@@ -31,9 +31,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "toolpost", "models"), nil
 }
 
-// ForUser returns the catalogue of this user: the embedded one, what was
-// imported, and the file, which is UserFile if empty. Only a file that was
-// named must exist.
+// ForUser returns the catalogue of this user: the embedded one, the imported
+// databases, and the file, or UserFile if file is empty. Only a file given by
+// name must exist.
 func ForUser(file string) (*Catalog, error) {
 	c := Default()
 	if dir, err := CacheDir(); err == nil { // without a home there is nothing imported
@@ -46,7 +46,7 @@ func ForUser(file string) (*Catalog, error) {
 	}
 	file, err := UserFile()
 	if err != nil {
-		return c, nil // without a home there is no file
+		return c, nil // without a home directory there cannot be a file
 	}
 	d, err := c.loadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("TOOLPOST_MODELS") == "" {

@@ -8,8 +8,8 @@ import (
 )
 
 // Version is a version as an id writes it, of at most four numbers. The zero
-// value is no version. Versions are comparable with ==, which tells 2 from 2.0;
-// Compare does not.
+// value means that there is none. Versions are comparable with ==, which tells
+// 2 from 2.0; Compare does not.
 type Version struct {
 	n    uint8
 	part [4]uint16
@@ -24,7 +24,7 @@ func MakeVersion(parts ...int) Version {
 	return v
 }
 
-// append returns v with one more part, or v if there is no room for it.
+// append returns v with one more part, or v if it is full or p does not fit.
 func (v Version) append(p int) Version {
 	if int(v.n) == len(v.part) || p < 0 || p > 1<<16-1 {
 		return v
@@ -34,7 +34,7 @@ func (v Version) append(p int) Version {
 	return v
 }
 
-// IsZero reports whether there is no version.
+// IsZero reports whether the version is absent.
 func (v Version) IsZero() bool { return v.n == 0 }
 
 // major returns the first number, or 0 for no version.
@@ -71,7 +71,7 @@ func (v Version) MarshalJSON() ([]byte, error) {
 	return []byte("[" + strings.ReplaceAll(v.String(), ".", ",") + "]"), nil
 }
 
-// parseVersion reads "3.3.1". The empty text is no version.
+// parseVersion reads "3.3.1". The empty text gives the zero Version.
 func parseVersion(s string) (Version, error) {
 	var v Version
 	if s == "" {

@@ -19,7 +19,7 @@ type vocab struct {
 	skip      map[string]bool
 	quants    map[string]bool // what a quantisation starts with
 
-	quantTails map[string]bool      // what it goes on with
+	quantTails map[string]bool      // what follows that start
 	implied    map[string][]implied // by family
 }
 
@@ -28,7 +28,7 @@ type family struct {
 	name     string
 	root     string   // the family it belongs to; empty if it is its own
 	rank     int      // which name wins when an id holds two: nemotron over llama
-	letters  string   // letters that may stand before its version: k in kimi-k2
+	letters  string   // letters that may precede its version: k in kimi-k2
 	series   string   // letters of its series, for families that have those in place of versions
 	wide     bool     // two digits are a whole number here: aya-23, not 2.3
 	last     bool     // its version may stand last: qwen:7b-v1.5
@@ -50,8 +50,8 @@ type class uint8
 const (
 	heavy  class = iota // names the variant: mini, coder
 	light               // names it if nothing better does: instruct, preview
-	silent              // says how it is packed: free, gguf
-	custom              // says somebody changed the model: ft, abliterated
+	silent              // names its packaging: free, gguf
+	custom              // somebody changed the model: ft, abliterated
 )
 
 type word struct {
@@ -62,10 +62,10 @@ type word struct {
 
 type org struct {
 	name   string
-	family *family // what a name without a family of its own means here
+	family *family // the family of a name here that does not include one
 }
 
-// noFamily stands in for the family of an id that names none.
+// noFamily is the family of an id that does not name one.
 var noFamily = family{name: unknownFamily}
 
 //go:embed data/names.yaml

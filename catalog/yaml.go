@@ -105,7 +105,7 @@ func (n yamlNode) entries(do func(key string, n yamlNode) error) error {
 		}
 		seen[key] = true
 		value := at.child(v.Value)
-		value.line = at.line // an empty value has no place of its own
+		value.line = at.line // an empty value lacks a position
 		if value.node != nil {
 			value = n.child(v.Value)
 		}
@@ -153,7 +153,7 @@ func (n yamlNode) each(do func(yamlNode) error) error {
 	return nil
 }
 
-// text reads a scalar as it is written.
+// text reads a scalar in the spelling of the file.
 func (n yamlNode) text(s *string) error {
 	switch v := n.node.(type) {
 	case *ast.StringNode:

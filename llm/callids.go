@@ -2,23 +2,24 @@ package llm
 
 import "strconv"
 
-// CallIDs is the one maker of call ids. It keeps the id a call came with if no
-// earlier call has it, and numbers the others call_1, call_2 and so on, so that
-// ids are unique within a conversation. It does not know what ids a vendor
-// accepts: they are translated to the vendor's rules when a request is sent, and
-// the conversation keeps the ones made here.
+// CallIDs makes all call ids. It keeps the id that a call came with if no
+// earlier call has the same id. It numbers the other calls call_1, call_2 and
+// so on. Ids are therefore unique within a conversation. CallIDs does not know
+// which ids a vendor accepts. A codec translates them to the vendor's rules
+// when it sends a request; the conversation keeps the ids made here.
 //
-// The zero value is ready to use. Assigning an older copy back takes back the
-// ids that were given since; a newer copy must not be used after that. It is
-// not safe for concurrent use.
+// The zero value is ready to use. Assigning an older copy back releases the ids
+// that were given since; a newer copy must not be used after that. It is not
+// safe for concurrent use.
 type CallIDs struct {
-	// After is how many calls the conversation had before. Numbers go on from
-	// there, so that ids of an answer do not repeat those of earlier ones.
+	// After is the number of earlier calls in the conversation. Numbers
+	// continue from there, which keeps the ids of an answer different from
+	// earlier ones.
 	After int
-	// Prefix stands before the number; empty means "call_".
+	// Prefix precedes the number; empty means "call_".
 	Prefix string
-	// New makes ids instead of the numbers. One that it made empty or a second
-	// time gets a number after all.
+	// New makes ids instead of the numbers. If it returns an empty id or a
+	// duplicate, the call gets a number.
 	New func() string
 	// Known reports ids that are taken besides those given here, like those in
 	// a record. Nil knows none.
@@ -26,8 +27,8 @@ type CallIDs struct {
 
 	made  int      // numbers used
 	given []string // ids that are taken, in order
-	// place is where an id stands in given, counted from 1. It may be out of
-	// date if ids were taken back, so given decides.
+	// place is the index of an id in given, counted from 1. It may be out of
+	// date if ids were released; given decides.
 	place map[string]int
 }
 
@@ -51,7 +52,7 @@ func (c *CallIDs) Take(id string) string {
 	return id
 }
 
-// Use takes an id as it is.
+// Use takes an id without a change.
 func (c *CallIDs) Use(id string) {
 	if !c.has(id) {
 		c.add(id)

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// CallsBefore returns [CallIDs.After] for an answer to messages: how many calls they hold, or the highest number in an id that
-// CallIDs gave, if that is more. Clients leave out the beginning of long conversations, and the ids in the rest stay as they are. It is
-// not inlined: plans are made deep in the stack of a request, and a stack that had to grow once is held as long as an answer takes.
+// CallsBefore returns [CallIDs.After] for an answer to messages: the number of calls they hold, or the highest number
+// in an id that CallIDs gave, if that is higher. Clients omit the beginning of long conversations, and the ids in the
+// rest do not change. It is not inlined: plans are made deep in the stack of a request, and a stack that grew once
+// stays that large until the answer ends.
 //
 //go:noinline
 func CallsBefore(messages []Message) int {

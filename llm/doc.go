@@ -6,10 +6,9 @@
 // Model (package provider), wraps one (package refine) or reads its events
 // (package agent).
 //
-// The package imports the standard library only and does no work of its own:
-// it validates nothing, runs nothing and retries nothing. Its values may be
-// shared between goroutines as long as nobody changes them; whoever wants a
-// changed request makes a copy with [Request.Clone].
+// The package imports the standard library only. It does not validate, run or
+// retry anything. Goroutines may share its values as long as none of them
+// changes a value. To change a request, copy it with [Request.Clone] first.
 //
 // # Streams
 //

@@ -11,7 +11,7 @@ import (
 // Kind is what a caller can do about an error.
 type Kind uint8
 
-// The kinds of errors. The comment says what helps.
+// The kinds of errors. Each comment gives the remedy.
 const (
 	Unknown       Kind = iota // nothing is known; do not retry
 	Invalid                   // the request is wrong; change it
@@ -77,7 +77,7 @@ func (k Kind) Transient() bool {
 
 // Error is the one error type that crosses packages. It never contains a key.
 type Error struct {
-	Op   string // what was being done, like "anthropic.Stream"
+	Op   string // the operation, like "anthropic.Stream"
 	Kind Kind
 	// Status is the HTTP status, 0 if there was none.
 	Status int

@@ -12,10 +12,10 @@ type Event interface {
 	EventType() string
 }
 
-// Start begins an answer: what is known about it before its first piece. A
-// stream has at most one, and before it come only warnings, keep-alives and the
-// events of packages that ask again. A model that knows none of this sends
-// none; the codecs of package wire always send one.
+// Start begins an answer with the data that is known before its first piece. A
+// stream has at most one Start. Only warnings, keep-alives and the events of
+// packages that ask again come before it. A model without any of this data
+// sends no Start; the codecs of package wire always send one.
 type Start struct {
 	ID      string    `json:"id,omitempty"`     // of the answer, in the vendor's words
 	Model   string    `json:"model,omitempty"`  // the model that answers, in the vendor's words
@@ -28,15 +28,16 @@ func (s Start) IsZero() bool {
 	return s.ID == "" && s.Model == "" && s.Created.IsZero() && s.Usage.IsZero()
 }
 
-// KeepAlive says that the vendor is still at work although nothing comes. It is
-// no part of the answer: a server passes it on, so that its own client does not
-// give up, and everybody else ignores it. It may come at any time before the
+// KeepAlive reports that the vendor is still working although no data arrives.
+// It is not part of the answer. A server forwards it to keep its own client
+// from giving up; other readers ignore it. It may come at any time before the
 // end.
 type KeepAlive struct{}
 
 // Begins reports whether ev is part of an answer. Before the first such event
-// an answer has not begun, and whoever wraps a model may still ask another one;
-// it holds a Start back until then, so that a stream has one.
+// an answer has not begun, and a wrapper of a model may still ask another
+// model. The wrapper holds a Start back until then, because a stream has only
+// one.
 func Begins(ev Event) bool {
 	switch ev.(type) {
 	case Start, KeepAlive, Warning:
@@ -45,14 +46,13 @@ func Begins(ev Event) bool {
 	return true
 }
 
-// Retract says that everything the answer has said so far does not count: text,
-// thinking and calls that are not complete. The model is asked again, and the
-// answer begins anew, with a Start of its own. A complete call is never
-// retracted, because somebody may have run it.
+// Retract withdraws everything in the answer so far: text, thinking and
+// incomplete calls. The model is asked again, and the answer starts over with
+// another Start. A complete call is never retracted, because the client may
+// have run it.
 //
-// Only models that were told that their caller understands it send one. The
-// formats of vendors have no word for it, so a codec ends the stream with an
-// error.
+// Only models whose caller declared support for it send Retract. The vendors'
+// formats lack an equivalent, so a codec ends the stream with an error.
 type Retract struct {
 	Why string `json:"why"`
 }
@@ -60,15 +60,15 @@ type Retract struct {
 // TextDelta is the next piece of text.
 type TextDelta struct {
 	Text string
-	// Part says what else is known about the part that the piece belongs to;
-	// its own Text counts for nothing. It is nil for ordinary text: this event
-	// is made for every token, so it is small. A Part with Refusal switched
-	// begins another part, and one with State ends it: it was signed.
-	// [Builder] keeps parts apart by these rules.
+	// Part holds the other data of the part that the piece belongs to; its Text
+	// is ignored. It is nil for ordinary text: an event is made for every token
+	// and has to be small. A Part with a different Refusal begins another part.
+	// A Part with State ends its part, because that part was signed. [Builder]
+	// separates parts by these rules.
 	Part *Text
 }
 
-// About returns what is known about the part that the piece belongs to.
+// About returns the other data of the part that the piece belongs to.
 func (d TextDelta) About() Text {
 	if d.Part == nil {
 		return Text{}
@@ -83,7 +83,7 @@ type ThinkingDelta struct {
 	Part *Thinking
 }
 
-// About returns what is known about the part that the piece belongs to.
+// About returns the other data of the part that the piece belongs to.
 func (d ThinkingDelta) About() Thinking {
 	if d.Part == nil {
 		return Thinking{}
@@ -111,8 +111,8 @@ func newThinkingDelta(t Thinking) ThinkingDelta {
 	return d
 }
 
-// PartEnd ends the current text or thinking part, so that the next delta
-// starts another. It is sent only where a vendor's blocks must stay apart.
+// PartEnd ends the current text or thinking part. The next delta begins another
+// part. It is sent only where a vendor's blocks must stay apart.
 type PartEnd struct {
 	// Next is the id that the vendor gave the part or the call that comes next,
 	// where it numbers them before it writes them, and Vendor is whose id it is.
@@ -145,12 +145,13 @@ type CallDelta struct {
 type InvalidCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"` // as the model wrote it; may be empty
-	// Raw is what the model wrote, of a long call the beginning. Of an echo it is
-	// every byte, up to 64 KiB, with the markers before and behind it: the text
-	// before it, Raw and the text behind it are the answer, if that holds no
-	// other calls. Left out, as in answers without calls, are headers and ends
-	// of messages beside text and the marks of thinking. The text of an answer
-	// that is a message written as JSON comes by itself and stands in Raw, too.
+	// Raw is the text that the model wrote; for a long call, its beginning. For
+	// an echo it is every byte up to 64 KiB, including the markers before and
+	// after it: the text before it, Raw and the text after it make up the
+	// answer, if that holds no other calls. As in answers without calls,
+	// headers, ends of messages outside text and the marks of thinking are
+	// omitted. If the answer is a message written as JSON, its text comes as a
+	// separate part and is also in Raw.
 	Raw    string        `json:"raw"`
 	Reason InvalidReason `json:"reason"`
 	// Problem is a sentence the model can act on.
@@ -168,7 +169,7 @@ const (
 	UnknownTool  InvalidReason = "unknown_tool"
 	BadArguments InvalidReason = "bad_arguments"
 	NotAllowed   InvalidReason = "not_allowed" // offered, but the choice excludes it
-	Echoed       InvalidReason = "echo"        // its text stands in a tool result or document: the model repeats what it read
+	Echoed       InvalidReason = "echo"        // a tool result or document has the same text: the model repeats input
 )
 
 // HostedCall is a call that the provider runs itself.
@@ -177,17 +178,17 @@ type HostedCall struct{ Call }
 // HostedResult is the result of a HostedCall.
 type HostedResult struct{ Result }
 
-// Alternative is an event of another answer to the same request, where
-// Request.N asked for several. The first answer is not wrapped. Each ends with a
-// Finish of its own, before that of the first, which has the usage of all.
-// Whoever wants one answer ignores these events.
+// Alternative is an event of another answer to the same request, if Request.N
+// asked for several. The first answer is not wrapped. Each alternative ends
+// with a separate Finish, before that of the first answer, which has the usage
+// of all. A caller that wants a single answer ignores these events.
 type Alternative struct {
 	Index int // of the answer: 1 for the second
 	Event Event
 }
 
-// UnknownEvent is an event or a field of a vendor's stream that nobody knows. A
-// codec of the same format writes it as it came.
+// UnknownEvent is an event or a field of a vendor's stream that the codec does
+// not know. A codec of the same format writes it unchanged.
 type UnknownEvent struct {
 	Format string          `json:"format"`
 	Type   string          `json:"type"` // in the vendor's words
@@ -200,8 +201,8 @@ type Warning struct {
 	// Feature is the option, field or tool concerned.
 	Feature string `json:"feature,omitempty"`
 	Detail  string `json:"detail"`
-	// Tool is the name of the offered tool whose definition is concerned, for programs that offer tools of their own beside those of
-	// others; empty if it is not about one, or that is not known.
+	// Tool is the name of the offered tool whose definition is concerned, for programs that offer both their tools and
+	// those of others. It is empty if the warning is not about a tool, or the tool is not known.
 	Tool string `json:"-"`
 }
 
@@ -224,18 +225,18 @@ const (
 	Repaired      WarningCode = "repaired"       // a call was repaired
 	Corrected     WarningCode = "corrected"      // the vendor contradicted itself
 	SuspectedCall WarningCode = "suspected_call" // text looks like a call that was not promoted
-	CallAsText    WarningCode = "call_as_text"   // the answer is nothing but such text; Feature is the tool
-	EchoedCall    WarningCode = "echoed_call"    // the text of a call stands in a message of the user; Feature is the tool
+	CallAsText    WarningCode = "call_as_text"   // the answer holds only such text; Feature is the tool
+	EchoedCall    WarningCode = "echoed_call"    // a message of the user has the text of the call; Feature is the tool
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
 	Stripped      WarningCode = "stripped"       // a secret was taken out of what goes to somebody else; Feature says where
 	RefusedCall   WarningCode = "refused_call"   // a call that is not run by who asked was refused; Feature is the tool
-	FailedCall    WarningCode = "failed_call"    // such a call failed, or nobody knows how it ended; Feature is the tool
+	FailedCall    WarningCode = "failed_call"    // such a call failed, or its outcome is unknown; Feature is the tool
 )
 
-// TextRead says that the calls in the text of this answer have been read, by
-// which promotion and why. It comes before the first text or thinking, so that
-// nobody reads the text a second time.
+// TextRead reports that the calls in the text of this answer have been read,
+// under which promotion and why. It precedes the first text or thinking, to
+// prevent another layer from reading the text again.
 type TextRead struct {
 	Promotion Promotion `json:"promotion"`
 	Why       string    `json:"why,omitempty"`
@@ -266,8 +267,8 @@ const (
 	OtherReason   Reason = "other"
 )
 
-// Usage counts tokens. Input includes what came from or went to a cache, and
-// Output includes Reasoning.
+// Usage counts tokens. Input includes tokens read from or written to a cache,
+// and Output includes Reasoning.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"`

@@ -11,7 +11,7 @@ import (
 
 // Response is a whole answer.
 type Response struct {
-	// Start is what was known before the answer, if the model sent that.
+	// Start is the event that began the answer, if the model sent one.
 	Start Start
 	// Message holds the parts in the order the model wrote them.
 	Message Message
@@ -21,7 +21,7 @@ type Response struct {
 	Finish   Finish
 	// Alternatives are the answers after the first.
 	Alternatives []*Response
-	// Unknown are the events of the vendor's stream that nobody knows.
+	// Unknown are the events of the vendor's stream that the codec does not know.
 	Unknown []UnknownEvent
 }
 
@@ -177,7 +177,7 @@ func (b *Builder) current() Part {
 	return nil
 }
 
-// Response returns what has come so far.
+// Response returns the answer so far.
 func (b *Builder) Response() *Response {
 	r := b.response
 	r.Message.Role = RoleAssistant
@@ -235,8 +235,8 @@ func needsBreak(prev, p Part) bool {
 	return false
 }
 
-// named says which id a vendor gave a part that comes in pieces, if its state
-// has one. Texts have none: several of them may share a state.
+// named returns the id that a vendor gave a part that comes in pieces, if its
+// state has one. It ignores texts, because several of them may share a state.
 func named(p Part) []Event {
 	var s State
 	switch p := p.(type) {

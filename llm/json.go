@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// The JSON of this package is for journals, event logs and files: stable,
-// complete, and nobody's wire format. A part is an object with a "type".
+// The JSON of this package is for journals, event logs and files. It is stable
+// and complete, and it is not a wire format of any vendor. A part is an object
+// with a "type".
 
 // MarshalEvent returns ev as one JSON object with its EventType under "event".
 func MarshalEvent(ev Event) ([]byte, error) {
@@ -107,7 +108,7 @@ type (
 	textJSON struct {
 		Text      string     `json:"text"`
 		Refusal   bool       `json:"refusal,omitempty"`
-		Ours      bool       `json:"-"` // the record knows by other means what is ours
+		Ours      bool       `json:"-"` // the record marks our text in another way
 		Citations []Citation `json:"citations,omitempty"`
 		LogProbs  *LogProbs  `json:"log_probs,omitempty"`
 		State     State      `json:"state,omitzero"`
@@ -198,8 +199,7 @@ func (c Citation) MarshalJSON() ([]byte, error) { return json.Marshal(citationJS
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (c *Citation) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*citationJSON)(c)) }
 
-// MarshalJSON writes d as one object: its text and what is known about the
-// part.
+// MarshalJSON writes d as one object: its text and the other data of the part.
 func (d TextDelta) MarshalJSON() ([]byte, error) {
 	t := d.About()
 	t.Text = d.Text
@@ -214,8 +214,7 @@ func (d *TextDelta) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// MarshalJSON writes d as one object: its text and what is known about the
-// part.
+// MarshalJSON writes d as one object: its text and the other data of the part.
 func (d ThinkingDelta) MarshalJSON() ([]byte, error) {
 	t := d.About()
 	t.Text = d.Text

@@ -2,12 +2,13 @@ package llm
 
 import "time"
 
-// Limits are where an answer is given up: one that does not end would fill the
-// memory or hold its caller for ever. In each field 0 means what the model was
-// opened with, or else [DefaultLimits], and less means no limit. Each limit has
-// an error kind of its own; none of them is met by an honest answer.
+// Limits ends an answer that is too long or too slow. Without limits, an
+// endless answer would fill the memory or block its caller forever. In each
+// field 0 means the limit that the model was opened with, or else
+// [DefaultLimits]; a negative value means no limit. Each limit has a separate
+// error kind. Legitimate answers stay below all of them.
 type Limits struct {
-	// Bytes of the answer as it is sent, images and all; kind [ByteLimit].
+	// Bytes of the answer on the wire, including images; kind [ByteLimit].
 	Bytes int64
 	// Text is bytes of text and of the arguments of calls; kind [TextLimit].
 	Text int64
@@ -19,7 +20,7 @@ type Limits struct {
 	// [TimeLimit].
 	Time time.Duration
 	// Idle is how long to wait without a piece of the answer; kind [Stalled].
-	// Keep-alives are no piece of it.
+	// Keep-alives do not count as a piece.
 	Idle time.Duration
 }
 

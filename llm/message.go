@@ -10,8 +10,8 @@ import (
 // Role is who speaks in a message.
 type Role string
 
-// The roles. Results of tools stand in a message of role Tool, whatever the
-// vendor calls it.
+// The roles. Tool results are in a message of role Tool, whatever the vendor
+// calls it.
 const (
 	RoleSystem    Role = "system"
 	RoleDeveloper Role = "developer"
@@ -110,9 +110,9 @@ type Text struct {
 	Text string
 	// Refusal marks text in which the model declines to answer.
 	Refusal bool
-	// Ours marks text that this library added to a conversation: what was
-	// wrong with an answer or a call, and how to mend it. It may quote the
-	// model, so calls are not compared with it.
+	// Ours marks text that this library added to a conversation: the error in
+	// an answer or a call, and how to correct it. It may quote the model, so
+	// calls are not compared with it.
 	Ours      bool
 	Citations []Citation
 	// LogProbs are the log probabilities of its tokens, if they were asked
@@ -198,8 +198,8 @@ type Call struct {
 	ID   string
 	Name string
 	// Args is one JSON value: an object for a function tool, a string for a
-	// free-text tool. It is what the model wrote, after the repairs of
-	// Provenance; nobody has validated it.
+	// free-text tool. It is the model's text after the repairs of Provenance.
+	// It has not been validated.
 	Args json.RawMessage
 	Kind ToolKind
 	// Hosted marks a call that the provider runs itself.
@@ -209,7 +209,7 @@ type Call struct {
 	Extra      Extra
 }
 
-// Provenance says how a call came to be.
+// Provenance describes the origin of a call.
 type Provenance struct {
 	// Dialect is the text dialect the call was written in; empty means the
 	// vendor delivered it as a call.
@@ -238,8 +238,8 @@ func (p Provenance) Worst() RepairClass {
 	return worst
 }
 
-// RepairClass says how sure one can be that a repair kept the meaning. Greater
-// is more doubtful.
+// RepairClass is the doubt whether a repair kept the meaning. Greater is more
+// doubtful.
 type RepairClass uint8
 
 // The classes of repair, from harmless to fatal.
@@ -310,15 +310,15 @@ func (r Result) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// State is something only the vendor who made it can read: a signature, an
-// encrypted thought. It goes back to that vendor and to nobody else. The zero
-// State is none.
+// State is data that only the vendor who made it can read: a signature,
+// encrypted thinking. It goes back to that vendor and to no other. The zero
+// State is empty.
 type State struct {
 	Vendor string          `json:"vendor,omitempty"`
 	Data   json.RawMessage `json:"data,omitempty"`
 }
 
-// IsZero reports whether there is no state.
+// IsZero reports whether the state is empty.
 func (s State) IsZero() bool { return s.Vendor == "" && len(s.Data) == 0 }
 
 func (Text) part()     {}

@@ -26,8 +26,8 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 	return f(ctx, req)
 }
 
-// Around returns a model that is asked by f, which asks m. Whoever wants to know more
-// of m, such as its price, finds it with Unwrap() Model.
+// Around returns a model that calls f, which asks m. Callers that need more of m, such as its price, find it with
+// Unwrap() Model.
 func Around(m Model, f ModelFunc) Model { return &around{f, m} }
 
 // around is a model that asks another.
@@ -45,7 +45,7 @@ type Request struct {
 	// Model is the name a client asked a server for. A Model that was opened
 	// by id ignores it.
 	Model string
-	// System stands before all messages.
+	// System precedes all messages.
 	System   string
 	Messages []Message
 
@@ -75,12 +75,12 @@ type Request struct {
 	// whichever layer asks. Nil allows none.
 	Budget *RetryBudget
 
-	// Promotion says which text of the answer may become a call; the default
-	// leaves it to the route.
+	// Promotion selects the text of the answer that may become a call; the
+	// default leaves it to the route.
 	Promotion Promotion
 	// AllowEchoes switches the echo guard off: calls read from text count even
-	// if the same text stands in a tool result, a document or a user message of
-	// this conversation.
+	// if a tool result, a document or a user message of this conversation has
+	// the same text.
 	AllowEchoes bool
 
 	// Limits are where the answer is given up.
@@ -89,9 +89,9 @@ type Request struct {
 	Extra Extra
 }
 
-// Clone returns a copy whose slices and maps can be changed without changing
-// r. The parts of messages, schemas and the Budget are shared: parts and
-// schemas because nobody changes them, the Budget because it is one counter.
+// Clone returns a copy whose slices and maps can be changed without changing r.
+// The parts of messages, schemas and the Budget are shared: parts and schemas
+// because they are never changed, the Budget because it is one counter.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = slices.Clone(r.Messages)
@@ -115,11 +115,10 @@ func (r *Request) Tool(name string) (ToolDef, bool) {
 	return ToolDef{}, false
 }
 
-// Extra holds the fields that only one wire format knows, so that they survive
-// a round trip: format name → field name → JSON. A codec sends the fields of
-// its own format untouched. Of another it sends those alone that its format has, too, with
-// the same meaning, as its format writes them. A name that begins with a
-// slash is a JSON pointer to a member of an object inside of the value.
+// Extra holds the fields that only one wire format has, and keeps them through a round trip: format name → field name →
+// JSON. A codec sends the fields of its format unchanged. From the fields of another format it sends only those with an
+// equivalent of the same meaning, in the spelling of its format. A name that begins with a slash is a JSON pointer to a
+// member of an object inside of the value.
 type Extra map[string]map[string]json.RawMessage
 
 // Clone returns a copy of e whose maps can be changed.
@@ -168,10 +167,11 @@ type Reasoning struct {
 	Summary string // how thinking is shown, where the vendor offers a choice
 }
 
-// RetryBudget counts questions that are asked again: a broken promise, an answer of
-// the wrong shape, a call that failed validation. One RetryBudget travels with a
-// request through every layer, so that attempts add up and never multiply.
-// It is safe for concurrent use. A nil or zero RetryBudget allows nothing.
+// RetryBudget counts questions that are asked again: a broken promise, an
+// answer of the wrong shape, a call that failed validation. A request carries
+// one RetryBudget through every layer. The attempts of the layers therefore add
+// up instead of multiplying. It is safe for concurrent use. A nil or zero
+// RetryBudget allows no retries.
 type RetryBudget struct {
 	max  int64
 	used atomic.Int64

@@ -1,8 +1,8 @@
 package llm
 
-// Promotion says which text of an answer may become a call. It is a decision
-// about a route: the vendor's row, the model's entry in the catalogue and the
-// request each may make it, the later over the earlier.
+// Promotion selects the text of an answer that may become a call. It is a
+// decision about a route. The vendor's row, the model's entry in the catalogue
+// and the request can each make it; the later wins over the earlier.
 type Promotion string
 
 // The promotions. Text that looks like a call and is not promoted stays text

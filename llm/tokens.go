@@ -23,7 +23,7 @@ const (
 	perTool    = 8
 	imageSize  = 1600
 	fileSize   = 4000 // of a file that is somewhere else
-	perByte    = 0.1  // of one that is here
+	perByte    = 0.1  // of an inline file
 )
 
 // EstimateText returns about how many tokens a text has: within a tenth of

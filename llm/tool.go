@@ -2,14 +2,14 @@ package llm
 
 import "encoding/json"
 
-// ToolKind is how a tool takes its input and who runs it.
+// ToolKind is how a tool takes its input and which side runs it.
 type ToolKind uint8
 
 // The kinds of tools.
 const (
 	FunctionTool ToolKind = iota // arguments are a JSON object that matches Schema
 	FreeTool                     // the argument is text, held to Grammar if there is one
-	HostedTool                   // the provider runs it; Name says which
+	HostedTool                   // the provider runs it; Name selects which
 )
 
 var toolKindNames = [...]string{"function", "free", "hosted"}
@@ -55,8 +55,8 @@ const WebSearch = "web_search"
 // definitions are deferred; see [ToolDef.Deferred].
 const ToolSearch = "tool_search"
 
-// Deferred returns the definition marked so that vendors with a [ToolSearch] do not show
-// it to the model until it is found. Formats without one take it as it is.
+// Deferred returns the definition marked as deferred: vendors with a [ToolSearch] hide it from the model until the
+// search finds it. Formats without one ignore the mark.
 func (d ToolDef) Deferred() ToolDef {
 	extra := make(Extra, len(d.Extra)+2)
 	for format, fields := range d.Extra {
