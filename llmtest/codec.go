@@ -16,11 +16,11 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestCodec checks that a codec keeps the promises of package wire: what is
-// encoded can be decoded and is the same, a stream means the same however it
-// is cut, no call that was cut off can be run, what cannot be carried is named
-// by a warning, and what the properties of the format say is true. Use it for
-// a [wire.Format] of your own:
+// TestCodec checks that a codec keeps the promises of package wire. An encoded
+// value decodes to the same value. A stream means the same however it is split.
+// A truncated call cannot be run. A warning names each part that the format
+// cannot carry. The reported properties of the format are true. Use it to test
+// another [wire.Format]:
 //
 //	llmtest.TestCodec(t, wire.Codec{Own: myFormat{}})
 func TestCodec(t *testing.T, c wire.Codec) {
@@ -86,7 +86,7 @@ func codecProperties(t *testing.T, c wire.Codec) {
 	}
 }
 
-// carried encodes and decodes a request. It returns what came back, or the
+// carried encodes and decodes a request. It returns the decoded request or the
 // error, and the warnings.
 func carried(t *testing.T, c wire.Codec, req *llm.Request, stream bool) (*llm.Request, []llm.Warning, error) {
 	t.Helper()
@@ -257,7 +257,7 @@ func conversation() *llm.Request {
 	}
 }
 
-// featureSample asks for a feature, and says what must come back.
+// featureSample asks for a feature and holds the expected result.
 type featureSample struct {
 	feature wire.Feature
 	ask     func(*llm.Request)
@@ -313,7 +313,7 @@ var features = []featureSample{
 	{wire.ReasoningSummary, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high", Summary: "detailed"} }, reasoningOf},
 }
 
-// contents are what messages may hold beside text, calls and results.
+// contents are the parts of messages besides text, calls and results.
 var contents = []struct {
 	name   string
 	change func(*llm.Request)
@@ -352,7 +352,7 @@ func changeAnswer(change func([]llm.Part) []llm.Part) func(*llm.Request) {
 	return func(r *llm.Request) {
 		m := change(r.Messages[1].Parts)
 		r.Messages[1].Parts = m
-		if len(r.Messages[1].Calls()) == 0 { // nothing is called, so there are no results
+		if len(r.Messages[1].Calls()) == 0 { // without calls there are no results
 			r.Messages = slices.Delete(r.Messages, 2, 4)
 		}
 	}

@@ -182,7 +182,7 @@ func codecTruncated(t *testing.T, c wire.Codec) {
 	}
 }
 
-// truncated says what is wrong with the events of a stream that ended early.
+// truncated describes the error in the events of a stream that ended early; empty if there is none.
 func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
 	var h observed
 	for ev, err := range events {
@@ -215,7 +215,7 @@ func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
 	return ""
 }
 
-// openCalls says what became of calls that were cut off, if it is wrong.
+// openCalls describes truncated calls that were handled wrongly; empty if there are none.
 func (h observed) openCalls() string {
 	open := map[string]bool{}
 	for _, ev := range h.events {
@@ -296,7 +296,7 @@ func codecPieceBorders(t *testing.T, c wire.Codec) {
 	}
 }
 
-// codecKeepAlive writes keep-alives before, within and behind what is said.
+// codecKeepAlive writes keep-alives before, within and after the answer.
 func codecKeepAlive(t *testing.T, c wire.Codec) {
 	want := call(1, "get_weather", `{"city":"Rome"}`)
 	stream := strings.Join(written(t, c, llm.KeepAlive{}, llm.Start{ID: "i", Model: "m"}, llm.KeepAlive{}, llm.TextDelta{Text: "Let me "}, llm.KeepAlive{}, llm.TextDelta{Text: "look."},
@@ -307,8 +307,8 @@ func codecKeepAlive(t *testing.T, c wire.Codec) {
 	}
 }
 
-// codecUnreadable puts what nobody can read into requests and between the
-// events of a stream.
+// codecUnreadable puts unreadable data into requests and between the events of
+// a stream.
 func codecUnreadable(t *testing.T, c wire.Codec) {
 	for _, body := range []string{"{bad", `{"model":`} {
 		if _, _, err := c.DecodeRequest([]byte(body)); llm.KindOf(err) != llm.Invalid {

@@ -17,12 +17,12 @@ import (
 )
 
 // TestModel checks that an [llm.Model] keeps the promises of the interface. It
-// asks short questions about the weather, with two tools; the answers may be
-// anything, but what is promised about every answer must be true. open is
-// called once per promise.
+// asks short questions about the weather, with two tools. The answers may be
+// anything, but must keep the promises about all answers. open is called once
+// per promise.
 //
 // If the model never calls a tool, the promises about calls are not tested, and
-// the log says so.
+// the log reports this.
 func TestModel(t *testing.T, open func(*testing.T) llm.Model) {
 	for _, p := range []struct {
 		promise string
@@ -75,10 +75,10 @@ type observed struct {
 	events   []llm.Event
 	err      error
 	finished bool
-	broken   string // what is wrong with the order of events
+	broken   string // the first error in the order of events
 }
 
-// listen asks a model and checks what is promised about every stream.
+// listen asks a model and checks the promises about every stream.
 func listen(ctx context.Context, m llm.Model, req *llm.Request) observed {
 	var h observed
 	for ev, err := range m.Stream(ctx, req) {
@@ -150,7 +150,7 @@ func isAnswer(ev llm.Event) bool {
 	return false
 }
 
-// calls returns the calls of an answer, those that cannot be run as well.
+// calls returns the calls of an answer, including invalid ones.
 func (h observed) calls() (valid []llm.Call, invalid []llm.InvalidCall) {
 	for _, ev := range h.events {
 		switch ev := ev.(type) {
@@ -169,7 +169,7 @@ func modelEnds(t *testing.T, m llm.Model) {
 		if h.broken != "" {
 			t.Errorf("%s: %s: %v %v", name, h.broken, h.events, h.err)
 		}
-		// A demanded call that does not come is an error of its own kind.
+		// A missing call that the request demanded has a separate error kind.
 		if h.err != nil && llm.KindOf(h.err) != llm.BrokenPromise {
 			t.Errorf("%s: %v", name, h.err)
 		}
@@ -194,7 +194,7 @@ func modelCalls(t *testing.T, m llm.Model) {
 	}
 }
 
-// pieces says what is wrong with the calls of an answer.
+// pieces describes the error in the pieces of the calls of an answer; empty if there is none.
 func (h observed) pieces(req *llm.Request) string {
 	open, joined := map[string]string{}, map[string]string{}
 	for _, ev := range h.events {
@@ -231,7 +231,7 @@ func (h observed) pieces(req *llm.Request) string {
 	return ""
 }
 
-// whole says what is wrong with a call by itself.
+// whole describes the error in a single call; empty if there is none.
 func whole(c llm.Call, req *llm.Request) string {
 	var args map[string]json.RawMessage
 	_, offered := req.Tool(c.Name)
@@ -375,7 +375,7 @@ func modelCancelled(t *testing.T, m llm.Model) {
 // modelLeaves counts goroutines before and after answers that were read to the
 // end, left early and cancelled.
 func modelLeaves(t *testing.T, m llm.Model) {
-	listen(t.Context(), m, question()) // what is made once may stay
+	listen(t.Context(), m, question()) // data made once may stay
 	before := working()
 	for range 3 {
 		listen(t.Context(), m, question())

@@ -86,7 +86,7 @@ func storeLeaseEnds(t *testing.T, store journal.Store) {
 	if _, err := appendAs(t, store, "r", first.Token); !errors.Is(err, journal.ErrLeaseLost) {
 		t.Errorf("with a lease that was released: %v, want ErrLeaseLost", err)
 	}
-	mustAppendAs(t, store, "r", "") // nobody owns it
+	mustAppendAs(t, store, "r", "") // without an owner
 	next := mustLease(t, s, "r")
 	if next.Token == first.Token {
 		t.Error("two leases have one token")
@@ -119,7 +119,7 @@ func storeIntents(t *testing.T, store journal.Store) {
 		{journal.KindIntent, `{"call":"c2","repeats":"c1","tool":"f","args":{}}`, true},
 		{journal.KindApproval, `{"call":"c1","tool":"f","allowed":true,"by":"ann"}`, false}, // of the call, not of another attempt
 		{journal.KindApproval, `{"call":"c1","tool":"f","allowed":false,"by":"ann","scope":"again"}`, false},
-		{journal.KindApproval, `{"call":"c1","tool":"f","allowed":true,"scope":"again"}`, false}, // by nobody
+		{journal.KindApproval, `{"call":"c1","tool":"f","allowed":true,"scope":"again"}`, false}, // without a decider
 		{journal.KindApproval, `{"call":"c3","tool":"f","allowed":true,"by":"ann","scope":"again"}`, false},
 		{journal.KindIntent, `{"call":"c2","repeats":"c1","tool":"f","args":{}}`, true},
 		{journal.KindApproval, `{"call":"c1","tool":"f","allowed":true,"by":"ann","scope":"again"}`, false},

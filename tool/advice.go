@@ -14,8 +14,8 @@ type Audience uint8
 // The audiences.
 const (
 	TheModel    Audience = iota // that sent the call
-	ThePerson                   // who uses a program made with this library
-	TheTerminal                 // who uses the toolpost command, whose flags and commands can be named
+	ThePerson                   // the user of a program made with this library
+	TheTerminal                 // the user of the toolpost command; texts may name its flags and commands
 )
 
 // advice is what to do about a failure, by who can do something about it.

@@ -19,8 +19,8 @@ const (
 	mostShared = 200
 )
 
-// compare looks at definitions beside each other: names that are or become the
-// same, descriptions that are nearly the same, and references.
+// compare compares the definitions with each other: equal names, names that
+// become equal, nearly equal descriptions, and references.
 func compare(list []*audit) {
 	names, plain, texts := make(map[string]int), make(map[string]string), make(map[string]string)
 	for _, a := range list {
@@ -57,8 +57,8 @@ func (a *audit) finds(rule, problem, fix string) {
 	a.others = append(a.others, Finding{Rule: rule, Problem: problem, Fix: fix})
 }
 
-// mentions reports whether the description names another tool, by a name that is
-// no word of the language.
+// mentions reports whether the description names another tool, by a name that
+// is not an ordinary word.
 func (a *audit) mentions(names map[string]int) bool {
 	for word := range strings.FieldsSeq(a.def.Description) {
 		if word = strings.Trim(word, ".,;:()`\"'"); len(word) > 1 && names[word] > 0 && word != a.def.Name && strings.ContainsFunc(word[1:], func(r rune) bool { return !unicode.IsLower(r) }) {

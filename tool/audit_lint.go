@@ -52,7 +52,7 @@ func spaced(text string) string {
 	}), " ") + " "
 }
 
-// among returns those of the list that stand in a spaced text.
+// among returns the entries of the list that occur in a spaced text.
 func among(text string, list []string) string {
 	var found []string
 	for _, w := range list {
@@ -101,8 +101,8 @@ func (a *audit) described() []named {
 	return out
 }
 
-// hidden reports whether a character is not shown: a control character, or one of
-// those that only turn, join or tag others.
+// hidden reports whether a character is invisible: a control character, or a
+// character that only changes direction, joins or tags others.
 func hidden(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\r' {
 		return false

@@ -61,9 +61,9 @@ func (a *audit) shownCall() bool {
 	return false
 }
 
-// knowsEdges reports whether a sentence of the description states a condition; or
-// it says more than what the tool does, and half of the parameters say what their
-// limits are or what happens without them.
+// knowsEdges reports whether the description states the limits of the tool: a
+// sentence states a condition, or there are other sentences than the first and
+// half of the parameters document their limits or their default.
 func (a *audit) knowsEdges() bool {
 	known, of := 0, 0
 	for _, p := range a.params {
@@ -86,8 +86,8 @@ func (a *audit) showsFormat() bool {
 	})
 }
 
-// drawsBoundaries reports whether the description says what the tool is not for,
-// or which other one is, and no other is described in nearly the same words.
+// drawsBoundaries reports whether the description excludes some uses or refers
+// to another tool, and no other tool has nearly the same description.
 func (a *audit) drawsBoundaries() bool {
 	return !a.alike && (a.refers || slices.ContainsFunc(a.sentences, denies))
 }
@@ -99,8 +99,8 @@ var denials = []string{"not", "never", "only", "cannot", "without", "except", "i
 // denies reports whether a sentence denies or restricts something.
 func denies(sentence string) bool { return has(sentence, denials) }
 
-// has reports whether a sentence has one of the words, and says something with
-// it: words alone are no sentence.
+// has reports whether a sentence has one of the words, and other words too: the
+// listed words alone do not count.
 func has(sentence string, list []string) bool {
 	words := strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 	n := 0
@@ -138,7 +138,7 @@ func (p parameter) free() bool {
 // description does.
 var ambiguous = []string{"user", "file", "path", "id", "name", "data", "value", "input", "arg", "args", "param", "options", "text", "type", "x"}
 
-// unclear reports whether nobody can tell what it holds.
+// unclear reports whether neither name nor description nor type explains the value.
 func (p parameter) unclear() bool {
 	if p.closed && len(p.name) > 1 {
 		return false
@@ -162,8 +162,8 @@ func (p parameter) news() int {
 	return n
 }
 
-// literal reports whether a text quotes a value, or holds one that is no word: a
-// date, a path, an address, a number.
+// literal reports whether a text quotes a value, or contains a value other than
+// a word: a date, a path, an address, a number.
 func literal(text string) bool {
 	for _, quote := range []string{"`", `"`, "“"} {
 		if strings.Contains(text, quote) {
@@ -184,7 +184,7 @@ func literal(text string) bool {
 	return false
 }
 
-// quoted reports whether a word stands in single quotes, or begins with one.
+// quoted reports whether a word begins with a single quote.
 func quoted(word string) bool { return len(word) > 2 && word[0] == '\'' }
 
 // parameters returns the properties of a schema, by name.
@@ -214,7 +214,7 @@ func readParameter(raw json.RawMessage) parameter {
 		return slices.ContainsFunc(names, func(k string) bool { return keys[k] != nil })
 	}
 	var p parameter
-	_ = json.Unmarshal(keys["description"], &p.description) // another type is no description
+	_ = json.Unmarshal(keys["description"], &p.description) // a value of another type is ignored
 	var kinds []string
 	if json.Unmarshal(keys["type"], &p.kind) != nil && json.Unmarshal(keys["type"], &kinds) == nil {
 		p.nullable = slices.Contains(kinds, "null")

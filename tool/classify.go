@@ -166,8 +166,8 @@ func digits(s string) bool {
 }
 
 // wording is the last resort, in order: the first line that has one of its
-// phrases in the text decides. A model that refused stands before a connection
-// that was refused, and both before the broad words.
+// phrases in the text decides. A refusal by a model precedes a refused
+// connection, and both precede the broad words.
 var wording = []struct {
 	code    Code
 	phrases []string

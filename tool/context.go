@@ -56,8 +56,8 @@ func RuntimeOf(ctx context.Context) Runtime {
 	return r
 }
 
-// InfoOf returns what is known about the call that ctx belongs to. It is zero
-// outside of one.
+// InfoOf returns the facts about the call that ctx belongs to. It is zero
+// outside of a call.
 func InfoOf(ctx context.Context) Info {
 	if r := RuntimeOf(ctx); r != nil {
 		return r.Info()
@@ -65,18 +65,18 @@ func InfoOf(ctx context.Context) Info {
 	return Info{}
 }
 
-// ReportProgress tells whoever watches the run how far the call has come. It never
-// waits: if nobody keeps up, reports are dropped. Outside of a call it does
-// nothing.
+// ReportProgress sends the progress of the call to the readers of the run. It
+// never waits: if the readers are too slow, reports are dropped. Outside of a
+// call it does nothing.
 func ReportProgress(ctx context.Context, p Progress) {
 	if r := RuntimeOf(ctx); r != nil {
 		r.Report(p)
 	}
 }
 
-// Emit passes an event on to whoever watches the run, like those of a run inside
-// the tool. It waits until there is room for it or ctx ends. Outside of a call it
-// does nothing.
+// Emit passes an event on to the readers of the run, such as an event of a run
+// inside the tool. It waits until there is room for the event or ctx ends.
+// Outside of a call it does nothing.
 func Emit(ctx context.Context, ev llm.Event) {
 	if r := RuntimeOf(ctx); r != nil {
 		r.Emit(ctx, ev)

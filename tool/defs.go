@@ -54,7 +54,7 @@ func ParseDefs(text []byte) ([]Definition, error) {
 // definitionList returns the elements of an array, or of the one under "tools".
 func definitionList(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil && list != nil { // null is no list
+	if json.Unmarshal(raw, &list) == nil && list != nil { // null is not a list
 		return list, true
 	}
 	var wrapped struct {

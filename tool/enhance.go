@@ -10,13 +10,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Enhance returns a definition whose description also says what follows from its
-// schema and the effects: bounds, formats and defaults of parameters, and whether
-// it only reads. It adds nothing that it would have to invent, and returns what it
-// added, one sentence each. Enhancing twice adds nothing more.
+// Enhance returns a definition whose description includes facts from its schema
+// and the effects: bounds, formats and defaults of parameters, and whether it
+// only reads. It does not invent facts. It also returns the added sentences. A
+// second call adds nothing.
 //
-// It helps with models that are told little of the schema; those that are told all
-// of it read everything twice, so nothing does it unasked.
+// It helps with models that see little of the schema. Models that see all of it
+// would read everything twice, so it is never applied by default.
 func Enhance(d llm.ToolDef, effects Effects) (llm.ToolDef, []string) {
 	var all []string
 	switch {
@@ -51,8 +51,8 @@ func statements(s json.RawMessage) []string {
 	return out
 }
 
-// withoutEnhancement returns a description without the line that Enhance added, so
-// that an enhanced definition is found by the same questions as a plain one.
+// withoutEnhancement returns a description without the line that Enhance added.
+// The same questions then find an enhanced definition and a plain one.
 func withoutEnhancement(d llm.ToolDef) string {
 	i := strings.LastIndexByte(d.Description, '\n')
 	if i < 0 {

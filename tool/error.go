@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Code is the kind of a failure. It decides what may be tried next.
+// Code is the kind of a failure. It decides the next step.
 type Code string
 
 // The codes.
@@ -21,11 +21,11 @@ const (
 	Execution    Code = "execution"     // the tool itself failed
 	Network      Code = "network"       // no connection, or it was lost
 	Cancelled    Code = "cancelled"     // somebody gave up waiting
-	Uncertain    Code = "unknown"       // it was begun, and nobody knows whether it took effect
+	Uncertain    Code = "unknown"       // it began, and its outcome is unknown
 )
 
-// Strategy is what to try after a failure. Same concerns the runtime, which
-// may run a call again; the others concern whoever asks the model.
+// Strategy is the next step after a failure. Same concerns the runtime, which
+// may run a call again; the others concern the caller of the model.
 type Strategy string
 
 // The strategies of an Error, and the two steps a ladder adds to them.
@@ -38,13 +38,12 @@ const (
 	Resample     Strategy = "vortex"       // ask the model several times, at several temperatures
 )
 
-// MaxAttempts is how often a call is tried in total where nobody says
-// otherwise.
+// MaxAttempts is the default for the total number of attempts of a call.
 const MaxAttempts = 3
 
-// Error is a failure that says what can be done about it. A function that is a
-// tool may return one, made by [Errorf] or by hand; any other error is
-// classified by [FromError].
+// Error is a failure together with its remedy. The function of a tool may
+// return an Error, made by [Errorf] or by hand; [FromError] classifies any
+// other error.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -57,7 +56,7 @@ type Error struct {
 	Fix string `json:"suggested_fix,omitempty"`
 	// Details are the places that are wrong, if the failure has any.
 	Details []Detail `json:"details,omitempty"`
-	// RetryAfter is how long whoever failed asked to wait; 0 if it did not.
+	// RetryAfter is the wait that the failed service asked for; 0 if it did not ask.
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
 	// Err is the cause, if there is one.
 	Err error `json:"-"`
@@ -66,9 +65,9 @@ type Error struct {
 // Detail is one thing wrong with the arguments of a call.
 type Detail struct {
 	Field    string `json:"field"`              // where: "city", "items[2].price"
-	Problem  string `json:"problem"`            // what is wrong
+	Problem  string `json:"problem"`            // the fault
 	Expected string `json:"expected,omitempty"` // what should be there
-	Got      string `json:"got,omitempty"`      // what is there: a short value, or the shape of a long one
+	Got      string `json:"got,omitempty"`      // the present value: itself if short, or its shape
 	Fix      string `json:"fix,omitempty"`      // what to write instead
 }
 
@@ -114,9 +113,9 @@ var ladders = map[Strategy][]Strategy{
 	Escalate: {Same, Perspectives, Resample},
 }
 
-// Next returns what to try after attempt, which counts from 1. It depends on
-// nothing but the error and the number: the same failure at the same attempt
-// has the same answer on every machine and in every replay.
+// Next returns the step after attempt, which counts from 1. It depends only on
+// the error and the number: the same failure at the same attempt gives the same
+// answer on every machine and in every replay.
 func (e *Error) Next(attempt int) Strategy {
 	if !e.Recoverable || e.strategy() == Abort {
 		return Abort
@@ -168,7 +167,7 @@ func (e *Error) writeFaults(b *strings.Builder) {
 	b.WriteString("\nPlease try the tool call again with corrected arguments.")
 }
 
-// write adds to a problem that is no sentence what it does not say itself.
+// write turns a short problem into a line: it adds the facts that the problem lacks.
 func (d Detail) write(b *strings.Builder) {
 	b.WriteString("\n- ")
 	if d.Field != "" {

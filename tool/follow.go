@@ -19,9 +19,9 @@ const FinderName = "find_tools"
 // mostFound is how many tools one search finds.
 const mostFound = 5
 
-// Finder returns a read-only tool, find_tools, with which a model finds tools of the
-// set beside those that offered reports; with nil it finds any. It changes nothing:
-// whoever runs the conversation offers what was found, as [Ranker.Follow] does.
+// Finder returns a read-only tool, find_tools, with which a model finds tools of the set. It leaves out the tools that
+// offered reports; with nil it finds any. It changes nothing: the program that runs the conversation offers the found
+// tools, as [Ranker.Follow] does.
 func (s *Set) Finder(offered func(name string) bool) Tool {
 	t := New(FinderName, "Find tools that are not in your list. Say in a few words what the tool should do, such as \"send an e-mail\". "+
 		"It returns up to 5 tools, which you can call in your next turn. Use it if none of your tools fits; it runs nothing and changes nothing.",
@@ -50,8 +50,9 @@ func (s *Set) search(args json.RawMessage, offered func(name string) bool) (Outp
 	return Text(text.String()), nil
 }
 
-// Found returns the places of the definitions that a call of find_tools with these
-// arguments finds, best first, beside those that offered reports; with nil, any.
+// Found returns the indices of the definitions that a call of find_tools with
+// these arguments finds, best first. It leaves out the definitions that offered
+// reports; with nil, none.
 func (r *Ranker) Found(args json.RawMessage, offered func(name string) bool) []int {
 	var in struct{ Query string }
 	if json.Unmarshal(args, &in) != nil {
@@ -64,7 +65,7 @@ func (r *Ranker) Found(args json.RawMessage, offered func(name string) bool) []i
 			places = append(places, i)
 		}
 	}
-	if r.index.Fit(in.Query) == 0 { // by words as they are; a name may have one in another form
+	if r.index.Fit(in.Query) == 0 { // by exact words; a name may have another form of a word
 		for _, i := range r.named(in.Query) {
 			take(i)
 		}
@@ -143,16 +144,14 @@ func succeeded(conversation []llm.Message, id string) bool {
 	return false
 }
 
-// Follow selects tools for a conversation, within the budget: those that fit what
-// its user said first, and for each later message those that fit it best, up to a
-// quarter of the budget, in place of those that fit it worst. Tools that are pinned,
-// were called or were found with find_tools stay even without room. What the library
-// wrote in the user's place is no message of the user.
+// Follow selects tools for a conversation, within the budget. It begins with the tools that fit the first user message.
+// For each later message it adds the best matches, up to a quarter of the budget, and removes the worst. Tools that are
+// pinned, were called or were found with find_tools stay even without room. Text that the library wrote in the user's
+// place does not count as a user message.
 //
-// The places are in the order in which the tools were selected first, so that what a
-// longer conversation selects is appended, and a vendor's cache of the prompt stays
-// valid as long as nothing is dropped. What was left out comes best first. The same
-// conversation always selects the same.
+// The indices are in the order of the first selection. A longer conversation therefore appends its tools, and a
+// vendor's cache of the prompt stays valid until a tool is dropped. The omitted definitions come best first. The same
+// conversation always gives the same selection.
 func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []int, left []Omitted) {
 	f := &following{r: r, b: b.filled(), has: make([]bool, len(r.defs)), stays: make([]bool, len(r.defs))}
 	f.stay(r.places(b.Pinned))
@@ -221,8 +220,9 @@ func (f *following) searched(calls []llm.Call) []int {
 	return places
 }
 
-// question selects what fits a question. If there is no room for all that was
-// selected before, what fits the question worst is dropped.
+// question selects the tools that fit a question. If all that was selected
+// before does not fit in with them, the tools that fit the question worst are
+// dropped.
 func (f *following) question(text string) {
 	ranked := f.r.Rank(text)
 	fresh := f.fresh(ranked)
@@ -242,11 +242,11 @@ func (f *following) question(text string) {
 	}
 }
 
-// fresh returns what a question needs: the first one as much as there is room for,
-// a later one the best quarter of that, so that what was selected before mostly
-// stays.
+// fresh returns the tools that a question needs: for the first question, as
+// many as there is room for; for a later one, the best quarter of that. The
+// earlier selection then mostly stays.
 func (f *following) fresh(ranked []Ranked) []int {
-	b, must := f.b, f.kept // what is there stays
+	b, must := f.b, f.kept // present tools stay
 	if f.asked {
 		b.Tools, b.Cost, must = quarter(b.Tools), quarter(b.Cost), nil
 		b.Pinned = nil
@@ -264,7 +264,7 @@ func quarter(n int) int {
 	return max(n/4, 1)
 }
 
-// drop makes room: what is not wanted goes, the worst first.
+// drop makes room: it removes tools that are not wanted, the worst first.
 func (f *following) drop(ranked []Ranked, wanted []bool) {
 	n, cost := len(f.kept), f.r.cost(f.b, f.kept)
 	for _, c := range slices.Backward(ranked) {

@@ -13,10 +13,9 @@ import (
 // shown; see [OfferFormats].
 const FormatParam = "response_format"
 
-// OfferFormats returns the tool with one more parameter, response_format, with which
-// the model chooses a concise, detailed or minimal view of the result of each call.
-// The tool itself does not get it. A tool that has a parameter of that name has formats
-// of its own and is refused.
+// OfferFormats returns the tool with one more parameter, response_format, with which the model chooses a concise,
+// detailed or minimal view of the result of each call. The function of the tool does not get this parameter.
+// OfferFormats refuses a tool that already has a parameter of that name, because it formats its results by itself.
 func OfferFormats(t Tool) (Tool, error) {
 	input := t.Input
 	if len(input) == 0 {

@@ -14,19 +14,19 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Func makes a tool from a Go function. The schema of its arguments is that of
-// In, which must be a struct or a map. To hand over a function is to consent to
-// its use: its Origin is Program. Set Effects on the result to promise more
-// than nothing.
+// Func makes a tool from a Go function. The schema of its arguments is the
+// schema of In, which must be a struct or a map. To hand over a function is to
+// consent to its use: its Origin is Program. Set Effects on the result to
+// promise more than nothing.
 //
-// Arguments are decoded strictly, with [schema.Decode]: an unknown field, one whose
-// name differs in case, or a wrong type is an error of code Validation, and the
-// function is not called. A string becomes text,
-// an [Output], an [llm.Part], a slice of parts or [llm.Media] is passed on, and
-// anything else becomes JSON, which is Output.Structured, too. A panic becomes an
-// error.
+// Arguments are decoded strictly, with [schema.Decode]. An unknown field, a
+// field whose name differs in case, or a wrong type is an error of code
+// Validation, and the function is not called. A string becomes text. An
+// [Output], an [llm.Part], a slice of parts and [llm.Media] are passed on.
+// Anything else becomes JSON, which is Output.Structured, too. A panic becomes
+// an error.
 //
-// Func panics if In has no schema, which is a mistake in the program.
+// Func panics if In does not have a schema, which is a mistake in the program.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) Tool {
 	input, err := schema.For[In]()
 	if err == nil && !schema.ShapeOf(input).Types().Has(schema.Object) {

@@ -28,8 +28,9 @@ func nameByte(c byte) bool {
 }
 
 // SafeName returns name if it is valid, and otherwise a valid name made from
-// it: what is not allowed becomes "_", and a piece of its hash at the end keeps
-// different names apart. The same name gives the same result everywhere.
+// it. Characters that are not allowed become "_", and a piece of its hash at
+// the end keeps different names apart. The same name gives the same result
+// everywhere.
 func SafeName(name string) string { return safeName(name, name, 8) }
 
 // safeName makes shown valid, with n hex digits of the hash of whole wherever

@@ -1,7 +1,8 @@
 package tool
 
-// Plan is what a call would do, for a person who decides about it. It says no
-// less than the arguments: what is left empty does not happen.
+// Plan describes the effects of a call, for a person who decides about it. It
+// is as complete as the arguments: an effect whose field is empty does not
+// happen.
 type Plan struct {
 	// Command is the program with its arguments, Dir where it would run, and
 	// Input what it would read from its standard input.

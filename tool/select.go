@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Ranker says which definitions fit a question, by the words and the meaning of
-// names, descriptions and parameters. It does not change and is safe for
-// concurrent use.
+// Ranker finds the definitions that fit a question, by the words and the
+// meaning of names, descriptions and parameters. It does not change and is safe
+// for concurrent use.
 type Ranker struct {
 	defs  []llm.ToolDef
 	index *rank.Index
@@ -61,7 +61,7 @@ func NewRankerWith(ctx context.Context, defs []llm.ToolDef, e Embedder) (*Ranker
 	return r, nil
 }
 
-// embed embeds texts and checks what came back.
+// embed embeds texts and checks the result.
 func embed(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -106,8 +106,8 @@ type Ranked struct {
 	Score float64 // greater is better; 0 means nothing in common
 }
 
-// Rank returns all definitions, those that fit the question best first. Those
-// that fit equally well stay in their order.
+// Rank returns all definitions, best match for the question first. Equal
+// matches keep their order.
 func (r *Ranker) Rank(question string) []Ranked { return r.ranked(r.index.Search(question, 0)) }
 
 // RankContext is [Ranker.Rank] for a ranker with an [Embedder], which it asks for
@@ -142,9 +142,9 @@ func (r *Ranker) ranked(hits []rank.Hit) []Ranked {
 	return out
 }
 
-// Fit says how much the question and the tool that fits it best have in common,
-// from 0, nothing, to 1. Below 0.1 it is a poor guess that any of the tools was
-// meant.
+// Fit returns the similarity of the question and the tool that fits it best,
+// from 0, nothing in common, to 1. Below 0.1 it is a poor guess that any of the
+// tools was meant.
 func (r *Ranker) Fit(question string) float64 { return r.index.Fit(question) }
 
 // SelectionBudget bounds a selection. The zero value bounds nothing.
@@ -157,8 +157,9 @@ type SelectionBudget struct {
 	// no tool mean nothing.
 	Pinned []string
 	// GroupOf names the group of a definition, such as the namespace that
-	// [Set.Original] returns. All tools of a group are selected, or none, unless
-	// the group alone is over the budget. Nil, or "", is no group.
+	// [Set.Original] returns. All tools of a group are selected, or none,
+	// unless the group alone is over the budget. Nil, or "", means without a
+	// group.
 	GroupOf func(llm.ToolDef) string
 }
 
@@ -181,11 +182,12 @@ type Omitted struct {
 	Cost int
 }
 
-// Select returns the places of the definitions that fit the question best
-// within the budget, in their own order, so that what is sent to a model
-// stays the same from question to question as far as it can; and what was left
-// out, best first. Something is always kept, even if it alone is over the
-// budget. The same question always selects the same.
+// Select returns the indices of the definitions that fit the question best
+// within the budget, in their original order. This order keeps the request to a
+// model as stable as possible from question to question. It also returns the
+// omitted definitions, best first. At least one definition is always kept, even
+// if it alone is over the budget. The same question always gives the same
+// selection.
 func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
 	return r.within(b, r.Rank(question), nil)
 }
@@ -200,8 +202,8 @@ func (r *Ranker) SelectContext(ctx context.Context, question string, b Selection
 	return kept, left, nil
 }
 
-// within returns what of the ranked definitions is within the budget, beside
-// those that must be selected.
+// within returns the ranked definitions that are within the budget, in addition
+// to those in must.
 func (r *Ranker) within(b SelectionBudget, ranked []Ranked, must []int) (kept []int, left []Omitted) {
 	b = b.filled()
 	t := &taking{r: r, b: b, taken: make([]bool, len(r.defs))}
@@ -317,8 +319,8 @@ func (s *Set) Exceeds(b SelectionBudget) bool {
 	return !b.holds(s.Len(), cost)
 }
 
-// Follow returns the tools for a conversation within the budget, in the order in
-// which they were selected first, and what was left out, best first. See
+// Follow returns the tools for a conversation within the budget, in the order
+// of their first selection, and the omitted tools, best first. See
 // [Ranker.Follow].
 func (s *Set) Follow(conversation []llm.Message, b SelectionBudget) (*Set, []Omitted) {
 	if !s.Exceeds(b) {
@@ -328,9 +330,9 @@ func (s *Set) Follow(conversation []llm.Message, b SelectionBudget) (*Set, []Omi
 	return s.subset(kept), left
 }
 
-// Select returns the tools that fit the question best within the budget, in
-// the order of the set, and what was left out, best first. A set that is not
-// empty gives a selection that is not empty. See [Ranker.Select].
+// Select returns the tools that fit the question best within the budget, in the
+// order of the set, and the omitted tools, best first. The selection of a
+// non-empty set is not empty. See [Ranker.Select].
 func (s *Set) Select(question string, b SelectionBudget) (*Set, []Omitted) {
 	kept, left := s.Ranker().Select(question, b)
 	if left == nil {

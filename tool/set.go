@@ -201,8 +201,8 @@ func (s *Set) place(name string) (int, bool) {
 // Nearest returns up to three names that are like name, best first.
 func (s *Set) Nearest(name string) []string { return near.Names(name, s.Names(), 3) }
 
-// Original returns the namespace and name that Prefix made name from. A tool
-// that was never prefixed has no namespace.
+// Original returns the namespace and name that Prefix made name from. The
+// namespace of a tool without a prefix is empty.
 func (s *Set) Original(name string) (namespace, base string, ok bool) {
 	i, ok := s.place(name)
 	if !ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Tool is something a model may call. It is a value: copies are independent,
-// and whoever wants another name or timeout changes a copy. Its function is
-// safe for concurrent use if its effects include ReadOnly.
+// Tool is something a model may call. It is a value: copies are independent. To
+// use another name or timeout, change a copy. Its function is safe for
+// concurrent use if its effects include ReadOnly.
 type Tool struct {
 	// Name is what the model calls it by; see [ValidName].
 	Name string
@@ -27,8 +27,8 @@ type Tool struct {
 	// OutputSchema is what the Structured of every successful Output matches;
 	// empty promises nothing. What does not match is not passed on.
 	OutputSchema schema.Schema
-	// Extra are fields for vendors, by format, which their requests take as they
-	// are: {"messages": {"cache_control": …}} marks the tools up to this one for
+	// Extra are fields for vendors, by format. Requests carry them unchanged:
+	// {"messages": {"cache_control": …}} marks the tools up to this one for
 	// Anthropic's cache.
 	Extra llm.Extra
 	// Effects is what the tool promises. The zero value promises nothing.
@@ -52,11 +52,12 @@ type Tool struct {
 	// both are in the receipts of its calls then.
 	Source, SourceHash string
 	// Call runs the tool. The arguments are one JSON value that matches Input.
-	// Output counts even with an error: what was done before it failed.
+	// Output counts even with an error: it holds the work done before the
+	// failure.
 	Call func(ctx context.Context, args json.RawMessage) (Output, error)
-	// Plan says what a call would do, for a person who is asked about it. It
-	// changes nothing. With nil, the arguments are all there is to show. An
-	// error says why the call would fail.
+	// Plan describes the effects of a call, for a person who is asked about it.
+	// It changes nothing. If Plan is nil, only the arguments are shown. An
+	// error explains why the call would fail.
 	Plan func(ctx context.Context, args json.RawMessage) (Plan, error)
 
 	namespace, base string // what Prefix made Name from
@@ -74,8 +75,8 @@ func New(name, description string, input schema.Schema, call func(context.Contex
 type Output struct {
 	// Parts are what the model gets: Text and Media.
 	Parts []llm.Part
-	// Structured is the same as JSON, for programs; see [Tool.OutputSchema]. If
-	// there are no parts, the model gets this.
+	// Structured is the same as JSON, for programs; see [Tool.OutputSchema].
+	// Without parts, the model gets this.
 	Structured json.RawMessage
 	// Usage is what the tool used of models, if it asked any.
 	Usage llm.Usage
@@ -83,8 +84,8 @@ type Output struct {
 	Did []SideEffect
 	// ExitCode is that of a command, nil if there was none.
 	ExitCode *int
-	// Format is how much of it the model is shown: concise, detailed or minimal. Empty
-	// leaves it to whoever runs the call.
+	// Format is how much of it the model is shown: concise, detailed or minimal. Empty leaves it to the runner of the
+	// call.
 	Format string
 }
 
@@ -99,8 +100,8 @@ type SideEffect struct {
 	Detail map[string]json.RawMessage `json:"detail,omitempty"`
 }
 
-// Effects is a set of promises about what a call does to the world. The zero
-// value is the worst case: it may change anything, anywhere, each time anew.
+// Effects is a set of promises about the effects of a call. The zero value is
+// the worst case: each call may change anything, anywhere.
 type Effects uint8
 
 // The promises.
@@ -111,8 +112,8 @@ const (
 	// Local: it reaches nothing beyond this machine.
 	Local
 
-	// ReadOnly: it changes nothing, and calls may run side by side. Whoever
-	// promises that has promised Idempotent.
+	// ReadOnly: it changes nothing, and calls may run in parallel. It includes
+	// Idempotent.
 	ReadOnly = readOnly | Idempotent
 )
 
@@ -137,8 +138,8 @@ func (e Effects) String() string {
 	return strings.Join(words, " ")
 }
 
-// Origin is where a tool comes from, which decides how far it is trusted when
-// nobody has said otherwise.
+// Origin is the source of a tool. It decides the default for how far the tool
+// is trusted.
 type Origin uint8
 
 // The origins.
@@ -199,7 +200,7 @@ func Panicked(name string, value any) error {
 	return e
 }
 
-// check returns what is wrong with t as a member of a set.
+// check returns the error in t as a member of a set.
 func (t Tool) check() error {
 	switch {
 	case !ValidName(t.Name):

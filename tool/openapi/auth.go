@@ -32,8 +32,9 @@ func credentialOf(s securityScheme, env string) (credential, error) {
 	return credential{}, fmt.Errorf("a credential of the type %s %s cannot be sent", s.Type, s.Scheme)
 }
 
-// credentials returns what an operation is asked with: the first alternative that
-// the configuration has everything for. lack names a scheme of one that it has not.
+// credentials returns the credentials for an operation: those of the first
+// alternative for which the configuration is complete. Otherwise lack names a
+// missing scheme.
 func (b *builder) credentials(op *operationObject) (creds []credential, lack string) {
 	needed := b.d.security
 	if op.Security != nil {

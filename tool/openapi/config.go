@@ -14,9 +14,9 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
-// Config says which operations of a document become tools, and how its server is
-// asked. The zero value takes all of them, without credentials, at the server that
-// the document names first.
+// Config selects the operations of a document that become tools, and configures
+// the requests to its server. The zero value takes all operations, without
+// credentials, at the first server in the document.
 type Config struct {
 	// File is where the document is, for [ParseConfig]; nothing here reads it.
 	File string `json:"openapi"`
@@ -25,8 +25,8 @@ type Config struct {
 	// document says.
 	Server string `json:"server"`
 	// Operations, Tags and Paths choose operations: by id, by tag, by path. An
-	// operation that any of them matches is chosen; * stands for any text. A path
-	// may have the method before it, like "GET /things/*".
+	// operation that any of them matches is chosen; * matches any text. The
+	// method may precede a path, like "GET /things/*".
 	Operations []string `json:"operations"`
 	Tags       []string `json:"tags"`
 	Paths      []string `json:"paths"`
@@ -140,7 +140,7 @@ func (c Config) chosen(id, method, path string, tags []string) bool {
 	return any(c.Operations, id) || any(c.Tags, tags...) || any(c.Paths, path, method+" "+path)
 }
 
-// glob matches text against a pattern in which * stands for any text.
+// glob matches text against a pattern in which * matches any text.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -147,8 +147,8 @@ func asJSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// hole is what stands in the place of a reference that leads out of the document,
-// to nothing, or in a circle without end.
+// hole replaces a reference that leads out of the document, to a missing
+// target, or in an endless circle.
 const hole = "x-toolpost-hole"
 
 // sweeper takes references that cannot be followed out of a document, and holds

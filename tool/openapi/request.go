@@ -22,7 +22,7 @@ type parameter struct {
 	name, in string // of the parameter
 	style    string
 	explode  bool
-	reserved bool // its reserved characters stay as they are
+	reserved bool // its reserved characters stay unescaped
 	json     bool // it is sent as JSON
 }
 
@@ -44,8 +44,8 @@ type operation struct {
 	secrets              func() []string
 }
 
-// request puts the arguments of a call where the operation wants them. It holds no
-// credentials, so that it can be shown.
+// request builds the request of a call and puts the arguments where the
+// operation wants them. It contains no credentials and may be shown.
 func (o *operation) request(ctx context.Context, raw json.RawMessage) (*http.Request, error) {
 	args, err := outgoing.Arguments(raw)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p parameter) pairs(v any) []string {
 	return []string{key + "=" + p.escape(outgoing.Plain(v))}
 }
 
-// deep writes an object as name[key]=value, and what stands in it likewise.
+// deep writes an object as name[key]=value, and nested values in the same way.
 func deep(key string, v any) []string {
 	var out []string
 	switch v := v.(type) {

@@ -15,8 +15,8 @@ import (
 // every request.
 const maxSchema = 48 << 10
 
-// converter makes one JSON Schema of the schemas of an operation. References lead
-// to its own definitions, so that schemas may hold themselves.
+// converter merges the schemas of an operation into one JSON Schema. References
+// lead to definitions within that schema, which allows recursive schemas.
 type converter struct {
 	d      *Document
 	report func(where, what string)
@@ -39,7 +39,7 @@ var (
 	mapKeywords    = strings.Fields("properties patternProperties dependentSchemas")
 )
 
-// schema converts a schema and what stands in it.
+// schema converts a schema and the schemas inside it.
 func (c *converter) schema(node any, where string) any {
 	m, ok := node.(map[string]any)
 	if !ok {

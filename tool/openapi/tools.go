@@ -22,7 +22,7 @@ type Loss struct {
 	Operation string `json:"operation"`       // like "GET /things/{id}"
 	Where     string `json:"where,omitempty"` // a parameter, or a path into the body
 	What      string `json:"what"`
-	// Omitted says that the operation is no tool at all.
+	// Omitted reports that the operation did not become a tool.
 	Omitted bool `json:"omitted,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (b *builder) lose(where, what string) {
 }
 
 // Tools returns the operations that c chooses as tools, in the order of their
-// paths, and what is lost. source names the document, for people. An operation
+// paths, and the losses. source names the document, for people. An operation
 // that cannot be a tool is a loss, not an error.
 func (d *Document) Tools(c Config, source string) ([]tool.Tool, []Loss, error) {
 	if err := c.check(); err != nil {
@@ -107,7 +107,7 @@ func (d *Document) Tools(c Config, source string) ([]tool.Tool, []Loss, error) {
 	return unique(out), b.losses, nil
 }
 
-// omit notes that the operation at work is no tool.
+// omit records that the current operation does not become a tool.
 func (b *builder) omit(err error) {
 	what := err.Error()
 	if errors.Is(err, errHole) {
@@ -318,7 +318,7 @@ func (b *builder) allParameters(nodes []any) ([]*parameterObject, error) {
 	return all, nil
 }
 
-// placed says how a parameter is written, and returns its schema.
+// placed returns the place and style of a parameter, and its schema.
 func (p *parameterObject) placed() (out parameter, schema any, err error) {
 	out = parameter{name: p.Name, in: p.In, reserved: p.AllowReserved}
 	if out.style, out.explode, err = p.serialization(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Arguments decodes a call's arguments, with numbers as they are written.
+// Arguments decodes a call's arguments and keeps the spelling of numbers.
 func Arguments(raw json.RawMessage) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -24,8 +24,8 @@ func Arguments(raw json.RawMessage) (map[string]any, error) {
 	return args, nil
 }
 
-// Plain writes a value as a program or an address wants it: text without quotes,
-// nothing for what is not there, JSON for lists and objects.
+// Plain writes a value in the form for a program or an address: text without
+// quotes, the empty text for null, JSON for lists and objects.
 func Plain(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -37,8 +37,9 @@ func Plain(v any) string {
 	return string(b)
 }
 
-// SetHeaders sets headers whose values name variables of the environment. One
-// that is not set is an error here rather than a puzzle at the server.
+// SetHeaders sets headers whose values name variables of the environment. A
+// variable that is not set is an error here, where it is easier to find than at
+// the server.
 func SetHeaders(req *http.Request, headers map[string]string) error {
 	for name, value := range headers {
 		var missing string
