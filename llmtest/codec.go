@@ -352,7 +352,7 @@ func changeAnswer(change func([]llm.Part) []llm.Part) func(*llm.Request) {
 	return func(r *llm.Request) {
 		m := change(r.Messages[1].Parts)
 		r.Messages[1].Parts = m
-		if len(r.Messages[1].Calls()) == 0 { // without calls there are no results
+		if len(r.Messages[1].Calls()) == 0 { // results need a call
 			r.Messages = slices.Delete(r.Messages, 2, 4)
 		}
 	}

@@ -17,11 +17,12 @@ import (
 var awsSignature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/, ]+/\d{8}/[a-z0-9-]+/[a-z0-9-]+/aws4_request, ?` +
 	`SignedHeaders=(?:[a-z0-9-]+;)*(?:host|:authority)(?:;[a-z0-9-]+)*, ?Signature=[0-9a-f]{64}$`)
 
-// awsDate is the header that a signature covers beside the host.
+// awsDate is the header that a signature covers in addition to the host.
 const awsDate = "X-Amz-Date"
 
-// checkSignature refuses a request that claims to be signed as Amazon demands
-// and is not. It does not check who signed it: there is no key to compare with.
+// checkSignature refuses a request whose signature does not have the form that
+// Amazon demands. It does not verify the signature itself, because it lacks the
+// key.
 func checkSignature(r *http.Request) error {
 	auth := r.Header.Get("Authorization")
 	switch {

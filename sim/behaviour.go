@@ -16,11 +16,11 @@ const nativeName = "native"
 
 // Behaviour is how a simulated model answers, read from its name:
 //
-//	sim/native                calls as the vendor delivers them
+//	sim/native                calls in the vendor's form
 //	sim/hermes_json           calls as text in a dialect
-//	sim/echo                  no calls: the answer says what the request holds
-//	sim/recall                knows what stands in its request, and nothing else
-//	sim/taught                has no tools, and calls those that its prompt teaches, as text
+//	sim/echo                  no calls: the answer describes the request
+//	sim/recall                knows only the content of its request
+//	sim/taught                refuses tools; calls the tools in its prompt, as text
 //	sim/native+429=2s+times=1 with faults; see Faults
 type Behaviour struct {
 	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
@@ -45,9 +45,9 @@ type Behaviour struct {
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
 	Slow         time.Duration // wait before each piece of a stream
 	Fail         int           // end the stream with an error after this many pieces; 0 means never
-	Echo         bool          // say what the request holds
+	Echo         bool          // describe the request
 	Recall       bool          // answer from what the request holds; see Recall
-	Taught       bool          // refuse tools, and call those that the prompt teaches
+	Taught       bool          // refuse tools, and call the tools that the prompt teaches
 	Window       int           // refuse requests of more tokens; 0 means none
 
 	plays catalog.Model // the model that a strict one plays
@@ -55,12 +55,12 @@ type Behaviour struct {
 
 // Misbehaviour is one thing a simulated model can do wrong.
 type Misbehaviour struct {
-	Name string `json:"name"` // as it is written in a model name
+	Name string `json:"name"` // the spelling in a model name
 	Help string `json:"help"`
 	set  func(b *Behaviour, value string) error
 }
 
-// Faults lists what can be added to the name of a model, with "+".
+// Faults lists the faults that can be added to the name of a model, with "+".
 func Faults() []Misbehaviour { return slices.Clone(faults) }
 
 var faults = []Misbehaviour{

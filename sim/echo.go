@@ -9,11 +9,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// echoName is the model that says what arrived.
+// echoName is the model that describes its request.
 const echoName = "echo"
 
-// describe says what a request holds, a line per message: what a client meant to
-// send can be compared with it.
+// describe describes a request, a line per message. A test compares it with the
+// request that a client meant to send.
 func describe(req *llm.Request) string {
 	var b strings.Builder
 	if req.System != "" {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// fill finds arguments for a tool in text, by the tool's schema. It returns
-// the arguments it found and the required parameters it found nothing for.
-// Each stretch of text is used for one parameter; the words of about, which
-// say what the tool is, are never a value. If loose, a required parameter that
-// takes any text may get what is left of it.
+// fill finds arguments for a tool in text, by the tool's schema. It returns the
+// arguments it found and the required parameters without a value. Each stretch
+// of text is used for one parameter; the words of about, which describe the
+// tool, are never a value. If loose, a required parameter that takes any text
+// may get the rest of it.
 func fill(schema property, text, about string, loose bool) (map[string]any, []string) {
 	if args, ok := commandLine(schema, text); ok && loose {
 		return args, nil
@@ -26,8 +26,8 @@ func fill(schema property, text, about string, loose bool) (map[string]any, []st
 	return args, lacking(schema.properties, args)
 }
 
-// nest builds the objects that hold values, which stand in the order of fields.
-// An optional object that would lack something is left out.
+// nest builds the objects that hold values, given in the order of fields.
+// An incomplete optional object is left out.
 func nest(properties, fields []property, values map[int]any, outer []string) map[string]any {
 	args := make(map[string]any)
 	for _, p := range properties {
@@ -302,7 +302,7 @@ var cues = map[string]map[string]bool{
 	"with":    set("content text message"),
 }
 
-// score says how well a token suits a parameter; 0 is not at all.
+// score rates how well a token suits a parameter; 0 means not at all.
 func (f *filler) score(p *property, t token) int {
 	own := words(p.name)
 	s := 0
@@ -391,9 +391,9 @@ func (f *filler) value(p *property, t token) any {
 	return t.text
 }
 
-// fallback is for a required parameter with nothing to point at it: the
-// schema's default, false for a flag, or what is left of the text for the
-// kind of parameter that takes any text.
+// fallback is for a required parameter without a match in the text: the
+// schema's default, false for a flag, or the rest of the text for a parameter
+// that takes any text.
 func (f *filler) fallback(p *property) (any, bool) {
 	switch {
 	case len(p.def) > 0 && string(p.def) != "null":

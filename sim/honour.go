@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// What a request says about the length, the end, the number and the tokens of
-// answers is kept here, for every model behind the server.
+// For every model of the server, this file applies the settings of a request
+// for the length, the end, the number and the tokens of answers.
 
 // honour changes an answer as the request demands. It reports whether the answer
 // was cut off.
@@ -84,7 +84,7 @@ func shortened(p llm.Part, most int) llm.Part {
 		if p.Text = p.Text[:clip.Rune(p.Text, most)]; p.Text != "" {
 			return p
 		}
-	case llm.Thinking: // what was cut off is not signed
+	case llm.Thinking: // truncated thinking is not signed
 		if p.Text, p.State = p.Text[:clip.Rune(p.Text, most)], (llm.State{}); p.Text != "" {
 			return p
 		}
@@ -145,8 +145,8 @@ func outputTokens(parts []llm.Part) int {
 
 // Log probabilities.
 
-// logProbs reports whether a request asks for log probabilities, and for how many
-// other tokens beside each.
+// logProbs reports whether a request asks for log probabilities, and for how
+// many alternative tokens each.
 func logProbs(codec wire.Codec, req *llm.Request) (top int, asked bool) {
 	own := req.Extra[codec.Format]
 	switch codec.Properties().LogProbs {
@@ -162,7 +162,7 @@ func logProbs(codec wire.Codec, req *llm.Request) (top int, asked bool) {
 }
 
 func asInt(v []byte) (n int) {
-	_ = json.Unmarshal(v, &n) // what is no number is none
+	_ = json.Unmarshal(v, &n) // n stays 0 for a value that is not a number
 	return n
 }
 

@@ -20,7 +20,7 @@ func Models() []string {
 // since is when the models were made, as they say.
 var since = time.Unix(1700000000, 0).UTC()
 
-// described returns what is said of models.
+// described returns the metadata of models.
 func described(names []string) []vendorapi.Model {
 	models := make([]vendorapi.Model, len(names))
 	for i, name := range names {
@@ -29,7 +29,7 @@ func described(names []string) []vendorapi.Model {
 	return models
 }
 
-// getModel says what there is to say of one model. Only the native one has tools.
+// getModel returns the metadata of one model. Only the native one has tools.
 func (s *Server) getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
 	name := e.ModelName(r)
 	b, err := s.parse(name)

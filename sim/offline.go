@@ -32,7 +32,7 @@ func (Offline) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event
 	return play(ctx, answer(req))
 }
 
-// pieceLength says how long the pieces of a stream are.
+// pieceLength returns the length of the next piece of a stream.
 type pieceLength func() int
 
 // byWords cuts about a word at a time.
@@ -110,8 +110,8 @@ func cut(text string, next pieceLength) []string {
 	return append(out, text[start:])
 }
 
-// turn is what the offline model sees of a conversation: the last request of
-// the user and what was done for it since.
+// turn is the offline model's view of a conversation: the last request of the
+// user and the calls and results since.
 type turn struct {
 	text    string
 	asked   string     // text without what it shows in fences
@@ -296,7 +296,7 @@ func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
 	return out
 }
 
-// pronouns are words by which a clause goes on about the thing of the one before.
+// pronouns are words with which a clause refers to the clause before.
 var pronouns = set("it them there")
 
 // joined joins clauses that ask for one thing: "create a.txt and write hello into
@@ -371,8 +371,9 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 	return wanted{Call: llm.Call{Name: d.Name, Args: raw}, own: own}, err == nil
 }
 
-// pick returns the best tool for text: the one it names, or the one that
-// shares most with it, among those that do what it says first if there are any.
+// pick returns the best tool for text: the tool that text names, or the tool
+// that shares most words with it. Tools that match the first verb of text are
+// preferred.
 func pick(offered []llm.ToolDef, index *rank.Index, text string, force bool) (int, bool) {
 	lower := strings.ToLower(text)
 	for i, d := range offered {
@@ -416,9 +417,9 @@ func leading(lower string) string {
 	return ""
 }
 
-// placeholders gives required parameters that nothing is known about the
-// plainest value of their type: a forced call must still be a valid one. Those
-// that may be null are null.
+// placeholders fills required parameters without a known value with the
+// plainest value of their type: a forced call must still be valid. Parameters
+// that may be null become null.
 func placeholders(schema property, args map[string]any) {
 	for _, p := range schema.properties {
 		v, ok := args[p.name]
@@ -489,7 +490,7 @@ func say(req *llm.Request, t turn) string {
 	return b.String()
 }
 
-// silence says why no tool was called.
+// silence explains why no tool was called.
 func silence(req *llm.Request, t turn) string {
 	switch offered := permitted(req); {
 	case strings.TrimSpace(t.text) == "":

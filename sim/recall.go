@@ -14,12 +14,10 @@ import (
 // recallName is the model that answers from its request.
 const recallName = "recall"
 
-// Recall is a model that knows what stands in its request, and nothing else. It calls
-// tools as [Offline] does. A question it answers with the sentence of the request that has
-// what the question is about, the newest if there are several, or says that it does not
-// know. Told in System to write a summary, it writes down each sentence that states
-// something: with a name, a number, a date, an id, an address or a quotation. It never
-// changes a word. The zero value is ready to use.
+// Recall is a model that knows only the content of its request. It calls tools as [Offline] does. It answers a question
+// with the sentence of the request that has its subject, the newest if there are several, or answers that it does not
+// know. If System asks for a summary, it copies each sentence that states something: with a name, a number, a date, an
+// id, an address or a quotation. It never changes a word. The zero value is ready to use.
 type Recall struct{}
 
 // Stream answers req. It fails only if ctx is done.
@@ -119,8 +117,7 @@ func sentences(text string) []string {
 	return out
 }
 
-// speaker is what stands before what somebody said in a written conversation, and item
-// before a line of a list.
+// speaker matches the prefix of a message or a list item in a written conversation.
 var speaker = regexp.MustCompile(`^(?:(?:user|assistant|system|developer): |call \S+ (?:said|failed): |- )+`)
 
 // made is the line of a call in a written conversation.
@@ -164,9 +161,8 @@ func extract(text string, limit int) string {
 	return strings.Join(append(append(out, "Calls"), latest...), "\n")
 }
 
-// states reports whether a sentence states something: it is no question, no request and no
-// remark in brackets, and it has a number, a date, an address, a quotation, an id, or a name that is not only
-// its first word.
+// states reports whether a sentence states a fact. A fact has a number, a date, an address, a quotation, an id, or a
+// name that is not only its first word. Questions, requests and remarks in brackets do not count.
 func states(sentence string) bool {
 	if strings.HasSuffix(sentence, "?") || strings.HasPrefix(sentence, "Please ") || strings.HasPrefix(sentence, "[") || strings.HasPrefix(sentence, "<") {
 		return false
@@ -181,7 +177,7 @@ func states(sentence string) bool {
 	return false
 }
 
-// atMost is how long a text may be, in the words of who wants it.
+// atMost matches the length limit in a request for a text.
 var atMost = regexp.MustCompile(`at most (\d+) words`)
 
 // wordLimit returns how many words a task allows, 0 if it does not say.

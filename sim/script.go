@@ -16,12 +16,13 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Script is a model that gives the answers it was given. Its answer depends on
-// how many answers the conversation already has and on nothing else, so that a
-// conversation can be asked again from any point.
+// Script is a model that gives prepared answers. Its answer depends only on the
+// number of answers that the conversation already has. A conversation can
+// therefore be asked again from any point.
 //
-// A script is a txtar archive with one file per answer, named 1, 2, 3 …; what
-// stands before the first file says why the script exists. A file is lines:
+// A script is a txtar archive with one file per answer, named 1, 2, 3 …; the
+// text before the first file explains the purpose of the script. A file is
+// lines:
 //
 //	text Let me look.
 //	thinking The user wants the weather.
@@ -30,10 +31,10 @@ import (
 //	extra responses {"namespace":"mcp__home"}
 //	finish length
 //
-// A call of a free-text tool has a text for its arguments. A server
-// leaves calls out where no tools are offered.
+// A call of a free-text tool has a text for its arguments. A server leaves
+// calls out where no tools are offered.
 //
-// An extra line adds fields to the call before it that only one wire format has.
+// An extra line adds fields of a single wire format to the call before it.
 //
 // A file named 1.raw is the text of answer 1, untouched: for dialects and for
 // nonsense. When the script is over, the last answer is given again.

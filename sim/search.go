@@ -24,7 +24,7 @@ type searchForm struct {
 	format string
 	// blocks are the search and what it found.
 	blocks func(codec wire.Codec, search llm.ToolDef, id, query string, found []llm.ToolDef) ([]any, error)
-	whole  string // the answer around the blocks, in which they stand for BLOCKS
+	whole  string // the answer, with BLOCKS in place of the blocks
 	// names are the tools that a block of the conversation says are found.
 	names func(codec wire.Codec, block []byte) []string
 }
@@ -47,8 +47,7 @@ func isDeferred(codec wire.Codec, t llm.ToolDef) bool {
 	return string(t.Extra[codec.Format]["defer_loading"]) == "true"
 }
 
-// ownSearch returns the search of a request that the server runs. One that the client runs
-// is none.
+// ownSearch returns the search of a request that the server runs. It ignores a search that the client runs.
 func ownSearch(req *llm.Request) (llm.ToolDef, bool) {
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool && t.Name == llm.ToolSearch && (t.Hosted == nil || string(t.Hosted.Options["execution"]) != `"client"`) {
@@ -126,8 +125,8 @@ func loadedBy(codec wire.Codec, item []byte) []string {
 	return names
 }
 
-// visible is the request as the model sees it: without the deferred tools that cannot be
-// found because the server has no search for them.
+// visible is the request as the model sees it: without the deferred tools that cannot be found because the server does
+// not search for them.
 func visible(codec wire.Codec, req *llm.Request) *llm.Request {
 	hidden := unloaded(codec, req)
 	if _, ok := ownSearch(req); ok || len(hidden) == 0 {
@@ -178,7 +177,7 @@ func search(codec wire.Codec, req *llm.Request, r *llm.Response, answerID string
 	return nil
 }
 
-// letters are the letters and digits of an id, which may stand in any other.
+// letters returns the letters and digits of an id, characters that every id allows.
 func letters(id string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(wordChars, r) && r != '-' {

@@ -9,7 +9,7 @@ import (
 // maxSeen bounds the names whose requests are counted.
 const maxSeen = 4096
 
-// tally is what came to a model.
+// tally counts the requests to a model.
 type tally struct {
 	Requests  int `json:"requests"`
 	Open      int `json:"open"`      // not answered yet
@@ -40,7 +40,7 @@ func (s *Server) saw(model string) func(cancelled bool) {
 	}
 }
 
-// serveSeen says what came to a model: a test of a client asks for it.
+// serveSeen reports the tally of a model to the tests of clients.
 func (s *Server) serveSeen(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	var t tally

@@ -95,7 +95,7 @@ func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writ
 				return err
 			}
 			if _, last := piece.(llm.Finish); last {
-				return nil // whoever has read it may go
+				return nil // a client that has read it may disconnect
 			}
 			if err := ctx.Err(); err != nil {
 				return err
@@ -105,10 +105,10 @@ func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writ
 	return nil
 }
 
-// deliverable makes a call that was cut off what the vendors make of it: those
-// that send arguments as text send what there is, those whose whole answers
-// hold objects send an empty one, and those that send arguments only in one
-// piece send no call at all.
+// deliverable changes a truncated call to the form that the vendor would send.
+// Formats with arguments as text send the truncated text. Formats whose whole
+// answers hold objects send an empty object. Formats that send arguments only
+// in one piece send no call at all.
 func deliverable(r *llm.Response, format wire.Properties, stream bool) {
 	last := len(r.Message.Parts) - 1
 	if last < 0 {
@@ -134,8 +134,8 @@ type wireFaults struct {
 	garbled bool
 }
 
-// Write sends p with its faults and flushes it, so that every piece is a piece
-// on the wire too.
+// Write sends p with its faults and flushes it: every piece is also a piece on
+// the wire.
 func (f *wireFaults) Write(p []byte) (int, error) {
 	out := p
 	switch {

@@ -23,8 +23,8 @@ const maxBody = 64 << 20
 type Server struct {
 	// Model decides what to say; nil means Offline.
 	Model llm.Model
-	// Unknown is the name of the model that answers for names that no model has, such as
-	// those that programs have built in; empty refuses them.
+	// Unknown is the name of the model that answers for unknown names, such as names that are built into programs;
+	// empty refuses them.
 	Unknown string
 
 	mu   sync.Mutex

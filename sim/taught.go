@@ -9,15 +9,15 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// taughtName is the model that has no tools but does what its prompt teaches.
+// taughtName is the model that refuses tools but follows the instructions in its prompt.
 const taughtName = "taught"
 
 // taughtDialect is how package emulate teaches calls if nothing else is known of a model.
 const taughtDialect = "json_fence"
 
-// learned returns a request to a model without tools as one with the tools that its prompt
-// teaches, in the words of package emulate: the tools, the calls that stand in its own answers,
-// and the results in the messages of the user. A prompt that teaches nothing is returned as it is.
+// learned returns a request to a model without tools as a request with the tools that its prompt teaches, in the words
+// of package emulate: the tools, the calls in the text of its answers, and the results in the messages of the user. A
+// prompt without tools is returned unchanged.
 func learned(req *llm.Request) *llm.Request {
 	list, rules, taught := taughtLong(req.System)
 	if !taught {
@@ -78,7 +78,7 @@ func taughtShort(system string) (tools, rules string, found bool) {
 	return b.String(), rules, found
 }
 
-// splitTop splits parameters at the commas that stand in no bracket.
+// splitTop splits parameters at the commas outside of brackets.
 func splitTop(text string) []string {
 	var list []string
 	depth, from := 0, 0
@@ -160,7 +160,7 @@ func taughtCalls(parser *dialect.Parser, m llm.Message) []llm.Part {
 	return b.Response().Message.Parts
 }
 
-// taughtResult is a result as it is written into the turn of the user.
+// taughtResult matches a result in the text of a user message.
 var taughtResult = regexp.MustCompile(`(?s)<tool_result name="([^"]*)" id="([^"]*)"[^>]*>\n?(.*?)\n?</tool_result>`)
 
 func taughtResults(text string) []llm.Result {

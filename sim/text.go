@@ -179,7 +179,7 @@ func isGlob(s string) bool {
 		}) < 0
 }
 
-// isPath accepts what has a slash or ends like a file name.
+// isPath accepts text that has a slash or ends like a file name.
 func isPath(s string) bool {
 	if s == "." || s == ".." || strings.ContainsAny(s, "/\\") && len(s) > 1 && !strings.ContainsAny(s, "()") {
 		return true

@@ -15,8 +15,8 @@ import (
 // thought is what a model that thinks thinks before its answer.
 const thought = "The user asks for something. I look at the tools, then I answer."
 
-// signature is what the server signs thinking with. It depends on the text, so
-// that a client which changes either is found out.
+// signature is the server's signature of thinking. It depends on the text. This
+// detects a client that changes either.
 func signature(text string) string {
 	sum := sha256.Sum256([]byte("sim thinks: " + text))
 	return base64.StdEncoding.EncodeToString(sum[:])

@@ -24,7 +24,7 @@ type VendorRule struct {
 	// none of a family is taken for the newest of the format's maker.
 	Family string
 	Since  catalog.Version
-	// Always says that it also holds where the server is not strict.
+	// Always means that the rule also applies if the server is not strict.
 	Always bool
 
 	check func(*inquiry) string // the vendor's words, or nothing
@@ -35,7 +35,7 @@ type inquiry struct {
 	*llm.Request
 	body  []byte
 	codec wire.Codec
-	model catalog.Model // the one that is played
+	model catalog.Model // the simulated model
 }
 
 // VendorRules returns the rules that strict servers enforce.
@@ -355,7 +355,7 @@ func shortIDs(most int, where string) func(*inquiry) string {
 	}
 }
 
-// wordIDs finds an id that is no word, or is there twice.
+// wordIDs finds an id with other than word characters, or a duplicate.
 func (q *inquiry) wordIDs() string {
 	seen := map[string]bool{}
 	for i, m := range q.Messages {
@@ -544,8 +544,8 @@ func (q *inquiry) openSchema() string {
 	return ""
 }
 
-// reasoningItems finds reasoning that the server cannot know: what is not stored
-// must come back whole, and before what it led to.
+// reasoningItems finds reasoning that the server cannot know. Reasoning that is
+// not stored must come back whole, and before the items that followed from it.
 func (q *inquiry) reasoningItems() string {
 	stored := !bytes.Equal(js.Get(q.body, "store"), []byte("false"))
 	items := slices.Collect(js.Elements(js.Get(q.body, "input")))

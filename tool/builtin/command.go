@@ -21,24 +21,26 @@ import (
 type Command struct {
 	// Dir is where programs run; empty means the current folder.
 	Dir string
-	// Env are the variables programs get beside PATH, HOME, LANG and the
-	// system's temporary folder, as NAME=value. Others, and so keys, stay out.
+	// Env are the variables that programs get in addition to PATH, HOME, LANG
+	// and the system's temporary folder, as NAME=value. All other variables,
+	// and therefore keys, are withheld.
 	Env []string
 	// Timeout is how long a program may run; 0 means 2 minutes.
 	Timeout time.Duration
 	// MaxOutput is how many bytes of output are kept; 0 means 256 KiB. The
 	// beginning and the end are kept.
 	MaxOutput int
-	// Supervised runs programs under a supervisor, so that everything they
-	// started ends with them, whatever session it went to, and with this
-	// process. The supervisor is this process's own program, whose main must
-	// call Supervise first. Only Linux has it; elsewhere, and without it, what
-	// leaves the program's process group goes on.
+	// Supervised runs programs under a supervisor. All processes that they
+	// started end together with them, in whatever session they are, and with
+	// this process. The supervisor is this process's executable, whose main
+	// must call Supervise first. It exists only on Linux. On other systems, or
+	// with Supervised off, a process that leaves the program's process group
+	// keeps running.
 	Supervised bool
-	// Sandbox keeps programs to Dir: they write there and in a temporary
-	// folder of their own, which is their HOME, too, and read these and the
+	// Sandbox confines programs to Dir: they write there and in a separate
+	// temporary folder, which is also their HOME, and read these and the
 	// system's programs. It needs Supervised; where CanSandbox returns an
-	// error no program is run.
+	// error, no program is run.
 	Sandbox bool
 }
 
@@ -71,7 +73,7 @@ The format is a program's name and a list of arguments, for example program: go,
 		`{"program":"go","args":["test","./..."]}`, c.run), c.plan)
 }
 
-// plan says which program would run, and where.
+// plan returns the program that would run, and its folder.
 func (c Command) plan(_ context.Context, in commandIn) (tool.Plan, error) {
 	p := tool.Plan{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input, AnyProgram: true}
 	return p, in.check()
@@ -115,8 +117,8 @@ func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
 	return commandOutput(ctx, in, cmd, out, err)
 }
 
-// contained runs a program in its folder, with the variables it has and those
-// that every program gets, and ends what it leaves running.
+// contained runs a program in its folder, with its variables and the common
+// ones, and ends the processes it leaves running.
 func (c Command) contained(cmd *exec.Cmd) error {
 	cmd.Dir, cmd.Env = c.Dir, append(contain.PlainEnv(), cmd.Env...)
 	if !c.Sandbox {
@@ -171,7 +173,7 @@ func startError(err error) error {
 	return err
 }
 
-// middleCut keeps the beginning and the end of what is written to it.
+// middleCut keeps the beginning and the end of the data written to it.
 type middleCut struct {
 	limit   int
 	head    []byte
@@ -196,8 +198,8 @@ func (m *middleCut) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, with a note where something is missing. No word
-// is cut in two: half a key would not be recognised as one.
+// String returns the kept data, with a note where some is missing. It does not
+// cut words in two: half a key would not be recognised as a key.
 func (m *middleCut) String() string {
 	tail, dropped := m.tail, m.dropped
 	if over := len(tail) - m.limit/2; over > 0 {
@@ -207,8 +209,8 @@ func (m *middleCut) String() string {
 	if dropped == 0 {
 		return strings.ToValidUTF8(string(m.head)+string(tail), "\uFFFD")
 	}
-	// A byte that is no blank stands for what was left out, so that the last
-	// word before it and the first behind it count as cut.
+	// A non-blank byte takes the place of the omitted bytes: the word before it
+	// and the word after it then count as cut.
 	head, end := secret.Head(string(m.head)+"x", len(m.head)), secret.Tail("x"+string(tail), len(tail))
 	dropped += len(m.head) + len(tail) - len(head) - len(end)
 	return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, dropped, end), "\uFFFD")

@@ -18,24 +18,23 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Declared is a tool that a file describes: what a model is told about it, as
-// in every file of tools, and who does the work. Without a Command and an HTTP
-// it has no function of its own and only gives another tool other words; see
-// [Redescribe].
+// Declared is a tool that a file describes: its description for the model, as
+// in every file of tools, and its implementation. Without a Command and an HTTP
+// it only describes another tool in different words; see [Redescribe].
 type Declared struct {
 	tool.Definition
 	Effects tool.Effects
 	// Timeout is how long one attempt may take; 0 leaves it to the runner.
 	Timeout time.Duration
 
-	// Command is a program and its arguments. {name} in an argument stands for
-	// the call's argument of that name; an argument that is nothing else is
-	// left out if the call does not have it, and repeated for each item of a
-	// list. There is no shell. The program reads all arguments of the call as
-	// one JSON object from its standard input.
+	// Command is a program and its arguments. {name} in an argument is replaced
+	// by the call's argument of that name. An argument that consists only of
+	// {name} is omitted if the call lacks it, and repeated for each item of a
+	// list. The program runs without a shell. It reads all arguments of the
+	// call as one JSON object from its standard input.
 	Command []string
-	// Env are names of environment variables the program gets beside the usual
-	// ones.
+	// Env are names of environment variables that the program gets in addition
+	// to the usual ones.
 	Env []string
 
 	// HTTP asks a server.
@@ -54,8 +53,8 @@ type Endpoint struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// declaredKeys are the keys a declared tool may have: those of definitions in
-// every vendor's form, and those that say who does the work.
+// declaredKeys are the keys that a declared tool may have: the keys of
+// definitions in every vendor's form, and the keys of the implementation.
 var declaredKeys = strings.Fields("id name title description parameters input_schema inputSchema schema examples type function strict annotations effects timeout command env http")
 
 // maxDeclared bounds a file of declared tools.
@@ -261,9 +260,9 @@ func (d Declared) checkPlaces() error {
 // Works reports whether d says who does the work.
 func (d Declared) Works() bool { return len(d.Command) > 0 || d.HTTP != nil }
 
-// Tool returns d as a tool whose programs run where and as contained as c says;
-// its other fields do not count. source names the file, for people. It is an
-// error if d says nobody who does the work.
+// Tool returns d as a tool. The Dir and the containment of c apply to its
+// programs; the other fields of c are ignored. source names the file, for
+// people. It is an error if d lacks an implementation.
 func (d Declared) Tool(c Command, source string) (tool.Tool, error) {
 	t := tool.Tool{
 		Name: d.Name, Description: d.Description, Input: schema.Schema(d.Schema), Examples: d.Examples,

@@ -45,7 +45,7 @@ func (d Declared) command(c Command) func(context.Context, json.RawMessage) (too
 	}
 }
 
-// plan says which program d would run for a call, or what it would ask a server.
+// plan returns the program that d would run for a call, or its request to a server.
 func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.Plan, error) {
 	return func(ctx context.Context, raw json.RawMessage) (tool.Plan, error) {
 		args, err := outgoing.Arguments(raw)
@@ -64,8 +64,8 @@ func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.
 	}
 }
 
-// result says what a program did. What it printed is the result; what it
-// complained about is told only if it failed.
+// result returns the outcome of a program. Its standard output is the result;
+// its standard error is included only if it failed.
 func (d Declared) result(ctx context.Context, cmd *exec.Cmd, line []string, out, problems *middleCut, err error) (tool.Output, error) {
 	if cannotRun(cmd, err) {
 		return tool.Output{}, tool.Errorf(tool.NotFound, "%s cannot be run: %v", line[0], startError(err))
@@ -176,8 +176,8 @@ var endpoints = outbound.New(outbound.Rules{Redirect: func(next *url.URL, via []
 	return nil
 }})
 
-// Secrets returns the values that only the server should read: those of variables
-// in headers, and what stands in headers whose name says so.
+// Secrets returns the values that only the server should read: variables in
+// headers, and the values of headers with the name of a credential.
 func (e *Endpoint) Secrets() []string {
 	var out []string
 	for name, value := range e.Headers {
@@ -193,8 +193,8 @@ func (e *Endpoint) Secrets() []string {
 	return secret.Values(out)
 }
 
-// Secrets returns the values that nobody but the tool's server or program should
-// read: those in its headers, and in the variables it gets that are named like a
+// Secrets returns the values that only the tool's server or program should
+// read: those in its headers, and in its variables that are named like a
 // credential.
 func (d Declared) Secrets() []string {
 	var out []string
@@ -260,7 +260,7 @@ func Ask(req *http.Request, secrets []string) (tool.Output, error) {
 	return tool.Text(text), nil
 }
 
-// binary returns the type of an answer that is no text.
+// binary returns the type of an answer other than text.
 func binary(h http.Header) string {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	for _, start := range []string{"image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf", "application/zip", "application/gzip"} {

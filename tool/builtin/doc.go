@@ -1,14 +1,14 @@
 // Package builtin holds the tools that come with Toolpost: files below one
 // folder, commands, web pages and web search.
 //
-// They are values of package tool like any other. Those that only read files may
-// run without a policy; those that write, execute or reach the network do nothing
-// until a policy allows them, and commands and network tools are not even
-// offered unless the program asks for them.
+// They are ordinary values of package tool. Tools that only read files may run
+// without a policy. Tools that write, execute or reach the network do nothing
+// until a policy allows them. Commands and network tools are not even offered
+// unless the program asks for them.
 //
-// What comes in is a model's words and is trusted with nothing: paths cannot
-// leave the folder, commands are never parsed by a shell, addresses of the
-// machine's own network are refused at the moment of connecting.
+// The arguments are a model's text and are not trusted: paths cannot leave the
+// folder, a shell never parses commands, and addresses of the machine's own
+// network are refused at the moment of connecting.
 package builtin
 
 import (

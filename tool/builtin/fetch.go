@@ -20,8 +20,8 @@ import (
 // every public host on the ports of the web and nothing on this machine or its
 // networks.
 type Fetch struct {
-	// Allowed restricts it to these domains and what is below them; nil means
-	// all, empty but not nil none. Blocked are excluded.
+	// Allowed restricts it to these domains and their subdomains. Nil means
+	// all; empty but not nil means none. Blocked are excluded.
 	Allowed, Blocked []string
 	// Open are networks that may be reached although they are private.
 	Open []netip.Prefix
@@ -29,7 +29,7 @@ type Fetch struct {
 	Ports []string
 	// Timeout is for the whole exchange; 0 means 20 seconds.
 	Timeout time.Duration
-	// MaxBytes bounds what is read; 0 means 1 MiB.
+	// MaxBytes limits the bytes that are read; 0 means 1 MiB.
 	MaxBytes int64
 }
 
@@ -112,8 +112,8 @@ func (f Fetch) fetch(ctx context.Context, in fetchIn) (tool.Output, error) {
 	return f.body(ctx, resp)
 }
 
-// body reads the page under the bound. The bound counts what comes out of
-// decompression, so that a small bomb stays small.
+// body reads the page up to the limit. The limit counts decompressed bytes,
+// which stops decompression bombs.
 func (f Fetch) body(ctx context.Context, resp *http.Response) (tool.Output, error) {
 	limit := f.MaxBytes
 	if limit <= 0 {

@@ -41,8 +41,8 @@ type Files struct {
 }
 
 // OpenFiles opens a folder for the file tools. Names that match a pattern of
-// blocked (as in path.Match, in any part of a path, whatever the case) are off
-// limits, as are those that commonly hold secrets. Close it when done.
+// blocked are off limits (as in path.Match, in any part of a path, in any
+// case), and so are names that commonly hold secrets. Close it when done.
 func OpenFiles(dir string, blocked ...string) (*Files, error) {
 	j, err := openJail(dir, blocked)
 	if err != nil {
@@ -213,8 +213,8 @@ func fileType(name string, data []byte) string {
 	return http.DetectContentType(data)
 }
 
-// cutLines returns lines from a first one, as many as asked for and as fit,
-// and says what is left.
+// cutLines returns lines from the given first line, up to the given number and
+// size, with a note about the rest.
 func cutLines(text string, from, lines int, size int64) string {
 	var b strings.Builder
 	line := 0
@@ -258,7 +258,7 @@ func (f *Files) wrote(at, content string) {
 	}
 }
 
-// known reports whether the model has seen the file, and as it is now.
+// known reports whether the model has seen the file, and whether the file is unchanged since.
 func (f *Files) known(at string, data []byte) (seen, same bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -132,7 +132,7 @@ func statusFailure(what string, resp *http.Response) error {
 	return e
 }
 
-// domain matches a host against domains: the domain itself and what is below.
+// domain matches a host against domains and their subdomains.
 func domain(host string, domains []string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, d := range domains {

@@ -17,8 +17,8 @@ var blocks = map[atom.Atom]bool{
 	atom.Pre: true, atom.Blockquote: true, atom.Section: true, atom.Article: true, atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Hr: true, atom.Header: true, atom.Footer: true, atom.Main: true, atom.Nav: true,
 }
 
-// readable returns the text of a page: title first, blocks on lines of their
-// own, links behind their words.
+// readable returns the text of a page: title first, each block on a separate
+// line, links after their words.
 func readable(page string, base *url.URL) string {
 	p := &webPage{base: base}
 	z := html.NewTokenizer(strings.NewReader(page))

@@ -17,9 +17,9 @@ import (
 )
 
 // jail gives access to the files below one folder and to no others. The
-// operating system's own boundary (os.Root) keeps every access inside,
-// whatever happens to the tree meanwhile; the rest of this file is about
-// what must not be touched inside, and about saying why.
+// operating system's boundary (os.Root) keeps every access inside, even if the
+// tree changes meanwhile. The rest of this file protects files inside the
+// folder, and explains refusals.
 type jail struct {
 	root    *os.Root
 	blocked nameSet
@@ -52,12 +52,12 @@ func openJail(dir string, blocked []string) (*jail, error) {
 	return &jail{root: root, blocked: newNameSet(names)}, nil
 }
 
-// place is where a path leads: the folders on the way, held open, and a name in
-// the last of them. What is done there is done in that folder, whatever its path
-// means by then. Close it when done.
+// place is the target of a path: the folders on the way, held open, and a name
+// in the last of them. Operations act on that folder, even if its path later
+// leads elsewhere. Close it when done.
 type place struct {
 	jail  *jail
-	asked string     // the path as it was given
+	asked string     // the unchanged path of the caller
 	dirs  []*os.Root // from the jail's own down
 	parts []string   // the names of dirs after the first
 	links int
@@ -83,9 +83,8 @@ func (p *place) path() string {
 	return "."
 }
 
-// resolve follows a path, links included, one step after the other. The last
-// name need not stand for anything; with make, folders on the way that are
-// missing are made.
+// resolve follows a path one step after the other, links included. The last
+// name need not exist. With make, missing folders on the way are created.
 func (j *jail) resolve(name string, make bool) (*place, error) {
 	clean, err := j.local(name)
 	if err != nil {
@@ -106,8 +105,8 @@ func split(path string) []string {
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
 }
 
-// step goes on to one part of a path and returns the parts that are left, which
-// a link puts its own before.
+// step follows one part of a path and returns the remaining parts. A link puts
+// its parts in front of them.
 func (p *place) step(part string, rest []string, make bool) ([]string, error) {
 	if part == ".." {
 		if len(p.parts) == 0 {
@@ -163,7 +162,7 @@ func (p *place) follow(part string, rest []string) ([]string, error) {
 	return append(split(target), rest...), nil
 }
 
-// errChanged says that something else stands at a path than did a moment ago.
+// errChanged reports that the file at a path has been replaced since it was examined.
 var errChanged = errors.New("it changed while it was being opened")
 
 // enter opens the folder in dir that info is about. If something else stands
@@ -296,9 +295,9 @@ func (e entry) read(limit int64) (data []byte, size int64, err error) {
 	return readSome(f, limit)
 }
 
-// walk visits what is below a folder in order of name, without following
-// links, and counts what is off limits. The folder's own error ends it; what is
-// unreadable below counts as not there. SkipAll ends it early.
+// walk visits the entries below a folder in order of name, without following
+// links, and counts the blocked ones. An error of the folder itself ends it;
+// unreadable entries below are skipped. SkipAll ends it early.
 func (j *jail) walk(ctx context.Context, dir *os.Root, at string, depth int, hidden *int, visit func(entry) error) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -363,7 +362,7 @@ func (j *jail) outside(name string) error {
 func (j *jail) fail(name string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return err // whoever called says why
+		return err // the caller gives the reason
 	case errors.Is(err, fs.ErrNotExist):
 		return withFix(tool.Errorf(tool.NotFound, "there is no %s", name), "Use list_files or search_files to find the right path.")
 	case errors.Is(err, errChanged):

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// blockedNames are the names of files and folders that hold secrets or are
-// nobody's business, folded. They match any part of a path, or two parts where the
-// name alone is an ordinary one. Copies that editors and people leave beside a
-// file are blocked like the file.
+// blockedNames are the names of files and folders that hold secrets or private
+// data, folded. They match any part of a path, or two parts where the name
+// alone is an ordinary one. Copies that editors and people leave next to a file
+// are blocked like the file.
 var blockedNames = strings.Fields(`
 	.env* *.env .flaskenv node_modules .*_history
 	.git .gitconfig .git-credentials .hg .hgrc .svn

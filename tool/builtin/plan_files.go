@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// planWrite says what write_file would change.
+// planWrite returns the changes that write_file would make.
 func (f *Files) planWrite(_ context.Context, in writeIn) (tool.Plan, error) {
 	p, err := f.jail.resolve(in.Path, false)
 	if missing(err) { // a folder on the way
@@ -45,7 +45,7 @@ func (f *Files) unmade(name string) (string, error) {
 	return path.Join(p.path(), base), nil
 }
 
-// planEdit says what edit_file would change.
+// planEdit returns the changes that edit_file would make.
 func (f *Files) planEdit(_ context.Context, in editIn) (tool.Plan, error) {
 	p, err := f.jail.resolve(in.Path, false)
 	if err != nil {

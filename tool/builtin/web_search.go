@@ -21,15 +21,15 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Search configures the tool that searches the web: the local lane, for models
-// whose provider has no search of its own. Every limit is enforced here,
-// whatever the engine returns; what cannot be enforced is refused by Tool.
+// Search configures the tool that searches the web from this machine, for
+// models whose provider lacks a search. Every limit is enforced here, whatever
+// the engine returns; Tool refuses limits that cannot be enforced.
 type Search struct {
 	// Engine is "searxng" or "duckduckgo".
 	Engine string
 	// Endpoint is the address of the engine, like https://searx.example.org.
-	// It is asked wherever it is: whoever configures it has chosen it. Empty
-	// means the engine's public address, where it has one.
+	// The operator chose it, so it may be any address, including a local one.
+	// Empty means the engine's public address, if there is one.
 	Endpoint string
 	// Allowed and Blocked filter results by domain; nil Allowed means all,
 	// empty but not nil none.
@@ -253,8 +253,8 @@ func parseSearXNG(r io.Reader) ([]hit, error) {
 	return hits, nil
 }
 
-// parseDuckDuckGo reads the page without scripts: links of class result__a and
-// the extracts of class result__snippet behind them.
+// parseDuckDuckGo reads the page without scripts: links of class result__a,
+// each followed by an extract of class result__snippet.
 func parseDuckDuckGo(r io.Reader) ([]hit, error) {
 	z := html.NewTokenizer(r)
 	var hits []hit

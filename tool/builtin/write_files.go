@@ -54,8 +54,8 @@ func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
 	return written(p.path(), in.Content, existed), nil
 }
 
-// replaceable returns the file that stands at a place, if one does, and why it
-// may not be replaced.
+// replaceable returns the file at a place, if there is one, and the reason why
+// it may not be replaced.
 func (f *Files) replaceable(p *place, in writeIn) (before []byte, existed bool, err error) {
 	if p.info == nil && p.name != "" {
 		return nil, false, nil
@@ -79,8 +79,8 @@ func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
 	return nil
 }
 
-// replace writes a file beside its place and moves it there, so that nobody
-// ever sees half of it.
+// replace writes a file next to its place and renames it. Readers never see
+// half of it.
 func (f *Files) replace(p *place, content string) error {
 	mode := fs.FileMode(0o666)
 	if p.info != nil {
@@ -107,7 +107,7 @@ func (f *Files) replace(p *place, content string) error {
 func written(at, content string, existed bool) tool.Output {
 	lines := strings.Count(content, "\n")
 	if content != "" && !strings.HasSuffix(content, "\n") {
-		lines++ // the last has no end
+		lines++ // the last line lacks its newline
 	}
 	out := tool.Text(fmt.Sprintf("wrote %s: %s, %s", at, counted(len(content), "byte"), counted(lines, "line")))
 	kind := "file_created"
@@ -159,7 +159,7 @@ func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
 	return written(p.path(), text, true), nil
 }
 
-// edited returns the file at a place as it is, and as it would become.
+// edited returns the present content of the file at a place, and the content after the edit.
 func (f *Files) edited(p *place, in editIn) (data []byte, text string, err error) {
 	data, size, err := p.read(maxEdit + 1)
 	if err != nil {
@@ -188,7 +188,7 @@ func (f *Files) edited(p *place, in editIn) (data []byte, text string, err error
 	return data, text, err
 }
 
-// findable says what is wrong with the text to replace.
+// findable describes the error in the text to replace.
 func findable(in editIn, found int) error {
 	switch {
 	case in.Old == "":
