@@ -76,8 +76,8 @@ func (b *Breaker) Enter(now func() time.Time, l Limits) (Pass, *Open) {
 }
 
 // Anyway lets a request pass although the breaker may be open, because there is
-// nobody else to ask. If it succeeds, the breaker is closed; if it fails, nothing
-// is learned.
+// no other server to ask. A success closes the breaker; a failure changes
+// nothing.
 func (b *Breaker) Anyway() Pass { return Pass{b: b, anyway: true} }
 
 // MayTry ends the wait of an open breaker: the next request may try. There is a

@@ -1,10 +1,12 @@
-// Command compare says how fast benchmarks are beside an earlier commit:
+// Command compare measures the speed of benchmarks relative to an earlier
+// commit:
 //
 //	go run ./internal/compare -old COMMIT -n 20000 ./invoke TrivialCall/read-only
 //
-// It builds the tests of both, runs them in turn, and compares the processor time
-// of the processes, less that of a run of one iteration. Other work on the machine
-// disturbs that less than the time on the clock, and the fastest round least.
+// It builds the tests of both, runs them in turn, and compares the processor
+// time of the processes, less that of a run of one iteration. Other work on the
+// machine disturbs processor time less than the time on the clock, and the
+// fastest round least.
 package main
 
 import (

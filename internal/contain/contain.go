@@ -1,6 +1,6 @@
-// Package contain runs programs so that nothing they start outlives them, keeps
-// them to some folders where the system can, and hides the keys of this process
-// from them.
+// Package contain runs programs and ends all processes that they start together
+// with them. It confines them to some folders where the system can, and hides
+// the keys of this process from them.
 package contain
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Options say how a program is contained. The zero value gives it a group of its
-// own, which is ended with it: a process group on Unix, where a process that left
-// it survives, and a job on Windows.
+// Options configure the containment of a program. The zero value gives it a
+// separate group, which is ended with it: on Unix a process group, where a
+// process that left it survives, and on Windows a job.
 type Options struct {
 	// Supervised runs the program under a supervisor, which is this program
 	// again: its main must call Supervise first. Everything that the program

@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// A group is a program and what it started, as far as that stays in the process
-// group of its own that the program gets. It is in a session of its own, too:
-// without a terminal, on which it could show something as if it were ours, or read
-// what is typed.
+// A group is a program and the processes it started that stay in its separate
+// process group. The program is also in a separate session. Without a terminal,
+// it can neither show text that looks like ours nor read typed input.
 type group struct{ cmd *exec.Cmd }
 
 func newGroup(cmd *exec.Cmd) *group {

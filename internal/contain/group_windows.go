@@ -21,8 +21,8 @@ func newGroup(cmd *exec.Cmd) *group {
 	return g
 }
 
-// start starts the program and puts it into a job before its first instruction,
-// so that nothing it starts is outside.
+// start starts the program and puts it into a job before its first instruction.
+// No process that it starts is outside of the job.
 func (g *group) start() error {
 	job, err := newJob()
 	if err != nil {
@@ -60,7 +60,7 @@ func (g *group) end() error {
 	return windows.TerminateJobObject(g.job, 1)
 }
 
-// close ends the group for good. Nobody may use it afterwards.
+// close ends the group for good. It must not be used afterwards.
 func (g *group) close() {
 	if g.job != 0 {
 		_ = windows.CloseHandle(g.job)
@@ -68,10 +68,10 @@ func (g *group) close() {
 	}
 }
 
-// wake does nothing: there are no supervisors here.
+// wake does nothing: supervisors exist only on Linux.
 func (g *group) wake() {}
 
-// newJob returns a job that ends what is in it when it is closed.
+// newJob returns a job that ends its processes when it is closed.
 func newJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // HideKeys keeps other processes of the same user from reading the memory and
 // the environment of this one, and wipes the values out of the environment that
-// the kernel shows of it. os.Getenv goes on as before. Call it in main, before
-// anything is started.
+// the kernel shows of it. os.Getenv works as before. Call it in main, before
+// any program is started.
 func HideKeys() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -94,7 +94,7 @@ func environment() ([]byte, error) {
 	if err != nil || to < from || to-from > maxEnvironment {
 		return nil, fmt.Errorf("the environment lies from %x to %x", from, to)
 	}
-	// It lies behind the arguments, which are where the kernel put them.
+	// The environment follows the arguments, at the address that the kernel chose.
 	args := unsafe.Pointer(unsafe.StringData(os.Args[0]))
 	if ahead := from - uint64(uintptr(args)); ahead > maxEnvironment {
 		return nil, errors.New("the arguments are not where the kernel put them")

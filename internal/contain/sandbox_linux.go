@@ -37,7 +37,7 @@ func Sandboxed() error {
 	return nil
 }
 
-// What is allowed.
+// The rights that are granted.
 const (
 	reading   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	using     = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -83,7 +83,7 @@ func restrict(writable []string) error {
 	}
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), systemFolders...) {
 		if filepath.IsAbs(dir) {
-			_ = rules.allow(dir, reading) // what is not there need not be allowed
+			_ = rules.allow(dir, reading) // a missing folder does not need a rule
 		}
 	}
 	for _, file := range devices {

@@ -53,11 +53,11 @@ type supervisor struct {
 // run returns the exit code of the program; 128 and the number of the signal if
 // one ended it.
 func (s *supervisor) run(sandbox []string, file string, args []string) int {
-	runtime.LockOSThread() // what is forbidden to this thread is forbidden to what it starts, and to no other
+	runtime.LockOSThread() // restrictions of this thread apply to the programs it starts, and to no other thread
 	unix.CloseOnExec(int(s.lifeline.Fd()))
 	unix.CloseOnExec(int(s.status.Fd()))
-	// A program cannot end its supervisor by accident. Ignored signals would be
-	// inherited; those that are caught are not.
+	// A program must not end its supervisor by accident. Programs would inherit
+	// ignored signals; they do not inherit caught signals.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return s.fail(fmt.Errorf("no supervisor: %w", err))

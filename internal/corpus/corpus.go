@@ -1,9 +1,9 @@
 // Package corpus finds the real data that tests read: outputs of models, cases
 // of other parsers, schemas, conversations.
 //
-// The whole corpus is a folder beside the module, named by TOOLPOST_CORPUS
+// The whole corpus is a folder next to the module, named by TOOLPOST_CORPUS
 // (default ../shared/corpus from the module root). A slice of it is committed
-// below testdata, with its licences, so that the properties are tested in every
+// below testdata, with its licences. The properties are thereby tested in every
 // clone. Figures, which mean something only over a large set, need the whole.
 package corpus
 

@@ -48,7 +48,7 @@ type Mismatch struct {
 	Found        string
 }
 
-// Error says it in a sentence for whoever wrote the text.
+// Error describes the mismatch in a sentence for the author of the text.
 func (m *Mismatch) Error() string {
 	if m.Found == "" {
 		return fmt.Sprintf("the text ends in line %d, column %d, where the grammar wants more", m.Line, m.Column)
@@ -221,7 +221,7 @@ func (g *Grammar) allEmpty(list []symbol) bool {
 	return true
 }
 
-// Regexp returns a grammar whose texts are those that a regular expression matches as a whole.
+// Regexp returns a grammar whose texts are the full matches of a regular expression.
 func Regexp(text string) (*Grammar, error) {
 	if len(text) > maxDefinition {
 		return nil, fmt.Errorf("lark: an expression has more than %d bytes", maxDefinition)
@@ -251,7 +251,7 @@ type waiter struct {
 	item   item
 }
 
-// Match returns nil if the text fits, a *[Mismatch] if it does not, and [ErrTooMuch] if nobody knows.
+// Match returns nil if the text fits, a *[Mismatch] if it does not, and [ErrTooMuch] if it gave up.
 func (g *Grammar) Match(text string) error {
 	r := &reading{g: g, begun: make([]int32, len(g.of))}
 	r.now.reset()
@@ -307,7 +307,7 @@ func (r *reading) step(at int32, c rune, more bool) bool {
 	return true
 }
 
-// complete goes on with those who waited for a nonterminal that began at a place.
+// complete advances the items that waited for a nonterminal that began at origin.
 func (r *reading) complete(s symbol, origin int32) {
 	end := len(r.waiting)
 	if int(origin)+1 < len(r.from) {

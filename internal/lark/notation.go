@@ -59,7 +59,7 @@ type token struct {
 	line int
 }
 
-// signs are the tokens that are no words, the longer ones first.
+// signs are the tokens other than words, the longer ones first.
 var signs = []string{"->", "..", ":", "|", "(", ")", "[", "]", "?", "*", "+", "~", ",", "%", ".", "!", "{", "}"}
 
 // split cuts a definition into tokens.
@@ -129,7 +129,7 @@ type parser struct {
 	depth    int
 	names    map[string]symbol
 	defined  map[string]bool
-	between  symbol // what is ignored, any number of times
+	between  symbol // ignored text, any number of times
 	terminal bool   // a terminal is being defined, in which nothing is ignored
 }
 
@@ -298,7 +298,7 @@ func (p *parser) alternatives() symbol {
 	return s
 }
 
-// sequence reads what stands in a row.
+// sequence reads the items of a sequence.
 func (p *parser) sequence() []symbol {
 	var list []symbol
 	for p.err == nil {
@@ -349,7 +349,7 @@ func (p *parser) spaced(s symbol) symbol {
 	return p.nonterminal([]symbol{s, p.between})
 }
 
-// repeated reads how often something stands in a row.
+// repeated reads the number of repetitions of an item.
 func (p *parser) repeated(s symbol) symbol {
 	switch {
 	case p.skip("?"):
@@ -405,7 +405,7 @@ func (p *parser) literalOf(t token) symbol {
 	return p.literal(first, strings.Contains(marks, "i"))
 }
 
-// cutMarks returns a literal without its quotes, and the letters behind it.
+// cutMarks returns a literal without its quotes, and the letters after it.
 func cutMarks(s string) (body, marks string) {
 	if len(s) < 2 {
 		return "", ""

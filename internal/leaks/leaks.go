@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// long is how long goroutines may take to end after the tests. Those that leak
-// never do, and no machine is so busy.
+// long is how long goroutines may take to end after the tests. A leaked
+// goroutine never ends, and even a busy machine is faster than this.
 const long = 30 * time.Second
 
 // VerifyTestMain is [goleak.VerifyTestMain] with patience: goleak alone waits for

@@ -143,7 +143,7 @@ func (p *process) stop() {
 	_ = p.Wait()
 }
 
-// used says what the process used so far, where the system tells.
+// used reports the resources that the process used so far, if the system provides them.
 func (p *process) used() string {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 // upstreamVar makes the program the upstream.
 const upstreamVar = "LOAD_UPSTREAM"
 
-// serveUpstream is a model of the chat format: one that is asked for "slow" says a word now and
-// then, all others call a tool.
+// serveUpstream serves models in the chat format: the model "slow" sends a word now and then, all others call a tool.
 func serveUpstream() {
 	every, _ := time.ParseDuration(os.Getenv("LOAD_EVERY"))
 	last, _ := time.ParseDuration(os.Getenv("LOAD_FOR"))

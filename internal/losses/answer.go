@@ -30,7 +30,7 @@ func UnknownAnswer(c wire.Codec, to string, body []byte) ([]string, error) {
 			return true
 		}
 		path := append(slices.Clone(at.path), kinds(object)...)
-		if free(path) || to != c.Format && slices.Contains(path, "reasoning_details") || // state of the vendor, which nobody else is given
+		if free(path) || to != c.Format && slices.Contains(path, "reasoning_details") || // vendor state, which no other vendor receives
 			slices.ContainsFunc(append(sorted(object), path...), base.omitted) {
 			return false
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Idle returns the members of a request, and the elements of its lists, that say nothing: without them the same is
-// sent, and the client is told the same. A member that a warning names is none of them, nor one that says what holds
-// anyway.
+// Idle returns the redundant members of a request, and the redundant elements of its lists: without them the request
+// upstream and the warnings to the client stay the same. It does not return members that a warning names, and members
+// that state the default.
 func Idle(from, to string, body []byte) ([]string, error) {
 	whole, err := parse(body)
 	if err != nil {
@@ -60,7 +60,7 @@ func Idle(from, to string, body []byte) ([]string, error) {
 // habit is a member that may be left out without saying anything else.
 type habit struct {
 	from, to string // formats, "" for all, "-" for all but that of the client
-	under    string // a member or a kind of object that it stands in, "" for any
+	under    string // a member or a kind of object around it, "" for any
 	member   string
 	value    string // as JSON, "" for any
 	why      string
@@ -99,7 +99,7 @@ var habits = []habit{
 	{to: "-", member: "thoughtSignature", why: "nobody else can read it"},
 }
 
-// usual reports whether a member says what holds without it.
+// usual reports whether a member states the default.
 func usual(from, to string, path []string, value any) bool {
 	text, err := json.Marshal(value)
 	if err != nil || value == nil {

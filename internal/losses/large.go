@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Large returns a request of the same shape with at least so many tools and so many bytes, as coding agents send them:
-// more tools, with schemas of all kinds, and more words in the instructions, the messages and the descriptions. No two
-// texts that it adds are the same, so that one that is lost is missed.
+// Large returns a request of the same shape with at least the given numbers of tools and bytes, as coding agents send
+// them: more tools, with schemas of all kinds, and more words in the instructions, the messages and the descriptions.
+// All texts that it adds differ; a lost text is therefore noticed.
 func Large(format string, body []byte, tools, size int) ([]byte, error) {
 	v, err := parse(body)
 	if err != nil {
@@ -51,8 +51,8 @@ func sentence(n int) string {
 
 var subjects = []string{"the tests", "the folder", "what the user wrote", "the history", "a plan", "the notes of the project", "the last result", "C:\\temp\\a.txt"}
 
-// texts returns what adds words to each text of a request that people or programs wrote: not to those of a model, which
-// are signed.
+// texts returns a function per text of a request that adds words to the text. It returns the texts written by people or
+// programs, but not those of a model, because those are signed.
 func texts(v any, model bool, path []string) []func(string) {
 	var list []func(string)
 	switch v := v.(type) {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Translation is a request of a client and what was made of it for an upstream.
+// Translation is a request of a client and its translation for an upstream.
 type Translation struct {
 	From, To  string // formats
 	Body, Out []byte
@@ -51,7 +51,8 @@ func translate(from wire.Codec, to string, body []byte, change Change) (Translat
 	return t, err
 }
 
-// Silent returns what is neither in the translation nor named by a warning: texts, tools, schemas, calls and results.
+// Silent returns the texts, tools, schemas, calls and results that are neither in the translation nor named by a
+// warning.
 func (t Translation) Silent() []string {
 	from, _, err := wire.Codec{Format: t.From}.DecodeRequest(t.Body)
 	if err != nil {
@@ -89,7 +90,7 @@ func (t Translation) tools(from, to *llm.Request) []string {
 // noParameters are the schemas of a tool without parameters: some formats demand one.
 var noParameters = []string{"", `{"type":"object"}`, `{"properties":{},"type":"object"}`}
 
-// sameSchema reports whether a tool has its schema, or one that says less and a warning about that.
+// sameSchema reports whether a tool has its schema, or a weaker schema and a warning about that.
 func (t Translation) sameSchema(d llm.ToolDef, got []byte) bool {
 	x, y := valueForm(d.Schema), valueForm(got)
 	if x == y || slices.Contains(noParameters, x) && slices.Contains(noParameters, y) {
@@ -109,7 +110,7 @@ func (t Translation) told(tool string) bool {
 	})
 }
 
-// named reports whether a warning is about a member of the request, or about what stands in it.
+// named reports whether a warning is about a member of the request, or about a value inside of it.
 func (t Translation) named(member string) bool {
 	names := append([]string{strings.TrimPrefix(member, kindMark)}, words[member]...)
 	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
@@ -119,7 +120,7 @@ func (t Translation) named(member string) bool {
 	})
 }
 
-// kindMark stands in a path before what says what an object is: its type or its name.
+// kindMark precedes the kind of an object in a path: its type or its name.
 const kindMark = "="
 
 // words are what warnings call members of requests, and kinds of objects.
@@ -180,8 +181,8 @@ func differ(what string, from, to []string) []string {
 	return lost
 }
 
-// ownWords are members whose text is a word of the format, which others say in their own, and those that only the
-// vendor can read.
+// ownWords are members whose text is a keyword of the format, for which other formats have different keywords, and
+// members that only the vendor can read.
 var ownWords = []string{
 	"signature", "encrypted_content", "thoughtSignature", "type", "role", "effort", "reasoning_effort", "tool_choice", "url", "data", "syntax", "summary", "model",
 	"call_id", "id", "tool_use_id", "tool_call_id",
@@ -217,7 +218,7 @@ func (t Translation) texts() []string {
 	return lost
 }
 
-// kinds returns what an object says that it is.
+// kinds returns the type and the name that an object declares.
 func kinds(v map[string]any) []string {
 	var list []string
 	for _, key := range []string{"type", "name"} {

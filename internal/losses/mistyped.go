@@ -93,7 +93,7 @@ var coercions = []struct{ format, member, value string }{
 	{wire.Ollama, "think", "true"}, // a level, or whether to think
 }
 
-// coerced reports whether a value is one that the member may have. A text is a list of one wherever texts are listed.
+// coerced reports whether the member may have the value. A text counts as a list of one text.
 func coerced(format string, path []string, right, wrong any) bool {
 	if list, ok := right.([]any); ok && len(list) > 0 && wrong == odd {
 		_, ok := list[0].(string)
@@ -107,7 +107,7 @@ func coerced(format string, path []string, right, wrong any) bool {
 	return false
 }
 
-// unread reports whether an object became a part that nobody knows, and a warning says that there is one.
+// unread reports whether an object became an unknown part, and a warning reports that part.
 func (t Translation) unread(wrong any) bool {
 	_, object := wrong.(map[string]any)
 	return object && slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool { return w.Feature == "opaque part" })

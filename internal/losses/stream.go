@@ -14,15 +14,15 @@ import (
 // Events is a stream whose events are objects, in lines of text.
 type Events struct {
 	Lines []byte
-	// Bytes returns the stream that the lines stand for; nil says that it is the lines themselves.
+	// Bytes converts the lines to the bytes of the stream; nil means that the lines are the stream.
 	Bytes func(lines []byte) []byte
 	// Whole says that the client asked for one document, which a server makes of the stream.
 	Whole bool
 }
 
-// repeated are the objects of events that another event says again, under the type of the event: a member of them that
-// only one of the events has is no loss of what the vendor said about the answer. Their own members are looked at all the
-// same, where the value is true.
+// repeated are the objects of events that another event repeats, under the type of the event. If only one of the events
+// has a member of them, the vendor's data about the answer is still complete. The members inside of them are examined
+// nevertheless if the value is true.
 var repeated = map[string]map[string]bool{
 	"=response.created":                     {"response": true},
 	"=response.in_progress":                 {"response": false},
@@ -32,12 +32,12 @@ var repeated = map[string]map[string]bool{
 	"=response.content_part.done":           {"part": true},
 	"=response.reasoning_summary_part.done": {"part": true},
 	"=response.output_item.done":            {"annotations": false, "logprobs": false}, // which came with the text
-	"=response.completed":                   {"output": false},                         // whose items are complete with events of their own
+	"=response.completed":                   {"output": false},                         // its items are complete in separate events
 	"=response.incomplete":                  {"output": false},
 	"=content_block_start":                  {"input": false}, // of which there is nothing before its pieces
 }
 
-// UnknownStream is [UnknownAnswer] for a stream that is written anew, event by event.
+// UnknownStream is [UnknownAnswer] for a stream that is rewritten event by event.
 func UnknownStream(c wire.Codec, to string, events Events) ([]string, error) {
 	u := &unknownStream{codec: c, to: to, events: events}
 	if err := u.parse(); err != nil {
@@ -68,7 +68,7 @@ type unknownStream struct {
 	codec  wire.Codec
 	to     string
 	events Events
-	gaps   []string   // what stands before, between and behind the objects
+	gaps   []string   // the text before, between and after the objects
 	names  [][]string // what the lines call each object
 	docs   []any
 	base   Translation
@@ -103,7 +103,7 @@ func (u *unknownStream) parse() error {
 
 // looks reports whether an object at a path is looked at, and whether those inside of it are.
 func (u *unknownStream) looks(path []string, object map[string]any) (it, inside bool) {
-	if free(path) || u.to != u.codec.Format && slices.Contains(path, "reasoning_details") { // state of the vendor, which nobody else is given
+	if free(path) || u.to != u.codec.Format && slices.Contains(path, "reasoning_details") { // vendor state, which no other vendor receives
 		return false, false
 	}
 	told := func(member string) bool { return answerWords[member] != "" && u.base.omitted(member) }

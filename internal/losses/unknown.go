@@ -22,7 +22,7 @@ func Unknown(c wire.Codec, to string, body []byte) ([]string, error) {
 	return UnknownAfter(c, to, body, nil)
 }
 
-// UnknownAfter is [Unknown] for a server that changes requests, like one that teaches tools in a prompt.
+// UnknownAfter is [Unknown] for a server that changes requests, such as a server that teaches tools in a prompt.
 func UnknownAfter(c wire.Codec, to string, body []byte, change Change) ([]string, error) {
 	whole, err := parse(body)
 	if err != nil {
@@ -52,7 +52,7 @@ type unknown struct {
 	to     string
 	change Change
 	whole  any
-	base   Translation // of the request as it is
+	base   Translation // of the unchanged request
 	silent []string
 }
 
@@ -106,7 +106,7 @@ func (u *unknown) mark(v map[string]any, path []string) {
 	}
 }
 
-// holder is the name of the member that an object stands in.
+// holder is the name of the member that contains an object.
 func holder(path []string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if strings.Trim(path[i], "0123456789") != "" && !strings.HasPrefix(path[i], kindMark) {
@@ -131,13 +131,13 @@ func (u *unknown) translate() (Translation, error) {
 	return translate(u.codec, u.to, body, u.change)
 }
 
-// data are members that hold data of any form, with the reason why nobody looks into it. Schemas, arguments and metadata
-// are none of them: whatever stands in them is sent on.
+// data are members that hold data of any form, with the reason why they are not examined. Schemas, arguments and
+// metadata are not among them: their content is sent on.
 var data = map[string]string{
 	"extra_content": "state of the vendor, which nobody else is given",
 }
 
-// free reports whether what stands at a path is data of any form, or stands in such data.
+// free reports whether a path leads to, or into, data of any form.
 func free(path []string) bool {
 	return slices.ContainsFunc(path, func(member string) bool { return data[member] != "" })
 }

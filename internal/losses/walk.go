@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// place is where a value stands in a document.
+// place is the position of a value in a document.
 type place struct {
 	path []string  // names of members, numbers of elements, and what the objects on the way are
 	set  func(any) // puts another value there
 	cut  func()    // takes the value away, until the next set
 }
 
-// walk calls see with the values of a document, each with its place. Those inside of a value follow if see says so.
+// walk calls see with the values of a document, each with its place. It descends into a value if see returns true.
 func walk(v any, at place, see func(v any, at place) bool) {
 	if !see(v, at) {
 		return

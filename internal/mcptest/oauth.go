@@ -28,14 +28,14 @@ type Authority struct {
 	Fault string
 	// Lifetime is that of a token in seconds; 0 means an hour.
 	Lifetime int
-	// Scopes are those that requests want, by their method; methods that are not here
-	// are answered without a token. Nil wants a token without a scope for all.
+	// Scopes are the required scopes by method. Methods without an entry are answered without a token. With nil, all
+	// methods need a token, but no scope.
 	Scopes map[string]string
 
 	issuer, resource *httptest.Server
 
 	mu      sync.Mutex
-	codes   map[string]url.Values // what was agreed to, by code
+	codes   map[string]url.Values // the granted parameters, by code
 	clients map[string]string     // redirect address by client
 	tokens  map[string][]string   // their scopes
 	refresh map[string]bool

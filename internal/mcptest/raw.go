@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// raw is a server that is no SDK's: it completes the handshake and answers
-// tools/list and tools/call with what its scripts say. Arg is the name of a file of
+// raw is a server without an SDK: it completes the handshake and answers
+// tools/list and tools/call from its scripts. Arg is the name of a file of
 // them.
 func raw(arg string) {
 	text, err := os.ReadFile(arg)
@@ -27,9 +27,9 @@ func raw(arg string) {
 	script.run()
 }
 
-// Script is what a raw server answers: JSON in which "ID" stands for the id of the
-// request and "CURSOR" for a cursor that was never used. An empty text answers
-// nothing; one that is no JSON is written as it is.
+// Script holds the answers of a raw server: JSON in which "ID" is replaced by
+// the id of the request and "CURSOR" by an unused cursor. An empty text means
+// no answer; other text than JSON is written unchanged.
 type Script struct {
 	Initialize, List, Call string
 	// Silent are methods that are not answered.
@@ -38,7 +38,7 @@ type Script struct {
 	Closes bool
 	// Starts, if it is not empty, is a file that grows by a byte at each start.
 	Starts string
-	// Grow repeats the text of Pad behind "PAD" in answers, so that scripts stay
+	// Grow repeats the text of Pad after "PAD" in answers, which keeps scripts
 	// short.
 	Pad  string
 	Grow int

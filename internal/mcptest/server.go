@@ -25,7 +25,7 @@ import (
 // and of which kind; see kinds.
 const Variable = "TOOLPOST_MCPTEST"
 
-// kinds are the servers there are, by name. The text behind a colon is theirs.
+// kinds are the servers by name. Text after a colon is an argument for the server.
 var kinds = map[string]func(arg string){
 	"ordinary": func(string) { serve(Ordinary()) },
 	"whole":    func(string) { serve(Whole()) },
@@ -197,7 +197,7 @@ func progress(ctx context.Context, req *mcp.CallToolRequest, _ empty) (*mcp.Call
 	return text("done"), nil, nil
 }
 
-// addChanging adds a tool that adds another one and describes echo anew.
+// addChanging adds a tool that adds another tool and changes the description of echo.
 func addChanging(s *mcp.Server) {
 	var n atomic.Int32
 	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Change the list of tools."},

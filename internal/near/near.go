@@ -3,9 +3,9 @@ package near
 
 import "strings"
 
-// Names returns up to most of names that are like name, best first: those that
-// differ only in case or in a prefix, then those a few edits away. Of long names
-// the beginning counts.
+// Names returns up to most of names that are like name, best first: names that
+// differ only in case or in a prefix, then names that are a few edits away. Of
+// long names only the beginning counts.
 func Names(name string, names []string, most int) []string {
 	type candidate struct {
 		name string

@@ -20,9 +20,10 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// Server returns the address of a server: that of TOOLPOST_POSTGRES, or else one
-// that it starts, if the distribution's packages are installed. Where there is
-// none, the test is skipped and says so. The server ends with the test.
+// Server returns the address of a server: the value of TOOLPOST_POSTGRES, or
+// else a server that it starts, if the distribution's packages are installed.
+// Without either, the test is skipped and the log gives the reason. The server
+// ends with the test.
 func Server(t *testing.T) string {
 	t.Helper()
 	if address := os.Getenv("TOOLPOST_POSTGRES"); address != "" {
@@ -55,8 +56,7 @@ func Schema(t *testing.T, dsn string) string {
 	return dsn + " search_path=" + name
 }
 
-// start starts a server with a data directory of its own and returns its
-// address.
+// start starts a server with a separate data directory and returns its address.
 func start(t *testing.T) string {
 	t.Helper()
 	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")

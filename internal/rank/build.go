@@ -19,11 +19,11 @@ type builder struct {
 	meanings []float32
 }
 
-// word is what a word stands for: the term of its stem, or noTerm if it says
-// nothing, and its rows of the table.
+// word is the lookup result of a word: the term of its stem, or noTerm if it is
+// a stop word, and its rows of the table.
 type word struct{ place, from, to int32 }
 
-// entry says how often a document has a term.
+// entry is the weighted count of a term in a document.
 type entry struct {
 	term, doc int32
 	count     float32
@@ -36,7 +36,7 @@ func newBuilder(docs [][]Field, meaning bool) *builder {
 			size += len(f.Text)
 		}
 	}
-	// What descriptions of tools come to: maps that grow are filled anew.
+	// Typical sizes for descriptions of tools: a growing map has to be copied.
 	b := &builder{
 		words: make(map[string]word, size/80), stems: make(map[string]int32, size/120), pairs: make(map[pair]int32, size/20),
 		lengths: make([]float64, len(docs)), last: make([]int32, 0, size/15), entries: make([]entry, 0, size/6),
@@ -90,7 +90,7 @@ func (b *builder) add(doc int32, f Field) {
 	})
 }
 
-// look finds out what a word stands for.
+// look returns the term and the rows of a word.
 func (b *builder) look(text []byte) word {
 	key := string(text)
 	w := word{place: noTerm, from: int32(len(b.rows))}

@@ -2,19 +2,20 @@ package rank
 
 import "strings"
 
-// The weights of a document's fit: how much the question's own words count
-// beside those the document is called by, and what a concept or a word that
-// every tool uses counts beside a word that says something.
+// The weights of a document's fit. askedShare is the share of the question's
+// words; the rest belongs to the words that the document is called by. A
+// concept counts conceptFit and a word that every tool uses counts commonFit,
+// where a distinctive word counts 1.
 const (
 	askedShare = 0.4
 	conceptFit = 0.3
 	commonFit  = 0.25
 )
 
-// Fit says how much the best document and the question have in common, from 0,
-// nothing, to 1: the mean of two shares, of the question's words that the
-// document speaks of, and of the words it is called by that the question speaks
-// of. It does not depend on how many documents there are, so that one limit
+// Fit returns how much the best document and the question have in common, from
+// 0, nothing, to 1. It is the mean of two shares: of the question's words,
+// those in the document; and of the words that the document is called by, those
+// in the question. It does not depend on the number of documents, so one limit
 // serves catalogues of any size.
 func (x *Index) Fit(text string) float64 {
 	f := x.fit()

@@ -24,7 +24,7 @@ const Dimensions = 256
 var table = sync.OnceValue(func() vectors { return readTable(tableData) })
 
 // vectors are the rows of a table by the pieces they belong to. A piece that
-// goes on with a word begins with "##".
+// continues a word begins with "##".
 type vectors struct {
 	rows   map[string]int32
 	widest int    // length of the longest piece
@@ -120,7 +120,7 @@ func plain(w []byte) []byte {
 		if k := strings.IndexRune(accented, r); k >= 0 {
 			r = rune(unaccented[utf8.RuneCountInString(accented[:k])])
 		}
-		out = utf8.AppendRune(out, r) // never longer than what was read
+		out = utf8.AppendRune(out, r) // never longer than the bytes read
 	}
 	return out
 }

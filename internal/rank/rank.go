@@ -1,12 +1,12 @@
-// Package rank says how well texts fit a question: no model that has to run,
-// no network, the same answer everywhere.
+// Package rank rates how well texts fit a question. It needs neither a running
+// model nor a network, and gives the same answer everywhere.
 //
-// Two things are added. Words: BM25 over weighted fields, on stems and pairs of
-// them. Meaning: the cosine between the vector of the question and that of the
-// text, each the sum of the vectors of its words in an embedded table, so that
-// a question finds a text that says the same in other words. And [Index.Fit]
-// says whether the best text has enough in common with the question to be worth
-// anything.
+// The rating is a sum of two. Words: BM25 over weighted fields, on stems and
+// pairs of them. Meaning: the cosine between the vector of the question and
+// that of the text. Each vector is the sum of the vectors of its words in an
+// embedded table. A question thereby finds a text with the same meaning in
+// other words. In addition, [Index.Fit] rates whether the best text has enough
+// in common with the question to be useful.
 package rank
 
 import (
@@ -61,15 +61,15 @@ type posting struct {
 	count float32 // weighted, normalised by length
 }
 
-// The constants of BM25, and the weight of pairs of neighbours beside words,
-// which count 1.
+// The constants of BM25, and the weight of pairs of neighbours relative to
+// words, which count 1.
 const (
 	saturation  = 0.9
 	lengthShare = 0.5 // how much a long document is held against it
 	pairWeight  = 0.5
 )
 
-// mix is what words and meaning count beside each other.
+// mix holds the weights of words and meaning relative to each other.
 type mix struct{ words, meaning float64 }
 
 // both was chosen on testdata/selection.txt alone. Any weight of meaning from 40
@@ -204,8 +204,8 @@ func (x *Index) scoreWords(s *scratch, text string, weight float64) (says bool) 
 		}
 		before = place
 	})
-	// Each term once, in an order of its own: sums of floating-point numbers
-	// depend on their order.
+	// Each term once, in a fixed order: sums of floating-point numbers depend
+	// on their order.
 	slices.SortFunc(s.asked, func(a, b asked) int { return cmp.Compare(a.place, b.place) })
 	for i := 0; i < len(s.asked); {
 		a := s.asked[i]

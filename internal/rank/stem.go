@@ -100,8 +100,8 @@ var step4 = []string{
 	"iti", "ous", "ive", "ize",
 }
 
-// replaceSuffix replaces the first suffix of the table that fits, if what is
-// left has more than m pairs of vowels and consonants.
+// replaceSuffix replaces the first suffix of the table that fits, if the rest
+// has more than m pairs of vowels and consonants.
 func replaceSuffix(w []byte, table []suffix, m int) []byte {
 	for _, x := range table {
 		if s, ok := cut(w, x.from); ok {

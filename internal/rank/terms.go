@@ -27,8 +27,8 @@ func sayingStem(w []byte) []byte {
 	return stemBytes(w)
 }
 
-// trimNumber drops what is only a number, and the number of "70kg". "3d" and
-// "ec2" are names and stay.
+// trimNumber drops plain numbers, and the number of "70kg". "3d" and "ec2" are
+// names and stay.
 func trimNumber(w []byte) []byte {
 	rest := w
 	for len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {

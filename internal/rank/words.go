@@ -7,8 +7,8 @@ import (
 
 // words calls add with each word of text, in lower case: runs of letters and
 // digits, with the humps of camelCase cut apart ("getHTTPStatus" is get, http,
-// status). A letter of a script without spaces is a word of its own. The word
-// is the caller's to change until it returns.
+// status). A letter of a script without spaces is a separate word. add may
+// change the word until it returns.
 func words(text string, add func([]byte)) {
 	var room [4 * maxWord]byte
 	word := room[:0]
@@ -46,7 +46,7 @@ func words(text string, add func([]byte)) {
 	flush()
 }
 
-// maxWord bounds a word: what is longer is data, and only its start counts.
+// maxWord limits a word: a longer word is data, and only its start counts.
 const maxWord = 40
 
 type charClass uint8

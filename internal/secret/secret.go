@@ -178,8 +178,8 @@ func IsCredential(name string) bool {
 	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// OfHeader returns the value of a header and, if it has a scheme like Bearer, the
-// token behind it.
+// OfHeader returns the value of a header and, if it has a scheme like Bearer,
+// the token after it.
 func OfHeader(value string) []string {
 	if _, token, ok := strings.Cut(value, " "); ok {
 		return []string{value, token}

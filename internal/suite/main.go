@@ -1,19 +1,20 @@
 // Command suite runs the tests of packages as go test does and decides whether
-// they hold:
+// they pass:
 //
 //	go run ./internal/suite [-skips LIST] [-race] PACKAGE...
 //
-// It prints what go test prints without -v, and fails on
+// It prints the output of go test without -v, and fails on
 //
-//   - a test that was skipped without being on the list. A line of the list is a
-//     package below the module, a test, and the reason why it may be skipped; a
-//     test stands for its subtests. So a property cannot stop being tested
-//     unnoticed because a program or a file is missing.
-//   - a test that failed. Up to three that failed are first run again alone, three
-//     times each: one that passes all of them is named as unsteady and does not
-//     fail the suite, because real processes, sockets and terminals share the
-//     machine with a hundred other tests. A data race, a panic, a build that
-//     fails and a package that runs out of time are never tried again.
+//   - a test that was skipped without being on the list. A line of the list is
+//     a package below the module, a test, and the reason why it may be skipped;
+//     the line also covers the subtests. A missing program or file therefore
+//     cannot disable a test unnoticed.
+//   - a test that failed. Up to three failed tests are first run again alone,
+//     three times each. A test that passes all of them is reported as unsteady
+//     and does not fail the suite, because real processes, sockets and
+//     terminals share the machine with a hundred other tests. A data race, a
+//     panic, a build that fails and a package that runs out of time are never
+//     tried again.
 package main
 
 import (
@@ -34,8 +35,8 @@ const (
 	// timeout is far more than any package takes anywhere: nothing fails
 	// because a machine is slow.
 	timeout = "-timeout=40m"
-	// maxAgain is how many failed tests may be tried again: more than that is
-	// no accident.
+	// maxAgain is how many failed tests may be tried again: more failures are
+	// not an accident.
 	maxAgain = 3
 	// passes is how often a test must pass alone to count as unsteady.
 	passes = "-count=3"
@@ -192,8 +193,8 @@ func noAccident(line string) string {
 	return ""
 }
 
-// fail notes a test that failed, or a package: one that fails though no test of
-// it did (it ended early, or leaked) is not tried again.
+// fail records a failed test or package. A package that fails without a failed
+// test (it ended early, or leaked) is not tried again.
 func (o *outcome) fail(name testName) {
 	if name.test == "" {
 		for _, f := range o.failed {

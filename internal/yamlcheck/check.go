@@ -1,6 +1,6 @@
-// Package yamlcheck refuses YAML that is more than it looks: aliases that write
-// a few bytes out into gigabytes, or name what they are a part of, nesting that takes the parser the square
-// of its depth, and documents after the first, which readers pass over. Whoever reads YAML from outside asks it first.
+// Package yamlcheck refuses dangerous YAML: aliases that expand a few bytes to gigabytes, aliases that contain
+// themselves, nesting that takes the parser quadratic time, and documents after the first, which readers ignore. Every
+// reader of YAML from outside calls it first.
 package yamlcheck
 
 import (
@@ -17,8 +17,8 @@ const (
 	maxNodes = 500_000 // with every alias written out
 )
 
-// Check returns an error that names the bound if text is beyond one. Text that
-// is no YAML is not its business.
+// Check returns an error that names the limit if text exceeds one. It does not
+// report invalid YAML.
 func Check(text []byte) error {
 	if len(text) > maxBytes {
 		return fmt.Errorf("%d bytes of YAML, and the limit is %d", len(text), maxBytes)
@@ -51,8 +51,8 @@ func Check(text []byte) error {
 	return nil
 }
 
-// A LineError is a problem whose line is known, for readers that print places in
-// a way of their own.
+// A LineError is a problem with a known line, for readers with a different form
+// for positions.
 type LineError struct {
 	Line    int // counted from 1
 	Problem string

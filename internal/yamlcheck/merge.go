@@ -6,16 +6,17 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Parse parses YAML that [Check] has let through and writes its merge keys (<<) out, as YAML means them: a key of a mapping
-// itself comes before one that it merges, and of several mappings the first that has a key does. A key that a mapping has twice
-// itself is an error. What cannot be merged stays as it is, for the reader to refuse.
+// Parse parses YAML that passed [Check] and expands its merge keys (<<) as YAML defines them: a key of a mapping itself
+// wins over a merged key, and of several merged mappings the first that has a key wins. A duplicate key in a mapping
+// itself is an error. Values that cannot be merged stay unchanged; the reader refuses them.
 func Parse(text []byte) (*ast.File, error) { return parse(text, false) }
 
-// ParsePlain is Parse for readers that look at values one by one: what an anchor names stands in the place of the anchor, and of its
-// aliases. An alias of nothing stays.
+// ParsePlain is Parse for readers that look at single values: it replaces an anchor and its aliases with the value of
+// the anchor. An alias without an anchor stays.
 func ParsePlain(text []byte) (*ast.File, error) { return parse(text, true) }
 
-// Decode checks YAML and reads its document into a value, with merge keys written out. A file without one leaves the value as it is.
+// Decode checks YAML and reads its document into a value, with merge keys expanded. A file without a document does not
+// change the value.
 func Decode(text []byte, into any) error {
 	if err := Check(text); err != nil {
 		return err

@@ -2,8 +2,7 @@
 //
 //	go run ./internal/corpus/slice -from DIR
 //
-// Which rows it takes depends on the rows alone, so that cutting again gives
-// the same slice.
+// The selection depends only on the rows: a second run gives the same slice.
 package main
 
 import (
