@@ -47,8 +47,8 @@ func (c Condition) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Answer says whether a model can do something: Support, except under the
-// circumstances in Unless, where it cannot. The zero value is unknown.
+// Answer is whether a model can do something: Support, except under the
+// conditions in Unless, where it cannot. The zero value is unknown.
 type Answer struct {
 	Support Support
 	Unless  Condition
@@ -117,8 +117,8 @@ func parseAnswer(s string) (Answer, error) {
 	return a, nil
 }
 
-// Limit is what a name or id may look like: which ASCII characters, and how
-// many. The zero value is no limit known.
+// Limit restricts a name or id: the allowed ASCII characters, and the length.
+// The zero value means that no limit is known.
 type Limit struct {
 	Min, Max int
 	chars    [2]uint64

@@ -26,7 +26,7 @@ type Catalog struct {
 	bases    map[string]string
 	memo     *memo
 	sellers  map[string]int      // by host: the rule that represents its prices
-	imports  map[string]Imported // what the databases say, to find the strictest
+	imports  map[string]Imported // the entries of the databases, to find the strictest
 }
 
 // defaultRule is the index of the rule that holds for every model. Models that
@@ -252,7 +252,7 @@ func (c *Catalog) try(i int, m *Model) {
 	}
 }
 
-// single applies what a source says about exactly this id.
+// single applies the entry of a source for exactly this id.
 func (c *Catalog) single(source int, keys [2]string, m *Model) {
 	i, ok := find(c.exact[source], keys)
 	if !ok {

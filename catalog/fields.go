@@ -17,7 +17,7 @@ type fieldInfo struct {
 	limit  func(*Model) *Limit
 	price  func(*Model) *Price
 	need   bool         // yes is the stricter answer
-	values []string     // what a text may be; nil for any
+	values []string     // the allowed texts; nil for any
 	clears func(*Model) // resets fields that a rule which sets this field must not keep
 }
 

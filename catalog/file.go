@@ -2,7 +2,7 @@ package catalog
 
 import "strings"
 
-// file is what a file of rules holds: the embedded ones and models.yaml alike.
+// file is the content of a file of rules: an embedded one or models.yaml.
 type file struct {
 	rules []rule
 	exact map[string]exact
@@ -14,7 +14,7 @@ type exact struct {
 	base string // the id it is another name for; empty if none
 }
 
-// parseFile reads a file of rules. Errors say file and line.
+// parseFile reads a file of rules. Errors give file and line.
 func parseFile(name string, data []byte) (*file, error) {
 	doc, err := readYAML(name, data)
 	if err != nil {
@@ -113,7 +113,7 @@ func (m *match) read(n yamlNode) error {
 	})
 }
 
-// readVariants reads words; those of the vocabulary match anywhere in an id,
+// readVariants reads words. Words of the vocabulary match anywhere in an id,
 // others only as the whole variant.
 func (m *match) readVariants(n yamlNode) error {
 	var list []string
@@ -130,7 +130,7 @@ func (m *match) readVariants(n yamlNode) error {
 	return nil
 }
 
-// bounds reads comparisons; "none" asks that there is nothing to compare.
+// bounds reads comparisons; "none" demands that the id lacks the value.
 func (n yamlNode) bounds(all *[]bound, none *bool, read func(string, *bound) error) error {
 	var s string
 	if err := n.text(&s); err != nil {

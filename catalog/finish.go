@@ -25,7 +25,7 @@ func (p *reader) finish() {
 	}
 }
 
-// implied fills in what an id leaves out although its other words settle it.
+// implied fills in a field that an id omits although its other words determine it.
 type implied struct {
 	words, without wordSet
 	orgs           []string
@@ -35,8 +35,8 @@ type implied struct {
 	give           Version
 }
 
-// apply fills the version if the row gives one, else the size. What the id
-// says itself is never changed.
+// apply fills the version if the row gives one, else the size. It never changes
+// a field that the id gives.
 func (m *implied) apply(p *reader) {
 	id := &p.id
 	switch {
@@ -78,7 +78,7 @@ func (p *reader) variant() string {
 // at returns the text of a span.
 func (t *text) at(s span) string { return string(t.buf[s.start:s.end]) }
 
-// join joins words with hyphens; one known word costs nothing.
+// join joins words with hyphens, without an allocation for a single known word.
 func (p *reader) join(words []spoken) string {
 	if len(words) == 1 && words[0].text != "" {
 		return words[0].text

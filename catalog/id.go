@@ -13,7 +13,7 @@ type ID struct {
 	Version  Version // of the family: 3.3 in llama3.3
 	Revision Version // a finer number that is not the version: v0.3 of Mistral 7B, 3.1 of DeepSeek V3
 	Variant  string  // "mini", "sonnet", "coder", "flash-lite"
-	Size     int64   // parameters; 0 if the id does not say
+	Size     int64   // parameters; 0 if the id does not give them
 	Active   int64   // parameters active per token, for mixtures of experts that give them
 	Custom   bool    // a fine-tune, or made by someone we do not know
 	Reason   string  // why the family is not known; empty if it is

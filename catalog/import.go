@@ -19,14 +19,14 @@ const (
 )
 
 // Database is a set of models as models.dev or LiteLLM publish it, reduced to
-// what the catalogue uses.
+// the fields that the catalogue uses.
 type Database struct {
 	Source string              `json:"source"` // "models.dev" or "litellm"
 	Models map[string]Imported `json:"models"` // by id, folded
 }
 
-// Imported is what a database says of one model. Fields that are nil or 0 it
-// leaves open.
+// Imported is the entry of a database for one model. Fields that are nil or 0
+// are unknown.
 type Imported struct {
 	NativeTools   *bool `json:"native_tools,omitempty"`
 	ParallelTools *bool `json:"parallel_tools,omitempty"`
@@ -38,9 +38,9 @@ type Imported struct {
 }
 
 // ReadDatabase reads the api.json of models.dev or the
-// model_prices_and_context_window.json of LiteLLM; it tells them apart by
-// their shape. An id that is there several times with different answers gets
-// the strictest. More than 64 MiB or 50,000 models are refused.
+// model_prices_and_context_window.json of LiteLLM; it tells them apart by their
+// shape. A duplicate id with different answers gets the strictest. More than 64
+// MiB or 50,000 models are refused.
 func ReadDatabase(r io.Reader) (*Database, error) {
 	data, err := readBounded(r, maxImport)
 	if err != nil {
@@ -106,8 +106,8 @@ func (db *Database) read(name string, data json.RawMessage) error {
 	return nil
 }
 
-// refusal keeps a no and drops a yes: LiteLLM says yes to a schema or a tool
-// choice that it emulates, or that works in part.
+// refusal keeps a no and drops a yes: LiteLLM has a yes for schemas and tool
+// choices that it emulates, or that work in part.
 func refusal(b *bool) *bool {
 	if b != nil && *b {
 		return nil
@@ -115,7 +115,7 @@ func refusal(b *bool) *bool {
 	return b
 }
 
-// number reads a number; LiteLLM writes some as text, which say nothing.
+// number reads a number; LiteLLM writes some as text, which is ignored.
 type number int
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -216,7 +216,7 @@ func (db *Database) Save(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(tmp.Name()) // gone already if all went well
+	defer os.Remove(tmp.Name()) // already renamed on success
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return "", err

@@ -36,8 +36,8 @@ func (t *text) parts() []chunk { return t.chunks[:t.len] }
 func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
 
-// read folds s and cuts it. A separator between two digits that people write
-// for a decimal point ("3_1", "2p5") becomes one.
+// read folds s and splits it. A separator between two digits that is often
+// written for a decimal point ("3_1", "2p5") becomes one.
 func (t *text) read(s string) {
 	t.n, t.len = 0, 0
 	for i := 0; i < len(s) && t.n < maxID; i++ {
@@ -105,7 +105,7 @@ func (c chunk) integer(digits uint8) bool {
 	return c.head == c.start && c.tail == c.end && c.digits > 0 && c.digits <= digits
 }
 
-// number reports whether the chunk is a number and nothing else.
+// number reports whether the chunk is just a number.
 func (c chunk) number() bool {
 	return c.head == c.start && c.tail == c.end && !c.num.IsZero()
 }

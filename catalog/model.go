@@ -8,10 +8,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Model is what the catalogue knows of one model. Zero values are unknown.
+// Model is the catalogue's knowledge of one model. Zero values are unknown.
 type Model struct {
 	ID   ID
-	Kind string // "chat", or what it does instead: embedding, rerank, image, audio, video, moderation
+	Kind string // "chat", or another use: embedding, rerank, image, audio, video, moderation
 
 	NativeTools        Answer // the host takes tool definitions and returns calls
 	ParallelTools      Answer // several calls in one turn
@@ -25,13 +25,13 @@ type Model struct {
 	ResultInUser       Answer // tool results travel in a user message
 	StopSequences      Answer // texts at which it stops can be given
 	HostedBeside       Answer // tools that the vendor runs may be mixed with functions
-	SystemTurns        Answer // instructions may stand among the messages, and not only before them
+	SystemTurns        Answer // instructions are allowed among the messages, not only before them
 	ThinkingOpen       Answer // when it thinks, its text starts inside the thinking: the opening tag is in the prompt
 
 	ContextWindow int // tokens, 0 if unknown
 	MaxOutput     int // tokens, 0 if unknown
-	MinThinking   int // tokens that it thinks at least, which says that thinking cannot be switched off, unless Efforts has "none"; 0 if it can or that is unknown
-	MaxThinking   int // the most tokens that it may be told to think, 0 if unknown
+	MinThinking   int // minimum tokens of thinking, which means that thinking cannot be switched off, unless Efforts has "none"; 0 if it can or that is unknown
+	MaxThinking   int // maximum for the tokens of thinking, 0 if unknown
 
 	Wire string // the codec: chat, responses, messages, gemini, ollama
 	// ThinkingWire is the codec in which its thinking can be handed back, where
@@ -40,18 +40,18 @@ type Model struct {
 	Dialect      string // how it writes calls in text
 	Promotion    string // which text may become a call: off, marked, all; empty leaves it to the route
 	Thinking     string // how it writes thinking in text; "api" if only the host separates it
-	Efforts      string // the words it takes for how much it thinks, with spaces between; "none" switches it off; empty if unknown
-	Sampling     string // what it takes of temperature, top_p and penalties: any, one of the first two, none, or any unless it thinks; empty is any
+	Efforts      string // its words for the amount of thinking, with spaces between; "none" switches it off; empty if unknown
+	Sampling     string // which of temperature, top_p and penalties it accepts: any, one of the first two, none, or any unless it thinks; empty is any
 	Emulation    string // how to ask for calls in a prompt: json, xml, markdown
 	Constrain    string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 
-	ToolName   Limit  // what a tool's name may look like
-	CallID     Limit  // what a call's id may look like
+	ToolName   Limit  // the form of a tool's name
+	CallID     Limit  // the form of a call's id
 	CallIDForm string // how it counts its own calls, such as "functions.{name}:{index}"
 
-	Price Price // what it costs where its id is asked
+	Price Price // at the host that serves the id
 
-	why [fieldCount]uint16 // the rule behind each field
+	why [fieldCount]uint16 // the rule that set each field
 	cat *Catalog
 }
 
@@ -59,7 +59,7 @@ type Model struct {
 // answers are safe defaults: no native tools, JSON emulation, a small context.
 func (m Model) Known() bool { return m.why[fieldNativeTools] > defaultRule }
 
-// Warnings returns what a user of the model should be told.
+// Warnings returns the warnings for a user of the model.
 func (m Model) Warnings() []llm.Warning { return m.warnings(false) }
 
 // WarningsAsked returns the warnings for a user that sets how the model is asked for calls.
@@ -76,10 +76,10 @@ func (m Model) warnings(asked bool) []llm.Warning {
 	return nil
 }
 
-// assumptions are what a user is told of an unknown model, unless a rule says it.
+// assumptions are the warnings about an unknown model, for fields that no rule sets.
 var assumptions = []struct {
 	field string
-	asks  bool // it decides how the model is asked for calls
+	asks  bool // it decides how calls are requested from the model
 	words func(*Model) string
 }{
 	{"native_tools", true, func(*Model) string { return "no native tools" }},
@@ -115,8 +115,8 @@ func (m Model) reason() string {
 // Why is where one value of a Model comes from.
 type Why struct {
 	Field string `json:"field"` // as in models.yaml
-	Value string `json:"value"` // "unknown" where nothing is known
-	Rule  string `json:"rule"`  // its name; empty if no rule speaks
+	Value string `json:"value"` // "unknown" without a value
+	Rule  string `json:"rule"`  // its name; empty if no rule applies
 	From  string `json:"from"`  // file and line, or the imported database
 }
 

@@ -47,17 +47,17 @@ type reader struct {
 
 	family  *family // nil until found
 	at, end int     // the chunks of the family's name
-	line    string  // the line of the family that the name itself says
+	line    string  // the line of the family that the name itself gives
 
 	words       [4]spoken // the words that name the variant
 	nwords      int
-	weak        string // a word that names it if none of those does: instruct, preview
+	weak        string // a word that names it in the absence of the others: instruct, preview
 	letter      string // the letters glued to the version: the o of 4o
 	series      span   // v3 of DeepSeek V3
 	versionAt   int    // the chunk that gave the version's last part, or -1
 	sized       bool   // a size came already
 	unknownSeen bool   // an unknown word came already
-	base        bool   // what follows belongs to the base family
+	base        bool   // the following chunks belong to the base family
 	quant       bool   // the last chunk was a quantisation
 	dated       bool   // the last chunk was part of a date
 	unknownOrg  bool   // the organisation is not one we know
@@ -89,7 +89,7 @@ func (p *reader) findFamily() bool {
 	return best.family != nil || p.findPrefix() || p.findInitial()
 }
 
-// nameAt returns the family name at chunk i and how many chunks it takes.
+// nameAt returns the family name at chunk i and the number of its chunks.
 func (p *reader) nameAt(i int) (name, int) {
 	t := &p.text
 	c := t.chunks[i]
@@ -272,8 +272,8 @@ func (p *reader) chunk(i int, c chunk) {
 	}
 }
 
-// afterColon reads the number after a colon: nothing in "…-v1:0" and
-// ":thinking:1024", a minor version in "claude-v2:1".
+// afterColon reads the number after a colon: a minor version in "claude-v2:1";
+// ignored in "…-v1:0" and ":thinking:1024".
 func (p *reader) afterColon(i int, c chunk) {
 	if c.digits != 1 || c.num.major() == 0 || i == 0 {
 		return
@@ -403,8 +403,8 @@ func (p *reader) setSize(b []byte) bool {
 	return true
 }
 
-// numbered reads a number with letters after it: the version with its letter
-// in gpt-4o; contexts and counts of experts say nothing.
+// numbered reads a number with letters after it: the version with its letter in
+// gpt-4o. It ignores contexts and counts of experts.
 func (p *reader) numbered(i int, c chunk) {
 	rest := p.text.rest(c)
 	if len(rest) == 1 && (rest[0] == 'k' || rest[0] == 'e' || rest[0] == 'm') {
@@ -487,7 +487,7 @@ func (p *reader) heavyWord(c chunk) bool {
 	return ok
 }
 
-// knownWord notes a word of the vocabulary.
+// knownWord records a word of the vocabulary.
 func (p *reader) knownWord(b []byte) (word, bool) {
 	w, ok := p.vocab.words[string(b)]
 	if ok {
@@ -506,7 +506,7 @@ func (p *reader) addWord(s spoken) {
 }
 
 // lettered reads v2, k2.6, m2.5, r1: a version, a revision, a series or, for
-// letters that mean nothing to the family, a variant such as z1.
+// letters without a meaning in the family, a variant such as z1.
 func (p *reader) lettered(i int, c chunk, letter byte) bool {
 	f := p.family
 	switch {

@@ -63,8 +63,8 @@ type Rates struct {
 	Input, Output, CacheRead, CacheWrite Money
 }
 
-// Price is what a model costs at a host. The zero value is unknown, which is
-// not the same as free: see Known.
+// Price is the price of a model at a host. The zero value is unknown, which
+// differs from free: see Known.
 type Price struct {
 	Rates
 	// Above is the number of tokens of input above which Long counts for the
@@ -119,8 +119,8 @@ func (m *Money) add(n int, rate Money) bool {
 	return true
 }
 
-// Cost returns what usage costs with this model, and false where its price, or
-// that of a part of the usage, is not known.
+// Cost returns the cost of usage with this model, and false if its price, or
+// that of a part of the usage, is unknown.
 func (m Model) Cost(u llm.Usage) (Money, bool) { return m.Price.Cost(u) }
 
 // String writes the price for people: "$3.00 in, $15.00 out per million tokens".
@@ -144,7 +144,7 @@ func (p Price) String() string {
 
 func perMillion(rate Money) string { return (rate * 1_000_000).String() }
 
-// MarshalJSON writes dollars per million tokens, or null where nothing is known.
+// MarshalJSON writes dollars per million tokens, or null if unknown.
 func (p Price) MarshalJSON() ([]byte, error) {
 	if !p.Known {
 		return []byte("null"), nil

@@ -100,7 +100,7 @@ func remembered(old []byte, id, note string, values map[string]string) ([]byte, 
 	return []byte(strings.Join(lines[:at+1], "") + entry(indent, id, note, kept) + strings.Join(section, "")), nil
 }
 
-// settingsIn returns what the file says about an id so far.
+// settingsIn returns the present settings of the file for an id.
 func settingsIn(data []byte, id string) (map[string]string, error) {
 	var doc struct {
 		Models map[string]map[string]any `yaml:"models"`
@@ -124,7 +124,7 @@ func settingsIn(data []byte, id string) (map[string]string, error) {
 	return kept, nil
 }
 
-// says reports whether a line says something.
+// says reports whether a line is neither blank nor a comment.
 func says(line string) bool {
 	line = strings.TrimSpace(line)
 	return line != "" && line[0] != '#'
@@ -179,7 +179,7 @@ func replaceFile(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // nothing is left of it once it has its name
+	defer os.Remove(f.Name()) // fails harmlessly after the rename
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

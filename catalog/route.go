@@ -2,14 +2,14 @@ package catalog
 
 import "strings"
 
-// route strips what hosts put around a model's name and notes who serves it
-// and who made it. What remains is the name.
+// route strips the host's additions from a model's name and records the host
+// and the maker. The rest is the name.
 func (p *reader) route(s string) string {
 	if base, ok := cutPrefixFold(s, "ft:"); ok {
 		return p.fineTune(base)
 	}
 	s = p.address(s)
-	if hasSuffixFold(s, ".gguf") { // a file on disk: its folders say nothing
+	if hasSuffixFold(s, ".gguf") { // a file on disk: its folders are ignored
 		s = s[strings.LastIndexAny(s, `/\`)+1:]
 	}
 	s, _ = cutPrefixFold(strings.TrimPrefix(s, "~"), "hf:")
@@ -49,7 +49,7 @@ func (p *reader) address(s string) string {
 	return rest[i+1:]
 }
 
-// fineTune reads what follows "ft:": base:organisation:name:id.
+// fineTune reads the part after "ft:": base:organisation:name:id.
 func (p *reader) fineTune(s string) string {
 	p.id.Custom = true
 	base, rest, _ := strings.Cut(s, ":")
@@ -60,8 +60,8 @@ func (p *reader) fineTune(s string) string {
 	return base
 }
 
-// segment reads one part of a path: a provider, an organisation, or a word of
-// the host's that says nothing (accounts, models, us-east-1).
+// segment reads one part of a path: a provider, an organisation, or a host's
+// word that is ignored (accounts, models, us-east-1).
 func (p *reader) segment(s string) {
 	var buf [64]byte
 	if s == "" || len(s) > len(buf) {

@@ -70,7 +70,7 @@ func (m *match) matches(id *ID) bool {
 	return within(m.version, id.Version) && within(m.revision, id.Revision) && m.sizeFits(id.Size) && m.idFits(id.Raw)
 }
 
-// within reports whether v keeps to the bounds; no version keeps to none.
+// within reports whether v satisfies the bounds; an absent version satisfies none.
 func within(bounds []bound, v Version) bool {
 	for _, b := range bounds {
 		if v.IsZero() || !b.holds(v.Compare(b.version)) {

@@ -36,7 +36,7 @@ func CacheDir() (string, error) {
 // name must exist.
 func ForUser(file string) (*Catalog, error) {
 	c := Default()
-	if dir, err := CacheDir(); err == nil { // without a home there is nothing imported
+	if dir, err := CacheDir(); err == nil { // without a home directory there are no imports
 		if c, err = c.importDir(dir); err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func ForUser(file string) (*Catalog, error) {
 	return d, err
 }
 
-// Models returns what the catalogue lists: one model for each example of the
-// embedded families, then the user's own ids in alphabetical order.
+// Models lists the catalogue: one model for each example of the embedded
+// families, then the user's own ids in alphabetical order.
 func (c *Catalog) Models() []Model {
 	var all []Model
 	for _, f := range vocabulary().order {

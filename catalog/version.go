@@ -133,7 +133,7 @@ func readSize(s []byte) (n float64, unit byte) {
 	return 0, 0
 }
 
-// readFloat reads a short decimal and returns what follows it.
+// readFloat reads a short decimal and returns the rest.
 func readFloat(s []byte) (float64, []byte) {
 	var n, scale float64 = 0, 1
 	dot := false

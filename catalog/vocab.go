@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// vocab is what ParseID knows about names; it is read once from data/names.yaml.
+// vocab is the vocabulary of ParseID; it is read once from data/names.yaml.
 type vocab struct {
 	families  map[string]*family // by name, members of numbered families too
 	order     []*family          // as in the file
@@ -17,9 +17,9 @@ type vocab struct {
 	providers map[string]string // every way to write a host, and its one name
 	regions   map[string]bool
 	skip      map[string]bool
-	quants    map[string]bool // what a quantisation starts with
+	quants    map[string]bool // the start of a quantisation
 
-	quantTails map[string]bool      // what follows that start
+	quantTails map[string]bool      // the rest of one
 	implied    map[string][]implied // by family
 }
 
@@ -29,27 +29,27 @@ type family struct {
 	root     string   // the family it belongs to; empty if it is its own
 	rank     int      // which name wins when an id holds two: nemotron over llama
 	letters  string   // letters that may precede its version: k in kimi-k2
-	series   string   // letters of its series, for families that have those in place of versions
+	series   string   // letters of its series, for families with series instead of versions
 	wide     bool     // two digits are a whole number here: aya-23, not 2.3
-	last     bool     // its version may stand last: qwen:7b-v1.5
-	zero     bool     // a last .0 says nothing: claude 4.0 is claude 4
+	last     bool     // its version may come last: qwen:7b-v1.5
+	zero     bool     // a final .0 is ignored: claude 4.0 is claude 4
 	numbered bool     // the number is part of the family's name: o1, o3
 	members  []string // of a numbered family, by number
 	examples []string // ids for listings; the first is typical
 }
 
-// name is one way to write a family; line is what it says about the variant.
+// name is one way to write a family; line is the variant that it implies.
 type name struct {
 	family *family
 	line   string
 }
 
-// class is what a word does to an id.
+// class is the effect of a word on an id.
 type class uint8
 
 const (
 	heavy  class = iota // names the variant: mini, coder
-	light               // names it if nothing better does: instruct, preview
+	light               // names it in the absence of a heavy word: instruct, preview
 	silent              // names its packaging: free, gguf
 	custom              // somebody changed the model: ft, abliterated
 )

@@ -14,11 +14,11 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
-// maxFile bounds a file of rules.
+// maxFile limits a file of rules.
 const maxFile = 1 << 20
 
-// yamlNode is a place in a YAML file. Reading is strict: unknown keys, keys
-// written twice, anchors, aliases and tags are refused, and every error says
+// yamlNode is a position in a YAML file. Reading is strict: unknown keys,
+// duplicate keys, anchors, aliases and tags are refused, and every error gives
 // file and line.
 type yamlNode struct {
 	file string

@@ -21,8 +21,8 @@ type CallIDs struct {
 	// New makes ids instead of the numbers. If it returns an empty id or a
 	// duplicate, the call gets a number.
 	New func() string
-	// Known reports ids that are taken besides those given here, like those in
-	// a record. Nil knows none.
+	// Known reports ids that are taken in addition to the ids given here, such
+	// as the ids in a record. Nil knows none.
 	Known func(id string) bool
 
 	made  int      // numbers used

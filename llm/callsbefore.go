@@ -29,7 +29,7 @@ func CallsBefore(messages []Message) int {
 	return max(calls, last)
 }
 
-// maxNumbered bounds the digits of a number in an id that counts: longer ones are a vendor's own.
+// maxNumbered limits the digits of a number in an id: a longer number is part of a vendor's id.
 const maxNumbered = 15
 
 // numbered returns the number in an id that was numbered, also of a call that was read from text, and 0 if it was not.

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Kind is what a caller can do about an error.
+// Kind classifies an error by its remedy.
 type Kind uint8
 
 // The kinds of errors. Each comment gives the remedy.
 const (
-	Unknown       Kind = iota // nothing is known; do not retry
+	Unknown       Kind = iota // no information; do not retry
 	Invalid                   // the request is wrong; change it
 	Auth                      // the key is missing, wrong or not allowed; fix it
 	NotFound                  // no such model or endpoint
@@ -23,18 +23,18 @@ const (
 	Overloaded                // the vendor is busy; wait and ask again
 	Server                    // the vendor failed; ask again
 	Network                   // no connection, or it was lost before the answer began; ask again
-	Timeout                   // nothing came in time; ask again
+	Timeout                   // no answer in time; ask again
 	Incomplete                // the stream ended without its finish marker
 	Malformed                 // the vendor sent something that cannot be read
 	Refused                   // the vendor's filter or the model declined
-	BrokenPromise             // the model did not do what the request demanded; refine may ask again
+	BrokenPromise             // the model did not meet a demand of the request; refine may ask again
 	Canceled                  // the caller gave up
 	ByteLimit                 // the answer is larger than [Limits].Bytes; ask for less or raise the limit
 	TextLimit                 // its text is longer than [Limits].Text; likewise
 	ThinkingLimit             // its thinking is longer than [Limits].Thinking; likewise
 	EventLimit                // it has more events than [Limits].Events; likewise
 	TimeLimit                 // it took longer than [Limits].Time; likewise
-	Stalled                   // nothing of it came for [Limits].Idle, whatever else the vendor sent
+	Stalled                   // no piece of it arrived for [Limits].Idle, whatever else the vendor sent
 )
 
 var kindNames = [...]string{
@@ -54,7 +54,7 @@ func (k Kind) String() string {
 // MarshalText makes the kind a word in JSON.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; a word it does not know becomes
+// UnmarshalText decodes the output of MarshalText; a word it does not know becomes
 // Unknown.
 func (k *Kind) UnmarshalText(b []byte) error {
 	*k = Unknown
@@ -83,7 +83,7 @@ type Error struct {
 	Status int
 	// Code is the vendor's own code.
 	Code string
-	// RetryAfter is how long the vendor asked to wait; 0 if it did not.
+	// RetryAfter is the wait that the vendor asked for; 0 if it did not ask.
 	RetryAfter time.Duration
 	Err        error
 }

@@ -20,10 +20,10 @@ type Start struct {
 	ID      string    `json:"id,omitempty"`     // of the answer, in the vendor's words
 	Model   string    `json:"model,omitempty"`  // the model that answers, in the vendor's words
 	Created time.Time `json:"created,omitzero"` // when the answer began, by the vendor's clock
-	Usage   Usage     `json:"usage,omitzero"`   // so far: what the vendor counts before it answers
+	Usage   Usage     `json:"usage,omitzero"`   // so far: the vendor's count before the answer
 }
 
-// IsZero reports whether s says nothing.
+// IsZero reports whether s is empty.
 func (s Start) IsZero() bool {
 	return s.ID == "" && s.Model == "" && s.Created.IsZero() && s.Usage.IsZero()
 }
@@ -121,14 +121,14 @@ type PartEnd struct {
 	Vendor string `json:"vendor,omitempty"`
 }
 
-// CallStart says that a call has begun. A [Call] or an [InvalidCall] with the
-// same ID follows, unless the stream fails.
+// CallStart reports that a call has begun. A [Call] or an [InvalidCall] with
+// the same ID follows, unless the stream fails.
 type CallStart struct {
 	ID   string   `json:"id"`
 	Name string   `json:"name"`
 	Kind ToolKind `json:"kind,omitempty"`
-	// Extra are the fields of the call that were said where it began. Those of
-	// the Call are all there are.
+	// Extra are the fields known at the beginning of the call. The Call has all
+	// fields.
 	Extra Extra `json:"extra,omitempty"`
 }
 
@@ -195,7 +195,7 @@ type UnknownEvent struct {
 	Raw    json.RawMessage `json:"raw"`
 }
 
-// Warning says that something was not done as asked, or was done differently.
+// Warning reports that something was not done as asked, or was done differently.
 type Warning struct {
 	Code WarningCode `json:"code"`
 	// Feature is the option, field or tool concerned.
@@ -229,7 +229,7 @@ const (
 	EchoedCall    WarningCode = "echoed_call"    // a message of the user has the text of the call; Feature is the tool
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
-	Stripped      WarningCode = "stripped"       // a secret was taken out of what goes to somebody else; Feature says where
+	Stripped      WarningCode = "stripped"       // a secret was removed from data for another party; Feature names the place
 	RefusedCall   WarningCode = "refused_call"   // a call that is not run by who asked was refused; Feature is the tool
 	FailedCall    WarningCode = "failed_call"    // such a call failed, or its outcome is unknown; Feature is the tool
 )

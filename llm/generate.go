@@ -26,7 +26,7 @@ type Response struct {
 }
 
 // Generate asks m and waits for the whole answer. If the stream fails, it
-// returns what had come by then together with the error.
+// returns the partial answer together with the error.
 func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
 	var b Builder
 	for ev, err := range m.Stream(ctx, req) {
@@ -54,7 +54,7 @@ type Builder struct {
 	others   []*Builder // of the answers after the first
 }
 
-// maxAlternatives bounds the answers that a Builder keeps.
+// maxAlternatives limits the answers that a Builder keeps.
 const maxAlternatives = 128
 
 // Add takes the next event.

@@ -49,7 +49,7 @@ var events = map[string]func([]byte) (Event, error){
 	"finish":         decodeEvent[Finish],
 }
 
-// UnmarshalEvent reads what MarshalEvent wrote, for the events of this
+// UnmarshalEvent decodes the output of MarshalEvent, for the events of this
 // package.
 func UnmarshalEvent(b []byte) (Event, error) {
 	var head struct {
@@ -169,7 +169,7 @@ type (
 // MarshalText makes the kind a word in JSON.
 func (k ToolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText decodes the output of MarshalText.
 func (k *ToolKind) UnmarshalText(b []byte) error {
 	for i, name := range toolKindNames {
 		if name == string(b) {
@@ -183,12 +183,12 @@ func (k *ToolKind) UnmarshalText(b []byte) error {
 // MarshalJSON writes p without empty fields.
 func (p Provenance) MarshalJSON() ([]byte, error) { return json.Marshal(provenanceJSON(p)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (p *Provenance) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*provenanceJSON)(p))
 }
 
-// IsZero reports whether nothing is known and nothing was repaired.
+// IsZero reports whether p has neither an origin nor repairs.
 func (p Provenance) IsZero() bool {
 	return p.Dialect == "" && !p.Marked && p.Echo == "" && len(p.Repairs) == 0 && !p.Truncated
 }
@@ -196,7 +196,7 @@ func (p Provenance) IsZero() bool {
 // MarshalJSON writes c without empty fields.
 func (c Citation) MarshalJSON() ([]byte, error) { return json.Marshal(citationJSON(c)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (c *Citation) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*citationJSON)(c)) }
 
 // MarshalJSON writes d as one object: its text and the other data of the part.
@@ -206,7 +206,7 @@ func (d TextDelta) MarshalJSON() ([]byte, error) {
 	return json.Marshal(textJSON(t))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (d *TextDelta) UnmarshalJSON(b []byte) error {
 	var t textJSON
 	err := json.Unmarshal(b, &t)
@@ -221,7 +221,7 @@ func (d ThinkingDelta) MarshalJSON() ([]byte, error) {
 	return json.Marshal(thinkingJSON(t))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (d *ThinkingDelta) UnmarshalJSON(b []byte) error {
 	var t thinkingJSON
 	err := json.Unmarshal(b, &t)
@@ -232,13 +232,13 @@ func (d *ThinkingDelta) UnmarshalJSON(b []byte) error {
 // MarshalJSON writes m without empty fields.
 func (m Media) MarshalJSON() ([]byte, error) { return json.Marshal(mediaJSON(m)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (m *Media) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*mediaJSON)(m)) }
 
 // MarshalJSON writes c without empty fields.
 func (c Call) MarshalJSON() ([]byte, error) { return json.Marshal(callJSON(c)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (c *Call) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*callJSON)(c)) }
 
 // MarshalJSON writes the result with its parts.
@@ -250,7 +250,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{r.CallID, r.Name, parts, r.Failed, r.Hosted, r.State, r.Extra})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	var j resultJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -270,7 +270,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return json.Marshal(messageJSON{m.Role, parts, m.Extra})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A part of an unknown type is an
+// UnmarshalJSON decodes the output of MarshalJSON. A part of an unknown type is an
 // error: a conversation must not lose a part in silence.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	var j messageJSON

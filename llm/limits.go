@@ -14,7 +14,7 @@ type Limits struct {
 	Text int64
 	// Thinking is bytes of thinking; kind [ThinkingLimit].
 	Thinking int64
-	// Events is how many events there are; kind [EventLimit].
+	// Events is the number of events; kind [EventLimit].
 	Events int64
 	// Time is how long the vendor may take for the whole answer; kind
 	// [TimeLimit].
@@ -24,14 +24,14 @@ type Limits struct {
 	Idle time.Duration
 }
 
-// DefaultLimits are the limits where nothing else is said. The longest answers
-// of today's models, 128,000 tokens, have less than a megabyte of text.
+// DefaultLimits are the limits unless others are set. The longest answers of
+// today's models, 128,000 tokens, have less than a megabyte of text.
 var DefaultLimits = Limits{
 	Bytes: 256 << 20, Text: 4 << 20, Thinking: 4 << 20, Events: 5_000_000,
 	Time: 6 * time.Hour, Idle: 30 * time.Minute,
 }
 
-// Or returns l with the fields of other where l says nothing.
+// Or returns l with its zero fields replaced by those of other.
 func (l Limits) Or(other Limits) Limits {
 	or := func(p *int64, v int64) {
 		if *p == 0 {

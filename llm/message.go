@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Role is who speaks in a message.
+// Role is the author of a message.
 type Role string
 
 // The roles. Tool results are in a message of role Tool, whatever the vendor
@@ -27,14 +27,13 @@ type Message struct {
 	Extra Extra
 }
 
-// System returns an instruction that stands among the messages.
+// System returns an instruction that is one of the messages.
 func System(text string) Message {
 	return Message{Role: RoleSystem, Parts: []Part{Text{Text: text}}}
 }
 
-// User returns a message of the user: what goes with it, like images and documents,
-// and then the text. With something to go with it the text may be empty. Pointers to
-// parts count as what they point to, and nil as nothing.
+// User returns a message of the user: the attached parts, like images and documents, and then the text. With attached
+// parts the text may be empty. Pointers to parts count as the parts they point to; nil is skipped.
 func User(text string, with ...Part) Message {
 	parts := make([]Part, 0, len(with)+1)
 	for _, p := range with {
@@ -88,7 +87,7 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// Calls returns the calls of m in order, except those the provider ran itself.
+// Calls returns the calls of m in order, without the calls that the provider ran itself.
 func (m Message) Calls() []Call {
 	var calls []Call
 	for _, p := range m.Parts {
@@ -105,7 +104,7 @@ type Part interface {
 	part()
 }
 
-// Text is something said.
+// Text is a piece of text.
 type Text struct {
 	Text string
 	// Refusal marks text in which the model declines to answer.
@@ -115,8 +114,8 @@ type Text struct {
 	// calls are not compared with it.
 	Ours      bool
 	Citations []Citation
-	// LogProbs are the log probabilities of its tokens, if they were asked
-	// for. They are part of answers only.
+	// LogProbs are the log probabilities of its tokens, if the request asked
+	// for them. Only answers have them.
 	LogProbs *LogProbs
 	State    State
 	Extra    Extra
@@ -129,20 +128,20 @@ type LogProbs struct {
 	Tokens []json.RawMessage `json:"tokens"`
 }
 
-// Citation says where a stretch of text comes from.
+// Citation is the source of a stretch of text.
 type Citation struct {
 	URL   string
 	Title string
 	Quote string // the words quoted from the source
-	// Start and End delimit the stretch in the text, in the vendor's own
-	// unit; both are 0 where the vendor does not say.
+	// Start and End delimit the stretch in the text, in the vendor's unit; both
+	// are 0 if the vendor does not give them.
 	Start, End int
 	// Raw is the vendor's form, for the way back.
 	Raw State
 }
 
-// Thinking is what a model wrote before its answer. It is shown, recorded and
-// sent back to the vendor it came from, and never searched for calls.
+// Thinking is the text of a model before its answer. It is shown, recorded and
+// sent back to its vendor, and never searched for calls.
 type Thinking struct {
 	Text string
 	// Redacted marks thinking the vendor keeps to itself; only State is there.
@@ -163,7 +162,7 @@ const (
 )
 
 // Media is an image, a sound, a film or a document. One of Data, URL and ID
-// says where it is.
+// holds or locates it.
 type Media struct {
 	Kind  MediaKind
 	MIME  string
@@ -175,8 +174,8 @@ type Media struct {
 	Extra Extra
 }
 
-// Check reports why the media type of m cannot be that of its kind, or nil. It does not
-// look at the bytes, and an empty type says nothing.
+// Check reports why the media type of m cannot be that of its kind, or nil. It does not look at the bytes, and it
+// accepts an empty type.
 func (m Media) Check() error {
 	if m.MIME == "" {
 		return nil
@@ -214,8 +213,8 @@ type Provenance struct {
 	// Dialect is the text dialect the call was written in; empty means the
 	// vendor delivered it as a call.
 	Dialect string
-	// Marked says that the text began with a marker of the dialect, or had the
-	// form that the request taught. See [Provenance.Source].
+	// Marked reports that the text began with a marker of the dialect, or had
+	// the form that the request taught. See [Provenance.Source].
 	Marked bool
 	// Echo is where the user's messages hold the same text, if they do: the
 	// user may have asked for the call, or only quoted it.
@@ -244,7 +243,7 @@ type RepairClass uint8
 
 // The classes of repair, from harmless to fatal.
 const (
-	Intact     RepairClass = iota // nothing was repaired
+	Intact     RepairClass = iota // not repaired
 	Syntax                        // another spelling of the same value: 'a' for "a", a trailing comma
 	Coercion                      // another type for the same value, as the schema demands: "3" for 3
 	Completion                    // a closer was missing at the very end of an answer that ended normally
@@ -265,8 +264,8 @@ func (c RepairClass) String() string {
 // MarshalText makes the class a word in JSON.
 func (c RepairClass) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. A word it does not know becomes
-// Truncation, the class nothing runs with.
+// UnmarshalText decodes the output of MarshalText. An unknown word becomes
+// Truncation, the class that is never run.
 func (c *RepairClass) UnmarshalText(b []byte) error {
 	*c = Truncation
 	for i, name := range classNames {
@@ -277,7 +276,7 @@ func (c *RepairClass) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Repair is one edit made to what a model wrote.
+// Repair is one edit made to a model's text.
 type Repair struct {
 	Rule  string      `json:"rule"` // stable name, like "trailing-comma"
 	Class RepairClass `json:"class"`

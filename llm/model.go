@@ -51,8 +51,8 @@ type Request struct {
 
 	Tools  []ToolDef
 	Choice ToolChoice
-	// N is how many answers are asked for; 0 means one. Those after the first
-	// come as [Alternative] events.
+	// N is the number of answers; 0 means one. Answers after the first come as
+	// [Alternative] events.
 	N int
 	// OneCall asks for at most one call per answer.
 	OneCall bool
@@ -159,7 +159,7 @@ type OutputFormat struct {
 	Strict      bool            // refuse rather than weaken the schema
 }
 
-// Reasoning is how much a model should think before it answers.
+// Reasoning sets how much a model thinks before it answers.
 type Reasoning struct {
 	Off     bool   // do not think; overrides the rest
 	Effort  string // "low", "medium", "high" or a word the vendor knows
@@ -196,7 +196,7 @@ func (b *RetryBudget) Take() bool {
 	}
 }
 
-// Used returns how many questions were taken.
+// Used returns the number of questions taken.
 func (b *RetryBudget) Used() int {
 	if b == nil {
 		return 0
@@ -204,7 +204,7 @@ func (b *RetryBudget) Used() int {
 	return int(b.used.Load())
 }
 
-// Left returns how many questions may still be taken.
+// Left returns the number of questions left.
 func (b *RetryBudget) Left() int {
 	if b == nil {
 		return 0

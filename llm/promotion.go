@@ -14,7 +14,7 @@ const (
 	PromoteAll     Promotion = "all"    // calls without markers, too
 )
 
-// Source says where a call was found.
+// Source is the place where a call was found.
 type Source string
 
 // The sources of calls.

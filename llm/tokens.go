@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// What the pieces of a text take up, in tokens. They were fitted to counts of
+// The number of tokens for each kind of piece of a text, fitted to counts of
 // o200k_base over English, code, JSON, Chinese and definitions of tools.
 const (
 	upperWord, upperMore           = 0.45, 0.295         // a word in capitals, and each letter after the second
@@ -22,13 +22,14 @@ const (
 	perMessage = 4
 	perTool    = 8
 	imageSize  = 1600
-	fileSize   = 4000 // of a file that is somewhere else
+	fileSize   = 4000 // of a file given by reference
 	perByte    = 0.1  // of an inline file
 )
 
-// EstimateText returns about how many tokens a text has: within a tenth of
-// o200k_base in sum, for English, code, JSON and Chinese. No vendor counts the
-// same; what one reports in [Usage] is better, once there is an answer.
+// EstimateText estimates the tokens of a text. The sum is within a tenth of
+// o200k_base for English, code, JSON and Chinese. Each vendor counts
+// differently; once there is an answer, the vendor's count in [Usage] is
+// better.
 func EstimateText(s string) int { return int(estimate(s) + 0.5) }
 
 func estimate(s string) float64 {
@@ -93,7 +94,7 @@ func word(s string, i, j int) float64 {
 	return tightWord + float64(max(0, min(length, 9)-4))*tightMore + float64(max(0, length-9))*tightEnd
 }
 
-// foreign returns what a character beyond ASCII takes up.
+// foreign returns the tokens of a character outside of ASCII.
 func foreign(r rune) float64 {
 	switch {
 	case r >= 0x3400 && r <= 0x9fff, r >= 0x20000 && r <= 0x3ffff:
@@ -113,13 +114,12 @@ func isSign(c byte) bool {
 	return c < utf8.RuneSelf && !isUpper(c) && !isLower(c) && !isDigit(c) && !isBlank(c)
 }
 
-// EstimateTool returns about how many tokens the definition of a tool has.
+// EstimateTool estimates the tokens of the definition of a tool.
 func EstimateTool(d ToolDef) int {
 	return int(estimate(d.Name)+estimate(d.Description)+estimate(string(d.Schema))+0.5) + perTool
 }
 
-// EstimateMessages returns about how many tokens messages have. Images and files are
-// a guess.
+// EstimateMessages estimates the tokens of messages. The estimates of images and files are guesses.
 func EstimateMessages(msgs ...Message) int {
 	n := 0.0
 	for _, m := range msgs {
@@ -154,7 +154,7 @@ func estimateParts(parts []Part) float64 {
 	return n
 }
 
-// EstimateRequest returns about how many tokens a request has: its system prompt,
+// EstimateRequest estimates the tokens of a request: its system prompt,
 // messages, tools and schema.
 func EstimateRequest(r *Request) int {
 	n := EstimateText(r.System) + EstimateMessages(r.Messages...)

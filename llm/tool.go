@@ -8,7 +8,7 @@ type ToolKind uint8
 // The kinds of tools.
 const (
 	FunctionTool ToolKind = iota // arguments are a JSON object that matches Schema
-	FreeTool                     // the argument is text, held to Grammar if there is one
+	FreeTool                     // the argument is text; it must match Grammar if there is one
 	HostedTool                   // the provider runs it; Name selects which
 )
 
@@ -22,7 +22,7 @@ func (k ToolKind) String() string {
 	return "unknown"
 }
 
-// ToolDef is what a model is told about a tool.
+// ToolDef is the definition of a tool for a model.
 type ToolDef struct {
 	Kind        ToolKind
 	Name        string
@@ -73,9 +73,9 @@ func (d ToolDef) Deferred() ToolDef {
 	return d
 }
 
-// HostedConfig configures a tool that the provider runs. The typed fields are
-// understood by every vendor that has them; what cannot reach the vendor is
-// refused, never dropped.
+// HostedConfig configures a tool that the provider runs. Every vendor with an
+// equivalent understands the typed fields. A request with a field that cannot
+// reach the vendor is refused; the field is never dropped.
 type HostedConfig struct {
 	// Type is the vendor's own name and version, like "web_search_20250305";
 	// empty lets the provider choose.
@@ -94,7 +94,7 @@ type Location struct {
 	City, Region, Country, Timezone string
 }
 
-// ChoiceMode says whether a model has to call a tool.
+// ChoiceMode is whether a model has to call a tool.
 type ChoiceMode uint8
 
 // The modes of a ToolChoice.
@@ -114,8 +114,8 @@ func (m ChoiceMode) String() string {
 	return "unknown"
 }
 
-// ToolChoice says whether a model has to call a tool, and which. The zero
-// value leaves it to the model.
+// ToolChoice is whether a model has to call a tool, and which. The zero value
+// leaves it to the model.
 type ToolChoice struct {
 	Mode ChoiceMode
 	// Name, with MustCall, is the one tool to call; empty means any.

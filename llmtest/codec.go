@@ -54,8 +54,8 @@ func TestCodec(t *testing.T, c wire.Codec) {
 	}
 }
 
-// same compares what codecs must keep. State and Extra belong to the format,
-// which may add to them.
+// same compares the parts that codecs must keep. State and Extra belong to the
+// format, which may add to them.
 var same = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreTypes(llm.State{}, llm.Extra{}),
@@ -113,7 +113,7 @@ func carried(t *testing.T, c wire.Codec, req *llm.Request, stream bool) (*llm.Re
 	if p.ModelInPath() {
 		got.Model = req.Model
 	}
-	for i, def := range got.Tools { // some formats always say whether a tool is strict
+	for i, def := range got.Tools { // some formats always state whether a tool is strict
 		if i < len(req.Tools) && req.Tools[i].Strict == nil && def.Strict != nil && !*def.Strict {
 			got.Tools[i].Strict = nil
 		}
@@ -169,7 +169,7 @@ func codecContent(t *testing.T, c wire.Codec) {
 		s.change(req)
 		got, warnings, err := carried(t, c, req, false)
 		if err != nil || len(newWarnings(t, c, warnings)) > 0 {
-			continue // it was said
+			continue // a warning names it
 		}
 		if diff := cmp.Diff(req, got, same); diff != "" {
 			t.Errorf("%s: lost in silence (-want +got):\n%s", s.name, diff)
@@ -233,8 +233,8 @@ func codecConcurrent(t *testing.T, c wire.Codec) {
 	running.Wait()
 }
 
-// conversation is what every format can carry: a system prompt, tools, calls
-// and results.
+// conversation is a request that every format can carry: a system prompt,
+// tools, calls and results.
 func conversation() *llm.Request {
 	object := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)
 	return &llm.Request{
@@ -379,7 +379,7 @@ func call(n int, name, args string) llm.Call {
 	return llm.Call{ID: fmt.Sprintf("call_%d", n), Name: name, Args: json.RawMessage(args)}
 }
 
-// answers are what a model may say. The last is the richest.
+// answers are sample answers of models. The last is the richest.
 var answers = []sample{
 	{"text", answered(llm.Stop, llm.Text{Text: "It is\n\"cold\" \\ 日本 😀 \u2028 data: [DONE]"})},
 	{"a call", answered(llm.ToolCalls, call(1, "get_weather", `{"city":"Rome"}`))},

@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// kept is what every format must keep of an answer.
+// kept are the parts of an answer that every format must keep.
 type kept struct {
 	Parts  []llm.Part
 	Reason llm.Reason
@@ -328,7 +328,7 @@ func codecUnreadable(t *testing.T, c wire.Codec) {
 	}
 }
 
-// written returns what each event of a stream is written as.
+// written returns the encoded form of each event of a stream.
 func written(t *testing.T, c wire.Codec, events ...llm.Event) []string {
 	t.Helper()
 	var b strings.Builder
@@ -366,8 +366,8 @@ func codecUnknownEvents(t *testing.T, c wire.Codec) {
 	}
 }
 
-// codecErrors asks of errors what a status alone can say: whether another try
-// may help, and the words.
+// codecErrors checks the facts that a status alone can express: whether another
+// attempt may help, and the message.
 func codecErrors(t *testing.T, c wire.Codec) {
 	p := c.Properties()
 	for _, kind := range []llm.Kind{llm.Invalid, llm.Auth, llm.NotFound, llm.TooLong, llm.RateLimited, llm.Overloaded, llm.Server, llm.Timeout} {

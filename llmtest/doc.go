@@ -1,3 +1,3 @@
-// Package llmtest holds what tests of models, tools and stores share. Its
-// suites are for everybody who implements an interface of this module.
+// Package llmtest holds shared helpers for tests of models, tools and stores.
+// Its suites are for all implementers of an interface of this module.
 package llmtest

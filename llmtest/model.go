@@ -44,10 +44,10 @@ func TestModel(t *testing.T, open func(*testing.T) llm.Model) {
 	}
 }
 
-// patience is how long a model may take for what it should do at once.
+// patience is the maximum time for an immediate reaction of a model.
 const patience = 10 * time.Second
 
-// question is what models are asked.
+// question is the request to models.
 func question() *llm.Request {
 	city := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},"required":["city"]}`)
 	return &llm.Request{
@@ -134,7 +134,7 @@ func isStart(ev llm.Event) bool {
 	return ok
 }
 
-// end says that nothing more came.
+// end records the end of the stream.
 func (h *observed) end() {
 	if h.err == nil && !h.finished && h.broken == "" {
 		h.broken = "it ends without a finish and without an error"

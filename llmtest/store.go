@@ -50,7 +50,7 @@ func TestStore(t *testing.T, open func(*testing.T) journal.Store) {
 // [journal.Leaser], that the run has one owner. Both must be empty.
 func TestSharedStore(t *testing.T, a, b journal.Store) {
 	for i := range 6 {
-		store := []journal.Store{a, b}[i/2%2] // a a b b a a: each must notice what the other wrote
+		store := []journal.Store{a, b}[i/2%2] // a a b b a a: each must notice the entries of the other
 		mustAppend(t, store, "shared", "note", fmt.Sprintf(`{"n":%d}`, i))
 	}
 	var writers sync.WaitGroup
@@ -179,7 +179,7 @@ func storeReadsFrom(t *testing.T, s journal.Store) {
 			t.Errorf("from %d: %d entries, want %d: %v", from, len(got), want, got)
 		}
 	}
-	for e, err := range s.Read(t.Context(), "r", 2) { // stopping early holds nothing
+	for e, err := range s.Read(t.Context(), "r", 2) { // stopping early releases everything
 		if err != nil || e.Seq != 2 {
 			t.Errorf("%v, %v", e, err)
 		}
@@ -212,7 +212,7 @@ func storeSeals(t *testing.T, s journal.Store) {
 	mustAppend(t, s, "other", "note", `{}`)
 }
 
-// storeFormats: a store keeps the format of a run, and refuses what does not fit.
+// storeFormats: a store keeps the format of a run, and refuses other formats.
 func storeFormats(t *testing.T, s journal.Store) {
 	ctx := t.Context()
 	for _, c := range []struct {
@@ -241,7 +241,7 @@ func storeFormats(t *testing.T, s journal.Store) {
 	}
 }
 
-// storeReferences: what a Recorder writes is read back whole, and verifies.
+// storeReferences: the entries of a Recorder are read back whole, and verify.
 func storeReferences(t *testing.T, s journal.Store) {
 	ctx := t.Context()
 	rec, err := journal.Open(ctx, s, "r")
@@ -376,7 +376,7 @@ func storeOneRun(t *testing.T, s journal.Store) {
 	}
 	wg.Wait()
 	mustVerify(t, s, "r", writers*each)
-	next := make(map[int]int) // each writer's own entries are in its own order
+	next := make(map[int]int) // the entries of each writer are in order
 	for _, e := range readAll(t, s, "r", 0) {
 		var body struct{ W, I int }
 		if err := e.Decode(&body); err != nil {
