@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// awsSignature is the form of a signature of Amazon's: who signed, when, for
-// where and what, which headers, and the signature. The host is among the
-// headers, under the name that the version of HTTP has for it.
+// awsSignature is the form of Amazon's signatures: the key id, date, region and
+// service, the signed headers, and the signature. The host is among the
+// headers, under its name in that version of HTTP.
 var awsSignature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/, ]+/\d{8}/[a-z0-9-]+/[a-z0-9-]+/aws4_request, ?` +
 	`SignedHeaders=(?:[a-z0-9-]+;)*(?:host|:authority)(?:;[a-z0-9-]+)*, ?Signature=[0-9a-f]{64}$`)
 
@@ -27,7 +27,7 @@ func checkSignature(r *http.Request) error {
 	auth := r.Header.Get("Authorization")
 	switch {
 	case len(auth) < 4 || auth[:4] != "AWS4":
-		return nil // a bearer token, or nothing
+		return nil // a bearer token, or no credentials
 	case !awsSignature.MatchString(auth) || r.Header.Get(awsDate) == "":
 		return &llm.Error{
 			Op: "sim", Kind: llm.Auth, Status: http.StatusForbidden, Code: "IncompleteSignatureException",
@@ -37,8 +37,8 @@ func checkSignature(r *http.Request) error {
 	return nil
 }
 
-// inFrames applies a fault to the payloads of frames and leaves everything else
-// of them right.
+// inFrames applies a fault to the payloads of frames and keeps the rest of them
+// valid.
 func inFrames(p []byte, fault func([]byte) []byte) []byte {
 	var out []byte
 	for frames := eventstream.NewReader(bytes.NewReader(p)); ; {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// respond asks the model behind b and changes its answer as b says: what a
-// vendor's server would have had to send.
+// respond asks the model of b and changes its answer according to b: the result
+// is the answer that a vendor's server should send.
 func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (*llm.Response, error) {
 	if b.IgnoreChoice {
 		req = req.Clone()

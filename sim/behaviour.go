@@ -35,18 +35,18 @@ type Behaviour struct {
 	SlowArgs     time.Duration // wait before each piece of arguments
 	Garbage      bool          // put a line of nonsense into the body
 	WrongIndex   bool          // give every parallel call the index of the first
-	WrongFinish  bool          // say "stop" after calls, and "tool_calls" after text
+	WrongFinish  bool          // send "stop" after calls, and "tool_calls" after text
 	Length       bool          // cut the answer off in the middle, as max_tokens does
 	IgnoreChoice bool          // decide as if the request had no tool choice
 	Think        bool          // think before the answer, and refuse changed thinking
 	ThinkCall    bool          // write calls into thinking
-	Huge         int           // say this many bytes more
-	Strict       bool          // refuse what the vendor's documentation forbids; see VendorRules
+	Huge         int           // send this many more bytes
+	Strict       bool          // refuse requests that the vendor's documentation forbids; see VendorRules
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
 	Slow         time.Duration // wait before each piece of a stream
 	Fail         int           // end the stream with an error after this many pieces; 0 means never
 	Echo         bool          // describe the request
-	Recall       bool          // answer from what the request holds; see Recall
+	Recall       bool          // answer from the content of the request; see Recall
 	Taught       bool          // refuse tools, and call the tools that the prompt teaches
 	Window       int           // refuse requests of more tokens; 0 means none
 
@@ -103,7 +103,7 @@ func none(v string) error {
 	return nil
 }
 
-// maxCount bounds the numbers in a model name: 256 MiB of text is enough.
+// maxCount limits the numbers in a model name: 256 MiB of text is enough.
 const maxCount = 256 << 20
 
 func count(n *int, v string) error {

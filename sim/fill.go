@@ -109,7 +109,7 @@ type fit struct {
 	score    int
 }
 
-// values fills parameters, by their index: values that stand out first (enums,
+// values fills parameters, by their index: distinctive values first (enums,
 // booleans, lists), then single tokens by how well they suit, best first.
 func (f *filler) values(properties []property) map[int]any {
 	args := make(map[int]any)
@@ -197,7 +197,7 @@ func (f *filler) use(phrase string) {
 	}
 }
 
-// boolean is true if the text speaks of the parameter and does not deny it.
+// boolean is true if the text mentions the parameter and does not negate it.
 func (f *filler) boolean(p *property) (any, bool) {
 	for _, w := range words(p.name) {
 		if len(w) < 4 || !containsWords(f.text, w) {

@@ -77,7 +77,7 @@ func limitTokens(r *llm.Response, most int) bool {
 	return false
 }
 
-// shortened is the beginning of a part, and nil if nothing is left.
+// shortened is the beginning of a part, and nil if that is empty.
 func shortened(p llm.Part, most int) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
@@ -97,7 +97,7 @@ func shortened(p llm.Part, most int) llm.Part {
 	return nil
 }
 
-// again gives as many answers as were asked for. They are alike.
+// again repeats the answer as often as the request demands.
 func again(r *llm.Response, n int) {
 	if n < 2 {
 		return
@@ -112,12 +112,12 @@ func again(r *llm.Response, n int) {
 
 // Tokens.
 
-// bytesPerToken is how long a token is here.
+// bytesPerToken is the length of a simulated token.
 const bytesPerToken = 4
 
 func tokens(s string) int { return (len(s) + bytesPerToken - 1) / bytesPerToken }
 
-// inputTokens is how many tokens a request has.
+// inputTokens counts the tokens of a request.
 func inputTokens(req *llm.Request) int {
 	n := tokens(req.System)
 	for _, m := range req.Messages {
@@ -127,7 +127,7 @@ func inputTokens(req *llm.Request) int {
 	return n
 }
 
-// outputTokens is how many tokens an answer has.
+// outputTokens counts the tokens of an answer.
 func outputTokens(parts []llm.Part) int {
 	n := 0
 	for _, p := range parts {

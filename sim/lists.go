@@ -17,7 +17,7 @@ func Models() []string {
 	return names
 }
 
-// since is when the models were made, as they say.
+// since is the creation time of the models.
 var since = time.Unix(1700000000, 0).UTC()
 
 // described returns the metadata of models.
@@ -42,7 +42,7 @@ func (s *Server) getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.R
 	return nil
 }
 
-// count answers how many tokens a request has: as many as its answer says.
+// count answers a request for a token count, with the number that its answer would report.
 func (s *Server) count(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
 	body, err := vendorapi.Body(w, r, maxBody)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// mediaRules are which types of media vendors take, each in its own words.
+// mediaRules are the vendors' rules about types of media, each with its message.
 var mediaRules = []VendorRule{
 	{Name: "media.type", Formats: onMessages, check: mediaTypes(func(m llm.Media, i, k int) string {
 		switch {
@@ -60,7 +60,7 @@ var mediaRules = []VendorRule{
 // images are the types of images that vendors take.
 var images = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// mediaTypes looks at the media of a request whose bytes are in it, those in results too.
+// mediaTypes checks the media of a request whose bytes are in it, including media in results.
 func mediaTypes(check func(m llm.Media, i, k int) string) func(*inquiry) string {
 	return func(q *inquiry) string {
 		for i, m := range q.Messages {

@@ -16,15 +16,15 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// fits is the least a tool must have in common with a request to be called
-// without being asked for by name.
+// fits is the minimum similarity of a tool and a request for a call, unless the
+// request names the tool.
 const fits = 0.2
 
-// maxRounds bounds how often the offline model calls tools for one request.
+// maxRounds limits the rounds of tool calls for one request.
 const maxRounds = 8
 
-// Offline is a model that calls tools by rule. See the package comment for
-// what it does and does not do. The zero value is ready to use.
+// Offline is a model that calls tools by rule. See the package comment for its
+// abilities and limits. The zero value is ready to use.
 type Offline struct{}
 
 // Stream answers req. It fails only if ctx is done.
@@ -76,7 +76,7 @@ func pieces(ev llm.Event, next pieceLength) []llm.Event {
 		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.TextDelta{Text: s})
 		}
-		if ev.Part != nil { // what the vendor says about the text, or in its place
+		if ev.Part != nil { // data of the vendor about the text, or instead of it
 			out = append(out, llm.TextDelta{Part: ev.Part})
 		}
 	case llm.ThinkingDelta:
@@ -114,7 +114,7 @@ func cut(text string, next pieceLength) []string {
 // user and the calls and results since.
 type turn struct {
 	text    string
-	asked   string     // text without what it shows in fences
+	asked   string     // text without its fenced blocks
 	calls   []llm.Call // made since
 	results []llm.Result
 	rounds  int
@@ -142,9 +142,10 @@ func lastTurn(messages []llm.Message) turn {
 	return t
 }
 
-// unfenced returns text without its fenced blocks: a file that goes with a
-// request is data and asks for nothing. A fence is closed by one of at least
-// its length, or by the end. Of a text that is nothing else it returns all.
+// unfenced returns text without its fenced blocks: a file in a request is data
+// and contains no instructions. A fence is closed by a fence of at least its
+// length, or by the end. If the whole text is fenced, unfenced returns it
+// unchanged.
 func unfenced(text string) string {
 	var b strings.Builder
 	open := 0 // length of the fence that is open
@@ -167,7 +168,7 @@ func unfenced(text string) string {
 	return b.String()
 }
 
-// answer decides what to say.
+// answer decides the answer.
 func answer(req *llm.Request) *llm.Response {
 	t := lastTurn(req.Messages)
 	if calls := decide(req, t); len(calls) > 0 {
@@ -190,8 +191,8 @@ func respond(req *llm.Request, reason llm.Reason, parts ...llm.Part) *llm.Respon
 	return r
 }
 
-// decide returns the calls to make now: those the request asks for that have
-// not been made.
+// decide returns the calls to make now: the calls that the request asks for and
+// that have not been made.
 func decide(req *llm.Request, t turn) []llm.Call {
 	offered := permitted(req)
 	if len(offered) == 0 || t.rounds >= maxRounds {
@@ -210,9 +211,9 @@ func decide(req *llm.Request, t turn) []llm.Call {
 	return calls
 }
 
-// undone returns the calls of a plan that have not been made. Each call that was
-// made counts for one thing that was asked for, even if what tools have said
-// since would give it other arguments: nothing is done twice.
+// undone returns the calls of a plan that have not been made. Each call already
+// made counts for one item of the plan, even if later results would give it
+// other arguments: no item is done twice.
 func undone(plan []wanted, made []llm.Call) []wanted {
 	made = slices.Clone(made)
 	done := make([]bool, len(plan))
@@ -239,7 +240,7 @@ type wanted struct {
 	own map[string]any // the arguments that the words asking for it give
 }
 
-// asked reports whether c was made for what w was asked for with: it has the
+// asked reports whether c was made for the same request as w: it has the
 // arguments that the request itself gives, whatever the others are.
 func (w wanted) asked(c llm.Call) bool {
 	args := js.Trim(c.Args)
@@ -316,7 +317,7 @@ func joined(clauses []string, tool func(string) (int, bool)) []string {
 	return out
 }
 
-// knowledge is what the tools have said for this request.
+// knowledge is the text of the results for this request.
 func knowledge(t turn) string {
 	var b strings.Builder
 	for _, r := range t.results {
@@ -329,8 +330,8 @@ func knowledge(t turn) string {
 }
 
 // want returns the call that text asks for: the best tool, if it fits, with
-// arguments from the text, then from what tools have said, then from the whole
-// request. Without force, a call that lacks a required argument is not made.
+// arguments from the text, then from the results, then from the whole request.
+// Without force, a call that lacks a required argument is not made.
 func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, force bool) (wanted, bool) {
 	best, ok := pick(offered, index, text, force)
 	if !ok {
@@ -347,7 +348,7 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 	own := maps.Clone(args)
 	maps.DeleteFunc(own, func(name string, _ any) bool { return slices.Contains(missing, name) })
 	sources := []string{found, whole}
-	if refersBack(text) { // what it means has to be found first
+	if refersBack(text) { // an earlier call has to find it first
 		sources = sources[:1]
 	}
 	for _, source := range sources {
@@ -395,19 +396,19 @@ func pick(offered []llm.ToolDef, index *rank.Index, text string, force bool) (in
 	return 0, force
 }
 
-// backward are words by which a request speaks of what it expects to find.
+// backward are words with which a request refers to a future result.
 var backward = []string{"it shows", "it finds", "it found", "it names", "it says", "that file", "the result", "the first one"}
 
-// refersBack reports whether text speaks of something that is yet to be found.
+// refersBack reports whether text refers to a future result.
 func refersBack(text string) bool {
 	lower := strings.ToLower(text)
 	return slices.ContainsFunc(backward, func(phrase string) bool { return containsWords(lower, phrase) })
 }
 
-// polite are words before what a request says first.
+// polite are words before the verb of a request.
 var polite = set("please then also now and first next can could you i want to")
 
-// leading returns the first word of a request that is not polite: what to do.
+// leading returns the first word of a request that is not polite, which is the verb.
 func leading(lower string) string {
 	for _, w := range words(lower) {
 		if !polite[w] {
@@ -464,10 +465,10 @@ func structured(req *llm.Request, t turn) string {
 	return string(b)
 }
 
-// shown bounds how much of a result is said again.
+// shown limits the part of a result that an answer repeats.
 const shown = 2000
 
-// say answers with what the tools said.
+// say answers with the text of the results.
 func say(req *llm.Request, t turn) string {
 	if len(t.results) == 0 {
 		return silence(req, t)

@@ -180,7 +180,7 @@ func states(sentence string) bool {
 // atMost matches the length limit in a request for a text.
 var atMost = regexp.MustCompile(`at most (\d+) words`)
 
-// wordLimit returns how many words a task allows, 0 if it does not say.
+// wordLimit returns the number of words that a task allows, 0 if it does not limit them.
 func wordLimit(task string) int {
 	found := atMost.FindStringSubmatch(task)
 	if found == nil {

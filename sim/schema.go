@@ -8,12 +8,12 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// maxDepth bounds how deep the offline model follows a schema.
+// maxDepth limits the depth to which the offline model follows a schema.
 const maxDepth = 8
 
-// property is one parameter of a tool as the offline model sees it. Anything
-// it does not understand is a string. Strict modes make every parameter required
-// and let those be null that were optional: they are optional here, too.
+// property is one parameter of a tool as the offline model sees it. An unknown
+// schema counts as a string. Strict modes make every parameter required, and
+// allow null for parameters that were optional: those are optional here, too.
 type property struct {
 	name        string
 	description string
@@ -48,7 +48,7 @@ type rawSchema struct {
 	OneOf       []json.RawMessage `json:"oneOf"`
 }
 
-// readSchema reads a schema. It never fails: what cannot be read allows
+// readSchema reads a schema. It never fails: an unreadable schema allows
 // anything.
 func readSchema(raw json.RawMessage) property { return readProperty("", raw, 0) }
 

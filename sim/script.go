@@ -132,11 +132,11 @@ func addExtra(parts []llm.Part, rest string) error {
 	return errors.New("extra belongs to a call, and there is none before it")
 }
 
-// noTools is what a server says in place of calls where no tools are offered.
+// noTools is the text of a server instead of calls if the request offers no tools.
 const noTools = "There is no tool to call."
 
-// withoutCalls takes the calls out of an answer to a request that offers no tools: a model
-// cannot call what it does not know, and some requests of an agent offer none.
+// withoutCalls removes the calls from an answer to a request that offers no tools: a model cannot call unknown tools,
+// and some requests of an agent offer none.
 func withoutCalls(req *llm.Request, r *llm.Response) {
 	if len(req.Tools) > 0 || len(r.Message.Calls()) == 0 {
 		return

@@ -13,19 +13,19 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Vendors find tools themselves whose definitions are deferred: what a search found is part
-// of the answer, and has to come back with it. A server here does the same.
+// Vendors search tools with deferred definitions themselves. The result of a search is part of the answer, and has to
+// come back with it. A server here does the same.
 
-// mostFound is how many tools a search finds at most, as those of the vendors do.
+// mostFound is the maximum number of tools that a search finds, the same as that of the vendors.
 const mostFound = 5
 
-// searchForm is how a vendor writes a search into an answer, and reads what one found.
+// searchForm is a vendor's form of a search and its results in an answer.
 type searchForm struct {
 	format string
-	// blocks are the search and what it found.
+	// blocks are the search and its results.
 	blocks func(codec wire.Codec, search llm.ToolDef, id, query string, found []llm.ToolDef) ([]any, error)
 	whole  string // the answer, with BLOCKS in place of the blocks
-	// names are the tools that a block of the conversation says are found.
+	// names returns the tools that a block of the conversation reports as found.
 	names func(codec wire.Codec, block []byte) []string
 }
 
@@ -57,7 +57,7 @@ func ownSearch(req *llm.Request) (llm.ToolDef, bool) {
 	return llm.ToolDef{}, false
 }
 
-// unloaded returns the deferred tools that nothing in the conversation has found.
+// unloaded returns the deferred tools that the conversation has not found.
 func unloaded(codec wire.Codec, req *llm.Request) []llm.ToolDef {
 	form, ok := formOf(codec)
 	if !ok || !slices.ContainsFunc(req.Tools, func(t llm.ToolDef) bool { return isDeferred(codec, t) }) {
@@ -69,7 +69,7 @@ func unloaded(codec wire.Codec, req *llm.Request) []llm.ToolDef {
 	})
 }
 
-// found returns the names of the tools that the conversation says are found.
+// found returns the names of the tools that the conversation reports as found.
 func (f searchForm) found(codec wire.Codec, req *llm.Request) []string {
 	var names []string
 	for _, m := range req.Messages {
@@ -187,7 +187,7 @@ func letters(id string) string {
 	}, id)
 }
 
-// nearest returns the wanted tools and those nearest to the query, in the order of tools.
+// nearest returns the wanted tools and the tools nearest to the query, in the order of tools.
 func nearest(tools []llm.ToolDef, wanted []string, query string) []llm.ToolDef {
 	docs := make([][]rank.Field, len(tools))
 	for i, t := range tools {
@@ -228,7 +228,7 @@ func searchItems(codec wire.Codec, _ llm.ToolDef, id, query string, found []llm.
 	}, nil
 }
 
-// searchRules are what the vendors forbid about deferred tools.
+// searchRules are the vendors' restrictions on deferred tools.
 var searchRules = []VendorRule{
 	{Name: "messages.search_model", Formats: onMessages, check: searchless("'%s' does not support tool types: %s.")},
 	{Name: "responses.search_model", Formats: onResponses, check: searchless("Tool '%[2]s' is not supported with %[1]s.")},

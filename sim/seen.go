@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
-// maxSeen bounds the names whose requests are counted.
+// maxSeen limits the names whose requests are counted.
 const maxSeen = 4096
 
 // tally counts the requests to a model.

@@ -37,13 +37,14 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 	w.Header().Set("Content-Type", codec.StreamType())
 	err := b.sendStream(ctx, codec, out, r)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the status line is gone; a lost connection is all that is left
+		panic(http.ErrAbortHandler) // the status line is sent; only a lost connection is possible
 	}
 	return nil
 }
 
-// start is what the server says about an answer before it. With a seed the
-// same request gets the same bytes, so its id and time are made of the request.
+// start returns the server's data about an answer before it. With a seed the
+// same request gets the same bytes: its id and time then derive from the
+// request.
 func (b Behaviour) start(codec wire.Codec, model string, request []byte) llm.Start {
 	if b.Seed > 0 {
 		hash := sha256.Sum256(append([]byte(model+"\n"), request...))
@@ -68,7 +69,7 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 	return nil
 }
 
-// midway is the error that a stream ends with where that was asked for.
+// midway is the error at the end of a stream, if a fault demands it.
 var midway = &llm.Error{Op: "sim", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: errors.New("this fault was asked for")}
 
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
@@ -125,7 +126,7 @@ func deliverable(r *llm.Response, format wire.Properties, stream bool) {
 	}
 }
 
-// wireFaults is a response body that goes wrong.
+// wireFaults is a response body with faults.
 type wireFaults struct {
 	w       http.ResponseWriter
 	b       Behaviour

@@ -14,14 +14,14 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// maxBody bounds a request.
+// maxBody limits a request.
 const maxBody = 64 << 20
 
-// Server answers as the servers of all vendors do. Which model is asked for
+// Server answers as the servers of all vendors do. The model in the request
 // decides how it behaves: see [Behaviour]. It is an [http.Handler], safe for
-// concurrent use, and holds no key: any is accepted.
+// concurrent use, and accepts any key.
 type Server struct {
-	// Model decides what to say; nil means Offline.
+	// Model answers the requests; nil means Offline.
 	Model llm.Model
 	// Unknown is the name of the model that answers for unknown names, such as names that are built into programs;
 	// empty refuses them.

@@ -12,7 +12,7 @@ import (
 // taughtName is the model that refuses tools but follows the instructions in its prompt.
 const taughtName = "taught"
 
-// taughtDialect is how package emulate teaches calls if nothing else is known of a model.
+// taughtDialect is the dialect in which package emulate teaches calls to an unknown model.
 const taughtDialect = "json_fence"
 
 // learned returns a request to a model without tools as a request with the tools that its prompt teaches, in the words
@@ -148,7 +148,7 @@ func taughtType(text string) map[string]any {
 	return map[string]any{}
 }
 
-// taughtCalls returns what the model said before, its calls as calls.
+// taughtCalls returns the model's earlier text, with its calls as calls.
 func taughtCalls(parser *dialect.Parser, m llm.Message) []llm.Part {
 	var b llm.Builder
 	for ev, err := range parser.Parse(dialect.Whole(m.Text())) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a stretch of text looks like.
+// kind is the kind of a stretch of text, by its form.
 type kind uint8
 
 const (
@@ -128,7 +128,7 @@ func nextQuoted(text string) (token, int) {
 	return token{text: rest[:end], kind: quoted}, n + end + utf8.RuneLen(closer)
 }
 
-// insideWord reports whether the apostrophe at i stands between letters.
+// insideWord reports whether the apostrophe at i is between letters.
 func insideWord(s string, i int) bool {
 	after, _ := utf8.DecodeRuneInString(s[i+1:])
 	before, _ := utf8.DecodeLastRuneInString(s[:i])

@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// thought is what a model that thinks thinks before its answer.
+// thought is the thinking of a model before its answer.
 const thought = "The user asks for something. I look at the tools, then I answer."
 
 // signature is the server's signature of thinking. It depends on the text. This

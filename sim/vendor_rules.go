@@ -15,8 +15,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// VendorRule is a documented rule of a vendor about requests. A server that is strict
-// refuses what breaks it, in the vendor's words.
+// VendorRule is a documented rule of a vendor about requests. A strict server refuses requests that break it, with the
+// vendor's message.
 type VendorRule struct {
 	Name    string   // stable, like "messages.begin_turn"
 	Formats []string // where it holds
@@ -27,7 +27,7 @@ type VendorRule struct {
 	// Always means that the rule also applies if the server is not strict.
 	Always bool
 
-	check func(*inquiry) string // the vendor's words, or nothing
+	check func(*inquiry) string // the vendor's message, or ""
 }
 
 // inquiry is a request under examination.
@@ -80,7 +80,7 @@ var (
 	onConverse    = []string{wire.Converse}
 )
 
-// shared are the rules that many vendors have, each in its own words.
+// shared are the rules that many vendors have, each with its message.
 var shared = []VendorRule{
 	{Name: "calls.answered", Formats: onChat, check: answered(
 		"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ID",
@@ -291,7 +291,7 @@ func (q *inquiry) spoken() []llm.Message {
 	return slices.DeleteFunc(slices.Clone(q.Messages), func(m llm.Message) bool { return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper })
 }
 
-// said is all text of the conversation.
+// said returns all text of the conversation.
 func (q *inquiry) said() []byte {
 	b, _ := json.Marshal(q.Messages)
 	return append(b, q.System...)
@@ -374,8 +374,9 @@ func (q *inquiry) wordIDs() string {
 
 const wordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// names finds the name of a tool that is too long or has other characters than
-// those of words and some more. Who allows more wants a letter first.
+// names finds the name of a tool that is too long or has characters other than
+// word characters and those in more. With more, the first character must be a
+// letter or an underscore.
 func names(more string, most int, words string) func(*inquiry) string {
 	return func(q *inquiry) string {
 		for i, t := range q.Tools {
@@ -417,7 +418,7 @@ func at(words string, places ...any) string {
 	return fmt.Sprintf(words, places[:strings.Count(words, "%d")]...)
 }
 
-// emptyFailure finds a failure that says nothing.
+// emptyFailure finds a failed result without content.
 func emptyFailure(words string) func(*inquiry) string {
 	return func(q *inquiry) string {
 		for i, m := range q.Messages {
@@ -436,7 +437,7 @@ func isMedia(p llm.Part) bool {
 	return ok
 }
 
-// jsonWord finds a request for any JSON that does not speak of JSON.
+// jsonWord finds a request for any JSON that does not mention JSON.
 func jsonWord(words string) func(*inquiry) string {
 	return func(q *inquiry) string {
 		if q.Output == nil || len(q.Output.Schema) > 0 || strings.Contains(strings.ToLower(string(q.said())), "json") {
@@ -566,8 +567,8 @@ func (q *inquiry) reasoningItems() string {
 	return ""
 }
 
-// skipSignature is what Gemini takes for the signature of a call that it did not
-// make.
+// skipSignature is the value that Gemini accepts as the signature of a call
+// that it did not make.
 const skipSignature = "skip_thought_signature_validator"
 
 // unsigned finds an answer of the turn under way whose first call is not signed.
@@ -578,7 +579,7 @@ func (q *inquiry) unsigned() string {
 			continue
 		}
 		var state map[string]string
-		_ = json.Unmarshal(calls[0].State.Data, &state) // what cannot be read is not there
+		_ = json.Unmarshal(calls[0].State.Data, &state) // unreadable data is ignored
 		switch sign := state["thoughtSignature"]; {
 		case sign == "":
 			return fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. "+

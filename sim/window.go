@@ -11,9 +11,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// windowWords are the words in which vendors refuse a request that is longer than the
-// window: the tokens it has and those it may have are filled in. Where a vendor has a
-// code for that, the kind of the error gives it.
+// windowWords are the messages with which vendors refuse a request that is longer than the window, with placeholders
+// for its tokens and for the maximum. Where a vendor has a code for that, the kind of the error gives it.
 var windowWords = []struct {
 	format string
 	kind   llm.Kind

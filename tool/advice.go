@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Audience is who is advised after a failure. What a program does about one is
-// in [Error.Recoverable] and [Error.Strategy].
+// Audience is the reader of advice after a failure. Programs use
+// [Error.Recoverable] and [Error.Strategy] instead.
 type Audience uint8
 
 // The audiences.
@@ -18,21 +18,20 @@ const (
 	TheTerminal                 // the user of the toolpost command; texts may name its flags and commands
 )
 
-// advice is what to do about a failure, by who can do something about it.
+// advice is the remedy for a failure, by reader.
 type advice struct {
-	// For the program: whether another attempt may succeed, and what to try
-	// first.
+	// For the program: whether another attempt may succeed, and the first
+	// strategy.
 	recoverable bool
 	strategy    Strategy
-	// For the model: what happened (%s is the tool) and what to do. Only calls
-	// of tools have this.
+	// For the model: the event (%s is the tool) and the remedy. Only calls of
+	// tools have this.
 	lead, model string
-	// For people, when it was the model that failed.
+	// For people, if the model failed.
 	person, terminal string
 }
 
-// codes is what follows from the code of a failure where an Error does not say
-// otherwise.
+// codes are the defaults for an Error, by the code of the failure.
 var codes = map[Code]advice{
 	Validation: {true, Rephrase, "The call of %s is not valid.",
 		"Correct the arguments named above and leave the others as they are. Do not send the same arguments again.",
@@ -68,9 +67,9 @@ var codes = map[Code]advice{
 
 const tryOtherwise = "Try again, say it in other words, or take another model."
 
-// kinds is what follows from the error of a model: the code it counts as, and
-// what people are told if there is something better to say than for the code.
-// Without a code, the status or the wording of the error decides.
+// kinds are the consequences of a model's error: the equivalent code, and the
+// advice for people if it is better than that of the code. Without a code, the
+// status or the wording of the error decides.
 var kinds = map[llm.Kind]struct {
 	code             Code
 	person, terminal string
@@ -100,9 +99,9 @@ var kinds = map[llm.Kind]struct {
 
 const endless = "The answer did not end. Ask for less at a time, take another model, or raise the limit."
 
-// Advice returns what to tell somebody about a failure. The model is told about
-// a call that failed; people are told about a model that did, which is the first
-// *[llm.Error] in err's tree, or else what the code of the failure says.
+// Advice returns advice about a failure. The model gets advice about a call
+// that failed. People get advice about a model that failed, according to the
+// first *[llm.Error] in err's tree, or else to the code of the failure.
 func Advice(err error, to Audience) string {
 	e := FromError(err)
 	if e == nil {

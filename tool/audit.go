@@ -10,19 +10,20 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// AuditReport is what an audit of a definition found.
+// AuditReport is the result of the audit of a definition.
 type AuditReport struct {
 	Tool string `json:"tool"`
-	// Score is the share of five questions a good definition answers: is there an
-	// example, what happens at the edges, what does input look like, when is it
-	// the wrong tool, is each parameter unmistakable. The definition is judged as
-	// a whole: schema, formats, bounds, examples, descriptions of parameters.
+	// Score is the share of five questions that the definition answers. Is
+	// there an example? How does the tool behave at the limits? What does input
+	// look like? When is it the wrong tool? Is each parameter unmistakable? The
+	// definition is judged as a whole: schema, formats, bounds, examples,
+	// descriptions of parameters.
 	Score float64 `json:"score"`
 	// Keywords is the share of the same questions that the description answers
 	// for a checker that looks for words like "example" and "note:" in it.
 	Keywords float64 `json:"keywords"`
-	// Tokens is what the definition costs in every request, estimated, and Vendors
-	// what it costs as each vendor is sent it.
+	// Tokens is the estimated cost of the definition in every request, and
+	// Vendors its cost in the form for each vendor.
 	Tokens   int            `json:"tokens"`
 	Vendors  map[string]int `json:"vendors,omitempty"`
 	Findings []Finding      `json:"findings,omitempty"`
@@ -36,11 +37,11 @@ type Finding struct {
 	Fix       string `json:"fix"`
 }
 
-// Audit looks at definitions the way a model that knows nothing else does, and
-// reports on each, in order. It does not judge whether they are true.
+// Audit reads definitions like a model without other knowledge, and reports on
+// each, in order. It does not judge whether they are true.
 func Audit(defs []llm.ToolDef) []AuditReport { return auditAll(defs, nil) }
 
-// Audit audits the tools of the set, with what they declare about their effects.
+// Audit audits the tools of the set, with their declared effects.
 func (s *Set) Audit() []AuditReport {
 	effects := make([]Effects, 0, s.Len())
 	for t := range s.All() {
@@ -75,7 +76,7 @@ type audit struct {
 	effects   Effects
 	params    []parameter
 	sentences []string
-	others    []Finding // what its neighbours make of it
+	others    []Finding // from the comparison with its neighbours
 	alike     bool      // a neighbour is described in nearly the same words
 	refers    bool      // it names a neighbour
 }
@@ -90,7 +91,7 @@ func (a *audit) run() AuditReport {
 			r.add(q.rule, "", q.problem, q.fix)
 		}
 	}
-	if a.def.Description != "" || len(a.params) > 0 { // nothing answers no question
+	if a.def.Description != "" || len(a.params) > 0 { // an empty definition answers no question
 		r.Score = float64(answered) / float64(len(questions))
 	}
 	a.wording(&r)
@@ -102,8 +103,8 @@ func (a *audit) run() AuditReport {
 	return r
 }
 
-// schema reports what cannot be used at all, what a vendor will not hold a model
-// to, and what the definition costs there.
+// schema reports schemas that cannot be used at all, keywords that a vendor
+// does not enforce, and the cost of the definition there.
 func (a *audit) schema(r *AuditReport) {
 	if len(a.def.Schema) == 0 {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
-// How alike two descriptions are that a model will confuse, from 0 to 1, how many
-// words they have at least, and in how many others a word may stand to be looked
-// at: what stands everywhere makes nothing alike.
+// The similarity, from 0 to 1, at which a model confuses two descriptions; the
+// minimum number of words in them; and the maximum number of descriptions with
+// a word that is compared, because ubiquitous words do not count as similarity.
 const (
 	tooAlike   = 0.8
 	leastWords = 4

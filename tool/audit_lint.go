@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// The lengths of descriptions that are too short to say anything, and long
-// enough to be cut or to cost more than they help.
+// The lengths of descriptions that are too short to be useful, and long enough
+// to be truncated or to cost more than they help.
 const (
 	shortDescription = 20
 	longDescription  = 1024
 	shortParameter   = 10
 )
 
-// Words that take space and say nothing, and words that sell.
+// Filler words, and words of advertising.
 var (
 	vague     = []string{"stuff", "things", "various", "etc", "misc", "miscellaneous", "somehow", "whatever", "handles", "processes", "and more"}
 	marketing = []string{"powerful", "seamless", "seamlessly", "amazing", "revolutionary", "cutting-edge", "effortless",
@@ -63,8 +63,8 @@ func among(text string, list []string) string {
 	return strings.Join(found, ", ")
 }
 
-// commands are phrases that speak to the model about something else than the tool:
-// descriptions of servers that want to be obeyed hold them.
+// commands are phrases that instruct the model about other things than the
+// tool. They occur in descriptions of malicious servers.
 var commands = []string{"ignore previous", "ignore all previous", "ignore the above", "disregard previous", "disregard all", "system prompt", "developer message",
 	"do not tell the user", "don't tell the user", "do not mention this", "without telling the user", "hide this from", "before using any other tool", "before any other tool",
 	"always call this tool", "must always be called", "you are now", "your instructions", "override your"}
@@ -73,8 +73,8 @@ var commands = []string{"ignore previous", "ignore all previous", "ignore the ab
 // imitate a voice of authority.
 var tokens = []string{"<|", "[inst]", "<<sys>>", "<important>", "<system>", "</system>", "<tool_call>", "<start_of_turn>", "<s>[", "### instruction"}
 
-// instructs reports text that tries to speak to the model as someone else, or that
-// people do not see.
+// instructs reports text that instructs the model in another role, or that
+// people cannot see.
 func (a *audit) instructs(r *AuditReport) {
 	for _, t := range append([]named{{"", a.def.Description}}, a.described()...) {
 		lower := strings.ToLower(t.text)

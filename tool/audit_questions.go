@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// questions are what a good definition answers. Each is worth a fifth.
+// questions are the questions that a good definition answers. Each is worth a fifth.
 var questions = []struct {
 	rule, problem, fix string
 	answered           func(*audit) bool
@@ -24,7 +24,7 @@ var questions = []struct {
 	{"unclear-parameter", "a parameter can be mistaken for something else", "Describe each parameter in a sentence, or give it a name that says what it holds.", (*audit).namesParameters},
 }
 
-// showsExample reports whether a model sees what a call looks like.
+// showsExample reports whether a model sees an example of a call.
 func (a *audit) showsExample() bool {
 	if len(a.def.Examples) > 0 || a.shownCall() {
 		return true
@@ -79,7 +79,7 @@ func (a *audit) knowsEdges() bool {
 	return slices.ContainsFunc(a.sentences, states) || len(a.sentences) >= 2 && 2*known >= of
 }
 
-// showsFormat reports whether a model knows what to write for each parameter.
+// showsFormat reports whether a model knows the format of each parameter.
 func (a *audit) showsFormat() bool {
 	return !slices.ContainsFunc(a.params, func(p parameter) bool {
 		return p.free() && !p.example && !p.bounded && !literal(p.description) && p.news() < 2
@@ -115,7 +115,7 @@ func has(sentence string, list []string) bool {
 // namesParameters reports whether each parameter is unmistakable.
 func (a *audit) namesParameters() bool { return !slices.ContainsFunc(a.params, parameter.unclear) }
 
-// parameter is what an audit looks at in a property of the schema.
+// parameter is an audit's view of a property of the schema.
 type parameter struct {
 	name, description string
 	kind              string // of the schema; "" if it names none, or several
@@ -123,19 +123,18 @@ type parameter struct {
 	nullable          bool // null is a value
 	typed             bool
 	closed            bool     // an enum, a constant or a boolean
-	bounded           bool     // the schema says more than the type
+	bounded           bool     // the schema restricts the values of the type
 	fallback          bool     // the schema has a default
 	facts             []string // that the schema states about its values
 	example           bool     // the schema has an example
 }
 
-// free reports whether a model must invent what it holds.
+// free reports whether a model must invent the value.
 func (p parameter) free() bool {
 	return !p.closed && (p.kind == "string" || p.kind == "")
 }
 
-// ambiguous are names that say nothing of what a parameter holds, unless its
-// description does.
+// ambiguous are names that do not explain a parameter without a description.
 var ambiguous = []string{"user", "file", "path", "id", "name", "data", "value", "input", "arg", "args", "param", "options", "text", "type", "x"}
 
 // unclear reports whether neither name nor description nor type explains the value.
@@ -149,7 +148,7 @@ func (p parameter) unclear() bool {
 	return p.news() < 1 && !p.bounded && len(rank.Stems(p.name)) < 2
 }
 
-// news counts the words of its description that its name does not say.
+// news counts the words of its description that are not in its name.
 func (p parameter) news() int {
 	said := rank.Stems(p.name)
 	n := 0

@@ -14,9 +14,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// FromError returns err as an Error: itself if there is one in its tree, else
-// one whose code is found by what err is, then by the HTTP status it carries or
-// mentions, and only then by its wording. It returns nil for nil.
+// FromError returns err as an Error: the Error in its tree if there is one.
+// Otherwise the types of the errors in the tree decide the code, then the HTTP
+// status in it, and only then its wording. It returns nil for nil.
 func FromError(err error) *Error {
 	if err == nil {
 		return nil
@@ -24,7 +24,7 @@ func FromError(err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
 		e := *known
-		// A wrapper's words stay; the code is not said twice.
+		// A wrapper's words stay; the code is not repeated.
 		e.Message = strings.Replace(err.Error(), known.Error(), known.Message, 1)
 		return &e
 	}
@@ -47,7 +47,7 @@ func classify(err error) Code {
 	return byWording(err.Error())
 }
 
-// causes are tried in order: who gave up counts before what broke.
+// causes are tried in order: a cancellation or timeout precedes other causes.
 var causes = []struct {
 	err  error
 	code Code
@@ -124,8 +124,8 @@ func byStatus(status int) (Code, bool) {
 	return Execution, status >= 400 && status < 600
 }
 
-// statusIn finds an HTTP status in the wording of an error. 429 is one wherever
-// it stands alone; another number only after a word that announces a status.
+// statusIn finds an HTTP status in the wording of an error. A separate 429
+// always counts; another number only after a word that announces a status.
 func statusIn(text string) int {
 	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxWording)]), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -188,8 +188,8 @@ var wording = []struct {
 	{NotFound, []string{"not found", "no such", "does not exist", "doesn't exist", "enoent", "unknown tool", "cannot find"}},
 }
 
-// maxWording bounds how much of an error's text is read for its meaning: the
-// first line says it, and a tool may quote a whole page.
+// maxWording limits the part of an error's text that is searched for its
+// meaning: the first line is enough, and a tool may quote a whole page.
 const maxWording = 2000
 
 func byWording(text string) Code {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Info is what a running tool can know about its call.
+// Info describes its call to a running tool.
 type Info struct {
 	Call string // the id of the call, unique in its run
 	Run  string // the run it belongs to, "" if the run is not recorded
@@ -21,22 +21,22 @@ type Info struct {
 	Key string
 }
 
-// Progress is how far a tool has come. Total is 0 if it is not known.
+// Progress is the progress of a tool. Total is 0 if it is not known.
 type Progress struct {
 	Message string  `json:"message,omitempty"`
 	Done    float64 `json:"done,omitempty"`
 	Total   float64 `json:"total,omitempty"`
 }
 
-// Prompt is what a tool wants to know from a person.
+// Prompt is a question of a tool to a person.
 type Prompt struct {
 	Message string `json:"message"`
-	// Schema is what the answer must match; empty allows any JSON value.
+	// Schema restricts the answer; empty allows any JSON value.
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// Runtime is what runs a call, as the tool's functions of this file need it.
-// Package invoke implements it.
+// Runtime runs a call and serves the functions of this file. Package invoke
+// implements it.
 type Runtime interface {
 	Info() Info
 	Report(Progress)
@@ -50,7 +50,7 @@ func WithRuntime(ctx context.Context, r Runtime) context.Context {
 	return context.WithValue(ctx, (*Runtime)(nil), r)
 }
 
-// RuntimeOf returns what runs the call that ctx belongs to, nil outside of one.
+// RuntimeOf returns the runtime of the call that ctx belongs to, nil outside of a call.
 func RuntimeOf(ctx context.Context) Runtime {
 	r, _ := ctx.Value((*Runtime)(nil)).(Runtime)
 	return r
@@ -107,8 +107,8 @@ func WithValue[T any](ctx context.Context, v T) context.Context {
 	return context.WithValue(ctx, valueKey[T]{}, v)
 }
 
-// Value returns what the program put into the context with [WithValue] under
-// exactly this type, and whether it did.
+// Value returns the value that the program put into the context with
+// [WithValue] under exactly this type, and whether there is one.
 func Value[T any](ctx context.Context) (T, bool) {
 	v, ok := ctx.Value(valueKey[T]{}).(T)
 	return v, ok

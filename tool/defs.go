@@ -16,16 +16,15 @@ const maxDefs = 100_000
 // Definition is a tool as a file describes it: without a function, and perhaps
 // with a name no vendor accepts.
 type Definition struct {
-	// ID tells definitions of one name apart; it is the name if the file has
-	// none.
+	// ID distinguishes definitions of one name; it is the name if the file does
+	// not have an id.
 	ID string
 	llm.ToolDef
 }
 
-// ParseDefs reads definitions as vendors, MCP servers and people write them:
-// one JSON array, one object with the array under "tools", or one object per
-// line. A definition has its schema under "parameters", "input_schema",
-// "inputSchema" or "schema", and may stand inside {"type":"function","function":{…}}.
+// ParseDefs reads definitions in the forms of vendors, MCP servers and people: one JSON array, one object with the
+// array under "tools", or one object per line. A definition has its schema under "parameters", "input_schema",
+// "inputSchema" or "schema", and may be inside {"type":"function","function":{…}}.
 func ParseDefs(text []byte) ([]Definition, error) {
 	var out []Definition
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -66,8 +65,7 @@ func definitionList(raw json.RawMessage) ([]json.RawMessage, bool) {
 	return nil, false
 }
 
-// parseDef reads one definition, which with wrapped may stand inside another
-// object.
+// parseDef reads one definition. With wrapped it may be inside another object.
 func parseDef(raw json.RawMessage, wrapped bool) (Definition, error) {
 	var d struct {
 		ID          string            `json:"id"`

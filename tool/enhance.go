@@ -33,7 +33,7 @@ func Enhance(d llm.ToolDef, effects Effects) (llm.ToolDef, []string) {
 	return d, slices.Clip(added)
 }
 
-// What effects mean for a model.
+// The effects in words for a model.
 const (
 	onlyReads    = "It only reads."
 	onceIsEnough = "The same call twice has the effect of one."
@@ -68,10 +68,10 @@ func withoutEnhancement(d llm.ToolDef) string {
 	return d.Description[:i]
 }
 
-// longestFact bounds what a description says about one keyword, in bytes.
+// longestFact limits the text about one keyword, in bytes.
 const longestFact = 60
 
-// facts returns what the keywords of a property state about its values.
+// facts returns the facts about its values in the keywords of a property.
 func facts(keys map[string]json.RawMessage) []string {
 	var out []string
 	for _, k := range []struct{ keyword, format string }{

@@ -16,11 +16,11 @@ const (
 	Permission   Code = "permission"    // it is not allowed
 	NotFound     Code = "not_found"     // there is no such tool, file, record
 	Timeout      Code = "timeout"       // it took too long
-	RateLimit    Code = "rate_limit"    // too much was asked for; wait
+	RateLimit    Code = "rate_limit"    // too many requests; wait
 	ModelRefusal Code = "model_refusal" // the model declined to do it
 	Execution    Code = "execution"     // the tool itself failed
 	Network      Code = "network"       // no connection, or it was lost
-	Cancelled    Code = "cancelled"     // somebody gave up waiting
+	Cancelled    Code = "cancelled"     // the caller gave up waiting
 	Uncertain    Code = "unknown"       // it began, and its outcome is unknown
 )
 
@@ -33,7 +33,7 @@ const (
 	Same         Strategy = "same"         // the same call again
 	Rephrase     Strategy = "rephrase"     // ask the model for a corrected call
 	Escalate     Strategy = "escalate"     // ask in a stronger way, then ask a person
-	Abort        Strategy = "abort"        // stop; nothing that can be tried helps
+	Abort        Strategy = "abort"        // stop; another attempt would not help
 	Perspectives Strategy = "interference" // ask the model from several points of view
 	Resample     Strategy = "vortex"       // ask the model several times, at several temperatures
 )
@@ -47,12 +47,12 @@ const MaxAttempts = 3
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Recoverable says that another attempt may succeed.
+	// Recoverable means that another attempt may succeed.
 	Recoverable bool `json:"recoverable"`
-	// Strategy is the first thing to try; empty means what the code suggests.
+	// Strategy is the first step; empty means the default of the code.
 	Strategy Strategy `json:"retry_strategy,omitempty"`
-	// Fix tells the model what to do, in as many steps as it needs; empty means
-	// what the code suggests.
+	// Fix gives the model the remedy, in as many steps as necessary; empty
+	// means the default of the code.
 	Fix string `json:"suggested_fix,omitempty"`
 	// Details are the places that are wrong, if the failure has any.
 	Details []Detail `json:"details,omitempty"`
@@ -66,9 +66,9 @@ type Error struct {
 type Detail struct {
 	Field    string `json:"field"`              // where: "city", "items[2].price"
 	Problem  string `json:"problem"`            // the fault
-	Expected string `json:"expected,omitempty"` // what should be there
+	Expected string `json:"expected,omitempty"` // the expected value
 	Got      string `json:"got,omitempty"`      // the present value: itself if short, or its shape
-	Fix      string `json:"fix,omitempty"`      // what to write instead
+	Fix      string `json:"fix,omitempty"`      // the correction
 }
 
 // Errorf returns an Error of that code with the strategy, fix and chance of
@@ -127,10 +127,10 @@ func (e *Error) Next(attempt int) Strategy {
 	return steps[attempt-1]
 }
 
-// ForModel returns what the model is told when the call of tool name failed:
-// what kind of failure it was, each field with the shape of its value and the
-// fix, and which attempt this was. Most is the number of attempts there are;
-// 0 leaves the attempt out.
+// ForModel returns the text for the model after the call of tool name failed:
+// the kind of failure, each field with the shape of its value and the fix, and
+// the number of this attempt. Most is the maximum number of attempts; 0 leaves
+// the attempt out.
 func (e *Error) ForModel(name string, attempt, most int) string {
 	var b strings.Builder
 	lead := cmp.Or(codes[e.Code].lead, "The call of %s failed.")
@@ -174,7 +174,7 @@ func (d Detail) write(b *strings.Builder) {
 		b.WriteString(d.Field + ": ")
 	}
 	b.WriteString(d.Problem)
-	if strings.HasSuffix(d.Problem, ".") { // a sentence that says it all
+	if strings.HasSuffix(d.Problem, ".") { // a complete sentence
 		if d.Fix != "" {
 			b.WriteString(" " + d.Fix)
 		}

@@ -16,7 +16,7 @@ import (
 // FinderName is the name of the tool that finds tools; see [Set.Finder].
 const FinderName = "find_tools"
 
-// mostFound is how many tools one search finds.
+// mostFound is the maximum number of tools that one search finds.
 const mostFound = 5
 
 // Finder returns a read-only tool, find_tools, with which a model finds tools of the set. It leaves out the tools that
@@ -83,8 +83,7 @@ func (r *Ranker) fits(args json.RawMessage) bool {
 	return json.Unmarshal(args, &in) == nil && (r.index.Fit(in.Query) > 0 || len(r.named(in.Query)) > 0)
 }
 
-// leastAlike is how many letters a word has in common with a longer one, such as feed with
-// feeder, that is taken for the same.
+// leastAlike is the minimum length of a common prefix of two words that count as the same, such as feed and feeder.
 const leastAlike = 4
 
 // named returns the places of the definitions whose names have a word that begins with a
@@ -107,7 +106,7 @@ func (r *Ranker) named(query string) []int {
 
 func notLetter(c rune) bool { return !unicode.IsLetter(c) }
 
-// longestSentence bounds what a search shows of a description, in bytes.
+// longestSentence limits the part of a description in a search result, in bytes.
 const longestSentence = 200
 
 // firstSentence returns the beginning of a description, on one line.
@@ -174,7 +173,7 @@ func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []i
 	return f.kept, f.left
 }
 
-// said returns what the user said in a message, without what the library added.
+// said returns the user's text in a message, without the library's additions.
 func said(m llm.Message) string {
 	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
 		t, ok := p.(llm.Text)
@@ -183,7 +182,7 @@ func said(m llm.Message) string {
 	return m.Text()
 }
 
-// following is a selection that goes along with a conversation.
+// following is a selection that follows a conversation.
 type following struct {
 	r          *Ranker
 	b          SelectionBudget
@@ -204,7 +203,7 @@ func (f *following) stay(places []int) {
 	}
 }
 
-// searched returns what the searches of one answer found.
+// searched returns the results of the searches in one answer.
 func (f *following) searched(calls []llm.Call) []int {
 	if len(calls) == 0 {
 		return nil
@@ -256,7 +255,7 @@ func (f *following) fresh(ranked []Ranked) []int {
 	return places
 }
 
-// quarter returns a quarter of a bound, which stays none if it is none.
+// quarter returns a quarter of a limit; no limit stays no limit.
 func quarter(n int) int {
 	if n <= 0 {
 		return n

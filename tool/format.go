@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// FormatParam is the parameter with which a model chooses how much of a result it is
-// shown; see [OfferFormats].
+// FormatParam is the parameter with which a model chooses the format of a result; see [OfferFormats].
 const FormatParam = "response_format"
 
 // OfferFormats returns the tool with one more parameter, response_format, with which the model chooses a concise,

@@ -80,8 +80,8 @@ func decodeStrictly(args json.RawMessage, v any) error {
 	return e
 }
 
-// output turns what a function returned into parts. Of a function that failed,
-// a zero value says nothing and is left out.
+// output turns the result of a function into parts. The zero value of a
+// function that failed is left out.
 func output(v any, failed bool) (Output, error) {
 	switch v := v.(type) {
 	case nil:

@@ -52,6 +52,6 @@ func safeName(shown, whole string, n int) string {
 	return strings.TrimRight(b.String(), "_") + tail
 }
 
-// separator stands between namespace and tool. Nothing splits a name at it: the
-// tool itself holds its namespace and original name.
+// separator separates namespace and tool. Names are never split at it: the tool
+// itself holds its namespace and original name.
 const separator = "__"

@@ -4,11 +4,11 @@ package tool
 // is as complete as the arguments: an effect whose field is empty does not
 // happen.
 type Plan struct {
-	// Command is the program with its arguments, Dir where it would run, and
-	// Input what it would read from its standard input.
+	// Command is the program with its arguments. Dir is its working folder, and
+	// Input its standard input.
 	Command    []string
 	Dir, Input string
-	// AnyProgram says that the call itself chose the program.
+	// AnyProgram means that the call itself chose the program.
 	AnyProgram bool
 	// Files are the files that would change.
 	Files []FileChange
@@ -22,7 +22,7 @@ type FileChange struct {
 	// Path is where the file is below the folder of the tool, with links
 	// followed and slashes between its parts.
 	Path string
-	// New says that there is no such file yet; Before is empty then.
+	// New means that there is no such file yet; Before is empty then.
 	New           bool
 	Before, After string
 }

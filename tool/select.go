@@ -41,10 +41,10 @@ func NewRanker(defs []llm.ToolDef) *Ranker {
 	return &Ranker{defs: slices.Clone(defs), index: rank.New(documents(defs))}
 }
 
-// NewRankerWith is [NewRanker] with vectors of e in place of those of the
-// built-in table. It embeds the name and description of each definition. A
-// question to such a ranker goes through [Ranker.RankContext] or
-// [Ranker.SelectContext]; for the other methods words alone count.
+// NewRankerWith is [NewRanker] with vectors of e instead of the built-in table.
+// It embeds the name and description of each definition. Rank questions for
+// such a ranker with [Ranker.RankContext] or [Ranker.SelectContext]; the other
+// methods use words alone.
 func NewRankerWith(ctx context.Context, defs []llm.ToolDef, e Embedder) (*Ranker, error) {
 	texts := make([]string, len(defs))
 	for i, d := range defs {
@@ -86,7 +86,7 @@ func embed(ctx context.Context, e Embedder, texts []string) ([][]float32, error)
 	return vectors, nil
 }
 
-// documents returns what definitions are ranked by.
+// documents returns the texts by which definitions are ranked.
 func documents(defs []llm.ToolDef) [][]rank.Field {
 	docs := make([][]rank.Field, len(defs))
 	for i, d := range defs {
@@ -110,8 +110,8 @@ type Ranked struct {
 // matches keep their order.
 func (r *Ranker) Rank(question string) []Ranked { return r.ranked(r.index.Search(question, 0)) }
 
-// RankContext is [Ranker.Rank] for a ranker with an [Embedder], which it asks for
-// the vector of the question. Without one it is the same as Rank.
+// RankContext is [Ranker.Rank] for a ranker with an [Embedder], which it asks
+// for the vector of the question. Without an Embedder it equals Rank.
 func (r *Ranker) RankContext(ctx context.Context, question string) ([]Ranked, error) {
 	if r.embed == nil || len(r.defs) == 0 {
 		return r.Rank(question), nil
@@ -147,14 +147,14 @@ func (r *Ranker) ranked(hits []rank.Hit) []Ranked {
 // tools was meant.
 func (r *Ranker) Fit(question string) float64 { return r.index.Fit(question) }
 
-// SelectionBudget bounds a selection. The zero value bounds nothing.
+// SelectionBudget limits a selection. The zero value means no limit.
 type SelectionBudget struct {
-	Tools int // how many; 0 means any number
+	Tools int // maximum number; 0 means any number
 	Cost  int // of all definitions together; 0 means any
 	// CostOf is the cost of one definition; nil means [llm.EstimateTool].
 	CostOf func(llm.ToolDef) int
-	// Pinned are the names of tools that are selected whatever they cost. Names of
-	// no tool mean nothing.
+	// Pinned are the names of tools that are selected whatever they cost.
+	// Unknown names are ignored.
 	Pinned []string
 	// GroupOf names the group of a definition, such as the namespace that
 	// [Set.Original] returns. All tools of a group are selected, or none,
@@ -271,7 +271,7 @@ func (t *taking) take(places []int) {
 	}
 }
 
-// cost returns what definitions cost together.
+// cost returns the total cost of definitions.
 func (r *Ranker) cost(b SelectionBudget, places []int) int {
 	sum := 0
 	for _, i := range places {

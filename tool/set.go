@@ -19,14 +19,14 @@ type Set struct {
 	tools  []Tool
 	inputs []input // of the tool at the same place
 	byName map[string]int
-	ranker func() *Ranker // made when first asked for
+	ranker func() *Ranker // made on first use
 }
 
 // input is a tool's schema, ready for use.
 type input struct {
 	compiled *schema.Compiled
-	shape    func() *schema.Shape // made when first asked for
-	output   *schema.Compiled     // nil if the tool promises nothing about its output
+	shape    func() *schema.Shape // made on first use
+	output   *schema.Compiled     // nil if the tool does not declare its output
 }
 
 // NewSet returns the tools as a set, in this order. It refuses names that some
@@ -99,13 +99,13 @@ func (s *Set) subset(places []int) *Set {
 	}
 	sub, err := newSet(tools, inputs)
 	if err != nil {
-		panic(err) // names of a set are unique, so are those of a part of it
+		panic(err) // names of a set are unique, and so are names of a part of it
 	}
 	return sub
 }
 
-// Join returns the tools of several sets as one, in order. It refuses two tools
-// of one name: nothing ever hides something else.
+// Join returns the tools of several sets as one, in order. It refuses duplicate
+// names: a tool never hides another one.
 func Join(sets ...*Set) (*Set, error) {
 	var tools []Tool
 	var inputs []input
@@ -117,8 +117,8 @@ func Join(sets ...*Set) (*Set, error) {
 	return newSet(tools, inputs)
 }
 
-// Replace returns the tools of s, without those whose names are in more, and then
-// those of more.
+// Replace returns the tools of s whose names are not in more, and then the
+// tools of more.
 func (s *Set) Replace(more *Set) *Set {
 	var places []int
 	for i := range s.Len() {
@@ -128,7 +128,7 @@ func (s *Set) Replace(more *Set) *Set {
 	}
 	joined, err := Join(s.subset(places), more)
 	if err != nil {
-		panic(err) // those of s that more has were left out
+		panic(err) // duplicates were removed from s
 	}
 	return joined
 }
@@ -169,8 +169,8 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// OutputSchema returns the compiled schema of what the named tool returns, or nil
-// if there is no such tool or it promises nothing.
+// OutputSchema returns the compiled output schema of the named tool, or nil if
+// there is no such tool or it does not declare one.
 func (s *Set) OutputSchema(name string) *schema.Compiled {
 	if s == nil {
 		return nil
@@ -217,9 +217,10 @@ func (s *Set) Original(name string) (namespace, base string, ok bool) {
 
 // Prefix returns the set with every name in a namespace: "search" of server
 // "docs" becomes "docs__search". Names that would be too long, or a namespace
-// with characters that names cannot have, are changed and told apart by a
-// piece of their hash, the same one every time. [Set.Original] is the way back;
-// nothing splits names. An empty namespace changes nothing.
+// with characters that names cannot have, are changed and get a piece of their
+// hash, the same one every time, which keeps them different. [Set.Original]
+// returns the original; names are never split. An empty namespace changes
+// nothing.
 func (s *Set) Prefix(namespace string) *Set {
 	if namespace == "" || s.Len() == 0 {
 		return s
@@ -245,7 +246,7 @@ func (s *Set) Prefix(namespace string) *Set {
 
 // Only returns the tools of these names, in the order of the set. Nil means
 // all; empty but not nil means none. A name that is not in the set is an error:
-// a filter that does not do what it says is refused.
+// a filter without effect is refused.
 func (s *Set) Only(names []string) (*Set, error) {
 	if names == nil {
 		return s, nil
@@ -268,7 +269,7 @@ func (s *Set) Only(names []string) (*Set, error) {
 	return s.subset(places), nil
 }
 
-// Defs returns what a model is told about the tools, in order.
+// Defs returns the definitions of the tools for a model, in order.
 func (s *Set) Defs() []llm.ToolDef {
 	defs := make([]llm.ToolDef, 0, s.Len())
 	for t := range s.All() {
@@ -278,8 +279,9 @@ func (s *Set) Defs() []llm.ToolDef {
 }
 
 // Undeclared returns the top-level arguments that the named tool's schema does
-// not mention, in alphabetical order, and none if it mentions nothing at all.
-// The arguments must match the schema: what it forbids is found by validation.
+// not mention, in alphabetical order, and none if the schema mentions no
+// arguments at all. The arguments must match the schema: validation finds
+// forbidden ones.
 func (s *Set) Undeclared(name string, args json.RawMessage) []string {
 	i, ok := s.place(name)
 	if !ok {

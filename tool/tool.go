@@ -17,39 +17,39 @@ import (
 // use another name or timeout, change a copy. Its function is safe for
 // concurrent use if its effects include ReadOnly.
 type Tool struct {
-	// Name is what the model calls it by; see [ValidName].
+	// Name is the name that the model calls; see [ValidName].
 	Name string
-	// Description is all a model knows of the tool besides its schema: what
-	// it does, when not to use it, what its input looks like.
+	// Description and schema are all that a model knows of the tool: its
+	// purpose, when not to use it, the form of its input.
 	Description string
 	// Input is the schema of the arguments; empty means there are none.
 	Input schema.Schema
-	// OutputSchema is what the Structured of every successful Output matches;
-	// empty promises nothing. What does not match is not passed on.
+	// OutputSchema is the schema of Structured in every successful Output;
+	// empty declares nothing. Output that does not match is not passed on.
 	OutputSchema schema.Schema
 	// Extra are fields for vendors, by format. Requests carry them unchanged:
 	// {"messages": {"cache_control": …}} marks the tools up to this one for
 	// Anthropic's cache.
 	Extra llm.Extra
-	// Effects is what the tool promises. The zero value promises nothing.
+	// Effects are the promises of the tool. The zero value promises nothing.
 	Effects Effects
 	// HonoursKeys promises that two calls with the same key take effect once:
 	// the tool passes the Key of its [Info] on to a service that sees to it.
 	// Without it, and without Idempotent, a call that repeats one of unknown
 	// outcome needs a person's consent.
 	HonoursKeys bool
-	// Timeout is how long one attempt may take; 0 leaves it to the runner.
+	// Timeout limits one attempt; 0 leaves it to the runner.
 	Timeout time.Duration
-	// MaxOutput is how many characters of output the model is shown; 0 leaves
-	// it to the runner, which also sets the most there may be.
+	// MaxOutput is the maximum number of characters of output for the model; 0
+	// leaves it to the runner, which also sets the upper limit.
 	MaxOutput int
 	// Examples are arguments of good calls.
 	Examples []json.RawMessage
 	// Origin is where the tool comes from. The zero value is trusted least.
 	Origin Origin
 	// Source names the server or file it comes from, for people. SourceHash is
-	// the hash of all that the source offered with the tool, if that can change;
-	// both are in the receipts of its calls then.
+	// the hash of everything that the source offered with the tool, if that can
+	// change. The receipts of its calls then contain both.
 	Source, SourceHash string
 	// Call runs the tool. The arguments are one JSON value that matches Input.
 	// Output counts even with an error: it holds the work done before the
@@ -60,7 +60,7 @@ type Tool struct {
 	// error explains why the call would fail.
 	Plan func(ctx context.Context, args json.RawMessage) (Plan, error)
 
-	namespace, base string // what Prefix made Name from
+	namespace, base string // the original name, before Prefix
 }
 
 // New returns a tool that is built by hand: a schema, and a function that gets
@@ -71,20 +71,20 @@ func New(name, description string, input schema.Schema, call func(context.Contex
 	return Tool{Name: name, Description: description, Input: input, Call: call, Origin: Program}
 }
 
-// Output is what a tool has to say.
+// Output is the result of a tool.
 type Output struct {
-	// Parts are what the model gets: Text and Media.
+	// Parts are the result for the model: Text and Media.
 	Parts []llm.Part
-	// Structured is the same as JSON, for programs; see [Tool.OutputSchema].
-	// Without parts, the model gets this.
+	// Structured is the same result as JSON, for programs; see
+	// [Tool.OutputSchema]. Without parts, the model gets this.
 	Structured json.RawMessage
-	// Usage is what the tool used of models, if it asked any.
+	// Usage counts the tokens of the models that the tool asked, if any.
 	Usage llm.Usage
 	// Did are the changes the tool made, as far as it knows.
 	Did []SideEffect
 	// ExitCode is that of a command, nil if there was none.
 	ExitCode *int
-	// Format is how much of it the model is shown: concise, detailed or minimal. Empty leaves it to the runner of the
+	// Format is the amount of output for the model: concise, detailed or minimal. Empty leaves it to the runner of the
 	// call.
 	Format string
 }
@@ -93,7 +93,7 @@ type Output struct {
 func Text(text string) Output { return Output{Parts: []llm.Part{llm.Text{Text: text}}} }
 
 // SideEffect is a change a tool made: a type like "file_modified",
-// "file_deleted" or "command_executed", and what it concerns.
+// "file_deleted" or "command_executed", and the object of the change.
 type SideEffect struct {
 	Type   string                     `json:"type"`
 	Path   string                     `json:"path,omitempty"`
@@ -109,7 +109,7 @@ const (
 	// Idempotent: the same call twice leaves the world as once does.
 	Idempotent Effects = 1 << iota
 	readOnly
-	// Local: it reaches nothing beyond this machine.
+	// Local: it reaches only this machine.
 	Local
 
 	// ReadOnly: it changes nothing, and calls may run in parallel. It includes
@@ -154,7 +154,7 @@ const (
 
 var originNames = [...]string{"an unknown place", "the program", "Toolpost", "a file", "an MCP server", "a request"}
 
-// String returns the origin as it stands after "comes from".
+// String returns the origin in the form that follows "comes from".
 func (o Origin) String() string {
 	if int(o) < len(originNames) {
 		return originNames[o]
@@ -162,7 +162,7 @@ func (o Origin) String() string {
 	return originNames[Unknown]
 }
 
-// Def returns what a model is told about t.
+// Def returns the definition of t for a model.
 func (t Tool) Def() llm.ToolDef {
 	return llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples, Extra: t.Extra}
 }

@@ -25,10 +25,10 @@ type Command struct {
 	// and the system's temporary folder, as NAME=value. All other variables,
 	// and therefore keys, are withheld.
 	Env []string
-	// Timeout is how long a program may run; 0 means 2 minutes.
+	// Timeout limits the running time of a program; 0 means 2 minutes.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of output are kept; 0 means 256 KiB. The
-	// beginning and the end are kept.
+	// MaxOutput is the number of bytes of output that are kept; 0 means 256
+	// KiB. The beginning and the end are kept.
 	MaxOutput int
 	// Supervised runs programs under a supervisor. All processes that they
 	// started end together with them, in whatever session they are, and with
@@ -86,7 +86,7 @@ func (c Command) timeout() time.Duration {
 	return 2 * time.Minute
 }
 
-// check refuses what cannot be run.
+// check refuses commands that cannot be run.
 func (in commandIn) check() error {
 	if strings.ContainsRune(in.Program, 0) || strings.ContainsRune(strings.Join(in.Args, ""), 0) {
 		return tool.Errorf(tool.Validation, "a program's name and arguments cannot hold a NUL byte")
@@ -181,7 +181,7 @@ type middleCut struct {
 	dropped int
 }
 
-// Write keeps what fits. It never fails: a program must not notice.
+// Write keeps the bytes that fit. It never fails: a program must not notice.
 func (m *middleCut) Write(p []byte) (int, error) {
 	n := len(p)
 	if room := m.limit/2 - len(m.head); room > 0 {

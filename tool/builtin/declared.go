@@ -24,7 +24,7 @@ import (
 type Declared struct {
 	tool.Definition
 	Effects tool.Effects
-	// Timeout is how long one attempt may take; 0 leaves it to the runner.
+	// Timeout limits one attempt; 0 leaves it to the runner.
 	Timeout time.Duration
 
 	// Command is a program and its arguments. {name} in an argument is replaced
@@ -57,7 +57,7 @@ type Endpoint struct {
 // definitions in every vendor's form, and the keys of the implementation.
 var declaredKeys = strings.Fields("id name title description parameters input_schema inputSchema schema examples type function strict annotations effects timeout command env http")
 
-// maxDeclared bounds a file of declared tools.
+// maxDeclared limits a file of declared tools.
 const maxDeclared = 4 << 20
 
 // ParseDeclared reads a file of tools in JSON, in every form [tool.ParseDefs]
@@ -216,7 +216,7 @@ func parseEffects(words []string) (tool.Effects, error) {
 	return e, nil
 }
 
-// check refuses what would be found out only by the first call.
+// check refuses mistakes that only the first call would reveal.
 func (d Declared) check() error {
 	switch {
 	case len(d.Command) > 0 && d.HTTP != nil:
@@ -257,7 +257,7 @@ func (d Declared) checkPlaces() error {
 	return nil
 }
 
-// Works reports whether d says who does the work.
+// Works reports whether d has an implementation.
 func (d Declared) Works() bool { return len(d.Command) > 0 || d.HTTP != nil }
 
 // Tool returns d as a tool. The Dir and the containment of c apply to its
@@ -279,8 +279,8 @@ func (d Declared) Tool(c Command, source string) (tool.Tool, error) {
 	return t, nil
 }
 
-// Redescribe returns t in the words of d: description and examples, where d has
-// any. The schema stays: what a tool takes is decided by who does the work.
+// Redescribe returns t with the description and examples of d, where d has any.
+// The schema stays: the implementation decides which arguments it takes.
 func (d Declared) Redescribe(t tool.Tool) tool.Tool {
 	if d.Description != "" {
 		t.Description = d.Description

@@ -21,7 +21,7 @@ import (
 	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
-// maxAnswer bounds what a declared tool may return.
+// maxAnswer limits the result of a declared tool.
 const maxAnswer = 1 << 20
 
 // command returns the function that runs d's program.
@@ -101,7 +101,7 @@ func passed(names []string) []string {
 // line returns the program and its arguments for a call.
 func (d Declared) line(args map[string]any) ([]string, error) {
 	line := []string{d.Command[0]}
-	ended := false // after -- nothing is an option
+	ended := false // after --, arguments are not options
 	for _, word := range d.Command[1:] {
 		ended = ended || word == "--"
 		names := places(word)
@@ -124,8 +124,9 @@ func (d Declared) line(args map[string]any) ([]string, error) {
 	return line, nil
 }
 
-// substitute returns what a word of a command becomes: nothing if it is one
-// name the call does not have, and a word per item if that is a list.
+// substitute returns the replacement of a word of a command: no words if the
+// whole word is one name that the call does not have, and a word per item if
+// its value is a list.
 func substitute(word string, names []string, whole bool, args map[string]any) []string {
 	if whole {
 		v, ok := args[names[0]]
@@ -222,10 +223,10 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 	return Ask(req, e.Secrets())
 }
 
-// Ask sends the request of a tool and returns the answer as its output, at most a
-// mebibyte of it; an answer other than 2xx is a *[tool.Error] with what it says.
-// Redirects are followed on the same host only. secrets are the credentials in
-// req: it is not sent if a proxy could read them.
+// Ask sends the request of a tool and returns the answer as its output, at most
+// a mebibyte of it. An answer other than 2xx is a *[tool.Error] with the text
+// of the answer. Redirects are followed on the same host only. secrets are the
+// credentials in req: it is not sent if a proxy could read them.
 func Ask(req *http.Request, secrets []string) (tool.Output, error) {
 	ctx := req.Context()
 	if proxy := outbound.ReadableBy(endpoints, req); proxy != nil && len(secrets) > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Fetch is the tool that gets a page from the web. The zero value reaches
-// every public host on the ports of the web and nothing on this machine or its
+// Fetch is the tool that gets a page from the web. The zero value reaches every
+// public host on the ports of the web, but neither this machine nor its
 // networks.
 type Fetch struct {
 	// Allowed restricts it to these domains and their subdomains. Nil means

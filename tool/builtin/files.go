@@ -19,7 +19,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// The bounds of the file tools.
+// The limits of the file tools.
 const (
 	maxEntries  = 1000      // of a listing
 	maxDepth    = 10        // of a listing or search
@@ -241,14 +241,14 @@ func cutLines(text string, from, lines int, size int64) string {
 	return b.String()
 }
 
-// remember notes the content a file had when the model last saw it.
+// remember records the content of a file when the model last saw it.
 func (f *Files) remember(at string, data []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen[at] = sha256.Sum256(data)
 }
 
-// wrote notes the content that a file got from us.
+// wrote records the content that we wrote to a file.
 func (f *Files) wrote(at, content string) {
 	f.remember(at, []byte(content))
 	f.mu.Lock()

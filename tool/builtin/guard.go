@@ -55,9 +55,9 @@ func (g guard) permits(addr netip.Addr) bool {
 // errForbidden is why a connection was not made.
 var errForbidden = errors.New("the address belongs to this machine or its own network")
 
-// control is asked for every connection with the address that is about to be
-// connected to, after names were looked up: a name that pointed elsewhere a
-// moment ago makes no difference.
+// control is called for every connection with the resolved address, just before
+// connecting. A name that resolved differently a moment ago makes no
+// difference.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -25,11 +25,11 @@ type jail struct {
 	blocked nameSet
 }
 
-// shortNames are the names that Windows gives long names besides: which name is
-// behind one cannot be told from it.
+// shortNames are the additional names that Windows gives to long names. The
+// long name cannot be derived from the short one.
 const shortNames = "*~[0-9]*"
 
-// maxLinks bounds the symbolic links that one path may go through.
+// maxLinks limits the symbolic links on one path.
 const maxLinks = 20
 
 // openJail opens a folder.
@@ -62,7 +62,7 @@ type place struct {
 	parts []string   // the names of dirs after the first
 	links int
 	name  string      // the last name; empty if the path leads to the last of dirs
-	info  fs.FileInfo // what stands there under that name; nil for nothing
+	info  fs.FileInfo // the file under that name; nil if there is none
 }
 
 // Close lets go of the folders.
@@ -100,7 +100,7 @@ func (j *jail) resolve(name string, make bool) (*place, error) {
 	return p, nil
 }
 
-// split returns the parts of a path that say something.
+// split returns the parts of a path, without empty parts and dots.
 func split(path string) []string {
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
 }
@@ -147,7 +147,7 @@ func (p *place) step(part string, rest []string, make bool) ([]string, error) {
 	return nil, nil
 }
 
-// follow returns the parts of a link's target, and those left after it.
+// follow returns the parts of a link's target, and then the remaining parts.
 func (p *place) follow(part string, rest []string) ([]string, error) {
 	if p.links++; p.links > maxLinks {
 		return nil, tool.Errorf(tool.Permission, "%s goes through more than %d links", p.asked, maxLinks)
@@ -165,8 +165,8 @@ func (p *place) follow(part string, rest []string) ([]string, error) {
 // errChanged reports that the file at a path has been replaced since it was examined.
 var errChanged = errors.New("it changed while it was being opened")
 
-// enter opens the folder in dir that info is about. If something else stands
-// under its name by now, a link for one, it is not entered.
+// enter opens the folder in dir that info describes. If the name now belongs to
+// another file, such as a link, it is not entered.
 func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	next, err := dir.OpenRoot(name)
 	if err != nil {
@@ -236,8 +236,8 @@ func (p *place) open() (*os.File, error) {
 	return f, nil
 }
 
-// openFile opens the file in dir that info is about, and no other that stands
-// under its name by now.
+// openFile opens the file in dir that info describes. It refuses another file
+// that now has its name.
 func openFile(dir *os.Root, name string, info fs.FileInfo) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -279,7 +279,7 @@ func readSome(f *os.File, limit int64) (data []byte, size int64, err error) {
 	return data, max(info.Size(), int64(len(data))), err
 }
 
-// entry is what a walk finds: a name in a folder that is held open.
+// entry is a result of a walk: a name in a folder that is held open.
 type entry struct {
 	path string
 	dir  *os.Root

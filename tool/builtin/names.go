@@ -93,8 +93,8 @@ func (j *jail) blocks(folder, name string) bool {
 	}
 }
 
-// plainName returns what a file system may take a name for: Windows drops
-// trailing dots and blanks and opens streams after a colon.
+// plainName returns the name that a file system may use for a name: Windows
+// drops trailing dots and blanks and opens streams after a colon.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(strings.TrimRight(fold(name), ". "), ":")
 	return name
@@ -111,10 +111,10 @@ func fold(name string) string {
 	}, name)
 }
 
-// copyEndings are what editors and people add to the name of a copy.
+// copyEndings are the endings that editors and people add to the name of a copy.
 var copyEndings = []string{"~", "#", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"}
 
-// withoutCopy returns the name of the file that a name says it is a copy of.
+// withoutCopy removes the ending of a copy from a file name.
 func withoutCopy(name string) string {
 	for _, suffix := range copyEndings {
 		if before, ok := strings.CutSuffix(name, suffix); ok && before != "" {

@@ -69,15 +69,15 @@ func missing(err error) bool {
 	return errors.As(err, &known) && known.Code == tool.NotFound
 }
 
-// show notes what a file holds while somebody decides about changing it.
+// show records the content of a file while a person decides about a change of it.
 func (f *Files) show(at string, data []byte, exists bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.shown[at] = content(data, exists)
 }
 
-// asShown refuses to change a file that is not what it was when somebody was
-// shown what would change.
+// asShown refuses to change a file that has changed since a person was shown
+// the plan.
 func (f *Files) asShown(p *place, data []byte, exists bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

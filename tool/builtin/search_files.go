@@ -78,7 +78,7 @@ func (f *Files) search(ctx context.Context, in searchIn) (tool.Output, error) {
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// matcher returns what decides whether a line matches.
+// matcher returns the function that decides whether a line matches.
 func matcher(in searchIn) (func([]byte) bool, error) {
 	if in.Pattern != "" {
 		if _, err := path.Match(in.Pattern, ""); err != nil {
@@ -99,10 +99,10 @@ func matcher(in searchIn) (func([]byte) bool, error) {
 	return func(line []byte) bool { return bytes.Contains(bytes.ToLower(line), query) }, nil
 }
 
-// maxLine bounds how much of a matching line is shown.
+// maxLine limits the shown part of a matching line.
 const maxLine = 300
 
-// grep writes the lines that match, at most limit, and returns how many.
+// grep writes the lines that match, at most limit, and returns their number.
 func grep(b *strings.Builder, name string, data []byte, match func([]byte) bool, limit int) int {
 	found, line := 0, 0
 	for l := range bytes.Lines(data) {

@@ -38,14 +38,13 @@ type Search struct {
 	Location *llm.Location
 	// Limit is the most results of one search; 0 means 8.
 	Limit int
-	// MaxUses is how often the tool may be called; 0 means as often as it
-	// likes.
+	// MaxUses limits the calls of the tool; 0 means no limit.
 	MaxUses int
 	// Timeout is for one search; 0 means 15 seconds.
 	Timeout time.Duration
 }
 
-// engine is what differs between search engines.
+// engine holds the differences between search engines.
 type engine struct {
 	endpoint string // public address, if any
 	path     string
@@ -60,8 +59,8 @@ var engines = map[string]engine{
 	"duckduckgo": {"https://html.duckduckgo.com", "/html/", "kl", duckRegion, nil, parseDuckDuckGo},
 }
 
-// languages are the countries whose results can be asked for, and the language
-// most of those are in.
+// languages are the countries that a search can be restricted to, and the
+// language of most of their results.
 var languages = map[string]string{
 	"ar": "es", "at": "de", "au": "en", "be": "nl", "br": "pt", "ca": "en", "ch": "de", "cl": "es", "co": "es", "cz": "cs", "de": "de", "dk": "da",
 	"es": "es", "fi": "fi", "fr": "fr", "gb": "en", "gr": "el", "hu": "hu", "ie": "en", "in": "en", "it": "it", "jp": "ja", "kr": "ko", "mx": "es",
@@ -201,7 +200,7 @@ func (s Search) address(e engine, base *url.URL, query string) string {
 	return u.String()
 }
 
-// present keeps what the filters allow, up to the limit.
+// present keeps the hits that the filters allow, up to the limit.
 func (s Search) present(hits []hit, asked int) string {
 	limit := s.Limit
 	if limit <= 0 {

@@ -70,7 +70,7 @@ func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
 	seen, same := f.known(at, before)
 	switch {
 	case string(before) == in.Content:
-		return nil // nothing will change
+		return nil // the content stays the same
 	case seen && !same:
 		return withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and decide anew.")
 	case !in.Overwrite:

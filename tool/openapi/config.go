@@ -18,11 +18,11 @@ import (
 // the requests to its server. The zero value takes all operations, without
 // credentials, at the first server in the document.
 type Config struct {
-	// File is where the document is, for [ParseConfig]; nothing here reads it.
+	// File is the location of the document, for [ParseConfig]; this package never reads it.
 	File string `json:"openapi"`
-	// Server is the address that all requests go to. It must be set where
-	// credentials are: they are for the host that somebody chose, whatever the
-	// document says.
+	// Server is the address that all requests go to. It must be set if there
+	// are credentials: they are for the host that the operator chose, not for
+	// the server in the document.
 	Server string `json:"server"`
 	// Operations, Tags and Paths choose operations: by id, by tag, by path. An
 	// operation that any of them matches is chosen; * matches any text. The

@@ -68,13 +68,13 @@ type (
 	}
 )
 
-// methods are those of a path, in the order of their names.
+// methods are the methods of a path, in alphabetical order.
 var methods = []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
 // errHole is why something that is not in the document cannot be read.
 var errHole = errors.New("not in the document")
 
-// resolve follows references to what they mean.
+// resolve follows references to their targets.
 func (d *Document) resolve(node any) (map[string]any, error) {
 	for range maxHops {
 		m, ok := node.(map[string]any)
@@ -95,7 +95,7 @@ func (d *Document) resolve(node any) (map[string]any, error) {
 	return nil, errHole
 }
 
-// decode reads what node means into v.
+// decode reads the target of node into v.
 func (d *Document) decode(node, v any) error {
 	m, err := d.resolve(node)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Document) decode(node, v any) error {
 	return nil
 }
 
-// serialization returns how a parameter is written unless it says otherwise.
+// serialization returns the style of a parameter: its declared style or the default.
 func (p *parameterObject) serialization() (style string, explode bool, err error) {
 	styles := map[string][]string{
 		"path":   {"simple", "label", "matrix"},

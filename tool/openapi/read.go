@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
-// The bounds of a document.
+// The limits of a document.
 const (
 	maxBytes      = 32 << 20
 	maxDepth      = 200
@@ -58,7 +58,7 @@ func Is(text []byte) bool {
 	return false
 }
 
-// isVersion tells a version from the name of a file.
+// isVersion distinguishes a version from the name of a file.
 func isVersion(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789.") == "" || strings.HasPrefix(s, "3.") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, "/\\")
 }
@@ -151,8 +151,8 @@ func asJSON(text []byte) ([]byte, error) {
 // target, or in an endless circle.
 const hole = "x-toolpost-hole"
 
-// sweeper takes references that cannot be followed out of a document, and holds
-// it to its bounds.
+// sweeper removes references that cannot be followed from a document, and
+// enforces its limits.
 type sweeper struct {
 	root  any
 	nodes int
@@ -182,7 +182,7 @@ func (s *sweeper) sweep(node any, depth int) (any, error) {
 		out := make(map[string]any, len(node)) // the tree is read while it is swept
 		for key, v := range node {
 			if d, ok := v.(map[string]any); ok && key == "discriminator" && d["propertyName"] != nil {
-				continue // it says nothing about which values are valid, and refers to other files
+				continue // it does not restrict the values, and refers to other files
 			}
 			if text, ok := v.(string); ok && slices.Contains(numeric, key) && isNumber(text) {
 				v = json.Number(text)
@@ -227,7 +227,7 @@ func (s *sweeper) leads(ref string) bool {
 // unescape reads a token of a JSON pointer in a reference.
 var unescape = strings.NewReplacer("~1", "/", "~0", "~", "%7B", "{", "%7D", "}", "%7b", "{", "%7d", "}", "%20", " ")
 
-// pointer returns what "#/a/b" names in a tree.
+// pointer returns the target of "#/a/b" in a tree.
 func pointer(tree any, ref string) (any, bool) {
 	for token := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		switch node := tree.(type) {

@@ -16,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
-// parameter is where an argument of a call goes.
+// parameter is the destination of an argument of a call.
 type parameter struct {
 	arg      string // the name of the argument
 	name, in string // of the parameter
@@ -138,7 +138,7 @@ func (p parameter) escape(text string) string {
 	return out
 }
 
-// separators stand between the items of a list that is one value.
+// separators separate the items of a list that is one value.
 var separators = map[string]string{"form": ",", "spaceDelimited": "%20", "pipeDelimited": "|"}
 
 // pairs returns name=value for a query, a cookie or a form, escaped.

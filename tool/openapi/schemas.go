@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// maxSchema bounds the definitions of one tool: a model is shown all of them with
+// maxSchema limits the definitions of one tool: a model gets all of them with
 // every request.
 const maxSchema = 48 << 10
 
@@ -20,7 +20,7 @@ const maxSchema = 48 << 10
 type converter struct {
 	d      *Document
 	report func(where, what string)
-	body   bool // of a request: what only the server sets is left out
+	body   bool // of a request: properties that only the server sets are omitted
 
 	names   map[string]string // of definitions, by reference
 	pending []string          // references whose definitions are not written yet
@@ -28,8 +28,8 @@ type converter struct {
 	size    int
 }
 
-// Keywords by the kind of their value. All others are left out: they say nothing
-// about which values are valid.
+// Keywords by the kind of their value. Other keywords are omitted: they do not
+// restrict the valid values.
 var (
 	plainKeywords = strings.Fields(`type enum const format description default title
 		minimum maximum multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties
@@ -93,7 +93,7 @@ func (c *converter) parts(parts map[string]any, where string) map[string]any {
 	return out
 }
 
-// omitReadOnly takes out of a body what only the server sets.
+// omitReadOnly removes the properties of a body that only the server sets.
 func (c *converter) omitReadOnly(m, out map[string]any) {
 	properties, _ := m["properties"].(map[string]any)
 	kept, _ := out["properties"].(map[string]any)
@@ -117,8 +117,8 @@ func (c *converter) omitReadOnly(m, out map[string]any) {
 	}
 }
 
-// older brings what version 3.0 writes in its own way into the form of JSON Schema,
-// and leaves out what would make the schema useless.
+// older converts keywords of version 3.0 to JSON Schema, and omits keywords
+// that would make the schema useless.
 func (c *converter) older(m, out map[string]any, where string) any {
 	for _, bound := range []string{"Minimum", "Maximum"} {
 		key, plain := "exclusive"+bound, strings.ToLower(bound)
@@ -206,7 +206,7 @@ func (c *converter) finish(root map[string]any) (schema.Schema, error) {
 	return text, err
 }
 
-// prune takes out definitions that nothing refers to any more.
+// prune removes definitions without references.
 func (c *converter) prune(root any) {
 	used := make(map[string]bool)
 	var walk func(node any)

@@ -151,7 +151,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// unique tells tools of one name apart.
+// unique makes duplicate names of tools unique.
 func unique(tools []tool.Tool) []tool.Tool {
 	seen := make(map[string]int)
 	for i, t := range tools {
@@ -224,7 +224,7 @@ func (b *builder) name(method, path string, op *operationObject) string {
 	return tool.SafeName(name)
 }
 
-// maxDescription bounds what a model is told about one operation.
+// maxDescription limits the description of one operation for a model.
 const maxDescription = 1000
 
 func description(method, path string, op *operationObject) string {
