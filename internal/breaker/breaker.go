@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits say when a breaker opens and for how long. Zero means the default.
+// Limits set when a breaker opens and for how long. Zero means the default.
 type Limits struct {
 	Failures int           // in a row; 0 means 5
 	Cooldown time.Duration // 0 means 60 s
@@ -30,16 +30,16 @@ type Breaker struct {
 	trying   bool      // one is trying
 }
 
-// Verdict is what the end of a request says about the other side.
+// Verdict is what the end of a request reveals about the server.
 type Verdict uint8
 
 // The verdicts.
 const (
-	// Unknown: the request was cancelled or never sent. Nothing is learned.
+	// Unknown: the request was cancelled or never sent. It does not change the breaker.
 	Unknown Verdict = iota
-	// Reached: it answered, and what failed is the request's own fault. That
-	// neither counts as a failure nor makes up for earlier ones, but a trial
-	// that gets as far has succeeded.
+	// Reached: the server answered, and the failure is the request's own fault.
+	// That neither counts as a failure nor makes up for earlier ones, but a
+	// trial that gets this far has succeeded.
 	Reached
 	// Failed: it did not do its work.
 	Failed
@@ -88,8 +88,8 @@ func (b *Breaker) MayTry() {
 	b.until = time.Time{}
 }
 
-// Done takes note of how the request ended. The zero Pass has nothing to note. It
-// asks for the time only when the request failed.
+// Done records how the request ended. The zero Pass records nothing. It asks
+// for the time only if the request failed.
 func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
 	if p.b == nil {
 		return
@@ -109,7 +109,7 @@ func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
 	}
 }
 
-// State is how a breaker stands.
+// State is the state of a breaker.
 type State uint8
 
 // The states.

@@ -45,8 +45,9 @@ type side struct {
 	dir, tests string // where the package is, and its tests
 }
 
-// run compares the benchmarks of the package in the directory pkg with those of an
-// earlier commit, and writes a line for each. It leaves nothing behind.
+// run compares the benchmarks of the package in the directory pkg with those of
+// an earlier commit, and writes a line for each. It removes its temporary
+// files.
 func run(ctx context.Context, w io.Writer, commit, pkg string, benchmarks []string, n, rounds int) (err error) {
 	tmp, err := os.MkdirTemp("", "compare")
 	if err != nil {
@@ -108,7 +109,7 @@ func (s side) time(ctx context.Context, benchmark string, n int) (time.Duration,
 	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), nil
 }
 
-// execute runs a command, and returns what it printed if it fails.
+// execute runs a command, and returns its output as an error if it fails.
 func execute(c *exec.Cmd) error {
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w\n%s", c.Args, err, out)

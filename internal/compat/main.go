@@ -30,7 +30,7 @@ import (
 //go:embed source
 var source embed.FS
 
-// facts are what the test expects of a folder. They are in facts.json.
+// facts are the expectations of the test for a folder. They are in facts.json.
 type facts struct {
 	Journals map[string]runIDs   // by the kind of store
 	Keys     map[string]keyFacts // by the kind of store
@@ -135,8 +135,8 @@ type program struct {
 	sim string // the address of the simulator
 }
 
-// open copies the settings of a folder of this package, and its stores, into the working folder,
-// starts a simulator, and writes its address where SIM stands.
+// open copies the settings of a folder of this package, and its stores, into the working folder, starts a simulator,
+// and replaces SIM with its address.
 func (p *program) open(from string) (*server, error) {
 	if err := copyAs(from, p.dir, 0o600); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (p *program) env() []string {
 	return []string{"HOME=" + p.dir, "XDG_STATE_HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, "XDG_CACHE_HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "TOOLPOST_MODELS=" + filepath.Join(p.dir, "models.yaml")}
 }
 
-// command runs the program and returns its exit code and what it printed.
+// command runs the program and returns its exit code and output.
 func (p *program) command(args ...string) (code int, stdout, stderr string, err error) {
 	cmd := exec.CommandContext(p.ctx, p.bin, args...)
 	cmd.Dir, cmd.Env = p.dir, p.env()

@@ -15,23 +15,23 @@ import (
 // separate group, which is ended with it: on Unix a process group, where a
 // process that left it survives, and on Windows a job.
 type Options struct {
-	// Supervised runs the program under a supervisor, which is this program
-	// again: its main must call Supervise first. Everything that the program
-	// started ends with it, and with this process, whatever group or session
-	// it went to. Only Linux has it; elsewhere it changes nothing.
+	// Supervised runs the program under a supervisor, which is a second process
+	// of this executable: its main must call Supervise first. All processes
+	// that the program started end with it, and with this process, in whatever
+	// group or session they are. It has an effect only on Linux.
 	Supervised bool
-	// Sandbox are the folders that the program may write to; it may read
-	// them, and what the system needs. None means no limits. It needs
-	// Supervised, and is an error where Sandboxed returns one.
+	// Sandbox are the folders that the program may write to; it may read them
+	// and the system's folders. None means no limits. It needs Supervised, and
+	// is an error where Sandboxed returns one.
 	Sandbox []string
 }
 
-// patience is how long a program that is stopped may take to end.
+// patience is the time for a stopped program to end.
 const patience = 2 * time.Second
 
-// Run runs a program that exec.CommandContext has prepared, until it and
-// everything it left behind has ended. Its errors are those of [exec.Cmd.Run];
-// a program that cannot be started is an *exec.Error.
+// Run runs a program that exec.CommandContext has prepared, until it and all
+// processes that it started have ended. It returns the errors of
+// [exec.Cmd.Run]; a program that cannot be started is an *exec.Error.
 func (o Options) Run(cmd *exec.Cmd) error {
 	cmd.WaitDelay = patience
 	g := newGroup(cmd)
@@ -56,8 +56,9 @@ func (o Options) Run(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// supervised runs a program under a supervisor. The supervisor ends everything
-// when the lifeline is closed, by us or because we are gone.
+// supervised runs a program under a supervisor. The supervisor ends all
+// processes when the lifeline is closed, by us or because this process has
+// ended.
 func (o Options) supervised(cmd *exec.Cmd, g *group) error {
 	lifeline, ours, err := os.Pipe()
 	if err != nil {
@@ -93,8 +94,8 @@ func (o Options) supervised(cmd *exec.Cmd, g *group) error {
 	return err
 }
 
-// PlainEnv is the environment of this process without keys, tokens and habits:
-// what a program needs to find its way.
+// PlainEnv is the part of this process's environment that every program needs,
+// without keys, tokens and preferences.
 func PlainEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"} {

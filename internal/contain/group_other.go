@@ -4,7 +4,7 @@ package contain
 
 import "os/exec"
 
-// A group is a program alone: this system has nothing to hold together what it
+// A group is only a program: this system cannot group it with the processes it
 // starts.
 type group struct{ cmd *exec.Cmd }
 

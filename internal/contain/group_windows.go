@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A group is a program and what it started: a job object. Windows ends all of
-// it when the job is closed, also because this process is gone.
+// A group is a program and the processes it started: a job object. Windows ends
+// all of them when the job is closed, also when this process ends.
 type group struct {
 	cmd *exec.Cmd
 	job windows.Handle // 0 if there is none

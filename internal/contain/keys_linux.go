@@ -59,8 +59,8 @@ func detach(block []byte) error {
 	return nil
 }
 
-// shown reports whether the value of a variable is nothing to hide. The
-// run-time system and libraries may have read these before main.
+// shown reports whether the value of a variable is harmless. The run-time
+// system and libraries may have read these before main.
 func shown(name string) bool {
 	for _, prefix := range []string{"GO", "LC_", "TERM", "XDG_", "CLICOLOR"} {
 		if strings.HasPrefix(name, prefix) {
@@ -102,5 +102,5 @@ func environment() ([]byte, error) {
 	return unsafe.Slice((*byte)(unsafe.Add(args, from-uint64(uintptr(args)))), to-from), nil
 }
 
-// maxEnvironment bounds arguments and environment together: no system has more.
+// maxEnvironment limits the arguments and the environment together: every system has less.
 const maxEnvironment = 64 << 20

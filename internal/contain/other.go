@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// supervises says whether there are supervisors.
+// supervises reports whether there are supervisors.
 const supervises = false
 
 const self = ""

@@ -48,16 +48,16 @@ const (
 	withScope = 6
 )
 
-// systemFolders are what programs need to be programs.
+// systemFolders are the folders that programs need to run.
 var systemFolders = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/proc", "/sys", "/run/systemd/resolve",
 }
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// restrict keeps this thread, and what it starts, to folders: it may write to
-// these and read what programs need. The programs of the search path can be
-// run.
+// restrict confines this thread, and the programs it starts, to folders: it may
+// write to these and read the system's folders. The programs of the search path
+// can be run.
 func restrict(writable []string) error {
 	version, err := landlock()
 	if err != nil {
@@ -101,7 +101,7 @@ func restrict(writable []string) error {
 	return nil
 }
 
-// ruleset is a set of rules and what it is about.
+// ruleset is a set of rules and the rights that it handles.
 type ruleset struct {
 	fd      int
 	handled uint64

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervises says whether there are supervisors.
+// supervises reports whether there are supervisors.
 const supervises = true
 
 // self is this program, whatever has become of its file since it was started.
@@ -24,8 +24,8 @@ const self = "/proc/self/exe"
 // supervisorName is the name under which this program is its own supervisor.
 const supervisorName = "toolpost-supervisor"
 
-// supervisorArgs are the arguments of a supervisor: how many folders the program
-// may write to, these, its file, and its own arguments.
+// supervisorArgs are the arguments of a supervisor: the number of folders that
+// the program may write to, the folders, its file, and its arguments.
 func supervisorArgs(sandbox []string, file string, args []string) []string {
 	out := append([]string{supervisorName, strconv.Itoa(len(sandbox))}, sandbox...)
 	return append(append(out, file), args...)
@@ -45,7 +45,7 @@ func Supervise() {
 	os.Exit(s.run(os.Args[2:2+n], os.Args[2+n], os.Args[3+n:]))
 }
 
-// supervisor runs one program and ends what it leaves behind.
+// supervisor runs one program and ends the processes that remain.
 type supervisor struct {
 	lifeline, status *os.File
 }
@@ -92,9 +92,9 @@ func (s *supervisor) fail(err error) int {
 	return 126
 }
 
-// reap waits for the program, whose exit code it stores, then has everything
-// else ended and waits for that. Whatever loses its parent becomes a child of
-// this process.
+// reap waits for the program and stores its exit code. Then it has all other
+// processes ended and waits for them. A process that loses its parent becomes a
+// child of this process.
 func reap(pid int, end chan<- struct{}, code *atomic.Int32) {
 	for {
 		var status unix.WaitStatus
@@ -113,9 +113,9 @@ func reap(pid int, end chan<- struct{}, code *atomic.Int32) {
 	}
 }
 
-// endAll ends the descendants of this process, again and again: those it sees
-// may have started others meanwhile. The last wait of reap ends the process; if
-// something cannot be ended, so does time.
+// endAll ends the descendants of this process repeatedly, because they may have
+// started others meanwhile. The last wait of reap ends the process; if a
+// descendant cannot be ended, the process exits at the deadline.
 func endAll(code *atomic.Int32) {
 	deadline := time.Now().Add(patience / 2)
 	for wait := time.Millisecond; time.Now().Before(deadline); wait = min(2*wait, 50*time.Millisecond) {

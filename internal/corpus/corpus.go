@@ -21,8 +21,9 @@ import (
 // if the whole corpus is there.
 const Slice = "slice"
 
-// Path returns the path of a file or folder of the corpus: of the whole if it
-// is there, else of the committed slice. It skips the test if neither has it.
+// Path returns the path of a file or folder of the corpus: of the whole corpus
+// if it exists, else of the committed slice. It skips the test if neither has
+// it.
 func Path(tb testing.TB, name string) string {
 	tb.Helper()
 	dirs := []string{filepath.Join(home(), "testdata")}
@@ -39,7 +40,7 @@ func Path(tb testing.TB, name string) string {
 	return ""
 }
 
-// longestLine is how long a line of a file may be.
+// longestLine limits a line of a file.
 const longestLine = 64 << 20
 
 // Lines decodes a file of JSON lines, whose path [Path] returned. Numbers of values

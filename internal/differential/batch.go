@@ -295,7 +295,7 @@ func (o *options) single(ctx context.Context, c *comparison, rows []row, args ..
 	})
 }
 
-// output runs a command and returns its exit code and what it printed.
+// output runs a command and returns its exit code and output.
 func (s *side) output(ctx context.Context, dir, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.bin, args...)
 	cmd.Env, cmd.Dir, cmd.Stdin = s.env(), dir, strings.NewReader(stdin)

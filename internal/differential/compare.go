@@ -136,8 +136,8 @@ func normalise(text string) string {
 	return text
 }
 
-// split returns the lines of an output. JSON, also behind "data: ", has a line for
-// each value, which keeps differences small.
+// split returns the lines of an output. JSON, also after "data: ", has a line
+// for each value, which keeps differences small.
 func split(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -258,7 +258,7 @@ func (d difference) justify(rules []*rule) bool {
 	return all
 }
 
-// report prints the differences and returns how many are not justified.
+// report prints the differences and returns the number that are not justified.
 func report(w io.Writer, diffs []difference, rules []*rule, show int) int {
 	open := 0
 	for _, d := range diffs {

@@ -197,7 +197,7 @@ type playing struct {
 	out  strings.Builder
 }
 
-// step is the program behind each tool of a journey: it prints file after file.
+// step is the program that implements each tool of a journey: it prints file after file.
 const step = `n=$(cat "$1.calls" 2>/dev/null || echo 0)
 n=$((n + 1))
 echo $n >"$1.calls"

@@ -1,8 +1,8 @@
-// Package lark says whether a text fits a grammar: one in the notation of Lark, or a regular
-// expression. Vendors take both for tools whose input is free text.
+// Package lark checks whether a text fits a grammar: a grammar in the notation of Lark, or a regular expression.
+// Vendors accept both for tools whose input is free text.
 //
-// It reads more than a vendor's lexer does: a terminal may match any of the lengths that its
-// expression allows, not only the longest. So a text that a vendor would write is never refused.
+// It accepts more than a vendor's lexer does: a terminal may match any of the lengths that its expression allows, not
+// only the longest. A text that a vendor would produce is therefore never refused.
 package lark
 
 import (
@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of grammars and texts.
+// Limits of grammars and texts.
 const (
 	maxDefinition = 256 << 10
 	maxSymbols    = 20_000
@@ -21,7 +21,7 @@ const (
 	maxWork       = 5_000_000 // items that are looked at: a second or so
 )
 
-// ErrTooMuch says that a text could not be checked with the effort that is allowed.
+// ErrTooMuch means that the check of a text would exceed the work limit.
 var ErrTooMuch = errors.New("lark: the text is too long, or too ambiguous, to be checked")
 
 // A symbol is a nonterminal, or the bitwise complement of a class of characters.
@@ -38,7 +38,7 @@ type Grammar struct {
 	productions []production
 	of          [][]int32 // productions of each nonterminal
 	classes     [][]rune  // pairs of first and last character, in order
-	empty       []bool    // nonterminals that may be nothing
+	empty       []bool    // nonterminals that match the empty text
 	start       int32     // the production of everything
 }
 
@@ -106,7 +106,7 @@ func (b *builder) literal(text []rune, fold bool) symbol {
 	return b.nonterminal(means)
 }
 
-// repeat is a symbol n to m times in a row; m < 0 sets no bound.
+// repeat is a symbol n to m times in a row; m < 0 means no limit.
 func (b *builder) repeat(s symbol, n, m int) symbol {
 	if n > maxSymbols || m > maxSymbols || m >= 0 && m < n {
 		b.fail("something is repeated %d to %d times", n, m)
@@ -192,7 +192,7 @@ func (b *builder) either(parts []symbol) symbol {
 	return s
 }
 
-// finish makes a grammar whose texts are those of a symbol.
+// finish makes a grammar that matches the texts of a symbol.
 func (b *builder) finish(of symbol) (*Grammar, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -239,7 +239,7 @@ type item struct {
 type reading struct {
 	g         *Grammar
 	waiting   []waiter // the items that wait for a nonterminal, by their place
-	from      []int    // where those of each place begin
+	from      []int    // where the waiters of each place begin
 	begun     []int32  // for each nonterminal, one more than the last place where it was begun
 	now, next places
 	work      int
@@ -323,7 +323,7 @@ func (r *reading) complete(s symbol, origin int32) {
 	}
 }
 
-// want notes that an item waits for a nonterminal, and begins to read it.
+// want records that an item waits for a nonterminal, and begins to read it.
 func (r *reading) want(at int32, s symbol, it item) {
 	r.waiting = append(r.waiting, waiter{s, it})
 	if r.begun[s] == at+1 {
@@ -335,8 +335,7 @@ func (r *reading) want(at int32, s symbol, it item) {
 	}
 }
 
-// places are the items at one place, each once. The slots are a hash table, of which those with
-// another round are free.
+// places are the items at one place, each once. The slots are a hash table; slots with another round are free.
 type places struct {
 	items []item
 	slots []slot

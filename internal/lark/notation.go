@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Compile reads a grammar in the notation of Lark. Its rules, terminals, groups, repetitions,
-// ranges, imports from common and ignored terminals are understood; templates, declared
-// terminals and imports from elsewhere are not, and expressions with conditions on what stands
-// around them cannot be checked.
+// Compile reads a grammar in the notation of Lark. It supports rules, terminals, groups, repetitions, ranges, imports
+// from common and ignored terminals. It does not support templates, declared terminals and other imports, nor
+// expressions with conditions on the text around them.
 func Compile(definition string) (*Grammar, error) {
 	if len(definition) > maxDefinition {
 		return nil, fmt.Errorf("lark: a grammar has more than %d bytes", maxDefinition)
@@ -130,7 +129,7 @@ type parser struct {
 	names    map[string]symbol
 	defined  map[string]bool
 	between  symbol // ignored text, any number of times
-	terminal bool   // a terminal is being defined, in which nothing is ignored
+	terminal bool   // a terminal is being defined; it does not ignore anything
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
@@ -193,7 +192,7 @@ func (p *parser) statement() {
 		p.fail("line %d: %q begins no rule", t.line, t.text)
 		return
 	}
-	if p.skip(".") { // a priority, which decides nothing here
+	if p.skip(".") { // a priority, which has no effect here
 		p.take()
 	}
 	p.expect(":")
@@ -212,7 +211,7 @@ func (p *parser) statement() {
 
 func isTerminal(name string) bool { return strings.ToUpper(name) == name }
 
-// directive reads what begins with %.
+// directive reads a directive, which begins with %.
 func (p *parser) directive() {
 	switch t := p.take(); t.text {
 	case "ignore":
@@ -274,7 +273,7 @@ var library = map[string]string{
 	"NEWLINE": `(\r?\n)+`, "SH_COMMENT": `#[^\n]*`, "CPP_COMMENT": `//[^\n]*`, "C_COMMENT": `/\*([^*]|\*+[^*/])*\*+/`, "SQL_COMMENT": `--[^\n]*`,
 }
 
-// alternatives reads what a rule, a terminal or a group means.
+// alternatives reads the definition of a rule, a terminal or a group.
 func (p *parser) alternatives() symbol {
 	if p.depth++; p.depth > maxDepth {
 		p.fail("line %d: groups are nested too deeply", p.peek().line)
@@ -341,7 +340,7 @@ func (p *parser) atom() (symbol, bool) {
 	return 0, false
 }
 
-// spaced is a terminal of a rule, behind which others may be ignored.
+// spaced is a terminal of a rule, optionally followed by ignored terminals.
 func (p *parser) spaced(s symbol) symbol {
 	if p.terminal {
 		return s

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// long is how long goroutines may take to end after the tests. A leaked
-// goroutine never ends, and even a busy machine is faster than this.
+// long is the time for goroutines to end after the tests. A leaked goroutine
+// never ends, and even a busy machine is faster than this.
 const long = 30 * time.Second
 
 // VerifyTestMain is [goleak.VerifyTestMain] with patience: goleak alone waits for

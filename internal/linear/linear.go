@@ -1,7 +1,7 @@
-// Package linear lets tests say that work grows no faster than what it is given,
-// on any machine, however slow or busy. It compares processor times of one thread
-// with each other, never with a clock, takes the best of several tries, and tries
-// again before it fails.
+// Package linear lets tests check that work grows linearly with its input, on
+// any machine, however slow or busy. It compares processor times of one thread
+// with each other, never with a clock, takes the best of several tries, and
+// tries again before it fails.
 package linear
 
 import (
@@ -12,31 +12,30 @@ import (
 )
 
 const (
-	// times is how much larger the larger of two sizes is, and most how many
-	// times as long it may take. Linear work takes 8 times as long, quadratic
-	// work 64 times. Between them is room for caches, neighbours on the same
-	// core and a logarithm.
+	// times is the ratio of the two sizes, and most the allowed ratio of their
+	// times. Linear work takes 8 times as long, quadratic work 64 times.
+	// Between them is room for caches, neighbours on the same core and a
+	// logarithm.
 	times, most = 8, 20
 
 	// enough is the least that a measurement takes: a shorter one is repeated.
 	enough = 20 * time.Millisecond
 
-	// little is what a byte may take without being looked at again: 3 MB/s.
-	// Quadratic work of some size takes far more, on any machine.
+	// little is the time per byte that is always accepted: 3 MB/s. Quadratic
+	// work of some size takes far more, on any machine.
 	little = time.Second / 3e6
 
 	// tries is how often a pair of sizes is measured before it fails.
 	tries = 6
 
-	// TooLong is the processor time at which Soon fails. It is far above what a
-	// slow machine needs for anything that ends by itself.
+	// TooLong is the processor time at which Soon fails. It is far longer than
+	// any work that ends needs on a slow machine.
 	TooLong = time.Minute
 )
 
 // Check fails the test if prepare(8*size)() takes more than 20 times as long as
-// prepare(size)(). What prepare does is not measured, nor is what other
-// goroutines do. On a system that does not tell the processor time of a thread
-// Check only runs both.
+// prepare(size)(). The time of prepare and of other goroutines is not measured.
+// On a system without the processor time of a thread, Check only runs both.
 func Check(tb testing.TB, name string, size int, prepare func(size int) func()) {
 	tb.Helper()
 	small, large, ok := compare(prepare(size), prepare(times*size))
@@ -58,8 +57,8 @@ func Screen(tb testing.TB, name string, size int, prepare func(size int) func())
 	return took
 }
 
-// compare measures two pieces of work, of which large has 8 times as much to do,
-// and tells whether large takes at most 20 times as long.
+// compare measures two pieces of work, of which large has 8 times as much to
+// do, and reports whether large takes at most 20 times as long.
 func compare(small, large func()) (s, l time.Duration, ok bool) {
 	defer quiet()()
 	s, l = time.Hour, time.Hour
@@ -105,8 +104,8 @@ func Each(work func()) time.Duration {
 	}
 }
 
-// CPU returns the processor time that this goroutine spends in work. On a system
-// that does not tell, it returns the time that passes.
+// CPU returns the processor time that this goroutine spends in work. On a
+// system without that time, it returns the elapsed time.
 func CPU(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -115,17 +114,17 @@ func CPU(work func()) time.Duration {
 	return threadTime() - start
 }
 
-// ProcessCPU returns the processor time that the whole process spends while work
-// runs, with what the garbage collector does for it: for figures, not for tests. On
-// a system that does not tell, it returns the time that passes.
+// ProcessCPU returns the processor time that the whole process spends while
+// work runs, including its garbage collection: for figures, not for tests. On a
+// system without that time, it returns the elapsed time.
 func ProcessCPU(work func()) time.Duration {
 	start := processTime()
 	work()
 	return processTime() - start
 }
 
-// Soon runs work and logs the processor time it takes. It fails the test if that
-// is more than a minute: what multiplies instead of ending takes far longer.
+// Soon runs work and logs the processor time it takes. It fails the test if
+// that is more than a minute: exponential work takes far longer.
 func Soon(tb testing.TB, name string, work func()) {
 	tb.Helper()
 	if took := CPU(work); took > TooLong && measures {

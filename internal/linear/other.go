@@ -4,8 +4,8 @@ package linear
 
 import "time"
 
-// measures is whether threadTime tells processor time, which a busy machine does
-// not change.
+// measures is whether threadTime returns processor time, which a busy machine
+// does not change.
 const measures = false
 
 var begun = time.Now()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// outcome is what the client saw.
+// outcome is the result as the client sees it.
 type outcome struct {
 	mu       sync.Mutex
 	answers  int
@@ -101,7 +101,7 @@ func (l load) streams(address string) (o *outcome) {
 	return o
 }
 
-// requests sends requests at a rate, whether or not those before are answered.
+// requests sends requests at a rate, whether or not the earlier ones are answered.
 func (l load) requests(address string) (o *outcome) {
 	o = new(outcome)
 	var all sync.WaitGroup

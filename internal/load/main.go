@@ -3,10 +3,10 @@
 //	go run ./internal/load streams [-n 9000] [-for 60s] [-every 5s]
 //	go run ./internal/load requests [-rate 1000] [-for 60s]
 //
-// The first keeps that many streams open, each with an event now and then. The second sends that
-// many requests a second, whether or not those before are answered; each is a stream of 21 events
-// with one call, which the gateway reads and checks. It prints how many failed and what the gateway
-// used, and fails if one did.
+// The first keeps that many streams open, each with an event now and then. The second sends that many requests a
+// second, whether or not the earlier ones are answered; each is a stream of 21 events with one call, which the gateway
+// reads and checks. Command load prints the number of failures and the resources that the gateway used, and fails if a
+// request failed.
 package main
 
 import (
@@ -23,12 +23,12 @@ import (
 	"time"
 )
 
-// load is what the gateway is put under.
+// load describes the load on the gateway.
 type load struct {
 	kind  string
 	n     int           // streams
 	rate  int           // requests a second
-	last  time.Duration // how long
+	last  time.Duration // duration
 	every time.Duration // an event in each stream
 }
 
@@ -112,7 +112,7 @@ type process struct {
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// start starts a server that says where it listens, in an environment without keys.
+// start starts a server that prints its address, in an environment without keys.
 func start(home, program string, env []string, args ...string) (*process, error) {
 	p := &process{Cmd: exec.Command(program, args...)}
 	p.Env = append([]string{"HOME=" + home, "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home, "PATH=" + os.Getenv("PATH")}, env...)
@@ -158,7 +158,7 @@ func (p *process) used() string {
 	return fmt.Sprintf("%s of memory at most, %v of processor time", memory, processorTime(p.Process.Pid))
 }
 
-// processorTime is what a process used, in user and system mode.
+// processorTime is the time that a process used, in user and system mode.
 func processorTime(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

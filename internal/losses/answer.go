@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// UnknownAnswer returns the objects of an answer in which a member that no format knows is lost in silence when the answer is
-// read and written: it is neither in what the client of format to gets, nor named by a warning. Nothing is lost in silence with an
-// object that the client is told not to get.
+// UnknownAnswer returns the objects of an answer in which an unknown member is lost silently when the answer is
+// translated: the member neither reaches the client of format to, nor does a warning name it. An object does not count
+// if a warning reports that it is omitted.
 func UnknownAnswer(c wire.Codec, to string, body []byte) ([]string, error) {
 	whole, err := parse(body)
 	if err != nil {
@@ -52,7 +52,7 @@ func UnknownAnswer(c wire.Codec, to string, body []byte) ([]string, error) {
 	return silent, nil
 }
 
-// answerWords are what warnings call objects of answers.
+// answerWords are the names of objects of answers in warnings.
 var answerWords = map[string]string{
 	"=server_tool_use": "hosted call", "=web_search_call": "hosted call", "=code_interpreter_call": "hosted call", "=image_generation_call": "hosted call", "=mcp_call": "hosted call",
 	"executableCode": "hosted call", "codeExecutionResult": "hosted result", "=web_search_tool_result": "hosted result", "=bash_code_execution_tool_result": "hosted result",
@@ -61,13 +61,13 @@ var answerWords = map[string]string{
 	"1": "n", // the second answer
 }
 
-// omitted reports whether a warning says that an object of an answer is not sent.
+// omitted reports whether a warning reports an object of an answer as omitted.
 func (t Translation) omitted(member string) bool {
 	word := answerWords[member]
 	return t.speaks(member) || word != "" && slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool { return w.Feature == word })
 }
 
-// answered says an answer in another format.
+// answered translates an answer to another format.
 func answered(from wire.Codec, to string, whole any) (Translation, error) {
 	body, err := json.Marshal(whole)
 	if err != nil {

@@ -57,7 +57,7 @@ func Idle(from, to string, body []byte) ([]string, error) {
 	return idle, nil
 }
 
-// habit is a member that may be left out without saying anything else.
+// habit is a member that may be left out without a change of meaning.
 type habit struct {
 	from, to string // formats, "" for all, "-" for all but that of the client
 	under    string // a member or a kind of object around it, "" for any

@@ -1,4 +1,4 @@
-// Package losses finds what a translation of a request loses in silence. It is for tests.
+// Package losses finds the silent losses in a translation of a request. It is for tests.
 package losses
 
 import (
@@ -17,16 +17,17 @@ type Translation struct {
 	From, To  string // formats
 	Body, Out []byte
 	Warnings  []llm.Warning // that the client was given
-	// Narrow returns a schema as the upstream takes it, and whether it says less than before; nil if it takes all.
+	// Narrow returns a schema in the form that the upstream accepts, and whether it is less strict than before; nil if
+	// it accepts all.
 	Narrow func(schema []byte) (narrowed []byte, less bool)
 }
 
-// Translate says a request in another format as a server does that passes on what its clients send.
+// Translate translates a request to another format, like a server that forwards the requests of its clients.
 func Translate(from, to string, body []byte) (Translation, error) {
 	return translate(wire.Codec{Format: from}, to, body, nil)
 }
 
-// Change is what a server does to requests before it sends them, and what it warns of.
+// Change is a server's change of a request before it sends it, with the warnings.
 type Change func(*llm.Request) (*llm.Request, []llm.Warning, error)
 
 func translate(from wire.Codec, to string, body []byte, change Change) (Translation, error) {
@@ -103,7 +104,7 @@ func (t Translation) sameSchema(d llm.ToolDef, got []byte) bool {
 	return valueForm(narrowed) == y && (!less || t.told(d.Name))
 }
 
-// told reports whether a warning speaks of the schema of a tool.
+// told reports whether a warning is about the schema of a tool.
 func (t Translation) told(tool string) bool {
 	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
 		return (w.Feature == "schema" || w.Feature == "strict") && strings.HasPrefix(w.Detail, tool)
@@ -123,7 +124,7 @@ func (t Translation) named(member string) bool {
 // kindMark precedes the kind of an object in a path: its type or its name.
 const kindMark = "="
 
-// words are what warnings call members of requests, and kinds of objects.
+// words are the names of members of requests, and of kinds of objects, in warnings.
 var words = map[string][]string{
 	"thinking": {"reasoning"}, "=thought": {"thinking"}, "=reasoning": {"thinking"}, "reasoning_content": {"thinking"}, "thinkingConfig": {"reasoning"},
 	"reasoning_details": {"thinking", "signature"}, "reasoningContent": {"thinking"}, "=redacted_thinking": {"thinking"}, "annotations": {"citations"},
@@ -240,7 +241,7 @@ func isSchema(member string) bool {
 	return slices.Contains([]string{"input_schema", "parameters", "parametersJsonSchema"}, member)
 }
 
-// leaves calls found with every text of a document. What its objects are is part of its path.
+// leaves calls found with every text of a document. The path includes the kinds of the objects.
 func leaves(v any, path []string, found func(path []string, text string)) {
 	switch v := v.(type) {
 	case string:

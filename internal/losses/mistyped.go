@@ -21,8 +21,8 @@ const (
 var mistakes = []any{odd, json.Number(oddNumber), []any{odd}, map[string]any{odd: json.Number(oddNumber)}, true}
 
 // Mistyped returns the members of a request, and the elements of its lists, that can be replaced by a value of another
-// kind in silence: the request is neither refused by an error that names the member, nor is the value passed on, nor is
-// the client told anything that it is not told without the member.
+// kind silently: no error names the member, the value is not passed on, and the warnings are the same as without the
+// member.
 func Mistyped(c wire.Codec, to string, body []byte) ([]string, error) {
 	whole, err := parse(body)
 	if err != nil {
@@ -86,8 +86,7 @@ func names(err error, path []string) bool {
 	return false
 }
 
-// coercions are members that are read in more kinds than one, on purpose: what they say of another kind may be what holds
-// without them.
+// coercions are members that accept more than one kind on purpose: a value of another kind may mean the default.
 var coercions = []struct{ format, member, value string }{
 	{wire.Chat, "image_url", odd},  // the address itself, of lenient clients
 	{wire.Ollama, "think", "true"}, // a level, or whether to think

@@ -16,7 +16,7 @@ type Events struct {
 	Lines []byte
 	// Bytes converts the lines to the bytes of the stream; nil means that the lines are the stream.
 	Bytes func(lines []byte) []byte
-	// Whole says that the client asked for one document, which a server makes of the stream.
+	// Whole means that the client asked for one document, which a server builds from the stream.
 	Whole bool
 }
 
@@ -34,7 +34,7 @@ var repeated = map[string]map[string]bool{
 	"=response.output_item.done":            {"annotations": false, "logprobs": false}, // which came with the text
 	"=response.completed":                   {"output": false},                         // its items are complete in separate events
 	"=response.incomplete":                  {"output": false},
-	"=content_block_start":                  {"input": false}, // of which there is nothing before its pieces
+	"=content_block_start":                  {"input": false}, // which is empty before its pieces
 }
 
 // UnknownStream is [UnknownAnswer] for a stream that is rewritten event by event.
@@ -69,7 +69,7 @@ type unknownStream struct {
 	to     string
 	events Events
 	gaps   []string   // the text before, between and after the objects
-	names  [][]string // what the lines call each object
+	names  [][]string // the names of each object in the lines
 	docs   []any
 	base   Translation
 	silent []string
@@ -101,7 +101,7 @@ func (u *unknownStream) parse() error {
 	return nil
 }
 
-// looks reports whether an object at a path is looked at, and whether those inside of it are.
+// looks reports whether an object at a path is examined, and whether the objects inside of it are.
 func (u *unknownStream) looks(path []string, object map[string]any) (it, inside bool) {
 	if free(path) || u.to != u.codec.Format && slices.Contains(path, "reasoning_details") { // vendor state, which no other vendor receives
 		return false, false
@@ -124,7 +124,7 @@ func (u *unknownStream) looks(path []string, object map[string]any) (it, inside 
 	return true, true
 }
 
-// mark adds the marker to an object, and notes where it is lost.
+// mark adds the marker to an object, and records where it is lost.
 func (u *unknownStream) mark(object map[string]any, path []string) error {
 	object[marker] = marker
 	defer delete(object, marker)
@@ -140,7 +140,7 @@ func (u *unknownStream) mark(object map[string]any, path []string) error {
 	return nil
 }
 
-// translate says the stream in another format.
+// translate translates the stream to another format.
 func (u *unknownStream) translate() (Translation, error) {
 	var lines bytes.Buffer
 	for i, doc := range u.docs {

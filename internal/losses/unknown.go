@@ -15,9 +15,8 @@ import (
 // marker is the name of a member that no format knows, and its value.
 const marker = "zzplugh"
 
-// Unknown returns the objects of a request in which a member that no format knows is lost in silence: it is neither sent
-// on, nor named by a warning, nor refused by an error that names it. Nothing is lost in silence with an object that is
-// not sent at all, if the client is told about that one.
+// Unknown returns the objects of a request in which an unknown member is lost silently: it is not sent on, and neither
+// a warning nor an error names it. An object that is not sent at all does not count if a warning reports that.
 func Unknown(c wire.Codec, to string, body []byte) ([]string, error) {
 	return UnknownAfter(c, to, body, nil)
 }
@@ -56,7 +55,7 @@ type unknown struct {
 	silent []string
 }
 
-// left reports whether an object is not sent, which the client is told.
+// left reports whether an object is omitted with a warning.
 func (u *unknown) left(v map[string]any, at place) bool {
 	path := at.path
 	switch {
@@ -75,7 +74,7 @@ func (u *unknown) left(v map[string]any, at place) bool {
 	return err == nil && bytes.Equal(less.Out, u.base.Out) && (!slices.Equal(less.Warnings, u.base.Warnings) || slices.ContainsFunc(path, u.base.speaks))
 }
 
-// opaque reports whether a warning says that objects of a kind are not sent, or their text alone.
+// opaque reports whether a warning reports that objects of a kind are not sent, or only their text.
 func (t Translation) opaque(kind string) bool {
 	word := strings.TrimPrefix(kind, kindMark)
 	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
@@ -84,13 +83,13 @@ func (t Translation) opaque(kind string) bool {
 	})
 }
 
-// speaks reports whether a warning names a member of a path, or what kind of object stands there.
+// speaks reports whether a warning names a member of a path, or the kind of object there.
 func (t Translation) speaks(of string) bool {
 	quoted := strconv.Quote(strings.TrimPrefix(of, kindMark))
 	return t.named(of) || slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool { return strings.Contains(w.Detail, quoted) })
 }
 
-// mark adds the marker to an object, and notes where it is lost.
+// mark adds the marker to an object, and records where it is lost.
 func (u *unknown) mark(v map[string]any, path []string) {
 	v[marker] = marker
 	defer delete(v, marker)
@@ -116,7 +115,7 @@ func holder(path []string) string {
 	return marker
 }
 
-// tells reports whether a warning speaks of a member.
+// tells reports whether a warning mentions a member.
 func (t Translation) tells(member string) bool {
 	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
 		return strings.Contains(w.Feature, member) || strings.Contains(w.Detail, member)

@@ -10,7 +10,7 @@ import (
 
 // place is the position of a value in a document.
 type place struct {
-	path []string  // names of members, numbers of elements, and what the objects on the way are
+	path []string  // names of members, numbers of elements, and kinds of the objects on the way
 	set  func(any) // puts another value there
 	cut  func()    // takes the value away, until the next set
 }

@@ -19,12 +19,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Authority is an authorization server and an MCP server that only answers those who
-// have a token of it, at two addresses.
+// Authority is an authorization server and an MCP server that requires its tokens, at two addresses.
 type Authority struct {
 	// URL is the address of the MCP server.
 	URL string
-	// Fault is what it does wrong; see the tests for the words.
+	// Fault is the fault of the server; see the tests for the words.
 	Fault string
 	// Lifetime is that of a token in seconds; 0 means an hour.
 	Lifetime int
@@ -40,7 +39,7 @@ type Authority struct {
 	tokens  map[string][]string   // their scopes
 	refresh map[string]bool
 	asked   []string // paths of the authorization server, in order
-	stolen  []string // what the thief got
+	stolen  []string // the data that the thief received
 	agreed  []string // scopes of each login
 }
 
@@ -61,28 +60,28 @@ func NewAuthority(t testing.TB, s *mcp.Server, fault string) *Authority {
 	return a
 }
 
-// Asked returns the paths of the authorization server that were asked for.
+// Asked returns the requested paths of the authorization server.
 func (a *Authority) Asked() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked)
 }
 
-// Agreed returns the scopes that each login asked for.
+// Agreed returns the scopes of each login.
 func (a *Authority) Agreed() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.agreed)
 }
 
-// Stolen returns what reached a host that should have got nothing.
+// Stolen returns the data that reached a host which should not have received any.
 func (a *Authority) Stolen() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.stolen)
 }
 
-// Revoke makes all tokens worthless; those who may renew theirs can.
+// Revoke makes all tokens invalid; clients with a refresh token can renew theirs.
 func (a *Authority) Revoke() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

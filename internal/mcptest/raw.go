@@ -43,7 +43,7 @@ type Script struct {
 	Pad  string
 	Grow int
 
-	until string // the method after which nothing is read any more
+	until string // the last method that is read
 }
 
 // Write writes the script to a file and returns the kind of server that follows it.
@@ -118,7 +118,7 @@ func (s Script) run() {
 	}
 }
 
-// deaf answers until its tools are listed, and reads nothing after that.
+// deaf answers until its tools are listed, and stops reading after that.
 func deaf(string) {
 	s := Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"f","inputSchema":{"type":"object"}}]}}`}
 	s.until = "tools/list"

@@ -16,8 +16,8 @@ type sampleInput struct {
 	Image  bool   `json:"image,omitempty"`
 }
 
-// addSampling adds a tool that asks the client's model, in the way of the revision that
-// is spoken, and returns what it said or why it did not.
+// addSampling adds a tool that asks the client's model, in the form of the protocol revision in use, and returns the
+// answer or the error.
 func addSampling(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "sample", Description: "Ask the model."},
 		func(ctx context.Context, req *mcp.CallToolRequest, in sampleInput) (*mcp.CallToolResult, any, error) {

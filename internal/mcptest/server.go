@@ -21,8 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variable says, in the environment of a test program, that it is to be a server,
-// and of which kind; see kinds.
+// Variable is the environment variable that turns a test program into a server;
+// its value is the kind of server, see kinds.
 const Variable = "TOOLPOST_MCPTEST"
 
 // kinds are the servers by name. Text after a colon is an argument for the server.
@@ -93,8 +93,8 @@ func HTTP(t testing.TB, s *mcp.Server, log func(*http.Request)) string {
 	return server.URL
 }
 
-// closeSessions ends the sessions of clients that went without a word, as those do that
-// gave up waiting for an answer.
+// closeSessions ends the sessions of clients that left without notice, such as clients that gave up waiting for an
+// answer.
 func closeSessions(s *mcp.Server) {
 	for session := range s.Sessions() {
 		_ = session.Close()
@@ -236,7 +236,7 @@ func addAsking(s *mcp.Server) {
 		})
 }
 
-// Many is a server with as many tools as arg says.
+// Many is a server with arg tools.
 func Many(arg string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "many", Version: "1"}, nil)
 	n, _ := strconv.Atoi(arg)
@@ -253,8 +253,8 @@ func Many(arg string) *mcp.Server {
 	return s
 }
 
-// child starts a process that would outlive it, tells its number on stderr, and is
-// an ordinary server.
+// child starts a process that would outlive it, writes its number to stderr,
+// and is an ordinary server.
 func child(string) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {

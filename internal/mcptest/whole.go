@@ -11,13 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// LongText is what the tool long of a whole server returns: more than a model would
-// be shown.
+// LongText is the result of the tool long of a whole server: longer than a
+// model would be shown.
 var LongText = strings.Repeat("0123456789", 10_000)
 
-// Whole is a server that has all that a server may have: what [Ordinary] has,
-// prompts, resources, completion, logging, and tools that ask the client for a
-// model's answer and for its roots.
+// Whole is a server with all features: those of [Ordinary], prompts, resources,
+// completion, logging, and tools that ask the client for a model's answer and
+// for its roots.
 func Whole() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "whole", Version: "7"}, &mcp.ServerOptions{
 		Instructions:       "Use me well.",

@@ -1,4 +1,4 @@
-// Package near finds the name that somebody meant.
+// Package near finds the intended name for a misspelled one.
 package near
 
 import "strings"
@@ -34,10 +34,10 @@ func Names(name string, names []string, most int) []string {
 	return out
 }
 
-// maxFolded bounds the letters of a name that are compared.
+// maxFolded limits the letters of a name that are compared.
 const maxFolded = 128
 
-// fold drops what models vary in a name without meaning to: case, and the
+// fold drops differences that models introduce by accident: case, and the
 // characters between words.
 func fold(s string) string {
 	var b strings.Builder

@@ -23,7 +23,7 @@ func Clauses(text string) []string {
 	return out
 }
 
-// joints are what separates one thing asked for from the next.
+// joints separate the items of a request.
 var joints = []string{". ", "? ", "! ", ".\n", "?\n", "!\n", "\n", "; ", " and then ", ", then ", " then ", ", and ", " and also ", " and ", ", also ", " as well as "}
 
 // joint returns the length of the joint that text starts with.

@@ -16,9 +16,9 @@ const (
 	nameMeaning, descriptionMeaning, paramMeaning = 1, 1, 0.2
 )
 
-// Document returns the fields of a tool: its name, what it says it does, and
-// the names, descriptions and allowed values of its parameters, from a JSON
-// Schema as encoding/json decodes it.
+// Document returns the fields of a tool: its name, its description, and the
+// names, descriptions and allowed values of its parameters, from a JSON Schema
+// as encoding/json decodes it.
 func Document(name, description string, schema map[string]any) []Field {
 	var names, texts strings.Builder
 	collect(schema, 0, &names, &texts)
@@ -28,7 +28,7 @@ func Document(name, description string, schema map[string]any) []Field {
 	}
 }
 
-// maxDepth bounds how deep parameters are read.
+// maxDepth limits the depth of parameters.
 const maxDepth = 4
 
 func collect(schema map[string]any, depth int, names, texts *strings.Builder) {

@@ -36,8 +36,7 @@ type Index struct {
 	stems map[string]int32 // the terms that are stems
 	pairs map[pair]int32   // the terms that are two stems side by side
 	terms []term
-	// postings are the documents of the terms, those of a term together and in
-	// order.
+	// postings are the documents of the terms, sorted by term and document.
 	postings []posting
 	docs     int
 	// meanings are the vectors of the documents, of length one, side by side;
@@ -65,7 +64,7 @@ type posting struct {
 // words, which count 1.
 const (
 	saturation  = 0.9
-	lengthShare = 0.5 // how much a long document is held against it
+	lengthShare = 0.5 // how much the length of a document lowers its score
 	pairWeight  = 0.5
 )
 
@@ -76,7 +75,7 @@ type mix struct{ words, meaning float64 }
 // to 80 does as well there; the test prints the figures.
 var both = mix{words: 1, meaning: 50}
 
-// leastLikeness is the cosine up to which two texts have nothing in common.
+// leastLikeness is the cosine up to which two texts count as unrelated.
 const leastLikeness = 0.1
 
 // New returns an index of documents, each the sum of its fields.
@@ -115,14 +114,14 @@ func newIndex(docs [][]Field, meaning bool) *Index {
 	return x
 }
 
-// scratch is what a search needs, kept for the next one.
+// scratch is the memory of a search, kept for the next one.
 type scratch struct {
 	asked   []asked
 	scores  []float64
 	meaning []float32
 }
 
-// asked is a term of a question and how often it is there.
+// asked is a term of a question and its count.
 type asked struct {
 	place int32
 	count float64
@@ -133,8 +132,8 @@ type asked struct {
 // stay in their order.
 func (x *Index) Search(text string, k int) []Hit { return x.search(text, nil, k, both) }
 
-// SearchWith is [Index.Search] with the vector of the question. If it is not as
-// long as those of the documents, words alone count.
+// SearchWith is [Index.Search] with the vector of the question. If its length
+// differs from that of the documents' vectors, words alone count.
 func (x *Index) SearchWith(text string, meaning []float32, k int) []Hit {
 	return x.search(text, meaning, k, both)
 }
@@ -186,8 +185,8 @@ func (x *Index) scoreMeaning(s *scratch, text string, given []float32, weight fl
 	}
 }
 
-// scoreWords adds up what the documents have of the question's words and reports
-// whether the question has a word that says something.
+// scoreWords adds up the scores of the documents for the question's words and
+// reports whether the question has a word other than stop words.
 func (x *Index) scoreWords(s *scratch, text string, weight float64) (says bool) {
 	s.asked = s.asked[:0]
 	before := noTerm
@@ -213,7 +212,7 @@ func (x *Index) scoreWords(s *scratch, text string, weight float64) (says bool) 
 			a.count += s.asked[i].count
 		}
 		t := &x.terms[a.place]
-		w := weight * t.idf * 2 * a.count / (1 + a.count) // said thrice is not asked for thrice as much
+		w := weight * t.idf * 2 * a.count / (1 + a.count) // repetition has diminishing weight
 		for _, p := range x.postings[t.from:t.to] {
 			n := float64(p.count)
 			s.scores[p.doc] += w * n * (saturation + 1) / (n + saturation)

@@ -161,7 +161,7 @@ func hasVowel(w []byte) bool {
 	return false
 }
 
-// measure counts how often a consonant follows a vowel.
+// measure counts the consonants that follow a vowel.
 func measure(w []byte) int {
 	n, after := 0, false
 	for i := range len(w) {

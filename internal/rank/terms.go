@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// forStems calls add with the stem of each word of text that says something. The
-// stem is good until add returns.
+// forStems calls add with the stem of each word of text, without stop words.
+// The stem is valid until add returns.
 func forStems(text string, add func(stem []byte)) {
 	words(text, func(w []byte) {
 		if s := sayingStem(w); len(s) > 0 {
@@ -17,8 +17,8 @@ func forStems(text string, add func(stem []byte)) {
 	})
 }
 
-// sayingStem returns the stem of a word in the memory of the word, or nothing if
-// the word says nothing.
+// sayingStem returns the stem of a word in the memory of the word, or nothing
+// for a stop word.
 func sayingStem(w []byte) []byte {
 	w = trimNumber(w)
 	if len(w) == 0 || stopWords[string(w)] {
@@ -43,9 +43,9 @@ func trimNumber(w []byte) []byte {
 //go:embed concepts.txt
 var conceptText string
 
-// concepts are the lines of concepts.txt by the stems that stand on them, for
-// [Index.Fit] alone: the limits it is compared with were found with them. For
-// the order of documents the table of vectors has taken their place.
+// concepts are the lines of concepts.txt by the stems on them. Only [Index.Fit]
+// uses them: its limits were determined with them. For the order of documents
+// the table of vectors has replaced them.
 var concepts = sync.OnceValue(func() map[string][]string { return readConcepts(conceptText) })
 
 func readConcepts(text string) map[string][]string {
@@ -83,7 +83,7 @@ func set(text string) map[string]bool {
 	return m
 }
 
-// Stems returns the stems of the words of text that say something, in order.
+// Stems returns the stems of the words of text in order, without stop words.
 func Stems(text string) []string {
 	var out []string
 	words(text, func(w []byte) {

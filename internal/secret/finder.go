@@ -14,7 +14,7 @@ type Finder struct {
 // pair is the place of two bytes in Finder.skip.
 func pair(a, b byte) uint32 { return (uint32(a) | uint32(b)<<8) * 2654435761 >> 20 }
 
-// NewFinder returns what finds forms, nil if there are none. Those of a single byte are left out.
+// NewFinder returns a finder of forms, nil if there are none. Forms of a single byte are left out.
 func NewFinder(forms ...string) *Finder {
 	f := new(Finder)
 	for _, form := range forms {

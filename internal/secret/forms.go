@@ -239,7 +239,7 @@ func (f keyForm) match(text []byte, i int) int {
 }
 
 // span passes over characters of a set, and reports whether a digit was among
-// them and how many dots. A dot at the end is the sentence's.
+// them and the number of dots. A dot at the end is the sentence's.
 func span(text []byte, i int, chars *[256]bool) (end int, digit bool, dots int) {
 	for ; i < len(text) && chars[text[i]]; i++ {
 		switch b := text[i]; {
@@ -276,7 +276,7 @@ func bearer(text []byte, i int) (int, int, string) {
 
 var opaqueChars = charset("-_.~+/=")
 
-// privateKey matches a PEM block, or what there is of it.
+// privateKey matches a PEM block, or the part of it that is there.
 func privateKey(text []byte, i int) int {
 	if !bytes.HasPrefix(text[i:], []byte(pemBegin)) {
 		return 0

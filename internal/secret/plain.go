@@ -10,9 +10,9 @@ import (
 // of a line: the ends of two lines may make a shorter one by chance.
 const leastWrapped = 16
 
-// plain is text as somebody reads it who undoes escapes, of addresses, HTML, JSON
-// and programs, and joins lines. at says where in the text each byte begins; it is
-// nil unless requested.
+// plain is text after decoding: escapes of addresses, HTML, JSON and programs
+// are undone, and lines are joined. at holds the offset in the text of each
+// byte; it is nil unless requested.
 type plain struct {
 	bytes []byte
 	at    []int
@@ -21,7 +21,7 @@ type plain struct {
 // differs reports whether plain text may differ from text.
 func differs(text []byte) bool { return bytes.ContainsAny(text, "%&\\\n") }
 
-// special are the bytes with which something begins that is not what it is.
+// special are the bytes that may begin an escape or a line end.
 var special = [256]bool{'\n': true, '\r': true, '=': true, '%': true, '&': true, '\\': true}
 
 // plainOf undoes the escapes of text. It takes time in proportion to its length.
@@ -59,7 +59,7 @@ func plainOf(text []byte, place bool) plain {
 	return p
 }
 
-// lineEnd is what unit returns for the end of a line.
+// lineEnd is the result of unit for the end of a line.
 const lineEnd rune = -1
 
 // unit returns the character at i and the length of its spelling. Backslashes count as one
@@ -112,7 +112,7 @@ func escape(text []byte, i int) (rune, int) {
 	return '\\', 1
 }
 
-// character reads \u0041, \u{41} or \U00000041 behind n backslashes.
+// character reads \u0041, \u{41} or \U00000041 after n backslashes.
 func character(text []byte, i, n int) (rune, int) {
 	digits, size := text[i+n+1:], 4
 	switch {
@@ -182,7 +182,7 @@ func lower(b byte) byte {
 	return b
 }
 
-// skipBlanks passes over the ends of lines and what they are indented by.
+// skipBlanks passes over the ends of lines and their indentation.
 func skipBlanks(text []byte, i int) int {
 	for i < len(text) {
 		if b := text[i]; b == ' ' || b == '\t' {
@@ -211,8 +211,8 @@ func (s *Set) inPlain(text []byte) bool {
 	return ok
 }
 
-// hidden returns where in text secrets stand that are only seen in plain text, in
-// order.
+// hidden returns the positions in text of secrets that are only visible in
+// plain text, in order.
 func (s *Set) hidden(text []byte) []stretch {
 	if !s.inPlain(text) {
 		return nil
@@ -241,14 +241,15 @@ func wrapped(text []byte, part stretch) bool {
 	return false
 }
 
-// leastCut is the length from which on the end of a text is taken for the beginning of a secret: shorter ones are there by chance, and
-// tell nothing.
+// leastCut is the length from which on the end of a text counts as the beginning of a secret: shorter matches are
+// coincidences.
 const leastCut = 3
 
-// longestEscape bounds the escape of one character, in bytes.
+// longestEscape limits the escape of one character, in bytes.
 const longestEscape = 16
 
-// Uncut returns a truncated text without a possible beginning of a secret at its end, in any spelling that Redact finds. The cut may also have gone through the escape of a character.
+// Uncut returns a truncated text without a possible beginning of a secret at its end, in any spelling that Redact
+// finds. The truncation may also have split the escape of a character.
 func (s *Set) Uncut(text []byte) []byte {
 	if s == nil || len(s.forms) == 0 {
 		return text

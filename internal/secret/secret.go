@@ -23,10 +23,10 @@ const Least = 8
 const leastForm = 8
 
 // Forms returns the spellings of a secret, itself first: escaped for addresses
-// and for JSON, as hexadecimal digits with what usually stands between them, and
-// in base64 and base32 wherever it begins within three or five bytes, without the
-// characters that its neighbours share. A [Set] also finds them where escapes are
-// mixed and where lines are wrapped.
+// and for JSON, as hexadecimal digits with the usual separators, and in base64
+// and base32 at any offset within three or five bytes, without the characters
+// that its neighbours share. A [Set] also finds mixed escapes and wrapped
+// lines.
 func Forms(value string) []string {
 	forms := []string{value}
 	add := func(s string) {
@@ -60,8 +60,8 @@ func Forms(value string) []string {
 	return forms
 }
 
-// eachByte writes every byte of a value in one way, without what would separate
-// the last one from the next.
+// eachByte writes every byte of a value in one form, without the separator
+// after the last one.
 func eachByte(digit, value string) string {
 	var b strings.Builder
 	for i := range len(value) {
@@ -88,7 +88,7 @@ type Set struct {
 	start [1 << 10]uint64 // bits for the three bytes they begin with: nearly all text is passed over by a look at it
 }
 
-// NewSet returns the set of values; those shorter than Least are left out.
+// NewSet returns the set of values; values shorter than Least are left out.
 func NewSet(values ...string) *Set { return newSet(Least, values) }
 
 func newSet(least int, values []string) *Set {
@@ -110,7 +110,7 @@ func newSet(least int, values []string) *Set {
 	return s
 }
 
-// Empty reports whether the set recognises nothing.
+// Empty reports whether the set is empty.
 func (s *Set) Empty() bool { return len(s.forms) == 0 }
 
 // startBit is the place of the three bytes at i in Set.start.
@@ -118,8 +118,8 @@ func startBit(text []byte, i int) uint32 {
 	return (uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16) * 2654435761 >> 16
 }
 
-// next returns where the first secret at or after from stands, and false if there
-// is none.
+// next returns the position of the first secret at or after from, and false if
+// there is none.
 func (s *Set) next(text []byte, from int) (part stretch, ok bool) {
 	for i := from; i+2 < len(text); i++ {
 		if bit := startBit(text, i); s.start[bit>>6]&(1<<(bit&63)) == 0 {
@@ -147,8 +147,8 @@ func (s *Set) all(text []byte) []stretch {
 	}
 }
 
-// Redact returns text with each secret replaced by a mark, and how many there
-// were.
+// Redact returns text with each secret replaced by a mark, and the number of
+// secrets.
 func (s *Set) Redact(text []byte) ([]byte, int) {
 	if s == nil || len(s.forms) == 0 {
 		return text, 0
@@ -195,8 +195,8 @@ func Values(list []string) []string {
 // stretch is a part of a text.
 type stretch struct{ from, to int }
 
-// replace puts a mark in the place of parts, which are in order, and returns how
-// often. Parts that overlap are one.
+// replace replaces the sorted parts with a mark, and returns the number of
+// marks. Overlapping parts get one mark.
 func replace(text []byte, parts []stretch) ([]byte, int) {
 	if len(parts) == 0 {
 		return text, 0
@@ -215,7 +215,7 @@ func replace(text []byte, parts []stretch) ([]byte, int) {
 	return append(out, text[done:]...), n
 }
 
-// In reports whether text may hold a secret: Redact finds none where it says no.
+// In reports whether text may hold a secret: if not, Redact finds none.
 func (s *Set) In(text []byte) bool {
 	if s == nil || len(s.forms) == 0 {
 		return false
@@ -224,8 +224,8 @@ func (s *Set) In(text []byte) bool {
 	return seen || s.inPlain(text)
 }
 
-// Held returns how many bytes at the end of text may be the beginning of a
-// secret.
+// Held returns the number of bytes at the end of text that may be the beginning
+// of a secret.
 func (s *Set) Held(text []byte) int {
 	most := 0
 	if s == nil {
@@ -241,7 +241,7 @@ func (s *Set) Held(text []byte) int {
 	return most
 }
 
-// longestWord is how much is given up at most for the sake of a whole word.
+// longestWord limits the text that is dropped to avoid half a word.
 const longestWord = 16 << 10
 
 const blanks = " \t\r\n"

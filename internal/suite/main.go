@@ -32,11 +32,11 @@ import (
 
 const (
 	module = "github.com/toolpost/toolpost/"
-	// timeout is far more than any package takes anywhere: nothing fails
-	// because a machine is slow.
+	// timeout is far longer than any package needs: a slow machine is not a
+	// failure.
 	timeout = "-timeout=40m"
-	// maxAgain is how many failed tests may be tried again: more failures are
-	// not an accident.
+	// maxAgain is the maximum number of failed tests that are tried again: more
+	// failures are not an accident.
 	maxAgain = 3
 	// passes is how often a test must pass alone to count as unsteady.
 	passes = "-count=3"
@@ -80,7 +80,7 @@ func run(list string, race bool, packages []string) error {
 	})
 }
 
-// test runs go test and reads what became of it.
+// test runs go test and reads the results.
 func test(allowed map[string]bool, args []string) (outcome, error) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
@@ -118,11 +118,11 @@ func parse(list string) (map[string]bool, error) {
 	return allowed, nil
 }
 
-// outcome is what became of the tests.
+// outcome holds the results of the tests.
 type outcome struct {
 	// failed are the tests that failed, without their subtests.
 	failed []testName
-	// final are failures that no second try can mend: builds, races, panics.
+	// final are failures that are not tried again: builds, races, panics.
 	final []string
 	// skipped are tests that were skipped and are not on the list.
 	skipped []string
@@ -139,8 +139,8 @@ type event struct {
 	ImportPath string
 }
 
-// read copies what people read of the output and returns the outcome. allowed
-// is nil if any test may be skipped.
+// read copies the readable output and returns the outcome. allowed is nil if
+// any test may be skipped.
 func read(in io.Reader, out io.Writer, allowed map[string]bool) (outcome, error) {
 	var o outcome
 	held := make(map[testName][]string) // the output of each test until it ends
@@ -183,7 +183,7 @@ func read(in io.Reader, out io.Writer, allowed map[string]bool) (outcome, error)
 	return o, lines.Err()
 }
 
-// noAccident returns what a line of output shows that a second try cannot mend.
+// noAccident returns the sign in a line of output that rules out a second attempt.
 func noAccident(line string) string {
 	for _, sign := range []string{"panic: ", "fatal error: ", "WARNING: DATA RACE"} {
 		if strings.HasPrefix(line, sign) {

@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages need: programs of this module, and the
-// switch for tests that take long.
+// Package testkit holds shared helpers for the tests of several packages: programs of this module, and the switch for
+// tests that take long.
 package testkit
 
 import (
@@ -17,7 +17,7 @@ const longVar = "TOOLPOST_LONG"
 // IsLong reports whether long tests run.
 func IsLong() bool { return os.Getenv(longVar) == "1" }
 
-// Long skips a test unless long tests run. The reason tells why the test takes long.
+// Long skips a test unless long tests run. The reason explains why the test takes long.
 func Long(t testing.TB, reason string) {
 	t.Helper()
 	if !IsLong() {

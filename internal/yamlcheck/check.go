@@ -28,11 +28,11 @@ func Check(text []byte) error {
 	}
 	aliases := bytes.ContainsRune(text, '*')
 	if !aliases && !bytes.Contains(text, []byte("---")) && !bytes.Contains(text, []byte("...")) {
-		return nil // nothing is written out twice, and there is one document
+		return nil // without aliases, and with a single document
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil // the reader says it better
+		return nil // the reader gives a better error
 	}
 	if line := secondDocument(file); line > 0 {
 		return &LineError{Line: line, Problem: "a second document begins here, and only the first would be read"}
@@ -103,9 +103,9 @@ func tooDeep(text []byte) int {
 
 // writer counts the values of a document with its aliases written out.
 type writer struct {
-	anchors map[string]int // the sizes of what they name
-	open    map[string]int // those whose values are being counted, and how many of a name
-	circle  error          // an alias of what it is a part of, which readers would take for nothing
+	anchors map[string]int // the sizes of their values
+	open    map[string]int // anchors whose values are being counted, and how many per name
+	circle  error          // an alias inside its own anchor, which readers would read as null
 }
 
 // size counts n, up to a bit over maxNodes for each of its parts.

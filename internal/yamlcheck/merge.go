@@ -47,7 +47,7 @@ func parse(text []byte, plain bool) (*ast.File, error) {
 
 // merger writes the merge keys of a document out.
 type merger struct {
-	anchors map[string]ast.Node // what they name, written out
+	anchors map[string]ast.Node // their values, expanded
 	plain   bool                // see ParsePlain
 }
 
@@ -73,7 +73,7 @@ func (m *merger) node(n ast.Node) ast.Node {
 	case *ast.AnchorNode:
 		n.Value = m.node(n.Value)
 		named := n.Value
-		if alias, is := named.(*ast.AliasNode); is { // of one before it, or of itself, which is nothing
+		if alias, is := named.(*ast.AliasNode); is { // of an earlier anchor, or of itself, which is null
 			named = m.anchors[alias.Value.String()]
 		}
 		m.anchors[n.Name.String()] = named
@@ -88,7 +88,7 @@ func (m *merger) node(n ast.Node) ast.Node {
 	return n
 }
 
-// merged returns the pairs of a mapping with what it merges.
+// merged returns the pairs of a mapping including the merged pairs.
 func (m *merger) merged(pairs []*ast.MappingValueNode) []*ast.MappingValueNode {
 	has := map[string]bool{}
 	merges := false

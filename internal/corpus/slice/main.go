@@ -46,7 +46,7 @@ var files = []string{
 	"streams/openai_sse/*",
 }
 
-// conversations is how many of the shortest recorded agent runs are taken.
+// conversations is the number of recorded agent runs in the slice, shortest first.
 const conversations = 8
 
 func main() {
