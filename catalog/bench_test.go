@@ -2,7 +2,7 @@ package catalog
 
 import "testing"
 
-// benchIDs are ids of every form, so that no single one decides the figure.
+// benchIDs are ids of every form. No single one decides the figure.
 var benchIDs = []string{
 	"gpt-4o", "claude-sonnet-4-5-20250929", "us.anthropic.claude-3-5-sonnet-20241022-v2:0", "llama3.3:70b",
 	"openrouter/anthropic/claude-3.5-sonnet", "Qwen/Qwen3-235B-A22B-Instruct-2507", "accounts/fireworks/models/deepseek-v3p1",

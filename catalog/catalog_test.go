@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// capabilityTable is the least the catalogue must know. Columns: native tools,
-// parallel, streaming, JSON, reasoning (1, 0, ? or 1* for a condition), output,
-// context ("-" is not looked at). Where older tables say otherwise, the reason stands behind the row.
+// capabilityTable is the minimum that the catalogue must know. Columns: native tools, parallel, streaming, JSON,
+// reasoning (1, 0, ? or 1* for a condition), output, context ("-" is not compared). Where older tables differ, the
+// reason follows the row.
 const capabilityTable = `
 # id | nat par str json reas | out | ctx
 gpt-4o                     | 1 1 1 1 0 | 16384 | 128000

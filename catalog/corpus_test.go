@@ -34,8 +34,7 @@ func corpusFile(t *testing.T, name string) []corpusRow {
 	return corpus.Lines[corpusRow](t, corpus.Path(t, "capabilities/"+name))
 }
 
-// tally counts agreement and explains what is left from
-// testdata/disagreements.txt.
+// tally counts agreement; testdata/disagreements.txt explains the rest.
 type tally struct {
 	t         *testing.T
 	check     string
@@ -133,7 +132,7 @@ func TestCorpusNativeTools(t *testing.T) {
 }
 
 // TestCorpusCoverage: every family with five or more chat ids in the corpus is
-// one of ours, and has rules of its own.
+// one of ours, and has separate rules.
 func TestCorpusCoverage(t *testing.T) {
 	ids := map[string]map[string]string{} // by family and short name
 	for _, row := range corpusFile(t, "capabilities.jsonl") {
@@ -162,7 +161,7 @@ func TestCorpusCoverage(t *testing.T) {
 	t.Logf("%d families have five or more ids", covered)
 }
 
-// TestCorpusOllama: what Ollama says of the models of its own library.
+// TestCorpusOllama compares with Ollama's data about the models of its library.
 func TestCorpusOllama(t *testing.T) {
 	y := newTally(t, "ollama")
 	for _, row := range corpusFile(t, "ollama_capabilities.jsonl") {
@@ -172,8 +171,8 @@ func TestCorpusOllama(t *testing.T) {
 	y.done("native tools as in Ollama's library", 0.9)
 }
 
-// vllmDialects is what vLLM calls our dialects; those that are missing have
-// the same name.
+// vllmDialects are vLLM's names for our dialects; missing dialects have the
+// same name.
 var vllmDialects = map[string]string{
 	"hermes": "hermes_json", "granite4": "hermes_json", "granite": "granite3", "jamba": "hermes_plural_array", "hunyuan_a13b": "hermes_plural_array",
 	"openai": "harmony", "qwen3_xml": "qwen3_coder_xml", "mistral": "mistral_json",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFileErrors: what is wrong is refused, with file and line.
+// TestFileErrors: mistakes are refused, with file and line.
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ why, file, err string }{
 		{"a key nobody knows", "models:\n  a:\n    native_tool: true\n", `models.yaml:3: unknown key "native_tool"; known: base, kind, native_tools`},
@@ -41,7 +41,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestFileMatches: every way to say which models a rule is about.
+// TestFileMatches: every way to select the models of a rule.
 func TestFileMatches(t *testing.T) {
 	for _, c := range []struct {
 		match   string
@@ -79,7 +79,7 @@ func TestFileMatches(t *testing.T) {
 	}
 }
 
-// TestForUser: no file is no fault, unless it was asked for by name.
+// TestForUser: a missing file is not an error, unless it was given by name.
 func TestForUser(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

@@ -47,8 +47,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// FuzzUserFile: any file is taken or refused with its name; what is taken
-// works.
+// FuzzUserFile: any file is accepted, or refused with its name; an accepted
+// file works.
 func FuzzUserFile(f *testing.F) {
 	f.Add("models:\n  a: {native_tools: true unless thinking, context_window: 10}\n")
 	f.Add("rules:\n  - name: x\n    match: {family: [a, b], version: \">=3 <4\", size: none, id: \"*x*\"}\n    set: {call_id: \"[a-z]{1,2}\", wire: chat}\n")

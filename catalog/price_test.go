@@ -14,13 +14,13 @@ func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		id    string
 		usage llm.Usage
-		want  string // empty: nobody knows
+		want  string // empty: unknown
 	}{
 		{"anthropic/claude-sonnet-4-5", llm.Usage{Input: 1_000_000}, "$3.00"},
 		{"claude-sonnet-4-5", llm.Usage{Output: 1_000_000}, "$15.00"},
 		{"claude-sonnet-4-5-20250929", llm.Usage{Output: 1}, "$0.000015"},
 		{"claude-sonnet-4-5@20250929", llm.Usage{Output: 1}, ""},
-		// Input counts what came from the cache and what went into it.
+		// Input includes tokens read from and written to the cache.
 		{"claude-opus-4-7", llm.Usage{Input: 3_000_000, CacheRead: 1_000_000, CacheWrite: 1_000_000}, "$11.75"},
 		{"claude-opus-4-7", llm.Usage{Input: 10, Hosted: map[string]int{"web_search": 3}}, "$0.03005"},
 		{"claude-opus-4-7", llm.Usage{Input: 10, Hosted: map[string]int{"code_execution": 1}}, ""},
@@ -34,7 +34,7 @@ func TestCost(t *testing.T) {
 		{"groq/openai/gpt-oss-120b", llm.Usage{Input: 1_000_000}, "$0.15"},
 		{"bedrock/us.anthropic.claude-opus-4-7", llm.Usage{Input: 1_000_000}, "$5.00"},
 		{"ollama/qwen3:8b", llm.Usage{Input: 1_000_000, Output: 7}, "$0.00"},
-		// Nobody knows.
+		// Unknown.
 		{"ollama-cloud/gpt-oss:120b", llm.Usage{Input: 1}, ""},
 		{"ollama/gpt-oss:120b-cloud", llm.Usage{Input: 1}, ""},
 		{"openrouter/anthropic/claude-sonnet-4-5", llm.Usage{Input: 1}, ""},
@@ -51,7 +51,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestUserPrice: the user's file wins, and says what is wrong with it.
+// TestUserPrice: the user's file wins, and its mistakes are reported.
 func TestUserPrice(t *testing.T) {
 	c, err := Default().Load("models.yaml", []byte(`
 models:
@@ -97,8 +97,8 @@ rules:
 	}
 }
 
-// TestPriceList: every host of the list is one that ids name, every day is one,
-// and every price is in the right order.
+// TestPriceList: ids name every host of the list, every day is valid, and every
+// price is in the right order.
 func TestPriceList(t *testing.T) {
 	for host, s := range prices().sellers {
 		if _, from := prices().of(&ID{Raw: host + "/" + firstOf(s)}); from != host {
@@ -128,8 +128,8 @@ func firstOf(s *seller) string {
 	return "any"
 }
 
-// TestPriceShown: the price is among what is shown, with its day and where it
-// comes from.
+// TestPriceShown: the explanation of a model includes the price, with its day
+// and source.
 func TestPriceShown(t *testing.T) {
 	m := Default().Lookup("claude-opus-4-7")
 	why := m.Explain()[fieldPrice]

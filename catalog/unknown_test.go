@@ -7,11 +7,11 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 )
 
-// TestUnknownWarnsOfWhatIsAssumed checks that the warning of an unknown model names what is assumed of it, and not what models.yaml says;
-// and that there is none if nothing is assumed that counts.
+// TestUnknownWarnsOfWhatIsAssumed checks that the warning of an unknown model names the assumptions about it, but not
+// the settings of models.yaml; and that there is no warning without a relevant assumption.
 func TestUnknownWarnsOfWhatIsAssumed(t *testing.T) {
 	const before = "unknown model (no family of the catalogue is named in the id): assuming "
-	for set, want := range map[string][2]string{ // for who has not decided how it is asked for calls, and who has
+	for set, want := range map[string][2]string{ // for a user who has not set how it is asked for calls, and one who did
 		"max_output_tokens: 900":                          {"no native tools, JSON emulation and a context of 8192 tokens", "a context of 8192 tokens"},
 		"context_window: 32768":                           {"no native tools and JSON emulation", ""},
 		"emulation_style: xml":                            {"no native tools and a context of 8192 tokens", "a context of 8192 tokens"},

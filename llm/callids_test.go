@@ -36,8 +36,8 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// Whatever is tried and taken back, the ids are those of a maker that was never
-// asked for what was taken back.
+// Ids that were made and released leave no trace: the ids equal those of a
+// maker that was never asked for them.
 func TestCallIDsTakenBack(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -67,8 +67,8 @@ func TestCallIDsTakenBack(t *testing.T) {
 	}
 }
 
-// Ids that are forgotten take no memory, in whatever order that happens, and those
-// that are not stay taken.
+// Forgotten ids take no memory, in whatever order they are forgotten; other ids
+// stay taken.
 func TestCallIDsForgotten(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	known := make(map[string]bool)

@@ -269,8 +269,8 @@ func TestCloneIsIndependent(t *testing.T) {
 	}
 }
 
-// TestUser: what goes with a text stands before it, as vendors advise for images and
-// documents; without a text it stands alone, because vendors refuse an empty one.
+// TestUser: attached parts precede the text, as vendors advise for images and documents. Without a text they are alone,
+// because vendors refuse an empty text.
 func TestUser(t *testing.T) {
 	image := llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte{1}}
 	for _, c := range []struct {

@@ -237,8 +237,8 @@ func (f acme) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	return body, lost, err
 }
 
-// encodeEvent returns an event as a line, and nil for one that Acme has no
-// line for.
+// encodeEvent returns an event as a line, and nil for an event without a line
+// in Acme's format.
 func encodeEvent(ev llm.Event) (line []byte, lost []llm.Warning) {
 	var l acmeLine
 	switch ev := ev.(type) {

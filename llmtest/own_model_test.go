@@ -37,7 +37,7 @@ func (p parrot) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
-// answer returns all events at once; a model that thinks yields them as they come.
+// answer returns all events at once; a real model yields each when it arrives.
 func (parrot) answer(req *llm.Request) []llm.Event {
 	last := req.Messages[len(req.Messages)-1]
 	for _, t := range req.Tools {

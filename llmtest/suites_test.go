@@ -18,8 +18,8 @@ import (
 // defect is the variable that names the defect under test.
 const defect = "LLMTEST_DEFECT"
 
-// mustFail runs a test of this binary in a process of its own with a defect,
-// and checks that the suite names the promise that it breaks.
+// mustFail runs a test of this binary in a separate process with a defect, and
+// checks that the suite names the broken promise.
 func mustFail(t *testing.T, test, name, promise string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.short")
@@ -143,8 +143,8 @@ func (f noisy) Properties() wire.Properties {
 	return p
 }
 
-// TestKeepAliveOfLines: a format whose streams are lines has keep-alives of its
-// own, also before the first event.
+// TestKeepAliveOfLines: a format whose streams are lines has its keep-alives,
+// also before the first event.
 func TestKeepAliveOfLines(t *testing.T) {
 	llmtest.TestCodec(t, wire.Codec{Own: blank{}})
 }

@@ -58,7 +58,7 @@ type gold struct {
 var plainTypes = strings.NewReplacer(`"type": "dict"`, `"type": "object"`, `"type": "float"`, `"type": "number"`, `"type": "tuple"`, `"type": "array"`)
 
 // TestFillFigures reports how often the rule-based reader finds exactly the
-// arguments a person would: it is a stand-in, and this says how good.
+// arguments that a person would choose.
 func TestFillFigures(t *testing.T) {
 	dir := corpus.Path(t, "bfcl/v4")
 	answers := make(map[string]gold)

@@ -34,7 +34,7 @@ func rewrites(t *testing.T, s string) map[string]json.RawMessage {
 }
 
 // TestOfflineLeavesOptionalFieldsAlone: strict modes make every field required.
-// One that may be null is not; nothing of the question belongs into it.
+// A field that may be null is optional; no text of the question belongs in it.
 func TestOfflineLeavesOptionalFieldsAlone(t *testing.T) {
 	for _, c := range []struct{ why, say, schema, want string }{
 		{"an optional text", `Book the table "Vulcan" tonight please`, `{"type":"object","properties":{"table":{"type":"string"},"remark":{"type":"string"}},"required":["table"]}`, `{"table":"Vulcan"}`},
@@ -172,9 +172,9 @@ func (r *told) field(name string, depth int, give bool) map[string]any {
 	return map[string]any{"type": "string", "description": "Any words"}
 }
 
-// TestOfflineInventsNothing: over random schemas, in every vendor's rewriting, the
-// model calls with the same arguments, valid by the original, and every value
-// stands in the question or is the only one the schema allows.
+// TestOfflineInventsNothing: over random schemas, in every vendor's rewriting,
+// the model calls with the same arguments, valid by the original. Every value
+// occurs in the question or is the only one the schema allows.
 func TestOfflineInventsNothing(t *testing.T) {
 	calls := 0
 	for seed := range uint64(120) {
@@ -241,7 +241,7 @@ func canonical(t *testing.T, raw json.RawMessage) string {
 	return string(b)
 }
 
-// invented fails if a value of args does not stand in the question.
+// invented fails if a value of args does not occur in the question.
 func (r *told) invented(t *testing.T, c *schema.Compiled, args json.RawMessage, where string) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(args))
@@ -260,7 +260,7 @@ func (r *told) invented(t *testing.T, c *schema.Compiled, args json.RawMessage, 
 			for k, x := range v {
 				walk(x, s.Property(k), k)
 			}
-		case bool: // a required flag that nobody speaks of is false
+		case bool: // a required flag that the question does not mention is false
 			if v && !strings.Contains(strings.Join(r.said, ","), name) {
 				t.Errorf("%s\ninvents that %s is true", where, name)
 			}

@@ -83,7 +83,7 @@ func TestOfflineTakesNoOrdersFromWhatItIsShown(t *testing.T) {
 	}
 }
 
-// TestOfflineRunsPrograms: what is to be run is not the word "run", and its
+// TestOfflineRunsPrograms: the word "run" is not part of the command, whose
 // words are the program and its arguments.
 func TestOfflineRunsPrograms(t *testing.T) {
 	run := []llm.ToolDef{function("run_command", "Run a program and return what it prints and its exit code. No shell is involved.",
@@ -140,8 +140,8 @@ func TestOfflineHonoursTheChoice(t *testing.T) {
 	}
 }
 
-// TestOfflineWalksATask goes on with what a tool found, calls nothing twice,
-// and ends with what the tools said.
+// TestOfflineWalksATask continues with the result of a tool, never repeats a
+// call, and ends with the text of the results.
 func TestOfflineWalksATask(t *testing.T) {
 	messages := []llm.Message{llm.User("List the files in the folder docs and read the file it shows")}
 	results := map[string]string{"list_files": "docs/intro.md", "read_file": "Toolpost holds tools."}

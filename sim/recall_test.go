@@ -52,8 +52,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestWindow: a server with a window refuses what is longer in the words of each vendor, which
-// clients understand, and answers what is not.
+// TestWindow: a server with a window refuses longer requests with the message of each vendor, which clients understand,
+// and answers shorter ones.
 func TestWindow(t *testing.T) {
 	long := llm.User(strings.Repeat("and so on ", 200))
 	everyClient(t, nil, func(t *testing.T, c client) {

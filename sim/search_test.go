@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Requests with a search of the vendor's, a tool at hand and six that are deferred. TURNS
-// stands for what came after the question.
+// Requests with a search of the vendor's, an immediate tool and six deferred tools. TURNS is replaced by the messages
+// after the question.
 var searching = map[string]string{
 	wire.Messages: `{"model":"sim/native+strict","max_tokens":500,"messages":[{"role":"user","content":"What is the weather in Rome?"}TURNS],"tools":[` +
 		`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"},{"name":"clock","description":"Tells the time.","input_schema":{"type":"object"}}` +
@@ -32,9 +32,9 @@ func far(def string) string {
 	return b.String()
 }
 
-// TestToolSearch: a call of a deferred tool comes after the vendor's search that found it, in
-// its own blocks. Once those stand in the conversation nothing is searched again; without
-// them it is. A tool that no search can find is not called.
+// TestToolSearch: a call of a deferred tool comes after the vendor's search that found it, in separate blocks. If the
+// conversation has these blocks, the server does not search again; without them it does. A tool that no search can find
+// is not called.
 func TestToolSearch(t *testing.T) {
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()

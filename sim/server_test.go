@@ -32,7 +32,7 @@ type client struct {
 // roots is where each vendor's API begins.
 var roots = map[string]string{wire.Chat: "/v1/", wire.Responses: "/v1/", wire.Messages: "/v1/", wire.Gemini: "/v1beta/", wire.Ollama: "/api/", wire.Converse: "/"}
 
-// ask sends req over a real connection and decodes what comes back.
+// ask sends req over a real connection and decodes the answer.
 func (c client) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	body, _, err := c.codec.EncodeRequest(req, c.stream)
 	if err != nil {
@@ -177,8 +177,9 @@ func TestSeedsRepeat(t *testing.T) {
 	}
 }
 
-// TestWrongIndexIsOnTheWire makes sure that the fault happens where a format has
-// an index to get wrong: TestFaults says that nobody is misled by it.
+// TestWrongIndexIsOnTheWire makes sure that the fault happens where a format
+// has an index to get wrong: TestFaults checks that it does not mislead
+// clients.
 func TestWrongIndexIsOnTheWire(t *testing.T) {
 	server := httptest.NewServer(new(sim.Server))
 	defer func() {
@@ -223,7 +224,7 @@ func TestCutAnswersRunNothing(t *testing.T) {
 			attacks++
 			r, err := c.ask(t.Context(), weather(fmt.Sprintf("sim/native+cut=%d", n)))
 			if err == nil {
-				if got := described(r, nil); got != bothCalls { // the cut lay behind the end
+				if got := described(r, nil); got != bothCalls { // the cut was after the end
 					t.Errorf("cut at %d: %s", n, got)
 				}
 				break
@@ -240,8 +241,8 @@ func TestCutAnswersRunNothing(t *testing.T) {
 		if err != nil || r.Finish.Reason != llm.Length {
 			t.Fatalf("length: %s %v", described(r, err), err)
 		}
-		// Some formats do not say which call the cut went through: a codec may
-		// doubt the last one it sees, and must not trust more than the first.
+		// Some formats do not identify the truncated call: a codec may doubt
+		// the last one it sees, and must not trust more than the first.
 		if calls := r.Message.Calls(); len(calls) > 1 || len(calls) == 1 && string(calls[0].Args) != `{"city":"Rome"}` || len(calls)+len(r.Invalid) == 0 {
 			t.Errorf("length: %s", described(r, nil))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestTaught checks that a model without tools calls those that it is taught by prompt, several at
-// once, the one that is demanded, and answers with what came of them.
+// TestTaught checks that a model without tools calls the tools in its prompt, several at once, the demanded tool, and
+// answers with the results.
 func TestTaught(t *testing.T) {
 	server := httptest.NewServer(new(sim.Server))
 	defer server.Close()

@@ -121,8 +121,8 @@ func post(t *testing.T, server *httptest.Server, format, model, body string) (in
 	return resp.StatusCode, string(b)
 }
 
-// Every rule is broken once at least, and refused in the vendor's words. Without
-// strictness only those rules hold that say so.
+// Every rule is broken once at least, and refused with the vendor's message.
+// Without strictness only the rules with Always apply.
 func TestVendorRules(t *testing.T) {
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()

@@ -99,7 +99,7 @@ func TestFailsMidway(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		want := llm.Overloaded
 		if c.stream && c.codec.Format == wire.Ollama {
-			want = llm.Server // there are no codes in its streams
+			want = llm.Server // its streams do not have codes
 		}
 		for fault, before := range map[string]string{"1": "", "6": "I am", "10000": "may call."} {
 			req := &llm.Request{Model: "sim/native+fail=" + fault, MaxTokens: 1000, Messages: []llm.Message{llm.User("Hello")}}
@@ -114,7 +114,7 @@ func TestFailsMidway(t *testing.T) {
 	})
 }
 
-// A request in the Responses format goes on from an answer by its id.
+// A request in the Responses format continues an answer by its id.
 func TestPreviousResponse(t *testing.T) {
 	base := serveSim(t)
 	ask := func(body string) (int, map[string]any) {
@@ -153,8 +153,8 @@ func TestPreviousResponse(t *testing.T) {
 	}
 }
 
-// What is not there is missed in the words of each vendor, and a model is
-// described in them.
+// A missing resource is refused with the message of each vendor, and a model is
+// described in each format.
 func TestNotThere(t *testing.T) {
 	base := serveSim(t)
 	anthropic := http.Header{"Anthropic-Version": {"2023-06-01"}}

@@ -86,8 +86,8 @@ func functionName(id string) string {
 	return name
 }
 
-// chosen returns n definitions with different names, those that the questions need
-// among them.
+// chosen returns n definitions with different names, including the ones that
+// the questions need.
 func chosen(random *rand.Rand, all []corpusTool, queries []corpusQuery, n int) []llm.ToolDef {
 	needed := make(map[string]bool)
 	for _, q := range queries {
@@ -111,7 +111,7 @@ func chosen(random *rand.Rand, all []corpusTool, queries []corpusQuery, n int) [
 	return defs
 }
 
-// rankOf puts what is needed first.
+// rankOf puts needed definitions first.
 func rankOf(needed map[string]bool, d corpusTool) int {
 	if needed[cmp.Or(d.ID, d.Name)] {
 		return 0
@@ -121,9 +121,9 @@ func rankOf(needed map[string]bool, d corpusTool) int {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// What the audit finds in thirty functions of the catalogue, each of which was
-// read by hand beside its findings. Losses at vendors, and names that several
-// functions of the catalogue have, are left out.
+// The findings of the audit in thirty functions of the catalogue, each of which
+// was compared with its findings by hand. Losses at vendors, and names that
+// several functions of the catalogue have, are left out.
 func TestAuditCatalogue(t *testing.T) {
 	dir := corpus.Path(t, "tool_selection")
 	all := corpus.Lines[corpusTool](t, filepath.Join(dir, "bfcl_catalogue", "tools.jsonl"))

@@ -39,8 +39,9 @@ func answered(id string, failed bool) llm.Message {
 	return llm.Results(llm.Result{CallID: id, Parts: []llm.Part{llm.Text{Text: "done"}}, Failed: failed})
 }
 
-// What a longer conversation selects is appended to what a shorter one selected,
-// until there is no room; tools that are pinned, called or found stay even then.
+// The selection of a longer conversation is appended to that of a shorter one,
+// until the budget is used up; tools that are pinned, called or found stay even
+// then.
 func TestFollow(t *testing.T) {
 	set := office(t)
 	names := func(b tool.SelectionBudget, msgs ...llm.Message) []string {
@@ -169,8 +170,8 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestFindToolsSaysWhatDoesNotFit: a tool whose name has the word in another form is found,
-// and tools that have no word of the query are not offered as if they had.
+// TestFindToolsSaysWhatDoesNotFit: a tool whose name has the word in another form is found, and tools without a word of
+// the query are not offered as matches.
 func TestFindToolsSaysWhatDoesNotFit(t *testing.T) {
 	feeder := tool.New("zebra_feeder", "Opens hatch nine.", nil, func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Text("done"), nil })
 	set, err := tool.Join(office(t), tool.MustSet(feeder))

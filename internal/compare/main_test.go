@@ -20,7 +20,7 @@ func BenchmarkWork(b *testing.B) {
 
 var started = time.Now()
 
-// cpu stands for processor time well enough: nothing here waits.
+// cpu approximates processor time well enough: this test never waits.
 func cpu() time.Duration { return time.Since(started) }
 
 // The time of an iteration is taken from the process that runs them, and an error

@@ -132,7 +132,7 @@ func TestJournalInSQLite(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *set) { s.journal("sqlite:runs.db", "sqlite") })
 }
 
-// journal reads and verifies the runs of a journal, approves the one that waits and resumes it.
+// journal reads and verifies the runs of a journal, approves the waiting run and resumes it.
 func (s *set) journal(journal, kind string) {
 	s.t.Helper()
 	ids := s.facts.Journals[kind]
@@ -255,7 +255,7 @@ func (s *set) refused(place string, args ...string) {
 	}
 }
 
-// A version refuses the stores of a newer one, and leaves them as they are.
+// A version refuses the stores of a newer version, and does not change them.
 func TestNewerStoresAreRefused(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *set) {
 		for _, c := range []struct {
@@ -341,7 +341,7 @@ func TestNewerRunsAreRefused(t *testing.T) {
 func TestNewerPostgresIsRefused(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *set) {
 		address, db := s.postgres()
-		place := address[strings.Index(address, "@")+1 : strings.Index(address, "?")] // without what may be a secret
+		place := address[strings.Index(address, "@")+1 : strings.Index(address, "?")] // without the parts that may be a secret
 		for id, args := range map[int][]string{1: {"receipts", "list", "--journal", address}, 2: {"keys", "list", "--keys", address}} {
 			if _, err := db.Exec(`UPDATE toolpost_schema SET version = version + 99 WHERE id = $1`, id); err != nil {
 				t.Fatal(err)

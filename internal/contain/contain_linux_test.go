@@ -81,7 +81,7 @@ func asleep(t *testing.T, seconds string) int {
 // busy.
 const long = time.Minute
 
-// awake waits until nobody sleeps for so long any more.
+// awake waits until no process sleeps for the given seconds any more.
 func awake(t *testing.T, seconds string) int {
 	t.Helper()
 	return sleepers(t, seconds, func(n int) bool { return n == 0 })
@@ -194,7 +194,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// A program is in a session of its own, and so has no terminal of ours.
+// A program is in a separate session, without our terminal.
 func TestNoTerminalOfOurs(t *testing.T) {
 	ours, err := unix.Getsid(0)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestGrammarsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A text that nobody can check in reasonable time is not called wrong.
+// A text that cannot be checked in reasonable time does not count as wrong.
 func TestTooMuch(t *testing.T) {
 	g, err := Compile("start: start start | \"x\"?")
 	if err != nil {

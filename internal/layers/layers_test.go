@@ -103,14 +103,14 @@ var inner = map[string]int{
 	"dialect/internal/form":    5, // a reader for each form of call
 	"dialect":                  7,
 
-	"gateway/internal/metrics":      0, // what is counted, and its text format
+	"gateway/internal/metrics":      0, // counters and their text format
 	"gateway/internal/clientio":     0, // reading and writing within time limits
 	"gateway/internal/admin":        1, // the administrators' API
 	"gateway/internal/upstream":     1, // routes, health and failover
 	"gateway/internal/exchange":     2, // the request and the response
 	"gateway/internal/admit":        3, // rights, limits and usage
-	"gateway/internal/passthrough":  4, // endpoints that are forwarded as they are
-	"gateway/internal/conversation": 3, // what is remembered between requests
+	"gateway/internal/passthrough":  4, // endpoints that are forwarded unchanged
+	"gateway/internal/conversation": 3, // the memory between requests
 
 	"cmd/toolpost/internal/cli":      0, // arguments, input, output and exit codes of all commands
 	"cmd/toolpost/internal/toolfile": 1, // files of tool definitions
@@ -118,7 +118,7 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/text":     2, // parse, explain, repair, validate, schema
 }
 
-// why is the reason behind each layer, for whoever meets the failure.
+// why is the reason for each layer, for the reader of a failure.
 var why = []string{
 	0: "layer 0 is vocabulary, schemas, model data and text repair: pure, and useful without the rest",
 	1: "layer 1 holds tools, formats, dialects and the record: it must not know who talks to models or runs calls, so that a codec serves client and server alike",

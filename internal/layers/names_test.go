@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// shared are the names of types that stand in more than one public package, with
-// the reason why nobody takes one for the other. A name that is not here has one
-// meaning.
+// shared are the names of types that several public packages use, with the
+// reason why they are not confused. Every other name has one meaning.
 var shared = map[string]string{
 	"Answer":     "an answer to a question: whether a model can do something, what a model said, and how a codec is told what a model says",
 	"Breaker":    "the same circuit breaker, of tools and of models",
@@ -90,7 +89,7 @@ func exported(d ast.Decl) (names []string) {
 	return names
 }
 
-// The name of an exported type has one meaning, whatever package it stands in.
+// The name of an exported type has one meaning across all packages.
 func TestImportedTypeNamesHaveOneMeaning(t *testing.T) {
 	all := types(t)
 	if len(all) < 100 || len(all["Runner"]) != 1 {

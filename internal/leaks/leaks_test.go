@@ -15,7 +15,7 @@ func (c tests) Run() int {
 	return 0
 }
 
-// A goroutine that ends late is waited for, and one that does not is found.
+// A goroutine that ends late is waited for, and a goroutine that does not end is found.
 func TestVerifyTestMain(t *testing.T) {
 	end := make(tests)
 	time.AfterFunc(3*time.Second, func() { close(end) }) // goleak alone gives up before

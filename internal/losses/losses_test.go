@@ -44,7 +44,7 @@ func replace(old, with string) func(*losses.Translation) {
 	return func(t *losses.Translation) { t.Out = []byte(strings.ReplaceAll(string(t.Out), old, with)) }
 }
 
-// A member that changes nothing is found; one that a warning names is none.
+// A member without effect is found, unless a warning names it.
 func TestIdle(t *testing.T) {
 	idle, err := losses.Idle(wire.Chat, wire.Messages, []byte(asked))
 	if err != nil || len(idle) > 0 {

@@ -1,5 +1,5 @@
 // Package outside holds the test that runs the recipes of docs/extend.md in a
-// module of their own, where only exported packages can be imported.
+// separate module, where only exported packages can be imported.
 package outside
 
 import (

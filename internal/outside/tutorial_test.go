@@ -13,9 +13,8 @@ import (
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
-// TestTutorial does what docs/tutorial.md tells its reader to do, in a folder beside
-// that of this module: it writes the files, runs the commands, and compares what they
-// print.
+// TestTutorial follows the instructions of docs/tutorial.md in a folder next to this module: it writes the files, runs
+// the commands, and compares their output.
 func TestTutorial(t *testing.T) {
 	testkit.Long(t, "it builds ten programs and needs modules that only tests of other modules import")
 	page, err := os.ReadFile("../../docs/tutorial.md")

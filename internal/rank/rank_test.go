@@ -27,7 +27,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The pairs are of one word each; the stem itself is nobody's business.
+// The words of a group have one stem; the stem itself does not matter.
 func TestStemsConflate(t *testing.T) {
 	for _, group := range []string{
 		"calculate calculates calculated calculating calculation calculator",
@@ -205,8 +205,8 @@ func TestOwnVectors(t *testing.T) {
 	}
 }
 
-// The table is used as it was written: the pieces of a word are the longest
-// that it begins with, and the sum of their vectors is its meaning.
+// The table is used in the way it was trained: the pieces of a word are the
+// longest that it begins with, and the sum of their vectors is its meaning.
 func TestTable(t *testing.T) {
 	v := table()
 	if len(v.rows) < 20_000 || len(tableData) > 8_000_000 {

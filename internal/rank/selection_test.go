@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// selection is the development set: testdata/selection.txt says what it is.
+// selection is the development set, described in testdata/selection.txt.
 type selection struct {
 	tools    []corpusTool
 	requests []request

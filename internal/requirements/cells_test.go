@@ -19,12 +19,11 @@ type cellsTable struct {
 	Cells []struct {
 		Cell, Format, Explained string
 		Modes                   []string
-		// Without are the reasons why a client has no means to pass, by its language
-		// and, behind a slash, the mode.
+		// Without are the reasons why a client cannot pass, by its language and, after a slash, the mode.
 		Without map[string]string
 	}
 	Absent []struct{ Cell, Format, Why string }
-	// Through is what differs through a gateway, by the kinds of upstream behind it.
+	// Through holds the differences through a gateway, by the kinds of its upstream.
 	Through []struct {
 		Over              []string
 		Cell, Format, Why string

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// code is what a document says in Go: fences, and what stands in backquotes.
+// code is the Go code in a document: fences, and text in backquotes.
 var (
 	fence     = regexp.MustCompile("(?s)```go[^\n]*\n(.*?)```")
 	inline    = regexp.MustCompile("`([^`\n]+)`")

@@ -72,8 +72,8 @@ func designNotes(t *testing.T) []string {
 
 var section = regexp.MustCompile(`(?m)^##? .*$`)
 
-// TestDesignNotes fails if a design note has no title, does not end with the rejected
-// alternatives or is missing from the index, or if the notes are too long together.
+// TestDesignNotes fails if a design note lacks a title, does not end with the rejected alternatives or is missing from
+// the index, or if the notes are too long together.
 func TestDesignNotes(t *testing.T) {
 	index := read(t, "docs/design/README.md")
 	total := 0

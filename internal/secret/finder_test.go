@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
-// A finder says what a plain search for each form says, wherever the form stands and whatever is around it.
+// A finder gives the same result as a plain search for each form, wherever the form is and whatever is around it.
 func TestFinder(t *testing.T) {
 	long := strings.Repeat("long-", 100)
 	for _, values := range [][]string{{"sk-upstream-SECRET-0123456789abcdef"}, {"aa", "ab"}, {"aaaa", "aaab", "b-aaaa"}, {long}, {"12345678", "sk-a/b+c&d"}} {

@@ -105,7 +105,7 @@ func TestHiddenSpellings(t *testing.T) {
 	}
 }
 
-// What is no secret stays, however many escapes and lines there are.
+// Text without a secret stays, however many escapes and lines there are.
 func TestNoFalseAlarms(t *testing.T) {
 	set := secret.NewSet("password", "correct horse battery", "sk-proj-Ab3_9xQ7-zz81kLmN")
 	for _, text := range []string{
@@ -120,7 +120,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
-// FuzzRedact: nothing but secrets is taken out, and In says so before.
+// FuzzRedact: only secrets are redacted, and only if In reports one.
 func FuzzRedact(f *testing.F) {
 	for _, text := range []string{"%41%42CDEFGHIJKLMNOP", "&#x41;BCDEFGH\nIJKLMNOP", `\u0041BCDEFGHIJK\n\tLMNOP`, "ABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP", "=\n%", "\\"} {
 		f.Add(text)

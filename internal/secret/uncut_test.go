@@ -7,7 +7,8 @@ import (
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
-// TestUncut: wherever a text ends within a secret, nothing of the secret is left but what is too short to tell anything, and what stands before it is.
+// TestUncut: wherever a text ends within a secret, only a piece of the secret that is too short to be useful remains,
+// after the unchanged text before it.
 func TestUncut(t *testing.T) {
 	const key = "sk-live+0123456789abcdef-secret"
 	set := secret.NewSet(key)

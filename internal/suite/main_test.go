@@ -63,7 +63,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The real go command says what the events are made of.
+// The events come from the real go command.
 func TestRealRun(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

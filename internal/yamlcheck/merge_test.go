@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
-// TestParseMerges: a key of a mapping itself comes before one that it merges, wherever the merge key stands, for readers into
+// TestParseMerges: a direct key of a mapping wins over a merged key, wherever the merge key is, for readers into
 // structs and into maps.
 func TestParseMerges(t *testing.T) {
 	type settings struct {

@@ -21,7 +21,7 @@ import (
 
 const secret = "hunter2"
 
-// tree makes a folder with the traps of the attacks, beside a secret that must
+// tree makes a folder with the traps of the attacks, next to a secret that must
 // not be reached.
 func tree(t *testing.T) (root string) {
 	t.Helper()
@@ -201,8 +201,8 @@ func TestURLAttacks(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreChecked starts at an address that may be asked and is sent
-// to one that may not.
+// TestRedirectsAreChecked starts at an allowed address and is redirected to a
+// forbidden one.
 func TestRedirectsAreChecked(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()

@@ -79,7 +79,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestPromises says what each tool may do without a policy.
+// TestPromises lists the effects of each tool, which decide whether it runs without a policy.
 func TestPromises(t *testing.T) {
 	want := map[string]tool.Effects{
 		"list_files": tool.ReadOnly | tool.Local, "read_file": tool.ReadOnly | tool.Local, "search_files": tool.ReadOnly | tool.Local,
@@ -141,7 +141,7 @@ func TestFilesAtWork(t *testing.T) {
 	}
 }
 
-// TestEditsOfChangedFilesAreRefused changes a file behind the model's back.
+// TestEditsOfChangedFilesAreRefused changes a file without the model's knowledge.
 func TestEditsOfChangedFilesAreRefused(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()

@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// TestDeclaredMerges checks that merge keys of YAML are read as YAML means them: a key of a mapping itself comes before one that it merges, wherever the merge
-// stands, and of several mappings the first that has a key does.
+// TestDeclaredMerges checks that merge keys are read as YAML defines them: a direct key of a mapping wins over a merged
+// key, wherever the merge is, and of several merged mappings the first that has a key wins.
 func TestDeclaredMerges(t *testing.T) {
 	const base = `tools:
   - &one

@@ -63,9 +63,8 @@ func TestDeclaredIsStrict(t *testing.T) {
 	}
 }
 
-// TestDeclaredForms reads the same tool in every form.
-// What a few bytes of a file say must not fill the memory, and what is not
-// there is no tool.
+// TestDeclaredIsBounded: a few bytes of a file must not expand to fill the
+// memory, and an entry without content is not a tool.
 func TestDeclaredIsBounded(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'i'; c++ {

@@ -32,7 +32,7 @@ func TestDeclaredKeepEncryption(t *testing.T) {
 	own := endpoints.Transport
 	defer func() { endpoints.Transport = own }()
 	endpoints.Transport = &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the certificate is not what is tested
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the test is not about the certificate
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			to := plain.Listener.Addr()
 			if strings.HasSuffix(address, ":443") {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// A plan says what a call would do and does nothing.
+// A plan describes the effects of a call and has none.
 func TestPlans(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {

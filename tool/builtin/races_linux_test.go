@@ -38,7 +38,8 @@ func swapped(t *testing.T, victim, target string) {
 }
 
 // TestRaces swaps a file and a folder for links to secrets while the tools use
-// them: what was looked at is what is used, whatever stands there meanwhile.
+// them: the tools use the file that was checked, whatever has its name
+// meanwhile.
 func TestRaces(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()

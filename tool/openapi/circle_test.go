@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/tool/openapi"
 )
 
-// TestAnchors: in a document and in its configuration an anchor that names itself is an error with its line, and not a null; a key beside a merge
-// counts before what is merged, wherever the merge stands.
+// TestAnchors: in a document and in its configuration an anchor inside its own value is an error with its line, and not
+// a null. A direct key wins over a merged key, wherever the merge is.
 func TestAnchors(t *testing.T) {
 	const head = "openapi: 3.1.0\ninfo: {title: t, version: '1'}\n"
 	for _, text := range []string{"paths: &p {/a: *p}\n", "paths: {/a: {get: &g {<<: *g}}}\n"} {

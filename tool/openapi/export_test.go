@@ -1,4 +1,4 @@
 package openapi
 
-// JSON is the document as it was read, with holes.
+// JSON is the parsed document, with holes.
 func JSON(d *Document) []byte { return mustJSON(d.tree) }

@@ -44,7 +44,7 @@ func one(t *testing.T, text string, c openapi.Config) (tool.Tool, []openapi.Loss
 	return tools[0], losses
 }
 
-// echo answers with the request as it came.
+// echo answers with the unchanged request.
 func echo(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -215,7 +215,7 @@ func TestKeysStayWithTheServer(t *testing.T) {
 	}
 }
 
-// Nothing is fetched: what stands elsewhere is a hole, and what needs it says so.
+// References are never fetched: a reference to another document is a hole, and an operation that needs it reports this.
 func TestHoles(t *testing.T) {
 	asked := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a reference was fetched") }))
 	defer asked.Close()
@@ -319,7 +319,7 @@ func TestChoosing(t *testing.T) {
 	}
 }
 
-// TestRefused says what is wrong with a document in one line.
+// TestRefused: the error describes the mistake of a document in one line.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ why, text, says string }{
 		{"nothing", "", "empty"},
@@ -342,7 +342,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is wrong with one operation does not take the others away.
+// A mistake in one operation does not affect the others.
 func TestWrongOperations(t *testing.T) {
 	for _, c := range []struct{ why, op, says string }{
 		{"a wrong type", `{"parameters":"x"}`, "parameters is a string"},

@@ -309,8 +309,8 @@ func (m *maker) object(s map[string]any, depth int) any {
 	return out
 }
 
-// gather collects the properties of a schema and of those it refers to; it returns
-// one of them that is no object.
+// gather collects the properties of a schema and of the schemas it refers to;
+// it returns a schema among them that is not an object.
 func (m *maker) gather(s map[string]any, properties map[string]any, required *[]any, depth int) (scalar any) {
 	if ref, ok := s["$ref"].(string); ok && depth < 20 {
 		defs, _ := m.root["$defs"].(map[string]any)
