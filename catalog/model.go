@@ -35,7 +35,7 @@ type Model struct {
 
 	Wire string // the codec: chat, responses, messages, gemini, ollama
 	// ThinkingWire is the codec in which its thinking can be handed back, where
-	// that is another one and the vendor himself is asked.
+	// that is another one and the vendor serves the model itself.
 	ThinkingWire string
 	Dialect      string // how it writes calls in text
 	Promotion    string // which text may become a call: off, marked, all; empty leaves it to the route
@@ -129,8 +129,8 @@ func (m Model) Explain() []Why {
 	return all
 }
 
-// RuleOf returns the name of the rule that gave one value: see [Model.Explain]. It is "" for a field
-// that there is not.
+// RuleOf returns the name of the rule that gave one value: see [Model.Explain]. It is "" for an
+// unknown field.
 func (m Model) RuleOf(field string) string {
 	for i := range fields {
 		if fields[i].key == field && m.cat != nil && m.why[i] != 0 {

@@ -300,7 +300,7 @@ func (p *reader) isQuant(c chunk) bool {
 	return p.vocab.quants[string(p.text.head(c))]
 }
 
-// afterQuant recognises the letters that go on after q4: K, M, XS.
+// afterQuant recognises the letters that may follow q4: K, M, XS.
 func (p *reader) afterQuant(c chunk) bool {
 	return c.end-c.start <= 3 && (c.integer(1) || p.vocab.quantTails[string(p.text.all(c))])
 }

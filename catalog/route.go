@@ -33,7 +33,7 @@ func (p *reader) route(s string) string {
 	return p.dotted(s)
 }
 
-// address takes off where a model is served: [provider+]http://host/v1#name.
+// address removes the address of the server: [provider+]http://host/v1#name.
 func (p *reader) address(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {

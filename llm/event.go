@@ -230,7 +230,7 @@ const (
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
 	Stripped      WarningCode = "stripped"       // a secret was removed from data for another party; Feature names the place
-	RefusedCall   WarningCode = "refused_call"   // a call that is not run by who asked was refused; Feature is the tool
+	RefusedCall   WarningCode = "refused_call"   // a call that the client does not run itself was refused; Feature is the tool
 	FailedCall    WarningCode = "failed_call"    // such a call failed, or its outcome is unknown; Feature is the tool
 )
 

@@ -26,7 +26,7 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 	return f(ctx, req)
 }
 
-// Around returns a model that calls f, which asks m. Callers that need more of m, such as its price, find it with
+// Around returns a model that calls f, which calls m. Callers that need more of m, such as its price, find it with
 // Unwrap() Model.
 func Around(m Model, f ModelFunc) Model { return &around{f, m} }
 
@@ -83,7 +83,7 @@ type Request struct {
 	// the same text.
 	AllowEchoes bool
 
-	// Limits are where the answer is given up.
+	// Limits ends an answer that is too long or too slow.
 	Limits Limits
 
 	Extra Extra

@@ -89,7 +89,7 @@ type HostedConfig struct {
 	Options map[string]json.RawMessage
 }
 
-// Location is roughly where the user is.
+// Location is the approximate location of the user.
 type Location struct {
 	City, Region, Country, Timezone string
 }

@@ -87,7 +87,7 @@ func thinkCalls(r *llm.Response, name string) {
 	r.Finish.Reason = llm.Stop
 }
 
-// contradiction is the finish reason that does not fit.
+// contradiction returns a wrong finish reason.
 func contradiction(r *llm.Response) llm.Reason {
 	if len(r.Message.Calls()) > 0 {
 		return llm.Stop

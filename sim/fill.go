@@ -46,7 +46,7 @@ func nest(properties, fields []property, values map[int]any, outer []string) map
 	return args
 }
 
-// lacking returns the required parameters that args does not have, or not whole.
+// lacking returns the required parameters that args lacks or has incompletely.
 func lacking(properties []property, args map[string]any) []string {
 	var missing []string
 	for _, p := range properties {

@@ -196,7 +196,7 @@ func tokenTexts(text string) []string {
 	return out
 }
 
-// probOf is one token: nearly certain, and the others the less so.
+// probOf describes one token, which is nearly certain, and less probable alternatives.
 func probOf(form, token string, top int) json.RawMessage {
 	type candidate struct {
 		Token string  `json:"token"`

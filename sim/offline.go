@@ -168,7 +168,7 @@ func unfenced(text string) string {
 	return b.String()
 }
 
-// answer decides the answer.
+// answer returns the answer to a request.
 func answer(req *llm.Request) *llm.Response {
 	t := lastTurn(req.Messages)
 	if calls := decide(req, t); len(calls) > 0 {

@@ -16,7 +16,7 @@ type tally struct {
 	Cancelled int `json:"cancelled"` // the client went away before the end
 }
 
-// saw counts a request. The function it returns takes how it ended.
+// saw counts a request. The function it returns records its end.
 func (s *Server) saw(model string) func(cancelled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

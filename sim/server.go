@@ -127,7 +127,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 	return err
 }
 
-// respond makes the answer to a request that is in order.
+// respond makes the answer to a valid request.
 func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, req *llm.Request, body []byte) (*llm.Response, error) {
 	answer, err := b.respond(ctx, s.model(), visible(codec, req))
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Server) parse(model string) (Behaviour, error) {
 	return b, err
 }
 
-// refuse returns the error that b answers with before any model is asked.
+// refuse returns the error that b answers with before it calls a model.
 func (b Behaviour) refuse(req *llm.Request) error {
 	if b.NoTools && len(req.Tools) > 0 {
 		return &llm.Error{Op: "sim", Kind: llm.Unsupported, Status: http.StatusBadRequest, Err: fmt.Errorf("%s does not support tools", req.Model)}

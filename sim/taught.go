@@ -55,7 +55,7 @@ func taughtLong(system string) (tools, rules string, found bool) {
 // taughtSignature is a tool in a compact prompt: "- get_weather(city: string, days?: integer): why".
 var taughtSignature = regexp.MustCompile(`^- (\S+?)\((.*?)\)(?:: (.*))?$`)
 
-// taughtShort is taughtLong for compact prompts; it returns the tools as a long one has them.
+// taughtShort is taughtLong for compact prompts; it returns the tools in the form of the long prompt.
 func taughtShort(system string) (tools, rules string, found bool) {
 	_, rest, found := strings.Cut(system, "You can call these tools:\n")
 	list, rules, _ := strings.Cut(rest, "To call a tool, ")

@@ -135,7 +135,7 @@ func insideWord(s string, i int) bool {
 	return unicode.IsLetter(before) && unicode.IsLetter(after)
 }
 
-// chunkKind looks at a run of text without spaces.
+// chunkKind returns the kind of a run of text without spaces.
 func chunkKind(s string) kind {
 	switch {
 	case strings.Contains(s, "://") || strings.HasPrefix(s, "www."):

@@ -57,7 +57,7 @@ func signCalls(codec wire.Codec, r *llm.Response) {
 	}
 }
 
-// signedAs is a state of the format's vendor.
+// signedAs returns a signature as a state of the format's vendor.
 func signedAs(codec wire.Codec, v map[string]any) llm.State {
 	data, _ := json.Marshal(v) // strings
 	return llm.State{Vendor: codec.Format, Data: data}

@@ -21,7 +21,7 @@ type VendorRule struct {
 	Name    string   // stable, like "messages.begin_turn"
 	Formats []string // where it holds
 	// Family and Since are the models it holds for; a strict model that plays
-	// none of a family is taken for the newest of the format's maker.
+	// none of a family counts as the newest of the format's maker.
 	Family string
 	Since  catalog.Version
 	// Always means that the rule also applies if the server is not strict.
@@ -115,7 +115,7 @@ var shared = []VendorRule{
 	{Name: "results.failed", Formats: onConverse, check: emptyFailure("The content field at messages.%d.content.%d.toolResult cannot be empty when status value is error.")},
 }
 
-// forClaude are the rules of Claude, which Amazon repeats with words before them.
+// forClaude are the rules of Claude. Amazon's messages for them have a prefix.
 var forClaude = inBoth([]VendorRule{
 	{Name: "messages.begin_turn", Family: "claude", check: (*inquiry).beginTurn},
 	{Name: "messages.budget", Family: "claude", check: (*inquiry).budget},
@@ -297,7 +297,7 @@ func (q *inquiry) said() []byte {
 	return append(b, q.System...)
 }
 
-// underWay returns the messages since the user spoke last.
+// underWay returns the messages after the last user message.
 func (q *inquiry) underWay() []llm.Message {
 	for i := len(q.Messages) - 1; i >= 0; i-- {
 		if q.Messages[i].Role == llm.RoleUser {
@@ -413,7 +413,7 @@ func empty(blank, none string) func(*inquiry) string {
 	}
 }
 
-// at fills in the places that the words have room for.
+// at fills in as many places as the words have placeholders.
 func at(words string, places ...any) string {
 	return fmt.Sprintf(words, places[:strings.Count(words, "%d")]...)
 }

@@ -29,7 +29,7 @@ type AuditReport struct {
 	Findings []Finding      `json:"findings,omitempty"`
 }
 
-// Finding is one thing a model or a vendor may stumble over.
+// Finding is a problem of a definition for a model or a vendor.
 type Finding struct {
 	Rule      string `json:"rule"`                // stable name, like "no-example"
 	Parameter string `json:"parameter,omitempty"` // concerned; empty means the tool itself
@@ -70,7 +70,7 @@ func (r *AuditReport) add(rule, parameter, problem, fix string) {
 	r.Findings = append(r.Findings, Finding{rule, parameter, problem, fix})
 }
 
-// audit is a definition that is looked at.
+// audit is the state of the audit of one definition.
 type audit struct {
 	def       llm.ToolDef
 	effects   Effects

@@ -83,7 +83,7 @@ func Emit(ctx context.Context, ev llm.Event) {
 	}
 }
 
-// Ask asks a person something that the tool must know to go on, and returns the
+// Ask asks a person a question that the tool needs to continue, and returns the
 // answer, which matches the schema of the prompt. A person who declines ends the
 // call.
 //

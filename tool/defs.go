@@ -13,7 +13,7 @@ import (
 // maxDefs bounds the definitions in one file.
 const maxDefs = 100_000
 
-// Definition is a tool as a file describes it: without a function, and perhaps
+// Definition is a tool in a file: without a function, and perhaps
 // with a name no vendor accepts.
 type Definition struct {
 	// ID distinguishes definitions of one name; it is the name if the file does

@@ -158,7 +158,7 @@ func (e *Error) ForModel(name string, attempt, most int) string {
 	return b.String()
 }
 
-// writeFaults frames details the way models are used to see them.
+// writeFaults writes details in a form that models are trained on.
 func (e *Error) writeFaults(b *strings.Builder) {
 	b.WriteString("\nTool call validation failed. Please fix these issues:")
 	for _, d := range e.Details {

@@ -228,7 +228,7 @@ func (r *Ranker) within(b SelectionBudget, ranked []Ranked, must []int) (kept []
 	return t.kept, left
 }
 
-// taking is a selection in the making.
+// taking is the state of a selection.
 type taking struct {
 	r      *Ranker
 	b      SelectionBudget

@@ -22,7 +22,7 @@ type Set struct {
 	ranker func() *Ranker // made on first use
 }
 
-// input is a tool's schema, ready for use.
+// input is a tool's compiled schema.
 type input struct {
 	compiled *schema.Compiled
 	shape    func() *schema.Shape // made on first use

@@ -34,7 +34,7 @@ type Tool struct {
 	// Effects are the promises of the tool. The zero value promises nothing.
 	Effects Effects
 	// HonoursKeys promises that two calls with the same key take effect once:
-	// the tool passes the Key of its [Info] on to a service that sees to it.
+	// the tool passes the Key of its [Info] on to a service that enforces it.
 	// Without it, and without Idempotent, a call that repeats one of unknown
 	// outcome needs a person's consent.
 	HonoursKeys bool
@@ -80,7 +80,7 @@ type Output struct {
 	Structured json.RawMessage
 	// Usage counts the tokens of the models that the tool asked, if any.
 	Usage llm.Usage
-	// Did are the changes the tool made, as far as it knows.
+	// Did are the changes that the tool made and knows of.
 	Did []SideEffect
 	// ExitCode is that of a command, nil if there was none.
 	ExitCode *int
@@ -106,7 +106,7 @@ type Effects uint8
 
 // The promises.
 const (
-	// Idempotent: the same call twice leaves the world as once does.
+	// Idempotent: the same call twice has the same effect as once.
 	Idempotent Effects = 1 << iota
 	readOnly
 	// Local: it reaches only this machine.

@@ -8,7 +8,7 @@ import (
 )
 
 // A group is a program and the processes it started that stay in its separate
-// process group. The program is also in a separate session. Without a terminal,
+// process group. The program is also in a separate session without a terminal:
 // it can neither show text that looks like ours nor read typed input.
 type group struct{ cmd *exec.Cmd }
 
@@ -28,5 +28,5 @@ func (g *group) end() error { return syscall.Kill(-g.cmd.Process.Pid, syscall.SI
 // close ends the group for good.
 func (g *group) close() { _ = g.end() }
 
-// wake lets a program go on that was stopped.
+// wake continues a stopped program.
 func (g *group) wake() { _ = g.cmd.Process.Signal(syscall.SIGCONT) }

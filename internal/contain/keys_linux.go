@@ -15,7 +15,7 @@ import (
 // HideKeys keeps other processes of the same user from reading the memory and
 // the environment of this one, and wipes the values out of the environment that
 // the kernel shows of it. os.Getenv works as before. Call it in main, before
-// any program is started.
+// anything is started.
 func HideKeys() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err

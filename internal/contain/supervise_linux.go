@@ -18,7 +18,7 @@ import (
 // supervises reports whether there are supervisors.
 const supervises = true
 
-// self is this program, whatever has become of its file since it was started.
+// self is this program, even if its file was replaced or removed since it was started.
 const self = "/proc/self/exe"
 
 // supervisorName is the name under which this program is its own supervisor.
@@ -127,7 +127,7 @@ func endAll(code *atomic.Int32) {
 	os.Exit(int(code.Load()))
 }
 
-// descendants returns the children of a process, and theirs.
+// descendants returns the children of a process and their descendants.
 func descendants(of int) []int {
 	children := map[int][]int{}
 	proc, err := os.Open("/proc")

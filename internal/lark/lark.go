@@ -18,7 +18,7 @@ const (
 	maxDefinition = 256 << 10
 	maxSymbols    = 20_000
 	maxDepth      = 200
-	maxWork       = 5_000_000 // items that are looked at: a second or so
+	maxWork       = 5_000_000 // items that are examined: about a second
 )
 
 // ErrTooMuch means that the check of a text would exceed the work limit.
@@ -42,7 +42,7 @@ type Grammar struct {
 	start       int32     // the production of everything
 }
 
-// Mismatch is where a text stops to fit.
+// Mismatch is the position at which a text stops matching.
 type Mismatch struct {
 	Line, Column int // from 1; the column counts characters
 	Found        string
@@ -280,8 +280,8 @@ func (g *Grammar) Match(text string) error {
 	}
 }
 
-// step works off the items at a place, before the character c if there is one. It reports whether
-// there were few enough.
+// step processes the items at a place, before the character c if there is one. It reports whether
+// the work stayed within the limit.
 func (r *reading) step(at int32, c rune, more bool) bool {
 	r.from = append(r.from, len(r.waiting))
 	for i := 0; i < len(r.now.items); i++ {
@@ -347,7 +347,7 @@ type slot struct {
 	round uint32
 }
 
-// reset forgets the items.
+// reset removes the items.
 func (p *places) reset() {
 	p.items = p.items[:0]
 	if p.round++; p.slots == nil {

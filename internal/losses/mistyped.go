@@ -48,10 +48,10 @@ type mistyper struct {
 	silent []string
 }
 
-// replace puts each mistake in the place of a value.
+// replace replaces a value with each mistake in turn.
 func (m *mistyper) replace(v any, path []string, set func(any)) {
 	right, rightErr := m.translate()
-	set(nil) // a member that is null is none
+	set(nil) // null counts as a missing member
 	without, withoutErr := m.translate()
 	idle := rightErr == nil && withoutErr == nil && bytes.Equal(right.Out, without.Out) && slices.Equal(right.Warnings, without.Warnings)
 	for _, wrong := range mistakes {
@@ -61,7 +61,7 @@ func (m *mistyper) replace(v any, path []string, set func(any)) {
 		set(wrong)
 		t, err := m.translate()
 		switch {
-		case llm.KindOf(err) == llm.Unsupported: // a tool that the other format has not
+		case llm.KindOf(err) == llm.Unsupported: // a tool that the other format lacks
 		case err != nil && !names(err, path):
 			m.silent = append(m.silent, fmt.Sprintf("%s = %v: the error does not name it: %v", strings.Join(path, "."), wrong, err))
 		case err != nil, bytes.Contains(t.Out, []byte(odd)), bytes.Contains(t.Out, []byte(oddNumber)):

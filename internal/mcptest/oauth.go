@@ -209,7 +209,7 @@ func (a *Authority) register(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"client_id": id, "redirect_uris": in.RedirectURIs, "token_endpoint_auth_method": "none"})
 }
 
-// agree is the page on which a person agrees: it does at once.
+// agree is the consent page: it agrees at once.
 func (a *Authority) agree(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a.mu.Lock()

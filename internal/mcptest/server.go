@@ -215,8 +215,8 @@ func addChanging(s *mcp.Server) {
 		})
 }
 
-// addAsking adds a tool that asks the user for a name, in the way of the revision
-// that is spoken.
+// addAsking adds a tool that asks the user for a name, in the form of the protocol
+// revision in use.
 func addAsking(s *mcp.Server) {
 	question := &mcp.ElicitParams{Mode: "form", Message: "Who are you?", RequestedSchema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}

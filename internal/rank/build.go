@@ -5,7 +5,7 @@ import "math"
 // noTerm is the place of a term that an index does not have.
 const noTerm = int32(-1)
 
-// builder counts the terms of documents. Each different word is looked into
+// builder counts the terms of documents. Each different word is examined
 // once.
 type builder struct {
 	words    map[string]word

@@ -40,7 +40,7 @@ func (x *Index) Fit(text string) float64 {
 	return best
 }
 
-// fitIndex is what Fit looks things up in: the documents by their words and the
+// fitIndex is the index of Fit: the documents by their words and the
 // concepts of these.
 type fitIndex struct {
 	terms map[string][]mention
@@ -48,7 +48,7 @@ type fitIndex struct {
 	called []float64
 }
 
-// mention says that a document has a term.
+// mention records that a document has a term.
 type mention struct {
 	doc  int32
 	head bool // the document is called by it

@@ -12,7 +12,7 @@ import (
 // tableData is one vector of small integers for each of some 28,000 pieces of
 // words: the meaning of a text is the sum of the vectors of its pieces. It was
 // learned from a language model by the program in train/selector, whose CARD.md
-// says from what. It is used where it lies: nothing is unpacked.
+// names the sources. It is used in place, without unpacking.
 //
 //go:embed table.bin
 var tableData string

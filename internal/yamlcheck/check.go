@@ -77,7 +77,7 @@ func secondDocument(file *ast.File) int {
 
 // tooDeep returns the line on which brackets, or dashes and question marks that
 // begin values within values, nest too deeply, and 0 if none does. It counts brackets in strings
-// too, which no honest file has that many of.
+// too, but legitimate files have fewer of them.
 func tooDeep(text []byte) int {
 	line, open, dashes := 1, 0, 0
 	for i, c := range text {

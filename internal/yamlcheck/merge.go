@@ -45,13 +45,13 @@ func parse(text []byte, plain bool) (*ast.File, error) {
 	return file, nil
 }
 
-// merger writes the merge keys of a document out.
+// merger expands the merge keys of a document.
 type merger struct {
 	anchors map[string]ast.Node // their values, expanded
 	plain   bool                // see ParsePlain
 }
 
-// node returns a value with its merge keys written out.
+// node returns a value with its merge keys expanded.
 func (m *merger) node(n ast.Node) ast.Node {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -119,7 +119,7 @@ func (m *merger) merged(pairs []*ast.MappingValueNode) []*ast.MappingValueNode {
 	return out
 }
 
-// mergeable returns the pairs that a merge key names, in the order in which they count, and whether it names mappings alone.
+// mergeable returns the pairs that a merge key names, in order of precedence, and whether it names only mappings.
 func (m *merger) mergeable(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) {
 	switch n := n.(type) {
 	case *ast.AliasNode:
@@ -151,7 +151,7 @@ func (m *merger) mergeable(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) 
 	return nil, false
 }
 
-// keyOf is the key of a pair as its reader has it.
+// keyOf is the key of a pair in its reader's form.
 func keyOf(pair *ast.MappingValueNode) string {
 	if s, ok := pair.Key.(*ast.StringNode); ok {
 		return s.Value

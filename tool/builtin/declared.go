@@ -41,7 +41,7 @@ type Declared struct {
 	HTTP *Endpoint
 }
 
-// Endpoint is where and how a declared tool asks a server.
+// Endpoint is the request of a declared tool to a server.
 type Endpoint struct {
 	// URL may hold {name} for the call's argument of that name, anywhere after
 	// the host. A GET or DELETE sends the other arguments as its query, any
@@ -62,7 +62,7 @@ const maxDeclared = 4 << 20
 
 // ParseDeclared reads a file of tools in JSON, in every form [tool.ParseDefs]
 // knows, or in YAML. It is strict: a key it does not know is an error, because
-// whatever it meant would be ignored.
+// its setting would be ignored.
 func ParseDeclared(text []byte) ([]Declared, error) {
 	if len(text) > maxDeclared {
 		return nil, fmt.Errorf("builtin: a file of tools of more than %d bytes", maxDeclared)
@@ -103,7 +103,7 @@ func asJSON(text []byte) ([]byte, error) {
 	return out, err
 }
 
-// yamlAsJSON returns a YAML document as JSON, with its keys in their order and its merge keys (<<) written out as YAML means them.
+// yamlAsJSON returns a YAML document as JSON, with its keys in their order and its merge keys (<<) expanded.
 func yamlAsJSON(text []byte) ([]byte, error) {
 	file, err := yamlcheck.Parse(text)
 	if err != nil {

@@ -27,7 +27,7 @@ type Fetch struct {
 	Open []netip.Prefix
 	// Ports are the ports that may be asked; nil means 80 and 443.
 	Ports []string
-	// Timeout is for the whole exchange; 0 means 20 seconds.
+	// Timeout limits the request and its response together; 0 means 20 seconds.
 	Timeout time.Duration
 	// MaxBytes limits the bytes that are read; 0 means 1 MiB.
 	MaxBytes int64
@@ -60,7 +60,7 @@ func (f Fetch) timeout() time.Duration {
 	return 20 * time.Second
 }
 
-// check refuses addresses by their words; the guard refuses them by where they
+// check refuses addresses by their text; the guard refuses them by where they
 // lead.
 func (f Fetch) check(u *url.URL) error {
 	port := u.Port()

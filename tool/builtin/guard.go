@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// special are the addresses that are not out on the internet: this machine,
+// special are the addresses outside of the public internet: this machine,
 // its networks, the services that hand out credentials, and the ranges through
 // which any of them can be reached by another name.
 var special = prefixes(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
@@ -98,7 +98,7 @@ func failure(ctx context.Context, what string, err error) error {
 	return tool.Errorf(tool.Network, "%s: %v", what, bare(err))
 }
 
-// bare takes the address off an error of package http.
+// bare removes the address from an error of package http.
 func bare(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

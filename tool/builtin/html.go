@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// skipped are elements whose content is not for reading.
+// skipped are elements without readable content.
 var skipped = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Iframe: true}
 
 // blocks are elements that begin and end a line.

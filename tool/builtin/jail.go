@@ -65,7 +65,7 @@ type place struct {
 	info  fs.FileInfo // the file under that name; nil if there is none
 }
 
-// Close lets go of the folders.
+// Close closes the folders.
 func (p *place) Close() {
 	for _, d := range p.dirs[1:] {
 		d.Close()
@@ -183,7 +183,7 @@ func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	return next, nil
 }
 
-// local checks the words of a path before anything is looked at.
+// local checks the text of a path before the file system is accessed.
 func (j *jail) local(name string) (string, error) {
 	switch {
 	case name == "":

@@ -28,7 +28,7 @@ var blockedNames = strings.Fields(`
 	*[._\-]secret.y*ml *[._\-]secrets.y*ml *[._\-]secret.json *[._\-]secrets.json
 	wp-config.php sftp-config.json .ftpconfig sitemanager.xml recentservers.xml key[34].db logins.json cookies.sqlite cookies.txt`)
 
-// nameSet is patterns of names, sorted by how they are compared: a search asks for
+// nameSet holds patterns of names, sorted by how they are compared: a search checks
 // every name of a tree.
 type nameSet struct {
 	exact    map[string]bool

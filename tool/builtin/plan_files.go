@@ -30,7 +30,7 @@ func (f *Files) planWrite(_ context.Context, in writeIn) (tool.Plan, error) {
 	return change(p.path(), string(before), in.Content, existed), nil
 }
 
-// unmade returns where a file would be whose folders are still to be made.
+// unmade returns the path of a file in folders that do not exist yet.
 func (f *Files) unmade(name string) (string, error) {
 	dir, base := path.Split(path.Clean(filepath.ToSlash(name)))
 	p, err := f.jail.resolve(dir, false)

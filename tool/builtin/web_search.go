@@ -34,9 +34,9 @@ type Search struct {
 	// Allowed and Blocked filter results by domain; nil Allowed means all,
 	// empty but not nil none.
 	Allowed, Blocked []string
-	// Location is roughly where the user is.
+	// Location is the approximate location of the user.
 	Location *llm.Location
-	// Limit is the most results of one search; 0 means 8.
+	// Limit is the maximum number of results of one search; 0 means 8.
 	Limit int
 	// MaxUses limits the calls of the tool; 0 means no limit.
 	MaxUses int
@@ -87,8 +87,8 @@ type searchWebIn struct {
 	Limit int    `json:"limit"`
 }
 
-// Tool returns web_search, or an error if something it was asked to enforce
-// cannot be.
+// Tool returns web_search, or an error if one of the configured limits
+// cannot be enforced.
 func (s Search) Tool() (tool.Tool, error) {
 	e, ok := engines[s.Engine]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
-// credential is a value of the environment and where a request has it.
+// credential is a value of the environment and its place in a request.
 type credential struct {
 	env      string
 	in, name string // header, query or cookie, and its name
@@ -19,7 +19,7 @@ type credential struct {
 	basic    bool
 }
 
-// credentialOf returns how a security scheme is met.
+// credentialOf returns the credential for a security scheme.
 func credentialOf(s securityScheme, env string) (credential, error) {
 	switch {
 	case s.Type == "apiKey" && (s.In == "header" || s.In == "query" || s.In == "cookie") && s.Name != "":
@@ -59,7 +59,7 @@ func (b *builder) credentials(op *operationObject) (creds []credential, lack str
 }
 
 // authorise puts credentials and the configured headers on a request. A variable
-// that is not set is an error here rather than a puzzle at the server.
+// that is not set is an error here, where it is easier to find than at the server.
 func (o *operation) authorise(req *http.Request) error {
 	for _, c := range o.auth {
 		value, ok := os.LookupEnv(c.env)

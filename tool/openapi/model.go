@@ -71,7 +71,7 @@ type (
 // methods are the methods of a path, in alphabetical order.
 var methods = []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
-// errHole is why something that is not in the document cannot be read.
+// errHole is the error for a reference that leads out of the document.
 var errHole = errors.New("not in the document")
 
 // resolve follows references to their targets.

@@ -34,7 +34,7 @@ type payload struct {
 	encoding map[string]parameter // of the fields of a form
 }
 
-// operation is a tool's way to its server.
+// operation is the HTTP request of a tool.
 type operation struct {
 	method, server, path string
 	params               []parameter

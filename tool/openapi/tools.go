@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// Loss is something an operation can do and its tool cannot, or does otherwise.
+// Loss is a feature of an operation that its tool lacks, or implements differently.
 type Loss struct {
 	Operation string `json:"operation"`       // like "GET /things/{id}"
 	Where     string `json:"where,omitempty"` // a parameter, or a path into the body
@@ -242,7 +242,7 @@ func description(method, path string, op *operationObject) string {
 	return text
 }
 
-// server returns where requests of an operation go.
+// server returns the address for the requests of an operation.
 func (b *builder) server(item *pathItem, op *operationObject) (string, error) {
 	if b.c.Server != "" {
 		return b.c.Server, nil
