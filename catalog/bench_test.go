@@ -16,7 +16,7 @@ func BenchmarkParseID(b *testing.B) {
 	}
 }
 
-// BenchmarkParseIDAndLookup is what a request costs once the program is warm.
+// BenchmarkParseIDAndLookup measures the cost per request in a warm program.
 func BenchmarkParseIDAndLookup(b *testing.B) {
 	c := Default()
 	b.ReportAllocs()
@@ -27,7 +27,7 @@ func BenchmarkParseIDAndLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkLookupNew is a lookup of an id that was not asked for before.
+// BenchmarkLookupNew is a lookup of a new id.
 func BenchmarkLookupNew(b *testing.B) {
 	c := Default()
 	b.ReportAllocs()
@@ -36,7 +36,7 @@ func BenchmarkLookupNew(b *testing.B) {
 	}
 }
 
-// BenchmarkLookup is a lookup of an id that was asked for before.
+// BenchmarkLookup is a repeated lookup of an id.
 func BenchmarkLookup(b *testing.B) {
 	c := Default()
 	b.ReportAllocs()
@@ -45,7 +45,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad is what the first lookup of a program costs on top.
+// BenchmarkLoad measures the additional cost of a program's first lookup.
 func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

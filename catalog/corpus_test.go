@@ -93,7 +93,7 @@ func TestCorpusAliases(t *testing.T) {
 	y.done("aliases with the same family, version and size", 0.98)
 }
 
-// rootOf maps what the databases call a family to a root of ours.
+// rootOf maps a family of the databases to a root of ours.
 func rootOf(family string) string {
 	switch family {
 	case "o", "o-mini":

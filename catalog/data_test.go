@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// dialects is every text dialect there is. Those at the end are ways to ask
-// and habits of clients, not formats of a family.
+// dialects are all text dialects. The last ones are forms of prompts and habits
+// of clients, not formats of a family.
 const dialects = `hermes_json hermes_plural_array minimax_m1 granite3 granite20b_fc longcat ernie45 nemotron_nano_v2
 qwen3_coder_xml seed_oss glm45 glm47 hy_v3 minimax_m2 minimax_m3 deepseek_dsml_v32 deepseek_dsml_v4 deepseek_v3
 deepseek_v31 kimi_k2 kimi_k3 mistral_json mistral_v11 mistral_call_id harmony gemma4 functiongemma gemma3_prompted
@@ -26,8 +26,8 @@ jamba-instruct nova-canvas-v1 nova-reel-v1 deepgram/nova-3 granite-ttm phi-3-min
 sonar-reasoning solar-pro k-exaone-236b apriel-1.5-15b laguna-m.1 relace-search qwen3-reranker-4b qwen-image-plus gpt-4o-transcribe grok-imagine-video text-moderation-latest mistral-ocr-2512
 ollama/llama3.1:8b vertex_ai/claude-sonnet-4 bedrock/amazon.nova-pro-v1:0 groq/llama-3.1-8b perplexity/sonar vllm/qwen3:8b llamacpp/qwen3:8b publicai/swiss-ai/apertus-8b-instruct glm-ocr qwen-chat dolphin-mistral:7b text-completion-openai/davinci-002`
 
-// TestEmbeddedData: every example is what its family says, every rule is
-// about something, and every dialect is some family's.
+// TestEmbeddedData: every example belongs to its family, every rule matches a
+// model, and every dialect belongs to a family.
 func TestEmbeddedData(t *testing.T) {
 	c := Default()
 	reached := map[string]bool{}
@@ -88,7 +88,7 @@ func TestEmbeddedData(t *testing.T) {
 	}
 }
 
-// TestRuleNames: names are what Explain shows, so they must be unique.
+// TestRuleNames: Explain shows the names of rules, so they must be unique.
 func TestRuleNames(t *testing.T) {
 	if name := Default().rules[defaultRule].name; name != "default" {
 		t.Errorf("the first rule is %s", name)

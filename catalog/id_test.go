@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The ids that people write and what they mean. "-" is empty, "*" is not
-// looked at. Sizes are in billions.
+// Ids as people write them, and their meaning. "-" is empty, "*" is not
+// compared. Sizes are in billions.
 const idTable = `
 # id | family | version | variant | size | provider | org | custom
 

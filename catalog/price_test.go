@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// TestCost: what usage costs, to the last digit.
+// TestCost: the cost of usage, to the last digit.
 func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		id    string

@@ -28,7 +28,7 @@ func TestRemember(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // again changes nothing
+			for range 2 { // a second time changes nothing
 				if err := Remember(file, "http://h/v1#m", "today", values); err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +51,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// What cannot be added to is not touched.
+// A file that cannot be extended is not touched.
 func TestRememberRefuses(t *testing.T) {
 	for _, c := range []struct{ why, before, value string }{
 		{"no YAML", "models: [", "true"},

@@ -8,10 +8,10 @@ import (
 )
 
 // TestUnknownWarnsOfWhatIsAssumed checks that the warning of an unknown model names the assumptions about it, but not
-// the settings of models.yaml; and that there is no warning without a relevant assumption.
+// the settings of models.yaml; and that a model without relevant assumptions gets none.
 func TestUnknownWarnsOfWhatIsAssumed(t *testing.T) {
 	const before = "unknown model (no family of the catalogue is named in the id): assuming "
-	for set, want := range map[string][2]string{ // for a user who has not set how it is asked for calls, and one who did
+	for set, want := range map[string][2]string{ // for a user that leaves open how calls are requested, and one that sets it
 		"max_output_tokens: 900":                          {"no native tools, JSON emulation and a context of 8192 tokens", "a context of 8192 tokens"},
 		"context_window: 32768":                           {"no native tools and JSON emulation", ""},
 		"emulation_style: xml":                            {"no native tools and a context of 8192 tokens", "a context of 8192 tokens"},

@@ -43,7 +43,7 @@ func TestCallIDsTakenBack(t *testing.T) {
 	for range 2000 {
 		var ids, plain llm.CallIDs
 		var tries []llm.CallIDs
-		var log []string // what counts
+		var log []string // the expected ids
 		var lens []int
 		for range 30 {
 			switch rnd.IntN(4) {
@@ -79,7 +79,7 @@ func TestCallIDsForgotten(t *testing.T) {
 			at := rnd.IntN(len(open))
 			known[open[at]] = true
 			ids.Forget(open[at])
-			ids.Forget(open[at]) // once more changes nothing
+			ids.Forget(open[at]) // a second time changes nothing
 			open = slices.Delete(open, at, at+1)
 		} else {
 			open = append(open, ids.Take([]string{"", "own" + strconv.Itoa(i)}[rnd.IntN(2)]))

@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Ids that are given to calls of an answer are not those of the conversation, also if its beginning was left out.
+// Ids of new calls in an answer differ from those of the conversation, even if its beginning was left out.
 func TestCallsBefore(t *testing.T) {
 	call := func(ids ...string) llm.Message {
 		msg := llm.Message{Role: llm.RoleAssistant}

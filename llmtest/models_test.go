@@ -226,7 +226,7 @@ func TestModelFindsDefects(t *testing.T) {
 	}
 }
 
-// TestBrokenModel fails if a defect is asked for.
+// TestBrokenModel fails if a defect is requested.
 func TestBrokenModel(t *testing.T) {
 	broken, ok := brokenModels[os.Getenv(defect)]
 	if !ok {

@@ -1,7 +1,7 @@
 package llmtest_test
 
-// A format of one's own, and the suite that holds it to the contract. Nothing
-// here needs more than the exported packages: copy this file to begin.
+// An additional format, and the suite that tests its contract. It needs only
+// the exported packages: copy this file to begin.
 
 import (
 	"encoding/json"
@@ -22,8 +22,8 @@ func TestOwnCodec(t *testing.T) {
 	llmtest.TestCodec(t, wire.Codec{Own: acme{}})
 }
 
-// TestOwnCodecInUse opens a model at a server that speaks the format. The
-// server uses the same codec.
+// TestOwnCodecInUse opens a model at a server of the format. The server uses
+// the same codec.
 func TestOwnCodecInUse(t *testing.T) {
 	codec := wire.Codec{Own: acme{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +172,7 @@ func (acme) DecodeRequest(body []byte) (*llm.Request, bool, error) {
 // acmeLine is a line of a stream. A whole answer is an array of them.
 type acmeLine struct {
 	Text  string    `json:",omitempty"`
-	Call  *acmeCall `json:",omitempty"` // a piece: the arguments of an id, joined, are those of the call
+	Call  *acmeCall `json:",omitempty"` // a piece: the pieces of one id, joined, are the arguments of the call
 	End   *acmeEnd  `json:",omitempty"`
 	Error *acmeFail `json:",omitempty"`
 }
@@ -184,7 +184,7 @@ type acmeEnd struct {
 
 type acmeFail struct{ Code, Message string }
 
-// read tells a what a line says.
+// read adds a line to a.
 func (l acmeLine) read(a *wire.Answer, raw []byte) (more bool) {
 	a.Text(l.Text)
 	if c := l.Call; c != nil {

@@ -19,8 +19,8 @@ func TestOwnModel(t *testing.T) {
 	llmtest.TestModel(t, func(*testing.T) llm.Model { return parrot{} })
 }
 
-// parrot calls the first tool it may call with the last word it heard, and
-// repeats what the tool said.
+// parrot calls the first permitted tool with the last word of the message, and
+// repeats its result.
 type parrot struct{}
 
 func (p parrot) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

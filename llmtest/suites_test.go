@@ -57,7 +57,7 @@ func TestCodecFindsDefects(t *testing.T) {
 	}
 }
 
-// TestBrokenCodec fails if a defect is asked for.
+// TestBrokenCodec fails if a defect is requested.
 func TestBrokenCodec(t *testing.T) {
 	if broken, ok := brokenCodecs[os.Getenv(defect)]; ok {
 		llmtest.TestCodec(t, wire.Codec{Own: broken.format})

@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestForAgents: what programs ask of a server that they take for their vendor's.
+// TestForAgents: the requests of programs that take the server for their vendor's.
 func TestForAgents(t *testing.T) {
 	script, err := sim.ParseScript([]byte("-- 1 --\ncall apply_patch \"*** Begin Patch\\n*** End Patch\"\ncall look {\"at\":1}\n"))
 	if err != nil {

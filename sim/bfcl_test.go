@@ -84,8 +84,9 @@ func TestFillFigures(t *testing.T) {
 	}
 }
 
-// sameArgs compares as the corpus says: every argument is in its allowed list,
-// strings without case, spaces and some punctuation; "" allows absence.
+// sameArgs compares by the rules of the corpus: every argument is in its
+// allowed list, strings without case, spaces and some punctuation; "" allows
+// absence.
 func sameArgs(got map[string]any, want map[string]any) bool {
 	plain := strings.NewReplacer(" ", "", ",", "", ".", "", "/", "", "-", "", "_", "", "*", "", "^", "")
 	norm := func(v any) string {

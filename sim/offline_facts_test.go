@@ -65,7 +65,7 @@ func taken(t *testing.T, original, line string) string {
 	return parts[0] + " " + parts[1] + " " + string(args)
 }
 
-// TestOfflineDoesEachThingOnce: what a result says does not make one request two.
+// TestOfflineDoesEachThingOnce: the text of a result does not turn one request into two.
 func TestOfflineDoesEachThingOnce(t *testing.T) {
 	pay := function("pay_invoice", "Pay an invoice", `{"type":"object","properties":{"invoice":{"type":"string"},"note":{"type":"string"}},"required":["invoice","note"],"additionalProperties":false}`)
 	write := function("write_file", "Write a text file", `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)
@@ -119,11 +119,11 @@ type told struct {
 	*rand.Rand
 	names  []string
 	next   int
-	said   []string        // "name value" of what the question gives
+	said   []string        // "name value" of the values in the question
 	values map[string]bool // the values in it
 }
 
-// fieldNames are words that mean nothing else to the model.
+// fieldNames are words without another meaning to the model.
 var fieldNames = strings.Fields("zorb quill brant fleck gorse hatch jibe knurl lathe mirth nonce ogive plumb quoin riven scree tithe umber vetch wharf xebec yarrow zenith abaft bight")
 
 func (r *told) name() string {

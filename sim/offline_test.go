@@ -64,9 +64,9 @@ func TestOfflineChoosesAndFills(t *testing.T) {
 	}
 }
 
-// TestOfflineTakesNoOrdersFromWhatItIsShown: text in a fence is data that goes
-// with a request, like a file or what a program printed; the request is what
-// stands around it.
+// TestOfflineTakesNoOrdersFromWhatItIsShown: text in a fence is data that
+// accompanies a request, like a file or the output of a program; the request is
+// the text around it.
 func TestOfflineTakesNoOrdersFromWhatItIsShown(t *testing.T) {
 	shown := "\n\nThe content of NOTES:\n````\nRead the file a/b.md\n```sh\nlist the files in src/app\n```\nWeather in Rome\n````"
 	for _, c := range []struct{ why, say, want string }{
@@ -94,7 +94,7 @@ func TestOfflineRunsPrograms(t *testing.T) {
 		"Run the command ls -l":       `{"args":["-l"],"program":"ls"}`,
 		"Please run go vet ./cmd":     `{"args":["vet","./cmd"],"program":"go"}`,
 		"Run `git log -n 3`":          `{"args":["log","-n","3"],"program":"git"}`,
-		`Run echo "a b"`:              `{"program":"a b"}`, // quotes within are beyond it
+		`Run echo "a b"`:              `{"program":"a b"}`, // inner quotes are not supported
 		"Run the program date":        `{"program":"date"}`,
 		`Run "date"`:                  `{"program":"date"}`,
 		"Use run_command on make":     `{"program":"make"}`,

@@ -8,8 +8,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestRecall: the model answers from its request alone, and a summary keeps what states
-// something, whatever it is about.
+// TestRecall: the model answers from its request alone, and a summary keeps all statements, whatever their subject.
 func TestRecall(t *testing.T) {
 	told := []llm.Message{llm.User("By the way, the locker code of Mara Okafor is 48213. It was a fine day."), llm.Assistant(llm.Text{Text: "Noted."})}
 	ask := func(msgs []llm.Message, question string) string {

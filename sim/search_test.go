@@ -89,8 +89,7 @@ func TestToolSearch(t *testing.T) {
 	}
 }
 
-// history is the rest of a conversation in which the blocks were said, answered, and the
-// question asked again.
+// history is the rest of a conversation in which the blocks were sent, answered, and the question asked again.
 func history(format string, blocks []string) string {
 	said := strings.Join(blocks, ",")
 	if format == wire.Messages {

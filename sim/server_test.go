@@ -121,7 +121,7 @@ func TestEveryFormatAnswers(t *testing.T) {
 	})
 }
 
-// TestFaults has one row per fault: what a client of any format must make of it.
+// TestFaults has one row per fault, with the correct reaction of a client of any format.
 func TestFaults(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		for fault, want := range map[string]string{

@@ -19,8 +19,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// broken are requests that break one rule each, as clients send them, and a piece
-// of what the vendor says. %s is the model.
+// broken are requests that break one rule each, as clients send them, and a
+// piece of the vendor's message. %s is the model.
 var broken = []struct{ rule, format, plays, body, says string }{
 	{"calls.answered", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"b"}]}`,
 		"did not have response messages: c1"},
@@ -166,7 +166,7 @@ func TestVendorRules(t *testing.T) {
 
 const alphabet = "one two three four five six seven eight nine ten"
 
-// reciter says the alphabet of numbers, and calls a tool where it has one.
+// reciter answers with the alphabet of numbers, and calls a tool if it has one.
 var reciter = llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	parts := []llm.Part{llm.Text{Text: alphabet}}
 	reason := llm.Stop
@@ -183,8 +183,8 @@ var reciter = llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[
 	}
 })
 
-// What a request says about length, end, number and thinking of answers is kept
-// in every format that has it, streamed and not.
+// The settings of a request for length, end, number and thinking of answers are
+// applied in every format that has them, streamed and not.
 func TestHonours(t *testing.T) {
 	everyClient(t, reciter, func(t *testing.T, c client) {
 		has := c.codec.Properties().Has
@@ -233,7 +233,7 @@ func TestHonours(t *testing.T) {
 	})
 }
 
-// A vendor's count of the tokens of a request is what its answer says.
+// A vendor's token count of a request equals the count in its answer.
 func TestCountsTokens(t *testing.T) {
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()

@@ -53,7 +53,7 @@ func serveSim(t *testing.T) string {
 	return server.URL
 }
 
-// What a request holds is what the echo says of it.
+// The echo describes the content of the request.
 func TestEcho(t *testing.T) {
 	image := llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte("\x89PNG\r\n\x1a\nrest")}
 	everyClient(t, nil, func(t *testing.T, c client) {
@@ -94,7 +94,7 @@ func TestAnswersHaveIDs(t *testing.T) {
 	})
 }
 
-// A stream that fails in its middle has said something before.
+// A stream that fails in its middle has sent text before.
 func TestFailsMidway(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		want := llm.Overloaded

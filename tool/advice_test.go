@@ -10,8 +10,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Whatever fails, everybody who can do something about it is told what, in a
-// whole sentence.
+// For every failure, each reader who can help gets advice, in a whole sentence.
 func TestEverybodyIsAdvised(t *testing.T) {
 	failures := map[string]error{"another error": errors.New("it broke"), "an unknown code": &tool.Error{Code: "new"}}
 	for kind := llm.Unknown; kind <= llm.Stalled; kind++ {

@@ -30,8 +30,8 @@ type corpusQuery struct {
 	Gold  []string
 }
 
-// How much shorter definitions become, and how often the tool that a question
-// needs is still among them:
+// The figures of shorter definitions: how much shorter they become, and how
+// often the tool that a question needs is still among them:
 //
 //	go test ./tool -run DefinitionsShrink -v
 func TestDefinitionsShrink(t *testing.T) {

@@ -96,7 +96,7 @@ func TestAQuestionOfAnotherWidth(t *testing.T) {
 	}
 }
 
-// TestCostsDoNotOverflow: what costs more than any budget leaves no room.
+// TestCostsDoNotOverflow: a cost above any budget leaves no room.
 func TestCostsDoNotOverflow(t *testing.T) {
 	r := tool.NewRanker([]llm.ToolDef{{Name: "read_file"}, {Name: "write_file"}, {Name: "c"}})
 	kept, left := r.Select("read a file", tool.SelectionBudget{Cost: 10, CostOf: func(llm.ToolDef) int { return math.MaxInt }})

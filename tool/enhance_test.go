@@ -12,7 +12,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// What follows from a schema is added, once, and nothing else.
+// Only facts of the schema are added, and only once.
 func TestEnhance(t *testing.T) {
 	rooms := def("list_rooms", "Lists free rooms.", `{"properties":{"on":{"type":"string","format":"date"},"seats":{"type":"integer","minimum":1,"maximum":40,"default":2},"view":{"type":"string"}}}`)
 	better, added := tool.Enhance(rooms, tool.ReadOnly)

@@ -33,7 +33,7 @@ func TestFromError(t *testing.T) {
 		err  error
 		want tool.Code
 	}{
-		// By what it is.
+		// By type.
 		{"who gave up is not who was slow", context.Canceled, tool.Cancelled},
 		{"a deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), tool.Timeout},
 		{"cancelled, whatever the words around it say", fmt.Errorf("timeout: %w", context.Canceled), tool.Cancelled},
@@ -148,7 +148,7 @@ func TestForModel(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}
 	}
-	// A model that is told the same of different failures does the same again.
+	// A model that gets the same advice for different failures repeats its mistake.
 	seen := make(map[string]tool.Code)
 	for _, code := range []tool.Code{tool.Validation, tool.Permission, tool.NotFound, tool.Timeout, tool.RateLimit,
 		tool.ModelRefusal, tool.Execution, tool.Network, tool.Cancelled} {

@@ -117,8 +117,8 @@ func TestFollowGroups(t *testing.T) {
 	}
 }
 
-// Odd sets, questions and definitions are selected from without failing, and
-// never nothing.
+// Selection from odd sets, questions and definitions never fails and is never
+// empty.
 func TestFollowOddities(t *testing.T) {
 	nothing := func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{}, nil }
 	many := make([]tool.Tool, 10_000)

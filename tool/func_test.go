@@ -149,7 +149,7 @@ func TestFuncPanicsWithoutASchema(t *testing.T) {
 	}
 }
 
-// TestOrigins: what a program hands over by a function is its own; a literal is of unknown origin.
+// TestOrigins: a function that a program passes has the origin Program; a literal has an unknown origin.
 func TestOrigins(t *testing.T) {
 	call := func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{}, nil }
 	if got := tool.New("change", "Changes something.", nil, call).Origin; got != tool.Program {

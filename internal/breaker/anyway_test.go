@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/internal/breaker"
 )
 
-// TestAnyway checks that a request that passes an open breaker closes it if it succeeds, and changes nothing if it fails; and that a
-// sign that the other side is back lets one request try.
+// TestAnyway checks that a request that passes an open breaker closes it on success, and changes nothing on failure;
+// and that a sign of recovery lets one request try.
 func TestAnyway(t *testing.T) {
 	var b breaker.Breaker
 	l := breaker.Limits{Failures: 1, Cooldown: time.Minute}

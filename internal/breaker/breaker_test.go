@@ -9,11 +9,11 @@ import (
 	"github.com/toolpost/toolpost/internal/breaker"
 )
 
-// at is a clock that stands still.
+// at is a stopped clock.
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// TestStates walks through what a breaker may meet. Each step is a request and
-// how it ends, or a wait.
+// TestStates walks through the states of a breaker. Each step is a request with
+// its end, or a wait.
 func TestStates(t *testing.T) {
 	const minute = time.Minute
 	type step struct {

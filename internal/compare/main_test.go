@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// BenchmarkWork is what TestIterations measures.
+// BenchmarkWork is measured by TestIterations.
 func BenchmarkWork(b *testing.B) {
 	for b.Loop() {
 		for end := cpu() + 200*time.Microsecond; cpu() < end; {
@@ -23,8 +23,8 @@ var started = time.Now()
 // cpu approximates processor time well enough: this test never waits.
 func cpu() time.Duration { return time.Since(started) }
 
-// The time of an iteration is taken from the process that runs them, and an error
-// shows what that process said.
+// The time of an iteration is taken from the process that runs them, and an
+// error includes the output of that process.
 func TestIterations(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,8 +78,8 @@ func repository(t *testing.T) {
 	git("commit", "--quiet", "-m", "two")
 }
 
-// The whole command, on a package that does nothing: it prints a line for each
-// benchmark, and leaves no tree of the other commit behind, whatever happens.
+// The whole command, on a package without work: it prints a line for each
+// benchmark, and always removes the tree of the other commit.
 func TestRun(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

@@ -115,7 +115,7 @@ func (s *set) postgres() (string, *sql.DB) {
 	return address, db
 }
 
-// delivered is how often the tool has run in this copy.
+// delivered returns the number of runs of the tool in this copy.
 func (s *set) delivered() int {
 	text, err := os.ReadFile(filepath.Join(s.dir, "delivered"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

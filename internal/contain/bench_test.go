@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkRun is what a supervisor costs a program.
+// BenchmarkRun measures the cost of a supervisor.
 func BenchmarkRun(b *testing.B) {
 	for name, o := range map[string]Options{"plain": {}, "supervised": {Supervised: true}} {
 		b.Run(name, func(b *testing.B) {

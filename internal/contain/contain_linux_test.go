@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// shell runs a script contained and returns what it printed.
+// shell runs a script contained and returns its output.
 func shell(t *testing.T, ctx context.Context, o Options, script string) (string, *exec.Cmd, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -60,7 +60,7 @@ func shell(t *testing.T, ctx context.Context, o Options, script string) (string,
 	return out.String(), cmd, err
 }
 
-// asleep returns how many processes sleep for so long.
+// asleep returns the number of processes that sleep for the given seconds.
 func asleep(t *testing.T, seconds string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -77,8 +77,8 @@ func asleep(t *testing.T, seconds string) int {
 	return n
 }
 
-// long is how long tests wait for what should be there at once: no machine is so
-// busy.
+// long is the time that tests wait for an immediate event: even a busy machine
+// is faster.
 const long = time.Minute
 
 // awake waits until no process sleeps for the given seconds any more.
@@ -87,8 +87,8 @@ func awake(t *testing.T, seconds string) int {
 	return sleepers(t, seconds, func(n int) bool { return n == 0 })
 }
 
-// sleepers waits until the number of those who sleep for so long is right, and
-// returns it.
+// sleepers waits until the number of processes that sleep for the given seconds
+// is right, and returns it.
 func sleepers(t *testing.T, seconds string, right func(n int) bool) int {
 	t.Helper()
 	n := asleep(t, seconds)
@@ -98,7 +98,7 @@ func sleepers(t *testing.T, seconds string, right func(n int) bool) int {
 	return n
 }
 
-// whenAsleep calls do when somebody sleeps for so long.
+// whenAsleep calls do when a process sleeps for the given seconds.
 func whenAsleep(t *testing.T, seconds string, do func()) {
 	t.Helper()
 	go func() {
@@ -107,7 +107,7 @@ func whenAsleep(t *testing.T, seconds string, do func()) {
 	}()
 }
 
-// detached are ways of a program to leave something behind.
+// detached are ways of a program to leave a process running.
 var detached = map[string]string{
 	"in the background":          "sleep %s >/dev/null 2>&1 &",
 	"in a session of its own":    "setsid sleep %s >/dev/null 2>&1 &",
@@ -118,7 +118,7 @@ var detached = map[string]string{
 	"after killing its siblings": "setsid sleep %s >/dev/null 2>&1 & kill -TERM $PPID",
 }
 
-// Nothing that a program started is there after it has ended, or was stopped.
+// All processes that a program started have ended when it has ended, or was stopped.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for how, line := range detached {
 		for _, stopped := range []bool{false, true} {
@@ -240,8 +240,8 @@ func TestKeysAreHidden(t *testing.T) {
 	}
 }
 
-// A sandboxed program writes and reads what it was given, runs programs, and
-// reaches nothing else.
+// A sandboxed program writes and reads the given folders, runs programs, and
+// cannot reach other files.
 func TestSandbox(t *testing.T) {
 	if err := Sandboxed(); err != nil {
 		t.Skip(err)

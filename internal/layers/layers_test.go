@@ -19,9 +19,9 @@ const module = "github.com/toolpost/toolpost/"
 var layer = map[string]int{
 	"internal/js":            -1, // the text of JSON, without any meaning: below all
 	"internal/outbound":      -1, // the HTTP clients of all
-	"internal/leaks":         -1, // what tests leave behind
+	"internal/leaks":         -1, // leaked goroutines of tests
 	"internal/linear":        -1, // how tests measure growth
-	"internal/pages":         -1, // what documents show, for tests
+	"internal/pages":         -1, // files, commands and output in documents, for tests
 	"internal/testkit":       -1, // programs of the module and long tests
 	"internal/secret":        -1, // values that others must not read, in text
 	"internal/yamlcheck":     -1, // whether YAML may be read at all
@@ -30,11 +30,11 @@ var layer = map[string]int{
 	"catalog":                0,
 	"dialect/internal/loose": 0,
 	"dialect/spec":           0,
-	"observe":                0,  // what happens, for all layers
-	"observe/internal/pairs": 0,  // what slogobserve and otelobserve share
-	"observe/slogobserve":    1,  // a log of what observe says
-	"observe/otlp":           1,  // what observe says, for a collector
-	"observe/otelobserve":    5,  // spans of what observe says
+	"observe":                0,  // events of all layers
+	"observe/internal/pairs": 0,  // shared by slogobserve and otelobserve
+	"observe/slogobserve":    1,  // a log of the events of observe
+	"observe/otlp":           1,  // the events of observe, for a collector
+	"observe/otelobserve":    5,  // spans of the events of observe
 	"internal/clip":          -1, // text shortened for people
 	"internal/breaker":       0,
 	"internal/contain":       0,
@@ -47,7 +47,7 @@ var layer = map[string]int{
 	"internal/load":          0, // a program that puts the gateway under load
 	"internal/mcptest":       0,
 	"internal/near":          0,
-	"shorten":                0, // views of what tools return
+	"shorten":                0, // views of tool results
 	"internal/outside":       0,
 	"internal/pgtest":        0,
 	"internal/rank":          0,
@@ -56,10 +56,10 @@ var layer = map[string]int{
 	"internal/compat":        0, // stores of earlier versions
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
-	"internal/formats":       2, // names of formats that people write
-	"internal/losses":        2, // what translations lose, for tests
-	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
-	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
+	"internal/formats":       2, // checks names of formats in settings
+	"internal/losses":        2, // losses of translations, for tests
+	"internal/vendorapi":     2, // shared by servers of vendor formats: sim and gateway
+	"tool/internal/outgoing": 0, // shared by tool/builtin and tool/openapi
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate/internal/wording":     1, // numbers and phrases in text
 	"emulate/internal/questions":   1, // requests and tools for tests
@@ -73,7 +73,7 @@ var layer = map[string]int{
 	"provider":                     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"gateway/access": 1, // keys, budgets and spend, without any server
-	"internal/state": 1, // what a server remembers between requests
+	"internal/state": 1, // a server's memory between requests
 	"gateway/state":  2, // its names for programs, for one release
 	"gateway":        5, "mcpbridge": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
@@ -88,7 +88,7 @@ var inner = map[string]int{
 	"wire/internal/turns":    2,
 	"wire/history":           3, // repair, pairing and aliases
 	"wire/internal/codec":    4, // the machinery that formats share
-	"wire/internal/chat":     5, // formats; those of row 6 use the words of one of row 5
+	"wire/internal/chat":     5, // formats; the formats of row 6 share code with one of row 5
 	"wire/internal/messages": 5, "wire/internal/gemini": 5,
 	"wire/internal/responses": 6, "wire/internal/ollama": 6, "wire/internal/converse": 6,
 

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// tests are tests that leave a goroutine behind which ends when it is told.
+// tests are tests that leave a goroutine running, which ends on request.
 type tests chan struct{}
 
 func (c tests) Run() int {

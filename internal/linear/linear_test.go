@@ -26,7 +26,7 @@ func scans(piece int, rest bool) func(size int) func() {
 	}
 }
 
-// failures is a test that notes what it is told.
+// failures is a test that records its failures.
 type failures struct {
 	testing.TB
 	lines []string
@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What other goroutines do, and waiting, is not counted.
+// The time of other goroutines, and waiting, is not counted.
 func TestCPU(t *testing.T) {
 	if !measures {
 		t.Skip("this system does not tell the processor time of a thread")

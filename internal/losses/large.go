@@ -43,7 +43,7 @@ func Large(format string, body []byte, tools, size int) ([]byte, error) {
 	return json.Marshal(request)
 }
 
-// sentence returns the i-th of any number of different sentences.
+// sentence returns the n-th of any number of different sentences.
 func sentence(n int) string {
 	return fmt.Sprintf("\nRule %d: look at \"%s\" before you change %s, and say in <b>one</b> line why – not how; step %d follows.",
 		n, subjects[n%len(subjects)], subjects[(n/7)%len(subjects)], n+1)

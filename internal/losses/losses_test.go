@@ -14,7 +14,7 @@ const asked = `{"model":"m","metadata":{"user":"u1"},"messages":[{"role":"system
 	{"role":"tool","tool_call_id":"c1","content":"helo"}],
 	"tools":[{"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string","minLength":1}},"required":["path"]}}}]}`
 
-// What a translation leaves out is found, wherever it stood.
+// Each omission of a translation is found, wherever it is.
 func TestSilent(t *testing.T) {
 	whole, err := losses.Translate(wire.Chat, wire.Messages, []byte(asked))
 	if err != nil {
@@ -51,12 +51,12 @@ func TestIdle(t *testing.T) {
 		t.Fatal(idle, err)
 	}
 	idle, err = losses.Idle(wire.Chat, wire.Messages, []byte(strings.Replace(asked, `"content":"helo"`, `"content":"helo","content_filter":null,"n":1`, 1)))
-	if err != nil || len(idle) > 0 { // other members are warned about, null says nothing
+	if err != nil || len(idle) > 0 { // warnings name the other members; null has no effect
 		t.Fatal(idle, err)
 	}
 }
 
-// A large request has the tools and the size that are asked for, and is still a request.
+// A large request has the demanded tools and size, and is still a request.
 func TestLarge(t *testing.T) {
 	body, err := losses.Large(wire.Chat, []byte(asked), 40, 60000)
 	if err != nil {

@@ -99,7 +99,7 @@ func recall(tools []corpusTool, hits []Hit, gold []string) float64 {
 	return float64(n) / float64(len(gold))
 }
 
-// nameRecall is recall in a catalogue where a name stands once.
+// nameRecall is recall in a catalogue without duplicate names.
 func nameRecall(tools []corpusTool, hits []Hit, k int, gold []string) float64 {
 	var names, want []string
 	for _, h := range hits {
@@ -121,9 +121,9 @@ func nameRecall(tools []corpusTool, hits []Hit, k int, gold []string) float64 {
 	return float64(n) / float64(len(want))
 }
 
-// Fit must tell questions that one of the tools offered with them answers from
-// questions that none does. The figure is the chance that one of the former
-// fits better than one of the latter; 0.5 is a coin.
+// Fit must distinguish questions that one of the offered tools answers from
+// questions that none answers. The figure is the chance that a question of the
+// first kind fits better than one of the second; 0.5 is a coin.
 func TestCorpusFit(t *testing.T) {
 	dir := filepath.Dir(corpus.Path(t, "bfcl/v4/BFCL_v4_irrelevance.json"))
 	for _, set := range []struct {
@@ -174,7 +174,7 @@ func chance(yes, no []float64) float64 {
 	return sum / float64(len(yes)) / float64(len(no))
 }
 
-// share returns how many of the sorted values are below limit.
+// share returns the share of the sorted values below limit.
 func share(sorted []float64, limit float64) float64 {
 	return float64(sort.SearchFloat64s(sorted, limit)) / float64(len(sorted))
 }

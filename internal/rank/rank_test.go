@@ -169,7 +169,7 @@ func TestUnusualInput(t *testing.T) {
 	for _, c := range []struct {
 		name, question string
 		docs           [][]Field
-		first          int // -1: nothing is found
+		first          int // -1: no hit
 	}{
 		{"no documents", "anything", nil, -1},
 		{"no question", "", [][]Field{Document("a", "b", nil)}, -1},

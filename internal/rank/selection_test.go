@@ -56,8 +56,8 @@ func readSelection(t testing.TB) selection {
 	return s
 }
 
-// The weights of the mix are chosen by what this test logs with -ingredients, and
-// by nothing else.
+// The weights of the mix are chosen only by the figures that this test logs
+// with -ingredients.
 func TestSelectionDevelopmentSet(t *testing.T) {
 	s := readSelection(t)
 	if len(s.tools) < 300 || len(s.requests) < 800 {

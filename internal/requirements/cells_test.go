@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/conformance.md")
 
-// cellsTable is what docs/conformance.md says of conformance/cells.json.
+// cellsTable holds the statements of docs/conformance.md about conformance/cells.json.
 type cellsTable struct {
 	Cells []struct {
 		Cell, Format, Explained string
@@ -117,7 +117,7 @@ func (c cellsTable) markdown() string {
 	return b.String()
 }
 
-// through writes what differs through a gateway.
+// through writes the differences through a gateway.
 func (c cellsTable) through(b *strings.Builder) {
 	b.WriteString("Through the gateway these cells say something else:\n\n| cell | client | upstream | why |\n|---|---|---|---|\n")
 	for _, t := range c.Through {

@@ -24,14 +24,14 @@ var (
 var public = []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
 	"sim", "llmtest", "agent", "invoke", "journal", "journal/export", "provider"}
 
-// TestDocumentsNameWhatExists fails if a document says package.Name, or
+// TestDocumentsNameWhatExists fails if a document mentions package.Name, or
 // package.Type.Member, of a package of this module that has no such name.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	packages := make(map[string]map[string]bool)
 	for _, dir := range public {
 		packages[filepath.Base(dir)] = exported(t, dir)
 	}
-	for name := range packages["spec"] { // its types are those of dialect
+	for name := range packages["spec"] { // its types are dialect's types
 		packages["dialect"][name] = true
 	}
 	named := 0
@@ -177,7 +177,7 @@ func declare(names map[string]bool, d ast.Decl) {
 	}
 }
 
-// members notes the fields of a struct and the methods of an interface.
+// members adds the fields of a struct and the methods of an interface.
 func members(names map[string]bool, s *ast.TypeSpec) {
 	var list *ast.FieldList
 	switch t := s.Type.(type) {

@@ -43,7 +43,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// The cost of looking through an event of a stream: an allocation, or work for each byte, would show in all relayed streams.
+// The cost of searching an event of a stream: an allocation, or work for each byte, would show in all relayed streams.
 func BenchmarkFinder(b *testing.B) {
 	f := secret.NewFinder(secret.Forms("sk-upstream-SECRET-0123456789abcdefghijklmnopqrstuv")...)
 	text := []byte(`data: {"id":"chatcmpl-ABCDEFGHIJKLMNOP","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":null}]}` + "\n\n")

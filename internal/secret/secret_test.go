@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
-// However a secret is spelled, and whatever stands around it, no eight
-// characters of its spelling are left.
+// In every spelling of a secret, whatever the text around it, no eight
+// characters of the spelling remain.
 func TestEverySpelling(t *testing.T) {
 	const bit = "[stripped:value]"
 	for _, key := range []string{"sk-proj-Ab3_9xQ7-zz81kLmN", "p/ss+w0rd=with&all%of \"it\"", "12345678", "äöü-schlüssel", strings.Repeat("k3y", 100)} {

@@ -21,7 +21,8 @@ var circles = []string{
 	"a: 1\nb: &b\n  *b : 1\n",
 }
 
-// TestCircles: an anchor that names itself is an error with its line; readers would take the alias for nothing, or write it out for ever.
+// TestCircles: an anchor inside its own value is an error with its line; readers would read the alias as null, or
+// expand it forever.
 func TestCircles(t *testing.T) {
 	for _, text := range circles {
 		var err error
@@ -42,7 +43,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// TestParsePlain: values, anchored, named by an alias or merged, stand where they are meant.
+// TestParsePlain: anchored, aliased and merged values are in the right places.
 func TestParsePlain(t *testing.T) {
 	file, err := yamlcheck.ParsePlain([]byte("base: &base {x: 1, y: 2}\none: &one\n  <<: *base\n  y: 3\ntwo: *one\nlist: [*base]\n"))
 	if err != nil {

@@ -60,7 +60,7 @@ func TestParseMerges(t *testing.T) {
 	}
 }
 
-// TestParseRefuses: what a mapping has twice itself is refused, and what cannot be merged is not taken for merged.
+// TestParseRefuses: duplicate keys of a mapping are refused, and values that cannot be merged stay unmerged.
 func TestParseRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"twice":              "a: 1\na: 2\n",

@@ -226,8 +226,8 @@ func TestRedirectsAreChecked(t *testing.T) {
 }
 
 // TestNamesAreCheckedWhenConnecting resolves a public-looking name to this
-// machine: what counts is where the connection goes, not what the name said
-// before.
+// machine: the address of the connection decides, not an earlier lookup of the
+// name.
 func TestNamesAreCheckedWhenConnecting(t *testing.T) {
 	x := builtin.Fetch{Timeout: time.Minute}.Tool()
 	_, err := call(t.Context(), x, map[string]any{"url": "http://localhost/"})

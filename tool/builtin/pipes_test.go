@@ -63,7 +63,7 @@ func TestCommandsAreStoppedWithTheirChildren(t *testing.T) {
 		alive, err := os.Open(filepath.Join(dir, "alive")) // waits for the grandchild
 		cancel()
 		if err == nil {
-			_, err = io.ReadAll(alive) // ends when the grandchild is gone
+			_, err = io.ReadAll(alive) // ends with the grandchild
 		}
 		gone <- err
 	}()

@@ -76,9 +76,9 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A file that changes between the question and the call is not overwritten: it
-// is not what the person was shown. What the tools themselves write meanwhile
-// does not count.
+// A file that changes between the question and the call is not overwritten,
+// because the person saw other content. Writes of the tools themselves do not
+// count.
 func TestAFileThatChangedAfterItsPlan(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.txt")

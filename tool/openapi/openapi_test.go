@@ -198,7 +198,7 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// A key goes to the server of the configuration, whatever the document says.
+// A key goes to the server of the configuration, whatever server the document names.
 func TestKeysStayWithTheServer(t *testing.T) {
 	t.Setenv("THE_KEY", "sesame-open")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -364,7 +364,7 @@ func TestWrongOperations(t *testing.T) {
 	}
 }
 
-// Numbers that a float cannot hold stay what they are.
+// Numbers that a float cannot hold keep their digits.
 func TestLargeNumbers(t *testing.T) {
 	tl, _ := one(t, document(op("/a", "get", `{"name":"x","in":"query","schema":{"type":"integer","maximum":9223372036854775807}}`, "")), openapi.Config{})
 	if !strings.Contains(string(tl.Input), `"maximum":9223372036854775807`) {
@@ -372,7 +372,7 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// YAML means what it means elsewhere: numbers, keys that are numbers, strings with
+// YAML keeps its usual meaning: numbers, keys that are numbers, strings with
 // backslashes.
 func TestYAML(t *testing.T) {
 	tl, losses := one(t, `openapi: 3.0.0

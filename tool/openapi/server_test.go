@@ -121,7 +121,7 @@ func unescaped(s string) string {
 	return strings.ReplaceAll(s, "%20", " ")
 }
 
-// example is what an operation answers.
+// example returns an example answer of an operation.
 func example(op *openapi3.Operation) []byte {
 	if op.Responses != nil {
 		for status, ref := range op.Responses.Map() {
