@@ -89,7 +89,7 @@ func restrict(writable []string) error {
 	for _, file := range devices {
 		_ = rules.allow(file, using)
 	}
-	// Root has no special rights in here.
+	// Root loses its special rights in here.
 	for power := uintptr(0); unix.Prctl(unix.PR_CAPBSET_DROP, power, 0, 0, 0) == nil; power++ {
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
