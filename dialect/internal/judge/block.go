@@ -11,42 +11,40 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// CodeFence is the code fence we are in.
+// CodeFence is the current code fence.
 type CodeFence struct {
 	Open  bool
-	Prose bool // text is before it
-	Shows bool // its word shows that it shows a document
-	// Called says that what follows the fence makes it no document.
+	Prose bool // text precedes it
+	Shows bool // its info string marks it as a document
+	// Called reports that the fence holds calls, as later text showed. It is not a document.
 	Called bool
-	// Shown says that prose continues after the fence: nothing in it is a call.
+	// Shown reports that prose continues after the fence, so nothing in it is a call.
 	Shown bool
-	Start int // offset of what it holds
-	Ticks int // how many backticks begin it
+	Start int // offset of its content
+	Ticks int // number of backticks that begin it
 }
 
-// mayShow reports whether the fence is a document if prose follows it.
+// mayShow reports whether prose after the fence would make it a document.
 func (b *CodeFence) mayShow() bool { return b.Open && !b.Called && (b.Prose || b.Shows) }
 
-// InLongerFence reports whether the fence that stands here has fewer backticks
-// than the one we are in, which shows it.
+// InLongerFence reports whether the fence at the current position has fewer backticks than the open fence, so it is
+// only content of it.
 func (e *Evidence) InLongerFence() bool {
 	return e.Block.Open && e.Block.Ticks > 3 && e.Ticks() < e.Block.Ticks
 }
 
-// Documents are the words of fences, besides languages, that show something.
+// Documents are the info strings, besides languages, of fences that show something and hold no calls.
 var Documents = map[string]bool{
 	"xml": true, "text": true, "txt": true, "plaintext": true, "plain": true, "log": true, "logs": true, "output": true,
 	"http": true, "mdx": true, "eml": true, "jsonl": true, "ndjson": true,
 }
 
-// CallWords are the words of fences that say by themselves that a call is in
-// them.
+// CallWords are the info strings that announce a call in the fence.
 var CallWords = map[string]bool{
 	"tool_call": true, "tool_calls": true, "toolcall": true, "function_call": true, "function_calls": true, "tool_use": true, "tool": true,
 }
 
-// Begins reports whether what stands here begins the answer, or follows
-// thinking or a call directly.
+// Begins reports whether the current position begins the answer, or directly follows thinking or a call.
 func (e *Evidence) Begins() bool {
 	if !e.Said() {
 		return true
@@ -62,8 +60,7 @@ func (e *Evidence) Begins() bool {
 	return true
 }
 
-// IsCertain reports whether nothing after a call that stands here can show
-// it, so it need not be held.
+// IsCertain reports whether a call at the current position need not be held: no text after it can make it a shown call.
 func (e *Evidence) IsCertain(t *lexicon.Token, marked bool) bool {
 	if e.Block.Open {
 		return !e.Block.mayShow()
@@ -71,9 +68,8 @@ func (e *Evidence) IsCertain(t *lexicon.Token, marked bool) bool {
 	return marked && !e.midSentence(t) && !e.opensEnclosure() || e.Begins() || e.MessageAt == e.Offset()
 }
 
-// insertedAt reports whether the try t, which has its lines for itself, may stand
-// in the middle of a sentence of a script without capitals: the text above does not
-// end one, and words follow below.
+// insertedAt reports whether a candidate on separate lines may interrupt a sentence in a script without capitals: the
+// text above does not end a sentence, and words follow below.
 func (d decision) insertedAt() bool {
 	before := d.textBefore()
 	words := bytes.TrimRight(before, " \t\r\n")
@@ -85,8 +81,8 @@ func (d decision) insertedAt() bool {
 	return d.At(i) && !d.IsMarkup(i) && !d.NameAt(i) && unicode.Is(unicode.Lo, d.Letter(i))
 }
 
-// endsSentenceAt reports whether the sentence that is on the line before the
-// try t ends right after it, or with it after an abbreviation.
+// endsSentenceAt reports whether the sentence before the candidate on its line ends right after the candidate, or with
+// the candidate after an abbreviation.
 func (d decision) endsSentenceAt() bool {
 	c := d.Peek(0)
 	line := chars.LastLine(d.textBefore())
@@ -97,9 +93,9 @@ func (d decision) endsSentenceAt() bool {
 	return abbreviates(words)
 }
 
-// presentedAbove reports whether prose, or another item, is below the try t,
-// and a heading above it or the label of an item of a list before it, or it is
-// indented as code. Any label will do if the line below has one, too.
+// presentedAbove reports whether the candidate is presented as an example: text follows it, and a heading is above it,
+// a list item's label precedes it, or it is indented as code. Any other label counts only if the line below has a label
+// too.
 func (d decision) presentedAbove() bool {
 	i := d.Gap(0)
 	if !d.At(i) || d.IsMarkup(i) {
@@ -111,16 +107,14 @@ func (d decision) presentedAbove() bool {
 	return isHeading(LabelAbove(before)) || below && (indented(before) || isItem(line) || EndsLabel(line) && d.labelAt(i))
 }
 
-// AfterText reports whether other text is before here in the code fence we
-// are in.
+// AfterText reports whether other text precedes the current position in the open code fence.
 func (e *Evidence) AfterText() bool {
 	text := e.Buf[min(e.Pos, max(0, e.Block.Start-e.Base, e.Pos-scan.MaxTail)):e.Pos]
 	return !e.Block.Called && e.Since <= e.Block.Start && len(bytes.TrimSpace(text)) > 0
 }
 
-// standsAlone reports whether the calls of the try t are a separate block, or
-// end the answer, and whether what stands around them, or encloses them, leaves a
-// doubt.
+// standsAlone reports whether the calls are a separate block or end the answer. It also reports whether the surrounding
+// text or an enclosure makes that doubtful.
 func (d decision) standsAlone(setApart bool) (stands, doubtful bool) {
 	before := d.lead()
 	after := d.trail()
@@ -136,7 +130,7 @@ func (d decision) standsAlone(setApart bool) (stands, doubtful bool) {
 	return true, true
 }
 
-// ownBlock is standsAlone for calls that have their lines for themselves.
+// ownBlock is standsAlone for calls on separate lines.
 func (d decision) ownBlock(after trail, setApart bool) (stands, doubtful bool) {
 	switch {
 	case setApart || isSign(chars.LastLine(d.textBefore())):
@@ -155,7 +149,7 @@ func (d decision) ownBlock(after trail, setApart bool) (stands, doubtful bool) {
 type lead uint8
 
 const (
-	ownLine       lead = iota // nothing, or the sign of a list
+	ownLine       lead = iota // nothing, or a list marker
 	afterSentence             // a finished sentence, or a label with a colon
 	inSentence
 )
@@ -168,14 +162,14 @@ func (d decision) lead() lead {
 		line = bytes.TrimSpace(bytes.TrimRightFunc(line, chars.IsNameRune))
 	}
 	if !begun && !cut && d.c.Before > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
-		return ownLine // another element of the list in which the last call stands
+		return ownLine // another element of the list that holds the last call
 	}
 	if s := string(line); !cut && (s == lexicon.Bold || !begun && answerTags[s]) {
 		return ownLine
 	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
 		if called {
-			return inSentence // an item of a list of calls: they may be a plan
+			return inSentence // a list item with a call: the list may be a plan
 		}
 		return ownLine
 	}
@@ -186,8 +180,8 @@ func (d decision) lead() lead {
 	return inSentence
 }
 
-// lineBefore returns the line before the try t without the white space around
-// it, whether a newline begins it, and whether it may be longer than that.
+// lineBefore returns the text before the candidate on its line, without surrounding white space. begun reports whether
+// the beginning of the line was found, cut whether the line may be longer than that text.
 func (d decision) lineBefore() (line []byte, begun, cut bool) {
 	at := d.c.From - d.Base
 	line = d.Buf[max(0, d.c.TextFrom-d.Base, at-scan.MaxTail):at]
@@ -224,7 +218,7 @@ const (
 	goesOn                    // more of a sentence
 )
 
-// trail returns what follows the call that ends here.
+// trail classifies the text after the call that ends at the current position.
 func (e *Evidence) trail() trail {
 	i := 0
 	for n := 0; n < scan.MaxGap && e.At(i) && strings.IndexByte(" \t])}*$", e.Buf[e.Pos+i]) >= 0; n++ {
@@ -250,7 +244,7 @@ func (e *Evidence) trail() trail {
 	case e.IsMarkup(j):
 		return endsAnswer
 	case j == 0 && unicode.IsUpper(e.Letter(0)):
-		return endsLine // another text, glued to the call
+		return endsLine // new text directly after the call
 	case bytes.IndexByte(e.Buf[e.Pos+i:e.Pos+j], '\n') < 0:
 		return e.trailInLine(j)
 	case e.Buf[e.Pos+j] == ',' || unicode.IsLower(e.Letter(j)) && !e.NameAt(j) && !e.AssignsAt(j):
@@ -259,7 +253,7 @@ func (e *Evidence) trail() trail {
 	return endsLine
 }
 
-// trailInLine is trail for text that is at j on the line of the call.
+// trailInLine is trail for text at j on the line of the call.
 func (e *Evidence) trailInLine(j int) trail {
 	if j > 0 && unicode.IsUpper(e.Letter(j)) {
 		return nextSentence
@@ -267,8 +261,7 @@ func (e *Evidence) trailInLine(j int) trail {
 	return goesOn
 }
 
-// IsMarkup reports whether a marker, a fence or a bracket is at i: no
-// prose.
+// IsMarkup reports whether a marker, a fence or a bracket is at i, and not prose.
 func (e *Evidence) IsMarkup(i int) bool {
 	if c := e.Buf[e.Pos+i]; c == '{' || c == '[' {
 		return true
@@ -277,7 +270,7 @@ func (e *Evidence) IsMarkup(i int) bool {
 	return n > 0 && !t.Line || e.HasAt(i, "```")
 }
 
-// NameAt reports whether the name of an offered tool stands at i.
+// NameAt reports whether the name of an offered tool is at i. It is false if any name is allowed.
 func (e *Evidence) NameAt(i int) bool {
 	if e.Names.Any || !e.NamedAt(i) {
 		return false
@@ -286,15 +279,14 @@ func (e *Evidence) NameAt(i int) bool {
 	return e.Names.Offered(string(e.Buf[e.Pos+i : e.Pos+end]))
 }
 
-// AssignsAt reports whether a variable stands at i to which a call is assigned.
+// AssignsAt reports whether an assignment of a call to a variable is at i.
 func (e *Evidence) AssignsAt(i int) bool {
 	i = e.Spaces(e.Word(i, ""))
 	return e.Peek(i) == '=' && e.CallAt(e.Spaces(i+1))
 }
 
-// proseAfterFence reports whether prose goes on behind the code fence we are
-// in, or the one that has just been closed. A fence of which no end is in sight
-// is a document, too, unless the answer ends in it.
+// proseAfterFence reports whether prose follows the open code fence or, if closed is set, the fence that was just
+// closed. It is true if the fence does not end within scan.MaxGuess bytes, and false if the answer ends in the fence.
 func (e *Evidence) proseAfterFence(closed bool) bool {
 	i := 0
 	for ; !closed && !e.HasAt(i, "```"); i++ {
@@ -317,8 +309,7 @@ func (e *Evidence) proseBelow(i int) bool {
 	return chars.IsSpace(e.Peek(j)) && e.proseAt(i)
 }
 
-// proseAt reports whether prose follows the end of a code fence at i,
-// or at i.
+// proseAt reports whether prose follows at i, after the end of a code fence if there is one.
 func (e *Evidence) proseAt(i int) bool {
 	for e.Peek(i) == '`' {
 		i++

@@ -9,19 +9,18 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// enclosure is a pair of marks around a call that no dialect writes: quotes, an
-// element, an environment of TeX. A call in it is shown if a sentence goes
-// through it or text follows it, and else in doubt.
+// enclosure is a pair of marks around a call that no dialect writes: quotes, an element or a TeX environment. A call in
+// it is shown if a sentence surrounds it or text follows it. Otherwise the call is doubtful.
 type enclosure struct {
-	closer string // what ends it
-	n      int    // how many bytes of the text before the call it takes
-	far    bool   // there is other text between it and the call
+	closer string // the closing mark
+	n      int    // length of the end of the text before the call that belongs to it
+	far    bool   // other text is between the opening mark and the call
 }
 
-// marks are signs between which text is quoted, struck out or set apart.
+// marks are pairs of signs around text that is quoted, struck out or set apart.
 var marks = [...]struct {
 	open, closer string
-	glued        bool // white space inside makes it something else
+	glued        bool // the sign does not count if white space follows it
 }{
 	{`"`, `"`, true}, {"'", "'", true}, {"“", "”", true}, {"„", "“", true}, {"‘", "’", true}, {"‚", "‘", true},
 	{"«", "»", false}, {"»", "«", true}, {"‹", "›", false}, {"›", "‹", true},
@@ -29,7 +28,7 @@ var marks = [...]struct {
 	{"[", "]", true}, {"~~", "~~", true}, {"$$", "$$", false}, {"$", "$", true}, {"<![CDATA[", "]]>", false},
 }
 
-// enclosedBy returns the marks with which the text before a call ends.
+// enclosedBy returns the enclosure that the end of the text before a call opens.
 func (e *Evidence) enclosedBy(before []byte) (enc enclosure, ok bool) {
 	text := bytes.TrimRight(before, " \t\r\n")
 	if len(text) == 0 {
@@ -57,8 +56,8 @@ func (e *Evidence) enclosedBy(before []byte) (enc enclosure, ok bool) {
 	return enc, enc.closer != ""
 }
 
-// documentBefore returns the element whose tag has a line for itself in the text
-// before a call and that has not ended: there is other text between them.
+// documentBefore returns the last element that is still open in the text before a call and whose start tag has its own
+// line. Other text may be between them.
 func (e *Evidence) documentBefore(before []byte) (enc enclosure) {
 	for end := bytes.LastIndex(before, []byte(">\n")); end >= 0; end = bytes.LastIndex(before[:end], []byte(">\n")) {
 		line := bytes.TrimLeft(chars.LastLine(before[:end+1]), " \t")
@@ -70,11 +69,11 @@ func (e *Evidence) documentBefore(before []byte) (enc enclosure) {
 	return enc
 }
 
-// container begins and ends a block of Markdown that is set apart.
+// container begins and ends a Markdown container block.
 const container = ":::"
 
-// elementBefore returns the element that the tag at the end of text begins. None
-// is one if a dialect has its tag, or a tool its name.
+// elementBefore returns the element that the tag at the end of text begins. Tags of a dialect or with the name of a
+// tool do not count.
 func (e *Evidence) elementBefore(text []byte) (enc enclosure) {
 	i := bytes.LastIndexByte(text, '<')
 	if i < 0 || i+1 >= len(text) || !chars.IsLetter(text[i+1]) || bytes.HasSuffix(text, []byte("/>")) {
@@ -91,7 +90,7 @@ func (e *Evidence) elementBefore(text []byte) (enc enclosure) {
 	return enc
 }
 
-// environmentBefore returns the environment of TeX that begins at the end of text.
+// environmentBefore returns the TeX environment that begins at the end of text.
 func environmentBefore(text []byte) (e enclosure) {
 	const begin = `\begin{`
 	i := bytes.LastIndex(text, []byte(begin))
@@ -106,17 +105,16 @@ func environmentBefore(text []byte) (e enclosure) {
 	return enclosure{closer: `\end{` + string(word[:n]) + "}", n: len(text) - i}
 }
 
-// shownAs tells how calls are in what encloses them.
+// shownAs describes how calls are enclosed.
 type shownAs uint8
 
 const (
 	notEnclosed shownAs = iota
-	setApart            // nothing else is said: a call, in doubt
-	shown               // text is said around it
+	setApart            // only enclosed: a doubtful call
+	shown               // text surrounds the enclosure: not a call
 )
 
-// enclosed reports how the calls that were read since the try t, up to here, are
-// enclosed, and the index after what ends that.
+// enclosed reports how the candidate is enclosed, and the index after the closing mark.
 func (d decision) enclosed() (as shownAs, end int) {
 	before := d.textBefore()
 	e, ok := d.enclosedBy(before)
@@ -138,9 +136,8 @@ func (d decision) enclosed() (as shownAs, end int) {
 	return setApart, end
 }
 
-// closed returns the index after what ends enc if that follows the call that
-// ends here, or after others that follow it; 0 if it does not. If there is text
-// around the call, it may follow more of it.
+// closed returns the index after the closing mark of enc, 0 if it is not found. The mark may follow the call that ends
+// at the current position, or the calls after it. In an enclosure with other text, more text may precede the mark.
 func (e *Evidence) closed(enc enclosure) int {
 	i := e.Gap(0)
 	if e.HasAt(i, enc.closer) {
@@ -164,20 +161,18 @@ func (e *Evidence) closed(enc enclosure) int {
 	return 0
 }
 
-// maxDocument is how far after a call the end of an element with other text in
-// it is looked for: the call waits for it.
+// maxDocument bounds the search for the end of an enclosing element after a call, if the element also holds other text.
+// The call waits for the search.
 const maxDocument = 512
 
-// opensEnclosure reports whether marks stand directly before here that may show
-// what follows.
+// opensEnclosure reports whether an enclosure opens directly before the current position.
 func (e *Evidence) opensEnclosure() bool {
 	_, ok := e.enclosedBy(e.Lately())
 	return ok
 }
 
-// inDiff reports whether the calls of the try t, up to here, are a line of a diff:
-// a plus or a minus is before them, and the other sign before the line above
-// or below. The items of a list have the same sign.
+// inDiff reports whether the candidate is a line of a diff: a plus or a minus precedes it, and the line above or below
+// begins with the other sign. List items all have the same sign.
 func (d decision) inDiff() bool {
 	before := d.textBefore()
 	line := chars.LastLine(before)
@@ -196,5 +191,5 @@ func (d decision) inDiff() bool {
 	return d.Peek(i) == '\n' && d.Peek(i+1) == other
 }
 
-// isSign reports whether a line is only the sign of a line of a diff.
+// isSign reports whether a line is only a plus or a minus, as in a diff.
 func isSign(line []byte) bool { return len(line) == 1 && (line[0] == '+' || line[0] == '-') }

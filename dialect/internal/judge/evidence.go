@@ -1,6 +1,11 @@
-// Package judge decides whether text is a call. [Decide] weighs the evidence about
-// calls that were read: their marker, the text around them, fences, quotes, and what
-// encloses them. [Check] finds what looks like a call and was not read as one.
+// Package judge decides whether text is a call. [Decide] weighs the evidence about calls that were read: their marker,
+// the surrounding text, code fences, quotes and enclosing elements. [Check] finds text that looks like a call but was
+// not read as one.
+//
+// Some words have a special meaning here. A marker is a string of a dialect that begins or ends calls. A candidate is
+// one or more calls that were read and may still turn out to be text. A held candidate has not been passed on yet. A
+// call is shown if the text quotes it or gives it as an example: it is then text, because the model does not want to
+// run it.
 package judge
 
 import (
@@ -15,8 +20,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// Evidence holds the facts for deciding whether text is a call: the
-// text itself, the offered tools, and everything read before.
+// Evidence holds the facts for deciding whether text is a call: the text itself, the offered tools, and the state after
+// everything read before.
 type Evidence struct {
 	scan.Input
 	Names *offered.Names
@@ -30,67 +35,65 @@ func NewEvidence(x *lexicon.Lexicon, n *offered.Names, hint lexicon.RowSet) Evid
 	return Evidence{Input: scan.Input{Lex: x}, Names: n, Hint: hint, findings: findings{showing: showing{at: -1}}}
 }
 
-// Situation is where in the answer we are and what calls were read. A guess that
-// fails changes it back: it is copied when a guess begins and restored as a whole.
+// Situation is the position in the answer and the calls read so far. It is copied when a guess begins and restored as a
+// whole when the guess fails.
 type Situation struct {
 	passage
 	Region
 	Calls  int     // read so far
-	Covers extents // of calls, valid or not, and of what a warning tells of
+	Covers extents // of calls, valid or not, and of text that was refused as a call
 }
 
-// passage is where in the answer we are.
+// passage is the position in the answer.
 type passage struct {
 	Mode     mode
-	ThinkBy  *lexicon.Token // what opened the thinking we are in; nil if the prompt did
-	ByHeader bool           // the thinking we are in was opened by a message header
-	Held     bool           // a try holds calls in thinking
-	Thought  bool           // thinking has ended before here
+	ThinkBy  *lexicon.Token // the marker that opened the current thinking; nil if the prompt opened it
+	ByHeader bool           // a message header opened the current thinking
+	Held     bool           // a try holds calls that were read in thinking
+	Thought  bool           // some thinking has ended
 
 	Since   int  // offset of the text or thinking since the last markup
-	Origin  int  // offset of what counts as the beginning of the answer
+	Origin  int  // offset that counts as the beginning of the answer
 	First   int  // offset of the first byte of text that is not white space
-	Message int  // offset of the message we are in
+	Message int  // offset of the current message
 	Started bool // something other than white space has been read as text
 	Muted   bool // the message is addressed to the user: nothing in it is a call
-	Cites   bool // a marker says that text may hold tags of citations
-	Coded   bool // a fence with code is open: nothing in it is a call without a marker
+	Cites   bool // a marker announced that the text may contain citation tags
+	Coded   bool // a fence with code is open: only a marker begins a call in it
 	Block   CodeFence
 }
 
-// Region is the calls we are in and the markers around them.
+// Region is the current group of calls and the markers around them.
 type Region struct {
-	Rows      lexicon.RowSet // the dialects that this call fits so far
-	Marked    bool           // a marker says that calls follow
-	Loose     bool           // a call follows another after its marker, and only its name tells it
-	Depth     int            // how many markers around calls are open
-	Outer     lexicon.RowSet // the dialects that the last of these markers fits
-	OpenAt    int            // offset of the last of these markers
-	OpenTok   *lexicon.Token // the last of these markers
-	Escaped   bool           // it is escaped as in Markdown
-	Code      bool           // it may be followed by code
-	AfterCall bool           // no marker stands between the last call and here
-	Listed    bool           // the call we read is an element of a list
-	// Presented says that a label is on the line above the last marker.
+	Rows      lexicon.RowSet // the dialects that match the call so far
+	Marked    bool           // a marker announced the calls
+	Loose     bool           // the call follows another call without a marker: only an offered name makes it a call
+	Depth     int            // number of open markers around the calls
+	Outer     lexicon.RowSet // the dialects of the last open marker
+	OpenAt    int            // offset of the last open marker
+	OpenTok   *lexicon.Token // the last open marker
+	Escaped   bool           // that marker has Markdown escapes
+	Code      bool           // code may follow that marker
+	AfterCall bool           // no marker has followed the last call
+	Listed    bool           // the current call is an element of a list
+	// Presented reports that the line above the last marker is a label.
 	Presented bool
-	Printed   bool // the Python call we read is the argument of print
-	Keyword   bool // the Python value we read has a key
-	// EndOfMessage says that the last calls were followed by the end of their
-	// message.
+	Printed   bool // the current Python call is the argument of print
+	Keyword   bool // the current Python value has a key
+	// EndOfMessage reports that the end of the message followed the last calls.
 	EndOfMessage bool
 }
 
-// findings are kept even if the guess that found them fails; see state for what
-// is not.
+// findings are kept even if the guess that found them fails. [Situation] is restored instead.
 type findings struct {
 	Lost         Suspects
-	Wasted       int  // bytes read by guesses that failed
+	Wasted       int  // bytes read by failed guesses
 	NoCallBefore int  // offset up to which nothing in thinking is a call
-	Quoting      bool // we are in a code fence that is not a call
-	document     bool // the last element stood in a document of elements
+	Quoting      bool // the current code fence does not hold a call
+	document     bool // the last element belonged to a document of elements
 	Progress     Progress
-	MessageAt    int // offset of the calls of a message that is written as JSON
-	ShownTo      int // offset up to which nothing is a call, because it is shown
+	MessageAt    int // offset of the calls in a message written as JSON
+	ShownTo      int // offset up to which text is shown, so it contains no calls
 	showing      showing
 }
 
@@ -101,7 +104,7 @@ const (
 	InThinking
 )
 
-// Prev is the byte before the next one. The answer begins like a line.
+// Prev returns the byte before the next one. At the beginning of the answer it is a newline.
 func (e *Evidence) Prev() byte {
 	if e.Pos == 0 || e.Offset() == e.Origin {
 		return '\n'
@@ -114,8 +117,8 @@ func (e *Evidence) AtLine() bool {
 	return e.Prev() == '\n' || !e.Started || e.Offset() == e.First
 }
 
-// NamedAt reports whether the word i bytes from here is an offered name, or
-// any word if every name will do. It waits only as long as it may be one.
+// NamedAt reports whether the word i bytes from here is an offered name or the beginning of one. If any name is
+// allowed, it is always true. It waits for input only while the word may still become a name.
 func (e *Evidence) NamedAt(i int) bool {
 	if e.Names.Any {
 		return true
@@ -132,8 +135,8 @@ func (e *Evidence) NamedAt(i int) bool {
 	return n > 0
 }
 
-// NameBefore returns the offered name with which the text before here ends,
-// after other words or glued to them, and its length.
+// NameBefore returns the offered tool whose name ends the text, and the length of the name as written. Other words may
+// precede the name directly or with a separator.
 func (e *Evidence) NameBefore(text []byte) (name string, n int) {
 	for n < min(len(text), lexicon.MaxName) && (chars.IsWordByte(text[len(text)-1-n]) || text[len(text)-1-n] == '\\') {
 		n++
@@ -151,30 +154,28 @@ func (e *Evidence) NameBefore(text []byte) (name string, n int) {
 	}
 }
 
-// Declares reports whether a tool has a parameter of that name.
+// Declares reports whether the tool name has a parameter key.
 func (e *Evidence) Declares(name, key string) bool {
 	shape := e.Names.Shape(name)
 	return shape != nil && key != "" && shape.Declares(loose.Unescape(key))
 }
 
-// CallAt reports whether the name of a tool and a parenthesis are at i.
+// CallAt reports whether the name of an offered tool and a parenthesis are at i.
 func (e *Evidence) CallAt(i int) bool {
 	name, j := e.EscapedWord(i)
 	return e.Names.Offered(name) && e.Peek(j) == '('
 }
 
-// NeedsNothing reports whether a tool lacks parameters, so a call of it
-// need not say anything of arguments.
+// NeedsNothing reports whether a tool has no parameters, so a call of it may omit the arguments.
 func (e *Evidence) NeedsNothing(name string) bool {
 	shape := e.Names.Shape(name)
 	return !e.Names.Any && (shape == nil || len(shape.Properties()) == 0)
 }
 
-// Exampled reports whether the prose just before says that an example
-// follows.
+// Exampled reports whether the text just before announces an example.
 func (e *Evidence) Exampled() bool {
 	line := e.Lately()
-	var low [80]byte // no allocation: this is asked of every bracket
+	var low [80]byte // no allocation: Exampled is called for every bracket
 	n := copy(low[:], chars.LastLine(line[max(0, len(line)-len(low)):]))
 	for i, c := range low[:n] {
 		if 'A' <= c && c <= 'Z' {
@@ -194,21 +195,21 @@ func suspicion(n, at int, name string) string {
 	return "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(at) + "; it was not read as one"
 }
 
-// Suspect counts what stands here if it looks like the beginning of a call.
+// Suspect counts the marker at the current position if it begins a call.
 func (e *Evidence) Suspect() {
 	if t, n := e.Match(0); n > 0 && (t.Is(lexicon.Opens) && !t.Line || t.Is(lexicon.TagCall)) {
 		e.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), e.Offset())
 	}
 }
 
-// Lately returns the last bytes of the text, or thinking, before here.
+// Lately returns the last bytes of the text or thinking before the current position, at most scan.MaxTail.
 func (e *Evidence) Lately() []byte {
 	return e.Buf[max(0, e.Since-e.Base, e.Pos-scan.MaxTail):e.Pos]
 }
 
-// InDocument reports whether the element here is part of a document: its parent is
-// an element that no dialect has, or it stands next to an element of which that is
-// true. If its name is not an ordinary word, the parent has such a parent, too.
+// InDocument reports whether the element word belongs to a document and is not a call. For an ordinary word, the text
+// must end in a start tag, or in the end tag of a sibling that was in a document. For any other name, the text must end
+// in two start tags: both its parent and its grandparent are then elements of the document.
 func (e *Evidence) InDocument(word string) bool {
 	if e.Marked {
 		return false
@@ -233,8 +234,7 @@ func (e *Evidence) InDocument(word string) bool {
 	return e.document
 }
 
-// tagAtEnd returns the tag that begins an element, and none around an answer, with
-// which the text before ends.
+// tagAtEnd returns the start tag that ends the text before. Tags around an answer, such as <answer>, do not count.
 func tagAtEnd(before []byte) (tag []byte, ok bool) {
 	open := bytes.LastIndexByte(before, '<')
 	if open < 0 || before[len(before)-1] != '>' {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Languages are the words of fences in which models do not write calls.
+// Languages are the info strings of code fences in which models do not write calls.
 var Languages = func() map[string]bool {
 	set := make(map[string]bool)
 	for word := range strings.FieldsSeq(`bash c console cpp cs csharp css csv cuda dart diff dockerfile elixir erlang go golang

@@ -8,9 +8,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 )
 
-// Quoted reports whether what stands here is quoted in prose: an odd number
-// of backticks is before it on its line, or the line begins with the sign
-// of a quotation.
+// Quoted reports whether the text at the current position is quoted: in inline code, in a Markdown quotation, in an
+// HTML comment, in an invented tool result, or in an element that shows something.
 func (e *Evidence) Quoted() bool {
 	if e.Buf[e.Pos] == '`' {
 		return false
@@ -33,8 +32,8 @@ func (e *Evidence) Quoted() bool {
 	return ticks && inTicks(line)
 }
 
-// inTicks reports whether a line ends in inline code: as many backticks as began
-// it end it. Three or more are a fence.
+// inTicks reports whether a line ends in inline code. As many backticks as began the code end it. Three or more begin a
+// fence and not inline code.
 func inTicks(line []byte) bool {
 	open := 0
 	for i := bytes.IndexByte(line, '`'); i >= 0; i = bytes.IndexByte(line, '`') {
@@ -53,8 +52,7 @@ func inTicks(line []byte) bool {
 	return open > 0
 }
 
-// inComment reports whether the text before ends in a comment of HTML that is
-// still open.
+// inComment reports whether the text before ends in an open HTML comment.
 func (e *Evidence) inComment(before []byte) bool {
 	if bytes.IndexByte(before, '!') < 0 { // most text
 		return false
@@ -63,7 +61,7 @@ func (e *Evidence) inComment(before []byte) bool {
 	return open >= 0 && !bytes.Contains(before[open:], []byte("-->"))
 }
 
-// isShowing reports whether something is shown in the element word of a document.
+// isShowing reports whether the element word of a document shows its content, such as <pre>.
 func isShowing(word []byte) bool {
 	switch string(word) {
 	case "pre", "code", "samp", "kbd", "blockquote", "details", "textarea", "xmp", "script", "result", "example":
@@ -72,11 +70,11 @@ func isShowing(word []byte) bool {
 	return false
 }
 
-// mayBeShown reports whether a tag of an element in which something is shown
-// is in the text before. Text that was looked at is not looked at again.
+// mayBeShown reports whether the text before contains a tag of an element that shows its content. It does not look
+// again at text it has already seen.
 func (e *Evidence) mayBeShown(before []byte) bool {
 	start := e.Offset() - len(before)
-	from := min(e.Offset(), max(start, e.showing.to-len("</blockquote>"))) // a try that failed may have been further
+	from := min(e.Offset(), max(start, e.showing.to-len("</blockquote>"))) // a failed try may have looked further
 	for i, p := 0, before[from-start:]; ; p = p[i+1:] {
 		if i = bytes.IndexByte(p, '<'); i < 0 {
 			break
@@ -93,14 +91,13 @@ func (e *Evidence) mayBeShown(before []byte) bool {
 	return e.showing.at >= start
 }
 
-// showing is where tags of elements were found in which something is shown.
+// showing records where tags of elements were found that show their content.
 type showing struct {
-	to int // offset up to which the text has been looked at
-	at int // offset of the last tag; less than that of any text if there is none
+	to int // offset up to which mayBeShown has looked
+	at int // offset of the last tag; -1 if there is none
 }
 
-// inShown reports whether the text before ends in an element in which something
-// is shown.
+// inShown reports whether the text before ends inside an element that shows its content.
 func inShown(before []byte) bool {
 	closed := 0 // end tags after here
 	for i := bytes.LastIndexByte(before, '<'); i >= 0; i = bytes.LastIndexByte(before[:i], '<') {
@@ -123,8 +120,8 @@ func inShown(before []byte) bool {
 	return false
 }
 
-// InResult reports whether the text before ends with what a model writes when
-// it begins to invent the result of a call.
+// InResult reports whether the text before ends with a marker or label that begins a tool result: the model is
+// inventing the result of a call.
 func (e *Evidence) InResult(before []byte) bool {
 	before = bytes.TrimRight(before, " \t\r\n")
 	if len(before) == 0 {
@@ -132,7 +129,7 @@ func (e *Evidence) InResult(before []byte) bool {
 	}
 	switch before[len(before)-1] {
 	case '>':
-	case ':', '*': // a label has its line for itself
+	case ':', '*': // a label has its own line
 		before = bytes.Trim(chars.LastLine(before), "* \t")
 		return slices.ContainsFunc(e.Lex.Results, func(s string) bool { return string(before) == s })
 	default:
@@ -141,8 +138,7 @@ func (e *Evidence) InResult(before []byte) bool {
 	return slices.ContainsFunc(e.Lex.Results, func(s string) bool { return bytes.HasSuffix(before, []byte(s)) })
 }
 
-// InQuotes reports whether the marker that stands here follows a quotation mark
-// in a sentence.
+// InQuotes reports whether the marker at the current position follows an opening quotation mark in a sentence.
 func (e *Evidence) InQuotes() bool {
 	line := chars.LastLine(e.Lately())
 	said, ok := bytes.CutSuffix(line, []byte{'"'})

@@ -5,8 +5,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// Narrow notes that the text belongs to the given dialects. Where that
-// contradicts earlier text, the later evidence counts.
+// Narrow keeps only the given dialects as possible dialects of the text. If none of them fits the text so far, they
+// replace the earlier ones.
 func (e *Evidence) Narrow(rows lexicon.RowSet) {
 	if e.Rows.Meets(rows) {
 		e.Rows = e.Rows.And(rows)
@@ -15,8 +15,8 @@ func (e *Evidence) Narrow(rows lexicon.RowSet) {
 	}
 }
 
-// Form notes that the call has the given form. Where the calls before it had
-// another, only the marker around it counts.
+// Form notes that the call has form f. If no possible dialect has this form, it starts again from the dialects of the
+// marker around the call.
 func (e *Evidence) Form(f spec.Form) {
 	switch all := e.Lex.Form[f]; {
 	case e.Rows.Meets(all):
@@ -26,15 +26,15 @@ func (e *Evidence) Form(f spec.Form) {
 	}
 }
 
-// Keep keeps the given dialects, if the text fits any of them.
+// Keep is Narrow, but it has no effect if none of the given dialects fits the text so far.
 func (e *Evidence) Keep(rows lexicon.RowSet) {
 	if e.Rows.Meets(rows) {
 		e.Rows = e.Rows.And(rows)
 	}
 }
 
-// Row returns the row of the dialect that the text fits best: the one
-// hinted at if it is among them, else the first of the table.
+// Row returns the dialect that best fits the text: the expected dialect if it is possible, else the first possible one
+// in the table.
 func (e *Evidence) Row() *spec.Dialect {
 	i := e.Rows.First()
 	switch {
@@ -46,5 +46,5 @@ func (e *Evidence) Row() *spec.Dialect {
 	return &e.Lex.Rows[i]
 }
 
-// Dialect returns the name of the dialect we are in.
+// Dialect returns the name of that dialect.
 func (e *Evidence) Dialect() string { return e.Row().Name }

@@ -12,10 +12,10 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// midSentence reports whether a sentence may go through the marker t that stands
-// here: one that is not finished is before it on its line, and a space, or
-// ends the paragraph before it. So may the row of a table, or a fence of tildes. A
-// special token counts all the same: only its own line puts it in doubt.
+// midSentence reports whether the marker t at the current position may be inside a sentence. That is so after a label
+// or an unfinished sentence on its line, in a table row or in a list item. A marker on a separate line may be inside a
+// sentence if the paragraph above is unfinished, a heading, an example label or a fence of tildes. For a special token
+// only the text on its own line counts.
 func (e *Evidence) midSentence(t *lexicon.Token) bool {
 	before := e.Lately()
 	if t != nil && t.Special {
@@ -38,8 +38,7 @@ func (e *Evidence) midSentence(t *lexicon.Token) bool {
 	return EndsLabel(bytes.TrimRight(words, "*")) || unfinished(words)
 }
 
-// inLine reports whether a line ends in the middle of a sentence and with a space,
-// or in the row of a table.
+// inLine reports whether a line ends with a space in the middle of a sentence or of a table row.
 func inLine(line []byte) bool {
 	words := bytes.TrimRight(line, " \t")
 	return len(words) < len(line) && (unfinished(words) || bytes.HasSuffix(words, []byte{'|'}))
@@ -51,8 +50,8 @@ func unfinished(text []byte) bool {
 	return r == ',' || unicode.IsLetter(r) || isDash(r) || r == '.' && abbreviates(text)
 }
 
-// abbreviates reports whether the full stop with which text ends is that of an
-// abbreviation of single letters, like "i.e.", and no sentence ends there.
+// abbreviates reports whether the full stop at the end of text belongs to an abbreviation of single letters, like
+// "i.e.", and does not end a sentence.
 func abbreviates(text []byte) bool {
 	for range 2 {
 		rest, ok := bytes.CutSuffix(bytes.TrimRight(text, " "), []byte{'.'})
@@ -66,9 +65,8 @@ func abbreviates(text []byte) bool {
 	return len(text) == 0 || !unicode.IsLetter(r)
 }
 
-// sentenceGoesOn reports whether the sentence before the try t, a call with
-// markers, continues after it: on the same line, or on the next one if the call
-// has its lines for itself.
+// sentenceGoesOn reports whether the sentence before a candidate with markers continues after it: on the same line, or
+// on the next line if the candidate is on separate lines.
 func (d decision) sentenceGoesOn() bool {
 	i := d.Gap(0)
 	tilded := d.HasAt(i, tildes)
@@ -78,7 +76,7 @@ func (d decision) sentenceGoesOn() bool {
 	if !d.At(i) || d.IsMarkup(i) {
 		return false
 	}
-	c, r, name := d.Buf[d.Pos+i], d.Letter(i), d.NameAt(i) // they may wait, and the buffer move
+	c, r, name := d.Buf[d.Pos+i], d.Letter(i), d.NameAt(i) // they may wait for input and move the buffer
 	before := d.textBefore()
 	words := bytes.TrimRight(before, " \t\r\n")
 	own := bytes.IndexByte(before[len(words):], '\n') >= 0
@@ -92,17 +90,17 @@ func (d decision) sentenceGoesOn() bool {
 	return strings.ContainsRune(",;:)|，；：）、…", r) || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
 }
 
-// isDash reports whether r is a dash with which a sentence continues.
+// isDash reports whether r is a dash that continues a sentence.
 func isDash(r rune) bool { return r == '—' || r == '–' }
 
-// beginsMarked reports whether the answer begins with the marker of the call that
-// ends here, which is not a special token.
+// beginsMarked reports whether the answer begins with the marker of the call that ends here and the marker is not a
+// special token.
 func (e *Evidence) beginsMarked() bool {
 	return e.OpenAt == e.First && e.Calls == 1 && e.OpenTok != nil && !e.OpenTok.Special && !e.OpenTok.Line
 }
 
-// closerAfter returns the index after the marker that ends what the last one
-// began, if only brackets and other ends are before it; 0 if not.
+// closerAfter returns the index after the end tag of the last open marker, if only brackets and other end markers
+// precede it. It returns 0 otherwise.
 func (e *Evidence) closerAfter() int {
 	closer := "</" + strings.TrimPrefix(e.OpenTok.Text, "<")
 	i := 0
@@ -120,11 +118,11 @@ func (e *Evidence) closerAfter() int {
 	return 0
 }
 
-// maxEnds is how many markers end a call, at most.
+// maxEnds is the maximum number of markers that end a call.
 const maxEnds = 3
 
-// describedBelow reports whether the line below the call, from i, is indented
-// below it and begins with a word: it tells what the call does.
+// describedBelow reports whether the line below the call, from i, is indented and begins with a capital letter: it
+// describes what the call does.
 func (e *Evidence) describedBelow(i int) bool {
 	if e.Peek(i) == '\r' {
 		i++
@@ -139,21 +137,18 @@ func (e *Evidence) describedBelow(i int) bool {
 	return j > i+minIndent && unicode.IsUpper(e.LetterAt(j)) && !e.NameAt(j)
 }
 
-// joinsAt reports whether a new clause begins at i, after a call without a
-// marker.
+// joinsAt reports whether a word at i begins a new clause after a call without a marker.
 func (e *Evidence) joinsAt(i int) bool {
 	j := e.Word(i, "")
 	return !e.Marked && joins[string(e.Buf[e.Pos+i:e.Pos+j])]
 }
 
-// joins are words with which a new clause begins after a call, in which the
-// model tells what it does next.
+// joins are words that begin a new clause after a call, in which the model announces its next step.
 var joins = map[string]bool{
 	"and": true, "then": true, "und": true, "dann": true, "et": true, "puis": true, "y": true, "luego": true, "e": true, "poi": true,
 }
 
-// runsOn reports whether a sentence continues i bytes from here, on the line of a
-// call.
+// runsOn reports whether a sentence continues i bytes from here, on the line of a call.
 func (e *Evidence) runsOn(i int) bool {
 	spaced := i > 0 && e.Buf[e.Pos+i-1] == ' '
 	switch c := e.Buf[e.Pos+i]; {
@@ -172,8 +167,7 @@ func (e *Evidence) runsOn(i int) bool {
 	}
 }
 
-// wordsGoOn reports whether words in lower case are at i that are no call and
-// are before none.
+// wordsGoOn reports whether lower-case words at i continue a sentence. A call, or words directly before a call, do not.
 func (e *Evidence) wordsGoOn(i int) bool {
 	if !unicode.IsLower(e.Letter(i)) || e.CallAt(i) || e.NameAt(i) || e.AssignsAt(i) {
 		return false
@@ -183,32 +177,32 @@ func (e *Evidence) wordsGoOn(i int) bool {
 	return !e.CallAt(e.Spaces(j)) && c != '(' && c != '=' && strings.IndexByte("{[", e.Peek(e.Spaces(j))) < 0
 }
 
-// presents reports whether the text above the try t, which has its lines for
-// itself, presents it: a label or a heading, or all of its block is indented.
+// presents reports whether the text above a candidate on separate lines presents it: it ends in a label or a heading,
+// or the candidate is indented as code.
 func (d decision) presents() bool {
 	before := d.textBefore()
 	return len(LabelAbove(before)) > 0 || indented(before)
 }
 
-// showsBlock reports whether a block that is presented is shown like one in a
-// fence: it is indented as Markdown does with code, or an example.
+// showsBlock reports whether a presented block is shown like one in a fence: it is indented as Markdown code, or its
+// label announces an example or begins a fence of tildes.
 func (d decision) showsBlock() bool {
 	before := d.textBefore()
 	label := LabelAbove(before)
 	return indented(before) || saysExample(label) || isTildes(label)
 }
 
-// tildes begin and end a fence in which models write no calls; Markdown has it.
+// tildes begin and end a Markdown fence. Models write no calls in it.
 const tildes = "~~~"
 
-// textBefore returns the last bytes of the text before the try t.
+// textBefore returns the last bytes of the text before the candidate.
 func (d decision) textBefore() []byte {
 	at := d.c.From - d.Base
 	return d.Buf[max(0, d.c.TextFrom-d.Base, at-scan.MaxTail):at]
 }
 
-// indented reports whether what follows the text before is a block of code of
-// Markdown: an empty line and indentation stand between them.
+// indented reports whether an indented Markdown code block begins after the text before: an empty line and indentation
+// follow the last words.
 func indented(before []byte) bool {
 	text := bytes.TrimRight(before, " \t\r\n")
 	gap := before[len(text):]
@@ -216,11 +210,11 @@ func indented(before []byte) bool {
 	return len(text) > 0 && bytes.Count(gap, []byte{'\n'}) > 1 && (len(gap)-i > minIndent || bytes.IndexByte(gap[i+1:], '\t') >= 0)
 }
 
-// minIndent is how far code is indented below prose.
+// minIndent is the indentation of code: more than this many bytes.
 const minIndent = 3
 
-// LabelAbove returns the last line of the text before a block, if that is a
-// label with a colon or a heading; nil if it is not.
+// LabelAbove returns the last line of the text before a block if it is a label with a colon, a heading or a line in
+// bold. It returns nil otherwise.
 func LabelAbove(before []byte) []byte {
 	text := bytes.TrimRight(before, " \t\r\n")
 	if bytes.IndexByte(before[len(text):], '\n') < 0 {
@@ -239,10 +233,10 @@ func LabelAbove(before []byte) []byte {
 	return nil
 }
 
-// isTildes reports whether a label is the beginning of a fence of tildes.
+// isTildes reports whether a label begins a fence of tildes.
 func isTildes(label []byte) bool { return bytes.HasPrefix(label, []byte(tildes)) }
 
-// isItem reports whether a line is the label of an item of a list, or one in bold.
+// isItem reports whether a line is the label of a list item, or a label in bold.
 func isItem(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	if bytes.HasPrefix(line, []byte(lexicon.Bold)) {
@@ -257,8 +251,8 @@ func EndsLabel(line []byte) bool {
 	return bytes.HasSuffix(line, []byte{':'}) || bytes.HasSuffix(line, []byte("："))
 }
 
-// labelAt reports whether a line is at i that begins with one or two words, a
-// colon and other words: the turn of a speaker, a member of a record, a step.
+// labelAt reports whether the line at i begins with a label of one or two words, a colon and more text, such as the
+// turn of a speaker, a field of a record or a step.
 func (e *Evidence) labelAt(i int) bool {
 	j := e.Word(i, ":")
 	if e.Peek(j) == ' ' && j > i {
@@ -268,10 +262,10 @@ func (e *Evidence) labelAt(i int) bool {
 	return j > i && e.Peek(j) == ':' && k > j+1 && e.At(k) && !e.IsMarkup(k)
 }
 
-// isHeading reports whether a label is a heading of Markdown.
+// isHeading reports whether a label is a Markdown heading.
 func isHeading(label []byte) bool { return len(label) > 0 && label[0] == '#' }
 
-// saysExample reports whether a label says that an example follows.
+// saysExample reports whether a label announces an example.
 func saysExample(label []byte) bool {
 	if len(label) == 0 || len(label) > maxLabel {
 		return false
@@ -280,10 +274,10 @@ func saysExample(label []byte) bool {
 	return slices.ContainsFunc(exampleWords, func(s string) bool { return bytes.Contains(low, []byte(s)) })
 }
 
-// maxLabel bounds the length of a label that tells what follows.
+// maxLabel bounds the length of a label that announces an example.
 const maxLabel = 80
 
-// exampleWords are what a label says above an example.
+// exampleWords are words in labels above an example.
 var exampleWords = []string{
 	"example", "e.g.", "for instance", "beispiel", "z.b.", "exemple", "ejemplo", "esempio", "exemplo", "voorbeeld",
 	"przykład", "пример", "приклад", "örnek", "例", "예시", "مثال",

@@ -7,21 +7,21 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Said reports whether there was text since thinking ended.
+// Said reports whether there is text before the current position since the answer began or thinking ended.
 func (e *Evidence) Said() bool { return e.Started && e.Offset() > e.First }
 
-// Suspects counts what looks like a call and was not read as one.
+// Suspects counts text that looks like a call but was not read as one.
 type Suspects struct {
-	rows []suspected // by row, as far as there are any
-	// places are where something was found, the last ones of them.
+	rows []suspected // by table row, up to the last row with a finding
+	// places are the offsets of the most recent findings, at most maxPlaces.
 	places []int
-	last   int // offset of the last one, and one more
+	last   int // offset of the last finding plus one; 0 if there is none
 }
 
-// maxPlaces bounds how many places are remembered.
+// maxPlaces bounds the number of remembered places.
 const maxPlaces = 64
 
-// suspected is how often something was seen, and where first.
+// suspected is the number of findings for a dialect and the offset of the first one.
 type suspected struct{ count, first int }
 
 // Clone returns a copy that later findings do not change.
@@ -29,9 +29,9 @@ func (s *Suspects) Clone() Suspects {
 	return Suspects{rows: slices.Clone(s.rows), places: s.places, last: s.last}
 }
 
-// Add counts a marker of the given dialects at an offset.
+// Add counts a marker of the given dialects at an offset. It ignores a second report for the same offset.
 func (s *Suspects) Add(rows lexicon.RowSet, at int) {
-	if rows.Empty() || s.last == at+1 { // readers may look at the same thing in turn
+	if rows.Empty() || s.last == at+1 { // several readers may report the same marker
 		return
 	}
 	s.last = at + 1
@@ -50,7 +50,7 @@ func (s *Suspects) Add(rows lexicon.RowSet, at int) {
 	row.count++
 }
 
-// Warnings lists suspected calls that were not read as calls.
+// Warnings returns a warning for each dialect with findings.
 func (s *Suspects) Warnings(x *lexicon.Lexicon) (list []llm.Warning) {
 	for i, row := range s.rows {
 		if name := x.Rows[i].Name; row.count > 0 {

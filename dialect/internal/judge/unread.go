@@ -15,24 +15,21 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// The check over the whole answer ensures that nothing that looks like a call is
-// lost silently. It finds every name of an offered tool that stands directly
-// before a bracket, a brace, an element or a key with one of the tool's properties
-// in it, or nothing. If the name did not become part of a call, a warning says
-// where it is. The check looks at the bytes of the answer and not at what the
-// readers made of them, so it also finds forms that no reader knows.
+// The check over the whole answer ensures that no text that looks like a call is lost silently. It finds every name of an
+// offered tool that is directly before a bracket, an element or a key with one of the tool's properties, or before an
+// empty bracket. If the name did not become part of a call, a warning reports its place. The check reads the bytes of the
+// answer and not the results of the readers, so it also finds forms that no reader knows.
 
-// Extent is a stretch of the answer.
+// Extent is a range of offsets in the answer; End is exclusive.
 type Extent struct{ Start, End int }
 
-// extents are stretches of the answer. Many of them are in order.
+// extents are ranges of the answer, mostly in order.
 type extents []Extent
 
-// manyExtents is how many extents are looked at one by one.
+// manyExtents is the number of extents up to which a linear search is used.
 const manyExtents = 16
 
-// merged returns many extents in order and without overlaps, so has finds
-// one fast. It leaves e unchanged.
+// merged returns the extents for a fast search: if there are many, sorted and without overlaps. It does not change e.
 func (e extents) merged() extents {
 	if len(e) <= manyExtents {
 		return e
@@ -50,7 +47,7 @@ func (e extents) merged() extents {
 	return out
 }
 
-// has reports whether one of the extents holds an offset. Many must be merged.
+// has reports whether one of the extents contains an offset. Many extents must be merged first.
 func (e extents) has(at int) bool {
 	if len(e) > manyExtents {
 		i, _ := slices.BinarySearchFunc(e, at, func(x Extent, at int) int { return cmp.Compare(x.End, at+1) })
@@ -59,8 +56,7 @@ func (e extents) has(at int) bool {
 	return slices.ContainsFunc(e, func(x Extent) bool { return x.Start <= at && at < x.End })
 }
 
-// Reach makes the extent end at end if it ends at from, and else makes it the
-// stretch between the two.
+// Reach makes e end at end if it ended at from. Otherwise it sets e to the range between the two.
 func (e *Extent) Reach(from, end int) {
 	if e.End != from {
 		e.Start = from
@@ -71,29 +67,28 @@ func (e *Extent) Reach(from, end int) {
 // Check is the check over the whole answer.
 type Check struct {
 	*Evidence
-	Open int // offset of the call that is being read; greater than any if there is none
+	Open int // offset of the call that is being read; math.MaxInt if there is none
 }
 
-// Progress is what the check has seen.
+// Progress is the state of the check.
 type Progress struct {
-	upTo    int    // offset up to which the answer was looked at
-	Clean   Extent // the last text without anchors
-	thought int    // offset of the first such name in thinking, and one more
+	upTo    int    // offset up to which the answer was checked
+	Clean   Extent // the last stretch of text without anchors, see lexicon.Anchors
+	thought int    // offset of the first suspected name in thinking, plus one; 0 if there is none
 }
 
-// MaxAhead bounds how far after a name the check looks. It is less than
-// maxTail, which stays in the buffer.
+// MaxAhead bounds how far after a name the check looks for arguments. It is less than scan.MaxTail, which stays in the
+// buffer.
 const MaxAhead = 128
 
-// maxLookBack is how far after the key for names, or another anchor, a name is
-// looked at.
+// maxLookBack is how far into text without anchors the check looks for names. An anchor just before it, such as the key
+// for names, may belong to them.
 const maxLookBack = 64
 
-// nearby is how far from a name, in either direction, a warning tells of it.
+// nearby is the distance from a warning's place, in either direction, in which another name gets no warning.
 const nearby = 96
 
-// Advance looks at the next bytes of the answer, up to the index end of the buffer.
-// No try can go back to them any more.
+// Advance checks the answer up to the index end of the buffer. No try may go back before end any more.
 func (c Check) Advance(end int) {
 	at := max(c.Progress.upTo-c.Base, 0)
 	if c.Names.Any && c.Progress.upTo == 0 && end > 0 {
@@ -117,7 +112,7 @@ func (c Check) Advance(end int) {
 	}
 }
 
-// lookBetween looks at the words that begin between two indexes of the buffer.
+// lookBetween checks the words that begin between two indexes of the buffer.
 func (c Check) lookBetween(at, end int) {
 	if c.Names.Pairs == nil {
 		c.Names.Pairs = offered.PairsOf(c.Names.Tools, c.Names.PairRoom[:0])
@@ -131,9 +126,8 @@ func (c Check) lookBetween(at, end int) {
 	}
 }
 
-// searchPair looks at the words that begin between two indexes of the buffer and
-// hold the pair of bytes p. To search for two bytes of a name that are seldom
-// neighbours spares nearly all of the text a closer look.
+// searchPair checks the words that contain the pair of bytes p and begin between two indexes of the buffer. The two
+// bytes are from a name and are rarely neighbours in text, so the search skips nearly all of the text.
 func (c Check) searchPair(p offered.NamePair, at, end int) {
 	text := c.Buf[:min(end+2*c.Names.Longest, len(c.Buf))] // the pair may follow the end
 	for i := at; i < len(text); {
@@ -146,13 +140,11 @@ func (c Check) searchPair(p offered.NamePair, at, end int) {
 	}
 }
 
-// maxStarts is from how many places a word is looked at. It keeps the work
-// linear.
+// maxStarts bounds the places in one word from which it is checked. It keeps the work linear.
 const maxStarts = 8
 
-// lookAround looks at the word around the i-th byte of the buffer from each
-// place between two indexes where a name may begin in it, and returns how many
-// of its bytes stand from i on.
+// lookAround checks the word around the i-th byte of the buffer, from each place between two indexes where a name may
+// begin. It returns the number of bytes of the word from i on.
 func (c Check) lookAround(i, at, end int) int {
 	first, n := i, max(chars.WordLength(c.Buf[i:]), 1)
 	for first > 0 && i-first < scan.MaxTail && (chars.IsWordByte(c.Buf[first-1]) || c.Buf[first-1] == '\\' && chars.IsSeparator(c.Buf[first])) {
@@ -169,14 +161,13 @@ func (c Check) lookAround(i, at, end int) int {
 	return n
 }
 
-// afterSign reports whether the i-th byte of the buffer follows a minus with
-// which its line begins, as in a diff.
+// afterSign reports whether the i-th byte of the buffer follows a minus at the beginning of its line, as in a diff.
 func (c Check) afterSign(i int) bool {
 	return c.Buf[i-1] == '-' && (i == 1 || c.Buf[i-2] == '\n')
 }
 
-// lookAtAll is watchPair for all names at once: slower than a search for a few
-// pairs, and independent of their number.
+// lookAtAll is searchPair for all names at once. It is slower than a search for a few pairs, but its cost does not
+// depend on the number of names.
 func (c Check) lookAtAll(at, end int) {
 	for at < end {
 		if !c.Names.First.Has(c.Buf[at]) || at > 0 && chars.IsWordByte(c.Buf[at-1]) && !chars.IsJoint(c.Buf[at-1]) && !c.afterSign(at) {
@@ -187,16 +178,16 @@ func (c Check) lookAtAll(at, end int) {
 	}
 }
 
-// lookAt looks at the word that begins at an index, and returns its length.
+// lookAt checks the word that begins at an index of the buffer and returns its length.
 func (c Check) lookAt(at int) int {
 	n := chars.WordLength(c.Buf[at:])
-	if rest := c.Buf[at+n:]; len(rest) == 0 || mayHold[rest[0]] || at > 0 && c.Buf[at-1] == '/' { // of an address
+	if rest := c.Buf[at+n:]; len(rest) == 0 || mayHold[rest[0]] || at > 0 && c.Buf[at-1] == '/' { // the last part of a URL
 		c.lookAtWord(at, n)
 	}
 	return n
 }
 
-// lookAtWord looks at the word of n bytes at an index of the buffer.
+// lookAtWord checks the word of n bytes at an index of the buffer.
 func (c Check) lookAtWord(at, n int) {
 	if p := c.Buf[at : at+n]; c.accounted(c.Base+at) || !c.Names.MayMean(p) || !c.looksCalled(c.Buf, at, n) {
 		return
@@ -204,15 +195,15 @@ func (c Check) lookAtWord(at, n int) {
 	c.unread(c.Base+at, c.Buf[at+n:])
 }
 
-// looksCalled reports whether the word of n bytes at an index of text means a tool
-// and arguments follow it, or before it.
+// looksCalled reports whether the word of n bytes at an index of text names a tool and has arguments before or after
+// it.
 func (c Check) looksCalled(text []byte, at, n int) bool {
 	word := chars.Unescaped(text[at : at+n])
 	name, ok := c.Names.Meant(word)
 	glued := at > 0 && chars.IsJoint(text[at-1])
 	if i := strings.LastIndexAny(word, ".:/"); !ok && i >= 0 {
 		if name, ok = c.Names.Meant(word[i+1:]); !ok {
-			name, ok = c.Names.Meant(word[:i]) // a method of it
+			name, ok = c.Names.Meant(word[:i]) // a method of the tool
 		}
 		glued = true
 	}
@@ -225,8 +216,8 @@ func (c Check) looksCalled(text []byte, at, n int) bool {
 	return holdsArguments(rest, shape, text[:at]) || afterArguments(text, at, shape) || onlyMember(text[:at], rest, shape) || c.endsInObject(text[:at], rest)
 }
 
-// unread warns of the name at an offset, before rest. A name in thinking is
-// kept for the end of the answer.
+// unread records the name at an offset as suspected. rest is the text after the name. A name in thinking is kept until
+// the end of the answer.
 func (c Check) unread(at int, rest []byte) {
 	if c.Mode == InThinking || at < c.NoCallBefore || c.Thought && at < c.Origin {
 		if c.Progress.thought == 0 {
@@ -237,7 +228,7 @@ func (c Check) unread(at int, rest []byte) {
 	c.suspectAt(at, rest)
 }
 
-// suspectAt adds the name at an offset, before rest, to the suspects.
+// suspectAt adds the name at an offset, which rest follows, to the suspects.
 func (c Check) suspectAt(at int, rest []byte) {
 	form := spec.JSONCall
 	if len(rest) > 0 && rest[0] == '(' {
@@ -246,8 +237,7 @@ func (c Check) suspectAt(at int, rest []byte) {
 	c.Lost.Add(c.Lex.Bare.And(c.Lex.Form[form]), at)
 }
 
-// accounted reports whether the text at an offset became a call, or a
-// warning tells of it.
+// accounted reports whether the text at an offset became a call or already has a warning.
 func (c Check) accounted(at int) bool {
 	if at >= c.Open || c.Covers.has(at) {
 		return true
@@ -260,9 +250,8 @@ func (c Check) accounted(at int) bool {
 	return false
 }
 
-// Finish looks at the end of the answer. Thinking matters
-// only if the answer calls nothing: models think about calls before they make
-// them.
+// Finish checks the rest of the answer. A name in thinking counts only if the answer has no calls, because models think
+// about calls before they make them.
 func (c Check) Finish() {
 	c.Advance(len(c.Buf))
 	if at := c.Progress.thought; at > 0 && c.Calls == 0 {
@@ -270,7 +259,7 @@ func (c Check) Finish() {
 	}
 }
 
-// mayHold are the bytes that may stand between a name and its arguments.
+// mayHold are the bytes that may be between a name and its arguments.
 var mayHold = func() (set [256]bool) {
 	for _, c := range []byte(" \t\r\n\"'`*:,=>\\({[<|/?]-\xE2") {
 		set[c] = true
@@ -278,14 +267,13 @@ var mayHold = func() (set [256]bool) {
 	return set
 }()
 
-// isEmptyLiteral reports whether p, behind a name, is an empty value of a
-// programming language: list []T, error {}.
+// isEmptyLiteral reports whether p, after a name, is an empty value of a programming language: list []T, error {}.
 func isEmptyLiteral(p []byte) bool {
 	p = bytes.TrimLeft(p, " :=\t")
 	return bytes.HasPrefix(p, []byte("[]")) || bytes.HasPrefix(p, []byte("{}"))
 }
 
-// between are the words that may stand between a name and its first property.
+// between are the words that may be between a name and its first property.
 var between = map[string]bool{
 	"arguments": true, "parameters": true, "params": true, "parameter": true, "param": true, "args": true, "arg": true,
 	"input": true, "inputs": true, "kwargs": true, "arg_key": true, "name": true, "key": true, "json": true, "invoke": true,
@@ -293,16 +281,16 @@ var between = map[string]bool{
 	"message": true, "constrain": true, "tool": true, "with": true, "action": true, "tool_args": true, "tool_arguments": true,
 }
 
-// holdsArguments reports whether p, behind a name, opens a bracket, an element
-// or a line that holds a property of shape, or nothing. What stands before the
-// name may make it that of an element, or the first of a list.
+// holdsArguments reports whether p, after a name, holds arguments: a bracket, an element or a line with a property of
+// shape, or an empty bracket or element. before is the text before the name; it shows whether the name is an element's
+// name or the first in a bracket.
 func holdsArguments(p []byte, shape *schema.Shape, before []byte) bool {
 	b := afterName{shape: shape, inside: bytes.HasSuffix(before, []byte{'['}) || bytes.HasSuffix(before, []byte{'('}) || isAttributeValue(before)}
 	if bytes.HasSuffix(before, []byte{'<'}) {
 		b.opened = '<'
 	}
 	i := 0
-	if len(p) > 0 && p[0] == ']' { // all that was in the bracket is the name
+	if len(p) > 0 && p[0] == ']' { // the bracket holds only the name
 		i, b.inside = 1, false
 	}
 	for i < len(p) {
@@ -315,23 +303,23 @@ func holdsArguments(p []byte, shape *schema.Shape, before []byte) bool {
 	return false
 }
 
-// isAttributeValue reports whether the value of an attribute stands behind before.
+// isAttributeValue reports whether the text after before is the value of an attribute.
 func isAttributeValue(before []byte) bool {
 	key := bytes.TrimRight(before, "\"'")
 	return len(key) < len(before) && bytes.HasSuffix(key, []byte{'='})
 }
 
-// afterName holds the text seen after a name.
+// afterName is the state of holdsArguments.
 type afterName struct {
 	shape  *schema.Shape
-	opened byte // the last bracket, or 0
+	opened byte // the last opening bracket, or 0
 	lines  int
 	words  int
 	listed bool // there was a comma
 	inside bool // the name is the first in a bracket
 }
 
-// finding says whether arguments stand behind a name.
+// finding is the answer of holdsArguments after each step.
 type finding uint8
 
 const (
@@ -347,7 +335,7 @@ func findingOf(ok bool) finding {
 	return holdsNot
 }
 
-// step looks at the i-th byte of p and returns how many bytes it has read.
+// step reads one token at the i-th byte of p and returns its length in bytes.
 func (b *afterName) step(p []byte, i int) (int, finding) {
 	switch c := p[i]; {
 	case strings.IndexByte("({[<", c) >= 0:
@@ -366,7 +354,7 @@ func (b *afterName) step(p []byte, i int) (int, finding) {
 		return b.dash(p[i:])
 	case bytes.HasPrefix(p[i:], []byte("→")):
 		return len("→"), undecided
-	case c == '?': // of an address
+	case c == '?': // the query of a URL
 		b.opened = c
 	case c == '/':
 		return 1, findingOf(b.endsElement(p, i))
@@ -379,8 +367,8 @@ func (b *afterName) step(p []byte, i int) (int, finding) {
 	return 1, undecided
 }
 
-// closer looks at the end of a bracket at i: one that holds nothing is that of
-// empty arguments, and one that holds a word for arguments stands before them.
+// closer reads the closing bracket at i. A bracket without content means empty arguments. A square bracket that holds
+// only words like "arguments" may precede the arguments.
 func (b *afterName) closer(p []byte, i int) (int, finding) {
 	if p[i] == ']' && b.opened == '[' && b.words > 0 {
 		b.opened = 0
@@ -389,8 +377,7 @@ func (b *afterName) closer(p []byte, i int) (int, finding) {
 	return 1, findingOf(b.opened != '<' && strings.IndexByte("({[", chars.LastBefore(p[:i])) >= 0)
 }
 
-// dash looks at the dash at the beginning of p: of an arrow, of an item of a list
-// or of an option on a command line.
+// dash reads the dash at the beginning of p: an arrow, a list item or a command-line option.
 func (b *afterName) dash(p []byte) (int, finding) {
 	if len(p) > 1 && (p[1] == '>' || p[1] == ' ' && b.lines > 0) {
 		return 2, undecided
@@ -414,7 +401,7 @@ func beginsComment(p []byte) bool {
 	return p[0] == '#' || p[0] == '/' && len(p) > 1 && (p[1] == '/' || p[1] == '*')
 }
 
-// commentLength returns the length of the comment with which p begins.
+// commentLength returns the length of the comment at the beginning of p.
 func commentLength(p []byte) int {
 	end := "\n"
 	if bytes.HasPrefix(p, []byte("/*")) {
@@ -426,9 +413,8 @@ func commentLength(p []byte) int {
 	return len(p)
 }
 
-// afterArguments reports whether the name at an index of text stands behind an
-// object that begins with a parameter of shape: as the value of a key for names
-// in it, or as the end of an address that it is sent to.
+// afterArguments reports whether the name at an index of text follows an object that begins with a parameter of shape.
+// The name is then the value of a key for names in that object, or the end of a URL.
 func afterArguments(text []byte, at int, shape *schema.Shape) bool {
 	before := text[max(0, at-MaxAhead):at]
 	brace := bytes.LastIndexByte(before, '{')
@@ -442,8 +428,7 @@ func afterArguments(text []byte, at int, shape *schema.Shape) bool {
 	return namesByKey(before) || bytes.HasSuffix(before, []byte{'/'}) && bytes.IndexByte(before[brace:], '\n') < 0
 }
 
-// namesByKey reports whether a value stands behind before whose key is one for
-// names.
+// namesByKey reports whether before ends with a key for names and a colon, so a tool name may follow.
 func namesByKey(before []byte) bool {
 	key := bytes.TrimRight(before, "\"' \t\r\n")
 	if len(key) == 0 || key[len(key)-1] != ':' {
@@ -453,8 +438,8 @@ func namesByKey(before []byte) bool {
 	return slices.Contains(loose.NameKeys, string(key[bytes.LastIndexAny(key, "\"' ,{")+1:]))
 }
 
-// onlyMember reports whether a name between before and rest is the only key of an
-// object, and its value the only one that the tool needs.
+// onlyMember reports whether the name between before and rest is the only key of an object and its value is the only
+// parameter that the tool needs.
 func onlyMember(before, rest []byte, shape *schema.Shape) bool {
 	if shape == nil || !needsOne(shape) || !bytes.HasSuffix(bytes.TrimRight(before, "\"' \t\r\n"), []byte{'{'}) {
 		return false
@@ -468,7 +453,7 @@ func onlyMember(before, rest []byte, shape *schema.Shape) bool {
 	return end > 0 && value[end] == '}'
 }
 
-// needsOne reports whether a tool has one parameter, or must be given one.
+// needsOne reports whether a tool has exactly one parameter or exactly one required parameter.
 func needsOne(shape *schema.Shape) bool {
 	keys, required := shape.Properties(), 0
 	for _, key := range keys {
@@ -477,15 +462,14 @@ func needsOne(shape *schema.Shape) bool {
 	return len(keys) == 1 || required == 1
 }
 
-// endsInObject reports whether the answer ends in an object that names a tool,
-// between before and rest, before its arguments came.
+// endsInObject reports whether the answer ends in an object that names a tool, between before and rest, but has no
+// arguments yet.
 func (c Check) endsInObject(before, rest []byte) bool {
 	return c.Eof && len(rest) > 0 && len(rest) < MaxAhead && chars.IsQuote(rest[0]) && namesByKey(before[max(0, len(before)-MaxAhead):]) &&
 		bytes.IndexByte(rest, '}') < 0
 }
 
-// endsElement reports whether the slash at i ends an element that holds
-// nothing: <f/> or <f></f>.
+// endsElement reports whether the slash at i ends an empty element: <f/> or <f></f>.
 func (b *afterName) endsElement(p []byte, i int) bool {
 	if i == 0 {
 		return len(p) > 1 && p[1] == '>'
@@ -493,10 +477,10 @@ func (b *afterName) endsElement(p []byte, i int) bool {
 	return b.opened == '<' && b.words == 0 && chars.LastBefore(p[:i]) == '<'
 }
 
-// word looks at the word at the beginning of p.
+// word reads the word at the beginning of p.
 func (b *afterName) word(p []byte) (int, finding) {
 	n := chars.WordLength(p)
-	if i := bytes.IndexByte(p[:n], ':'); i > 0 { // a key and its value without a blank
+	if i := bytes.IndexByte(p[:n], ':'); i > 0 { // a key and its value without a space between them
 		n = i
 	}
 	word := chars.Unescaped(p[:n])
@@ -504,7 +488,7 @@ func (b *afterName) word(p []byte) (int, finding) {
 	case isProperty(word, p[n:], b.shape):
 		line := b.lines == 1 || b.lines == 2
 		return n, findingOf(b.opened == '<' || (b.opened != 0 || b.listed || b.inside || line) && isKeyEnd(p[n:]))
-	case b.listed && b.opened == 0 && b.words == 0 && holdsObject(p[n:]): // a key that no call has
+	case b.listed && b.opened == 0 && b.words == 0 && holdsObject(p[n:]): // no call has such a key
 	case !between[word] && !between[strings.ToLower(word)] || b.words == 4:
 		return n, holdsNot
 	}
@@ -512,8 +496,7 @@ func (b *afterName) word(p []byte) (int, finding) {
 	return n, undecided
 }
 
-// isProperty reports whether a word is a property of shape. If nothing is known
-// of the tool, any key will do.
+// isProperty reports whether a word is a property of shape. If the tool's schema is not known, any key counts.
 func isProperty(word string, rest []byte, shape *schema.Shape) bool {
 	if shape == nil {
 		return !between[word] && isKeyEnd(rest)
@@ -521,20 +504,20 @@ func isProperty(word string, rest []byte, shape *schema.Shape) bool {
 	return shape.Declares(word)
 }
 
-// isKeyEnd reports whether p, behind a word, makes a key of it.
+// isKeyEnd reports whether p makes a key of the word before it: a colon or an equals sign follows.
 func isKeyEnd(p []byte) bool {
 	p = bytes.TrimLeft(p, "\"'`\\”’ \t")
 	return len(p) > 0 && (p[0] == ':' || p[0] == '=')
 }
 
-// holdsObject reports whether p, after a word, makes it the key of an object.
+// holdsObject reports whether p makes the word before it a key whose value is an object.
 func holdsObject(p []byte) bool {
 	p = bytes.TrimLeft(p, "\"' \t")
 	return len(p) > 1 && p[0] == ':' && bytes.HasPrefix(bytes.TrimLeft(p[1:], " \t\r\n"), []byte("{"))
 }
 
-// lookAtStart is the check where every name will do: only an answer that begins
-// with a bracket, and with a name and arguments in it, looks like a call.
+// lookAtStart is the check if any name is allowed. Only an answer that begins with a bracket and contains a name and
+// arguments looks like a call.
 func (c Check) lookAtStart() {
 	head := c.Buf[:min(len(c.Buf), maxFirst)]
 	text := bytes.TrimLeft(head, " \t\r\n")
@@ -551,13 +534,11 @@ func (c Check) lookAtStart() {
 	}
 }
 
-// maxFirst bounds how much of an answer watchFirst looks at. It is less than
-// the buffer when that is first made smaller.
+// maxFirst bounds how much of an answer lookAtStart reads. It is less than the first size of the buffer.
 const maxFirst = 256
 
-// namesCall reports whether a name like get_weather or math.sum stands in text
-// before a parenthesis, or in quotes before an equals sign or a brace, and a key
-// behind it.
+// namesCall reports whether text contains a name like get_weather or math.sum, followed by a parenthesis and a key, or
+// in quotes and followed by a comma and a key.
 func namesCall(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		n := chars.WordLength(text[i:])
@@ -582,8 +563,8 @@ func keyed(p []byte) bool {
 	return n > 0 && bytes.HasPrefix(bytes.TrimLeft(p[n:], " "), []byte("="))
 }
 
-// namesFlat reports whether text is an object, or a list of such, whose first
-// member is the name of a tool, and which has others.
+// namesFlat reports whether text is an object, or a list of objects, whose first member is the name of a tool and which
+// has other members.
 func namesFlat(text []byte) bool {
 	text = bytes.TrimLeft(text, "[{ \t\r\n")
 	rest, ok := bytes.CutPrefix(text, []byte(`"name"`))
@@ -595,15 +576,15 @@ func namesFlat(text []byte) bool {
 	return n > 0 && bytes.ContainsAny(rest[:n], "_.") && bytes.HasPrefix(rest[n:], []byte(`",`))
 }
 
-// lookAtFolded looks at the words between two indexes of the buffer if full-width
-// signs or characters without a width stand there. The others were looked at.
+// lookAtFolded checks the words between two indexes of the buffer again if the text contains full-width characters or
+// zero-width characters.
 func (c Check) lookAtFolded(at, end int) {
 	text := c.Buf[at:min(end+MaxAhead, len(c.Buf))]
 	first := indexOdd(text)
 	if first < 0 || at+first >= end {
 		return
 	}
-	plain := foldSpelling(c.Buf[max(0, at+first-scan.MaxTail) : at+len(text)]) // the name may have begun earlier
+	plain := foldSpelling(c.Buf[max(0, at+first-scan.MaxTail) : at+len(text)]) // the name may begin earlier
 	for i := 0; i < len(plain); {
 		n := chars.WordLength(plain[i:])
 		if n == 0 {
@@ -618,8 +599,7 @@ func (c Check) lookAtFolded(at, end int) {
 	}
 }
 
-// indexOdd returns the index of the first character in text that foldSpelling
-// changes, -1 if there is none.
+// indexOdd returns the index of the first character in text that foldSpelling changes, or -1.
 func indexOdd(text []byte) int {
 	if bytes.IndexByte(text, 0xE2) < 0 && bytes.IndexByte(text, 0xEF) < 0 { // most text
 		return -1
@@ -637,8 +617,7 @@ func indexOdd(text []byte) int {
 	return -1
 }
 
-// foldSpelling returns text with the ASCII that full-width letters and brackets
-// stand for, and without what has no width.
+// foldSpelling returns text with full-width letters and brackets replaced by ASCII, and without zero-width characters.
 func foldSpelling(text []byte) []byte { return bytes.Map(foldRune, text) }
 
 func foldRune(r rune) rune {

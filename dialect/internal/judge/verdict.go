@@ -9,40 +9,39 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// Candidate is calls that were read and may still be text.
+// Candidate is one or more calls that were read and may still be text.
 type Candidate struct {
-	From     int  // offset of their first byte
+	From     int  // offset of the first byte of the calls
 	TextFrom int  // offset of the text before them
-	Before   int  // how many calls were read before them
-	Marked   bool // a marker is before them
+	Before   int  // number of calls read before them
+	Marked   bool // they follow a marker
 	Special  bool // the marker is a special token
-	Held     bool // they wait for the decision
+	Held     bool // they wait for the decision and were not passed on
 	Fenced   bool // a code fence was open before them
 }
 
-// Result tells what a candidate is.
+// Result is the kind of decision about a candidate.
 type Result uint8
 
 const (
 	IsCall     Result = iota
-	IsDoubtful        // a call, and a note that it may be talked about
-	IsText            // no call
+	IsDoubtful        // a call with a repair note: the text may only talk about it
+	IsText            // not a call
 	IsInvalid         // a call that must not run
 )
 
 // Verdict is the decision about a candidate.
 type Verdict struct {
 	Result  Result
-	ShownTo int    // offset up to which everything is shown and nothing is a call
-	Problem string // of an invalid call
+	ShownTo int    // offset up to which text is shown, so it contains no calls
+	Problem string // why a call is invalid
 }
 
 // talkedAbout is the problem of a call in the middle of a sentence.
 const talkedAbout = "a sentence goes on behind the call: it is talked about"
 
-// Decide tells what a candidate is, which ends at the next byte. A candidate that is
-// held may become text. One that is not held has left already, so it can only
-// become doubtful or invalid.
+// Decide decides about the candidate that ends at the current position. A held candidate may become text. A candidate
+// that is not held was already passed on, so it can only become doubtful or invalid.
 func Decide(e *Evidence, c Candidate) Verdict {
 	d := decision{e, c}
 	switch {
@@ -62,12 +61,12 @@ type decision struct {
 	c Candidate
 }
 
-// shown is the verdict about a candidate that is shown up to the index end.
+// shown returns the verdict that the text is shown up to the index end.
 func (d decision) shown(end int) Verdict { return Verdict{Result: IsText, ShownTo: d.Offset() + end} }
 
-// behindMarker decides about calls after a marker. They are text if a sentence goes
-// through them, or a heading or the label of an item is above them and prose
-// below. A special token makes them calls even there, with a doubt.
+// behindMarker decides about calls after a marker. They are text if they are in the middle of a sentence, enclosed in a
+// shown text, or a line of a diff. They are doubtful if something weaker suggests it, such as a heading above them and
+// prose below. After a special token they are always calls, at worst doubtful.
 func (d decision) behindMarker() Verdict {
 	goesOn := d.sentenceGoesOn()
 	as, end := d.enclosed()
@@ -80,8 +79,7 @@ func (d decision) behindMarker() Verdict {
 	return Verdict{}
 }
 
-// withoutMarker decides about calls without a marker. They must be a block of their
-// own or end the answer.
+// withoutMarker decides about calls without a marker. They must be a separate block or end the answer.
 func (d decision) withoutMarker() Verdict {
 	as, end := d.enclosed()
 	if as == shown || d.inDiff() {
@@ -96,8 +94,8 @@ func (d decision) withoutMarker() Verdict {
 	return Verdict{}
 }
 
-// inFence decides about calls in a code fence. Prose after the fence makes a
-// document of it.
+// inFence decides about calls in a code fence. If prose follows the fence, the fence is part of a document and they are
+// text.
 func (d decision) inFence() Verdict {
 	if d.proseAfterFence(!d.Block.Open) {
 		return Verdict{Result: IsText}
@@ -105,9 +103,9 @@ func (d decision) inFence() Verdict {
 	return Verdict{}
 }
 
-// unheld decides about a call that was not held: it begins the answer, or its marker
-// is below a label. If a sentence continues after it, it is talked about and
-// invalid. If prose follows the fence it is in, it is doubtful.
+// unheld decides about a call that was not held because it begins the answer, follows a label, or is in a code fence.
+// The call is invalid if a sentence continues after it, or if an indented description is below it. It is doubtful if
+// prose follows its fence, or if a word such as "and" begins a new clause.
 func (d decision) unheld() Verdict {
 	if d.Marked && !d.beginsMarked() && !d.Presented && !(d.Block.Open && !d.Block.Prose) {
 		return Verdict{}
@@ -139,8 +137,8 @@ func (d decision) unheld() Verdict {
 	return Verdict{}
 }
 
-// DescribesTool reports whether arguments describe the tool instead of calling it:
-// there are several, and each is the name of a type.
+// DescribesTool reports whether args describe the tool instead of calling it: at least two arguments, and the value of
+// each is the name of a type.
 func DescribesTool(args []byte) bool {
 	if len(args) > scan.MaxTag {
 		return false
