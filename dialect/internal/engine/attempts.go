@@ -9,42 +9,41 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// state is what a failed guess must change back, besides the situation. It is
-// copied when a guess begins and restored as a whole, so no reader undoes anything
-// by hand.
+// state is the part of the machine, besides judge.Situation, that a failed guess restores. It is copied when a guess
+// begins and restored as a whole, so no reader undoes anything by hand.
 type state struct {
 	guessing
 	Around
-	Call *Call // being read; never nil
+	Call *Call // the current call; never nil
 	Last *llm.Call
 	Ids  llm.CallIDs
-	// Anchor is where the call that may begin here began, if anchored.
+	// Anchor is the offset of the possible call that is being read, valid if Anchored is set.
 	Anchor   int
 	Anchored bool
-	Nested   int // how deep we are in readers that call themselves
+	Nested   int // depth of recursive readers
 }
 
-// guessing is the guess we are in.
+// guessing is the current guess.
 type guessing struct {
-	Undecided bool // the innermost try may not be a call at all
-	Entered   int  // offset after the last marker it has read
-	UnitAt    int  // offset of what it takes for a call
-	keeps     bool // its try stays open although it is decided: see placed
+	Undecided bool // the innermost try may still not be a call
+	Entered   int  // offset after the last marker that the guess has read, -1 if none
+	UnitAt    int  // offset of the possible call
+	keeps     bool // its try stays open when it is decided, see output.holding
 }
 
 // try is a point to which the machine can go back.
 type try struct {
 	judge.Situation
 	state
-	at     int // absolute offset
+	at     int // offset in the answer
 	events int
 	spans  int
 }
 
-// Begin starts a try: until commit or undo, nothing leaves the machine.
+// Begin opens a try. Until Commit or Undo, no event leaves the machine.
 func (m *machine) Begin() {
 	m.PassOn()
-	if !m.Undecided { // else it may be the beginning of the call
+	if !m.Undecided { // otherwise it may be the beginning of the call
 		m.passClosing(m.Offset())
 	}
 	saved := m.Call
@@ -59,13 +58,13 @@ func (m *machine) Begin() {
 	t.Call = saved
 }
 
-// Commit ends the innermost try: what it read stands.
+// Commit closes the innermost try and keeps what it read.
 func (m *machine) Commit() {
 	m.Tries = m.Tries[:len(m.Tries)-1]
 	m.release()
 }
 
-// Undo ends the innermost try and goes back to where it began.
+// Undo closes the innermost try and goes back to where it began.
 func (m *machine) Undo() {
 	t := &m.Tries[len(m.Tries)-1]
 	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
@@ -75,14 +74,14 @@ func (m *machine) Undo() {
 	m.Tries = m.Tries[:len(m.Tries)-1]
 }
 
-// DropTry ends the innermost try: what it read is markup, and no call.
+// DropTry closes the innermost try and drops its events and calls: the input it read counts as markup.
 func (m *machine) DropTry() {
 	t := &m.Tries[len(m.Tries)-1]
 	m.queue, m.Calls, m.Ids, m.Around = m.queue[:t.events], t.Calls, t.Ids, t.Around
 	m.Commit()
 }
 
-// oldest returns the index of the first byte that somebody may go back to.
+// oldest returns the index of the first byte of the buffer to which the machine may go back.
 func (m *machine) oldest() int {
 	oldest := min(m.run, m.Pos)
 	if m.Anchored && m.Call.head == nil {
@@ -98,8 +97,8 @@ func (m *machine) oldest() int {
 	return oldest
 }
 
-// Guess reads something that may turn out not to be a call. If f reports
-// false and no call was begun, everything f read is given back.
+// Guess calls f to read input that may not be a call. If f reports false and no call was begun, Guess goes back to
+// where f began.
 func (m *machine) Guess(f func() bool) bool {
 	start := m.Offset()
 	if m.Wasted > maxWaste*(start+scan.MaxGuess) {
@@ -129,7 +128,7 @@ func (m *machine) Guess(f func() bool) bool {
 	return m.forms.CutShort(failed)
 }
 
-// decide ends the guess: it is a call.
+// decide ends the current guess: the input is a call.
 func (m *machine) decide() {
 	if m.Undecided {
 		if m.Undecided = false; !m.keeps {
@@ -138,12 +137,10 @@ func (m *machine) decide() {
 	}
 }
 
-// MakeStack makes the stack large enough for the readers of calls, that are
-// deep. To let it grow step by step, below them, would cost more than to read a
-// short call.
+// MakeStack grows the stack once for the readers of calls, which nest deeply. Growing it step by step would cost more
+// than reading a short call.
 //
-// It returns true. The result does not matter; it depends on i so the
-// compiler cannot remove the array.
+// It always returns true. The result depends on i to keep the compiler from removing the array.
 //
 //go:noinline
 func MakeStack(i int) bool {
@@ -154,18 +151,16 @@ func MakeStack(i int) bool {
 // Failure describes a guess that failed.
 type Failure struct {
 	From    int            // offset of the possible call
-	Body    int            // offset after its last marker, negative if it read none
-	Rows    lexicon.RowSet // the dialects it fits
+	Body    int            // offset after its last marker, negative if there was none
+	Rows    lexicon.RowSet // the dialects that it fits
 	Marked  bool           // a marker shows that it is a call
-	Loose   bool           // see region
+	Loose   bool           // see judge.Region
 	Starved bool           // the answer ended in it
 }
 
-// ReadCandidate reads a call with f if it is at a place for calls. The text before
-// and after it decides that: if there may be text, the call is held until the
-// line after it has been seen. A call with a marker is held in a fence, and where
-// a sentence or a heading before it may continue. The marker is t, nil if there is
-// none.
+// ReadCandidate reads a call with f if a call may be at this place. If the surrounding text may make it text, the call
+// is held until the line after it has been seen. A call with a marker is held only in a fence, or where a sentence or a
+// heading precedes it. t is the marker, nil if there is none.
 func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bool {
 	if m.Buf[m.Pos] == '`' && !m.Block.Open {
 		marked = true // a fence for calls
@@ -191,7 +186,7 @@ func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bo
 	return true
 }
 
-// candidate returns the calls that were read since the open try began.
+// candidate returns the calls that were read since the outermost try began.
 func (m *machine) candidate(marked, special bool) judge.Candidate {
 	t := &m.Tries[0]
 	return judge.Candidate{
@@ -199,7 +194,7 @@ func (m *machine) candidate(marked, special bool) judge.Candidate {
 	}
 }
 
-// settle decides about the calls that were held and does what follows from it.
+// settle decides about the calls that were held and applies the decision.
 func (m *machine) settle(c judge.Candidate) {
 	closed := !m.Block.Open
 	v := judge.Decide(&m.Evidence, c)
@@ -223,8 +218,7 @@ func (m *machine) settle(c judge.Candidate) {
 	m.Commit()
 }
 
-// checkContext looks at what follows the call that ends here, if it is not
-// held.
+// checkContext checks the text after the call that ends here, unless the call is held.
 func (m *machine) checkContext() {
 	if m.Printed || m.Mode != judge.InText || len(m.Tries) > 0 || m.Call.Problem != "" {
 		return
@@ -237,7 +231,7 @@ func (m *machine) checkContext() {
 	}
 }
 
-// refuse makes text of the calls that were held.
+// refuse turns the calls that were held into text.
 func (m *machine) refuse() {
 	end, rows := m.Offset(), m.Rows
 	m.Undo()
@@ -249,12 +243,10 @@ func (m *machine) refuse() {
 	m.Pos = end - m.Base
 }
 
-// inSentenceRule is the repair of a call that stands where it may be talked
-// about.
+// inSentenceRule is the repair rule of a call that the text may only talk about.
 const inSentenceRule = "call-in-sentence"
 
-// doubt adds to the calls that were held that they were taken for calls
-// although they are in a line of text.
+// doubt adds a repair to the calls that were held: they count as calls although the text may only talk about them.
 func (m *machine) doubt(t *try) {
 	r := llm.Repair{Rule: inSentenceRule, Class: llm.Guess, Start: t.at, End: m.Offset()}
 	for i := t.events; i < len(m.queue); i++ {

@@ -16,36 +16,35 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Call is the call being read.
+// Call is a call that is being read.
 type Call struct {
 	Open    bool
 	Known   bool // the name was offered
-	Marked  bool // a marker shows that it is a call
+	Marked  bool // it follows a marker
 	Id      string
 	Name    string          // as offered, or as written if it was not
 	Start   int             // offset of the first byte of its markup
-	before  string          // markup before that, if it is asked for
-	said    int             // how many bytes of its markup have left as text
-	Keys    map[string]bool // of the arguments, where we write the object ourselves
-	Whole   bool            // they were written as one object
-	Args    []byte          // JSON text so far
-	Looked  int             // in args[:looked] the reader of JSON looked for repeated keys
-	Repeats bool            // and found one
-	sent    int             // args[:sent] has left as deltas
-	Hold    bool            // the last of args may change
-	EndTag  string          // what ends it, if its tag is none that its dialect writes
-	Element string          // the name of the element around its arguments, if that is its own
-	head    []byte          // the beginning of its text, once it is long
+	before  string          // the markup before Start, if requested
+	said    int             // number of bytes of its markup that were already emitted
+	Keys    map[string]bool // keys of the arguments, if the reader writes the object itself
+	Whole   bool            // the arguments were written as one object
+	Args    []byte          // JSON text of the arguments so far
+	Looked  int             // the JSON reader looked for repeated keys in Args[:Looked]
+	Repeats bool            // it found one
+	sent    int             // Args[:sent] was emitted as deltas
+	Hold    bool            // the end of Args may change, so no deltas leave
+	EndTag  string          // its end tag, if it is not a tag of its dialect
+	Element string          // the name of the element around its arguments, if that is not a tag of a dialect
+	head    []byte          // the beginning of its text, once that exceeds MaxRaw
 	Repairs []llm.Repair
 	Escapes escapes
 	Problem string // why the arguments cannot be read; empty if they can
-	// PlainInput says that the arguments may be the text of the tool's only
-	// parameter.
+	// PlainInput reports that the arguments may be the text of the tool's only parameter.
 	PlainInput bool
 }
 
-// delta returns the argument text that has come since the last time, nil if
-// there is none. Most of the time it is the last chunk and need not be copied.
+// delta returns the argument text since the last delta as an event, nil if there is none. Usually it is the last chunk
+// and is not copied.
 func (c *Call) delta(chunk string) llm.Event {
 	if !c.Open || !c.Known || c.Hold || c.sent == len(c.Args) {
 		return nil
@@ -58,16 +57,15 @@ func (c *Call) delta(chunk string) llm.Event {
 	return llm.CallDelta{ID: c.Id, Args: string(args)}
 }
 
-// passArgs passes on the argument text that has come since the last time.
+// passArgs emits the argument text since the last delta.
 func (m *machine) passArgs() {
 	if ev := m.Call.delta(m.Chunk); ev != nil {
 		m.Emit(ev)
 	}
 }
 
-// StartCall begins a call of the tool whose name is written. The guess we are in
-// is then decided: it is a call. It reports false if this is not a call, because
-// without a marker only offered names are.
+// StartCall begins a call of the tool with the name written. It decides the current guess: the input is a call. It
+// reports false if the input is not a call, because a call without a marker needs an offered name.
 func (m *machine) StartCall(written, id string, start int) bool {
 	name, known := m.Names.Resolve(strings.TrimSpace(written))
 	if !known && (!m.Marked || m.Names.None || strings.TrimSpace(written) == "") || m.Names.Any && !m.Marked && !offered.LikeName(written) {
@@ -85,7 +83,7 @@ func (m *machine) StartCall(written, id string, start int) bool {
 	m.Calls++
 	id = m.Ids.Take(id)
 	var before []byte
-	if !m.Marked { // a marker says nothing
+	if !m.Marked { // the text before a marker does not show whether the call is escaped
 		before = m.Buf[max(0, start-m.Base-scan.MaxTail):max(0, start-m.Base)]
 	}
 	*m.NewCall() = Call{Open: true, Known: known, Marked: m.Marked || m.Loose, Id: id, Name: name, Start: start}
@@ -104,8 +102,8 @@ func (m *machine) StartCall(written, id string, start int) bool {
 	return true
 }
 
-// Shape returns the shape of the arguments of the call, nil if nothing is
-// known. The schema is read when this is first called.
+// Shape returns the shape of the arguments of the call, nil if the tool is not known. The first call of Shape reads the
+// schema.
 func (m *machine) Shape() *schema.Shape {
 	if !m.Call.Known {
 		return nil
@@ -113,29 +111,30 @@ func (m *machine) Shape() *schema.Shape {
 	return m.Names.Shape(m.Call.Name)
 }
 
-// Arg adds text to the arguments.
+// Arg appends text to the arguments.
 func (m *machine) Arg(s string) {
 	m.Call.Args = append(m.Call.Args, s...)
 	m.CheckArgs()
 }
 
-// ArgBytes is arg for bytes.
+// ArgBytes is Arg for bytes.
 func (m *machine) ArgBytes(b []byte) {
 	m.Call.Args = append(m.Call.Args, b...)
 	m.CheckArgs()
 }
 
+// CheckArgs fails the answer if the arguments are too long.
 func (m *machine) CheckArgs() {
 	if len(m.Call.Args) > m.MaxCall() {
 		m.Fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.Call.Name, m.MaxCall()))
 	}
 }
 
-// maxRepairs bounds how many edits of a call are listed one by one. Later ones
-// widen the last edit of the same rule and class.
+// maxRepairs limits the repairs of a call that are listed individually. Later ones extend the last repair of the same
+// rule and class.
 const maxRepairs = 4096
 
-// Repair notes an edit.
+// Repair records a repair of the call.
 func (m *machine) Repair(rule string, class llm.RepairClass, start, end int) {
 	for i := maxRepairs; i < len(m.Call.Repairs); i++ { // one more per rule and class, at most
 		if last := &m.Call.Repairs[i]; last.Rule == rule && last.Class == class {
@@ -146,7 +145,7 @@ func (m *machine) Repair(rule string, class llm.RepairClass, start, end int) {
 	m.Call.Repairs = append(m.Call.Repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
 }
 
-// BadArgs notes that the arguments cannot be read.
+// BadArgs records that the arguments cannot be read. The first problem is kept.
 func (m *machine) BadArgs(format string, a ...any) {
 	if m.Call.Problem == "" {
 		m.Call.Problem = fmt.Sprintf(format, a...)
@@ -164,12 +163,12 @@ func (m *machine) EndCall() {
 	}
 	m.checkContext()
 	if c.Escapes.dropped > 0 {
-		if c.Escapes.count(c.Args); c.Escapes.bare { // an underscore further on lacks backslash
+		if c.Escapes.count(c.Args); c.Escapes.bare { // a later underscore has no backslash
 			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())
 		}
 	}
 	if c.Whole && c.repeatsKey() {
-		m.Repair("repeated-parameter", llm.Guess, c.Start, m.Offset()) // the last one counts
+		m.Repair("repeated-parameter", llm.Guess, c.Start, m.Offset()) // the last value counts
 	}
 	switch {
 	case c.Problem != "" && !m.More() && m.Truncated():
@@ -178,16 +177,16 @@ func (m *machine) EndCall() {
 		m.Leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.Name), m.raw())
 	case c.Problem != "":
 		m.Leave(llm.BadArguments, c.Problem, m.raw())
-	case c.Whole && c.Keys != nil && !json.Valid(c.Args): // elements and an object, side by side
+	case c.Whole && c.Keys != nil && !json.Valid(c.Args): // a mix of elements and an object
 		m.Leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
 	case (llm.Provenance{Repairs: c.Repairs}).Worst() >= llm.Truncation:
-		m.CutCall() // no one can know the rest, however the answer ended
+		m.CutCall() // the rest is unknown, however the answer ended
 	default:
 		m.Leave("", "", "")
 	}
 }
 
-// repeatsKey reports whether the arguments have a key twice.
+// repeatsKey reports whether the arguments contain a key twice.
 func (c *Call) repeatsKey() bool {
 	if c.Looked > 0 && c.Looked == len(c.Args) {
 		return c.Repeats
@@ -195,11 +194,11 @@ func (c *Call) repeatsKey() bool {
 	return repeatsKey(c.Args)
 }
 
-// repeatsKey reports whether an object of JSON has a key twice.
+// repeatsKey reports whether a JSON object contains a key twice.
 func repeatsKey(args []byte) bool {
 	var few [8][]byte // room for the keys of most calls
 	keys := few[:0]
-	var many map[string]bool // all keys, where there are more
+	var many map[string]bool // all keys, if there are more
 	for key := range js.Members(args) {
 		if len(keys) < len(few) {
 			if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
@@ -222,17 +221,18 @@ func repeatsKey(args []byte) bool {
 	return false
 }
 
+// CutProblem is the problem of a call that was cut off.
 const CutProblem = "the answer was cut off in the middle of this call"
 
-// CutCall ends the call because the answer ended in it.
+// CutCall ends the call as invalid because the answer ended in it.
 func (m *machine) CutCall() {
 	if m.Call.Open {
 		m.Leave(llm.CutOff, CutProblem, m.raw())
 	}
 }
 
-// Leave is the only place where a call leaves the engine: as a call or, if there
-// is a reason, as an invalid call with the text that the model wrote.
+// Leave emits the call that was read, or an invalid call with the model's text raw if there is a reason. No other
+// function ends a call.
 func (m *machine) Leave(reason llm.InvalidReason, problem, raw string) {
 	c := m.Call
 	m.passArgs()
@@ -254,8 +254,8 @@ func (m *machine) Leave(reason llm.InvalidReason, problem, raw string) {
 	m.Call, m.Anchored = &m.idle, false
 }
 
-// NewCall returns the value for the call that begins. While no try is open, all
-// calls share one value, because nothing can go back to the last call.
+// NewCall returns the value for the call that begins. While no try is open, all calls share one value, because the
+// machine cannot go back to the last call.
 func (m *machine) NewCall() *Call {
 	m.Call = &m.only
 	if len(m.Tries) > 0 {
@@ -264,8 +264,8 @@ func (m *machine) NewCall() *Call {
 	return m.Call
 }
 
-// Missing handles the end of the answer in the middle of a call: if the model
-// was cut off, so was the call; if it stopped by itself, it forgot the end.
+// Missing handles the end of the answer in the middle of a call. If the answer was cut off, so is the call. Otherwise
+// the model forgot the end, and a repair records what is missing.
 func (m *machine) Missing(what string) {
 	if m.Truncated() {
 		m.CutCall()
@@ -278,11 +278,10 @@ func (m *machine) Missing(what string) {
 	m.Repair("missing-"+what, class, m.Offset(), m.Offset())
 }
 
-// MaxRaw bounds the text of a call that is kept, to be shown if the call
-// turns out to be invalid.
+// MaxRaw limits the text of a call that is kept for the case that the call is invalid.
 const MaxRaw = 64 << 10
 
-// raw is what the model wrote of the call so far, or the beginning of it.
+// raw returns the text of the call so far, or its beginning if it is long.
 func (m *machine) raw() string {
 	m.keepHead()
 	if m.Call.head != nil {
@@ -291,15 +290,14 @@ func (m *machine) raw() string {
 	return string(m.Buf[m.Call.Start-m.Base : m.Pos])
 }
 
-// keepHead keeps the beginning of a long call, so the rest need not be
-// held.
+// keepHead copies the beginning of a long call, so the buffer can drop its text.
 func (m *machine) keepHead() {
 	if c := m.Call; c.Open && c.head == nil && m.Offset()-c.Start > MaxRaw {
 		c.head = bytes.Clone(m.Buf[c.Start-m.Base:][:MaxRaw])
 	}
 }
 
-// Blank skips white space and any of the bytes in more, as markup.
+// Blank skips white space and any of the bytes in more as markup.
 func (m *machine) Blank(more string) {
 	for m.More() {
 		i := 0
@@ -313,7 +311,7 @@ func (m *machine) Blank(more string) {
 	}
 }
 
-// Escape writes p into the arguments as part of a JSON string.
+// Escape appends p to the arguments as part of a JSON string.
 func (m *machine) Escape(p []byte) {
 	if cap(m.Call.Args)-len(m.Call.Args) < len(p) {
 		m.Call.Args = slices.Grow(m.Call.Args, len(m.Call.Args)+len(p))
@@ -322,24 +320,23 @@ func (m *machine) Escape(p []byte) {
 	m.CheckArgs()
 }
 
-// escapes says whether a call is escaped as in Markdown: no underscore of it,
-// and of the text just before it, stands without a backslash.
+// escapes tracks whether a call has Markdown escapes: every underscore in it, and in the text just before it, follows a
+// backslash.
 type escapes struct {
-	bare    bool // one does
-	counted int  // bytes of the arguments that were looked at
-	found   int  // underscores in them
-	dropped int  // underscores that lost their backslash in values
-	InKeys  int  // and in names of parameters
+	bare    bool // an underscore has no backslash
+	counted int  // bytes of the arguments that count has read
+	found   int  // underscores in these bytes
+	dropped int  // underscores in values whose backslash was removed
+	InKeys  int  // the same in names of parameters
 }
 
-// newEscapes looks at the text before a call and at its name.
+// newEscapes returns the state after the text before a call and its name.
 func newEscapes(before []byte, name string) escapes {
 	bare := bytes.Count(before, []byte{'_'}) != bytes.Count(before, []byte(`\_`))
 	return escapes{bare: bare || strings.Count(name, "_") != strings.Count(name, `\_`)}
 }
 
-// Drop reports whether the backslash that follows args, before c, is one
-// of Markdown.
+// Drop reports whether the backslash between args and c is a Markdown escape and must be removed.
 func (e *escapes) Drop(args []byte, c byte) bool {
 	if e.count(args); e.bare {
 		return false
@@ -348,7 +345,7 @@ func (e *escapes) Drop(args []byte, c byte) bool {
 	return true
 }
 
-// count looks at the rest of args.
+// count reads the rest of args.
 func (e *escapes) count(args []byte) {
 	if e.counted > len(args) {
 		return

@@ -9,16 +9,15 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Feed is an answer whose chunks are handed over one by one: it takes them to the readers, and what
-// they found to the consumer.
+// Feed reads an answer whose chunks are added one by one. It wakes the readers for each chunk and yields their events.
 type Feed struct {
 	machine
 	yield func(llm.Event, error) bool
-	wake  func() (struct{}, bool) // nil until there is text: many answers have none
+	wake  func() (struct{}, bool) // nil until the first text: many answers have no text
 	end   func()
 }
 
-// Start begins to read an answer with forms. Events go to yield.
+// Start begins to read an answer with forms. Events are passed to yield.
 func (f *Feed) Start(x *lexicon.Lexicon, o *Options, forms Forms, yield func(llm.Event, error) bool) {
 	f.machine, f.yield = machine{Opts: o, forms: forms, Evidence: judge.NewEvidence(x, offered.New(o.Tools), x.RowOf(o.Dialect))}, yield
 	m := &f.machine
@@ -28,13 +27,13 @@ func (f *Feed) Start(x *lexicon.Lexicon, o *Options, forms Forms, yield func(llm
 	}
 }
 
-// Add takes a chunk. It reports whether more is wanted.
+// Add reads a chunk. It reports whether the feed accepts more input.
 func (f *Feed) Add(chunk string) bool {
 	m := &f.machine
 	if chunk == "" {
 		return true
 	}
-	if m.Prose && m.PlainText().prosaic(chunk) { // most of most answers: no detour
+	if m.Prose && m.PlainText().prosaic(chunk) { // the common case, without waking the readers
 		return f.yield(m.piece(chunk), nil)
 	}
 	if f.wake == nil {
@@ -53,10 +52,10 @@ func (f *Feed) Add(chunk string) bool {
 	return m.deliver(f.yield)
 }
 
-// Break says that something else stands between the text so far and what follows. What is held is decided: a call that is
-// whole is one, also if its closing marker is missing, one that has begun is cut off, and all else is text. Calls in thinking
-// that is open are none: the answer continues after them, so the model only thought of them.
-// It reports whether more is wanted.
+// Break reports to the feed that something other than text, such as a native call, is between the text so far and the
+// text that follows. Everything held is decided: a whole call is a call, even without its closing marker; a call that
+// has begun is cut off; the rest is text. Calls in open thinking are dropped: the answer continues after them, so the
+// model only thought about them. Break reports whether the feed accepts more input.
 func (f *Feed) Break() bool {
 	m := &f.machine
 	if f.wake == nil || m.Eof || m.Stopped {
@@ -70,8 +69,8 @@ func (f *Feed) Break() bool {
 	return m.deliver(f.yield)
 }
 
-// goOn prepares for more text after a break. Readers may look back at the text before the break, but none
-// waits for it any more.
+// goOn prepares for text after a break. Readers may look back at the text before the break, but no reader or try is
+// left waiting.
 func (m *machine) goOn() {
 	m.Eof, m.Broken, m.Starved = false, false, false
 	m.Flow, m.Direct, m.Prose, m.Deep = nil, false, false, false
@@ -79,13 +78,13 @@ func (m *machine) goOn() {
 	m.Call, m.Last, m.Anchored, m.Nested, m.holding = &m.idle, nil, false, 0, false
 }
 
-// End says that nothing more comes, and why if that is an error.
+// End ends the input. err is the reason if it ended with an error.
 func (f *Feed) End(err error) {
 	m := &f.machine
 	m.Err, m.Eof = err, true
 	if f.wake != nil {
 		f.wake()
-	} else if m.Offset() > 0 { // a break was the last
+	} else if m.Offset() > 0 { // the last input was a break
 		m.answer(nil)
 	}
 	if m.deliver(f.yield) && m.Err != nil {
@@ -93,14 +92,14 @@ func (f *Feed) End(err error) {
 	}
 }
 
-// Stop lets go of the readers. It can be called at any time, and has to be.
+// Stop releases the readers. It must be called once the feed is no longer used, and may be called at any time.
 func (f *Feed) Stop() {
 	if f.end != nil {
 		f.end()
 	}
 }
 
-// deliver passes on the events that are ready. It reports whether the answer continues.
+// deliver yields the events that are ready. It reports whether the answer continues.
 func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
 	for _, ev := range m.ready {
 		if !yield(ev, nil) {

@@ -11,23 +11,20 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// defaultMaxCall bounds the bytes held at once if the caller sets no bound.
+// defaultMaxCall limits the bytes held at once if Options.MaxCall is not set.
 const defaultMaxCall = 16 << 20
 
-// maxWaste is how many bytes may be read in vain for each byte of the answer.
-// Beyond it, text made of only beginnings of calls is text.
+// maxWaste limits the bytes that failed guesses may read for each byte of the answer. Beyond it, guesses stop and the
+// input is text.
 const maxWaste = 16
 
-// machine reads one answer. Its readers are written as straight code that asks
-// for the next byte; when there is none yet, the machine first lets go of all
-// that is certain and then waits for the next chunk. So a reader never has to
-// be resumed, and nothing can depend on where chunks were cut.
+// machine reads one answer. Its readers are straight code that asks for the next byte. If that byte has not arrived,
+// the machine first releases all events that are certain and then waits for the next chunk. A reader therefore keeps no
+// state between chunks, and its result cannot depend on where chunks were cut.
 //
-// The readers run in a coroutine. The code around them, the source of the
-// chunks and the consumer of the events, does not: a [Feed] adds a chunk, wakes
-// the readers, and passes on what they found. A reader of long text
-// leaves a flow after when it waits, so it need not be woken for more of
-// the same.
+// The readers run in a coroutine. The source of the chunks and the consumer of the events do not: a [Feed] adds a
+// chunk, wakes the readers, and passes on their events. A reader of long text sets Flow before it waits. The feed then
+// calls Flow for more of the same text without waking the reader.
 type machine struct {
 	Opts  *Options
 	forms Forms
@@ -35,46 +32,46 @@ type machine struct {
 	output
 	state
 
-	Deep bool // the stack has room for the readers of calls
-	// idle is the call between calls, only the one being read if nothing can
-	// be taken back.
+	Deep bool // MakeStack was called: the stack has room for the readers of calls
+	// idle is the value of Call between calls. only holds the current call while no try is open.
 	idle, only Call
 }
 
-// Forms reads calls, in whatever form they have.
+// Forms reads calls in all their forms.
 type Forms interface {
-	// Opening looks at the first word of an answer, which may be the name of a tool
-	// or the rest of a message header. It reports whether it was.
+	// Opening looks at the first word of an answer, which may be the name of a tool or the rest of a message header. It
+	// reports whether it has read a call or a header.
 	Opening() bool
-	// Special reads the marker, or the call without one, that stands here. It
-	// reports false if the next byte is just text.
+	// Special reads the marker, or the call without a marker, at the current position. It reports false if the next
+	// byte is plain text.
 	Special() bool
-	// Thought reads the call that stands here in thinking, after the marker t, of n
-	// bytes, or without one.
+	// Thought reads the call at the current position in thinking. It begins with the marker t of n bytes, or without a
+	// marker if t is nil.
 	Thought(t *lexicon.Token, n int) bool
-	// Plausible reports whether a call without a marker may begin with c, which
-	// stands here.
+	// Plausible reports whether a call without a marker may begin with c, the byte at the current position.
 	Plausible(c byte) bool
-	// CutShort handles a guess that failed because the answer was cut off in it.
+	// CutShort handles a failed guess. If the answer was cut off in a call, it makes an invalid call of the rest and
+	// reports true.
 	CutShort(f Failure) bool
 }
 
-// output holds events that have not left yet.
+// output holds events that have not been passed on.
 type output struct {
-	run   int         // buf[run:pos] is text or thinking not passed on yet
-	ready []llm.Event // certain, for the pump to pass on
-	Tries []try       // attempts that can still be undone
-	queue []llm.Event // held until the last try is decided
-	// holding says that the try of a call stays open until its place is known.
+	run   int         // Buf[run:Pos] is text or thinking not passed on yet
+	ready []llm.Event // certain events, for Feed to pass on
+	Tries []try       // open tries, the innermost last
+	queue []llm.Event // events held until no try is open
+	// holding makes the next outermost guess keep its try open even after it is a call, because the text after it
+	// decides whether the call is real.
 	holding bool
-	spans   []Span // likewise
+	spans   []Span // trace spans, held like queue
 }
 
-// answer reads the whole answer. It is a sequence of waits for more of it.
+// answer reads the whole answer. wait suspends it until the next chunk.
 func (m *machine) answer(wait func(struct{}) bool) {
 	m.Wait = wait
 	m.parts()
-	if m.Held && len(m.Tries) > 0 && m.Truncated() { // the thinking may have been about to end
+	if m.Held && len(m.Tries) > 0 && m.Truncated() { // the thinking may not have been complete
 		m.PlainText().DropHeld()
 		m.parts()
 	}
@@ -103,8 +100,8 @@ func (m *machine) parts() {
 	}
 }
 
-// Truncated reports whether the answer, or the text before a break, ended before the model did. It is
-// asked at the end only.
+// Truncated reports whether the answer, or the text before a break, was cut off before the model ended it. Call it only
+// at the end of the input.
 func (m *machine) Truncated() bool {
 	if m.Err != nil || m.Broken || m.Opts.Finish == nil {
 		return m.Err != nil || m.Broken
@@ -113,9 +110,8 @@ func (m *machine) Truncated() bool {
 	return reason == llm.Length || reason == llm.ContentFilter
 }
 
-// Flows is at for the loop of a reader of long text. While it waits, f is
-// called with each chunk in the buffer: it reads what it can without waiting,
-// and reports whether the reader could do no more than wait for the next one.
+// Flows is At for the loop of a reader of long text. While it waits, f is called for each new chunk in the buffer. f
+// reads as much as it can without waiting, and reports whether the reader would only wait for the next chunk.
 func (m *machine) Flows(i int, f func() bool) bool {
 	if m.Pos+i < len(m.Buf) {
 		return true
@@ -128,7 +124,7 @@ func (m *machine) Flows(i int, f func() bool) bool {
 	return ok || m.Pos+i < len(m.Buf) // f may have left a byte to read at the end
 }
 
-// add puts a chunk into the buffer.
+// add appends a chunk to the buffer.
 func (m *machine) add(chunk string) {
 	if full := len(m.Buf) + len(chunk); full > cap(m.Buf) || full > m.MaxCall() {
 		m.makeRoom(len(chunk))
@@ -137,7 +133,7 @@ func (m *machine) add(chunk string) {
 	m.Chunk = chunk
 }
 
-// makeRoom makes room for n bytes in the buffer.
+// makeRoom makes room for n more bytes in the buffer.
 func (m *machine) makeRoom(n int) {
 	m.compact()
 	if cap(m.Buf)-len(m.Buf) < n {
@@ -145,10 +141,10 @@ func (m *machine) makeRoom(n int) {
 	}
 }
 
-// minBuffer is the room that is made at once. It is some times maxTail, so
-// the tail is seldom moved.
+// minBuffer is the minimum growth of the buffer. It is several times scan.MaxTail, so the tail is rarely moved.
 const minBuffer = 1 << 10
 
+// MaxCall returns the limit of bytes held at once.
 func (m *machine) MaxCall() int {
 	if m.Opts.MaxCall > 0 {
 		return m.Opts.MaxCall
@@ -165,8 +161,8 @@ func (m *machine) check() judge.Check {
 	return judge.Check{Evidence: &m.Evidence, Open: open}
 }
 
-// compact drops bytes of the buffer to which no try can go back. It moves bytes
-// only when it drops at least as many, so the work stays linear.
+// compact drops the bytes of the buffer to which no try can go back. It moves bytes only if it drops at least as many,
+// so the work stays linear. It fails the answer if more than MaxCall bytes must be kept.
 func (m *machine) compact() {
 	m.keepHead()
 	keep := m.oldest()
@@ -177,26 +173,26 @@ func (m *machine) compact() {
 		return
 	}
 	m.check().Advance(keep)
-	keep = max(0, keep-judge.MaxAhead) // a name may follow its arguments
+	keep = max(0, keep-judge.MaxAhead) // a name may follow its arguments, so the check looks back
 	m.Buf = m.Buf[:copy(m.Buf, m.Buf[keep:])]
 	m.Base += keep
 	m.Pos -= keep
 	m.run -= keep
 }
 
-// Skip passes over n bytes as markup.
+// Skip consumes n bytes as markup.
 func (m *machine) Skip(n int, rule string) {
 	m.PassOn()
 	m.Read(MarkerSpan, n, rule)
 }
 
-// Read passes over n bytes that are part of a call, or markup.
+// Read consumes n bytes that are part of a call or markup.
 func (m *machine) Read(kind SpanKind, n int, rule string) {
 	m.Mark(kind, n, rule)
 	m.Take(n)
 }
 
-// Take passes over n bytes that something else accounts for.
+// Take consumes n bytes without a span; the caller records them.
 func (m *machine) Take(n int) {
 	m.Pos += n
 	m.run = m.Pos
@@ -205,7 +201,7 @@ func (m *machine) Take(n int) {
 	}
 }
 
-// Mark notes what became of the next n bytes.
+// Mark records a span for the next n bytes if the caller of the parser traces them.
 func (m *machine) Mark(kind SpanKind, n int, rule string) {
 	if m.Opts.Trace == nil || n == 0 {
 		return
@@ -217,7 +213,7 @@ func (m *machine) Mark(kind SpanKind, n int, rule string) {
 	m.spans = append(m.spans, s)
 }
 
-// PassOn makes events of the text or thinking before here.
+// PassOn emits the text or thinking before the current position.
 func (m *machine) PassOn() {
 	if m.run >= m.Pos {
 		m.run = m.Pos
@@ -234,16 +230,15 @@ func (m *machine) PassOn() {
 	m.Emit(m.delta())
 }
 
-// delta returns the text or thinking before here as an event. Most of the time
-// it is the last chunk, or a part of it, and need not be copied.
+// delta returns the text or thinking before the current position as an event. Usually it is a part of the last chunk
+// and is not copied.
 func (m *machine) delta() llm.Event {
 	s := m.written(m.Base+m.run, m.Offset())
 	m.run, m.Around.from = m.Pos, m.Offset()
 	return m.piece(s)
 }
 
-// written returns what stands between two offsets, of which the buffer holds the
-// second.
+// written returns the input between two offsets. The buffer must still hold the second one.
 func (m *machine) written(start, end int) string {
 	from, to := max(0, start-m.Base), end-m.Base
 	if i := from - (len(m.Buf) - len(m.Chunk)); i >= 0 {
@@ -252,7 +247,7 @@ func (m *machine) written(start, end int) string {
 	return string(m.Buf[from:to])
 }
 
-// piece returns s as an event of the text or thinking we are in.
+// piece returns s as an event of text or thinking, depending on the mode.
 func (m *machine) piece(s string) llm.Event {
 	if m.Mode == judge.InThinking {
 		return llm.ThinkingDelta{Text: s}
@@ -260,8 +255,8 @@ func (m *machine) piece(s string) llm.Event {
 	return llm.TextDelta{Text: s}
 }
 
-// next returns what a flow has read as one event, nil if there is nothing to
-// pass on. A flow reads text, or thinking, or arguments.
+// next returns what a flow has read as one event, nil if there is nothing to pass on. A flow reads text, thinking or
+// arguments.
 func (m *machine) next() llm.Event {
 	if m.run < m.Pos {
 		return m.delta()
@@ -269,7 +264,7 @@ func (m *machine) next() llm.Event {
 	return m.Call.delta(m.Chunk)
 }
 
-// Emit passes an event on, or holds it while it may be taken back.
+// Emit passes an event on, or holds it while a try is open.
 func (m *machine) Emit(ev llm.Event) {
 	if m.Stopped {
 		return
@@ -281,7 +276,7 @@ func (m *machine) Emit(ev llm.Event) {
 	}
 }
 
-// flush lets go of everything that is certain.
+// flush releases everything that is certain. It does nothing while a try is open.
 func (m *machine) flush() {
 	if len(m.Tries) > 0 {
 		return
@@ -294,7 +289,7 @@ func (m *machine) flush() {
 	}
 }
 
-// release lets go of what was held for tries, once there are none.
+// release passes on the events and spans that were held, unless a try is still open.
 func (m *machine) release() {
 	if len(m.Tries) > 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// passMarkup passes on what the model wrote of the call that has been read.
+// passMarkup emits the markup of the call that has been read, if requested.
 func (m *machine) passMarkup() {
 	if m.Opts.Markup == nil {
 		return
@@ -23,17 +23,15 @@ func (m *machine) passMarkup() {
 	m.Emit(m.Opts.Markup(Markup{ID: m.Call.Id, Start: m.Call.Start, Before: m.Call.before, Text: string(text), Said: min(m.Call.said, len(text)), Opener: opener}))
 }
 
-// Around is the markup around the calls that a reader of text reads. All of it
-// is told to anyone who asks for markup, so a call can be made the text again
-// that the model wrote.
+// Around tracks the markup around calls. If markup is requested, events report all of it, so the caller can rebuild the
+// original text of a call.
 type Around struct {
-	from   int  // offset of what neither has left as text nor is in the markup of a call
-	Called bool // it follows a call
-	Headed int  // offset after a header of a message that begins at from
+	from   int  // offset of the first byte that was neither emitted as text nor as the markup of a call
+	Called bool // the bytes at from follow a call
+	Headed int  // offset after a message header that begins at from
 }
 
-// withMarkup reads a marker or a call with f, and reports the markup after the calls
-// in it.
+// withMarkup reads a marker or a call with f, and then emits the markup after the calls in it.
 func (m *machine) withMarkup(f func() bool) bool {
 	if m.Opts.Markup == nil {
 		return f()
@@ -48,7 +46,7 @@ func (m *machine) withMarkup(f func() bool) bool {
 	return ok
 }
 
-// passClosing passes on the markup after the last call, up to an offset.
+// passClosing emits the markup after the last call, up to the offset end.
 func (m *machine) passClosing(end int) {
 	if m.Around.Called && m.Around.from < end {
 		if m.Opts.Closing != nil {
@@ -58,8 +56,9 @@ func (m *machine) passClosing(end int) {
 	}
 }
 
-// passOpening passes on the markup before the call that begins, or keeps it if
-// there is no other call before it. It counts the bytes that have left as text already.
+// passOpening handles the markup before the call that begins. After another call it is emitted as closing markup;
+// otherwise it is kept for the event of this call. passOpening also records how many bytes of the call have already
+// left as text.
 func (m *machine) passOpening() {
 	if m.Opts.Markup == nil {
 		return
@@ -78,8 +77,9 @@ func (m *machine) passOpening() {
 	m.Around.Called = false
 }
 
-// Promotes reports whether what fits the given dialects, after a marker or
-// not, may be a call.
+// Promotes reports whether text of the given dialects may be a call. marked reports whether it follows a marker. With
+// Options.Marked, calls need a marker and, if a dialect is expected, must be of that dialect. Without a marker they
+// count only if the expected dialect writes them so.
 func (m *machine) Promotes(rows lexicon.RowSet, marked bool) bool {
 	switch {
 	case !m.Opts.Marked:

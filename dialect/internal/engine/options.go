@@ -1,12 +1,16 @@
-// Package engine reads the calls in the text of an answer. It knows forms, not
-// dialects: what differs between dialects it reads from the rows of a table.
+// Package engine reads the calls in the text of an answer. It does not know individual dialects: their differences are
+// rows of a table, the lexicon.
+//
+// A [Feed] adds the chunks of an answer and yields its events. Readers of text and thinking are in this package; the
+// readers of calls, one per form, are in package form and connected by [Forms]. A reader that is not sure whether it
+// reads a call does so in a try: until the try is committed, no event leaves, and an undo goes back to where it began.
 package engine
 
 import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Options are those of dialect.Parser.
+// Options are the options of dialect.Parser.
 type Options struct {
 	Tools        []llm.ToolDef
 	Dialect      string
@@ -14,8 +18,8 @@ type Options struct {
 	ThinkingOff  bool
 	Thinking     Policy
 	Marked       bool
-	// Markup makes the event that comes before a call, and Closing, which needs
-	// Markup, that of the markup after it. Nil means that there is no such event.
+	// Markup returns the event for the markup of a call, which precedes the call. Closing returns the event for the
+	// markup after calls; it requires Markup. A nil function disables its event.
 	Markup  func(Markup) llm.Event
 	Closing func(text string) llm.Event
 	Finish  func() llm.Reason
@@ -23,7 +27,7 @@ type Options struct {
 	MaxCall int
 }
 
-// Markup is that of package dialect.
+// Markup is dialect.Markup.
 type Markup struct {
 	ID           string
 	Start        int
@@ -32,7 +36,7 @@ type Markup struct {
 	Opener       string
 }
 
-// Policy tells what to do with calls inside thinking.
+// Policy determines what happens to calls inside thinking.
 type Policy uint8
 
 // The policies, in the order of those of package dialect.
@@ -42,7 +46,7 @@ const (
 	Promote
 )
 
-// Span tells what became of a stretch of the input.
+// Span describes how a stretch of the input was read. Offsets are in bytes; End is exclusive.
 type Span struct {
 	Start, End int
 	Kind       SpanKind
@@ -50,7 +54,7 @@ type Span struct {
 	Rule       string
 }
 
-// SpanKind is what a stretch of input became.
+// SpanKind is the kind of a stretch of the input.
 type SpanKind uint8
 
 // The kinds of spans, in the order of those of package dialect.

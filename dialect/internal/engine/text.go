@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// text reads text, and the markers and calls in it, until thinking begins or the
-// answer ends.
+// text reads text, and the markers and calls in it, until thinking begins or the answer ends.
 func (m proseReader) text() {
 	flow := m.allPlain
 	for m.Mode == judge.InText && m.Flows(0, flow) {
@@ -27,8 +26,8 @@ func (m proseReader) text() {
 	}
 }
 
-// allPlain reads text and reports whether it came to the end of the buffer.
-// The last byte may be left unread, if the next one decides what it begins.
+// allPlain reads text without waiting and reports whether it reached the end of the buffer. It may leave the last byte
+// unread if the next byte decides its meaning.
 func (m proseReader) allPlain() bool {
 	if !m.Prose {
 		if m.Mode == judge.InText && !m.Started {
@@ -40,9 +39,8 @@ func (m proseReader) allPlain() bool {
 	return m.Pos >= len(m.Buf)-1
 }
 
-// prosaic adds a chunk and reads it if it is only text in the middle of
-// a line and nothing waits before it: what allPlain would do with most chunks,
-// in fewer steps. It reports whether it did.
+// prosaic adds and reads a chunk of plain text in the middle of a line while no other text is pending. It does the same
+// as allPlain for most chunks, in fewer steps. It reports whether it has read the chunk.
 func (m proseReader) prosaic(chunk string) bool {
 	start := len(m.Buf)
 	if m.run != start || start+len(chunk) > cap(m.Buf) || m.Buf[start-1] == '\n' {
@@ -54,11 +52,11 @@ func (m proseReader) prosaic(chunk string) bool {
 		return false
 	}
 	m.Progress.Clean.Reach(m.Base+start, m.Base+len(m.Buf))
-	m.Pos, m.run = len(m.Buf), len(m.Buf) // nothing waits that needs m.chunk
+	m.Pos, m.run = len(m.Buf), len(m.Buf) // no pending text needs m.Chunk
 	return true
 }
 
-// plain reads text up to a byte that may begin something else.
+// plain reads text up to a byte that may begin a marker or a call.
 func (m *machine) plain() {
 	rest := m.Buf[m.Pos:]
 	prev := m.Prev()
@@ -88,13 +86,13 @@ func (m *machine) plain() {
 	m.Progress.Clean.End = m.Offset()
 }
 
-// worded reports whether we are in thinking that ends with words, too.
+// worded reports whether the current thinking can also end with ordinary words.
 func (m proseReader) worded() bool {
 	return m.Mode == judge.InThinking && m.ThinkBy != nil && m.ThinkBy.Line
 }
 
-// triggered reports whether p, after the byte prev, may begin something that
-// is not text. It looks only at the buffer.
+// triggered reports whether p, after the byte prev, may begin a marker or a call. It reads only the buffer and never
+// waits.
 func (m proseReader) triggered(p []byte, prev byte, worded bool) bool {
 	c, line := p[0], prev == '\n'
 	switch m.placeOf(c) {
@@ -120,7 +118,7 @@ func (m proseReader) triggered(p []byte, prev byte, worded bool) bool {
 	return m.Lex.Followers[c].Has(p[1])
 }
 
-// placeOf returns where c may begin something that is not text.
+// placeOf returns where c may begin a marker or a call.
 func (m proseReader) placeOf(c byte) lexicon.Position {
 	p := m.Lex.Triggers[c]
 	if p == lexicon.Nowhere && m.Names.Starts.Has(c) {
@@ -129,8 +127,8 @@ func (m proseReader) placeOf(c byte) lexicon.Position {
 	return p
 }
 
-// nothing reports whether the byte after the next one, which plain may not
-// have seen, says that nothing begins here.
+// nothing reports whether the byte after the next one shows that the next byte is plain text. plain may not have seen
+// that byte.
 func (m proseReader) nothing() bool {
 	c := m.Buf[m.Pos]
 	if m.placeOf(c) == lexicon.LineOnly || m.Names.First.Has(c) && m.Prev() == '\n' {
@@ -139,9 +137,8 @@ func (m proseReader) nothing() bool {
 	return m.At(1) && !m.Lex.Followers[c].Has(m.Buf[m.Pos+1])
 }
 
-// RecipientLine passes over whom the message is for at the beginning of an
-// answer, where the prompt held the marker before it: a word and a marker, or
-// the line of a dialect that separates messages.
+// RecipientLine skips the recipient of a message at the beginning of an answer, where the prompt held the marker before
+// it: a word and a marker, or the line of a dialect that separates messages.
 func (m proseReader) RecipientLine(i int) bool {
 	if m.NamedAt(i) {
 		if n := m.Addressee(i, m.Lex.Roles, false); n > 0 {
@@ -160,8 +157,7 @@ func (m proseReader) RecipientLine(i int) bool {
 	return false
 }
 
-// opensAnswer reports whether the line before the j-th byte, with which answers
-// of a dialect begin, is not text.
+// opensAnswer reports whether the line before the j-th byte begins an answer in its dialect and is not text.
 func (m proseReader) opensAnswer(o lexicon.Opening, j int) bool {
 	for !m.Hint.Meets(o.Row) && !m.HasAt(j, o.Line.Close) {
 		if j++; j > scan.MaxGuess || !m.At(j) {
@@ -171,17 +167,15 @@ func (m proseReader) opensAnswer(o lexicon.Opening, j int) bool {
 	return true
 }
 
-// InsideCall reports whether the end of thinking, of n bytes, stands between a
-// call and the marker that ends it: then the model forgot to end its thinking
-// before the call.
+// InsideCall reports whether the end of thinking, of n bytes, is between a call and the marker that ends the call. The
+// model then forgot to end its thinking before the call.
 func (m proseReader) InsideCall(n int) bool {
 	t, _ := m.Match(m.Spaces(n))
 	return m.Depth > 0 && t.Is(lexicon.Closes)
 }
 
-// Drop passes over a marker without meaning. Words that are also ordinary
-// elements count as markers only next to thinking and at the end, or if the
-// dialect that uses them is expected.
+// Drop skips a marker that has no meaning for calls. A tag that is also an ordinary element counts as a marker only
+// next to thinking, at the end, or if the dialect with this marker is expected.
 func (m proseReader) Drop(t *lexicon.Token, n int) bool {
 	if chars.IsPlainTag(t.Text) && !t.Always {
 		if !m.Hint.Meets(t.In(lexicon.Drops)) && (!m.Thought || !strings.HasPrefix(t.Text, "</") && m.Said()) {
@@ -192,8 +186,7 @@ func (m proseReader) Drop(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// Citation passes over a tag of a citation, like <co> or </co: 0:[1,2]>, in an
-// answer whose dialect has such tags.
+// Citation skips a citation tag, like <co> or </co: 0:[1,2]>, if the dialect of the answer has such tags.
 func (m proseReader) Citation() bool {
 	if !m.Cites && !m.Hint.Meets(m.Lex.Cites) {
 		return false
@@ -215,11 +208,10 @@ func (m proseReader) Citation() bool {
 	return true
 }
 
-// Pass passes over a marker without meaning and, if it begins a message, whom
-// that is for.
+// Pass skips a marker that has no meaning for calls and, if it begins a message, the recipient of the message.
 func (m proseReader) Pass(t *lexicon.Token, n int) {
 	m.Skip(n, t.Text)
-	m.Origin = m.Offset() // what follows begins like an answer
+	m.Origin = m.Offset() // text after it counts as the beginning of an answer
 	m.Cites = m.Cites || t.All.Within(m.Lex.Cites)
 	if t.Is(lexicon.Addresses) {
 		if n := m.Addressee(m.Spaces(0), t.In(lexicon.Addresses), true); n > 0 {

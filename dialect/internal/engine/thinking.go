@@ -9,7 +9,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// OpenThinking enters the thinking that a marker begins.
+// OpenThinking enters thinking after the marker t, of n bytes. It reports false if the marker does not begin thinking
+// here.
 func (m proseReader) OpenThinking(t *lexicon.Token, n int) bool {
 	if t.AtStart && m.Said() {
 		return false
@@ -23,7 +24,7 @@ func (m proseReader) OpenThinking(t *lexicon.Token, n int) bool {
 	m.Cites = m.Cites || t.All.Within(m.Lex.Cites)
 	m.Skip(n, t.Text)
 	m.Mode, m.ThinkBy, m.Started = judge.InThinking, t, true
-	if t.Label != "" && m.labelled(t.Label) { // a label, not a thought
+	if t.Label != "" && m.labelled(t.Label) { // a label is not part of the thinking
 		m.Skip(len(t.Label), "label")
 	}
 	if m.Peek(0) == '\n' {
@@ -32,8 +33,8 @@ func (m proseReader) OpenThinking(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// thoughtLine reads a line that is thinking because of its first word. The
-// word is an ordinary one, so only a hint makes it a marker.
+// thoughtLine reads a line that is thinking because of its first word. The word is an ordinary word, so it is a marker
+// only if its dialect is expected.
 func (m proseReader) thoughtLine(t *lexicon.Token, n int) bool {
 	m.Skip(m.Spaces(n), t.Text)
 	m.Mode = judge.InThinking
@@ -47,8 +48,8 @@ func (m proseReader) thoughtLine(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// labelled reports whether a label stands here: a whole line, or all that
-// there is before the end of thinking.
+// labelled reports whether a label is at the current position: on a separate line, or directly before the end of
+// thinking.
 func (m proseReader) labelled(label string) bool {
 	if !m.HasAt(0, label) {
 		return false
@@ -78,16 +79,16 @@ func (m proseReader) thinking() {
 	}
 }
 
-// inThought reads what stands here in thinking and is not thought: its end, the
-// tag of a citation or a call.
+// inThought reads the end of thinking, a citation tag or a call at the current position. It reports false if the next
+// byte is plain thinking.
 func (m proseReader) inThought() bool {
 	t, n := m.Match(0)
 	return m.endThinking(t, n) || m.Citation() || m.candidate(t, n)
 }
 
-// endThinking leaves thinking if the marker t, of n bytes, ends it here.
+// endThinking leaves thinking if the marker t, of n bytes, ends it.
 func (m proseReader) endThinking(t *lexicon.Token, n int) bool {
-	if t.Is(lexicon.Thinks) && m.ThinkBy == nil && !m.ByHeader && m.blankSoFar() { // the prompt did not open it after all
+	if t.Is(lexicon.Thinks) && m.ThinkBy == nil && !m.ByHeader && m.blankSoFar() { // the prompt did not open the thinking
 		m.Skip(n, t.Text)
 		m.ThinkBy = t
 		return true
@@ -99,7 +100,7 @@ func (m proseReader) endThinking(t *lexicon.Token, n int) bool {
 	m.Mode, m.Thought, m.Started, m.ByHeader = judge.InText, true, true, false
 	if t.Is(lexicon.Heads) {
 		m.ThinkBy = nil
-		return true // it is read again, as text
+		return true // the header is read again, as text
 	}
 	m.Rows = t.In(lexicon.Unthinks)
 	m.Cites = m.Cites || t.All.Within(m.Lex.Cites)
@@ -110,13 +111,12 @@ func (m proseReader) endThinking(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// blankSoFar reports whether the answer has been white space up to here.
+// blankSoFar reports whether the answer has only white space before the current position.
 func (m proseReader) blankSoFar() bool {
 	return m.Offset() < scan.MaxTail && len(bytes.TrimSpace(m.Lately())) == 0
 }
 
-// ClosesThinking reports whether the marker t, which stands here, ends the
-// thinking we are in.
+// ClosesThinking reports whether the marker t at the current position ends the current thinking.
 func (m proseReader) ClosesThinking(t *lexicon.Token, n int) bool {
 	switch {
 	case t == nil || t.Line && !m.AtLine() && (m.ThinkBy == nil || !m.ThinkBy.Line):
@@ -127,15 +127,14 @@ func (m proseReader) ClosesThinking(t *lexicon.Token, n int) bool {
 	return t.Is(lexicon.Unthinks) && (m.ThinkBy == nil || t.In(lexicon.Unthinks).Meets(m.ThinkBy.In(lexicon.Thinks)))
 }
 
-// restart makes what follows count as the beginning of the answer.
+// restart makes the current position count as the beginning of the answer.
 func (m proseReader) restart() {
 	m.Started, m.Origin, m.Quoting, m.Coded = false, m.Offset(), false, false
 }
 
-// candidate reads a call inside thinking, if the policy allows it and one stands
-// here, after the marker t, of n bytes, or without one. The call and all that
-// follows are held in the machine: if the thinking ends later, the model was only
-// thinking about the call (a rehearsal), and it is not a call.
+// candidate reads a call inside thinking, if the policy allows it. The call may begin with the marker t, of n bytes.
+// The call and everything after it are held: if the thinking ends later, the model was only thinking about the call,
+// and it is not a call.
 func (m proseReader) candidate(t *lexicon.Token, n int) bool {
 	if m.Opts.Thinking == Ignore || m.Offset() < m.NoCallBefore || m.Held {
 		m.noteRehearsal(t)
@@ -159,13 +158,12 @@ func (m proseReader) candidate(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// StrayThinking handles the end of thinking where none is open: the end of a
-// block that held a call, a closer too many, or an answer that began inside
-// thinking without our knowing.
+// StrayThinking handles the end of thinking while no thinking is open: the end of a block that held a call, a surplus
+// end tag, or the end of thinking that the prompt opened.
 func (m proseReader) StrayThinking(t *lexicon.Token, n int) bool {
 	first := t.In(lexicon.Unthinks).Meets(m.Lex.Unthought) && !m.Said()
 	if m.Thought && m.Said() || m.Opts.ThinkingOff && !m.Thought && !first && !strings.Contains(t.Text, "|") {
-		return false // a closer too many is text
+		return false // a surplus end tag is text
 	}
 	m.Skip(n, t.Text)
 	m.Thought = true
@@ -173,8 +171,8 @@ func (m proseReader) StrayThinking(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// DropHeld makes text of the calls that were held in thinking, because the
-// thinking ends here: the model was only thinking about them.
+// DropHeld turns the calls that were held in thinking into thinking text. The thinking ends here, so the model was only
+// thinking about them.
 func (m proseReader) DropHeld() {
 	end := m.Offset()
 	m.Held = false
@@ -182,7 +180,7 @@ func (m proseReader) DropHeld() {
 	m.NoCallBefore = end
 }
 
-// KeepHeld decides that calls held in thinking are real.
+// KeepHeld accepts the calls that were held in thinking.
 func (m proseReader) KeepHeld() {
 	if m.Held {
 		m.Held = false
@@ -190,7 +188,7 @@ func (m proseReader) KeepHeld() {
 	}
 }
 
-// noteRehearsal counts the marker t of text in thinking that looks like a call.
+// noteRehearsal counts the marker t in thinking as a suspect if it begins a call.
 func (m proseReader) noteRehearsal(t *lexicon.Token) {
 	if t.Is(lexicon.Opens) && !t.Line || t.Is(lexicon.TagCall) {
 		m.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), m.Offset())

@@ -1,6 +1,5 @@
-// Package form reads the calls of an answer: one reader for each form they have, such
-// as JSON, elements, Python or message headers. The readers are in lists, in the
-// order in which they are asked; a new form is a reader in one of the lists.
+// Package form reads the calls of an answer. There is one reader for each form of call, such as JSON, elements, Python
+// or message headers. The readers are in lists and are asked in order. To support a new form, add a reader to a list.
 package form
 
 import (
@@ -15,15 +14,14 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// answer is an answer that is being read, with what the readers of the forms of
-// calls need.
+// answer is an answer that is being read, with the scratch values of the form readers.
 type answer struct {
 	engine.Feed
 	lists     *readers
-	envelopes []*envelope     // for the next objects
-	feeders   []*feeder       // for the next values
-	spare     *jsonfix.Reader // for the next value that is read whole
-	data      *dataReader     // for the next data
+	envelopes []*envelope     // free, for the next objects
+	feeders   []*feeder       // free, for the next values
+	spare     *jsonfix.Reader // free, for the next value that is read whole
+	data      *dataReader     // reused for each dataReader
 }
 
 // Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.
@@ -44,30 +42,29 @@ func Parse(x *Table, o *engine.Options, chunks iter.Seq2[string, error]) iter.Se
 	}
 }
 
-// Open begins to read an answer. Events go to yield.
+// Open begins to read an answer. Events are passed to yield.
 func Open(x *Table, o *engine.Options, yield func(llm.Event, error) bool) *engine.Feed {
 	a := &answer{lists: &x.readers}
 	a.Start(x.Lexicon, o, a, yield)
 	return &a.Feed
 }
 
-// The readers of the forms of calls. Each has the methods of the answer, and its
-// own.
+// The readers of the forms of calls. Each adds its own methods to those of the answer.
 type (
 	markerReader   struct{ *answer } // calls after a marker
 	bareReader     struct{ *answer } // calls without a marker
 	nameReader     struct{ *answer } // calls that begin with their name
 	lineReader     struct{ *answer } // arguments on separate lines
 	headerReader   struct{ *answer } // headers of messages
-	jsonReader     struct{ *answer } // objects of JSON that hold calls
-	valueReader    struct{ *answer } // values of JSON
-	tagReader      struct{ *answer } // elements with tags of a dialect
-	elementReader  struct{ *answer } // elements that are named after tools
-	pythonReader   struct{ *answer } // calls of Python
+	jsonReader     struct{ *answer } // JSON objects that hold calls
+	valueReader    struct{ *answer } // JSON values
+	tagReader      struct{ *answer } // elements with the tags of a dialect
+	elementReader  struct{ *answer } // elements named after tools
+	pythonReader   struct{ *answer } // Python calls
 	braceReader    struct{ *answer } // calls in braces
 	codeReader     struct{ *answer } // code as the argument of a tool that runs it
 	fenceReader    struct{ *answer } // code fences
-	looseReader    struct{ *answer } // blocks that only package loose reads
+	looseReader    struct{ *answer } // blocks that only package loose can read
 	envelopeReader struct{ *answer } // answers and data in JSON that are not calls
 	cutReader      struct{ *answer } // calls that were cut off
 )
@@ -104,10 +101,10 @@ func (m *answer) asEnvelope() envelopeReader { return envelopeReader{m} }
 
 func (m *answer) asCut() cutReader { return cutReader{m} }
 
-// BeginsInThinking reports whether a whole answer closes a thinking block that
-// it never opened: then the prompt held the opener.
+// BeginsInThinking reports whether a whole answer closes a thinking block that it never opened. The prompt then held
+// the marker that opens it.
 func (x *Table) BeginsInThinking(text string) bool {
-	const ahead = 4 << 10 // no marker is longer
+	const ahead = 4 << 10 // longer than any marker
 	m := scan.Input{Lex: x.Lexicon, Eof: true}
 	open, called := 0, -1 // called is where the last call ended
 	for pos := 0; pos < len(text); {
@@ -115,19 +112,19 @@ func (x *Table) BeginsInThinking(text string) bool {
 			pos++
 			continue
 		}
-		if m.Pos = pos - m.Base; m.Pos+ahead > len(m.Buf) && m.Base+len(m.Buf) < len(text) { // a part of the text at a time
+		if m.Pos = pos - m.Base; m.Pos+ahead > len(m.Buf) && m.Base+len(m.Buf) < len(text) { // match only a part of the text at a time
 			m.Base, m.Pos = pos, 0
 			m.Buf = append(m.Buf[:0], text[pos:min(len(text), pos+16*ahead)]...)
 		}
 		t, n := m.Match(0)
 		switch {
 		case t.Is(lexicon.Heads) && strings.TrimSpace(text[:pos]) == "":
-			return false // headers tell what is thinking
+			return false // message headers mark the thinking
 		case t.Is(lexicon.Thinks) && !t.Line && !t.AtStart:
 			open++
 		case t.Is(lexicon.Unthinks) && !t.Is(lexicon.Drops) && !t.Line:
 			if called < 0 || strings.TrimSpace(text[called:pos]) != "" || strings.TrimSpace(text[pos+n:]) != "" {
-				open-- // else it only follows the last call
+				open-- // otherwise it only follows the last call
 			}
 		case t.Is(lexicon.Closes) || t.Is(lexicon.EndCall):
 			called = pos + n

@@ -11,7 +11,8 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// closeArgs ends the arguments object that parameters were written into.
+// closeArgs ends the arguments object after count parameters were written to it. A negative count means that there is
+// no such object.
 func (m *answer) closeArgs(count int) {
 	if !m.Call.Open || count < 0 {
 		return
@@ -22,7 +23,7 @@ func (m *answer) closeArgs(count int) {
 	m.Arg("}")
 }
 
-// junk passes over text between parameters.
+// junk skips text between parameters.
 func (m *answer) junk() {
 	start := m.Offset()
 	m.Read(engine.MarkerSpan, 1, "junk")
@@ -36,7 +37,7 @@ func (m *answer) junk() {
 	m.Repair("text-between-parameters", llm.Guess, start, m.Offset())
 }
 
-// skipTag passes over the tag of n bytes, and over the same tag again.
+// skipTag skips the tag of n bytes and any repetitions of it.
 func (m *answer) skipTag(n int) {
 	tag := string(m.Buf[m.Pos : m.Pos+n])
 	for m.HasAt(0, tag) {
@@ -44,7 +45,7 @@ func (m *answer) skipTag(n int) {
 	}
 }
 
-// afterValue passes over the end tag of a value.
+// afterValue skips the end tag of a value. It reports whether the call is still open.
 func (m *answer) afterValue() bool {
 	if !m.Call.Open {
 		return false
@@ -56,7 +57,7 @@ func (m *answer) afterValue() bool {
 	return true
 }
 
-// argKey writes the key of the next argument.
+// argKey writes the key of the next argument and increases count.
 func (m *answer) argKey(key string, count *int) {
 	if *count == 0 {
 		m.Arg("{")
@@ -64,10 +65,10 @@ func (m *answer) argKey(key string, count *int) {
 		m.Arg(",")
 	}
 	*count++
-	if m.Call.Keys[key] && (m.Row().Tags.Once || m.takesList(key)) { // deltas that have left cannot be changed
+	if m.Call.Keys[key] && (m.Row().Tags.Once || m.takesList(key)) { // deltas that were emitted cannot be changed
 		m.BadArgs("the parameter %q is there twice", key)
 	} else if m.Call.Keys[key] {
-		m.Repair("repeated-parameter", llm.Guess, m.Offset(), m.Offset()) // the last one counts
+		m.Repair("repeated-parameter", llm.Guess, m.Offset(), m.Offset()) // the last value counts
 	}
 	if m.Call.Keys == nil {
 		m.Call.Keys = make(map[string]bool)
@@ -83,8 +84,8 @@ func (m *answer) takesList(key string) bool {
 	return known && types&^schema.Null == schema.Array
 }
 
-// skipUnreadable passes over what cannot be read, up to the next marker that ends or
-// begins a call. Without markers what follows is text again.
+// skipUnreadable skips text that cannot be read, up to the next marker that ends or begins a call. For a call without a
+// marker it does nothing: the rest is text.
 func (m *answer) skipUnreadable() {
 	for m.Marked && m.More() {
 		i := bytes.IndexAny(m.Buf[m.Pos:], "<[]")

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// bare reads a call that begins here without a marker. Without a marker only
-// the name tells a call from other text.
+// bare reads a call that begins with c at the current position and has no marker. Only its name distinguishes it from
+// other text.
 func (m bareReader) bare(c byte) bool {
 	if c == '{' && m.asEnvelope().saidInEnvelope() {
 		return true
@@ -50,8 +50,7 @@ func (m bareReader) bare(c byte) bool {
 	return ok || m.looseLine(before)
 }
 
-// suspectedBefore returns the present suspects, for looseLine. That needs it at
-// the beginning of a line only: elsewhere it is nil.
+// suspectedBefore returns a copy of the current suspects for looseLine. It returns nil unless a line begins here.
 func (m bareReader) suspectedBefore() *judge.Suspects {
 	if !m.AtLine() {
 		return nil
@@ -60,9 +59,8 @@ func (m bareReader) suspectedBefore() *judge.Suspects {
 	return &now
 }
 
-// looseLine reads the block that begins with this line if package loose can,
-// or counts it if it looks like a call. before is what had been suspected when
-// this line began; nil means the present suspects.
+// looseLine reads the block that begins with this line if package loose can read it. Otherwise it counts the line as a
+// suspect if it looks like a call. before holds the suspects at the beginning of this line; nil means the current ones.
 func (m bareReader) looseLine(before *judge.Suspects) bool {
 	start := m.Offset()
 	if m.Buf[m.Pos] == '{' && m.jsonAfterName() {
@@ -86,26 +84,25 @@ func (m bareReader) looseLine(before *judge.Suspects) bool {
 	return false
 }
 
-// plausible reports whether what stands here is worth a guess: it looks at
-// the first bytes only.
+// plausible reports whether the next bytes justify a guess. It looks only at the first ones.
 func (m bareReader) plausible(c byte) bool {
 	switch c {
 	case '{':
 		return m.plausibleKey(m.Spaces(1))
 	case '[':
 		p := m.Prev()
-		if p == '\\' { // of a formula
+		if p == '\\' { // a formula
 			return false
 		}
 		i := m.Spaces(m.PyComment(m.Spaces(1)))
-		if m.Peek(i) == '[' { // a list in a list; deeper is not a call
+		if m.Peek(i) == '[' { // a list in a list may hold calls; deeper lists do not
 			i = m.Spaces(i + 1)
 		}
 		if m.Peek(i) == '{' {
 			return m.plausibleKey(m.Spaces(i + 1))
 		}
 		index := chars.IsLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
-		return chars.IsNameStart(m.Peek(i)) && (!index || m.Since == m.Offset()) // right after a call it is none
+		return chars.IsNameStart(m.Peek(i)) && (!index || m.Since == m.Offset()) // right after a call it is not an index
 	case '`':
 		return m.HasAt(0, "```")
 	case '<':
@@ -114,7 +111,7 @@ func (m bareReader) plausible(c byte) bool {
 	return m.Names.First.Has(c) && !m.Names.Any && m.AtLine()
 }
 
-// plausibleKey reports whether the key at i may be one of a call.
+// plausibleKey reports whether the key at i may be a key of a call.
 func (m bareReader) plausibleKey(i int) bool {
 	j := i
 	if chars.IsQuote(m.Peek(i)) {
@@ -132,7 +129,7 @@ func (m bareReader) plausibleKey(i int) bool {
 	return m.asJson().mayPrecede(key, j)
 }
 
-// moreBare reads the calls that follow a bare one directly.
+// moreBare reads the calls that directly follow a call without a marker.
 func (m bareReader) moreBare() {
 	for m.More() {
 		ok := m.Guess(func() bool {
@@ -156,13 +153,12 @@ func (m bareReader) moreBare() {
 			break
 		}
 	}
-	if i := m.Spaces(0); m.Peek(i) == ';' && !m.At(m.Spaces(i+1)) { // after the last one, too
+	if i := m.Spaces(0); m.Peek(i) == ';' && !m.At(m.Spaces(i+1)) { // a separator after the last call
 		m.Skip(m.Spaces(i+1), "separator")
 	}
 }
 
-// suspectUnknown counts a call of a tool that was not offered on the line behind
-// one that was: it would be lost in silence.
+// suspectUnknown counts a call of an unknown tool on the line after a call. Without this it would be lost silently.
 func (m bareReader) suspectUnknown() {
 	i := m.Gap(0)
 	if m.Names.Any || !m.At(i) || bytes.IndexByte(m.Buf[m.Pos:m.Pos+i], '\n') < 0 {
@@ -176,16 +172,15 @@ func (m bareReader) suspectUnknown() {
 // bareNamed reads a call that begins with its name.
 func (m bareReader) bareNamed() bool {
 	m.Marked, m.Depth, m.Rows = false, 0, m.Lex.Bare
-	if m.HasAt(0, bracePrefix) && !m.Names.Any { // the tokens around it were dropped
+	if m.HasAt(0, bracePrefix) && !m.Names.Any { // the special tokens around it are missing
 		m.Rows = m.Lex.Form[spec.BraceCall]
 		return m.asBrace().braceCall(m.Offset())
 	}
 	return m.asName().nameFirst(m.Offset())
 }
 
-// suspectName counts an offered name just before a parenthesis or a brace.
-// Before a square bracket it is a list in a program: the check over the whole
-// answer finds those that hold a parameter.
+// suspectName counts an offered name just before a parenthesis or a brace. A name before a square bracket is usually a
+// list in a program; the check over the whole answer finds such lists if they hold a parameter.
 func (m bareReader) suspectName() {
 	c := m.Buf[m.Pos]
 	if m.Names.Any || c != '(' && c != '{' {
@@ -205,9 +200,8 @@ func (m bareReader) suspectName() {
 	}
 }
 
-// unknownFirst reports whether the bracket that stands here may begin the
-// arguments of a tool that was not offered: all that the answer said before is
-// a name, and a key follows.
+// unknownFirst reports whether the bracket at the current position may begin the arguments of a tool that was not
+// offered: the text before it is only a name, and a key follows.
 func (m bareReader) unknownFirst() bool {
 	if !m.Started || m.Offset()-m.First > lexicon.MaxName || m.First < m.Base {
 		return false

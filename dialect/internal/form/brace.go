@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// bracePrefix is before the name of a brace call.
+// bracePrefix precedes the name of a brace call.
 const bracePrefix = "call:"
 
 // braceCall reads call:name{key:value,…}.
@@ -34,8 +34,7 @@ func (m braceReader) braceCall(start int) bool {
 	return m.braced(written, i, start)
 }
 
-// braced reads the call whose name is the next i bytes and whose arguments
-// follow it in braces.
+// braced reads a call whose name is the next i bytes and whose arguments follow in braces.
 func (m braceReader) braced(written string, i, start int) bool {
 	m.Form(spec.BraceCall)
 	if !m.asName().callNamed(written, i, start) {
@@ -43,7 +42,7 @@ func (m braceReader) braced(written string, i, start int) bool {
 	}
 	m.Call.Whole = true
 	m.braceObject(m.Shape(), 0)
-	if m.Call.Open && m.Peek(m.Spaces(0)) == '}' { // one too many
+	if m.Call.Open && m.Peek(m.Spaces(0)) == '}' { // a surplus brace
 		m.Skip(m.Spaces(0)+1, "}")
 	}
 	if i := m.Spaces(0); m.Call.Open && m.Peek(i) == ',' && m.isBraceKey(m.Spaces(i+1)) {
@@ -53,6 +52,7 @@ func (m braceReader) braced(written string, i, start int) bool {
 	return true
 }
 
+// maxNesting bounds how deep the arguments of a brace call may be nested.
 const maxNesting = 200
 
 // braceObject reads {key:value,…} into the arguments.
@@ -85,8 +85,8 @@ func (m braceReader) braceObject(shape *schema.Shape, depth int) {
 	}
 }
 
-// braceEnd passes over the closer of an object or a list. At the end of the
-// call, or of the answer, a missing one is added.
+// braceEnd skips the closing bracket of an object or a list. At the end of the call or of the answer, a missing bracket
+// is added. It reports whether the object or list has ended.
 func (m braceReader) braceEnd(closer byte) bool {
 	switch {
 	case !m.More():
@@ -127,8 +127,7 @@ func (m braceReader) braceKey() (string, bool) {
 	return key, true
 }
 
-// braceQuote returns the length of a special delimiter that stands i bytes
-// from here, or 0.
+// braceQuote returns the length of the special delimiter i bytes from here, 0 if there is none.
 func (m braceReader) braceQuote(i int) int {
 	for _, q := range m.Lex.Quotes {
 		if n := m.Literal(i, q.Text); n > 0 {
@@ -138,7 +137,7 @@ func (m braceReader) braceQuote(i int) int {
 	return 0
 }
 
-// braceValue reads a value, an item of a list or not, into the arguments.
+// braceValue reads a value into the arguments. inList reports whether it is an item of a list.
 func (m braceReader) braceValue(shape *schema.Shape, depth int, inList bool) {
 	if depth > maxNesting {
 		m.BadArgs("the arguments are nested too deeply")
@@ -163,6 +162,7 @@ func (m braceReader) braceValue(shape *schema.Shape, depth int, inList bool) {
 	}
 }
 
+// braceList reads [value,…] into the arguments.
 func (m braceReader) braceList(shape *schema.Shape, depth int) {
 	m.Skip(1, "[")
 	m.Arg("[")
@@ -191,13 +191,12 @@ func (m braceReader) braceList(shape *schema.Shape, depth int) {
 	}
 }
 
-// braceString reads a string between special delimiters, which is in
-// depth objects and lists.
+// braceString reads a string between special delimiters. depth is the number of objects and lists around it.
 func (m braceReader) braceString(quote lexicon.BraceQuote, shape *schema.Shape, depth int) {
 	q := quote.Text
 	m.Skip(m.Literal(0, q), q)
 	if n := m.Literal(0, q); n > 0 && strings.IndexByte(",}] \t\r\n<", m.Peek(n)) < 0 {
-		m.Skip(n, q) // it is there twice
+		m.Skip(n, q) // a repeated delimiter
 	}
 	types := quote.Types
 	if shape != nil {
@@ -226,8 +225,7 @@ func (m braceReader) braceString(quote lexicon.BraceQuote, shape *schema.Shape, 
 	}
 }
 
-// braceTail ends a string whose delimiter is missing before the end of the
-// call.
+// braceTail ends a string that has no closing delimiter before the end of the call.
 func (m braceReader) braceTail(s *sink) {
 	m.Repair("missing-quote", llm.Guess, m.Offset(), m.Offset())
 	held := &s.raw
@@ -238,16 +236,15 @@ func (m braceReader) braceTail(s *sink) {
 	s.close()
 }
 
-// Closing brackets at the end of a string wait for its delimiter: if that is
-// missing, they are none of the string. These bound how many, and how many
-// bytes with the white space among them.
+// Closing brackets at the end of a string are held until its delimiter arrives. If the delimiter is missing, they do not
+// belong to the string. These constants bound their number, and the bytes held including white space.
 const (
 	maxClosers     = 4
 	maxHeldClosing = 64
 )
 
-// closing returns how many bytes at the end of p are closing brackets, as many
-// as are open around the string, and the white space between them.
+// closing returns the length of the closing brackets at the end of p, at most as many as are open around the string,
+// with the white space between them.
 func (s *sink) closing(p []byte) int {
 	end := len(p)
 	for n := 0; n < s.closers; n++ {
@@ -260,7 +257,7 @@ func (s *sink) closing(p []byte) int {
 	return len(p) - end
 }
 
-// bracePlain reads a string in ordinary quotes.
+// bracePlain reads a string in ordinary quotes q.
 func (m braceReader) bracePlain(q byte) {
 	start := m.Offset()
 	m.Skip(1, "quote")
@@ -303,9 +300,8 @@ func (m braceReader) bracePlain(q byte) {
 	}
 }
 
-// endOfBraceString returns the length of the quote that stands here, with a
-// special delimiter too many, if it ends a string: the end of the object or
-// another key follows it. If not, it returns 0.
+// endOfBraceString returns the length of the closing quote at the current position, including a surplus special
+// delimiter. It returns 0 if the quote does not end the string: the end of the object or another key must follow.
 func (m braceReader) endOfBraceString() int {
 	end := 1
 	for _, q := range m.Lex.Quotes {
@@ -317,8 +313,7 @@ func (m braceReader) endOfBraceString() int {
 	return 0
 }
 
-// endsBraceString reports whether the end of an object, or another key,
-// follows a string at k.
+// endsBraceString reports whether the end of an object or another key follows a string at k.
 func (m braceReader) endsBraceString(k int) bool {
 	if !m.At(k) {
 		return true
@@ -340,9 +335,8 @@ func (m braceReader) endsBraceString(k int) bool {
 	return false
 }
 
-// braceWord reads a number, a constant, or text without quotes. In an object
-// such text may hold commas and brackets: it ends before the next key, or the
-// end of the call.
+// braceWord reads a number, a constant, or text without quotes. In an object such text may contain commas and brackets;
+// it ends before the next key or at the end of the call.
 func (m braceReader) braceWord(shape *schema.Shape, inList bool) {
 	i, text := 0, false
 	for ; m.At(i); i++ {
@@ -361,7 +355,7 @@ func (m braceReader) braceWord(shape *schema.Shape, inList bool) {
 	raw := string(m.Buf[m.Pos : m.Pos+i])
 	word := strings.TrimSpace(raw)
 	m.Read(engine.ArgsSpan, i, "word")
-	for _, q := range m.Lex.Quotes { // its beginning is missing
+	for _, q := range m.Lex.Quotes { // the opening delimiter is missing
 		if text, cut := strings.CutSuffix(word, q.Text); cut {
 			word = text
 			m.Repair("missing-quote", llm.Guess, m.Offset()-i, m.Offset())
@@ -387,8 +381,7 @@ func isLiteral(text string) bool {
 	return v[0] != '"'
 }
 
-// endsBraceWord reports whether the comma or the bracket at i ends text without
-// quotes.
+// endsBraceWord reports whether the comma or bracket at i ends text without quotes.
 func (m braceReader) endsBraceWord(i int) bool {
 	for k := i; ; k = m.Spaces(k + 1) {
 		switch c := m.Peek(k); {
@@ -401,8 +394,7 @@ func (m braceReader) endsBraceWord(i int) bool {
 	}
 }
 
-// isBraceKey reports whether a key and its colon are at k, or the end of an
-// object after a comma too many.
+// isBraceKey reports whether a key and its colon are at k, or the end of an object after a surplus comma.
 func (m braceReader) isBraceKey(k int) bool {
 	if c := m.Peek(k); c == '}' || c == ']' {
 		return m.endsBraceWord(k)

@@ -8,11 +8,10 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// codeTools are the names under which models know a tool that runs code. Some
-// dialects call it with the code unchanged.
+// codeTools are common names of a tool that runs code. In some dialects a call of it contains only the code.
 var codeTools = []string{"python", "code_interpreter", "ipython", "python_interpreter", "interpreter"}
 
-// codeTool returns the offered tool that runs code, and its parameter.
+// codeTool returns the offered tool that runs code, and its parameter for the code.
 func (m codeReader) codeTool() (name, key string, ok bool) {
 	for _, s := range codeTools {
 		if i, known := m.Names.Find(s); known && m.Names.Tools[i].Name == s {
@@ -24,8 +23,7 @@ func (m codeReader) codeTool() (name, key string, ok bool) {
 	return "", "", false
 }
 
-// codeKey returns the parameter of a tool that takes code: one called so, or
-// the only one.
+// codeKey returns the parameter of a tool that takes code: a parameter named "code", or the only parameter.
 func (m codeReader) codeKey(name string) (key string, ok bool) {
 	shape := m.Names.Shape(name)
 	switch {
@@ -39,8 +37,7 @@ func (m codeReader) codeKey(name string) (key string, ok bool) {
 	return "", false
 }
 
-// codeAt reports whether code stands i bytes from here, not a call in one of
-// the other forms.
+// codeAt reports whether code is i bytes from here, and not a call in another form.
 func (m codeReader) codeAt(i int) bool {
 	if i = m.Spaces(i); m.HasAt(i, "```") {
 		for i += 3; m.At(i) && chars.IsLetter(m.Buf[m.Pos+i]); i++ {
@@ -56,9 +53,8 @@ func (m codeReader) codeAt(i int) bool {
 	return m.Peek(j) != '(' || j == i || !m.Names.Offered(word) && len(word) == j-i
 }
 
-// isCode reports whether the name written so is that of the tool that runs
-// code, and code is at j, on a separate line if a separator did not say
-// so.
+// isCode reports whether written is the name of the tool that runs code, and the code begins at j. The name ends at i.
+// Without a separator between i and j, the code must be on a separate line.
 func (m codeReader) isCode(written string, i, j int) bool {
 	name, _, ok := m.codeTool()
 	if !ok || name != written || i != j && m.Peek(i) != '\n' {
@@ -70,16 +66,15 @@ func (m codeReader) isCode(written string, i, j int) bool {
 	return m.Depth > 0 && m.Rows.Only(m.Lex.NamedCode) && m.codeAt(j)
 }
 
-// rawCode reads the rest of a message as a call of the tool that runs code, if
-// there is one and what follows is no other call.
+// rawCode reads the rest of a message as a call of the tool that runs code. It reports false if no such tool was
+// offered.
 func (m codeReader) rawCode(start int) bool {
 	name, key, ok := m.codeTool()
 	m.Narrow(m.Lex.RawCode)
 	return ok && m.StartCall(name, "", start) && m.codeBody(key)
 }
 
-// namedCode reads a call of the tool that runs code: its name, of i bytes, and
-// from the j-th byte the code.
+// namedCode reads a call of the tool that runs code: its name of i bytes and, from the j-th byte, the code.
 func (m codeReader) namedCode(written string, i, j, start int) bool {
 	name, key, ok := m.codeTool()
 	if !ok || name != written || !m.asName().callNamed(written, i, start) {
@@ -89,8 +84,7 @@ func (m codeReader) namedCode(written string, i, j, start int) bool {
 	return m.codeBody(key)
 }
 
-// codeBody reads code, with a fence around it or without, up to the marker
-// that ends it, as the parameter key.
+// codeBody reads code as the parameter key, up to the marker that ends it. A code fence around the code is dropped.
 func (m codeReader) codeBody(key string) bool {
 	m.Blank("")
 	fenced := m.HasAt(0, "```")
@@ -118,7 +112,7 @@ func (m codeReader) codeBody(key string) bool {
 		return true
 	}
 	s.close()
-	if len(m.Call.Args) > 0 && m.Call.Args[len(m.Call.Args)-1] != '"' { // no code at all
+	if len(m.Call.Args) > 0 && m.Call.Args[len(m.Call.Args)-1] != '"' { // there is no code
 		m.BadArgs("there is no code")
 	}
 	m.Arg("}")

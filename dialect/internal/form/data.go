@@ -10,10 +10,9 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// data reads JSON that is not a call as text, up to its end. A model that answers
-// with data may name a tool in it, as in {"plan": [{"tool": "f", "args": {}}]}:
-// what stands inside a value is part of that value and is not a call. The first byte
-// that is not valid JSON ends the data, and is read like any other text.
+// data reads JSON that is not a call, up to its end, as text. A model that answers with data may name a tool in it, as
+// in {"plan": [{"tool": "f", "args": {}}]}. Values inside the data are part of it and not calls. The first byte that is
+// not valid JSON ends the data and is read like any other text.
 func (m envelopeReader) data(c byte) bool {
 	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Names.None || !m.beginsData(c) {
 		return false
@@ -23,7 +22,7 @@ func (m envelopeReader) data(c byte) bool {
 	for d.state != dataEnd && m.Flows(0, d.flow) {
 		if !d.read() && d.state != dataEnd {
 			m.Suspect()
-			d.n = len(d.text) + 1 // no name has such a byte
+			d.n = len(d.text) + 1 // a name cannot contain this byte
 			m.Pos++
 		}
 	}
@@ -34,13 +33,13 @@ func (m envelopeReader) data(c byte) bool {
 	return true
 }
 
-// endsValue reports whether an object ends the text before: what follows it in
-// the form of a message is a record of messages.
+// endsValue reports whether the text before ends in an object. An object in the form of a message after it then belongs
+// to a record of messages.
 func endsValue(before []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(before, ", \t\r\n"), []byte{'}'})
 }
 
-// newDataReader returns a reader of data. There is never more than one in use.
+// newDataReader returns the reader of data. At most one is in use at a time.
 func (m envelopeReader) newDataReader() *dataReader {
 	d := m.answer.data
 	if d == nil {
@@ -52,8 +51,8 @@ func (m envelopeReader) newDataReader() *dataReader {
 	return d
 }
 
-// beginsData reports whether a JSON object stands here, or a list of such: its
-// first key is there.
+// beginsData reports whether a JSON object, or a list of objects, begins at the current position. It requires the first
+// key and its colon.
 func (m envelopeReader) beginsData(c byte) bool {
 	i := m.Spaces(1)
 	if c == '[' {
@@ -79,7 +78,7 @@ func (m envelopeReader) beginsData(c byte) bool {
 	return false
 }
 
-// dataState says which part of a JSON value may come next.
+// dataState is the part of a JSON value that may come next.
 type dataState uint8
 
 const (
@@ -91,43 +90,43 @@ const (
 	dataString            // more of a string
 	dataEscape            // the byte after a backslash
 	dataLiteral           // more of a number or word
-	dataEnd               // nothing: the value has ended, or is none
+	dataEnd               // nothing: the value has ended or is not valid
 )
 
-// maxDataDepth bounds how deep data may be nested.
+// maxDataDepth bounds the nesting of data.
 const maxDataDepth = 64
 
-// dataReader passes over one JSON value.
+// dataReader skips one JSON value. objects, names, args and described have one bit for each depth.
 type dataReader struct {
 	m          *answer
-	flow       func() bool // its method read
+	flow       func() bool // the method read
 	state      dataState
 	depth      int
-	objects    uint64         // of each depth, whether it is an object and no list
-	names      uint64         // whether it has a tool's name
-	args       uint64         // whether it has arguments
-	described  uint64         // whether it has a description: it defines a tool and calls none
+	objects    uint64         // an object and not a list
+	names      uint64         // it has the name of a tool
+	args       uint64         // it has arguments
+	described  uint64         // it has a description, so it defines a tool and is not a call
 	isKey      bool           // the string being read is a key
 	role       values.KeyRole // of the last key
 	named      bool           // the last key is the name of a tool
 	text       [lexicon.MaxName]byte
-	n          int // bytes of text in use; more than there is room for if the string is longer
+	n          int // length of the string; text holds its beginning if it is longer than text
 	suspicious bool
-	start      int  // of the suspicious part
-	other      bool // it has a key that messages of an API do not have
-	calls      bool // the last key is that of the calls of a message
+	start      int  // offset of the suspicious part
+	other      bool // it has a key that API messages do not have
+	calls      bool // the last key is the key for the calls of a message
 }
 
-// messageKeys are the keys of a message as APIs and models write it; the value
-// says whether calls stand there. Such a message may begin with its text.
+// messageKeys are the keys of a message as APIs and models write it. The value is true for keys that hold calls. Such a
+// message may begin with its text.
 var messageKeys = map[string]bool{
 	"role": false, "content": false, "refusal": false, "reasoning_content": false, "id": false, "type": false,
 	"message": false, "text": false, "response": false, "reply": false, "thought": false, "thinking": false, "reasoning": false,
 	"tool_calls": true, "toolCalls": true, "function_call": true, "functionCall": true,
 }
 
-// read passes over the buffer. It reports false where the value ends, and
-// before a byte in a string that may begin a marker.
+// read skips the data in the buffer. It reports false at the end of the value, and before a byte in a string that may
+// begin a marker.
 func (d *dataReader) read() bool {
 	m := d.m
 	for ; m.Pos < len(m.Buf); m.Pos++ {
@@ -149,7 +148,7 @@ func (d *dataReader) read() bool {
 	return d.state != dataEnd
 }
 
-// skim passes over bytes of a string that mean nothing by themselves.
+// skim skips the ordinary bytes of a string.
 func (d *dataReader) skim() {
 	rest := d.m.Buf[d.m.Pos:]
 	n := 0
@@ -163,7 +162,7 @@ func (d *dataReader) skim() {
 	d.m.Pos += n
 }
 
-// endsSkim are the bytes of a string that are looked at one by one.
+// endsSkim are the bytes of a string that end skim.
 var endsSkim = func() (set [256]bool) {
 	for c := range ' ' {
 		set[c] = true
@@ -172,7 +171,7 @@ var endsSkim = func() (set [256]bool) {
 	return set
 }()
 
-// step takes the next byte, unless it cannot stand here.
+// step reads the next byte. It reports false if the byte is not valid here.
 func (d *dataReader) step(c byte) bool {
 	switch d.state {
 	case dataString:
@@ -208,7 +207,7 @@ func (d *dataReader) step(c byte) bool {
 func (d *dataReader) value(c byte) bool {
 	switch {
 	case (c == '{' || c == '[') && d.calls:
-		d.m.MessageAt = d.m.Offset() // no data, after all
+		d.m.MessageAt = d.m.Offset() // this is not data but a message with calls
 		return false
 	case c == '{' || c == '[':
 		return d.enter(c == '{')
@@ -224,7 +223,7 @@ func (d *dataReader) value(c byte) bool {
 	return true
 }
 
-// next takes what follows a member or an item.
+// next reads the byte after a member or an item.
 func (d *dataReader) next(c byte) bool {
 	switch {
 	case c == ',':
@@ -274,12 +273,12 @@ func (d *dataReader) begin(key bool) {
 	}
 }
 
-// inString takes a byte of a string that was not skimmed.
+// inString reads a byte of a string that skim has left.
 func (d *dataReader) inString(c byte) bool {
 	switch c {
 	case '\\':
 		d.state = dataEscape
-		d.n = len(d.text) + 1 // no name has one
+		d.n = len(d.text) + 1 // a name cannot contain a backslash
 	case '"':
 		d.endString()
 	default:
@@ -325,8 +324,8 @@ func (d *dataReader) argument() {
 	d.suspect()
 }
 
-// suspect notes that an object has a tool's name and arguments, or that a
-// tool's name is the key of an object.
+// suspect notes that an object has the name of a tool and arguments, or that the name of a tool is the key of an object
+// or a list.
 func (d *dataReader) suspect() {
 	if (d.named || d.names&d.args&^d.described&d.bit() != 0) && !d.suspicious {
 		d.suspicious, d.start = true, d.m.Offset()

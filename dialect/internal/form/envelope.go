@@ -7,9 +7,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// saidInEnvelope reads {"type": "text", "text": "…"}, which a model writes when
-// its answer must match a schema, as the text inside. It does so only at the
-// beginning of an answer, so JSON in ordinary text stays unchanged.
+// saidInEnvelope reads {"type": "text", "text": "…"} as the text in it. A model writes such an object if its answer
+// must match a schema. The reader accepts it only at the beginning of an answer, so JSON in ordinary text stays
+// unchanged.
 func (m envelopeReader) saidInEnvelope() bool {
 	if m.Offset() != m.First && !(m.Hint.Meets(m.Lex.Whole) && m.AtLine()) {
 		return false
@@ -35,8 +35,8 @@ func (m envelopeReader) saidInEnvelope() bool {
 	return true
 }
 
-// saidAt returns the length of what stands here before the text of an answer
-// that is one JSON value, white space in it aside; 0 if there is none.
+// saidAt returns the length of the JSON before the text of an answer that is one JSON value, 0 if there is none. White
+// space in the JSON may vary.
 func (m envelopeReader) saidAt() int {
 	for _, tokens := range m.Lex.Said {
 		n := 0
@@ -52,8 +52,8 @@ func (m envelopeReader) saidAt() int {
 	return 0
 }
 
-// escapedText reads an escape of a JSON string as text, two if they are the
-// halves of one character. Other text stays unchanged.
+// escapedText reads an escape in a JSON string as text. It reads two escapes if they are a surrogate pair. An invalid
+// escape stays unchanged.
 func (m envelopeReader) escapedText() {
 	n := m.escapeLength(0)
 	if first := m.Buf[m.Pos : m.Pos+n]; n == 6 && (first[2] == 'd' || first[2] == 'D') && m.Peek(6) == '\\' && m.escapeLength(6) == 6 {
@@ -70,8 +70,7 @@ func (m envelopeReader) escapedText() {
 	m.Take(n)
 }
 
-// escapeLength returns the length of the escape i bytes from here, as far as
-// the answer goes.
+// escapeLength returns the length of the escape i bytes from here. It is shorter at the end of the answer.
 func (m envelopeReader) escapeLength(i int) int {
 	want := 2
 	if m.Peek(i+1) == 'u' {

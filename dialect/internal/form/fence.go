@@ -9,12 +9,12 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 )
 
-// fence reads a call in a code fence, or passes over one that holds none.
+// fence reads a call in a code fence. It reports false if the fence does not hold a call.
 func (m fenceReader) fence(start int) bool {
 	if !m.HasAt(0, "```") {
 		return false
 	}
-	if m.Quoting && chars.IsSpace(m.Peek(m.FenceLength())) && !chars.IsLetter(m.Buf[m.Pos+m.FenceLength()-1]) { // its end
+	if m.Quoting && chars.IsSpace(m.Peek(m.FenceLength())) && !chars.IsLetter(m.Buf[m.Pos+m.FenceLength()-1]) { // the end of the fence
 		m.Quoting = false
 		return false
 	}
@@ -26,8 +26,8 @@ func (m fenceReader) fence(start int) bool {
 	return !m.Quoting
 }
 
-// inCode reports whether we are in a code fence that is no call, behind other
-// code on the same line.
+// inCode reports whether the current position is in a code fence that does not hold a call, after other code on the
+// line.
 func (m fenceReader) inCode() bool {
 	if !m.Quoting {
 		return false
@@ -36,7 +36,7 @@ func (m fenceReader) inCode() bool {
 	return len(bytes.TrimLeft(chars.LastLine(line), " \t")) > 0
 }
 
-// fenced reads a call inside a code fence.
+// fenced reads the calls in a code fence.
 func (m fenceReader) fenced(start int) bool {
 	n := m.FenceLength()
 	all := m.Lex.Fences[string(m.Buf[m.Pos:m.Pos+n])]
@@ -47,7 +47,7 @@ func (m fenceReader) fenced(start int) bool {
 	m.fenceInfo()
 	m.Blank("")
 	if m.HasAt(0, "```") || !m.asMarker().one(start) {
-		if all.Within(m.Lex.Fenced) { // its word shows that it is a call
+		if all.Within(m.Lex.Fenced) { // its info string announces a call
 			m.Lost.Add(all, start)
 		}
 		return false
@@ -61,7 +61,7 @@ func (m fenceReader) fenced(start int) bool {
 	return true
 }
 
-// fenceInfo passes over words that follow the first one of a fence.
+// fenceInfo skips the words after the first word of an info string.
 func (m fenceReader) fenceInfo() {
 	for i := 0; i < lexicon.MaxName && m.At(i); i++ {
 		c := m.Buf[m.Pos+i]
@@ -74,7 +74,7 @@ func (m fenceReader) fenceInfo() {
 	}
 }
 
-// endFence passes over a closing fence, if there is one.
+// endFence skips a closing fence, if there is one. It reports whether there was one.
 func (m fenceReader) endFence() bool {
 	i := m.Spaces(0)
 	if !m.HasAt(i, "```") {
@@ -87,8 +87,8 @@ func (m fenceReader) endFence() bool {
 	return true
 }
 
-// program passes over the fence that stands here if it begins or ends a block of
-// code. A model that shows a program calls nothing with it.
+// program skips the fence at the current position if it begins or ends a block of code. Code that a model shows does
+// not contain calls.
 func (m fenceReader) program() bool {
 	if m.Mode != judge.InText || len(m.Tries) > 0 || !m.HasAt(0, "```") {
 		return false
@@ -113,7 +113,7 @@ func (m fenceReader) program() bool {
 	return true
 }
 
-// noteFence notes that a code fence begins or ends here.
+// noteFence records that a code fence begins or ends here.
 func (m *answer) noteFence() {
 	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Prev() == '`' || !m.HasAt(0, "```") {
 		return
@@ -124,9 +124,9 @@ func (m *answer) noteFence() {
 		}
 		return
 	}
-	n := m.FenceLength() // it may wait, and the buffer move
+	n := m.FenceLength() // it may wait for input and move the buffer
 	if rows := m.Lex.Fences[string(m.Buf[m.Pos:m.Pos+n])]; !rows.Empty() && rows.Within(m.Lex.Fenced) {
-		return // its word is a marker: only calls is in it
+		return // its info string is a marker, so the fence holds only calls
 	}
 	word := strings.ToLower(strings.TrimLeft(string(m.Buf[m.Pos:m.Pos+n]), "`"))
 	if judge.CallWords[word] {

@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// header reads a message header: who speaks to whom, on which channel. It
-// decides what the message is: thinking, text, or a call. t is the token that
-// begins it, nil at the beginning of an answer, where the prompt held it.
+// header reads a message header: the sender, the recipient and the channel. They determine whether the message is
+// thinking, text or a call. t is the token that begins the header. It is nil at the beginning of an answer if the
+// prompt held it.
 func (m headerReader) header(t *lexicon.Token, n int) bool {
 	i, ok := m.HeaderEnd(n)
 	if !ok && m.Peek(i) != '{' {
@@ -24,7 +24,7 @@ func (m headerReader) header(t *lexicon.Token, n int) bool {
 	if !ok && !strings.HasPrefix(to, offered.PrefixesOfNames[0]) {
 		return false
 	}
-	for n := m.AnyOf(i, words.Ends); n > 0; n = m.AnyOf(m.Spaces(i), words.Ends) { // once more, by mistake
+	for n := m.AnyOf(i, words.Ends); n > 0; n = m.AnyOf(m.Spaces(i), words.Ends) { // a repeated end of the header
 		i = m.Spaces(i) + n
 	}
 	start := m.Offset()
@@ -47,10 +47,9 @@ func (m headerReader) header(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// cutHeader handles a header of which n bytes have been seen and that the
-// answer was cut off in: a call if it names a tool, else nothing.
-// Without a marker before it, it may be text: it must be one word that names
-// somebody.
+// cutHeader handles a header in which the answer was cut off, after n bytes of it. If it names a tool, it is a call
+// that was cut off; otherwise it is skipped. Without a marker before it, the header may be text, so it must be one word
+// that names a recipient.
 func (m headerReader) cutHeader(t *lexicon.Token, n int) bool {
 	if !m.Eof || m.Broken || len(m.Buf)-m.Pos > scan.MaxHeader || !m.Truncated() {
 		return false
@@ -73,8 +72,8 @@ func (m headerReader) cutHeader(t *lexicon.Token, n int) bool {
 	return true
 }
 
-// misaddressed reads calls in a message to the user. They count only if the
-// message is nothing but calls: then the model got the recipient wrong.
+// misaddressed reads calls in a message to the user. They count only if the message contains nothing else: the model
+// then chose the wrong recipient.
 func (m headerReader) misaddressed(t *lexicon.Token, n int) bool {
 	if t.Is(lexicon.Opens) && m.Offset() == m.Message {
 		m.Begin()
@@ -90,7 +89,7 @@ func (m headerReader) misaddressed(t *lexicon.Token, n int) bool {
 	return false
 }
 
-// headerCall reads the call that the header of n bytes is about.
+// headerCall reads the call of the tool to, which the header of n bytes names.
 func (m headerReader) headerCall(to string, n, start int) bool {
 	if m.Names.None || m.Peek(m.Spaces(n)) == '<' && m.AnyOf(m.Spaces(n), m.Lex.Head.Calls) == 0 {
 		if t, _ := m.Match(m.Spaces(n)); m.Names.Offered(to) && !t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) {

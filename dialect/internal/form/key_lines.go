@@ -12,9 +12,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// keyLine returns the length of the line at k if it gives a value to a parameter
-// of the tool that is written so, after a label for tools: "city: Rome", with
-// the sign of a list before it or not. It is 0 if it does not.
+// keyLine returns the length of the line at k if it is an argument of the tool written, as in "city: Rome" or "- city:
+// Rome". Otherwise it returns 0. Only calls after a label have such arguments.
 func (m lineReader) keyLine(k int, written string) int {
 	if m.Names.Any || !m.Rows.Within(m.Lex.Labelled) {
 		return 0
@@ -43,8 +42,7 @@ func (m lineReader) keyLine(k int, written string) int {
 	return end - k
 }
 
-// splitLine splits "- **city**: Rome" into key and value, without the signs that
-// Markdown puts around them.
+// splitLine splits "- **city**: Rome" into key and value, without the Markdown signs around them.
 func splitLine(line []byte) (key string, value []byte, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ' {
@@ -63,9 +61,8 @@ func splitLine(line []byte) (key string, value []byte, ok bool) {
 	return string(word), value, len(word) > 0
 }
 
-// keyLines reads a call whose name has i bytes and whose arguments are lines from
-// k on, up to the first that gives no value to a parameter. Nothing says where
-// the last value ends, so it is a guess.
+// keyLines reads a call whose name has i bytes and whose arguments are lines from k on, up to the first line that is
+// not an argument. Nothing marks the end of the last value, so the call is a guess.
 func (m lineReader) keyLines(written string, i, k, start int) bool {
 	var yaml []byte
 	end := k
@@ -104,8 +101,8 @@ func (m lineReader) keyLines(written string, i, k, start int) bool {
 	return true
 }
 
-// cutInLines reports whether the answer was cut off after the lines of
-// arguments of the call, or in a possible key of another one.
+// cutInLines reports whether the answer was cut off directly after the arguments, or in the possible key of another
+// one.
 func (m lineReader) cutInLines() bool {
 	i := m.Past(0, "\r\n-*+ `\"'")
 	end := m.Word(i, ":")
@@ -116,8 +113,8 @@ func (m lineReader) cutInLines() bool {
 	return begun == "" || slices.ContainsFunc(m.Shape().Properties(), func(key string) bool { return strings.HasPrefix(key, begun) })
 }
 
-// saysNothing reports whether a word at k, behind the label of arguments, says
-// that there are none, and the tool needs none.
+// saysNothing reports whether the word at k, after a label for arguments, is "none" or similar, and the tool needs no
+// arguments.
 func (m lineReader) saysNothing(k int, written string) bool {
 	name, known := m.Names.Resolve(written)
 	if !known || m.Names.Any || !m.Rows.Within(m.Lex.Labelled) || !m.NeedsNothing(name) {
@@ -131,8 +128,7 @@ func (m lineReader) saysNothing(k int, written string) bool {
 	return false
 }
 
-// noArgumentsAt reads a call without arguments, whose name has i bytes, up to
-// the word at k that says so.
+// noArgumentsAt reads a call whose name has i bytes and whose arguments are the word "none" at k.
 func (m lineReader) noArgumentsAt(written string, i, k, start int) bool {
 	if !m.asName().callNamed(written, i, start) {
 		return false

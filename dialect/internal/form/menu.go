@@ -7,23 +7,20 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// reader is one way to read the text at a spot S. Readers are in a list in
-// the order in which they are asked: the first that fits reads, and what it
-// reports counts. To read something new, add a reader to one of the lists.
+// reader is one way to read the text at a spot S. The readers of a list are asked in order. The first one that fits
+// reads the text, and its result counts. To read a new form, add a reader to one of the lists.
 type reader[S any] struct {
 	name string
-	// fits looks at what stands here. It reads nothing. Nil always fits.
+	// fits checks the text without reading it. A nil function always fits.
 	fits func(m *answer, s S) bool
-	// read reads it and reports whether it was what it looked like. If not,
-	// nothing was read.
+	// read reads the text and reports whether it had the expected form. If not, nothing was read.
 	read func(m *answer, s S) bool
-	// yields says that the next reader that fits is asked if read reports
-	// false.
+	// yields lets ask continue with the next reader that fits if read reports false.
 	yields bool
 }
 
-// ask lets the first reader that fits read the text at s. It reports whether
-// something was read, and whether a reader decided.
+// ask lets the first reader that fits read the text at s. It reports whether something was read, and whether a reader
+// decided about the text.
 func ask[S any](m *answer, list []reader[S], s S) (read, decided bool) {
 	for i := range list {
 		r := &list[i]
@@ -40,8 +37,8 @@ func ask[S any](m *answer, list []reader[S], s S) (read, decided bool) {
 	return false, false
 }
 
-// spot describes the next byte: a marker of n bytes, if there is one.
-// The possible call began at start.
+// spot describes the next byte c and the marker tok of n bytes that begins with it, if any. start is the offset of the
+// possible call.
 type spot struct {
 	tok   *lexicon.Token
 	n     int
@@ -49,21 +46,21 @@ type spot struct {
 	start int
 }
 
-// spotReader is a reader that is asked at some spots only. Which they are is
-// known beforehand, so most of text is asked about seldom.
+// spotReader is a reader that is asked only at some spots. The lists for all spots are computed in advance, so most of
+// the text is read without asking any.
 type spotReader struct {
 	reader[spot]
-	roles    []lexicon.Kind // the marker must play one of these
-	marked   bool           // there must be a marker
-	unmarked bool           // there must be none
-	bytes    string         // the first byte must be one of these; empty is any
+	roles    []lexicon.Kind // the marker must have one of these roles
+	marked   bool           // only at a marker
+	unmarked bool           // only where there is no marker
+	bytes    string         // the first byte must be one of these; if empty, any byte
 }
 
-// menu is a list of readers by the spots at which they are asked.
+// menu maps each spot to the readers that are asked there.
 type menu struct {
 	lists    [][]reader[spot]
-	unmarked [256]uint16 // the list by the first byte, where no marker stands
-	marked   []uint16    // by the number of the marker
+	unmarked [256]uint16 // index in lists by first byte, if there is no marker
+	marked   []uint16    // index in lists by the number of the marker
 }
 
 // at returns the readers that are asked at s.
@@ -75,7 +72,7 @@ func (u *menu) at(s spot) []reader[spot] {
 }
 
 func newMenu(all []spotReader, tokens []*lexicon.Token) (u menu) {
-	known := make(map[string]uint16) // lists by the numbers of their readers: most are the same
+	known := make(map[string]uint16) // indexes by the readers in a list; many lists are equal
 	add := func(t *lexicon.Token, c byte) uint16 {
 		list, numbers := choose(all, t, c)
 		i, ok := known[numbers]
@@ -95,8 +92,8 @@ func newMenu(all []spotReader, tokens []*lexicon.Token) (u menu) {
 	return u
 }
 
-// choose returns the readers that are asked where t, or no marker, stands and c
-// is the first byte, and their numbers as a string.
+// choose returns the readers to ask if the marker is t, or nil, and the first byte is c. It also returns their numbers
+// as a string.
 func choose(all []spotReader, t *lexicon.Token, c byte) (list []reader[spot], numbers string) {
 	for i := range all {
 		r := &all[i]
@@ -112,11 +109,11 @@ func choose(all []spotReader, t *lexicon.Token, c byte) (list []reader[spot], nu
 	return list, numbers
 }
 
-// readers are the lists of readers, by the place where they are asked.
+// readers are the lists of readers for each kind of place.
 type readers struct {
-	early  menu             // in text, wherever a marker stands
-	text   menu             // in text, where the marker may stand
-	forms  menu             // where a call may stand: by its form
+	early  menu             // in text, for a marker at any place
+	text   menu             // in text, for a marker at a valid place
+	forms  menu             // where a call may begin: by its form
 	named  []reader[named]  // after the name of a call
 	member []reader[member] // after a key of an object that may be a call
 }
@@ -128,15 +125,13 @@ func newReaders(tokens []*lexicon.Token) readers {
 	}
 }
 
-// Table is a table of dialects made ready for reading. It does not change once it
-// is made.
+// Table is a table of dialects, prepared for reading. It is immutable.
 type Table struct {
 	*lexicon.Lexicon
 	readers readers
 }
 
-// New makes a table ready for reading. Its rows must be valid, and must not
-// change.
+// New prepares a table for reading. Its rows must be valid and must not change afterwards.
 func New(rows []spec.Dialect) *Table {
 	x := lexicon.New(rows)
 	return &Table{x, newReaders(x.Tokens())}

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// jsonAfterName reads the JSON that stands here as the arguments of the tool
-// that the line before names. The name has left as text, so it is a guess.
+// jsonAfterName reads the JSON at the current position as the arguments of the tool named on the line before. The name
+// was already emitted as text, so the call is a guess.
 func (m bareReader) jsonAfterName() bool {
 	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || !m.AtLine() {
 		return false
@@ -22,7 +22,7 @@ func (m bareReader) jsonAfterName() bool {
 	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
 }
 
-// fenceAfterName is jsonBehindName for JSON in the code fence that stands here.
+// fenceAfterName is jsonAfterName for JSON in the code fence at the current position.
 func (m bareReader) fenceAfterName() bool {
 	if m.Names.Any || m.Names.None || m.Coded || !m.AtLine() {
 		return false
@@ -38,9 +38,8 @@ func (m bareReader) fenceAfterName() bool {
 	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
 }
 
-// namedBefore returns the offered name with which the line before here ends, or
-// the only one in it if it ends with a colon, and its offset. No more than the
-// given number of newlines stand between the two.
+// namedBefore returns the offered name that ends the previous line and its offset. If the line ends with a colon, the
+// only offered name in it counts. At most the given number of newlines may follow the line.
 func (m bareReader) namedBefore(lines int) (name string, at int) {
 	line := m.Lately()
 	text := bytes.TrimRight(line, " \t\r\n:*")
@@ -49,7 +48,7 @@ func (m bareReader) namedBefore(lines int) (name string, at int) {
 	}
 	colon := bytes.IndexByte(line[len(text):], ':') >= 0
 	if s := bytes.TrimSuffix(text, []byte{'`'}); len(s) < len(text) && (colon || bytes.HasPrefix(bytes.TrimLeft(chars.LastLine(s), " \t"), []byte{'`'})) {
-		text = s // all of its line is inline code
+		text = s // the whole line is inline code
 	}
 	end := m.Offset() - len(line) + len(text)
 	if name, n := m.NameBefore(text); name != "" || !colon {
@@ -58,8 +57,7 @@ func (m bareReader) namedBefore(lines int) (name string, at int) {
 	return m.onlyName(chars.LastLine(text), end)
 }
 
-// onlyName returns the only offered name in a line that ends at an offset, and
-// its offset.
+// onlyName returns the only offered name in a line, and its offset. The line ends at the offset end.
 func (m bareReader) onlyName(line []byte, end int) (name string, at int) {
 	for i := 0; i < len(line); {
 		n := chars.WordLength(line[i:])
@@ -78,8 +76,8 @@ func (m bareReader) onlyName(line []byte, end int) (name string, at int) {
 	return name, at
 }
 
-// argumentsAfterName reads the JSON that stands here, in a fence or not, as the
-// arguments of a tool whose name, at start, has left as text.
+// argumentsAfterName reads the JSON at the current position, in a fence or not, as the arguments of a tool. The name of
+// the tool, at start, was already emitted as text.
 func (m bareReader) argumentsAfterName(name string, start int) bool {
 	m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare.And(m.Lex.Form[spec.NameJSON])
 	if !m.StartCall(name, "", start) {
@@ -90,8 +88,8 @@ func (m bareReader) argumentsAfterName(name string, start int) bool {
 	return true
 }
 
-// callInLine reads the arguments in parentheses that stand here, after the name
-// of a tool in a line of text. The name has left as text.
+// callInLine reads the arguments in parentheses at the current position, after the name of a tool in a line of text.
+// The name was already emitted as text.
 func (m bareReader) callInLine() bool {
 	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || m.Exampled() {
 		return false
@@ -113,8 +111,8 @@ func (m bareReader) callInLine() bool {
 	})
 }
 
-// argumentsOf reports whether a parenthesis, or a brace in it, stands here with
-// a parameter of a tool.
+// argumentsOf reports whether the parenthesis at the current position, or a brace in it, begins with a parameter of a
+// tool.
 func (m bareReader) argumentsOf(name string) bool {
 	i := m.Spaces(1)
 	if m.Peek(i) == '{' {

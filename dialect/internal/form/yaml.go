@@ -11,10 +11,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// yamlElement reads a call whose arguments are YAML in the element of its name,
-// after a tag of n bytes. The tag begins a line and ends one, and the first
-// key is a parameter of the tool. The arguments are passed on when they are
-// complete, because the meaning of a line depends on the next ones.
+// yamlElement reads a call whose arguments are YAML in the element of its name, after a tag of n bytes. The tag must
+// have its own line, and the first key must be a parameter of the tool. The arguments are emitted when they are
+// complete, because later lines can change the meaning of a line.
 func (m elementReader) yamlElement(word string, n, start int) bool {
 	indent, ok := m.yamlAt(word, n)
 	if !ok || !m.AtLine() {
@@ -43,8 +42,8 @@ func (m elementReader) yamlElement(word string, n, start int) bool {
 	return true
 }
 
-// yamlAt reports whether, after a tag of n bytes, a line begins with a key
-// that is a parameter of the tool called word, and how far it is indented.
+// yamlAt reports whether a line with a parameter of the tool word follows the tag of n bytes. indent is the indentation
+// of that line.
 func (m elementReader) yamlAt(word string, n int) (indent int, ok bool) {
 	name, _ := m.Names.Resolve(word)
 	shape := m.Names.Shape(name)
@@ -66,8 +65,7 @@ func (m elementReader) yamlAt(word string, n int) (indent int, ok bool) {
 	return end - line, chars.IsSpace(m.Peek(i + 1))
 }
 
-// yamlPreamble returns the index of the first key after anything allowed before
-// it at i: comments, the sign of a document, and a fence.
+// yamlPreamble returns the index of the first key after i. It skips comments, a document marker and a code fence.
 func (m elementReader) yamlPreamble(i int) int {
 	for n := 0; n < scan.MaxNested && (m.Peek(i) == '#' || m.HasAt(i, values.YamlDocument) || m.HasAt(i, "```")); n++ {
 		for end := i + scan.MaxTag; i < end && m.At(i) && m.Buf[m.Pos+i] != '\n'; i++ {
@@ -77,8 +75,7 @@ func (m elementReader) yamlPreamble(i int) int {
 	return i
 }
 
-// yamlKeyAt returns the key that stands at i, in quotes or not, and the index
-// behind it.
+// yamlKeyAt returns the key at i, with or without quotes, and the index after it.
 func (m elementReader) yamlKeyAt(i int) (key string, end int) {
 	if q := m.Peek(i); chars.IsQuote(q) {
 		j := i + 1
@@ -91,9 +88,8 @@ func (m elementReader) yamlKeyAt(i int) (key string, end int) {
 	return string(m.Buf[m.Pos+i : m.Pos+end]), end
 }
 
-// yamlText reads up to the tag end, which stands in a line that is not indented
-// further than the keys are: any other is part of a value. It reports false if
-// the answer ends before.
+// yamlText reads up to the tag end. The tag counts only on a line that is not indented further than the keys; on other
+// lines it is part of a value. It reports false if the answer ends first.
 func (m elementReader) yamlText(end string, indent int) (text string, ok bool) {
 	var raw []byte
 	for m.More() {
