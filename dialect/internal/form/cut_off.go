@@ -12,10 +12,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// cutShort handles a guess that failed because the answer was cut off in it,
-// before anything was certain. After a marker that is the beginning of a
-// call, and without one if the name is already there and was offered. At a
-// break it is text: something else followed, and the text may continue.
+// cutShort handles a failed guess if the answer was cut off in it. After a marker, the text is the beginning of a call.
+// Without a marker, it is a call only if it contains the name of an offered tool. At a break it is text, because other
+// output followed and the text may continue.
 func (m cutReader) cutShort(f engine.Failure) bool {
 	if !f.Starved || !m.Eof || m.Broken || m.Stopped || !m.Truncated() {
 		return false
@@ -45,16 +44,16 @@ func (m cutReader) cutOff(name string, rows lexicon.RowSet) {
 	m.Read(engine.ArgsSpan, len(raw), "cut off")
 }
 
-// cutter looks at the end of an answer that was cut off.
+// cutter examines the end of an answer that was cut off.
 type cutter struct {
 	m       *answer
-	rows    lexicon.RowSet // the dialects that the guess fits
+	rows    lexicon.RowSet // the possible dialects of the guess
 	entered bool           // a marker for calls was read
-	inside  bool           // it was, or stands around the calls
+	inside  bool           // entered, or a marker around the calls is open
 }
 
-// name reports whether rest, which ends the answer, may be the beginning of a
-// call, and what there is of its name.
+// name reports whether rest, the end of the answer, may be the beginning of a call. It returns the part of the name
+// that was written.
 func (c *cutter) name(rest []byte) (name string, ok bool) {
 	m := c.m
 	rest = bytes.TrimLeft(rest, " \t\r\n,;`")
@@ -82,7 +81,7 @@ func (c *cutter) inJSON(rest []byte) (name string, ok bool) {
 	return name, c.inside && c.m.asCut().markupAt(rest)
 }
 
-// word is name for a word, which must be all there is but for a marker.
+// word is name for a single word, which only a marker may follow.
 func (c *cutter) word(rest []byte) (name string, ok bool) {
 	m, n := c.m, 0
 	for n < len(rest) && chars.IsNameByte(rest[n]) {
@@ -99,11 +98,10 @@ func (c *cutter) word(rest []byte) (name string, ok bool) {
 	return name, m.Names.MayBecome(name) || c.rows.Only(m.Lex.IdFirst) || strings.HasPrefix(bracePrefix, name)
 }
 
-// indexOf returns where rest, the end of the answer, begins from here.
+// indexOf returns the distance from the current position to rest, the end of the answer.
 func (m cutReader) indexOf(rest []byte) int { return len(m.Buf) - m.Pos - len(rest) }
 
-// markupAt reports whether rest, the end of the answer, begins with a marker
-// or is the beginning of one.
+// markupAt reports whether rest, the end of the answer, begins with a marker or is the beginning of a marker.
 func (m cutReader) markupAt(rest []byte) bool {
 	if len(rest) == 0 || chars.IsLetter(rest[0]) {
 		return false
@@ -113,9 +111,8 @@ func (m cutReader) markupAt(rest []byte) bool {
 	return n > 0 || len(rest) == 1 && m.Lex.Tree.Child(rest[0]) != nil || m.PartialMarker(i)
 }
 
-// cutMarker passes over the beginning of a marker with which the answer ends,
-// i bytes from here, where no whole one stands. Text may end like that by chance, so the beginning must
-// hold a byte that no word has, or stand right after a call that was cut off.
+// cutMarker skips the incomplete marker i bytes from here that ends the answer. Text may end like a marker by chance,
+// so it must contain a byte that is not in words, or follow a call (behind is true) in an answer that was cut off.
 func (m cutReader) cutMarker(i int, behind bool) bool {
 	if !m.Eof || m.Broken || !m.PartialMarker(i) || chars.IsLetter(m.Buf[m.Pos+i]) {
 		return false
@@ -130,8 +127,7 @@ func (m cutReader) cutMarker(i int, behind bool) bool {
 	return true
 }
 
-// markersFrom returns the dialects with a marker for calls that begins like
-// the rest of the answer from the i-th byte.
+// markersFrom returns the dialects with a marker for calls that begins with the rest of the answer from the i-th byte.
 func (m cutReader) markersFrom(i int) lexicon.RowSet {
 	at := m.Lex.Tree
 	for j := i; at != nil && m.At(j); {

@@ -17,8 +17,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// role returns what a key means: what it does in any dialect, or after a
-// marker what the dialects of the marker use it for.
+// role returns the meaning of a key. After a marker, keys of the dialects of the marker count too.
 func (m jsonReader) role(key string) values.KeyRole {
 	if r, ok := values.Keys[key]; ok || !m.Marked {
 		return r
@@ -32,20 +31,19 @@ func (m jsonReader) role(key string) values.KeyRole {
 	return values.OtherKey
 }
 
-// envelope holds the members of a JSON call that were read before it can begin.
+// envelope holds the members of a JSON call that were read before the call can begin.
 type envelope struct {
 	start    int
 	name, id string
 	args     []byte // arguments that came before the name
 	repairs  []llm.Repair
 	hasArgs  bool
-	begun    bool // a call was begun, here or further in
-	legacy   bool // the key of the name promises one for the arguments
-	arrows   bool // its keys are followed by =>
-	// plainInput says that its arguments are under a key whose value may be
-	// the text of a tool's only parameter.
+	begun    bool // a call was begun in this object or in an inner one
+	legacy   bool // the key of the name implies a key for arguments
+	arrows   bool // => follows its keys
+	// plainInput reports that the key of its arguments allows the text of a tool's only parameter as the value.
 	plainInput bool
-	keyed      bool // its name is the key of its arguments
+	keyed      bool // the name is the key of the arguments
 	kind       string
 	extra      []field
 }
@@ -57,7 +55,7 @@ type field struct {
 
 // newEnvelope returns an envelope for a call that begins at start.
 func (m jsonReader) newEnvelope(start int) *envelope {
-	if n := len(m.envelopes); n > 0 { // one that has been read: most objects are not calls
+	if n := len(m.envelopes); n > 0 { // reuse one, because most objects are not calls
 		e := m.envelopes[n-1]
 		m.envelopes = m.envelopes[:n-1]
 		*e = envelope{start: start}
@@ -66,8 +64,8 @@ func (m jsonReader) newEnvelope(start int) *envelope {
 	return &envelope{start: start}
 }
 
-// object reads an object that holds a call, or calls. It reports whether
-// there was one. The fields of e stay valid until the next object is read.
+// object reads an object that holds one or more calls. It reports whether there was a call. The fields of e stay valid
+// until the next object is read.
 func (m jsonReader) object(e *envelope) bool {
 	ok := false
 	if m.Nested < scan.MaxNested {
@@ -79,7 +77,7 @@ func (m jsonReader) object(e *envelope) bool {
 	return ok
 }
 
-// members reads the members of an object that holds a call, or calls.
+// members reads the members of an object that holds one or more calls.
 func (m jsonReader) members(e *envelope) bool {
 	if !m.Call.Open {
 		m.Anchor, m.Anchored = e.start, true
@@ -114,7 +112,7 @@ func (m jsonReader) members(e *envelope) bool {
 	}
 }
 
-// comment passes over a comment between the members of an object.
+// comment skips a comment between the members of an object.
 func (m jsonReader) comment(e *envelope) bool {
 	end := "\n"
 	switch {
@@ -140,7 +138,7 @@ func (m jsonReader) comment(e *envelope) bool {
 	return false
 }
 
-// brokenObject gives up on an object in the middle.
+// brokenObject stops reading an object that is not valid. An open call becomes invalid.
 func (m jsonReader) brokenObject(e *envelope) bool {
 	if m.Call.Open {
 		m.BadArgs("the call is no JSON object")
@@ -157,7 +155,7 @@ func (m jsonReader) member(e *envelope, key string) bool {
 	return read
 }
 
-// extra keeps the value of a key that is not part of a call.
+// extra reads and keeps the value of a key that is not part of a call.
 func (m jsonReader) extra(e *envelope, key string) bool {
 	v, ok := m.asValue().buffered()
 	if ok && key == "role" && !m.Marked && !m.Call.Open && endsValue(m.Buf[max(0, e.start-m.Base-scan.MaxTail):e.start-m.Base]) {
@@ -178,8 +176,7 @@ func (m jsonReader) extra(e *envelope, key string) bool {
 	return ok
 }
 
-// named handles a name that has just been read: arguments that came before it
-// can go now.
+// named handles a name that was just read. If the arguments came before it, the call begins and they are emitted.
 func (m jsonReader) named(e *envelope) bool {
 	if e.args == nil {
 		if !m.Undecided || m.Marked || m.Names.Any || m.Names.Offered(e.name) || e.name == parallel {
@@ -213,7 +210,7 @@ func (m jsonReader) envelopeID(e *envelope) bool {
 	return true
 }
 
-// envelopeArgs reads the arguments, which stream if the name is known.
+// envelopeArgs reads the arguments. They stream if the name was read before them.
 func (m jsonReader) envelopeArgs(e *envelope) bool {
 	if e.name == "" {
 		r, ok := m.asValue().wholeValue()
@@ -246,7 +243,8 @@ func (m jsonReader) envelopeArgs(e *envelope) bool {
 	return true
 }
 
-// endObject decides what an object that has ended is.
+// endObject handles the end of an object: it ends the call in it, or decides whether the object is a call. closed
+// reports whether its closing brace was found.
 func (m jsonReader) endObject(e *envelope, closed bool) bool {
 	if !closed && m.Call.Open {
 		m.Missing("brace")
@@ -273,7 +271,7 @@ func (m jsonReader) endObject(e *envelope, closed bool) bool {
 	case e.name != "" && !e.hasArgs && m.flat(e):
 		return true
 	case e.name == "" && e.args != nil && e.kind != "":
-		e.name = e.kind // its kind is the tool
+		e.name = e.kind // its type is the name of the tool
 		if m.named(e) {
 			m.EndCall()
 			return true
@@ -282,8 +280,8 @@ func (m jsonReader) endObject(e *envelope, closed bool) bool {
 	return false
 }
 
-// noteExtra notes members after the arguments that are part of the call, too, and
-// leaves the others.
+// noteExtra adds a repair for each member after the arguments that may be part of the call, and removes it from
+// e.extra.
 func (m jsonReader) noteExtra(e *envelope) {
 	e.extra = slices.DeleteFunc(e.extra, func(f field) bool {
 		switch {
@@ -298,8 +296,7 @@ func (m jsonReader) noteExtra(e *envelope) {
 	})
 }
 
-// contradicts reports whether a member after the arguments of a call names
-// another tool, or holds other arguments.
+// contradicts reports whether the member f names another tool or holds other arguments than the call.
 func (m jsonReader) contradicts(e *envelope, f field) bool {
 	switch m.role(f.key) {
 	case values.ArgsRole:
@@ -311,8 +308,8 @@ func (m jsonReader) contradicts(e *envelope, f field) bool {
 	return false
 }
 
-// flat makes a call of an object without arguments: none at all, or at the
-// top level next to the name, as far as the tool declares them.
+// flat makes a call of an object that has no member for arguments. The tool needs no arguments, or they are next to the
+// name and the tool declares them.
 func (m jsonReader) flat(e *envelope) bool {
 	name, known := m.Names.Resolve(e.name)
 	if !m.Marked && (m.Names.Any || !known) {
@@ -355,8 +352,7 @@ func (m jsonReader) flat(e *envelope) bool {
 	return true
 }
 
-// noArguments makes an invalid call of one that says nothing of its arguments:
-// they may have been forgotten.
+// noArguments makes an invalid call of an object without arguments, because the model may have forgotten them.
 func (m jsonReader) noArguments(e *envelope) bool {
 	if !m.StartCall(e.name, e.id, e.start) {
 		return false
@@ -398,14 +394,14 @@ func (m jsonReader) oneOf() bool {
 	}
 	marked := m.Marked
 	m.Marked = marked || m.badObject()
-	ok := m.Guess(read) // the list is one, but this may be something else
+	ok := m.Guess(read) // the list holds calls, but this object may not be a call
 	m.Marked = marked
 	return ok
 }
 
-// badObject reports whether the object that stands here, in a list of calls, is
-// one that cannot be read: its tool was not offered, or its arguments are no
-// object. It is reported rather than left in the text.
+// badObject reports whether the object at the current position, in a list of calls, looks like a call: a name and then
+// arguments. Such an object is read as a call even if its tool was not offered, so it is reported and not left in the
+// text.
 func (m jsonReader) badObject() bool {
 	if m.Names.Any {
 		return false
@@ -434,13 +430,13 @@ func (m jsonReader) nameValue() (string, bool) {
 	return s, true
 }
 
-// quotedArguments reads arguments that were written as a string of JSON.
+// quotedArguments reads arguments that are written as JSON in a string.
 func (m jsonReader) quotedArguments() {
 	start := m.Offset()
 	var inner jsonfix.Reader
 	outer := jsonfix.NewReader(jsonfix.Options{Base: start, MaxBytes: m.MaxCall()})
 	var u values.Unquoter
-	var plain strings.Builder // of a dialect whose input may be plain text
+	var plain strings.Builder // set if the input may be plain text
 	beside := false           // text follows the object in the string
 	take := func() {
 		s := u.Add(outer.Take())
@@ -482,9 +478,8 @@ func (m jsonReader) quotedArguments() {
 	}
 }
 
-// unwrapped reads the arguments object. Where its only key is again one for
-// arguments, perhaps next to the name again, and the tool lacks such parameter,
-// the object inside counts.
+// unwrapped reads the arguments object. If its only key is again a key for arguments, perhaps next to the name, and the
+// tool has no such parameter, the inner object is used.
 func (m jsonReader) unwrapped() {
 	named := m.namedAgain()
 	if !named && !m.doubleWrapped(m.Spaces(1)) {
@@ -506,8 +501,8 @@ func (m jsonReader) unwrapped() {
 	m.Arg(string(r.Value()))
 }
 
-// namedAgain reports whether the object here begins with the name of the tool
-// and continues with arguments, and the tool lacks parameter for a name.
+// namedAgain reports whether the object here begins with the name of the tool, followed by a key for arguments. The
+// tool must not have a parameter "name".
 func (m jsonReader) namedAgain() bool {
 	const key = `"name"`
 	i := m.Spaces(1)
@@ -526,8 +521,8 @@ func (m jsonReader) namedAgain() bool {
 	return false
 }
 
-// doubleWrapped reports whether a key for arguments that the tool does not
-// declare stands i bytes from here, and an object.
+// doubleWrapped reports whether a key for arguments that the tool does not declare is i bytes from here and its value
+// is an object.
 func (m jsonReader) doubleWrapped(i int) bool {
 	if m.Call.Known && m.Names.Described(m.Call.Name) && m.schemaFollows(m.Call.Name) && m.Shape() != nil {
 		return true
@@ -576,8 +571,8 @@ func (m jsonReader) key(e *envelope) (string, bool) {
 	return key, true
 }
 
-// asides makes events of what stood next to a call in its object, before or after
-// it. "text" is not a key that an object may begin with and still hold a call.
+// asides emits the text and thinking next to a call in its object. The key "text" counts, but an object that begins
+// with it is not read as a call.
 func (m jsonReader) asides(e *envelope) {
 	for _, f := range e.extra {
 		if !m.Call.Open && !e.begun && m.role(f.key) != values.ArgsRole && m.contradicts(e, f) { // two names before the arguments
@@ -597,9 +592,8 @@ func (m jsonReader) asides(e *envelope) {
 	e.extra = nil
 }
 
-// mayPrecede reports whether an object that begins with key, whose value
-// is at i, may hold a call further on. Text that models are asked for as
-// JSON must not wait, so "content" counts only where there is none.
+// mayPrecede reports whether an object that begins with key, whose value is at i, may hold a call in a later member.
+// Text requested as JSON must not wait, so "content" counts only if it is empty or null.
 func (m jsonReader) mayPrecede(key string, i int) bool {
 	if key == "content" {
 		return m.HasAt(i, "null") || m.HasAt(i, `""`)
@@ -608,9 +602,8 @@ func (m jsonReader) mayPrecede(key string, i int) bool {
 	return ok || key == "type" || key == "role"
 }
 
-// argsMember reads the arguments of a call, that are under key. Where every
-// name will do, a name and some text as input are not yet a call, nor are a
-// type and an input.
+// argsMember reads the arguments under key. If any name is allowed, a name with plain text as input is not a call, and
+// neither is a type with an input.
 func (m jsonReader) argsMember(e *envelope, key string) bool {
 	if m.Names.Any && !m.Marked && key != "arguments" {
 		if c := m.Peek(0); chars.IsQuote(c) && key != "parameters" && m.Peek(1) != c && m.Peek(m.Spaces(1)) != '{' {
@@ -633,8 +626,8 @@ func (m jsonReader) innerObject(e *envelope) bool {
 	return ok
 }
 
-// isKeyedCall reports whether the member key, whose value begins with c, is a
-// call of that name: all members before it, if any, were calls, too.
+// isKeyedCall reports whether the member key, whose value begins with c, is a call of the tool key. All members before
+// it must be such calls too.
 func (m jsonReader) isKeyedCall(e *envelope, key string, c byte) bool {
 	onlyKeyed := m.Marked && m.Rows.Within(m.Lex.Keyed)
 	if len(e.extra) > 0 || !e.keyed && (e.name != "" || e.hasArgs) || c != '{' && !(onlyKeyed && chars.IsQuote(c)) {
@@ -643,9 +636,8 @@ func (m jsonReader) isKeyedCall(e *envelope, key string, c byte) bool {
 	return onlyKeyed || m.Names.Offered(key) && (m.Marked || m.takesFirst(key) && (e.keyed || m.onlyKeyed(e)))
 }
 
-// takesFirst reports whether the object that stands here may be the arguments of
-// a tool: it is empty, or its first key is one of the tool's parameters. Else it
-// may describe the tool.
+// takesFirst reports whether the object at the current position may hold the arguments of a tool: it is empty, or its
+// first key is a parameter of the tool. Otherwise it may describe the tool.
 func (m jsonReader) takesFirst(written string) bool {
 	name, _ := m.Names.Resolve(written)
 	shape := m.Names.Shape(name)
@@ -653,9 +645,8 @@ func (m jsonReader) takesFirst(written string) bool {
 	return key == "" || shape == nil || shape.Declares(key) || key != "description" && len(shape.Properties()) == 0 || values.Keys[key] == values.ArgsRole
 }
 
-// onlyKeyed reports whether all members of the object from here on, after the
-// key of the first, are calls under their names: data may have a key that a tool
-// has as its name.
+// onlyKeyed reports whether all remaining members of the object are calls under their names. Otherwise it may be data
+// with a key that is also the name of a tool.
 func (m jsonReader) onlyKeyed(e *envelope) bool {
 	m.Begin()
 	defer m.Undo()
@@ -675,15 +666,14 @@ func (m jsonReader) onlyKeyed(e *envelope) bool {
 	}
 }
 
-// keyedCall reads the arguments of the call whose name was the key.
+// keyedCall reads the arguments of the call whose name is key.
 func (m jsonReader) keyedCall(e *envelope, key string) bool {
 	m.EndCall()
 	e.name, e.hasArgs, e.keyed = key, true, true
 	return m.envelopeArgs(e)
 }
 
-// suspectObject counts an object whose name was not offered, if its arguments
-// follow.
+// suspectObject counts an object with the name of an unknown tool if arguments follow.
 func (m jsonReader) suspectObject(e *envelope) {
 	i := m.Spaces(0)
 	if m.Peek(i) != ',' {
@@ -696,8 +686,8 @@ func (m jsonReader) suspectObject(e *envelope) {
 	}
 }
 
-// envelopeAt reports whether the object i bytes from here, which stands where
-// the arguments of the tool written so do, is itself a call.
+// envelopeAt reports whether the object i bytes from here, in the place of the arguments of the tool written, is itself
+// a call.
 func (m jsonReader) envelopeAt(i int, written string) bool {
 	if m.Peek(i) != '{' {
 		return false
@@ -719,8 +709,8 @@ func (m jsonReader) envelopeAt(i int, written string) bool {
 	return m.role(key) == values.ArgsRole
 }
 
-// schemaFollows reports whether the object here begins like the JSON Schema of
-// arguments, and the tool called written lacks such parameter.
+// schemaFollows reports whether the object here begins like the JSON Schema of arguments, and the tool written has no
+// parameter of that name.
 func (m jsonReader) schemaFollows(written string) bool {
 	if m.Peek(0) != '{' {
 		return false
@@ -742,8 +732,8 @@ func (m jsonReader) schemaFollows(written string) bool {
 	return false
 }
 
-// definesTool reports whether the first member of the object here is itself a
-// schema: the parameters of the tool called written are described.
+// definesTool reports whether the value of the first member here is a schema, so the object describes the parameters of
+// the tool written.
 func (m jsonReader) definesTool(written string) bool {
 	if m.Peek(0) != '{' {
 		return false
@@ -753,8 +743,7 @@ func (m jsonReader) definesTool(written string) bool {
 	return key != "" && m.describes(v) && !m.takesObject(name, key)
 }
 
-// describes reports whether the value i bytes from here begins like a JSON
-// Schema.
+// describes reports whether the value i bytes from here begins like a JSON Schema.
 func (m jsonReader) describes(i int) bool {
 	if m.Peek(i) != '{' {
 		return false
@@ -779,8 +768,8 @@ func (m jsonReader) takesObject(name, key string) bool {
 	return shape.Property(key).Types()&schema.Object != 0
 }
 
-// schemaArgs reads such an object where there is not a marker. A schema is no
-// call: the tool is described. Values in place of the schemas are arguments.
+// schemaArgs reads an object for which schemaFollows is true, without a marker. A real schema describes the tool and is
+// not a call. If it holds values in place of the schemas, they are the arguments.
 func (m jsonReader) schemaArgs(e *envelope) bool {
 	start := m.Offset()
 	r, ok := m.asValue().wholeValue()
@@ -795,8 +784,7 @@ func (m jsonReader) schemaArgs(e *envelope) bool {
 	return m.named(e)
 }
 
-// member is a key of an object that may be a call, what it means, and the
-// first byte of its value.
+// member is a key of an object that may be a call, its role, and the first byte of its value.
 type member struct {
 	e    *envelope
 	key  string
@@ -864,8 +852,7 @@ func memberReaders() []reader[member] {
 	}
 }
 
-// holdsCall reports whether the value of a member is an object that holds name
-// and arguments, or several calls.
+// holdsCall reports whether the value of a member is an object that holds a name and arguments, or several calls.
 func (m jsonReader) holdsCall(s member) bool {
 	return s.c == '{' && (s.role == values.BothRole || s.role == values.ArgsRole && s.e.name == parallel && !m.Names.Offered(parallel))
 }

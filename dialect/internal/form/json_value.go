@@ -17,8 +17,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// arguments reads the arguments of the call from here: an object, or a string
-// that holds one.
+// arguments reads the arguments of the call: an object, or a string that holds an object.
 func (m valueReader) arguments() {
 	m.Call.Whole = true
 	switch c := m.Peek(0); {
@@ -50,7 +49,7 @@ func (m valueReader) arguments() {
 // stream reads a JSON value into the arguments as it arrives.
 func (m valueReader) stream() { m.streamOf("") }
 
-// streamOf is stream for the value of the parameter key, if that is not empty.
+// streamOf is stream for the value of the parameter key. An empty key means all arguments.
 func (m valueReader) streamOf(key string) {
 	r := jsonfix.NewReader(jsonfix.Options{Base: m.Offset(), MaxBytes: m.MaxCall(), Patient: true})
 	if m.Call.Element != "" {
@@ -67,7 +66,7 @@ func (m valueReader) streamOf(key string) {
 		m.ArgBytes(v[taken:])
 		taken = len(v)
 	}
-	if len(m.Call.Args) == 0 { // the value is all there is: no need for a copy
+	if len(m.Call.Args) == 0 { // the value is the whole arguments, so no copy is needed
 		take = func() {
 			m.Call.Args = r.Value()
 			m.Call.Looked, m.Call.Repeats = len(m.Call.Args), r.RepeatsKey()
@@ -127,17 +126,17 @@ func (t typesAt) Arithmetic(path []string, word string) (string, bool) {
 	return t.m.Arithmetic(t.at(path), word)
 }
 
-// Markdown implements [jsonfix.Types]. A list or an object in a call of Python
-// keeps its backslashes.
+// Markdown implements [jsonfix.Types]. A list or an object in a Python call keeps its
+// backslashes.
 func (t typesAt) Markdown([]byte, byte) bool { return false }
 
 // Markdown implements [jsonfix.Types] for the arguments of the call.
 func (m valueReader) Markdown(value []byte, c byte) bool { return m.Call.Escapes.Drop(value, c) }
 
-// notANumber tells why a word like NaN is not a value.
+// notANumber is the problem of a word like NaN as a value.
 const notANumber = "%s has no form in JSON, and the tool does not take null in its place"
 
-// finishValue ends a value the text has not ended.
+// finishValue completes a value. If its end is missing (ended is false), the call was cut off or the end is repaired.
 func (m valueReader) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 	if !ended && r.Err() == nil {
 		if !m.More() && m.Truncated() {
@@ -158,8 +157,8 @@ func (m valueReader) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 	m.noteRepairs(r.Repairs())
 }
 
-// noteRepairs adds the edits of a JSON value, except those that are not edits
-// in the dialect: Python writes True, (1, 2) and 'a'.
+// noteRepairs adds the repairs of a JSON value. Python literals such as True, (1, 2) and 'a' are normal in Python calls
+// and need no repair.
 func (m valueReader) noteRepairs(edits []llm.Repair) {
 	python := m.Row().Form == spec.PyCall
 	for _, e := range edits {
@@ -170,9 +169,8 @@ func (m valueReader) noteRepairs(edits []llm.Repair) {
 	}
 }
 
-// feed reads a JSON value of the given kind with r and reports whether it came to its end. It
-// stops at a marker that cannot be inside the value, at the end of the answer,
-// and where a guess has gone too far.
+// feed reads a JSON value of the given kind with r and reports whether it reached the end of the value. It stops at a
+// marker that cannot be inside the value, at the end of the answer, and at the limit of a guess.
 func (m valueReader) feed(r *jsonfix.Reader, kind engine.SpanKind, take func()) bool {
 	f := m.newFeeder()
 	f.r, f.take, f.kind, f.held, f.limit = r, take, kind, 0, math.MaxInt
@@ -196,7 +194,7 @@ func (m valueReader) feed(r *jsonfix.Reader, kind engine.SpanKind, take func()) 
 	return r.Done()
 }
 
-// newFeeder returns a feeder that is not in use.
+// newFeeder returns an unused feeder.
 func (m valueReader) newFeeder() *feeder {
 	if n := len(m.feeders); n > 0 {
 		f := m.feeders[n-1]
@@ -211,16 +209,15 @@ func (m valueReader) newFeeder() *feeder {
 // feeder feeds a JSON value to its reader.
 type feeder struct {
 	m     *answer
-	flow  func() bool // its method all
+	flow  func() bool // the method all
 	r     *jsonfix.Reader
-	take  func() // called when r has read something
+	take  func() // called after r has read bytes
 	kind  engine.SpanKind
-	held  int // bytes that r has seen and may not want
-	limit int // the offset at which a guess has gone too far
+	held  int // bytes that r has seen but may not accept
+	limit int // the offset at which a guess fails
 }
 
-// maxFeed bounds the bytes fed at once. A value that turns out to be none after a
-// few bytes costs no more.
+// maxFeed bounds the bytes fed at once, which is the cost of a value that fails after a few bytes.
 const maxFeed = 4 << 10
 
 // wants reports whether the value may continue.
@@ -228,11 +225,11 @@ func (f *feeder) wants() bool {
 	return !f.r.Done() && f.r.Err() == nil && f.m.Offset()+f.held < f.limit
 }
 
-// heldQuote reports whether r holds a quote, which may be the end of a string.
+// heldQuote reports whether r holds a quote that may end a string.
 func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.Buf[f.m.Pos] == '"' }
 
-// inKey reports whether the marker after what r holds is a separate string: a
-// quote is on both sides of it, and the first one ended the string before.
+// inKey reports whether the marker after the held bytes is itself a JSON string. It then has a quote on both sides, and
+// the first quote is held after the one that ended the previous string.
 func (f *feeder) inKey() bool {
 	m := f.m
 	if f.held < 2 || m.Buf[m.Pos+f.held-1] != '"' {
@@ -242,8 +239,7 @@ func (f *feeder) inKey() bool {
 	return m.Peek(f.held+n) == '"'
 }
 
-// settle ends the value if it is complete, because no quote follows it. It
-// reports whether it did.
+// settle ends a value that is complete if no further quote follows. It reports whether the value has ended.
 func (f *feeder) settle() bool {
 	if f.r.Settle(); !f.r.Done() {
 		return false
@@ -253,8 +249,8 @@ func (f *feeder) settle() bool {
 	return true
 }
 
-// all feeds the buffer, up to a byte that may begin a marker, and reports
-// whether the value may continue after all of it.
+// all feeds the buffer up to a byte that may begin a marker. It reports whether it fed all of it and the value may
+// continue.
 func (f *feeder) all() bool {
 	m := f.m
 	for f.wants() {
@@ -275,8 +271,8 @@ func (f *feeder) all() bool {
 	return false
 }
 
-// content feeds as much of rest as only continues with a string. In a string
-// nothing is a marker.
+// content feeds the beginning of rest that only continues a string, and returns its length. Markers do not count in a
+// string.
 func (f *feeder) content(rest []byte) int {
 	if f.held > 0 {
 		return 0
@@ -299,7 +295,7 @@ func (f *feeder) feed(n int) {
 	f.take()
 }
 
-// wholeValue reads a JSON value without passing it on.
+// wholeValue reads a JSON value without emitting it.
 func (m valueReader) wholeValue() (*jsonfix.Reader, bool) { return m.wholeValueAs(engine.ArgsSpan) }
 
 // wholeValueAs is wholeValue for a value of the given kind.
@@ -319,7 +315,7 @@ func (m valueReader) wholeValueAs(kind engine.SpanKind) (*jsonfix.Reader, bool) 
 	return r, !m.Truncated()
 }
 
-// endToken ends the number that r reads if the answer continues after it.
+// endToken ends the number that r reads if the answer continues.
 func (m valueReader) endToken(r *jsonfix.Reader) {
 	if m.More() {
 		r.EndToken()
@@ -334,8 +330,7 @@ func (m valueReader) buffered() (json.RawMessage, bool) {
 	return value, ok
 }
 
-// reuse makes r, which no one needs any more, the reader of the next value. What
-// it returned stays valid.
+// reuse keeps r, which must not be used any more, as the reader of the next value. Values that it returned stay valid.
 func (m valueReader) reuse(r *jsonfix.Reader) {
 	r.Reset()
 	m.spare = r

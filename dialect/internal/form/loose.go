@@ -18,10 +18,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// looseAt reports whether a line begins here that may be calls in a way that
-// only package loose reads: after brackets and quotes, or a variable that it
-// is assigned to, stands the name of an offered tool. It waits for no more than
-// that needs.
+// looseAt reports whether a line begins here that may hold calls in a form that only package loose reads: the name of
+// an offered tool after brackets and quotes, or after a variable and an equals sign. It reads ahead only as far as
+// necessary.
 func (m looseReader) looseAt() bool {
 	if m.Names.Any || m.Names.None || m.Coded || m.Mode != judge.InText || !m.AtLine() {
 		return false
@@ -29,7 +28,7 @@ func (m looseReader) looseAt() bool {
 	return m.looseName() && !m.Exampled()
 }
 
-// looseName is looseAt at the beginning of a line.
+// looseName is looseAt without the check that a line begins here.
 func (m looseReader) looseName() bool {
 	i, opened := m.OpeningMarks(0)
 	if c := m.Peek(i); !opened && !m.Names.First.Has(c) && strings.IndexByte(offered.WrapperFirsts, c) < 0 {
@@ -59,8 +58,7 @@ func (m looseReader) looseName() bool {
 	return false
 }
 
-// statementAt reports whether a word or a function that models put before a
-// call is found at i, and whether it wraps one.
+// statementAt reports whether a word or function that models put before a call is at i, and whether a call follows it.
 func (m looseReader) statementAt(i int) (found, wraps bool) {
 	for _, word := range [...]string{"return ", "await "} {
 		if m.HasAt(i, word) {
@@ -75,9 +73,8 @@ func (m looseReader) statementAt(i int) (found, wraps bool) {
 	return false, false
 }
 
-// afterWord reports whether a list begins here in which the call of an offered
-// tool follows another word, at i: a variable, a function around it or a
-// module; or an object whose only key is one for calls.
+// afterWord reports whether a list begins here in which an offered call follows another word at i: a variable, a
+// wrapping function or a module. It also accepts an object whose only key is a key for calls.
 func (m looseReader) afterWord(i int) bool {
 	j := m.Word(i, ":")
 	word := string(m.Buf[m.Pos+i : m.Pos+j])
@@ -106,9 +103,8 @@ func (m looseReader) afterWord(i int) bool {
 	return false
 }
 
-// foreignAt reports whether a list begins here with a call of a tool that was not
-// offered, whose name stands between i and j, and continues with one of a tool
-// that was.
+// foreignAt reports whether a list begins here with a call of an unknown tool, whose name is between i and j, and also
+// contains an offered name.
 func (m looseReader) foreignAt(i, j int) bool {
 	if j == i || m.Peek(0) != '[' && m.Peek(0) != '(' {
 		return false
@@ -131,7 +127,7 @@ func (m looseReader) foreignAt(i, j int) bool {
 	return false
 }
 
-// wrapsName reports whether a parenthesis and the name of a tool are at i.
+// wrapsName reports whether a parenthesis and an offered name are at i.
 func (m looseReader) wrapsName(i int) bool {
 	at, _ := m.OpeningMarks(i)
 	name, end := m.EscapedWord(at)
@@ -142,8 +138,8 @@ func (m looseReader) wrapsName(i int) bool {
 	return m.Names.Offered(name)
 }
 
-// mayName reports whether the word at i may be the name of a tool or, after a
-// bracket, a key under which objects hold one. It waits only as long as it may.
+// mayName reports whether the word at i may be an offered name or, after a bracket, a key for names. It waits for input
+// only while that is possible.
 func (m looseReader) mayName(i int, opened bool) bool {
 	var word []byte
 	for n := 0; n < lexicon.MaxName && m.At(i+n); n++ {
@@ -151,7 +147,7 @@ func (m looseReader) mayName(i int, opened bool) bool {
 		if c == '\\' {
 			continue
 		}
-		if !chars.IsNameByte(c) || c == 0xE2 { // a typographer's quote
+		if !chars.IsNameByte(c) || c == 0xE2 { // a typographic quote
 			break
 		}
 		word = append(word, c)
@@ -162,14 +158,12 @@ func (m looseReader) mayName(i int, opened bool) bool {
 	return len(word) > 0
 }
 
-// beginsKey reports whether a key under which objects hold the name of a tool
-// begins with s.
+// beginsKey reports whether a key for names begins with s.
 func beginsKey(s string) bool {
 	return slices.ContainsFunc(loose.NameKeys, func(key string) bool { return strings.HasPrefix(key, strings.ToLower(s)) })
 }
 
-// followsName reports whether the text at j, after the name of a tool, may
-// belong to a call of it.
+// followsName reports whether the text at j, after the name of a tool, may belong to a call of the tool.
 func (m looseReader) followsName(j int, opened bool) bool {
 	if opened && m.HasAt(j, lexicon.Bold) {
 		return m.Peek(j+len(lexicon.Bold)) == '('
@@ -182,8 +176,7 @@ func (m looseReader) followsName(j int, opened bool) bool {
 	return c == '(' && m.Peek(j) == '(' || opened && (c == ',' || c == ']' || m.Peek(0) == '[' && m.oddArgs(j, k))
 }
 
-// oddArgs reports whether arguments are at k, after a name that ends at j,
-// in no parentheses.
+// oddArgs reports whether arguments without parentheses are at k, after a name that ends at j.
 func (m looseReader) oddArgs(j, k int) bool {
 	switch c := m.Peek(k); {
 	case c == ':':
@@ -196,16 +189,15 @@ func (m looseReader) oddArgs(j, k int) bool {
 	return j < k && m.asPython().keyLength(k) > 0
 }
 
-// looseBlock reads the block that stands here if all of it, or its first line,
-// is calls. A rule that is not empty is noted as a repair of the calls: they
-// are in a statement, and it is a guess that they are meant as calls.
+// looseBlock reads the block at the current position if all of it, or its first line, is calls. A non-empty rule is
+// added to the calls as a repair: they are part of a statement, so it is a guess that they are calls.
 func (m looseReader) looseBlock(rule string) bool {
 	n := m.blockLength()
 	for n > 0 {
 		text := string(m.Buf[m.Pos : m.Pos+n])
 		block := text
 		if m.At(n) {
-			block += "\n" // something follows: what the block ends in was not cut off
+			block += "\n" // text follows, so the end of the block was not cut off
 		}
 		calls, ok := loose.Read(block, m.isMarkdown(n), offered.LooseTools{N: m.Names})
 		if ok && slices.ContainsFunc(calls, m.reports) {
@@ -224,8 +216,7 @@ func (m looseReader) looseBlock(rule string) bool {
 	return false
 }
 
-// reports reports whether a call that was read describes a tool, or holds
-// the result of a call.
+// reports reports whether a call that was read describes a tool or holds the result of a call.
 func (m looseReader) reports(c loose.Call) bool {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(c.Args, &args) != nil || len(args) == 0 {
@@ -243,7 +234,7 @@ func (m looseReader) reports(c loose.Call) bool {
 	return false
 }
 
-// looseForm tells which of the dialects without markers the block is like.
+// looseForm sets the dialect of a block without a marker, by the form of its text.
 func (m looseReader) looseForm(text string) {
 	if m.Marked {
 		return
@@ -257,9 +248,8 @@ func (m looseReader) looseForm(text string) {
 	}
 }
 
-// blockLength returns the length of the block that stands here: up to an empty
-// line, a fence, the end of a marked region or of the answer; 0 if it is too
-// long to be held.
+// blockLength returns the length of the block at the current position, up to an empty line, a fence, the end of a
+// marked region or of the answer. It returns 0 if the block is longer than scan.MaxGuess.
 func (m looseReader) blockLength() int {
 	for i := 0; i <= scan.MaxGuess; i++ {
 		if !m.At(i) {
@@ -283,22 +273,22 @@ func (m looseReader) blockLength() int {
 	return 0
 }
 
-// isMarkdown reports whether every underscore of the text just before and of
-// the next n bytes has a backslash before it.
+// isMarkdown reports whether a backslash precedes every underscore in the next n bytes and in the text just before
+// them, and there is at least one.
 func (m looseReader) isMarkdown(n int) bool {
 	text := m.Buf[max(0, m.Since-m.Base, m.Pos-scan.MaxTail):min(m.Pos+n, len(m.Buf))]
 	escaped := bytes.Count(text, []byte(`\_`))
 	return escaped > 0 && escaped == bytes.Count(text, []byte{'_'})
 }
 
-// looseCalls passes on the calls of a block of n bytes.
+// looseCalls emits the calls of a block of n bytes.
 func (m looseReader) looseCalls(calls []loose.Call, n int, rule string) bool {
 	base, at, marked := m.Offset(), 0, m.Marked
 	for i := range calls {
 		c := &calls[i]
 		from := min(max(at, c.Start), n)
 		to := min(max(from, c.End), n)
-		m.Marked = marked || !c.Known // an unknown name beside known ones is a call
+		m.Marked = marked || !c.Known // an unknown name next to known names is a call
 		ok := m.StartCall(c.Written, "", base+from)
 		m.Marked = marked
 		if !ok {
@@ -326,8 +316,7 @@ func (m looseReader) looseCalls(calls []loose.Call, n int, rule string) bool {
 	return true
 }
 
-// assigned reads the call that stands behind an equals sign if a variable is
-// all that stands before it on its line.
+// assigned reads the call after an equals sign if the text before it on its line is only a variable.
 func (m looseReader) assigned() bool {
 	line := m.Lately()
 	line = bytes.TrimSpace(chars.LastLine(line))
@@ -348,8 +337,7 @@ func (m looseReader) assigned() bool {
 	})
 }
 
-// looseFence reads a code fence that holds nothing but calls in a way that only
-// package loose reads.
+// looseFence reads a code fence that holds only calls, in a form that only package loose reads.
 func (m looseReader) looseFence() bool {
 	m.Skip(m.FenceLength(), "fence")
 	m.asFence().fenceInfo()
@@ -364,17 +352,17 @@ func (m looseReader) looseFence() bool {
 	return true
 }
 
-// onlyAssigns reports whether the fence, with which the answer ends, holds a
-// script: its lines assign calls to variables, or show the variables.
+// onlyAssigns reports whether the rest of the answer is a fence with a script whose lines assign calls to variables or
+// print variables.
 func (m looseReader) onlyAssigns() bool {
 	ok, looked := m.scriptAhead()
-	if !ok { // another fence may begin at once, and look at the same again
+	if !ok { // another fence may begin at once and read the same text again
 		m.Wasted += looked
 	}
 	return ok
 }
 
-// scriptAhead is onlyAssigns, and says how far it had to look.
+// scriptAhead is onlyAssigns. It also returns how far it read ahead.
 func (m looseReader) scriptAhead() (ok bool, looked int) {
 	assigns := false
 	i := 0
@@ -396,8 +384,7 @@ func (m looseReader) scriptAhead() (ok bool, looked int) {
 	return false, i
 }
 
-// endsScript reports whether only the word for the end of code follows
-// the fence that ends at i.
+// endsScript reports whether only endOfCode follows the fence that ends at i.
 func (m looseReader) endsScript(i int) bool {
 	i = m.Gap(i)
 	if m.HasAt(i, endOfCode) {
@@ -406,11 +393,10 @@ func (m looseReader) endsScript(i int) bool {
 	return !m.At(i)
 }
 
-// endOfCode is what agents that answer in code write after it.
+// endOfCode is the marker that code agents write after their code.
 const endOfCode = "<end_code>"
 
-// idleLine reports whether the line at i is a comment, a variable, or shows
-// variables: print(a, b).
+// idleLine reports whether the line at i is a comment, a variable, or prints variables: print(a, b).
 func (m looseReader) idleLine(i int) bool {
 	if m.Peek(i) == '#' {
 		return true
@@ -433,8 +419,7 @@ func (m looseReader) idleLine(i int) bool {
 	return m.Peek(j) == '\n' || m.HasAt(j, "```")
 }
 
-// assignments reads the lines of a script: in each, a call is assigned to a
-// variable, or nothing is called.
+// assignments reads the lines of a script. Each line assigns a call to a variable or calls nothing.
 func (m looseReader) assignments() bool {
 	m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Bare
 	for m.Blank(""); m.More() && !m.HasAt(0, "```"); m.Blank("") {

@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// region reads calls that begin with a marker.
+// region reads calls that begin with the marker t of n bytes.
 func (m markerReader) region(t *lexicon.Token, n int) bool {
-	if m.Names.None || t.BeforeName && !chars.IsNameStart(m.Peek(n)) { // >>> and a space is a prompt of Python
+	if m.Names.None || t.BeforeName && !chars.IsNameStart(m.Peek(n)) { // >>> and a space is a Python prompt
 		return false
 	}
 	start := m.Offset()
@@ -29,7 +29,7 @@ func (m markerReader) region(t *lexicon.Token, n int) bool {
 	return ok
 }
 
-// lone reads a call whose element lacks wrapper.
+// lone reads a call whose element has no wrapper around it.
 func (m markerReader) lone(t *lexicon.Token, n int) bool {
 	if m.Names.None {
 		return false
@@ -37,7 +37,7 @@ func (m markerReader) lone(t *lexicon.Token, n int) bool {
 	start := m.Offset()
 	ok := m.Guess(func() bool {
 		if tg, whole := m.asTag().readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) && !m.namesTool(tg) && m.onlyTextIn(tg.name(), tg.length) == 0 {
-			return false // a tag that prose is about
+			return false // prose about the tag
 		}
 		m.Marked, m.Depth, m.Rows = true, 0, lexicon.RowSet{}
 		return m.asTag().tags(t, n, start)
@@ -49,8 +49,8 @@ func (m markerReader) lone(t *lexicon.Token, n int) bool {
 	return ok
 }
 
-// hasBody reports whether what stands i bytes from here may be the body of a
-// call, after its tag: an element, an object, or the end of the answer.
+// hasBody reports whether the body of a call may be i bytes from here, after the tag of the call: an element, an
+// object, or the end of the answer.
 func (m markerReader) hasBody(i int) bool {
 	i = m.Spaces(i)
 	if !m.At(i) {
@@ -60,9 +60,8 @@ func (m markerReader) hasBody(i int) bool {
 	return t.Is(lexicon.Prefixes) || strings.IndexByte("<{`\\", m.Buf[m.Pos+i]) >= 0
 }
 
-// onlyTextIn returns the length of the text that stands i bytes from here, in the
-// element of a call, up to its end, if it can be the only argument of the tool
-// that is written so. It is 0 if it cannot.
+// onlyTextIn returns the length of the text i bytes from here, up to the end of the element of the call, if it can be
+// the only argument of the tool written. Otherwise it returns 0.
 func (m markerReader) onlyTextIn(written string, i int) int {
 	name, known := m.Names.Resolve(written)
 	shape := m.Names.Shape(name)
@@ -81,14 +80,14 @@ func (m markerReader) onlyTextIn(written string, i int) int {
 	return 0
 }
 
-// namesTool reports whether the tag names nothing and an offered name stands
-// behind it.
+// namesTool reports whether the tag contains no name and an offered name follows it.
 func (m markerReader) namesTool(tg tag) bool {
 	i := m.Spaces(tg.length)
 	j := m.Word(i, "/")
 	return tg.name() == "" && m.Names.Offered(string(m.Buf[m.Pos+i:m.Pos+j]))
 }
 
+// opener reads the marker t of n bytes that begins calls.
 func (m markerReader) opener(t *lexicon.Token, n int) {
 	rows := t.In(lexicon.Opens).Or(t.In(lexicon.Separates))
 	m.Narrow(rows)
@@ -103,8 +102,7 @@ func (m markerReader) opener(t *lexicon.Token, n int) {
 	m.Entered = m.Offset()
 }
 
-// units reads the calls that follow the first one, and the markers between
-// and after them.
+// units reads the calls after the first one, and the markers between and after them.
 func (m markerReader) units() {
 	for m.More() {
 		start := m.Offset()
@@ -135,8 +133,8 @@ func (m markerReader) units() {
 	}
 }
 
-// mayEcho reports whether what follows may repeat the last call: its body
-// after its own end, or a block that begins before the last one was closed.
+// mayEcho reports whether the next call may repeat the last one: its body again after its end, or a block that begins
+// before the last one was closed.
 func (m markerReader) mayEcho() bool {
 	if m.Depth <= 0 {
 		return m.Rows.Meets(m.Lex.Echoes) && m.Peek(m.Spaces(0)) == '['
@@ -146,7 +144,7 @@ func (m markerReader) mayEcho() bool {
 	return t.Is(lexicon.Opens) && len(d.Call) > 0 && d.Call[0].Close != "" && t.Text == lexicon.FoldAll(d.Call[0].Open) && m.Depth > len(d.Wrap)
 }
 
-// echo passes over a call that is exactly the last one again.
+// echo skips a call that exactly repeats the last one.
 func (m markerReader) echo() bool {
 	last, start := m.Last, m.Offset()
 	if last == nil {
@@ -162,8 +160,8 @@ func (m markerReader) echo() bool {
 	return false
 }
 
-// unit reads one call with the markers and the white space before it. opened
-// says that one of the markers stands just before it.
+// unit reads one call with the markers and the white space before it. opened reports whether a marker directly precedes
+// it.
 func (m markerReader) unit(start int, opened bool) bool {
 	for {
 		m.Blank(",;")
@@ -197,15 +195,14 @@ func (m markerReader) unit(start int, opened bool) bool {
 	}
 }
 
-// opensUnit reports whether the marker t, before a call, begins calls. One that
-// begins with a letter does so once: further on it is an ordinary word.
+// opensUnit reports whether the marker t, before a call, begins calls. A marker that is a word counts only once; after
+// that it is an ordinary word.
 func (m markerReader) opensUnit(t *lexicon.Token) bool {
 	return t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) && (!t.Line || m.Undecided && m.Depth == 1)
 }
 
-// isLoose reports whether what stands here, behind a call, is another one only
-// if its name was offered: nothing has ended the calls because the dialect has
-// no such marker, and neither an object nor a separator says that it is one.
+// isLoose reports whether only an offered name can make the text at the current position another call. That is so if
+// the dialect has no marker that ends the calls, and neither an object nor a separator identifies another call.
 func (m markerReader) isLoose() bool {
 	d := m.Row()
 	pairs := d.Wrap
@@ -220,8 +217,7 @@ func (m markerReader) isLoose() bool {
 	return i == 0 || t == nil || t.Line || !t.Is(lexicon.Separates) && !t.Is(lexicon.Identifies)
 }
 
-// noise passes over words between a special token that opens calls and the
-// next one. It reports whether there were any.
+// noise skips words between two special tokens that begin calls. It reports whether there were any.
 func (m markerReader) noise() bool {
 	if !m.Marked {
 		return false
@@ -240,7 +236,7 @@ func (m markerReader) noise() bool {
 	return false
 }
 
-// one reads the call that stands here, whatever form it has.
+// one reads the call at the current position in any form.
 func (m markerReader) one(start int) bool {
 	if m.Nested == scan.MaxNested {
 		return false
@@ -251,7 +247,7 @@ func (m markerReader) one(start int) bool {
 	return ok
 }
 
-// anyForm reads the call that stands here by the form it has.
+// anyForm is one without the limit of nesting.
 func (m markerReader) anyForm(start int) bool {
 	m.Anchor, m.Anchored = start, true
 	if !m.More() {
@@ -271,12 +267,12 @@ func (m markerReader) list(start int) bool {
 		m.Form(spec.JSONCall)
 		m.Keep(m.Lex.List)
 		return m.asJson().objects(nil)
-	case c == '[' && m.Peek(m.Spaces(i+1)) != '[': // a list in a list; deeper is no call
+	case c == '[' && m.Peek(m.Spaces(i+1)) != '[': // a list in a list may hold calls; deeper lists do not
 		m.Skip(1, "[")
 		return m.list(start)
 	case chars.IsNameStart(c):
 		if j := m.Word(i, ""); !m.Marked && m.Names.Any && !m.AtLine() && m.Peek(j) == '(' && m.Peek(m.Spaces(j+1)) == ')' {
-			return false // an expression in the middle of a line, for all we know
+			return false // it may be an expression in the middle of a line
 		}
 		m.Form(spec.PyCall)
 		m.Skip(i, "[")
@@ -303,7 +299,7 @@ func formReaders() []spotReader {
 		}}},
 		{bytes: "[", reader: reader[spot]{name: "list", read: func(m *answer, s spot) bool { return m.asMarker().list(s.start) }}},
 		{reader: reader[spot]{
-			name: "code", // right behind its marker
+			name: "code", // directly after its marker
 			fits: func(m *answer, s spot) bool { return m.Code && m.Entered >= 0 && m.asCode().codeAt(0) },
 			read: func(m *answer, s spot) bool { return m.asCode().rawCode(s.start) },
 		}},
@@ -332,7 +328,7 @@ func formReaders() []spotReader {
 			read: func(m *answer, s spot) bool {
 				m.Skip(1, "quote")
 				ok := m.asName().nameFirst(s.start)
-				if ok && !m.Call.Open && m.Peek(0) == s.c { // all of the call was quoted
+				if ok && !m.Call.Open && m.Peek(0) == s.c { // the whole call was quoted
 					m.Skip(1, "quote")
 				}
 				return ok

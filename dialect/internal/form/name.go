@@ -14,11 +14,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// parallel is a name that models give to several calls at once.
+// parallel is the name that models use to make several calls at once.
 const parallel = "multi_tool_use.parallel"
 
-// nameFirst reads a call that begins with its name: what follows the name
-// tells which form it has.
+// nameFirst reads a call that begins with its name. The text after the name determines the form.
 func (m nameReader) nameFirst(start int) bool {
 	i := m.Word(0, "")
 	written := string(m.Buf[m.Pos : m.Pos+i])
@@ -37,16 +36,14 @@ func (m nameReader) nameFirst(start int) bool {
 	return read
 }
 
-// mayBeName reports whether the word that stands here may be the name of a
-// call. Without a marker it must have been offered, or be before one that
-// was.
+// mayBeName reports whether a word may be the name of a call. Without a marker it must be an offered name or a known
+// wrapper.
 func (m nameReader) mayBeName(written string) bool {
 	return m.Marked || m.Names.Any || m.Names.Offered(m.asPython().withoutMethod(bareID(written))) ||
 		written == "print" || written == "functions" || written == parallel
 }
 
-// afterName returns the index of what follows a name of i bytes: white
-// space, the end of its quotes and newlines that were escaped say nothing.
+// afterName returns the index after a name of i bytes. It skips white space, the end of quotes and escaped newlines.
 func (m nameReader) afterName(i int) int {
 	j := m.Spaces(i)
 	if c := m.Peek(i); (c == '`' || chars.IsQuote(c)) && m.Rows.Meets(m.Lex.Form[spec.LineCall]) && m.Prev() == c {
@@ -66,8 +63,8 @@ func (m nameReader) afterName(i int) int {
 	return j
 }
 
-// oddName returns the index of the separator after a word that stands where a name
-// should, has at least i bytes and may not be a valid name; 0 if there is none.
+// oddName returns the index of the separator after a word in the place of a name that may not be a valid name. The word
+// has at least i bytes. It returns 0 if there is no separator.
 func (m nameReader) oddName(i int) int {
 	for k := i; k < lexicon.MaxName && m.At(k) && !chars.IsSpace(m.Buf[m.Pos+k]); k++ {
 		if t, n := m.Match(k); n > 0 {
@@ -80,7 +77,7 @@ func (m nameReader) oddName(i int) int {
 	return 0
 }
 
-// nameOnly reads a call without arguments: only its name stands there.
+// nameOnly reads a call that consists only of its name. eof reports whether the answer ends after it.
 func (m nameReader) nameOnly(written string, i, start int, eof bool) bool {
 	switch {
 	case m.AfterCall:
@@ -101,8 +98,7 @@ func (m nameReader) nameOnly(written string, i, start int, eof bool) bool {
 	return true
 }
 
-// endsName reports whether a marker stands i bytes from here before which a
-// name alone is a call.
+// endsName reports whether a marker is i bytes from here that makes a call of a name alone.
 func (m nameReader) endsName(i int) bool {
 	t, _ := m.Match(i)
 	return t.In(lexicon.Closes).Meets(m.Lex.NameAlone)
@@ -124,8 +120,8 @@ func (m nameReader) callNamed(written string, i, start int) bool {
 	return true
 }
 
-// unnamed reads a call that has a number where its name should be, and
-// arguments from the k-th byte: the tool they fit is meant.
+// unnamed reads a call with a number in place of its name, and arguments from the k-th byte. The tool that fits the
+// arguments is called.
 func (m nameReader) unnamed(number string, k, start int) bool {
 	r, ok := m.valueAt(k)
 	name := number
@@ -163,8 +159,8 @@ func bareID(s string) string {
 	return s
 }
 
-// separated reads what stands after a name and a separator: the arguments, or
-// the real name if the first word was only a kind.
+// separated reads the text after a name and a separator: the arguments, or the real name if the first word was only a
+// kind.
 func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start int) bool {
 	m.Narrow(t.In(lexicon.Separates))
 	if m.Rows.Meets(m.Lex.Worded) && m.HasAt(j+n, lexicon.Bold) {
@@ -197,7 +193,7 @@ func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start i
 	return m.nameJSON(written, i, j+n, start)
 }
 
-// withID reads a call whose id stands next to its name.
+// withID reads a call whose id is next to its name.
 func (m nameReader) withID(t *lexicon.Token, first string, i, j, start int) bool {
 	m.Narrow(t.In(lexicon.Identifies))
 	k := m.Spaces(j)
@@ -229,7 +225,7 @@ func (m nameReader) nameJSON(written string, i, j, start int) bool {
 	}
 	if k := m.Spaces(j); m.asJson().envelopeAt(k, written) {
 		if !m.Marked && m.Names.Any {
-			return false // the word before it is none of the call
+			return false // the word before it is not part of the call
 		}
 		m.Skip(k, "name")
 		return m.asJson().object(m.asJson().newEnvelope(start))
@@ -248,15 +244,14 @@ func (m nameReader) plausibleBody(i int) bool {
 	return m.Peek(i) != '{' || chars.IsQuote(c) || chars.IsNameStart(c) || c == '}'
 }
 
-// looseArgs reports whether arguments that are no object may be at j: in
-// the dialects of lines they may be quoted, fenced or plain.
+// looseArgs reports whether arguments that are not an object may be at j. In the dialects of lines they may be quoted,
+// fenced or plain.
 func (m nameReader) looseArgs(j int, written string) bool {
 	name, _ := m.Names.Resolve(written)
 	return m.Rows.Meets(m.Lex.PlainArgs) && (m.At(m.Spaces(j)) || m.NeedsNothing(name))
 }
 
-// caption are words that people put above JSON. Without a list of tools they are
-// not taken for names of tools.
+// caption are words that people put above JSON. If no list of tools is given, they are not names of tools.
 var caption = map[string]bool{
 	"json": true, "text": true, "data": true, "output": true, "result": true, "response": true, "answer": true, "example": true,
 	"input": true, "object": true, "schema": true, "request": true, "body": true,
@@ -265,7 +260,7 @@ var caption = map[string]bool{
 // jsonBody reads the arguments after a name and ends the call.
 func (m nameReader) jsonBody() {
 	m.Blank("")
-	for t, n := m.Match(0); t.Is(lexicon.Separates) && strings.HasPrefix(t.Text, "<|"); t, n = m.Match(0) { // once more
+	for t, n := m.Match(0); t.Is(lexicon.Separates) && strings.HasPrefix(t.Text, "<|"); t, n = m.Match(0) { // a repeated separator
 		m.Skip(n, t.Text)
 		m.Blank("")
 	}
@@ -306,8 +301,7 @@ func (m nameReader) jsonBody() {
 	m.EndCall()
 }
 
-// plainArgument reads the rest of a line as the only argument of a tool that
-// has exactly one.
+// plainArgument reads the rest of a line as the only argument of a tool.
 func (m nameReader) plainArgument() {
 	start := m.Offset()
 	i := 0
@@ -323,8 +317,7 @@ func (m nameReader) plainArgument() {
 	m.onlyArgument(text, start)
 }
 
-// onlyArgument makes text, which began at start, the argument of a tool that
-// has one parameter, or needs one.
+// onlyArgument makes text, which began at start, the argument of a tool that has, or needs, only one parameter.
 func (m nameReader) onlyArgument(text string, start int) {
 	switch strings.ToLower(text) {
 	case "none", "null", "n/a", "":
@@ -341,8 +334,8 @@ func (m nameReader) onlyArgument(text string, start int) {
 	m.Repair("plain-argument", llm.Guess, start, m.Offset())
 }
 
-// named is the name of a call, of i bytes, and what follows it from the
-// j-th byte: a marker of n bytes, if there is one.
+// named is the name of a call, of i bytes, and the text after it from the j-th byte: c is its first byte, and tok the
+// marker of n bytes there, if any.
 type named struct {
 	written string
 	i, j    int
@@ -352,11 +345,10 @@ type named struct {
 	start   int
 }
 
-// namedReaders read a call by what follows its name.
+// namedReaders read a call by the text after its name.
 func namedReaders() []reader[named] { return append(afterNameReaders(), nameJSONReaders()...) }
 
-// afterNameReaders read arguments other than JSON, and JSON that holds several
-// calls.
+// afterNameReaders read arguments other than JSON, and JSON that holds several calls.
 func afterNameReaders() []reader[named] {
 	return []reader[named]{
 		{
@@ -432,8 +424,8 @@ func afterNameReaders() []reader[named] {
 	}
 }
 
-// colonAndJSON reports whether a colon and an object follow a name. Without
-// a marker the object must hold a parameter of the tool.
+// colonAndJSON reports whether a colon and an object follow a name. Without a marker the object must begin with a
+// parameter of the tool.
 func (m nameReader) colonAndJSON(s named) bool {
 	i := m.Spaces(s.j + 1)
 	if s.c != ':' || m.Peek(i) != '{' {
@@ -454,7 +446,7 @@ func nameJSONReaders() []reader[named] {
 			return m.asName().nameJSON(s.written, s.i, s.j, s.start)
 		}},
 		{
-			name: "JSON behind its kind", // what a host leaves of a header
+			name: "JSON behind its kind", // the rest of a header after the server removed its markers
 			fits: func(m *answer, s named) bool {
 				return m.HasAt(s.j, "json") && m.Peek(m.Spaces(s.j+4)) == '{' && m.Rows.Meets(m.Lex.Header)
 			},

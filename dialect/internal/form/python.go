@@ -34,8 +34,8 @@ func (m pythonReader) pyList(start int) bool {
 	return any
 }
 
-// unknownPyCall reads a call of a tool that was not offered, in a list whose
-// other calls were: it is reported rather than left in the text.
+// unknownPyCall reads a call of an unknown tool in a list of offered calls. The call is reported and not left in the
+// text.
 func (m pythonReader) unknownPyCall(start int) bool {
 	i := m.Word(0, "")
 	if m.Marked || m.Names.Any || m.Peek(i) != '(' || !m.kwargs(i+1) || m.Names.Offered(string(m.Buf[m.Pos:m.Pos+i])) {
@@ -47,7 +47,7 @@ func (m pythonReader) unknownPyCall(start int) bool {
 	return ok
 }
 
-// pyBlank passes over white space, commas and comments.
+// pyBlank skips white space, commas and comments.
 func (m pythonReader) pyBlank() {
 	for m.Blank(","); m.More(); m.Blank(",") {
 		n := m.PyComment(0)
@@ -96,8 +96,7 @@ func (m pythonReader) pyCall(start int) bool {
 	return true
 }
 
-// strayBrace passes over a brace that nothing opens after a call in a list, if
-// the list ends or continues after it.
+// strayBrace skips a surplus brace after a call in a list, if the list ends or continues after it.
 func (m pythonReader) strayBrace() {
 	if !m.Listed || !m.Call.Open {
 		return
@@ -112,8 +111,7 @@ func (m pythonReader) strayBrace() {
 	}
 }
 
-// withoutMethod returns a name without the suffix that a dialect gives to every
-// name.
+// withoutMethod returns a name without the suffix that its dialect adds to every name.
 func (m pythonReader) withoutMethod(name string) string {
 	for _, s := range m.Lex.Method {
 		if stem, ok := strings.CutSuffix(name, s); ok {
@@ -123,26 +121,24 @@ func (m pythonReader) withoutMethod(name string) string {
 	return name
 }
 
-// kwargs reports whether the arguments that begin at i are unmistakably those
-// of a call: a key, an object, or none at all.
+// kwargs reports whether the text at i can only be the arguments of a call: a key, an object, or an empty list.
 func (m pythonReader) kwargs(i int) bool {
 	i = m.Spaces(i)
 	if c := m.Peek(i); c == ')' || c == '{' {
 		if m.Rows.Only(m.Lex.Fenced) {
-			return true // nothing else is written in such a fence
+			return true // such a fence holds only calls
 		}
 		if c == ')' && m.Calls > 0 && (!m.At(i+1) || m.Peek(i+1) == '\n') {
 			return true // a line after another call
 		}
 		next := m.Peek(m.Spaces(i + 1))
-		return c == '{' || next == ',' || next == ']' && m.Peek(m.Spaces(i+1)+1) != '(' // that is a link
+		return c == '{' || next == ',' || next == ']' && m.Peek(m.Spaces(i+1)+1) != '(' // except in a Markdown link
 	}
 	return m.keyLength(i) > 0
 }
 
-// variable reports whether the first argument, from the i-th byte, is a bare
-// word, in braces or not, or an expression, as in prose about a function or in
-// code.
+// variable reports whether the first argument, from the i-th byte, is a bare word, in braces or not, or an expression.
+// Prose about a function, or code, has such arguments.
 func (m pythonReader) variable(i int) bool {
 	i = m.Spaces(i)
 	braces := m.Peek(i) == '{'
@@ -164,8 +160,7 @@ func (m pythonReader) variable(i int) bool {
 	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
 }
 
-// typeAt reports whether the name of a type is at i and nothing of a value
-// after it: a parameter is declared there.
+// typeAt reports whether the name of a type is at i and no value follows, so a parameter is declared there.
 func (m pythonReader) typeAt(i int) bool {
 	j := m.Word(i, ":")
 	word := strings.ToLower(string(m.Buf[m.Pos+i : m.Pos+j]))
@@ -173,9 +168,8 @@ func (m pythonReader) typeAt(i int) bool {
 	return loose.TypeNames[word] && !loose.IsConstant(word) && c != 0 && strings.IndexByte(",)|=[", c) >= 0
 }
 
-// keyLength returns the length of the key=, from the i-th byte, of a keyword
-// argument; 0 if there is none. A declared parameter may have a colon instead,
-// and quotes.
+// keyLength returns the length of the key= of a keyword argument at i, 0 if there is none. A declared parameter of the
+// open call may also be in quotes or followed by a colon.
 func (m pythonReader) keyLength(i int) int {
 	if n := m.declaredKey(i); n > 0 {
 		return n
@@ -188,8 +182,7 @@ func (m pythonReader) keyLength(i int) int {
 	return k + 1 - i
 }
 
-// declaredKey is keyLength for a parameter of the open call, in quotes or with
-// a colon after it.
+// declaredKey is keyLength for a parameter of the open call, in quotes or with a colon after it.
 func (m pythonReader) declaredKey(i int) int {
 	if !m.Call.Open || m.Shape() == nil {
 		return 0
@@ -232,7 +225,7 @@ func (m pythonReader) pyArgs() {
 			m.Skip(1, ")")
 			break
 		}
-		if count != 0 && (c == '}' || c == ']' && m.closesAfter(1)) { // one too many
+		if count != 0 && (c == '}' || c == ']' && m.closesAfter(1)) { // a surplus bracket
 			m.Repair("extra-bracket", llm.Completion, m.Offset(), m.Offset()+1)
 			m.Skip(1, string(c))
 			continue
@@ -268,8 +261,7 @@ func (m pythonReader) pyArgs() {
 	m.closeArgs(count)
 }
 
-// closesAfter reports whether a parenthesis is at i that ends a call, and
-// another call of the list after it.
+// closesAfter reports whether a parenthesis at i ends a call and another call of the list follows.
 func (m pythonReader) closesAfter(i int) bool {
 	if i = m.Spaces(i); m.Peek(i) != ')' {
 		return false
@@ -278,8 +270,8 @@ func (m pythonReader) closesAfter(i int) bool {
 	return m.Peek(i) == ',' && m.CallAt(m.Spaces(i+1))
 }
 
-// skipArgs passes over the rest of arguments that cannot be read, up to the end
-// of the call, if that is in sight: what follows may be other calls.
+// skipArgs skips the rest of arguments that cannot be read, up to the end of the call if that is on the same line.
+// Other calls may follow.
 func (m pythonReader) skipArgs() {
 	depth, quote := 0, byte(0)
 	for i := 0; i <= scan.MaxTag && m.At(i); i++ {
@@ -305,8 +297,8 @@ func (m pythonReader) skipArgs() {
 	}
 }
 
-// nextObject reads another object in the parentheses of a call that was given
-// one: another call of the same tool if both fit its schema, which is a guess.
+// nextObject reads another object in the parentheses of a call that already has one. It is a guess that the object is
+// another call of the same tool, and both must fit the schema.
 func (m pythonReader) nextObject() {
 	r, ok := m.asName().valueAt(0)
 	if c := m.Call; !ok || !c.Known || c.Problem != "" || !m.fits(c.Args) || !m.fits(r.Value()) {
@@ -323,14 +315,13 @@ func (m pythonReader) nextObject() {
 	}
 }
 
-// fits reports whether arguments hold all that the tool of the call must have,
-// and nothing that it does not have.
+// fits reports whether arguments contain all required parameters of the tool, and only declared ones.
 func (m pythonReader) fits(args []byte) bool {
 	var given map[string]json.RawMessage
 	return m.Shape() != nil && json.Unmarshal(args, &given) == nil && offered.Takes(m.Shape(), given)
 }
 
-// pyArg reads one argument.
+// pyArg reads one argument. It reports false if the rest of the arguments cannot be read.
 func (m pythonReader) pyArg(count, position *int) bool {
 	start := m.Offset()
 	if n := m.keyLength(0); n > 0 {
@@ -366,16 +357,14 @@ func (m pythonReader) pyArg(count, position *int) bool {
 	return ok
 }
 
-// namesParameter reports whether what stands here without quotes begins with a
-// parameter of the call: the sign after it is none that gives it a value, and
-// all of it is none either.
+// namesParameter reports whether the text at the current position begins with the name of a parameter, but is not a
+// keyword argument.
 func (m pythonReader) namesParameter() bool {
 	j := m.Word(0, ":-.")
 	return j > 0 && chars.IsNameStart(m.Peek(0)) && m.Shape().Declares(loose.Unescape(string(m.Buf[m.Pos:m.Pos+j])))
 }
 
-// pyValue reads a Python value into the arguments: that of the parameter key,
-// if that is not empty.
+// pyValue reads a Python value into the arguments. key is its parameter, or empty.
 func (m pythonReader) pyValue(key string) bool {
 	c := m.Peek(0)
 	switch {
@@ -459,8 +448,7 @@ func (m pythonReader) pySet() bool {
 	return m.Call.Open
 }
 
-// pyWord reads a number, a constant or a word without quotes: the value of the
-// parameter key, if that is not empty.
+// pyWord reads a number, a constant or a word without quotes. key is its parameter, or empty.
 func (m pythonReader) pyWord(key string) bool {
 	start := m.Offset()
 	i := m.pyWordEnd()
@@ -496,14 +484,14 @@ func (m pythonReader) pyWord(key string) bool {
 	return true
 }
 
-// wordCut reports whether the answer ended in the value without quotes that was
-// just read: a number, or a word, may have continued.
+// wordCut reports whether the answer ended in the unquoted value raw that was just read, so the value may be
+// incomplete.
 func (m pythonReader) wordCut(raw string) bool {
 	return !m.More() && (m.Truncated() || raw != "" && !chars.IsSpace(raw[len(raw)-1]) && !loose.IsConstant(raw))
 }
 
-// pyWordEnd returns the length of the value without quotes that stands here,
-// or more than maxGuess if it is too long. Brackets in it may hold commas.
+// pyWordEnd returns the length of the unquoted value at the current position, or more than scan.MaxGuess if it is too
+// long. Brackets in it may contain commas.
 func (m pythonReader) pyWordEnd() int {
 	i, depth := 0, 0
 	for ; i <= scan.MaxGuess && m.At(i); i++ {

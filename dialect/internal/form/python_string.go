@@ -14,8 +14,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// stringPrefix returns the length of the letters that stand here before the quote
-// of a string literal; 0 if there are none.
+// stringPrefix returns the length of the letters before the quote of a string literal, 0 if there are none.
 func (m pythonReader) stringPrefix() int {
 	for n := range 3 {
 		if c := m.Peek(n); !chars.IsLetter(c) {
@@ -28,9 +27,8 @@ func (m pythonReader) stringPrefix() int {
 	return 0
 }
 
-// prefixedString reads a string literal after a prefix of n letters. r keeps
-// backslashes, and u says nothing. What others mean JSON cannot say: that the
-// text itself is meant is a guess, and none if f computes a part of it.
+// prefixedString reads a string literal after a prefix of n letters. r keeps backslashes, and u has no effect. JSON
+// cannot express the other prefixes: using the text unchanged is a guess. A string with f and a placeholder is invalid.
 func (m pythonReader) prefixedString(n int) bool {
 	start := m.Offset()
 	prefix := strings.ToLower(string(m.Buf[m.Pos : m.Pos+n]))
@@ -47,8 +45,8 @@ func (m pythonReader) prefixedString(n int) bool {
 	return true
 }
 
-// hasPlaceholder reports whether the text of a string literal with f holds an
-// expression in braces. Two braces mean one.
+// hasPlaceholder reports whether the text of a string literal with f contains an expression in braces. Double braces
+// are an escape.
 func hasPlaceholder(text []byte) bool {
 	text = bytes.ReplaceAll(text, []byte("{{"), nil)
 	open := bytes.IndexByte(text, '{')
@@ -74,9 +72,9 @@ func (m pythonReader) pyString(raw bool) bool {
 		if text() {
 			rest := len(m.Buf) - m.Pos
 			if rest > 0 && !m.At(rest) && bytes.IndexByte(m.Buf[m.Pos:], ')') >= 0 {
-				break // the end of the call, without the quote before it
+				break // the end of the call, with the quote before it missing
 			}
-			if rest > 0 && !m.At(rest) { // a rune that will never be whole
+			if rest > 0 && !m.At(rest) { // an incomplete rune at the end
 				m.Escape(m.Buf[m.Pos:])
 				m.Read(engine.ArgsSpan, rest, "string")
 			}
@@ -96,8 +94,8 @@ func (m pythonReader) pyString(raw bool) bool {
 	return m.Call.Open
 }
 
-// checkUnended makes the call invalid if text, a string whose end is missing,
-// seems to hold further arguments: no one knows where it should have ended.
+// checkUnended makes the call invalid if text, a string without an end, seems to contain further arguments. Its real
+// end is then unknown.
 func (m pythonReader) checkUnended(text []byte) {
 	if m.Shape() == nil {
 		return
@@ -109,12 +107,12 @@ func (m pythonReader) checkUnended(text []byte) {
 	}
 }
 
-// maxHeldClosers is how many closing brackets at the end of the text are held: if
-// the quote before them is missing, they are none of the string.
+// maxHeldClosers is the number of bytes at the end of the text in which closing brackets are held. If the quote before
+// them is missing, they are not part of the string.
 const maxHeldClosers = 16
 
-// trailingClosers returns the length of the closing brackets, with the white
-// space between and after them, with which p ends.
+// trailingClosers returns the length of the closing brackets at the end of p, with the white space between and after
+// them.
 func trailingClosers(p []byte) int {
 	from := max(0, len(p)-maxHeldClosers)
 	n := 0
@@ -129,9 +127,8 @@ func trailingClosers(p []byte) int {
 	return n
 }
 
-// otherQuotes reads a string in quotes that Python does not have: escaped as in
-// Markdown, or those of typographers. If its end is not in sight, the quotes are
-// text.
+// otherQuotes reads a string in quotes that Python does not have: quotes with Markdown escapes, or typographic quotes.
+// If no closing quote is found, the quotes are text.
 func (m pythonReader) otherQuotes(open, end, rule string) bool {
 	start := m.Offset()
 	for i := len(open); i <= scan.MaxGuess && m.At(i); i++ {
@@ -146,9 +143,8 @@ func (m pythonReader) otherQuotes(open, end, rule string) bool {
 	return m.pyWord("")
 }
 
-// isPath reports whether the string i bytes from here begins like a path of
-// Windows whose backslashes were not escaped. Before a quote that does not end
-// the string the backslash escapes that.
+// isPath reports whether the string i bytes from here begins like a Windows path with unescaped backslashes. A
+// backslash before a quote that does not end the string escapes the quote.
 func (m pythonReader) isPath(i int) bool {
 	if !chars.IsLetter(m.Peek(i)) || m.Peek(i+1) != ':' || m.Peek(i+2) != '\\' {
 		return false
@@ -157,9 +153,8 @@ func (m pythonReader) isPath(i int) bool {
 	return c != '\\' && (!chars.IsQuote(c) || m.endsString(i+3))
 }
 
-// pyText reads the text of a string up to a quote or an escape that JSON writes
-// in another way, but for a rune that is not whole yet. It reports whether it
-// came to neither.
+// pyText reads the text of a string up to a quote, or an escape that JSON writes differently. It reports whether it
+// reached the end of the buffer instead. An incomplete rune and closing brackets at the end are left unread.
 func (m pythonReader) pyText(q byte, raw bool) bool {
 	text := m.Buf[m.Pos:]
 	done := 0
@@ -216,9 +211,8 @@ func (m pythonReader) pyQuote(q byte, width int) bool {
 	return false
 }
 
-// concatenation returns the length of the end of a string that stands here, a plus
-// and the beginning of the string that is added to it; 0 if it is something else:
-// text with a quote that should have been escaped may hold such signs, too.
+// concatenation returns the length of the text that ends a string, adds a plus and begins the next string, 0 if there
+// is no such text. After an unescaped quote it always returns 0, because the text may contain such signs.
 func (m pythonReader) concatenation(q byte) int {
 	for _, r := range m.Call.Repairs {
 		if r.Rule == "unescaped-quote" {
@@ -235,11 +229,10 @@ func (m pythonReader) concatenation(q byte) int {
 	return i + 1
 }
 
-// endsString reports whether the quote i bytes from here ends a string: then
-// only something that may follow a value follows it.
+// endsString reports whether the quote i bytes from here ends a string: only text that may follow a value follows it.
 func (m pythonReader) endsString(i int) bool {
 	k := m.Spaces(i + 1)
-	if n := m.PyComment(k); n > k && m.Peek(i+1) == ' ' { // the line ends in a comment
+	if n := m.PyComment(k); n > k && m.Peek(i+1) == ' ' { // a comment ends the line
 		k = m.Spaces(n)
 		return strings.IndexByte(",)]}", m.Peek(k)) >= 0
 	}
@@ -254,7 +247,7 @@ func (m pythonReader) endsString(i int) bool {
 	case ',':
 		k = m.Spaces(k + 1)
 		k = m.Spaces(m.PyComment(k))
-		if m.Keyword && chars.IsQuote(m.Peek(k)) { // after a keyword argument there is another one
+		if m.Keyword && chars.IsQuote(m.Peek(k)) { // only a keyword argument follows a keyword argument
 			return m.keyLength(k) > 0
 		}
 		return !chars.IsNameStart(m.Peek(k)) || m.keyLength(k) > 0 || m.CallAt(k)
@@ -265,7 +258,7 @@ func (m pythonReader) endsString(i int) bool {
 	return false
 }
 
-// endsPyCall reports whether what follows at k may follow a call.
+// endsPyCall reports whether the text at k may follow a call.
 func (m pythonReader) endsPyCall(k int) bool {
 	line := k
 	if m.Peek(line) == '\r' {
@@ -305,7 +298,7 @@ func (m pythonReader) pyEscape(raw bool) {
 	switch {
 	case raw && !chars.IsQuote(c):
 		m.Escape([]byte{'\\', c})
-	case raw && m.endsString(1): // a folder ends with it
+	case raw && m.endsString(1): // a path ends with a backslash
 		m.Arg(`\\`)
 		n = 1
 	case c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f':
@@ -327,8 +320,8 @@ func (m pythonReader) pyEscape(raw bool) {
 	m.Read(engine.ArgsSpan, n, "escape")
 }
 
-// pyRune writes the rune of \x41, \u0041 or \U00000041 and returns the length
-// of the escape. Halves of surrogate pairs are joined.
+// pyRune writes the rune of \x41, \u0041 or \U00000041 and returns the length of the escape. Surrogates are written as
+// JSON escapes, so pairs are joined.
 func (m pythonReader) pyRune(c byte) int {
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
 	if !m.At(1 + digits) {

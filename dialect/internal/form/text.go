@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// Special reads the marker, or the call without one, that stands here. It
-// reports false if the next byte is just text.
+// Special reads the marker, or the call without a marker, at the current position. It reports false if the next byte is
+// plain text.
 func (m *answer) Special() bool {
 	s := spot{c: m.Buf[m.Pos]}
 	if s.c == '`' {
@@ -18,7 +18,7 @@ func (m *answer) Special() bool {
 	}
 	s.tok, s.n = m.Match(0)
 	if s.tok == nil && !m.Names.Lines.Has(s.c) && !m.Eof {
-		return false // most lines: their first letter begins a marker, too
+		return false // most lines: the first letter also begins a marker
 	}
 	if !m.Deep {
 		m.Deep = engine.MakeStack(m.Pos)
@@ -36,8 +36,8 @@ func (m *answer) Special() bool {
 	return read
 }
 
-// labelsCall reports whether a call follows a label of n bytes: an offered
-// name, or any name and the label of its arguments.
+// labelsCall reports whether a call follows a label of n bytes: an offered name, or any name and the label of its
+// arguments.
 func (m *answer) labelsCall(n int) bool {
 	i := m.Spaces(n)
 	if m.NameAt(i) {
@@ -48,8 +48,8 @@ func (m *answer) labelsCall(n int) bool {
 	return j > i && t.Is(lexicon.Separates) && t.All.Meets(m.Lex.Labelled)
 }
 
-// labelsPython reports whether a label of n bytes, which is an ordinary word,
-// is before a name and a parenthesis: a sentence may continue after them.
+// labelsPython reports whether the label t of n bytes, an ordinary word, precedes a name and a parenthesis. A sentence
+// may continue after such a label.
 func (m *answer) labelsPython(t *lexicon.Token, n int) bool {
 	if !t.All.Within(m.Lex.Labelled) {
 		return false
@@ -61,8 +61,8 @@ func (m *answer) labelsPython(t *lexicon.Token, n int) bool {
 	return m.CallAt(i)
 }
 
-// Opening looks at the first word of an answer, which may be the name of a
-// tool or the rest of a message header. It reports whether it was.
+// Opening looks at the first word of an answer, which may be the name of a tool or the rest of a message header. It
+// reports whether it has read a call or a header.
 func (m *answer) Opening() bool {
 	i := m.Spaces(0)
 	if i > 64 || !m.At(i) {
@@ -83,18 +83,18 @@ func (m *answer) Opening() bool {
 			m.asBare().moreBare()
 			return true
 		}
-	} else if c := m.Buf[m.Pos]; i > 0 && chars.IsLetter(c) { // a space before it does not hide a name
+	} else if c := m.Buf[m.Pos]; i > 0 && chars.IsLetter(c) { // a name may follow white space
 		return m.asBare().bare(c)
 	}
 	return false
 }
 
-// Thought reads the call that stands here in thinking, behind the marker t,
-// of n bytes, or without one.
+// Thought reads the call at the current position in thinking. It begins with the marker t of n bytes, or without a
+// marker if t is nil.
 func (m *answer) Thought(t *lexicon.Token, n int) bool {
 	before := m.Calls
 	switch {
-	case m.Names.None: // nothing is a call, but one would end thinking
+	case m.Names.None: // no tools are offered, but a call would end thinking
 		return t.Is(lexicon.Opens) && !t.Line && !m.Quoted()
 	case m.Quoted() || t != nil && t.Line && !m.AtLine():
 		return false
@@ -110,8 +110,7 @@ func (m *answer) Thought(t *lexicon.Token, n int) bool {
 	return m.Calls > before
 }
 
-// boldLabel reports whether a label in bold stands at the beginning of this
-// line.
+// boldLabel reports whether the line begins here with a label in bold.
 func (m *answer) boldLabel(spot) bool {
 	if !m.AtLine() || !m.HasAt(0, lexicon.Bold) {
 		return false
@@ -120,14 +119,14 @@ func (m *answer) boldLabel(spot) bool {
 	return t.Is(lexicon.Opens) && t.Line && t.All.Meets(m.Lex.Worded)
 }
 
-// Plausible reports whether a call without a marker may begin with c, which stands
-// here.
+// Plausible reports whether a call without a marker may begin with c, the byte at the current position.
 func (m *answer) Plausible(c byte) bool { return m.asBare().plausible(c) }
 
-// CutShort handles a guess that failed because the answer was cut off in it.
+// CutShort handles a failed guess. If the answer was cut off in a call, it makes an invalid call of the rest and
+// reports true.
 func (m *answer) CutShort(f engine.Failure) bool { return m.asCut().cutShort(f) }
 
-// earlyReaders are asked before the place of a marker counts.
+// earlyReaders are asked at all markers, even where a marker does not count.
 func earlyReaders() []spotReader {
 	return []spotReader{
 		{reader: reader[spot]{
@@ -168,8 +167,7 @@ func earlyReaders() []spotReader {
 	}
 }
 
-// textReaders read calls and markers in text: first calls without a
-// marker, then markers by their role.
+// textReaders read calls and markers in text: first calls without a marker, then markers by their role.
 func textReaders() []spotReader {
 	bare := func(m *answer, s spot) bool {
 		return m.ReadCandidate(nil, false, func() bool { return m.asBare().bare(s.c) })
