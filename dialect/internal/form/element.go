@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// element reads a call whose name is the name of an element, or is in one:
+// element reads a call whose element has the name of the tool, or contains it:
 // <get_weather><city>…</city></get_weather>, <name>get_weather</name>….
 func (m elementReader) element(start int) bool {
 	word, n := m.openTag(0)
@@ -61,8 +61,8 @@ func (m elementReader) element(start int) bool {
 	return true
 }
 
-// besideName returns the length of the element, with a tag of n bytes, that says
-// where the tool is and is before its name after a marker; 0 if it is another.
+// besideName returns the length of a <server_name> element, with a tag of n bytes, between a marker and the name of the
+// tool. It returns 0 for any other element.
 func (m elementReader) besideName(word string, n int) int {
 	if !m.Marked || word != "server_name" {
 		return 0
@@ -78,10 +78,9 @@ func (m elementReader) besideName(word string, n int) int {
 	return 0
 }
 
-// onlyText reads a call whose only argument is the text in the element of its
-// name, after a tag of n bytes: <run_code>print(1)</run_code>. The tool must
-// have one parameter, or need one, and that a string. The element must be lines of
-// its own, and be called like no element of ordinary markup.
+// onlyText reads a call whose only argument is the text in the element of its name, after a tag of n bytes:
+// <run_code>print(1)</run_code>. The tool must have, or need, only one parameter, a string. The element must be on
+// separate lines, and its name must contain an underscore, unlike ordinary markup.
 func (m elementReader) onlyText(word string, n, start int) bool {
 	name, _ := m.Names.Resolve(word)
 	shape := m.Names.Shape(name)
@@ -111,9 +110,8 @@ func (m elementReader) onlyText(word string, n, start int) bool {
 	return true
 }
 
-// onlyParam returns the parameter that is meant by text alone: the only one of
-// the tool, or the only string if the tool needs nothing else. It is empty if
-// there is none.
+// onlyParam returns the parameter that text alone stands for: the only parameter of the tool, or the only string if the
+// other parameters are optional and cannot be strings. It returns an empty string if there is none.
 func onlyParam(shape *schema.Shape) (key string) {
 	keys := shape.Properties()
 	if len(keys) == 1 {
@@ -131,9 +129,8 @@ func onlyParam(shape *schema.Shape) (key string) {
 	return key
 }
 
-// elementHolds reports whether the content at i, in the element of an offered
-// name, is the arguments of a call: parameters it has, an object of them, or
-// nothing.
+// elementHolds reports whether the content at i, in the element of an offered name, is the arguments of a call:
+// parameters of the tool, an object with them, or nothing.
 func (m elementReader) elementHolds(word string, i int) bool {
 	name, _ := m.Names.Resolve(word)
 	shape := m.Names.Shape(name)
@@ -148,8 +145,7 @@ func (m elementReader) elementHolds(word string, i int) bool {
 	return m.HasAt(i, "</"+word+">")
 }
 
-// elementJSON reads the arguments of a call as an object in the element word,
-// up to its end.
+// elementJSON reads the arguments of a call as a JSON object in the element word, up to the end of the element.
 func (m elementReader) elementJSON(word string) {
 	m.Call.Element = word
 	m.asValue().arguments()
@@ -160,8 +156,8 @@ func (m elementReader) elementJSON(word string) {
 	m.EndCall()
 }
 
-// endOf returns the length of the end tag of the element word, if it stands
-// here. No word has none.
+// endOf returns the length of the end tag of the element word at the current position, 0 if it is not there. An empty
+// word has no end tag.
 func (m elementReader) endOf(word string) int {
 	if word == "" {
 		return 0
@@ -169,9 +165,8 @@ func (m elementReader) endOf(word string) int {
 	return m.endTag("</"+word+">", "")
 }
 
-// attributed reads a call whose arguments are attributes of the element that
-// has its name: <get_weather city="Rome"/>. It counts only if the tool has all
-// of them. One without any must be empty and begin a line.
+// attributed reads a call whose arguments are attributes of the element with its name: <get_weather city="Rome"/>. The
+// tool must declare all of them. An element without attributes and content must begin a line.
 func (m elementReader) attributed(start int) bool {
 	i := m.Word(1, "/")
 	word := string(m.Buf[m.Pos+1 : m.Pos+i])
@@ -212,8 +207,7 @@ func requiresNothing(shape *schema.Shape) bool {
 	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }
 
-// attributes reads the attributes of a tag from the i-th byte, after its
-// name, up to its end.
+// attributes reads the attributes of a tag from the i-th byte, after its name, up to its end.
 func (m tagReader) attributes(i int) (t tag, ok bool) {
 	quote := byte(0)
 	for j := i; j < i+scan.MaxTag && m.At(j); j++ {
@@ -235,8 +229,8 @@ func (m tagReader) attributes(i int) (t tag, ok bool) {
 	return tag{}, false
 }
 
-// openTag returns the word of the opening tag without attributes that stands
-// i bytes from here, and the index after it.
+// openTag returns the word of the start tag without attributes i bytes from here, and the index after the tag. The word
+// is empty if there is no such tag.
 func (m elementReader) openTag(i int) (word string, end int) {
 	if m.Peek(i) != '<' || !chars.IsNameStart(m.Peek(i+1)) {
 		return "", 0
@@ -252,8 +246,7 @@ func (m elementReader) openTag(i int) (word string, end int) {
 	return string(m.Buf[m.Pos+i+1 : m.Pos+j]), end + 1
 }
 
-// childTag is openTag for a tag that may have attributes, which say nothing to
-// us, or no content.
+// childTag is openTag for a tag that may have attributes, which are ignored, or no content.
 func (m elementReader) childTag(i int) (word string, end int) {
 	if word, end = m.openTag(i); word != "" || m.Peek(i) != '<' || !chars.IsNameStart(m.Peek(i+1)) {
 		return word, end
@@ -280,8 +273,8 @@ func (m elementReader) emptyTag(i int) (word string, end int) {
 	return string(m.Buf[m.Pos+i+1 : m.Pos+j]), end + 2
 }
 
-// anyElement reads a whole element as a call where every name will do: it
-// must be the whole line, and hold only elements.
+// anyElement reads a whole element as a call if any name is allowed. It must begin a line, contain only elements, and
+// have an underscore in its name.
 func (m elementReader) anyElement(word string, n, start int) bool {
 	if !m.AtLine() || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
 		return false
@@ -308,7 +301,7 @@ func (m elementReader) anyElement(word string, n, start int) bool {
 	return true
 }
 
-// anyYAML is yamlElement where every name will do: only a hint makes it a call.
+// anyYAML is yamlElement if any name is allowed. Only an expected dialect makes it a call.
 func (m elementReader) anyYAML(word string, n, start int) bool {
 	if m.Hint.Meets(m.Lex.Yaml) {
 		return m.yamlElement(word, n, start)
@@ -325,8 +318,7 @@ func (m elementReader) anyYAML(word string, n, start int) bool {
 	return false
 }
 
-// namedElement reads <name>…</name> and, after it, the arguments in an element
-// of their own.
+// namedElement reads <name>…</name> and then the arguments in another element.
 func (m elementReader) namedElement(word string, n, start int) bool {
 	i := n
 	for i < n+lexicon.MaxName && m.At(i) && m.Buf[m.Pos+i] != '<' {
@@ -356,9 +348,8 @@ func (m elementReader) namedElement(word string, n, start int) bool {
 	return true
 }
 
-// elementsFollow reports whether the name of an offered tool is a line, and the
-// element of one of its parameters is on the next. After a marker it may
-// are on the same line.
+// elementsFollow reports whether the element of a parameter follows the name of an offered tool on the next line. After
+// a marker it may be on the same line.
 func (m elementReader) elementsFollow(s named) bool {
 	if s.c != '<' || !m.Names.Offered(s.written) || !m.Marked && bytes.IndexByte(m.Buf[m.Pos+s.i:m.Pos+s.j], '\n') < 0 {
 		return false
@@ -369,8 +360,7 @@ func (m elementReader) elementsFollow(s named) bool {
 	return key != "" && shape != nil && shape.Declares(key)
 }
 
-// nameAndElements reads a call whose name is a line and whose parameters are
-// the elements after it.
+// nameAndElements reads a call with its name on a line, followed by its parameters as elements.
 func (m elementReader) nameAndElements(s named) bool {
 	m.Narrow(m.Lex.Elements)
 	if !m.asName().callNamed(s.written, s.i, s.start) {
@@ -380,11 +370,11 @@ func (m elementReader) nameAndElements(s named) bool {
 	return true
 }
 
-// children reads parameters that are elements, after count others, up to the
-// end of the element word around them, and ends the call.
+// children reads parameters that are elements, up to the end of the enclosing element word, and ends the call. count is
+// the number of parameters before them.
 func (m elementReader) children(word string, count int) {
 	m.Call.Element = word
-	var held []values.Elem // of one key: several make a list
+	var held []values.Elem // elements with the same key, which make a list
 	for {
 		m.Blank("")
 		if !m.More() {
@@ -440,14 +430,14 @@ func (m elementReader) children(word string, count int) {
 	m.EndCall()
 }
 
-// lacksSlash reports whether the tag of the element key, after count parameters,
-// is the end tag of the element word around them, without its slash.
+// lacksSlash reports whether the tag of the element key is the end tag of the enclosing element word without its slash.
+// count is the number of parameters read so far.
 func (m elementReader) lacksSlash(word, key string, count int) bool {
 	return word != "" && key == word && count > 0 && !m.asBare().Declares(m.Call.Name, key)
 }
 
-// child reads the element key, whose opening tag has been read. Where the
-// schema wants a string it streams; else it is returned.
+// child reads the element key, whose start tag has been read. A string, according to the schema, is written to the
+// arguments as it arrives; other elements are returned.
 func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool) {
 	v := m.asTag().valueOf(key)
 	v.trim = m.Row().Text
@@ -463,7 +453,7 @@ func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool
 		return &values.Elem{Key: key, Inner: string(raw)}, ok && m.afterChild(key)
 	}
 	var inner strings.Builder
-	for depth := 0; ; depth-- { // in elements of the same name
+	for depth := 0; ; depth-- { // depth of nested elements of the same name
 		var raw []byte
 		if !m.untilChild(key, prefix, func(p []byte) { raw = append(raw, p...) }) {
 			return nil, false
@@ -480,7 +470,7 @@ func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool
 	}
 }
 
-// childText reads the element key, which the schema wants to be a string.
+// childText reads the element key, which is a string according to the schema.
 func (m elementReader) childText(key, prefix string, v value) bool {
 	s := sink{m: m.answer, value: v}
 	switch n := m.wrappedChild(key, prefix); {
@@ -491,7 +481,7 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 			if !m.until("]]>", "", s.add) {
 				return false
 			}
-			if !m.HasAt(0, cdata) { // a value that holds the end of a section is in two
+			if !m.HasAt(0, cdata) { // a value that contains "]]>" is split into two sections
 				break
 			}
 			m.Skip(len(cdata), cdata)
@@ -499,7 +489,7 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 		s.close()
 		return m.afterChild(key)
 	case n > 0:
-		m.Repair("wrapped-value", llm.Guess, m.Offset(), m.Offset()+n) // text may hold such an element
+		m.Repair("wrapped-value", llm.Guess, m.Offset(), m.Offset()+n) // text may contain such an element
 		m.Skip(n, valueTag)
 		if !m.until(valueEndTag, "", s.add) {
 			return false
@@ -519,8 +509,8 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 	return true
 }
 
-// wrappedChild returns the length of the tag of an element value that is all that
-// the element key holds, with the white space before it; 0 if there is none.
+// wrappedChild returns the length of the tag <value>, with the white space before it, if that element is the only
+// content of the element key. Otherwise it returns 0.
 func (m elementReader) wrappedChild(key, prefix string) int {
 	i := m.Spaces(0)
 	if prefix != "" || !m.HasAt(i, valueTag) {
@@ -541,7 +531,7 @@ func (m elementReader) wrappedChild(key, prefix string) int {
 	return 0
 }
 
-// afterChild passes over the end tag of the element key.
+// afterChild skips the end tag of the element key.
 func (m elementReader) afterChild(key string) bool {
 	m.Blank("")
 	if end := "</" + key + ">"; m.HasAt(0, end) {
@@ -550,9 +540,8 @@ func (m elementReader) afterChild(key string) bool {
 	return m.Call.Open
 }
 
-// untilChild reads up to the end of the element key. Where the end tag is
-// missing, or misspelt, the next parameter or the end of the call ends it, which
-// is a guess.
+// untilChild reads up to the end of the element key. If its end tag is missing or misspelt, the next parameter or the
+// end of the call ends it, as a guess.
 func (m elementReader) untilChild(key, prefix string, add func([]byte)) bool {
 	end := "</" + key + ">"
 	if prefix != "" || m.Call.Element == "" {
@@ -561,15 +550,14 @@ func (m elementReader) untilChild(key, prefix string, add func([]byte)) bool {
 	return m.untilEnd(end, prefix, add, func() (int, bool) { return m.unendedChild(key) })
 }
 
-// unendedChild reports whether the element key ends here although its end tag is
-// not here, nor anywhere before the end of the call, and the length of the tag
-// that is in its place: an end tag of another name, the tag of another
-// parameter at the beginning of a line, or the end of the call.
+// unendedChild reports whether the element key ends here without its end tag, because that tag is missing up to the end
+// of the call. n is the length of the tag in its place, which is skipped: the end tag of another name, or a second
+// start tag. n is 0 before the tag of another parameter at the beginning of a line and before the end of the call.
 func (m elementReader) unendedChild(key string) (n int, ok bool) {
 	end := "</" + m.Call.Element + ">"
 	if !m.HasAt(0, end) {
 		switch word, after := m.childTag(0); {
-		case word == key && m.childFollows(after, end): // the slash is missing
+		case word == key && m.childFollows(after, end): // its slash is missing
 			n = after
 		case m.HasAt(0, "</"):
 			if word, n = m.ClosingWord(0); word == "" || word == key || !m.childFollows(n, end) {
@@ -594,16 +582,14 @@ func (m elementReader) unendedChild(key string) (n int, ok bool) {
 	return n, true
 }
 
-// childFollows reports whether another parameter of the call, or its end, stands
-// at i.
+// childFollows reports whether another parameter of the call, or the tag end of the call, is at i.
 func (m elementReader) childFollows(i int, end string) bool {
 	i = m.Spaces(i)
 	word, _ := m.childTag(i)
 	return m.HasAt(i, end) || word != "" && m.Shape() != nil && m.Shape().Declares(word)
 }
 
-// begunLine reports whether only white space is before here on this
-// line.
+// begunLine reports whether only white space precedes the current position on its line.
 func (m elementReader) begunLine() bool {
 	for i := m.Pos - 1; i >= max(0, m.Pos-scan.MaxGap); i-- {
 		if m.Buf[i] == '\n' {
@@ -616,7 +602,7 @@ func (m elementReader) begunLine() bool {
 	return false
 }
 
-// tighten takes out white space between the prefix of tags and the tags.
+// tighten removes white space between the prefix of tags and the tags.
 func tighten(s, prefix string) string {
 	if prefix == "" || !strings.Contains(s, prefix) {
 		return s
@@ -630,16 +616,14 @@ func tighten(s, prefix string) string {
 	return strings.Join(parts, prefix)
 }
 
-// until reads up to the tag end, which follows prefix, and passes over
-// it. If the answer ends before, it ends the call as cut off and reports false:
-// without its end tag, nothing shows that text is complete.
+// until reads up to the tag end, which follows prefix, and skips the tag. If the answer ends first, it ends the call as
+// cut off and reports false, because only the end tag shows that the text is complete.
 func (m elementReader) until(end, prefix string, add func([]byte)) bool {
 	return m.untilEnd(end, prefix, add, nil)
 }
 
-// untilEnd is until where something else may be the end, too: other, if it is
-// not nil, is asked at each byte that may begin a tag, and returns the length of
-// the replacement of the end.
+// untilEnd is until with a second possible end. If other is not nil, it is called at each byte that may begin a tag and
+// returns the length of the tag to skip.
 func (m elementReader) untilEnd(end, prefix string, add func([]byte), other func() (int, bool)) bool {
 	take := func(n int) {
 		add(m.Buf[m.Pos : m.Pos+n])
@@ -676,8 +660,8 @@ func (m elementReader) untilEnd(end, prefix string, add func([]byte), other func
 	return false
 }
 
-// endTag returns the length of the tag end if it stands here after prefix and,
-// perhaps, white space. The prefix may be missing if the next tag has it.
+// endTag returns the length of the tag end if it is here after prefix and optional white space, 0 if not. The prefix
+// may be missing if it precedes the next tag.
 func (m elementReader) endTag(end, prefix string) int {
 	i := 0
 	if m.HasAt(0, prefix) {
@@ -700,7 +684,7 @@ func (m elementReader) endTag(end, prefix string) int {
 	return i
 }
 
-// prefixed reads a call whose tags follow a prefix of their own.
+// prefixed reads a call in a dialect that writes a prefix before each tag.
 func (m elementReader) prefixed(t *lexicon.Token, n, start int) bool {
 	m.Narrow(t.In(lexicon.Prefixes))
 	m.Skip(n, t.Text)
@@ -708,8 +692,8 @@ func (m elementReader) prefixed(t *lexicon.Token, n, start int) bool {
 	return m.asMarker().one(start)
 }
 
-// childElement reads a parameter that is an element inside a call whose other
-// parts are tags. t is the token that stands here.
+// childElement reads a parameter that is an element inside a call whose other parts are tags. t is the token at the
+// current position.
 func (m elementReader) childElement(t *lexicon.Token, n int, count *int) bool {
 	i, prefix := 0, ""
 	if t.Is(lexicon.Prefixes) {
@@ -733,8 +717,7 @@ func (m elementReader) childElement(t *lexicon.Token, n int, count *int) bool {
 	return true
 }
 
-// prefix returns the text before every tag in the dialect of the marker t,
-// if it is one of these tags.
+// prefix returns the text before every tag in the dialect of the marker t, if t is such a tag.
 func (m elementReader) prefix(t *lexicon.Token) string {
 	if t == nil || len(t.Text) < 2 || t.Text[0] == '<' {
 		return ""
@@ -747,8 +730,8 @@ func (m elementReader) prefix(t *lexicon.Token) string {
 	return ""
 }
 
-// isNamesake reports whether the marker t, which stands here, is the tag of a
-// parameter that is called like a tag of the dialect.
+// isNamesake reports whether the marker t at the current position is the tag of a parameter with the same name as a tag
+// of the dialect.
 func (m elementReader) isNamesake(t *lexicon.Token) bool {
 	p := m.prefix(t)
 	if p == "" || !t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) || m.Shape() == nil {
@@ -758,7 +741,7 @@ func (m elementReader) isNamesake(t *lexicon.Token) bool {
 	return key != "" && m.Shape().Declares(key) && !m.Call.Keys[key]
 }
 
-// moreChildren reads further elements of the same key and writes them all.
+// moreChildren reads further elements with the key of first and writes all of them.
 func (m elementReader) moreChildren(first values.Elem, prefix string, count *int) {
 	list := []values.Elem{first}
 	open := "<" + first.Key + ">"

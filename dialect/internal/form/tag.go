@@ -18,17 +18,18 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// tag is an opening tag.
+// tag is a start tag.
 type tag struct {
-	value  string // of <word=value>
+	value  string // the value in <word=value>
 	attrs  []field2
 	self   bool // <word/>
 	length int  // in bytes
 }
 
+// field2 is an attribute of a tag.
 type field2 struct{ key, value string }
 
-// attr returns the first of the attributes that is there.
+// attr returns the value of the first of the attributes keys that the tag has.
 func (t tag) attr(keys ...string) string {
 	for _, k := range keys {
 		for _, a := range t.attrs {
@@ -40,7 +41,7 @@ func (t tag) attr(keys ...string) string {
 	return ""
 }
 
-// name returns the name a tag gives to its call or parameter.
+// name returns the name that a tag gives to its call or parameter.
 func (t tag) name() string {
 	if t.value != "" {
 		return t.value
@@ -48,17 +49,17 @@ func (t tag) name() string {
 	return t.attr("name", "tool", "key", "function", "id")
 }
 
-// key returns the name a tag gives to its parameter, without the backslashes of
-// Markdown.
+// key returns the name that a tag gives to its parameter, without Markdown backslashes.
 func (t tag) key() string { return loose.Unescape(t.name()) }
 
-// readTag reads the rest of the tag whose first n bytes are the token tok.
+// readTag parses the tag whose first n bytes are the token tok, without consuming it. It reports false if the end of
+// the tag is not found.
 func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
 	if strings.HasSuffix(tok.Text, ">") {
 		return tag{length: n}, true
 	}
 	end := tok.TagEnd
-	if strings.HasSuffix(tok.Text, "=") { // the name stands right after it
+	if strings.HasSuffix(tok.Text, "=") { // the name follows directly
 		n--
 	}
 	i := n
@@ -81,7 +82,7 @@ func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
 			return t, m.Lex.EndsHeader(string(m.Buf[m.Pos:m.Pos+i])) && t.name() != ""
 		}
 		if m.Buf[m.Pos+i] == '<' {
-			i += max(m.Lex.Head.Longest, 1) - 1 // what ends a header, by mistake
+			i += max(m.Lex.Head.Longest, 1) - 1 // the end of a header, written by mistake
 		}
 	}
 	t := m.parseTag(string(m.Buf[m.Pos+n : m.Pos+i]))
@@ -89,7 +90,7 @@ func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
 	return t, true
 }
 
-// parseTag reads =value or attributes, with any quotes or none.
+// parseTag parses =value or attributes, with or without quotes.
 func (m tagReader) parseTag(s string) tag {
 	var t tag
 	if strings.IndexByte(s, artefact) >= 0 {
@@ -126,7 +127,7 @@ func (m tagReader) parseTag(s string) tag {
 	return t
 }
 
-// unquoteName cleans a name: quotes around it, or the word before it again.
+// unquoteName removes quotes around a name, and a repeated word before it.
 func unquoteName(s string) string {
 	s = strings.TrimSpace(s)
 	for _, word := range []string{"function=", "parameter=", "name="} {
@@ -141,13 +142,13 @@ func unquoteName(s string) string {
 	return s
 }
 
-// artefact is the first byte of what tokenizers leave of spaces and newlines.
+// artefact is the first byte of the characters that tokenizers leave for spaces and newlines.
 const artefact = 0xC4
 
-// artefacts are what tokenizers leave of spaces and newlines.
+// artefacts replaces these characters.
 var artefacts = strings.NewReplacer("Ġ", " ", "Ċ", "\n")
 
-// tags reads a call that is an element: its tag is the token t of n bytes.
+// tags reads a call that is an element. Its tag begins with the token t of n bytes.
 func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 	tg, ok := m.readTag(t, n)
 	if !ok {
@@ -159,7 +160,7 @@ func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 		return m.oldInvoke(tg, start)
 	}
 	if isAttribute(t) && (m.Names.Any || !m.Names.Offered(name)) {
-		return false // ordinary markup may have such an element
+		return false // it may be an element of ordinary markup
 	}
 	if !m.StartCall(name, m.tagID(tg), start) {
 		return false
@@ -174,12 +175,10 @@ func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 	return true
 }
 
-// isAttribute reports whether the beginning of a tag of Tags.Also ends before
-// the value of an attribute.
+// isAttribute reports whether t is the beginning of a tag of Tags.Also up to an attribute name=.
 func isAttribute(t *lexicon.Token) bool { return strings.HasSuffix(t.Text, " name=") }
 
-// otherTag notes that the tag of the call is none that its dialect writes, and
-// what ends it.
+// otherTag records the end tag of a call whose tag is not a tag of its dialect, and adds a repair.
 func (m tagReader) otherTag(t *lexicon.Token) {
 	if !strings.HasSuffix(t.Text, "=") {
 		return
@@ -193,7 +192,7 @@ func (m tagReader) otherTag(t *lexicon.Token) {
 	m.Repair("other-tag", llm.Syntax, m.Call.Start, m.Offset())
 }
 
-// cutTag handles a call's tag that the end of the answer cut.
+// cutTag handles the tag of a call in which the answer was cut off.
 func (m tagReader) cutTag(start int) bool {
 	if !m.Eof || m.Depth == 0 && !m.Truncated() || !m.StartCall("?", "", start) {
 		return false
@@ -204,7 +203,7 @@ func (m tagReader) cutTag(start int) bool {
 	return true
 }
 
-// tagID returns the id that a tag carries, if its dialect has ids.
+// tagID returns the id in a tag, if its dialect has ids.
 func (m tagReader) tagID(t tag) string {
 	if key := m.Row().Tags.ID; key != "" {
 		return t.attr(key)
@@ -240,8 +239,7 @@ func (m tagReader) params() {
 	m.EndCall()
 }
 
-// textParam reads the text that stands here up to the end of the call, if it can
-// be its only argument.
+// textParam reads the text up to the end of the call as its only argument, if possible.
 func (m tagReader) textParam() bool {
 	n := m.asMarker().onlyTextIn(m.Call.Name, 0)
 	if n == 0 {
@@ -254,8 +252,8 @@ func (m tagReader) textParam() bool {
 	return true
 }
 
-// endsParams reports whether the parameters end here, and passes over the end
-// of their call. t is the token that stands here.
+// endsParams reports whether the parameters end here, and skips the end tag of their call. t is the token at the
+// current position.
 func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 	switch {
 	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall), m.asElement().isNamesake(t):
@@ -276,12 +274,11 @@ func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 	return true
 }
 
-// endsOtherTag reports whether the end of the call stands i bytes from here, if
-// its tag is none that its dialect writes.
+// endsOtherTag reports whether the end tag that otherTag recorded is i bytes from here.
 func (m tagReader) endsOtherTag(i int) bool { return m.Call.EndTag != "" && m.HasAt(i, m.Call.EndTag) }
 
-// onePart reads what stands inside a call, beginning with the token t: a
-// parameter, all of them as one object, or neither.
+// onePart reads a part of a call that begins with the token t: a parameter, all parameters as one object, or something
+// to skip.
 func (m tagReader) onePart(t *lexicon.Token, n int, count *int) {
 	switch {
 	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall):
@@ -307,9 +304,8 @@ func (m tagReader) onePart(t *lexicon.Token, n int, count *int) {
 	}
 }
 
-// matchWord is match where the tag of a parameter may stand. A longer word that
-// begins like the tag, as <parameters> does, does not count, but a tag without the
-// space before its attribute "name" does.
+// matchWord is Match in the place of a parameter's tag. A longer word that begins like the tag, such as <parameters>,
+// does not count. A tag without the space before its attribute "name" does.
 func (m tagReader) matchWord() (*lexicon.Token, int) {
 	t, n := m.Match(0)
 	if t.Is(lexicon.TagParam) && !strings.HasSuffix(t.Text, ">") && chars.IsLetter(m.Peek(n)) && !m.HasAt(n, "name") {
@@ -318,7 +314,7 @@ func (m tagReader) matchWord() (*lexicon.Token, int) {
 	return t, n
 }
 
-// endOfWrapper passes over the end of an element around parameters.
+// endOfWrapper skips the end tag of an element around the parameters.
 func (m tagReader) endOfWrapper() bool {
 	if !m.HasAt(0, "</") {
 		return false
@@ -332,20 +328,19 @@ func (m tagReader) endOfWrapper() bool {
 	return true
 }
 
-// isDoubled reports whether the tag of the call is there twice, the token t of
-// n bytes being the beginning of the second.
+// isDoubled reports whether the token t of n bytes begins a repetition of the tag of the call.
 func (m tagReader) isDoubled(t *lexicon.Token, n int) bool {
 	tg, ok := m.readTag(t, n)
 	name, _ := m.Names.Resolve(strings.TrimSpace(tg.name()))
 	return ok && !tg.self && name == m.Call.Name && !m.NeedsNothing(name)
 }
 
-// noEnd handles the end of the answer after count parameters; a negative count
-// means that the arguments were one object, which says itself that it is whole.
+// noEnd handles the end of the answer after count parameters. A negative count means that the arguments were one
+// object, which is complete by itself.
 func (m tagReader) noEnd(count int) {
 	switch {
 	case count < 0:
-	case count == 0 || m.Depth == 0 && len(m.Row().Wrap) == 0: // only its end shows that it is complete
+	case count == 0 || m.Depth == 0 && len(m.Row().Wrap) == 0: // only its end tag shows that it is complete
 		m.CutCall()
 	default:
 		m.Missing("end-of-call")
@@ -405,9 +400,8 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 	return m.readValue(v)
 }
 
-// listParam reads a parameter that must be a list and is not written as one:
-// its items are elements, or the parameter is there once for each. What was
-// read is held until it is clear which.
+// listParam reads a parameter that must be a list but is not written as a JSON list. Its items are elements, or the
+// parameter is repeated for each item. The values are held until one of these is certain.
 func (m tagReader) listParam(key string, v value) bool {
 	c, shape, types := m.Call, m.Shape().Property(key), v.types
 	start, at, size := m.Offset(), len(m.Call.Args), 0
@@ -452,8 +446,7 @@ func (m tagReader) listParam(key string, v value) bool {
 	return true
 }
 
-// sameParam returns the length of the tag of the parameter key, with the white
-// space before it, if it stands here once more.
+// sameParam returns the length of another tag of the parameter key, with the white space before it, 0 if there is none.
 func (m tagReader) sameParam(key string) int {
 	i := m.Spaces(0)
 	t, n := m.Match(i)
@@ -466,9 +459,8 @@ func (m tagReader) sameParam(key string) int {
 	return 0
 }
 
-// keyText returns the length of the parameter's name that stands i bytes from
-// here as the text of its own element, after the tag t: the value follows the
-// element. It is 0 if there is none.
+// keyText returns the index after a parameter's name that is the text of an element, after the tag t. The name begins i
+// bytes from here, and its value follows the element. It returns 0 if there is no such name.
 func (m tagReader) keyText(i int, t *lexicon.Token) int {
 	i = m.Spaces(i)
 	j := m.Word(i, "/")
@@ -484,8 +476,7 @@ func (m tagReader) keyText(i int, t *lexicon.Token) int {
 	return j
 }
 
-// readKey reads a name of n bytes, with the white space before it, and the end
-// of its element.
+// readKey reads a name of n bytes, with the white space before it, and the end tag of its element.
 func (m tagReader) readKey(n int) string {
 	start := m.Offset()
 	key := strings.TrimSpace(string(m.Buf[m.Pos : m.Pos+n]))
@@ -497,8 +488,7 @@ func (m tagReader) readKey(n int) string {
 	return key
 }
 
-// typedChildren reads the values inside an element of type dict or list, and
-// its end.
+// typedChildren reads the values in an element of type dict or list, and its end tag.
 func (m tagReader) typedChildren(kind string, depth int) {
 	brackets := "{}"
 	if kind == "list" {
@@ -546,17 +536,16 @@ func (m tagReader) typedChildren(kind string, depth int) {
 	}
 }
 
-// wrapsAll reports whether a first parameter called key holds all arguments
-// as one object, because the tool lacks parameter of that name.
+// wrapsAll reports whether a first parameter called key holds all arguments as one object, because the tool has no
+// parameter of that name.
 func (m tagReader) wrapsAll(key string) bool {
 	return (values.Keys[key] == values.ArgsRole || key == "properties") && m.Shape() != nil && !m.Shape().Declares(key) && m.Peek(m.Spaces(0)) == '{'
 }
 
-// isPair reports whether t is the key of a key and value pair.
+// isPair reports whether t is the tag of the key of a key and value pair.
 func (m tagReader) isPair(t *lexicon.Token) bool { return strings.HasSuffix(t.Text, ">") }
 
-// pairs reads a call whose arguments are pairs of elements, after a name of i
-// bytes.
+// pairs reads a call whose arguments are pairs of elements, after a name of i bytes.
 func (m tagReader) pairs(written string, i, j, start int) bool {
 	if !m.asName().callNamed(written, i, start) {
 		return false
@@ -566,8 +555,7 @@ func (m tagReader) pairs(written string, i, j, start int) bool {
 	return true
 }
 
-// bareKey returns the length of a key that stands i bytes from here without
-// its opening tag: only its end tag tells what it is.
+// bareKey returns the length of a key i bytes from here that has no start tag. Only its end tag identifies it.
 func (m tagReader) bareKey(i int) int {
 	if !m.Rows.Meets(m.Lex.Pairs) || !chars.IsNameStart(m.Peek(i)) {
 		return 0
@@ -579,7 +567,7 @@ func (m tagReader) bareKey(i int) int {
 	return j - i
 }
 
-// pair reads a key, whose opening tag has been read, and its value.
+// pair reads a key, whose start tag has been read, and its value.
 func (m tagReader) pair(count *int) bool {
 	i := 0
 	for m.At(i) && i < scan.MaxTag && m.Buf[m.Pos+i] != '<' && m.Buf[m.Pos+i] != '\n' {
@@ -630,9 +618,8 @@ func (m tagReader) oldInvoke(tg tag, start int) bool {
 	return m.asElement().element(start)
 }
 
-// nameText reads a call whose name, of n bytes, is the text of its element:
-// <function>get_weather</function>. Its parameters follow, or are in the
-// element, too. The name must have been offered.
+// nameText reads a call whose name of n bytes is the text of its element: <function>get_weather</function>. Its
+// parameters are in the element or follow it. The name must have been offered.
 func (m tagReader) nameText(n, start int) bool {
 	name := string(m.Buf[m.Pos : m.Pos+n])
 	i := m.Spaces(n)
@@ -651,22 +638,20 @@ func (m tagReader) nameText(n, start int) bool {
 	return true
 }
 
-// value is how a value that stands between tags is read.
+// value describes how to read a value between tags.
 type value struct {
-	types schema.Types // what it may be
+	types schema.Types // the types that it may have
 	trim  spec.Text
-	end   *lexicon.Token // the kind of tag that opened it, and so what ends it
+	end   *lexicon.Token // the tag that opened it, which determines the tags that end it
 	known bool           // the types come from a schema or from the tag
-	// quotes says that quotes around the whole text are not part of it, json
-	// that text in quotes is JSON.
+	// quotes reports that quotes around the whole text are not part of the value, json that text in quotes is JSON.
 	quotes, json bool
-	quoted       int // how many elements like its own are open in the text
-	// nameText says that the name of its parameter was the text of an element,
-	// so no tag ends the value.
+	quoted       int // number of open elements with the same tag in the text
+	// nameText reports that the name of the parameter was the text of an element, so no tag ends the value.
 	nameText bool
 }
 
-// valueOf returns how the parameter key of the call is read.
+// valueOf returns how to read the parameter key of the call.
 func (m tagReader) valueOf(key string) value {
 	d := m.Row()
 	v := value{types: schema.Any, trim: d.Text}
@@ -685,7 +670,7 @@ func (m tagReader) valueOf(key string) value {
 	return v
 }
 
-// typedBy lets the attributes of a tag tell what the value is.
+// typedBy applies the type in the attributes of a tag.
 func (v *value) typedBy(t tag) {
 	isString := t.attr("string")
 	switch t.attr("type") {
@@ -704,8 +689,7 @@ func (v *value) typedBy(t tag) {
 	}
 }
 
-// readValue reads a value up to its end into the arguments. It reports false
-// if the call has ended with it.
+// readValue reads a value up to its end into the arguments. It reports false if the call has ended with it.
 func (m tagReader) readValue(v value) bool {
 	if v.known && v.types&schema.String == 0 {
 		i := m.Spaces(0)
@@ -723,7 +707,7 @@ func (m tagReader) readValue(v value) bool {
 	all := func() bool { return s.until('<', ']') }
 	for {
 		if !m.Flows(0, all) {
-			m.CutCall() // text says nowhere that it is complete
+			m.CutCall() // only an end tag shows that text is complete
 			return false
 		}
 		if s.until('<', ']') {
@@ -741,8 +725,8 @@ func (m tagReader) readValue(v value) bool {
 	}
 }
 
-// until takes the buffer up to one of two bytes. It reports whether neither
-// is there. The first s.passed bytes have been found to be text.
+// until takes the buffer up to one of two bytes, and reports whether it found neither. The first s.passed bytes are
+// known to be text.
 func (s *sink) until(a, b byte) bool {
 	m := s.m
 	for m.Pos < len(m.Buf) {
@@ -763,6 +747,7 @@ func (s *sink) take(n int) {
 	m.Read(engine.ArgsSpan, n, "value")
 }
 
+// cdata begins a CDATA section.
 const cdata = "<![CDATA["
 
 // cdata reads a value in a CDATA section.
@@ -785,8 +770,8 @@ func (m tagReader) cdata(v value) bool {
 
 const valueTag, valueEndTag = "<value>", "</value>"
 
-// wrapped returns the length of the tag of an element value that is all that
-// the parameter holds, with the white space before it; 0 if there is none.
+// wrapped returns the length of the tag <value>, with the white space before it, if that element is the only content of
+// the parameter. Otherwise it returns 0.
 func (m tagReader) wrapped() int {
 	i := m.Spaces(0)
 	if !m.HasAt(i, valueTag) {
@@ -811,8 +796,8 @@ func (m tagReader) wrapped() int {
 	return 0
 }
 
-// wrappedValue reads a value in a separate element, after n bytes. Text may
-// hold such an element, too: then it is a guess.
+// wrappedValue reads a value in an inner element, after n bytes. For a string this is a guess, because text may contain
+// such an element.
 func (m tagReader) wrappedValue(v value, n int) bool {
 	class := llm.Syntax
 	if v.types&schema.String != 0 {
@@ -828,17 +813,15 @@ func (m tagReader) wrappedValue(v value, n int) bool {
 	return m.afterValue()
 }
 
-// streamValue reads an object or a list that the schema demands, as it
-// arrives.
+// streamValue reads an object or a list required by the schema as it arrives.
 func (m tagReader) streamValue(v value) bool {
 	m.Blank("")
 	m.asValue().stream()
 	return m.afterValue()
 }
 
-// valueEnds reports whether a value ends here, and the length of its end tag.
-// Values may hold any text, end tags included: what follows decides. Markers of
-// other dialects are text, unless our own markup follows.
+// valueEnds reports whether a value ends here, and the length of its end tag. Values may contain any text, including
+// end tags, so the text after the tag decides. Markers of other dialects are text unless markup of this call follows.
 func (m tagReader) valueEnds(v *value) (n int, ok bool) {
 	t, n := m.Match(0)
 	switch {
@@ -850,12 +833,12 @@ func (m tagReader) valueEnds(v *value) (n int, ok bool) {
 		return 0, m.paramEnds(v, t, n)
 	}
 	if v.nameText && (t.Is(lexicon.EndCall) || t.Is(lexicon.Closes) && !t.Line) && (t.In(lexicon.EndCall).Meets(m.Rows) || t.In(lexicon.Closes).Meets(m.Rows)) {
-		return 0, true // such a value lacks end tag
+		return 0, true // such a value has no end tag
 	}
 	return 0, m.callEnds(t, n)
 }
 
-// callEnds reports whether the marker t of n bytes ends the call we are in.
+// callEnds reports whether the marker t of n bytes ends the current call.
 func (m tagReader) callEnds(t *lexicon.Token, n int) bool {
 	if !t.Is(lexicon.EndCall) && (!t.Is(lexicon.Closes) || t.Line) {
 		return false
@@ -863,12 +846,12 @@ func (m tagReader) callEnds(t *lexicon.Token, n int) bool {
 	return (t.In(lexicon.EndCall).Meets(m.Rows) || t.In(lexicon.Closes).Meets(m.Rows)) && m.endsCall(n)
 }
 
-// family are the dialects of the tag that opened the value.
+// family returns the dialects of the tag that opened the value.
 func (v *value) family() lexicon.RowSet {
 	return v.end.In(lexicon.TagParam).Or(v.end.In(lexicon.TagValue))
 }
 
-// endTagEnds is valueEnds where the end tag t of n bytes stands.
+// endTagEnds is valueEnds for the end tag t of n bytes.
 func (m tagReader) endTagEnds(v *value, t *lexicon.Token, n int) (length int, ok bool) {
 	if v.quoted > 0 && t.Is(lexicon.EndParam) && !m.endsParam(n) {
 		v.quoted--
@@ -882,8 +865,7 @@ func (m tagReader) endTagEnds(v *value, t *lexicon.Token, n int) (length int, ok
 	return n, next.In(lexicon.TagParam).Meets(family) || next.In(lexicon.EndCall).Meets(m.Rows)
 }
 
-// paramEnds reports whether a value ends where the tag t of n bytes, which
-// opens a parameter, stands: because its own end tag is missing.
+// paramEnds reports whether a value without an end tag ends before the tag t of n bytes, which opens a parameter.
 func (m tagReader) paramEnds(v *value, t *lexicon.Token, n int) bool {
 	if m.isPair(t) {
 		return t.In(lexicon.TagParam).Meets(v.family()) && m.beginsPair(n)
@@ -901,14 +883,12 @@ func (m tagReader) paramEnds(v *value, t *lexicon.Token, n int) bool {
 	return false
 }
 
-// isOurs reports whether the marker t plays the role k in a dialect that the
-// call, or the marker around it, fits.
+// isOurs reports whether the marker t has the role k in a possible dialect of the call or of the marker around it.
 func (m tagReader) isOurs(t *lexicon.Token, k lexicon.Kind) bool {
 	return t.In(k).Meets(m.Rows) || m.Depth > 0 && t.In(k).Meets(m.Outer)
 }
 
-// beginsPair reports whether a key follows the tag of n bytes: its end,
-// or its value, follows.
+// beginsPair reports whether a key follows the tag of n bytes, that is, text and then an end tag or the tag of a value.
 func (m tagReader) beginsPair(n int) bool {
 	for i := n; i < n+lexicon.MaxName && m.At(i); i++ {
 		if m.Buf[m.Pos+i] == '<' {
@@ -919,8 +899,8 @@ func (m tagReader) beginsPair(n int) bool {
 	return false
 }
 
-// isNextParam reports whether the tag that begins here with the token t of n
-// bytes names a parameter that the tool has and the call does not have yet.
+// isNextParam reports whether the tag that begins with the token t of n bytes names a parameter of the tool that the
+// call does not have yet.
 func (m tagReader) isNextParam(t *lexicon.Token, n int) bool {
 	if m.Shape() == nil {
 		return false
@@ -930,8 +910,7 @@ func (m tagReader) isNextParam(t *lexicon.Token, n int) bool {
 	return ok && m.Shape().Declares(key) && !m.Call.Keys[key]
 }
 
-// keyOf returns the name of the parameter whose tag, which begins with t, was
-// read ahead as tg.
+// keyOf returns the name of the parameter with the tag tg, which begins with t and was parsed ahead.
 func (m tagReader) keyOf(tg tag, t *lexicon.Token) string {
 	if key := tg.key(); key != "" || tg.length == 0 {
 		return key
@@ -943,9 +922,8 @@ func (m tagReader) keyOf(tg tag, t *lexicon.Token) string {
 	return strings.TrimSpace(string(m.Buf[m.Pos+tg.length : m.Pos+n]))
 }
 
-// opensParam reports whether the tag that begins with the token t of n bytes
-// may be that of another parameter of the call: one it can have and does not
-// have yet. Any other is quoted in the value.
+// opensParam reports whether the tag that begins with the token t of n bytes may open another parameter of the call:
+// the tool may have it, and the call does not have it yet. Other tags are quoted in the value.
 func (m tagReader) opensParam(t *lexicon.Token, n int) bool {
 	tg, ok := m.readTag(t, n)
 	if !ok {
@@ -955,8 +933,8 @@ func (m tagReader) opensParam(t *lexicon.Token, n int) bool {
 	return !m.Call.Keys[key] && (m.Shape() == nil || m.Shape().Declares(key))
 }
 
-// endsParam reports whether what follows an end tag at i shows that it ends a
-// parameter of the call, not one quoted in the value.
+// endsParam reports whether the text at i, after an end tag, shows that the tag ends a parameter of the call and not a
+// parameter quoted in the value.
 func (m tagReader) endsParam(i int) bool {
 	i = m.Spaces(i)
 	t, n := m.Match(i)
@@ -969,7 +947,7 @@ func (m tagReader) endsParam(i int) bool {
 	return t.Is(lexicon.Closes) || t.Is(lexicon.Opens) || t.Is(lexicon.TagParam) && m.opensParam(t, i+n)
 }
 
-// structure reports whether markup of calls, or the end, follows at i.
+// structure reports whether markup of calls, or the end of the answer, follows at i.
 func (m tagReader) structure(i int) bool {
 	i = m.Spaces(i)
 	if !m.At(i) || m.PartialMarker(i) {
@@ -983,8 +961,7 @@ func (m tagReader) structure(i int) bool {
 		t.Is(lexicon.EndParam) || t.Is(lexicon.EndValue) || t.Is(lexicon.Drops) || t.Is(lexicon.Heads) || t.Is(lexicon.Prefixes)
 }
 
-// endsCall reports whether only the end of calls, or other calls,
-// follows at i.
+// endsCall reports whether only the end of calls, or other calls, follow at i.
 func (m tagReader) endsCall(i int) bool {
 	i = m.Spaces(i)
 	if !m.At(i) || m.PartialMarker(i) {
@@ -1000,8 +977,8 @@ func (m tagReader) endsCall(i int) bool {
 	return t.Is(lexicon.Drops) && !m.At(m.Spaces(i+n))
 }
 
-// pairValue is the token that opens the value of a pair in the dialect we are
-// in, or in the first that has one.
+// pairValue returns the token that opens the value of a pair in the current dialect, or in the first dialect that has
+// one.
 func (m tagReader) pairValue() *lexicon.Token {
 	if d := m.Row(); d.Form == spec.TagCall && d.Tags.Value.Open != "" {
 		return m.Lex.Tree.Find(d.Tags.Value.Open)
@@ -1009,21 +986,21 @@ func (m tagReader) pairValue() *lexicon.Token {
 	return m.Lex.Value
 }
 
-// sink writes the text of a value as JSON into the arguments: at once where
-// it can only be a string, else when it is complete.
+// sink writes the text of a value as JSON into the arguments: immediately if it can only be a string, otherwise when it
+// is complete.
 type sink struct {
 	m *answer
 	value
-	raw     []byte // of a value that must be complete
+	raw     []byte // the text so far, until quoting
 	blank   int    // white space at the beginning of raw
 	pend    []byte // white space that may be trimmed, or part of a rune
-	quoting bool   // it is a string, and its quote has been written
-	passed  int    // bytes not taken yet that are text
-	unended bool   // its end tag is missing, so a newline before what follows is none of it
-	closers int    // closing brackets at the end that may be none of it
+	quoting bool   // the value is a string, and its opening quote was written
+	passed  int    // number of bytes not taken yet that are known to be text
+	unended bool   // its end tag is missing, so a final newline is not part of it
+	closers int    // maximum number of final closing brackets that may not be part of it
 }
 
-// add takes the next bytes.
+// add adds the next bytes of the value.
 func (s *sink) add(p []byte) {
 	if s.quoting {
 		s.write(p)
@@ -1042,8 +1019,8 @@ func (s *sink) add(p []byte) {
 	}
 }
 
-// stringFor reports whether text that begins like raw, or without white space
-// like text, can only be a string.
+// stringFor reports whether a value that begins with raw can only be a string. text is raw without its leading white
+// space.
 func (s *sink) stringFor(raw, text []byte) bool {
 	if s.quotes && s.types&schema.String != 0 && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
 		return bytes.IndexByte(raw[1:], '"') >= 0 && raw[len(raw)-1] != '"'
@@ -1057,7 +1034,7 @@ func (s *sink) stringFor(raw, text []byte) bool {
 	return s.types&schema.String != 0 && len(text) > 0 && !values.MayBegin(s.types, text)
 }
 
-// head trims what the dialect does not count at the beginning of a value.
+// head removes the leading bytes that are not part of a value in the dialect.
 func (s *sink) head(p []byte) []byte {
 	switch s.trim {
 	case spec.OneLine:
@@ -1069,8 +1046,7 @@ func (s *sink) head(p []byte) []byte {
 	return p
 }
 
-// tail returns how many bytes at the end of p may have to be trimmed, or are
-// part of a rune.
+// tail returns the number of bytes at the end of p that may have to be trimmed, or are an incomplete rune.
 func (s *sink) tail(p []byte) int {
 	switch n := len(p); {
 	case n == 0 || s.closers == 0 && p[n-1] > ' ' && p[n-1] < utf8.RuneSelf:
@@ -1100,18 +1076,18 @@ func (s *sink) tail(p []byte) int {
 	return 0
 }
 
-// blankEnd reports whether what pends is white space, not part of a rune.
+// blankEnd reports whether the pending bytes are white space and not part of a rune.
 func (s *sink) blankEnd() bool { return len(s.pend) == 0 || chars.IsSpace(s.pend[0]) }
 
 // write adds text to the string.
 func (s *sink) write(p []byte) {
 	if s.trim == spec.Trimmed && s.blankEnd() && len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
-		s.pend = append(s.pend, p...) // looked at once, however long it gets
+		s.pend = append(s.pend, p...) // each byte is checked only once
 		return
 	}
 	switch {
 	case len(s.pend) == 0:
-	case s.blankEnd() && string(p) != "\n": // it may belong to the end of a line
+	case s.blankEnd() && string(p) != "\n": // a newline may continue a pending carriage return
 		s.m.Escape(s.pend)
 		s.pend = s.pend[:0]
 	default:
@@ -1145,10 +1121,10 @@ func (s *sink) close() {
 	s.m.Arg(string(values.Typed(s.types, string(raw))))
 }
 
-// trims reports whether white space at the end may be none of the value.
+// trims reports whether white space at the end may not be part of the value.
 func (s *sink) trims() bool { return s.trim == spec.OneLine || s.trim == spec.Trimmed || s.unended }
 
-// trimmed is how many bytes at the end are not part of the value.
+// trimmed returns the number of bytes at the end of raw that are not part of the value.
 func (s *sink) trimmed(raw []byte) int {
 	if s.trims() {
 		return s.tail(raw)
