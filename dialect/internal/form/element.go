@@ -110,8 +110,8 @@ func (m elementReader) onlyText(word string, n, start int) bool {
 	return true
 }
 
-// onlyParam returns the parameter that text alone stands for: the only parameter of the tool, or the only string if the
-// other parameters are optional and cannot be strings. It returns an empty string if there is none.
+// onlyParam returns the parameter that a text without a key gives: the only parameter of the tool, or the only string
+// if the other parameters are optional and cannot be strings. It returns an empty string if there is none.
 func onlyParam(shape *schema.Shape) (key string) {
 	keys := shape.Properties()
 	if len(keys) == 1 {

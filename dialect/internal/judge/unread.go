@@ -250,7 +250,7 @@ func (c Check) accounted(at int) bool {
 	return false
 }
 
-// Finish checks the rest of the answer. A name in thinking counts only if the answer has no calls, because models think
+// Finish checks the rest of the answer. A name in thinking counts only in an answer without calls, because models think
 // about calls before they make them.
 func (c Check) Finish() {
 	c.Advance(len(c.Buf))

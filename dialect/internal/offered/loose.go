@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 )
 
-// LooseTools are the offered tools for package loose.
+// LooseTools gives package loose access to the offered tools.
 type LooseTools struct{ N *Names }
 
 func (t LooseTools) Resolve(written string) (string, bool) { return t.N.Resolve(written) }
@@ -17,7 +17,7 @@ func (t LooseTools) Properties(name string) ([]string, bool) {
 		return nil, false
 	}
 	i, _ := t.N.Find(name)
-	// A schema that says nothing of properties leaves open which there are.
+	// A schema without "properties" allows any parameters.
 	return shape.Properties(), bytes.Contains(t.N.Tools[i].Schema, []byte(`"properties"`))
 }
 
@@ -28,11 +28,10 @@ func (t LooseTools) Required(name, key string) bool {
 
 func (t LooseTools) Kinds(name, key string) loose.Kinds { return t.N.KindsOf(name, key) }
 
-// looseBytes may begin a line that only package loose reads, besides names and
-// brackets.
+// looseBytes are bytes, in addition to names and brackets, that may begin a line which only package loose reads.
 const looseBytes = "(\"'raeiu\\*"
 
-// WrapperCalls are the functions that models call with the name of a tool.
+// WrapperCalls are the beginnings of function calls in which models pass the name of a tool.
 var WrapperCalls = func() (list []string) {
 	for _, wrapper := range loose.Wrappers {
 		list = append(list, wrapper+"(", "tools."+wrapper+"(")
@@ -40,6 +39,5 @@ var WrapperCalls = func() (list []string) {
 	return list
 }()
 
-// WrapperFirsts are the first bytes of wrapperCalls, return and await, and the
-// backslash before an escaped name.
+// WrapperFirsts are the first bytes of WrapperCalls, of return and await, and the backslash before an escaped name.
 const WrapperFirsts = "pcrieutaf\\"

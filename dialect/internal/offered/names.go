@@ -1,5 +1,5 @@
-// Package offered knows the tools that were offered: which name a written one means,
-// and what arguments a tool takes.
+// Package offered holds the tools that were offered. It resolves written names to tools and describes the arguments
+// that a tool takes.
 package offered
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Names are the tools that were offered.
+// Names holds the tools that were offered.
 type Names struct {
-	Any     bool // no list was given: every name will do
-	None    bool // the list is empty: nothing is a call
+	Any     bool // no list was given: any name is allowed
+	None    bool // the list is empty: no text is a call
 	Tools   []llm.ToolDef
-	exact   map[string]int // made by index
-	folded  map[string]int // without the difference between _, . and -
+	exact   map[string]int // set by index
+	folded  map[string]int // like exact, with _, . and - as equal
 	shapes  []*schema.Shape
 	Longest int
-	// Lines are the bytes with which something may begin that lacks marker:
-	// all but the letters with which no call begins.
+	// Lines are the bytes that may begin a call without a marker: all except letters that cannot begin a call.
 	Lines    chars.ByteSet
 	First    chars.ByteSet      // the first bytes of the names
-	heads    []string           // the first bytes of the names, made when they are first needed
-	Pairs    []NamePair         // of which each name holds one, likewise
-	PairRoom [maxPairs]NamePair // for them
-	Begin    chars.ByteSet      // the bytes with which a line may begin that holds calls, besides
-	Starts   chars.ByteSet      // the bytes with which a line may begin that is not text, besides those of markers
+	heads    []string           // beginnings of the names, set when first needed
+	Pairs    []NamePair         // each name contains one of them; set when first needed
+	PairRoom [maxPairs]NamePair // memory for Pairs
+	Begin    chars.ByteSet      // further bytes that may begin a line with calls
+	Starts   chars.ByteSet      // bytes other than those of markers that may begin a line which is not text
 }
 
+// New returns the names of tools. A nil list allows any name.
 func New(tools []llm.ToolDef) *Names {
 	n := &Names{Any: tools == nil, None: tools != nil && len(tools) == 0, Tools: tools, shapes: make([]*schema.Shape, len(tools))}
 	if n.Any {
@@ -56,8 +56,8 @@ func New(tools []llm.ToolDef) *Names {
 	return n
 }
 
-// What names.first, begin, starts and lines hold besides the first bytes of the names,
-// and what they hold where every name will do.
+// The initial values of Names.First, Begin, Starts and Lines, to which New adds the first bytes of the names. anyFirst and
+// anyByte are the values if any name is allowed.
 var (
 	anyFirst   = chars.ByteSetOf(func(c byte) bool { return chars.IsLetter(c) || c == '_' })
 	anyByte    = chars.ByteSetOf(func(byte) bool { return true })
@@ -69,7 +69,7 @@ var (
 	})
 )
 
-// index makes the maps. Answers without calls do not need them.
+// index sets the maps. Answers without calls do not need them.
 func (n *Names) index() {
 	if n.exact != nil || n.Any {
 		return
@@ -87,22 +87,21 @@ func (n *Names) index() {
 	}
 }
 
-// Find returns the tool called exactly so.
+// Find returns the index of the tool whose name is exactly name.
 func (n *Names) Find(name string) (i int, ok bool) {
 	n.index()
 	i, ok = n.exact[name]
 	return i, ok
 }
 
-// firstOfPrefixes are the first bytes of prefixes of a name: of the
-// prefixes, and of call:.
+// firstOfPrefixes are the first bytes of PrefixesOfNames and of "call:".
 const firstOfPrefixes = "cfdmt"
 
-// PrefixesOfNames are what models put before the names they were offered.
+// PrefixesOfNames are prefixes that models add to the names they were offered.
 var PrefixesOfNames = []string{"functions.", "functions:", "function.", "default_api:", "default_api.", "tools.", "tool."}
 
-// Resolve returns the offered name that a written one means. Where no list
-// was given, that is the written name without known prefixes.
+// Resolve returns the offered name that a written name means. If no list was given, it returns the written name without
+// known prefixes.
 func (n *Names) Resolve(written string) (name string, ok bool) {
 	if n.None || written == "" {
 		return written, false
@@ -127,15 +126,14 @@ func (n *Names) Resolve(written string) (name string, ok bool) {
 	return written, false
 }
 
-// Spelled reports whether written is how models write the offered name: as it
-// is, or after a prefix that they put before names.
+// Spelled reports whether written is a normal spelling of the offered name: unchanged, or with a prefix that models
+// add.
 func Spelled(written, name string) bool {
 	written = strings.TrimSpace(written)
 	return written == name || bareName(written) == name || afterMCP(bareName(written)) == name
 }
 
-// LikeName reports whether s may be the name of a tool, where neither a list
-// nor a marker shows that it is one.
+// LikeName reports whether s may be the name of a tool if there is neither a list of tools nor a marker.
 func LikeName(s string) bool {
 	if s == "" || !chars.IsNameStart(s[0]) || strings.IndexByte("/:.-", s[len(s)-1]) >= 0 {
 		return false
@@ -148,7 +146,7 @@ func LikeName(s string) bool {
 	return true
 }
 
-// Offered reports whether a list was given and written is on it.
+// Offered reports whether a list was given and contains written.
 func (n *Names) Offered(written string) bool {
 	if n.Any {
 		return false
@@ -167,8 +165,7 @@ func (n *Names) Begins(s string) bool {
 	return false
 }
 
-// beginsName reports whether a name begins with s. The signs that models
-// confuse in names count as one.
+// beginsName reports whether a name begins with s. The signs _, - and ., which models confuse, are equal.
 func beginsName(name, s string) bool {
 	if len(s) > len(name) {
 		return false
@@ -181,8 +178,7 @@ func beginsName(name, s string) bool {
 	return true
 }
 
-// MayBecome reports whether s may be the beginning of a name, with a prefix or
-// without.
+// MayBecome reports whether s may be the beginning of an offered name, with or without a prefix.
 func (n *Names) MayBecome(s string) bool {
 	if n.Any || n.Begins(s) {
 		return true
@@ -198,7 +194,7 @@ func (n *Names) MayBecome(s string) bool {
 	return false
 }
 
-// bareName strips the prefixes models add.
+// bareName removes the prefixes that models add.
 func bareName(s string) string {
 	for _, p := range PrefixesOfNames[:5] {
 		if rest, ok := strings.CutPrefix(s, p); ok && rest != "" {
@@ -208,7 +204,7 @@ func bareName(s string) string {
 	return s
 }
 
-// afterMCP strips mcp__server__ and tools. from a name.
+// afterMCP removes mcp__server__, tools. and tool. from a name.
 func afterMCP(s string) string {
 	if rest, ok := strings.CutPrefix(s, "mcp__"); ok {
 		if _, tool, ok := strings.Cut(rest, "__"); ok {
@@ -223,7 +219,7 @@ func afterMCP(s string) string {
 	return s
 }
 
-// once undoes a name that is its own namespace: read.read is read.
+// once removes a namespace that equals the name: read.read is read.
 func once(s string) string {
 	if half := len(s) / 2; len(s)%2 == 1 && s[half] == '.' && s[:half] == s[half+1:] {
 		return s[:half]
@@ -231,8 +227,8 @@ func once(s string) string {
 	return s
 }
 
-// glued undoes what hosts leave when they drop the special tokens around a
-// name: functionget_weather, functionsget_weather0.
+// glued removes the text that is glued to a name if a server drops the special tokens around it: functionget_weather,
+// functionsget_weather0.
 func glued(s string) string {
 	if rest, ok := strings.CutPrefix(s, "functions"); ok {
 		return strings.TrimRight(rest, "0123456789")
@@ -252,14 +248,15 @@ func foldName(s string) string {
 	}, s)
 }
 
-// Described reports whether the tool called so has a schema. To read it takes
-// as long as to read a short call, so it is put off until it is needed.
+// Described reports whether the tool name has a schema. It does not read the schema, because that takes as long as
+// reading a short call.
 func (n *Names) Described(name string) bool {
 	i, ok := n.Find(name)
 	return ok && len(n.Tools[i].Schema) > 0
 }
 
-// Shape returns the shape of a tool's arguments, nil if nothing is known.
+// Shape returns the shape of a tool's arguments, nil if the tool is unknown or has no schema. The first call reads the
+// schema.
 func (n *Names) Shape(name string) *schema.Shape {
 	if !n.Described(name) {
 		return nil
@@ -271,8 +268,8 @@ func (n *Names) Shape(name string) *schema.Shape {
 	return n.shapes[i]
 }
 
-// ShapeAt follows a path of keys, in which an empty one is an item of a list.
-// It returns nil if nothing is known of what stands there.
+// ShapeAt follows a path of keys in a shape. An empty key is an item of a list. It returns nil if the schema does not
+// describe the value.
 func ShapeAt(s *schema.Shape, path []string) *schema.Shape {
 	for _, key := range path {
 		switch {
@@ -287,8 +284,7 @@ func ShapeAt(s *schema.Shape, path []string) *schema.Shape {
 	return s
 }
 
-// TypesOf returns what a parameter of a tool may be, and whether a schema says
-// so.
+// TypesOf returns the types that a parameter of a tool may have. known reports whether a schema defines them.
 func (n *Names) TypesOf(name, key string) (types schema.Types, known bool) {
 	if p := ShapeAt(n.Shape(name), []string{key}); p != nil {
 		return p.Types(), true
@@ -296,12 +292,13 @@ func (n *Names) TypesOf(name, key string) (types schema.Types, known bool) {
 	return schema.Any, false
 }
 
-// KindsOf is typesOf for package loose.
+// KindsOf is TypesOf for package loose.
 func (n *Names) KindsOf(name, key string) loose.Kinds {
 	types, known := n.TypesOf(name, key)
 	return KindsOf(types, known)
 }
 
+// KindsOf converts types for package loose.
 func KindsOf(types schema.Types, known bool) loose.Kinds {
 	return loose.Kinds{
 		Known: known, Null: types&schema.Null != 0, String: types&schema.String != 0,
@@ -309,9 +306,8 @@ func KindsOf(types schema.Types, known bool) loose.Kinds {
 	}
 }
 
-// Fitting returns the only offered name whose tool takes exactly such
-// arguments: it has all that are there, and all it must have are. If only one
-// tool was offered, it is that one. It returns "" if there is none, or several.
+// Fitting returns the only offered name whose tool takes the arguments, see Takes. If only one tool was offered, it
+// returns that tool. It returns "" if no tool fits, or several do.
 func (n *Names) Fitting(args []byte) string {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(args, &given) != nil {
@@ -333,8 +329,7 @@ func (n *Names) Fitting(args []byte) string {
 	return found
 }
 
-// Takes reports whether a tool has all given arguments, and all it must have
-// are given.
+// Takes reports whether a tool declares all given arguments and all required ones are given.
 func Takes(shape *schema.Shape, given map[string]json.RawMessage) bool {
 	for key := range given {
 		if !shape.Declares(key) {
@@ -349,7 +344,7 @@ func Takes(shape *schema.Shape, given map[string]json.RawMessage) bool {
 	return true
 }
 
-// Nearest returns up to three offered names like s, best first.
+// Nearest returns up to three offered names similar to s, best first.
 func (n *Names) Nearest(s string) []string {
 	offered := make([]string, len(n.Tools))
 	for i, t := range n.Tools {

@@ -23,8 +23,8 @@ func (n *Names) HasHead(p []byte) bool {
 	return false
 }
 
-// headsOf returns the first bytes of the names of tools, as they may be written,
-// and of what hosts may glue to a name.
+// headsOf returns the first two bytes of the names of tools in all their spellings, and of the text that servers may
+// glue to a name.
 func headsOf(tools []llm.ToolDef) []string {
 	seen := map[string]bool{"fu": true}
 	heads := []string{"fu"}
@@ -38,7 +38,7 @@ func headsOf(tools []llm.ToolDef) []string {
 		switch {
 		case len(t.Name) < 2:
 			add(t.Name)
-		case chars.IsSeparator(t.Name[1]): // the three count as one, and Markdown escapes them
+		case chars.IsSeparator(t.Name[1]): // _, - and . are equal, and Markdown escapes them
 			for _, c := range `_-.\` {
 				add(t.Name[:1] + string(c))
 			}
@@ -53,12 +53,11 @@ func headsOf(tools []llm.ToolDef) []string {
 // NamePair is two neighbouring bytes of a name.
 type NamePair struct{ first, second byte }
 
-// maxPairs is how many pairs are searched for one by one.
+// maxPairs is the maximum number of pairs that are searched for one by one.
 const maxPairs = 8
 
-// PairsOf returns pairs of bytes of which each name of a tool holds one, however
-// it is written; none if there is a name without any, or there are too many. It
-// appends them to pairs, which is empty.
+// PairsOf returns pairs of bytes such that each name of a tool contains one of them in every spelling. It returns none
+// if a name has no such pair or there are too many. It appends the pairs to pairs, which must be empty.
 func PairsOf(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	for _, t := range tools {
 		best, rarity := NamePair{}, uint8(0)
@@ -79,7 +78,7 @@ func PairsOf(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	return appendCamelPairs(tools, pairs)
 }
 
-// rare tells how rare a byte is in text, from 1 on.
+// rare is the rarity of each byte in text, from 1 (the most frequent).
 var rare = func() (rank [256]uint8) {
 	const byFrequency = "etaoinshrdlcumwfgypbvkjxqz"
 	for c := range rank {
@@ -91,8 +90,7 @@ var rare = func() (rank [256]uint8) {
 	return rank
 }()
 
-// IndexPair returns the index of the first pair in text, -1 if there is none. It
-// compares eight bytes at once.
+// IndexPair returns the index of the first pair p in text, or -1. It compares eight bytes at a time.
 func IndexPair(text []byte, p NamePair) int {
 	if chars.IsCapital(rune(p.second)) {
 		return indexCapital(text, p)
@@ -102,8 +100,7 @@ func IndexPair(text []byte, p NamePair) int {
 	rest := text
 	for ; len(rest) > 32; rest = rest[32:] {
 		q := (*[33]byte)(rest)
-		// A byte of these is zero where the pair stands, and a high bit of what
-		// is tested tells that there is one.
+		// In these words, a zero byte marks the pair. The test below finds a zero byte by its high bit.
 		w := (binary.LittleEndian.Uint64(q[0:]) ^ first) | (binary.LittleEndian.Uint64(q[1:]) ^ second)
 		x := (binary.LittleEndian.Uint64(q[8:]) ^ first) | (binary.LittleEndian.Uint64(q[9:]) ^ second)
 		y := (binary.LittleEndian.Uint64(q[16:]) ^ first) | (binary.LittleEndian.Uint64(q[17:]) ^ second)
@@ -120,7 +117,7 @@ func IndexPair(text []byte, p NamePair) int {
 	return -1
 }
 
-// exactly reports whether a tool is called so.
+// exactly reports whether name is exactly the name of a tool.
 func (n *Names) exactly(name []byte) bool {
 	n.index()
 	_, ok := n.exact[string(name)]

@@ -10,17 +10,16 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// The check over the whole answer also knows names in spellings that no reader
-// takes for a name: in camel case, in full-width letters, with characters in them
-// that lack width.
+// The check over the whole answer also finds names in spellings that no reader accepts: in camel case, in full-width
+// letters, or with zero-width characters.
 
-// MayMean reports whether a word is worth a closer look: it is a name, or holds
-// signs or capitals that names are written with.
+// MayMean reports whether a word may mean a tool: it is a name, or contains signs or capitals that occur in spellings
+// of names.
 func (n *Names) MayMean(word []byte) bool {
 	return bytes.ContainsAny(word, `\.:/-`) || n.exactly(word) || bytes.HasPrefix(word, []byte("function")) || bytes.ContainsFunc(word, chars.IsCapital)
 }
 
-// Meant is resolve for names in camel case, too.
+// Meant is Resolve that also accepts names in camel case.
 func (n *Names) Meant(word string) (name string, ok bool) {
 	if name, ok = n.Resolve(word); ok || !strings.ContainsFunc(word, chars.IsCapital) {
 		return name, ok
@@ -34,7 +33,7 @@ func (n *Names) Meant(word string) (name string, ok bool) {
 	return n.Tools[i].Name, true
 }
 
-// withoutSeparators returns a name as one word.
+// withoutSeparators returns a name without its separators.
 func withoutSeparators(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && chars.IsSeparator(byte(r)) {
@@ -44,8 +43,8 @@ func withoutSeparators(name string) string {
 	}, name)
 }
 
-// appendCamelPairs appends the pairs of bytes with which names in camel case go
-// on after their first word, as long as there is room. They are rare in text.
+// appendCamelPairs appends the pairs of bytes at the end of the first word of names in camel case, while there is room.
+// Such pairs are rare in text.
 func appendCamelPairs(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	for _, t := range tools {
 		i := strings.IndexAny(t.Name, "_-.")
@@ -59,8 +58,8 @@ func appendCamelPairs(tools []llm.ToolDef, pairs []NamePair) []NamePair {
 	return pairs
 }
 
-// indexCapital is indexPair for a pair whose second byte is a capital: there are so
-// few in text that a search for them alone is the fastest.
+// indexCapital is IndexPair for a pair whose second byte is a capital. Capitals are rare in text, so a search for them
+// alone is the fastest.
 func indexCapital(text []byte, p NamePair) int {
 	for i := 1; i < len(text); i++ {
 		n := bytes.IndexByte(text[i:], p.second)

@@ -1,5 +1,7 @@
-// Package scan looks ahead in an answer that arrives in chunks: at bytes, markers and
-// words. Where nothing has arrived yet, it waits.
+// Package scan looks ahead in an answer that arrives in chunks: at bytes, markers and words. If the input has not
+// arrived yet, it waits for the next chunk.
+//
+// Indexes count from the current position, "here". Offsets count from the beginning of the answer.
 package scan
 
 import (
@@ -8,33 +10,32 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Input is the answer as far as it has arrived. Readers look ahead in it as far
-// as they like: where there is nothing yet, they wait.
+// Input is the part of the answer that has arrived. Readers may look ahead any distance; they wait if the input has not
+// arrived.
 type Input struct {
 	Lex   *lexicon.Lexicon
 	Buf   []byte
-	Pos   int    // the next byte to read
-	Base  int    // offset of buf[0] in the answer
-	Chunk string // the last one, and buf ends with it; see prosaic
-	Eof   bool
-	// Broken says that what ends is not the answer, but a stretch of its text; see Feed.Break.
+	Pos   int    // index in Buf of the next byte to read
+	Base  int    // offset of Buf[0] in the answer
+	Chunk string // the last chunk; Buf ends with it
+	Eof   bool   // no more chunks follow
+	// Broken reports that Eof means the end of a stretch of text and not of the answer, see Feed.Break.
 	Broken  bool
-	Err     error // of the chunks, or our own
-	Stopped bool  // the consumer has gone, or a limit was passed
+	Err     error // the error of the source, or from Fail
+	Stopped bool  // the consumer stopped, or Fail was called
 
-	Starved bool                // a reader has asked for more than there is
+	Starved bool                // a reader asked for input after the end
 	LetGo   func()              // called before waiting, to release certain events
-	Wait    func(struct{}) bool // lets the pump continue; reports whether the consumer is still there
-	Flow    func() bool         // what to do with the next chunk before waking the readers
-	Direct  bool                // what the flow reads can go at once
-	Prose   bool                // it can, and is text that only markers end
+	Wait    func(struct{}) bool // suspends the readers until the next chunk; reports false if the consumer stopped
+	Flow    func() bool         // if set, reads the next chunk without waking the readers
+	Direct  bool                // events from Flow can be passed on at once
+	Prose   bool                // Direct is set, and Flow reads text that only markers end
 }
 
-// More reports whether there is another byte to read, waiting for it if need
-// be.
+// More reports whether there is another byte to read. It waits if necessary.
 func (in *Input) More() bool { return in.Pos < len(in.Buf) || in.Fill() }
 
-// Peek returns the i-th byte from here, or 0 at the end.
+// Peek returns the i-th byte from here, or 0 after the end.
 func (in *Input) Peek(i int) byte {
 	for in.Pos+i >= len(in.Buf) {
 		if !in.Fill() {
@@ -54,11 +55,10 @@ func (in *Input) At(i int) bool {
 	return true
 }
 
-// Offset is where the next byte is in the answer.
+// Offset returns the offset of the next byte in the answer.
 func (in *Input) Offset() int { return in.Base + in.Pos }
 
-// Fill releases certain events and waits for the next chunk. It reports
-// whether there is one.
+// Fill releases certain events and waits for the next chunk. It reports whether there is one.
 func (in *Input) Fill() bool {
 	if !in.Eof && !in.Stopped {
 		in.LetGo()
@@ -70,12 +70,11 @@ func (in *Input) Fill() bool {
 	return !in.Starved
 }
 
-// MaxGuess bounds how far the engine reads ahead to find out whether text
-// without a marker is a call. It keeps the work linear: a guess that fails
-// costs no more than this.
+// MaxGuess limits how far the engine reads ahead to find out whether text without a marker is a call. The cost of a
+// failed guess is therefore bounded, and the work linear.
 const MaxGuess = 8 << 10
 
-// Fail ends the stream with an error of our own.
+// Fail ends the stream with err. Only the first error counts.
 func (in *Input) Fail(err error) {
 	if !in.Stopped {
 		in.Stopped = true
@@ -83,7 +82,7 @@ func (in *Input) Fail(err error) {
 	}
 }
 
-// MaxTail is how much of the text before is remembered.
+// MaxTail is the number of bytes before the current position that stay in the buffer.
 const MaxTail = 160
 
 // Spaces returns the index of the first byte from i that is not white space.
@@ -94,8 +93,8 @@ func (in *Input) Spaces(i int) int {
 	return i
 }
 
-// Addressee returns the length of the word i bytes from here that a marker of
-// one of the given dialects follows: it says whom the message is for.
+// Addressee returns the length of the recipient of a message i bytes from here: a word that a marker of one of the
+// given dialects follows. If several is set, it may be more than one word. It returns 0 if there is no recipient.
 func (in *Input) Addressee(i int, rows lexicon.RowSet, several bool) int {
 	j := in.Word(i, "")
 	for several && j > i && j-i < lexicon.MaxName && in.Peek(j) == ' ' && chars.IsNameStart(in.Peek(j+1)) {
@@ -110,8 +109,7 @@ func (in *Input) Addressee(i int, rows lexicon.RowSet, several bool) int {
 	return j - i
 }
 
-// HasAt reports whether s stands i bytes from here. It waits for input only
-// while it may.
+// HasAt reports whether s is i bytes from here. It waits for input only while the bytes match.
 func (in *Input) HasAt(i int, s string) bool {
 	for j := range len(s) {
 		if !in.At(i+j) || in.Buf[in.Pos+i+j] != s[j] {
@@ -121,8 +119,7 @@ func (in *Input) HasAt(i int, s string) bool {
 	return true
 }
 
-// AnyOf returns the length of the one of list that stands i bytes from here, in
-// any spelling; 0 if there is none.
+// AnyOf returns the length of the first string of list that is i bytes from here, in any spelling, 0 if there is none.
 func (in *Input) AnyOf(i int, list []string) int {
 	for _, s := range list {
 		if n := in.Literal(i, s); n > 0 {
@@ -132,8 +129,8 @@ func (in *Input) AnyOf(i int, list []string) int {
 	return 0
 }
 
-// Literal is hasAt for markers: bars of any spelling count. It returns how
-// many bytes mean s, 0 if it is not there.
+// Literal is HasAt for markers, with all spellings of bars. It returns the length of the text that matches s, 0 if it
+// does not match.
 func (in *Input) Literal(i int, s string) int {
 	j := i
 	for k := range len(s) {
@@ -149,8 +146,8 @@ func (in *Input) Literal(i int, s string) int {
 	return j - i
 }
 
-// Closer reports whether a marker that ends or begins calls stands i bytes
-// from here. A label that is an ordinary word does not count.
+// Closer reports whether a marker that ends or begins calls is i bytes from here. A label that is an ordinary word does
+// not count.
 func (in *Input) Closer(i int) bool {
 	t, n := in.Match(i)
 	return n > 0 && !(t.Line && t.All.Within(in.Lex.Labelled)) && (t.Is(lexicon.Closes) || t.Is(lexicon.Opens) || t.Is(lexicon.EndCall) || t.Is(lexicon.Drops) && t.Special || t.Is(lexicon.Heads))

@@ -5,9 +5,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 )
 
-// Match returns the longest marker that begins i bytes from here, and its
-// length; nil if there is none. It waits for more input only as long as the
-// bytes that are there may begin a marker.
+// Match returns the longest marker that begins i bytes from here, and its length. It returns nil if there is none. It
+// waits for input only while the bytes may begin a marker.
 func (in *Input) Match(i int) (found *lexicon.Token, n int) {
 	at := in.Lex.Tree
 	last := byte(0)
@@ -32,8 +31,7 @@ func (in *Input) Match(i int) (found *lexicon.Token, n int) {
 	return found, n
 }
 
-// PartialMarker reports whether the answer ends i bytes from here in the
-// middle of a marker.
+// PartialMarker reports whether the answer ends in the middle of a marker that begins i bytes from here.
 func (in *Input) PartialMarker(i int) bool {
 	at := in.Lex.Tree
 	last := byte(0)
@@ -57,8 +55,7 @@ func (in *Input) PartialMarker(i int) bool {
 	}
 }
 
-// suffix returns the index after the suffix of a tag's name that begins with
-// the colon at the j-th byte.
+// suffix returns the index after the suffix of a tag's name, whose colon is at j.
 func (in *Input) suffix(j int) int {
 	const longest = 32
 	k := j + 1
@@ -68,7 +65,7 @@ func (in *Input) suffix(j int) int {
 	return k
 }
 
-// foldedAt is folded for a byte that may not be there: then it is 0.
+// foldedAt is Folded, but returns 0 after the end.
 func (in *Input) foldedAt(j int) (c byte, width int) {
 	if !in.At(j) {
 		return 0, 0
@@ -76,7 +73,7 @@ func (in *Input) foldedAt(j int) (c byte, width int) {
 	return in.Folded(j)
 }
 
-// Folded is fold at the j-th byte from here.
+// Folded is lexicon.Fold for the character j bytes from here.
 func (in *Input) Folded(j int) (c byte, width int) {
 	c = in.Buf[in.Pos+j]
 	if c < 0x80 || (c != 0xEF && c != 0xE2) || !in.At(j+2) {
@@ -85,10 +82,9 @@ func (in *Input) Folded(j int) (c byte, width int) {
 	return lexicon.Fold(string(in.Buf[in.Pos+j : in.Pos+j+3]))
 }
 
-// tolerate handles spellings that proxies and tokenizers produce: spaces
-// around bars and before the end of a tag, doubled bars, spaces for underscores, and a suffix like
-// :opensource before the end of a tag. It returns where to continue and how many
-// bytes were passed over.
+// tolerate handles spellings that proxies and tokenizers produce: spaces around bars and before the end of a tag,
+// doubled bars, spaces for underscores, Markdown escapes, and a suffix like :opensource before the end of a tag. It
+// returns the node to continue from and the number of bytes to skip.
 func (in *Input) tolerate(at *lexicon.Node, last, c byte, j int) (next *lexicon.Node, width int) {
 	switch {
 	case len(at.Next) == 0:
@@ -126,7 +122,7 @@ func (in *Input) tolerateSpace(at *lexicon.Node, last byte, j int) (next *lexico
 	return nil, 0
 }
 
-// barAt reports whether a bar of any spelling is at j.
+// barAt reports whether a bar in any spelling is at j.
 func (in *Input) barAt(j int) bool {
 	if !in.At(j) {
 		return false
@@ -135,9 +131,8 @@ func (in *Input) barAt(j int) bool {
 	return c == '|'
 }
 
-// MaxNested bounds how deep calls may be nested in other text:
-// fences, separators, objects that hold only a call.
+// MaxNested limits how deep calls may be nested in other text: in fences, separators and objects that hold only a call.
 const MaxNested = 16
 
-// MaxTag bounds the length of a tag.
+// MaxTag limits the length of a tag.
 const MaxTag = 1 << 10

@@ -9,9 +9,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 )
 
-// Word returns the index after the name that begins i bytes from here, or i if
-// there is none. The name ends before any byte in but; it includes the
-// backslashes of Markdown.
+// Word returns the index after the name that begins i bytes from here, or i if there is none. The name ends before any
+// byte in but. It includes Markdown backslashes.
 func (in *Input) Word(i int, but string) int {
 	for end := i + lexicon.MaxName; i < end && in.At(i); {
 		c := in.Buf[in.Pos+i]
@@ -37,14 +36,13 @@ func (in *Input) Word(i int, but string) int {
 	return i
 }
 
-// escapesName reports whether a sign of names is at i that Markdown escapes.
+// escapesName reports whether a sign of names that Markdown escapes is at i.
 func (in *Input) escapesName(i int) bool {
 	c := in.Peek(i)
 	return c == '_' || c == '-' || c == '.'
 }
 
-// Colon returns the index after a colon that is at k, after the end of a
-// quote or not.
+// Colon returns the index after a colon at k. A closing quote and white space may precede it.
 func (in *Input) Colon(k int) int {
 	if chars.IsQuote(in.Peek(k)) {
 		k++
@@ -57,8 +55,8 @@ func (in *Input) Colon(k int) int {
 	return k
 }
 
-// OpeningMarks returns the index after the brackets, quotes and white space
-// that are at i, and whether there were any but white space.
+// OpeningMarks returns the index after the brackets, quotes and white space at i. opened reports whether there were
+// brackets or quotes.
 func (in *Input) OpeningMarks(i int) (end int, opened bool) {
 	for n := 0; n < MaxNested && in.At(i); n++ {
 		c := in.Buf[in.Pos+i]
@@ -79,8 +77,7 @@ func (in *Input) OpeningMarks(i int) (end int, opened bool) {
 	return i, opened
 }
 
-// EscapedWord returns the name that stands at i, without the backslashes that
-// Markdown puts into it, and the index behind it.
+// EscapedWord returns the name at i without Markdown backslashes, and the index after it.
 func (in *Input) EscapedWord(i int) (string, int) {
 	j := in.Word(i, ":")
 	if in.Peek(j) != '\\' {
@@ -98,8 +95,7 @@ func (in *Input) EscapedWord(i int) (string, int) {
 	return string(name), j
 }
 
-// KeyAt returns the key i bytes from here and where its value begins; no key
-// is empty.
+// KeyAt returns the quoted key i bytes from here and the index of its value. The key is empty if there is none.
 func (in *Input) KeyAt(i int) (key string, value int) {
 	quote := in.Peek(i)
 	if !chars.IsQuote(quote) {
@@ -117,11 +113,10 @@ func (in *Input) KeyAt(i int) (key string, value int) {
 	return key, in.Spaces(j + 1)
 }
 
-// MaxGap bounds the white space behind a call, or a fence, in which we look for
-// what follows.
+// MaxGap limits the white space that is skipped after a call or a fence to look at the text after it.
 const MaxGap = 64
 
-// Ticks returns how many backticks stand here, up to maxFence.
+// Ticks returns the number of backticks here, up to maxFence.
 func (in *Input) Ticks() int {
 	n := 0
 	for n < maxFence && in.Peek(n) == '`' {
@@ -130,7 +125,7 @@ func (in *Input) Ticks() int {
 	return n
 }
 
-// ClosingWord returns the word of the end tag at i, and the index behind it.
+// ClosingWord returns the word of the end tag at i, and the index after the tag.
 func (in *Input) ClosingWord(i int) (word string, end int) {
 	j := in.Word(i+2, "/")
 	if in.Peek(j) != '>' {
@@ -139,14 +134,14 @@ func (in *Input) ClosingWord(i int) (word string, end int) {
 	return string(in.Buf[in.Pos+i+2 : in.Pos+j]), j + 1
 }
 
-// Gap returns the index behind the white space i bytes from here.
+// Gap returns the index after the white space i bytes from here, at most MaxGap bytes of it.
 func (in *Input) Gap(i int) int {
 	for end := i + MaxGap; i < end && in.At(i) && chars.IsSpace(in.Buf[in.Pos+i]); i++ {
 	}
 	return i
 }
 
-// Letter returns the character at i.
+// Letter returns the character at i, where there must be a byte.
 func (in *Input) Letter(i int) rune {
 	for n := 1; n < utf8.UTFMax && !utf8.FullRune(in.Buf[in.Pos+i:in.Pos+i+n]) && in.At(i+n); n++ {
 	}
@@ -154,7 +149,7 @@ func (in *Input) Letter(i int) rune {
 	return r
 }
 
-// Past returns the index behind the bytes of a set that stand i bytes from here.
+// Past returns the index after the bytes of set i bytes from here, at most MaxGap of them.
 func (in *Input) Past(i int, set string) int {
 	for end := i + MaxGap; i < end && in.At(i) && strings.IndexByte(set, in.Buf[in.Pos+i]) >= 0; {
 		i++
@@ -162,7 +157,7 @@ func (in *Input) Past(i int, set string) int {
 	return i
 }
 
-// LetterAt is letter where the answer may end.
+// LetterAt is Letter, but returns 0 after the end.
 func (in *Input) LetterAt(i int) rune {
 	if !in.At(i) {
 		return 0
@@ -170,11 +165,10 @@ func (in *Input) LetterAt(i int) rune {
 	return in.Letter(i)
 }
 
-// maxFence bounds the backticks of a fence that are looked at, so that a run of
-// them is read in linear time.
+// maxFence limits the number of backticks that are read as one fence. It keeps the work linear.
 const maxFence = 32
 
-// FenceLength is the length of the fence that stands here with its word.
+// FenceLength returns the length of the fence here with the first word of its info string.
 func (in *Input) FenceLength() int {
 	i := 3
 	for i < maxFence && in.Peek(i) == '`' {
@@ -186,12 +180,11 @@ func (in *Input) FenceLength() int {
 	return i
 }
 
-// MaxHeader bounds a message header.
+// MaxHeader limits the length of a message header.
 const MaxHeader = 512
 
-// HeaderEnd returns where the header of which n bytes have been seen ends, and
-// whether its marker stands there; if not, what else does. A header holds words
-// and markers of its own, nothing else.
+// HeaderEnd returns the index of the end of a header whose first n bytes were read. ok reports whether the marker that
+// ends headers is there. If not, end is the index of text that a header cannot contain, or 0.
 func (in *Input) HeaderEnd(n int) (end int, ok bool) {
 	for i := n; i-n < MaxHeader && in.At(i); i++ {
 		switch c := in.Buf[in.Pos+i]; {
@@ -209,8 +202,7 @@ func (in *Input) HeaderEnd(n int) (end int, ok bool) {
 	return 0, false
 }
 
-// PyComment returns the index behind the comment that stands at i and ends with
-// its line, or i.
+// PyComment returns the index after the line with the comment at i, or i if there is no comment.
 func (in *Input) PyComment(i int) int {
 	if in.Peek(i) != '#' && !in.HasAt(i, "//") {
 		return i
@@ -223,7 +215,7 @@ func (in *Input) PyComment(i int) int {
 	return i
 }
 
-// AheadHeader reports whether the header of which n bytes stand here is whole.
+// AheadHeader reports whether the header whose first n bytes were read is complete.
 func (in *Input) AheadHeader(n int) bool {
 	_, ok := in.HeaderEnd(n)
 	return ok

@@ -10,11 +10,11 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Elem is an element that was read whole.
+// Elem is an element that was read completely.
 type Elem struct{ Key, Inner, Prefix string }
 
-// JoinElements returns the value of the elements of one key, that are in
-// depth others.
+// JoinElements returns the value of the elements of one key: one value, or a list. depth is the number of enclosing
+// elements.
 func JoinElements(list []Elem, shape *schema.Shape, depth int) json.RawMessage {
 	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
 	if len(list) == 1 {
@@ -38,12 +38,11 @@ func JoinElements(list []Elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, ']')
 }
 
-// maxElements bounds how deep elements are taken apart; deeper ones are text.
-// Every level looks at all that is deeper once more.
+// maxElements limits the depth of elements that are parsed; deeper ones are text. Each level scans all deeper levels
+// again.
 const maxElements = 32
 
-// ElementValue reads an element: an object of its children, a list of its
-// items, or the text in it.
+// ElementValue returns the value of an element: an object of its children, a list of its items, or its text.
 func ElementValue(e Elem, shape *schema.Shape, depth int) json.RawMessage {
 	types := schema.Any
 	if shape != nil {
@@ -87,7 +86,7 @@ func ElementValue(e Elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, '}')
 }
 
-// elementText reads an element that holds no others.
+// elementText returns the value of an element without children.
 func elementText(e Elem, types schema.Types) json.RawMessage {
 	text := e.Inner
 	if types != schema.String || e.Prefix == "" {
@@ -107,8 +106,7 @@ func elementText(e Elem, types schema.Types) json.RawMessage {
 	return Typed(types, text)
 }
 
-// allItems reports whether elements are the items of a list: each is called
-// item, or is numbered.
+// allItems reports whether elements are the items of a list: each is called item, or is numbered.
 func allItems(list []Elem) bool {
 	for i, e := range list {
 		if e.Key != "item" && !isNumbered(e.Key+">", i) {
@@ -118,18 +116,16 @@ func allItems(list []Elem) bool {
 	return true
 }
 
-// isNumbered reports whether a tag that continues like s has the number i, from 0
-// or from 1.
+// isNumbered reports whether the tag name at the beginning of s is the number i or i+1: the numbers begin with 0 or 1.
 func isNumbered(s string, i int) bool {
 	return strings.HasPrefix(s, strconv.Itoa(i)+">") || strings.HasPrefix(s, strconv.Itoa(i+1)+">")
 }
 
-// mixedText is the key of text that stands between elements.
+// mixedText is the key for text between elements.
 const mixedText = "$text"
 
-// Elements splits s into elements; ok is false if there is anything else. Only
-// where tags have a prefix, so there is no doubt what is one, text between
-// them is put next to them.
+// Elements splits s into elements. ok is false if s contains anything else. If tags have a prefix, they are
+// unambiguous, so text between them is allowed and added as another element.
 func Elements(s, prefix string) (list []Elem, ok bool) {
 	var text strings.Builder
 	defer func() {
@@ -168,8 +164,7 @@ func Elements(s, prefix string) (list []Elem, ok bool) {
 	}
 }
 
-// cutElement splits s at the end of the element key, which may hold others of
-// the same name.
+// cutElement splits s at the end of the element key. The element may contain others of the same name.
 func cutElement(s, key, prefix string) (inner, after string, ok bool) {
 	open, end := prefix+"<"+key+">", prefix+"</"+key+">"
 	depth, at := 1, 0
@@ -188,6 +183,7 @@ func cutElement(s, key, prefix string) (inner, after string, ok bool) {
 
 var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 
+// UnescapeXML replaces the predefined XML entities in s.
 func UnescapeXML(s string) string {
 	if strings.IndexByte(s, '&') < 0 {
 		return s
@@ -195,18 +191,17 @@ func UnescapeXML(s string) string {
 	return xmlEntities.Replace(s)
 }
 
-// Entities reads the entities of XML in text that arrives in pieces. Text that
-// also holds a tag is not XML but a document that was quoted unchanged: then its
-// entities stay. Whether it does is known at its end only, so what follows
-// the first entity is held.
+// Entities replaces XML entities in text that arrives in pieces. Text that also contains a tag is not XML but a
+// document quoted unchanged, so its entities stay. Only the end of the text decides this, so the text from the first
+// entity on is held.
 type Entities struct {
 	Add    func([]byte)
-	Off    bool   // the text stays unchanged
-	held   []byte // from the first entity on
-	tagged bool   // the text holds a tag
+	Off    bool   // leave the text unchanged
+	held   []byte // the text from the first entity on
+	tagged bool   // the text contains a tag
 }
 
-// Take takes the next bytes.
+// Take adds the next bytes.
 func (e *Entities) Take(p []byte) {
 	e.tagged = e.tagged || bytes.IndexByte(p, '<') >= 0
 	if e.Off || e.tagged {
@@ -228,8 +223,7 @@ func (e *Entities) Take(p []byte) {
 	}
 }
 
-// release passes on the held text unchanged, up to the next sign that may begin
-// an entity.
+// release passes on the held text unchanged, up to the next ampersand that may begin an entity.
 func (e *Entities) release() {
 	for len(e.held) > 0 {
 		n := len(e.held)
@@ -243,7 +237,7 @@ func (e *Entities) release() {
 	}
 }
 
-// Close ends the text. It reports whether there were entities.
+// Close ends the text. It reports whether entities were replaced.
 func (e *Entities) Close() bool {
 	if len(e.held) == 0 {
 		return false
@@ -255,8 +249,7 @@ func (e *Entities) Close() bool {
 	return changed
 }
 
-// mayBeEntity reports whether p, which begins with an ampersand, begins with an
-// entity, or may.
+// mayBeEntity reports whether p, which begins with an ampersand, begins with an entity or a part of one.
 func mayBeEntity(p []byte) bool {
 	for _, name := range [...]string{"&quot;", "&apos;", "&lt;", "&gt;", "&amp;"} {
 		if chars.HasOverlap(p, name) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/jsonfix"
 )
 
-// KeyRole is what a key of a JSON call means.
+// KeyRole is the meaning of a key in a JSON call.
 type KeyRole uint8
 
 const (
@@ -22,8 +22,7 @@ const (
 	ListRole         // a list of calls
 )
 
-// Keys are the keys of calls that models were seen to write. Every dialect is
-// read with all of them, because models mix them.
+// Keys are the keys of calls that models have been seen to write. They apply to every dialect, because models mix them.
 var Keys = map[string]KeyRole{
 	"name": NameRole, "tool_name": NameRole, "toolName": NameRole, "function_name": NameRole,
 	"functionName": NameRole, "recipient_name": NameRole, "api_name": NameRole, "func_name": NameRole,
@@ -38,21 +37,19 @@ var Keys = map[string]KeyRole{
 	"tool_calls": ListRole, "calls": ListRole, "tool_uses": ListRole, "toolCalls": ListRole, "function_calls": ListRole, "actions": ListRole,
 }
 
-// AsideKeys are keys next to a call under which models think aloud or speak to
-// the user; the value says whether it is thinking. Objects may begin with one.
+// AsideKeys are keys next to a call for thinking or text to the user. The value is true for thinking. Objects may begin
+// with such a key.
 var AsideKeys = map[string]bool{
 	"thought": true, "thoughts": true, "thinking": true, "reasoning": true, "content": false,
 }
 
-// ResultKeys are keys next to a call under which its result stands. Such an
-// object reports a call that was made.
+// ResultKeys are keys next to a call for its result. An object with such a key reports a call that was already made.
 var ResultKeys = map[string]bool{
 	"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true, "output": true, "outputs": true,
 	"response": true, "returned": true, "tool_output": true, "tool_response": true,
 }
 
-// KindOfCall returns the type that a call gives itself where it may be the
-// name of a tool, not a word of some API.
+// KindOfCall returns the value of a call's "type" if it may be the name of a tool, and "" if it is a common API type.
 func KindOfCall(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -65,9 +62,9 @@ func KindOfCall(raw json.RawMessage) string {
 	return s
 }
 
-// InnerArgs returns the arguments inside an object whose only key is one for
-// arguments, or inside what looks like a schema but holds values; nil if there
-// are none. If named, the name of the tool may stand next to them.
+// InnerArgs returns the arguments inside an object whose only key is a key for arguments, or inside a schema that has
+// values in place of schemas. It returns nil if there are none. If named is set, the name of the tool may be next to
+// them.
 func InnerArgs(raw json.RawMessage, named bool) json.RawMessage {
 	var outer map[string]json.RawMessage
 	if json.Unmarshal(raw, &outer) != nil {
@@ -92,8 +89,7 @@ func InnerArgs(raw json.RawMessage, named bool) json.RawMessage {
 	return inner
 }
 
-// HoldsSchemas reports whether the members of an object are schemas, or there
-// are none.
+// HoldsSchemas reports whether all members of an object are schemas. It is true for an empty object.
 func HoldsSchemas(raw json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -107,7 +103,7 @@ func HoldsSchemas(raw json.RawMessage) bool {
 	return true
 }
 
-// IsSchema reports whether a value is a JSON Schema that says something.
+// IsSchema reports whether a value is a JSON Schema with at least one common keyword.
 func IsSchema(v json.RawMessage) bool {
 	var s map[string]json.RawMessage
 	if json.Unmarshal(v, &s) != nil {
@@ -121,8 +117,8 @@ func IsSchema(v json.RawMessage) bool {
 	return false
 }
 
-// NameInJSON returns the name in the beginning of a call, or of a list of
-// calls. It reports false if rest is not the beginning of JSON, or is whole.
+// NameInJSON returns the name in the incomplete JSON of a call or a list of calls. It reports false if rest is not the
+// beginning of JSON, or is complete.
 func NameInJSON(rest []byte) (name string, ok bool) {
 	var r jsonfix.Reader
 	r.FeedBytes(rest)
@@ -157,9 +153,9 @@ func nameIn(v any) string {
 	return ""
 }
 
-// ListedArguments returns the object that a list means which is in place of
-// the arguments, and the rule by which it does: its only item, or one member for
-// each item like {"name": "city", "value": "Rome"}. It is nil if it means none.
+// ListedArguments returns the arguments object that a list in its place means, and the rule of the repair. The object
+// is the only item of the list, or has a member for each item like {"name": "city", "value": "Rome"}. It is nil for
+// other lists.
 func ListedArguments(v json.RawMessage) (args json.RawMessage, rule string) {
 	var items []map[string]json.RawMessage
 	if len(v) == 0 || v[0] != '[' || json.Unmarshal(v, &items) != nil || len(items) == 0 {

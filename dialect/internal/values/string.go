@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Unquoter decodes a JSON string that arrives in pieces, as far as each piece
-// can be decoded.
+// Unquoter decodes a JSON string that arrives in pieces, as far as possible after each piece.
 type Unquoter struct {
-	rest string // not decoded yet: a partial escape
+	rest string // a partial escape that is not decoded yet
 	Said bool   // there was more than white space
-	in   bool   // the opening quote has been seen
+	in   bool   // the opening quote was read
 }
 
-// Add decodes the next piece.
+// Add adds the next piece and returns the text that it completes.
 func (u *Unquoter) Add(piece string) string {
 	s := u.rest + piece
 	if !u.in && s != "" {
@@ -33,8 +32,8 @@ func (u *Unquoter) Add(piece string) string {
 	return out
 }
 
-// whole returns how much of s can be decoded: all before the closing quote,
-// but for an escape, or the first half of a surrogate pair, at the end.
+// whole returns the length of the part of s that can be decoded. It ends at the closing quote and before an incomplete
+// escape or surrogate pair.
 func whole(s string) int {
 	for i := 0; i < len(s); {
 		if s[i] == '"' {

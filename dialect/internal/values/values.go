@@ -1,5 +1,5 @@
-// Package values tells what text means as a value of JSON: text of a known type, the
-// elements of XML, YAML, and strings that arrive in pieces.
+// Package values converts text to JSON values: text of a known type, XML elements, YAML, and strings that arrive in
+// pieces.
 package values
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// MayBegin reports whether raw may be the beginning of one of the types other
-// than a string.
+// MayBegin reports whether raw may be the beginning of a value of one of the types other than a string.
 func MayBegin(t schema.Types, raw []byte) bool {
 	switch c := raw[0]; {
 	case c == '{':
@@ -29,8 +28,8 @@ func MayBegin(t schema.Types, raw []byte) bool {
 	return false
 }
 
-// Typed reads text as one of types. Beyond what the schema package reads,
-// lists and objects are repaired if nothing else fits.
+// Typed converts text to one of types. In addition to schema.Types.Typed, it repairs lists and objects if no other type
+// fits.
 func Typed(t schema.Types, text string) json.RawMessage {
 	v, ok := t.Typed(text)
 	if ok || t&(schema.Object|schema.Array) == 0 {
@@ -51,7 +50,7 @@ func Typed(t schema.Types, text string) json.RawMessage {
 	return json.RawMessage(r.Value())
 }
 
-// unquoted returns what a JSON string that holds a list or an object says.
+// unquoted returns the text of a JSON string that holds a list or an object.
 func unquoted(text string) (inner string, ok bool) {
 	if !strings.HasPrefix(text, `"`) || json.Unmarshal([]byte(text), &inner) != nil {
 		return "", false

@@ -10,11 +10,10 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// YamlDocument begins a document of YAML.
+// YamlDocument begins a YAML document.
 const YamlDocument = "---"
 
-// WithoutFence returns YAML without the fence and the sign of a document that
-// may stand around it.
+// WithoutFence returns YAML without the code fence and the document marker that may surround it.
 func WithoutFence(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "```") && !strings.HasPrefix(trimmed, YamlDocument) {
@@ -27,16 +26,15 @@ func WithoutFence(text string) string {
 	return WithoutFence(text)
 }
 
-// yamlReader reads the part of YAML that models write arguments in: mappings,
-// sequences, and scalars that are plain, quoted, literal or folded. There are
-// no anchors, aliases and tags: what looks like one is text.
+// yamlReader reads the subset of YAML in which models write arguments: mappings, sequences, and plain, quoted, literal
+// and folded scalars. Anchors, aliases and tags are not supported and are read as text.
 type yamlReader struct {
 	lines []yamlLine
 	at    int
 	out   []byte
 }
 
-// yamlLine is a line: raw is all of it, text what stands behind its indent.
+// yamlLine is a line. raw is the whole line, text the part after its indentation.
 type yamlLine struct {
 	indent    int
 	raw, text string
@@ -44,7 +42,7 @@ type yamlLine struct {
 
 var errYAMLDeep = errors.New("it is nested too deeply")
 
-// ReadYAML returns a mapping as JSON, its values typed by shape.
+// ReadYAML returns a YAML mapping as JSON, with values typed by shape.
 func ReadYAML(text string, shape *schema.Shape) (json.RawMessage, error) {
 	var r yamlReader
 	text = strings.TrimRight(text, " ")
@@ -66,8 +64,7 @@ func ReadYAML(text string, shape *schema.Shape) (json.RawMessage, error) {
 	return r.out, nil
 }
 
-// next passes over empty lines and comments. It returns the next line, nil at
-// the end.
+// next skips empty lines and comments. It returns the next line, or nil at the end.
 func (r *yamlReader) next() *yamlLine {
 	for ; r.at < len(r.lines); r.at++ {
 		if l := &r.lines[r.at]; l.text != "" && l.text[0] != '#' {
@@ -77,7 +74,7 @@ func (r *yamlReader) next() *yamlLine {
 	return nil
 }
 
-// mapping reads the keys that are indented so far.
+// mapping reads the mapping whose keys have the given indentation.
 func (r *yamlReader) mapping(indent int, shape *schema.Shape, depth int) error {
 	if depth > maxElements {
 		return errYAMLDeep
@@ -107,7 +104,7 @@ func (r *yamlReader) mapping(indent int, shape *schema.Shape, depth int) error {
 	return nil
 }
 
-// yamlKey splits a line into its key and what follows the colon.
+// yamlKey splits a line into its key and the text after the colon.
 func yamlKey(text string) (key, rest string, ok bool) {
 	if text != "" && chars.IsQuote(text[0]) {
 		inner, after, closed := yamlQuoted(text)
@@ -124,7 +121,7 @@ func yamlKey(text string) (key, rest string, ok bool) {
 	return strings.TrimRight(text[:i], " "), strings.TrimLeft(text[i+1:], " \t"), true
 }
 
-// sequence reads the items whose dash is indented so far.
+// sequence reads the sequence whose dashes have the given indentation.
 func (r *yamlReader) sequence(indent int, shape *schema.Shape, depth int) error {
 	if depth > maxElements {
 		return errYAMLDeep
@@ -142,7 +139,7 @@ func (r *yamlReader) sequence(indent int, shape *schema.Shape, depth int) error 
 		n++
 		rest := strings.TrimLeft(l.text[1:], " ")
 		var err error
-		if _, _, ok := yamlKey(rest); ok || isYAMLItem(rest) { // it begins in the line of the dash
+		if _, _, ok := yamlKey(rest); ok || isYAMLItem(rest) { // it begins on the line of the dash
 			l.indent, l.text = l.indent+len(l.text)-len(rest), rest
 			err = r.nested(l, inner, depth+1)
 		} else {
@@ -167,8 +164,8 @@ func (r *yamlReader) nested(l *yamlLine, shape *schema.Shape, depth int) error {
 	return r.mapping(l.indent, shape, depth)
 }
 
-// value reads a value that begins with rest, behind a key or a dash that is
-// indented so far. The next line is the one behind it.
+// value reads a value that begins with rest and continues on the next lines. indent is the indentation of its key or
+// dash.
 func (r *yamlReader) value(rest string, indent int, shape *schema.Shape, depth int) error {
 	types := schema.Any
 	if shape != nil {
@@ -188,8 +185,8 @@ func (r *yamlReader) value(rest string, indent int, shape *schema.Shape, depth i
 	return nil
 }
 
-// opensNested reports whether the line, if there is one, begins the mapping or
-// the sequence that belongs to a key which is indented so far.
+// opensNested reports whether the line begins the mapping or sequence of a key with the given indentation. l may be
+// nil.
 func (l *yamlLine) opensNested(indent int) bool {
 	if l == nil || l.indent < indent {
 		return false
@@ -198,8 +195,7 @@ func (l *yamlLine) opensNested(indent int) bool {
 	return isYAMLItem(l.text) || isKey && l.indent > indent
 }
 
-// scalar writes a scalar that is plain or quoted, or a list or an object that
-// is written as JSON.
+// scalar writes a plain or quoted scalar, or a list or an object written as JSON.
 func (r *yamlReader) scalar(types schema.Types, text string) {
 	if text != "" && chars.IsQuote(text[0]) {
 		if inner, after, ok := yamlQuoted(text); ok && (after == "" || strings.HasPrefix(strings.TrimLeft(after, " "), "#")) {
@@ -229,7 +225,7 @@ func (r *yamlReader) scalar(types schema.Types, text string) {
 	r.put(types, text)
 }
 
-// empty writes a value that is not there, or null.
+// empty writes a missing or null value.
 func (r *yamlReader) empty(types schema.Types, text string) {
 	if types&schema.Null == 0 && types&schema.String != 0 {
 		r.put(schema.String, text)
@@ -238,8 +234,8 @@ func (r *yamlReader) empty(types schema.Types, text string) {
 	r.out = append(r.out, "null"...)
 }
 
-// put writes text as one of types. None means that the schema wants no string:
-// the text is kept as one, and judged later.
+// put writes text as one of types. If types is 0, the schema does not allow a string: the text is still written as a
+// string, and the validation of the call finds it.
 func (r *yamlReader) put(types schema.Types, text string) {
 	if types == 0 {
 		types = schema.String
@@ -247,9 +243,8 @@ func (r *yamlReader) put(types schema.Types, text string) {
 	r.out = append(r.out, Typed(types, text)...)
 }
 
-// joined returns a plain or quoted scalar that begins with rest and goes on in
-// lines that are indented further: each newline is a space, each empty line a
-// newline.
+// joined returns a plain or quoted scalar that begins with rest and continues on the lines that are indented further. A
+// newline becomes a space, an empty line a newline.
 func (r *yamlReader) joined(rest string, indent int) string {
 	var b strings.Builder
 	b.WriteString(rest)
@@ -275,8 +270,7 @@ func (r *yamlReader) joined(rest string, indent int) string {
 	return b.String()
 }
 
-// yamlQuoted splits text into the quoted scalar with which it begins and what
-// stands behind it.
+// yamlQuoted splits text into the quoted scalar at its beginning and the text after it.
 func yamlQuoted(text string) (inner, after string, ok bool) {
 	quote := text[0]
 	for i := 1; i < len(text); i++ {
@@ -295,22 +289,21 @@ func yamlQuoted(text string) (inner, after string, ok bool) {
 	return "", "", false
 }
 
-// yamlEscapes makes escapes of JSON of the others.
+// yamlEscapes replaces YAML escapes by JSON escapes.
 var yamlEscapes = strings.NewReplacer(`\\`, `\\`, `\ `, " ", `\0`, `\u0000`, `\e`, `\u001b`, `\x`, `\u00`, "\n", `\n`, "\t", `\t`)
 
-// unescapeYAML returns what a scalar in double quotes says: its escapes are
-// those of JSON, and a few more.
+// unescapeYAML returns the text of a scalar in double quotes. Its escapes are those of JSON and a few more.
 func unescapeYAML(s string) (string, bool) {
 	var text string
 	err := json.Unmarshal([]byte(yamlEscapes.Replace(s)), &text)
 	return text, err == nil
 }
 
-// blockHeader is what stands behind a key before a literal or folded scalar.
+// blockHeader is the header of a literal or folded scalar, after the key.
 type blockHeader struct {
 	folded bool
 	chomp  byte // '-', '+' or 0
-	indent int  // 0: that of the first line
+	indent int  // 0 means the indentation of the first line
 }
 
 // yamlBlock reads the header of a literal or folded scalar.
@@ -334,7 +327,7 @@ func yamlBlock(rest string) (h blockHeader, ok bool) {
 	return h, true
 }
 
-// block reads a literal or folded scalar behind a key that is indented so far.
+// block reads a literal or folded scalar. indent is the indentation of its key.
 func (r *yamlReader) block(h blockHeader, indent int) string {
 	cut := 0
 	if h.indent > 0 {
@@ -368,8 +361,8 @@ func (r *yamlReader) block(h blockHeader, indent int) string {
 	return strings.Join(lines[:end], "\n") + tail
 }
 
-// foldYAML joins the lines of a folded scalar: a newline between two lines of
-// text is a space, unless one of them is indented.
+// foldYAML joins the lines of a folded scalar. A newline between two lines of text becomes a space, unless one of them
+// is indented.
 func foldYAML(lines []string) string {
 	var b strings.Builder
 	breaks, plain := 0, false // newlines since the last text, which was not indented
