@@ -47,13 +47,13 @@ func (m *machine) Begin() {
 		m.passClosing(m.Offset())
 	}
 	saved := m.Call
-	if saved.Open { // everything read from here on goes into a copy
+	if saved.Open { // input read from here on changes a copy
 		c := *saved
 		m.Call = &c
 	}
 	n := len(m.Tries)
 	m.Tries = slices.Grow(m.Tries, 1)[:n+1]
-	t := &m.Tries[n] // in place: a state is large
+	t := &m.Tries[n] // in place, because a state is large
 	t.Situation, t.state, t.at, t.events, t.spans = m.Situation, m.state, m.Offset(), len(m.queue), len(m.spans)
 	t.Call = saved
 }
@@ -98,7 +98,7 @@ func (m *machine) oldest() int {
 }
 
 // Guess calls f to read input that may not be a call. If f reports false and no call was begun, Guess goes back to
-// where f began.
+// where f began. The result reports whether input was read. After too many failed guesses, Guess does not call f.
 func (m *machine) Guess(f func() bool) bool {
 	start := m.Offset()
 	if m.Wasted > maxWaste*(start+scan.MaxGuess) {
@@ -163,7 +163,7 @@ type Failure struct {
 // heading precedes it. t is the marker, nil if there is none.
 func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bool {
 	if m.Buf[m.Pos] == '`' && !m.Block.Open {
-		marked = true // a fence for calls
+		marked = true // a fence with calls
 	}
 	if m.Mode != judge.InText || len(m.Tries) > 0 {
 		return f()

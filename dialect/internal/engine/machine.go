@@ -75,7 +75,7 @@ func (m *machine) answer(wait func(struct{}) bool) {
 		m.PlainText().DropHeld()
 		m.parts()
 	}
-	for len(m.Tries) > 0 { // calls in thinking that never closed
+	for len(m.Tries) > 0 { // calls in thinking that did not end
 		m.Commit()
 	}
 	m.flush()
@@ -307,4 +307,5 @@ func (m *machine) release() {
 // proseReader reads text and thinking.
 type proseReader struct{ *machine }
 
+// PlainText returns the reader of text and thinking.
 func (m *machine) PlainText() proseReader { return proseReader{m} }

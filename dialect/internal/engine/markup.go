@@ -66,7 +66,7 @@ func (m *machine) passOpening() {
 	c := m.Call
 	c.said = max(0, m.Around.from-c.Start)
 	end := c.Start
-	if m.run < m.Pos { // text waits to leave
+	if m.run < m.Pos { // text is not emitted yet
 		end = min(end, m.Base+m.run)
 	}
 	if m.Around.Called {

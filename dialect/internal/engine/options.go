@@ -39,7 +39,7 @@ type Markup struct {
 // Policy determines what happens to calls inside thinking.
 type Policy uint8
 
-// The policies, in the order of those of package dialect.
+// The policies, in the order of package dialect.
 const (
 	PromoteIfUnterminated Policy = iota
 	Ignore
@@ -57,7 +57,7 @@ type Span struct {
 // SpanKind is the kind of a stretch of the input.
 type SpanKind uint8
 
-// The kinds of spans, in the order of those of package dialect.
+// The kinds of spans, in the order of package dialect.
 const (
 	TextSpan SpanKind = iota
 	ThinkingSpan

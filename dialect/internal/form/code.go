@@ -112,7 +112,7 @@ func (m codeReader) codeBody(key string) bool {
 		return true
 	}
 	s.close()
-	if len(m.Call.Args) > 0 && m.Call.Args[len(m.Call.Args)-1] != '"' { // there is no code
+	if len(m.Call.Args) > 0 && m.Call.Args[len(m.Call.Args)-1] != '"' { // the code is empty
 		m.BadArgs("there is no code")
 	}
 	m.Arg("}")

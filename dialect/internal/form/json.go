@@ -575,7 +575,7 @@ func (m jsonReader) key(e *envelope) (string, bool) {
 // with it is not read as a call.
 func (m jsonReader) asides(e *envelope) {
 	for _, f := range e.extra {
-		if !m.Call.Open && !e.begun && m.role(f.key) != values.ArgsRole && m.contradicts(e, f) { // two names before the arguments
+		if !m.Call.Open && !e.begun && m.role(f.key) != values.ArgsRole && m.contradicts(e, f) { // a second name before the arguments
 			e.repairs = append(e.repairs, llm.Repair{Rule: "second-" + f.key, Class: llm.Guess, Start: e.start, End: m.Offset()})
 		}
 		thinks, ok := values.AsideKeys[f.key]
@@ -653,7 +653,7 @@ func (m jsonReader) onlyKeyed(e *envelope) bool {
 	looked := *e
 	for {
 		if _, ok := m.asValue().wholeValue(); !ok {
-			return true // it ends, or breaks, in its arguments
+			return true // the object ends, or is invalid, in these arguments
 		}
 		m.Blank(",")
 		if !m.More() || m.Peek(0) == '}' {

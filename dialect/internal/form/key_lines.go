@@ -27,7 +27,7 @@ func (m lineReader) keyLine(k int, written string) int {
 	for n := 0; n < scan.MaxNested && m.At(word) && strings.IndexByte("-*+ `\"'", m.Buf[m.Pos+word]) >= 0; n++ {
 		word++
 	}
-	end := m.Word(word, ":") // it may wait, and the buffer move
+	end := m.Word(word, ":") // it may wait for input and move the buffer
 	if !shape.Declares(string(m.Buf[m.Pos+word : m.Pos+end])) {
 		return 0
 	}

@@ -759,7 +759,7 @@ func (m tagReader) cdata(v value) bool {
 		if !m.asElement().until("]]>", "", s.add) {
 			return false
 		}
-		if !m.HasAt(0, cdata) { // a value that holds the end of a section is in two
+		if !m.HasAt(0, cdata) { // a value that contains "]]>" is split into two sections
 			break
 		}
 		m.Skip(len(cdata), cdata)

@@ -205,17 +205,17 @@ func endsSentence(line []byte) bool {
 // answerTags are tags and signs that models put around an answer.
 var answerTags = map[string]bool{
 	"<answer>": true, "<final_answer>": true, "<final>": true, "<response>": true, "<output>": true,
-	"$": true, "$$": true, `\boxed{`: true, `$\boxed{`: true, `$$\boxed{`: true, // of TeX
+	"$": true, "$$": true, `\boxed{`: true, `$\boxed{`: true, `$$\boxed{`: true, // TeX
 }
 
-// trail is what follows a call.
+// trail classifies the text after a call.
 type trail uint8
 
 const (
-	endsAnswer   trail = iota // nothing, or markers
+	endsAnswer   trail = iota // no text, or only markers
 	endsLine                  // a new sentence on a new line
 	nextSentence              // a new sentence on the same line
-	goesOn                    // more of a sentence
+	goesOn                    // the sentence continues
 )
 
 // trail classifies the text after the call that ends at the current position.

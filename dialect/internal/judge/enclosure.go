@@ -121,7 +121,7 @@ func (d decision) enclosed() (as shownAs, end int) {
 	if !ok {
 		return notEnclosed, 0
 	}
-	line := bytes.TrimRight(chars.LastLine(before[:len(before)-e.n]), " \t") // d.closed may wait, and the buffer move
+	line := bytes.TrimRight(chars.LastLine(before[:len(before)-e.n]), " \t") // d.closed may wait for input and move the buffer
 	inline := unfinished(line)
 	answers := answerTags[string(bytes.TrimSpace(before[len(before)-e.n:]))]
 	if end = d.closed(e); end == 0 {

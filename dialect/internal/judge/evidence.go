@@ -25,7 +25,7 @@ import (
 type Evidence struct {
 	scan.Input
 	Names *offered.Names
-	Hint  lexicon.RowSet // the row of the dialect that is expected
+	Hint  lexicon.RowSet // the expected dialect; empty if unknown
 	Situation
 	findings
 }
@@ -40,7 +40,7 @@ func NewEvidence(x *lexicon.Lexicon, n *offered.Names, hint lexicon.RowSet) Evid
 type Situation struct {
 	passage
 	Region
-	Calls  int     // read so far
+	Calls  int     // number of calls read so far
 	Covers extents // of calls, valid or not, and of text that was refused as a call
 }
 
@@ -52,7 +52,7 @@ type passage struct {
 	Held     bool           // a try holds calls that were read in thinking
 	Thought  bool           // some thinking has ended
 
-	Since   int  // offset of the text or thinking since the last markup
+	Since   int  // offset after the last markup: text or thinking begins there
 	Origin  int  // offset that counts as the beginning of the answer
 	First   int  // offset of the first byte of text that is not white space
 	Message int  // offset of the current message
@@ -88,7 +88,7 @@ type Region struct {
 type findings struct {
 	Lost         Suspects
 	Wasted       int  // bytes read by failed guesses
-	NoCallBefore int  // offset up to which nothing in thinking is a call
+	NoCallBefore int  // offset up to which thinking contains no calls
 	Quoting      bool // the current code fence does not hold a call
 	document     bool // the last element belonged to a document of elements
 	Progress     Progress

@@ -80,7 +80,7 @@ func (e *Evidence) mayBeShown(before []byte) bool {
 			break
 		}
 		word := bytes.TrimPrefix(p[i+1:], []byte{'/'})
-		if len(word) == 0 || !chars.IsLetter(word[0]) { // most of them
+		if len(word) == 0 || !chars.IsLetter(word[0]) { // the most frequent case
 			continue
 		}
 		if n := bytes.IndexByte(word[:min(len(word), len("blockquote>"))], '>'); n > 0 && isShowing(word[:n]) {
@@ -102,7 +102,7 @@ func inShown(before []byte) bool {
 	closed := 0 // end tags after here
 	for i := bytes.LastIndexByte(before, '<'); i >= 0; i = bytes.LastIndexByte(before[:i], '<') {
 		tag := before[i+1:]
-		if len(tag) == 0 || tag[0] != '/' && !chars.IsLetter(tag[0]) { // most of them
+		if len(tag) == 0 || tag[0] != '/' && !chars.IsLetter(tag[0]) { // the most frequent case
 			continue
 		}
 		word, ends := bytes.CutPrefix(tag, []byte{'/'})

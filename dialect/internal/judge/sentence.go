@@ -32,7 +32,7 @@ func (e *Evidence) midSentence(t *lexicon.Token) bool {
 		return true
 	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list, or a line of a diff
 		return n < len(line) || isSign(words)
-	case n == len(line) && words[n-1] < utf8.RuneSelf: // glued to it
+	case n == len(line) && words[n-1] < utf8.RuneSelf: // directly before the marker
 		return false
 	}
 	return EndsLabel(bytes.TrimRight(words, "*")) || unfinished(words)
@@ -152,7 +152,7 @@ var joins = map[string]bool{
 func (e *Evidence) runsOn(i int) bool {
 	spaced := i > 0 && e.Buf[e.Pos+i-1] == ' '
 	switch c := e.Buf[e.Pos+i]; {
-	case c >= utf8.RuneSelf: // some scripts lack spaces, and no capitals
+	case c >= utf8.RuneSelf: // some scripts have neither spaces nor capitals
 		r := e.Letter(i)
 		return unicode.Is(unicode.Lo, r) || isDash(r) || spaced && unicode.IsLower(r)
 	case c == ',' && e.Listed && (i == 0 || e.Buf[e.Pos+i-1] != ']'): // more of the list

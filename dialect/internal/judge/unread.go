@@ -64,7 +64,7 @@ func (e *Extent) Reach(from, end int) {
 	e.End = end
 }
 
-// Check is the check over the whole answer.
+// Check checks the whole answer for text that looks like a call. It advances with the buffer.
 type Check struct {
 	*Evidence
 	Open int // offset of the call that is being read; math.MaxInt if there is none
@@ -101,7 +101,7 @@ func (c Check) Advance(end int) {
 	c.Covers = c.Covers.merged()
 	stop := min(end, max(at, c.Open-c.Base)) // the arguments of a call are accounted for
 	if c.Progress.Clean.End >= c.Base+stop+MaxAhead || c.Eof && c.Progress.Clean.End == c.Base+len(c.Buf) {
-		stop = max(at, min(stop, c.Progress.Clean.Start+maxLookBack-c.Base)) // what follows holds no arguments
+		stop = max(at, min(stop, c.Progress.Clean.Start+maxLookBack-c.Base)) // the text after it cannot hold arguments
 	}
 	if at < stop {
 		c.lookBetween(at, stop)
@@ -129,7 +129,7 @@ func (c Check) lookBetween(at, end int) {
 // searchPair checks the words that contain the pair of bytes p and begin between two indexes of the buffer. The two
 // bytes are from a name and are rarely neighbours in text, so the search skips nearly all of the text.
 func (c Check) searchPair(p offered.NamePair, at, end int) {
-	text := c.Buf[:min(end+2*c.Names.Longest, len(c.Buf))] // the pair may follow the end
+	text := c.Buf[:min(end+2*c.Names.Longest, len(c.Buf))] // a word that begins before end may have its pair after it
 	for i := at; i < len(text); {
 		n := offered.IndexPair(text[i:], p)
 		if n < 0 {

@@ -11,6 +11,7 @@ type LooseTools struct{ N *Names }
 
 func (t LooseTools) Resolve(written string) (string, bool) { return t.N.Resolve(written) }
 
+// Properties returns the parameters of a tool. The result reports false if the schema does not list them.
 func (t LooseTools) Properties(name string) ([]string, bool) {
 	shape := t.N.Shape(name)
 	if shape == nil {

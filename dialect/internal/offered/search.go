@@ -50,7 +50,7 @@ func headsOf(tools []llm.ToolDef) []string {
 	return heads
 }
 
-// NamePair is two neighbouring bytes of a name.
+// NamePair is a pair of neighbouring bytes of a name.
 type NamePair struct{ first, second byte }
 
 // maxPairs is the maximum number of pairs that are searched for one by one.

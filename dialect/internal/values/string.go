@@ -8,7 +8,7 @@ import (
 // Unquoter decodes a JSON string that arrives in pieces, as far as possible after each piece.
 type Unquoter struct {
 	rest string // a partial escape that is not decoded yet
-	Said bool   // there was more than white space
+	Said bool   // the text contained more than white space
 	in   bool   // the opening quote was read
 }
 
