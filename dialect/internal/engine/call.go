@@ -39,7 +39,7 @@ type Call struct {
 	Repairs []llm.Repair
 	Escapes escapes
 	Problem string // why the arguments cannot be read; empty if they can
-	// PlainInput reports that the arguments may be the text of the tool's only parameter.
+	// PlainInput reports whether the arguments may be the text of the tool's only parameter.
 	PlainInput bool
 }
 

@@ -12,11 +12,10 @@ import (
 
 var builtin = lexicon.New(spec.Builtin())
 
-// bang is the smallest set of readers: after the marker <tool_call> stands a name,
-// and an exclamation mark ends the call.
+// bang is the smallest set of readers: a name follows the marker <tool_call>, and an exclamation mark ends the call.
 type bang struct {
 	Feed
-	refuse bool // every attempt fails at its end
+	refuse bool // every guess fails at its end
 }
 
 func (b *bang) Opening() bool                    { b.Started = true; return false }
@@ -46,7 +45,7 @@ func (b *bang) Special() bool {
 	})
 }
 
-// read returns the events of a text in chunks of n bytes, joined text as one.
+// read returns the events for a text in chunks of n bytes. It joins adjacent text events.
 func read(b *bang, text string, n int) string {
 	var out strings.Builder
 	yield := func(ev llm.Event, err error) bool {
@@ -69,8 +68,8 @@ func read(b *bang, text string, n int) string {
 	return out.String()
 }
 
-// What the core makes of an answer does not depend on how it is cut: text leaves,
-// calls become events, an attempt that fails is text again.
+// The events do not depend on how the answer is cut into chunks: text is passed on, calls become events, and a failed
+// guess is text.
 func TestCore(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
@@ -92,7 +91,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// A break decides what is held, and reading continues after it.
+// A break decides everything that is held, and reading continues after it.
 func TestBreak(t *testing.T) {
 	var b bang
 	text := ""
@@ -115,7 +114,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// A guess that fails changes nothing that a later reader sees.
+// A failed guess changes no state that a later reader uses.
 func TestGuess(t *testing.T) {
 	var b bang
 	b.Start(builtin, &Options{}, &b, func(llm.Event, error) bool { return true })

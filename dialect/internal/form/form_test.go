@@ -47,8 +47,7 @@ func meaning(t *testing.T, text string, n int) string {
 	return out.String()
 }
 
-// Each form of call has a reader, and what it reads does not depend on how the text
-// is cut.
+// Each form of call has a reader, and the result does not depend on how the text is cut into chunks.
 func TestForms(t *testing.T) {
 	const args = `{"town":"Siena","beds":2}`
 	for _, c := range []struct{ form, text string }{
@@ -75,7 +74,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A menu has the readers in order, for each marker and each first byte.
+// A menu lists the readers in order for each marker and each first byte.
 func TestMenu(t *testing.T) {
 	if len(builtin.readers.forms.lists) == 0 || len(builtin.readers.forms.marked) != len(builtin.Tokens()) {
 		t.Fatalf("the menu of forms has %d lists for %d markers", len(builtin.readers.forms.lists), len(builtin.Tokens()))

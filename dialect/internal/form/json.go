@@ -41,7 +41,7 @@ type envelope struct {
 	begun    bool // a call was begun in this object or in an inner one
 	legacy   bool // the key of the name implies a key for arguments
 	arrows   bool // => follows its keys
-	// plainInput reports that the key of its arguments allows the text of a tool's only parameter as the value.
+	// plainInput reports whether the key of its arguments allows the text of a tool's only parameter as the value.
 	plainInput bool
 	keyed      bool // the name is the key of the arguments
 	kind       string

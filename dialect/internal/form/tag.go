@@ -644,10 +644,11 @@ type value struct {
 	trim  spec.Text
 	end   *lexicon.Token // the tag that opened it, which determines the tags that end it
 	known bool           // the types come from a schema or from the tag
-	// quotes reports that quotes around the whole text are not part of the value, json that text in quotes is JSON.
+	// quotes reports whether quotes around the whole text are not part of the value, json whether text in quotes is
+	// JSON.
 	quotes, json bool
 	quoted       int // number of open elements with the same tag in the text
-	// nameText reports that the name of the parameter was the text of an element, so no tag ends the value.
+	// nameText reports whether the name of the parameter was the text of an element, so no tag ends the value.
 	nameText bool
 }
 

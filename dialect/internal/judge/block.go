@@ -16,9 +16,9 @@ type CodeFence struct {
 	Open  bool
 	Prose bool // text precedes it
 	Shows bool // its info string marks it as a document
-	// Called reports that the fence holds calls, as later text showed. It is not a document.
+	// Called reports whether a call in the fence was accepted, so the fence is not a document.
 	Called bool
-	// Shown reports that prose continues after the fence, so nothing in it is a call.
+	// Shown reports whether prose continues after the fence, so nothing in it is a call.
 	Shown bool
 	Start int // offset of its content
 	Ticks int // number of backticks that begin it

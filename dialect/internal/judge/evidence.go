@@ -41,7 +41,7 @@ type Situation struct {
 	passage
 	Region
 	Calls  int     // number of calls read so far
-	Covers extents // of calls, valid or not, and of text that was refused as a call
+	Covers extents // calls, refused calls and data, which Check must not report again
 }
 
 // passage is the position in the answer.
@@ -76,11 +76,11 @@ type Region struct {
 	Code      bool           // code may follow that marker
 	AfterCall bool           // no marker has followed the last call
 	Listed    bool           // the current call is an element of a list
-	// Presented reports that the line above the last marker is a label.
+	// Presented reports whether the line above the last marker is a label.
 	Presented bool
 	Printed   bool // the current Python call is the argument of print
 	Keyword   bool // the current Python value has a key
-	// EndOfMessage reports that the end of the message followed the last calls.
+	// EndOfMessage reports whether the end of the message followed the last calls.
 	EndOfMessage bool
 }
 

@@ -9,8 +9,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// The check finds names of offered tools before something like arguments, in forms
-// that no reader knows as well.
+// The check finds names of offered tools before possible arguments, also in forms that no reader knows.
 func TestCheck(t *testing.T) {
 	tools := []llm.ToolDef{{Name: "get_weather", Schema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}}
 	for text, want := range map[string]int{

@@ -64,9 +64,9 @@ type decision struct {
 // shown returns the verdict that the text is shown up to the index end.
 func (d decision) shown(end int) Verdict { return Verdict{Result: IsText, ShownTo: d.Offset() + end} }
 
-// behindMarker decides about calls after a marker. They are text if they are in the middle of a sentence, enclosed in a
-// shown text, or a line of a diff. They are doubtful if something weaker suggests it, such as a heading above them and
-// prose below. After a special token they are always calls, at worst doubtful.
+// behindMarker decides about calls after a marker. They are text in the middle of a sentence, in an enclosure with text
+// around it, and in a line of a diff. They are doubtful after weaker signs, such as a heading above them and prose
+// below. After a special token they are always calls, at worst doubtful.
 func (d decision) behindMarker() Verdict {
 	goesOn := d.sentenceGoesOn()
 	as, end := d.enclosed()
@@ -103,9 +103,10 @@ func (d decision) inFence() Verdict {
 	return Verdict{}
 }
 
-// unheld decides about a call that was not held because it begins the answer, follows a label, or is in a code fence.
-// The call is invalid if a sentence continues after it, or if an indented description is below it. It is doubtful if
-// prose follows its fence, or if a word such as "and" begins a new clause.
+// unheld decides about a call that was not held. A call after a marker stays a call unless the marker begins the
+// answer, follows a label, or is in a fence at the beginning of the answer. Other calls are invalid if a sentence
+// continues after them or an indented description is below them. They are doubtful if prose follows their fence, or if
+// a word such as "and" begins a new clause.
 func (d decision) unheld() Verdict {
 	if d.Marked && !d.beginsMarked() && !d.Presented && !(d.Block.Open && !d.Block.Prose) {
 		return Verdict{}

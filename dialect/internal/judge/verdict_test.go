@@ -12,8 +12,7 @@ import (
 
 var builtin = lexicon.New(spec.Builtin())
 
-// judged returns the evidence about a text at the place of a bar, after a call that
-// begins at another bar.
+// judged returns the evidence about a text with two bars: the candidate begins at the first and ends at the second.
 func judged(text string) (*Evidence, Candidate) {
 	before, rest, _ := strings.Cut(text, "¦")
 	call, after, _ := strings.Cut(rest, "¦")
@@ -30,7 +29,7 @@ func TestDecide(t *testing.T) {
 		special bool
 		want    Result
 	}{
-		// Without a marker: a block of its own, or the end of the answer.
+		// Without a marker: a separate block, or the end of the answer.
 		{text: "I look it up.\n¦get_weather()¦", want: IsCall},
 		{text: "I look it up.\n¦get_weather()¦\nThen I tell you.", want: IsCall},
 		{text: "I would call ¦get_weather()¦ now.", want: IsText},
@@ -38,11 +37,11 @@ func TestDecide(t *testing.T) {
 		{text: "This is the call:\n¦get_weather()¦\nIt shows the weather.", want: IsDoubtful},
 		{text: "```diff\n- x\n+¦get_weather()¦\n-ping()", want: IsText},
 		{text: "“¦get_weather()¦” is what I would say.", want: IsText},
-		// With a marker of ordinary text: only a sentence through it, or a heading above it, counts.
+		// With an ordinary marker: only a surrounding sentence or a heading above it counts.
 		{text: "Look.\n¦<tool_call>{}</tool_call>¦", marked: true, want: IsCall},
 		{text: "Write ¦<tool_call>{}</tool_call>¦ to call it.", marked: true, want: IsText},
 		{text: "# Calls\n¦<tool_call>{}</tool_call>¦\nThis is a call.", marked: true, want: IsDoubtful},
-		// A special token makes it a call in a sentence too, with a doubt.
+		// After a special token it is a call even in a sentence, but doubtful.
 		{text: "Write ¦<|tool_call|>{}¦ to call it.", marked: true, special: true, want: IsDoubtful},
 	} {
 		e, candidate := judged(c.text)
@@ -53,7 +52,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Prose behind a fence makes a document of it.
+// Prose after a fence makes the fence a document.
 func TestDecideInFence(t *testing.T) {
 	for text, want := range map[string]Result{
 		"```json\n¦{}¦\n```":                  IsCall,
@@ -67,7 +66,7 @@ func TestDecideInFence(t *testing.T) {
 	}
 }
 
-// A call that has left can only become doubtful or invalid.
+// A call that was not held can only become doubtful or invalid.
 func TestDecideAfterTheCall(t *testing.T) {
 	for text, want := range map[string]Result{
 		"¦ping()¦":                             IsCall,

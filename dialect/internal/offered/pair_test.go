@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// IndexPair finds what [bytes.Index] finds, wherever it stands.
+// IndexPair returns the same index as [bytes.Index].
 func TestIndexPair(t *testing.T) {
 	alphabet := []byte("abtfuoTX <]\n(-/\x00\x7f\x80\xe2\xff")
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -19,7 +19,7 @@ type Input struct {
 	Base  int    // offset of Buf[0] in the answer
 	Chunk string // the last chunk; Buf ends with it
 	Eof   bool   // no more chunks follow
-	// Broken reports that Eof means the end of a stretch of text and not of the answer, see Feed.Break.
+	// Broken reports whether Eof means the end of a stretch of text and not of the answer, see Feed.Break.
 	Broken  bool
 	Err     error // the error of the source, or from Fail
 	Stopped bool  // the consumer stopped, or Fail was called

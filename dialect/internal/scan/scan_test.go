@@ -9,7 +9,7 @@ import (
 
 var builtin = lexicon.New(spec.Builtin())
 
-// arriving returns an input whose text arrives byte by byte, and a count of the waits.
+// arriving returns an input whose text arrives byte by byte, and the number of waits so far.
 func arriving(text string) (*Input, *int) {
 	in, waits := &Input{Lex: builtin}, new(int)
 	in.LetGo = func() {}
@@ -24,7 +24,7 @@ func arriving(text string) (*Input, *int) {
 	return in, waits
 }
 
-// Match finds a marker in any spelling, and waits only as long as the text may be one.
+// Match finds a marker in any spelling and waits only while the text may be a marker.
 func TestMatch(t *testing.T) {
 	for _, c := range []struct {
 		text, marker string
@@ -70,7 +70,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// At the end there is nothing, however often it is asked for.
+// After the end, every request reports that there is no input.
 func TestEnd(t *testing.T) {
 	in, _ := arriving("a")
 	if !in.At(0) || in.At(1) || in.Peek(1) != 0 || in.Peek(0) != 'a' || !in.Starved {

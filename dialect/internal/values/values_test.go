@@ -66,7 +66,7 @@ func TestReadYAML(t *testing.T) {
 	}
 }
 
-// A string that arrives in pieces is decoded as far as each piece can be.
+// A string that arrives in pieces is decoded as far as possible after each piece.
 func TestUnquoter(t *testing.T) {
 	const text = `"a\nb\u00e9\ud83d\ude00c"`
 	for size := 1; size < len(text); size++ {
@@ -81,7 +81,7 @@ func TestUnquoter(t *testing.T) {
 	}
 }
 
-// Entities are read in text that holds no tags, however it is cut.
+// Entities are replaced only in text without tags, however it is cut.
 func TestEntities(t *testing.T) {
 	for text, want := range map[string]string{
 		"a &lt; b &amp;&amp; c": "a < b && c", "a &amp; <b>": "a &amp; <b>", "R&D": "R&D", "&nbsp;": "&nbsp;",
