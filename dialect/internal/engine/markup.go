@@ -24,7 +24,7 @@ func (m *machine) passMarkup() {
 }
 
 // Around tracks the markup around calls. If markup is requested, events report all of it, so the caller can rebuild the
-// original text of a call.
+// text that the model wrote.
 type Around struct {
 	from   int  // offset of the first byte that was neither emitted as text nor as the markup of a call
 	Called bool // the bytes at from follow a call

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Options are the options of dialect.Parser.
+// Options configure a [Feed]. The fields correspond to those of dialect.Parser.
 type Options struct {
 	Tools        []llm.ToolDef
 	Dialect      string
@@ -27,7 +27,7 @@ type Options struct {
 	MaxCall int
 }
 
-// Markup is dialect.Markup.
+// Markup has the fields of dialect.Markup, which package dialect makes of it.
 type Markup struct {
 	ID           string
 	Start        int

@@ -228,8 +228,8 @@ func (f *feeder) wants() bool {
 // heldQuote reports whether r holds a quote that may end a string.
 func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.Buf[f.m.Pos] == '"' }
 
-// inKey reports whether the marker after the held bytes is itself a JSON string. It then has a quote on both sides, and
-// the first quote is held after the one that ended the previous string.
+// inKey reports whether the marker after the held bytes is itself a JSON string, with a quote on both sides. The first
+// of these quotes and the quote that ended the previous string are held.
 func (f *feeder) inKey() bool {
 	m := f.m
 	if f.held < 2 || m.Buf[m.Pos+f.held-1] != '"' {

@@ -9,7 +9,7 @@ import (
 )
 
 // Quoted reports whether the text at the current position is quoted: in inline code, in a Markdown quotation, in an
-// HTML comment, in an invented tool result, or in an element that shows something.
+// HTML comment, in an invented tool result, in an element that shows its content, or in text already known to be shown.
 func (e *Evidence) Quoted() bool {
 	if e.Buf[e.Pos] == '`' {
 		return false

@@ -534,7 +534,7 @@ func (c Check) lookAtStart() {
 	}
 }
 
-// maxFirst bounds how much of an answer lookAtStart reads. It is less than the first size of the buffer.
+// maxFirst bounds how much of an answer lookAtStart reads. The buffer is longer than that before it is first compacted.
 const maxFirst = 256
 
 // namesCall reports whether text contains a name like get_weather or math.sum, followed by a parenthesis and a key, or
