@@ -72,7 +72,6 @@ func everyByte(digit, text string) string {
 // Escapes of every kind, mixed with plain characters, and lines that are wrapped
 // hide no secret.
 func TestHiddenSpellings(t *testing.T) {
-	const bit = "[stripped:value]"
 	for _, key := range []string{"sk-proj-Ab3_9xQ7-zz81kLmN", "AKIA/wJalrXUtnFEMI+K7MDENG&bPx", strings.Repeat("k3y", 100)} {
 		set := secret.NewSet(key)
 		half := len(key) / 2
