@@ -137,13 +137,14 @@ type relayed struct {
 	forms bool   // the client can ask a person by a form
 	drop  sync.Once
 
-	inside sync.Mutex
-	tools  map[string]*relayedTool // nil until they were listed
-	active map[string]context.CancelFunc
-	late   map[string]chan []byte   // responses that may come by another stream
-	waits  map[string]chan envelope // answers to questions of ours
-	asked  int
-	used   time.Time
+	inside  sync.Mutex
+	tools   map[string]*relayedTool // nil until they were listed
+	changes int                     // how often the server said that its list changed
+	active  map[string]context.CancelFunc
+	late    map[string]chan []byte   // responses that may come by another stream
+	waits   map[string]chan envelope // answers to questions of ours
+	asked   int
+	used    time.Time
 }
 
 // relayedTool is a tool as the session's server described it.

@@ -166,6 +166,7 @@ func (s *relayed) heard(e envelope) {
 	s.inside.Lock()
 	defer s.inside.Unlock()
 	s.tools = nil
+	s.changes++
 }
 
 // gone ends a session whose program has ended, and reports whether the request is of one.

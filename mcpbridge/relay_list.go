@@ -19,22 +19,33 @@ import (
 // tool returns the tool of the call, nil if the server has none of that name. The
 // tools of a session are listed when one is called that is not known.
 func (c *relayCall) tool(ctx context.Context) (*relayedTool, error) {
-	c.inside.Lock()
-	one := c.tools[c.name]
-	c.inside.Unlock()
-	if one != nil {
-		return one, nil
+	for attempt := 1; ; attempt++ {
+		c.inside.Lock()
+		one, seen := c.tools[c.name], c.changes
+		c.inside.Unlock()
+		if one != nil {
+			return one, nil
+		}
+		list, exact, err := c.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tools := c.relay.know(list, exact)
+		c.inside.Lock()
+		current := c.changes == seen
+		if current {
+			c.tools = tools
+		}
+		c.inside.Unlock()
+		if current || attempt == maxListAttempts {
+			return tools[c.name], nil
+		}
 	}
-	list, exact, err := c.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tools := c.relay.know(list, exact)
-	c.inside.Lock()
-	defer c.inside.Unlock()
-	c.tools = tools
-	return tools[c.name], nil
 }
+
+// maxListAttempts limits how often a list that changed while it was read is read again for one call. The list of the
+// last attempt is used for that call only.
+const maxListAttempts = 3
 
 // list asks the server for all its tools, in the way of the call. Exact are their
 // schemas as the server wrote them.
