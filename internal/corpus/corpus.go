@@ -87,8 +87,24 @@ func whole() string {
 	return dir
 }
 
-// home is the folder of this file.
+// home is the folder of this file. A test built with -trimpath does not know
+// the path of its sources, but it runs in a folder of the module.
 func home() string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
+	if filepath.IsAbs(file) {
+		return filepath.Dir(file)
+	}
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		if here := filepath.Join(dir, "internal", "corpus"); isDir(here) {
+			return here
+		}
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join("internal", "corpus")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
