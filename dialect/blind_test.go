@@ -1,0 +1,122 @@
+package dialect_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// blindTools are offered with every row of testdata/blind.
+var blindTools = []llm.ToolDef{
+	{Name: "book_table", Schema: []byte(`{"type":"object","properties":{"restaurant":{"type":"string"},"guests":{"type":"integer"},"note":{"type":"string"}},"required":["restaurant","guests"]}`)},
+	{Name: "lookup_word", Schema: []byte(`{"type":"object","properties":{"word":{"type":"string"},"lang":{"type":"string"}},"required":["word"]}`)},
+	{Name: "save_text", Schema: []byte(`{"type":"object","properties":{"file":{"type":"string"},"body":{"type":"string"}},"required":["file","body"]}`)},
+	{Name: "delete_branch", Schema: []byte(`{"type":"object","properties":{"branch":{"type":"string"},"force":{"type":"boolean"}},"required":["branch"]}`)},
+}
+
+type blindRow struct {
+	ID, Form, Dialect, Text string
+	Calls                   []wantCall
+}
+
+func blindRows(t *testing.T, name string) []blindRow {
+	t.Helper()
+	data, err := os.ReadFile("testdata/blind/" + name + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []blindRow
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		var row blindRow
+		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		dec.UseNumber()
+		if err := dec.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// blindResult is how a row was read: right, doubtful (right as well), wrong,
+// refused (an invalid call or a warning) or silent.
+func blindResult(t *testing.T, row blindRow, p dialect.Parser) string {
+	p.Tools = blindTools
+	var sure, doubtful, refused int
+	var calls []wantCall
+	for ev, err := range p.Parse(dialect.Whole(row.Text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case llm.Call:
+			var args any
+			dec := json.NewDecoder(bytes.NewReader(ev.Args))
+			dec.UseNumber()
+			if err := dec.Decode(&args); err != nil {
+				t.Errorf("%s: arguments %q: %v", row.ID, ev.Args, err)
+			}
+			calls = append(calls, wantCall{ev.Name, args})
+			if slices.ContainsFunc(ev.Provenance.Repairs, func(r llm.Repair) bool { return r.Class == llm.Guess }) {
+				doubtful++
+			} else {
+				sure++
+			}
+		case llm.InvalidCall, llm.Warning:
+			refused++
+		}
+	}
+	switch {
+	case len(calls) > 0 && !reflect.DeepEqual(calls, row.Calls) && row.Calls != nil:
+		return "wrong"
+	case sure > 0:
+		return "call"
+	case doubtful > 0:
+		return "doubtful"
+	case refused > 0:
+		return "refused"
+	}
+	return "silent"
+}
+
+// The rows of testdata/blind were written before the reader was run on them.
+// Each set states the least number of right rows and the most wrong ones.
+func TestBlindSets(t *testing.T) {
+	for _, set := range []struct {
+		name          string
+		sure, read    [2]int // least and most
+		wrong, silent int    // most
+		hint          bool
+	}{
+		{name: "talk", read: [2]int{0, 225}, sure: [2]int{0, 225}, silent: 225},
+		{name: "twins", read: [2]int{0, 75}, sure: [2]int{0, 75}, hint: true},
+		{name: "honest", read: [2]int{0, 232}, sure: [2]int{0, 232}, wrong: 99, silent: 99},
+		{name: "long", read: [2]int{0, 100}, sure: [2]int{0, 100}, wrong: 99, silent: 99},
+	} {
+		counts := make(map[string]int)
+		for _, row := range blindRows(t, set.name) {
+			var p dialect.Parser
+			if set.hint {
+				p.Dialect = row.Dialect
+			}
+			result := blindResult(t, row, p)
+			counts[result]++
+			if *showRows != "" {
+				t.Logf("%s %s %s", set.name, row.ID, result)
+			}
+		}
+		read := counts["call"] + counts["doubtful"]
+		t.Logf("%s: %v", set.name, counts)
+		if counts["call"] < set.sure[0] || counts["call"] > set.sure[1] || read < set.read[0] || read > set.read[1] ||
+			counts["wrong"] > set.wrong || counts["silent"] > set.silent {
+			t.Errorf("%s: %v, want %+v", set.name, counts, set)
+		}
+	}
+}
