@@ -169,11 +169,11 @@ func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bo
 		return f()
 	}
 	m.Presented = marked && !m.Block.Open && t.IsWritten() && judge.EndsLabel(judge.LabelAbove(m.Lately()))
-	switch {
-	case m.Block.Open && (m.Block.Shown || m.Block.Shows && m.AfterText()):
+	switch judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Begun, Token: t, Marked: marked}).Result {
+	case judge.IsText:
 		m.Suspect()
 		return false
-	case m.IsCertain(t, marked):
+	case judge.IsCall:
 		return f()
 	}
 	m.holding = true

@@ -71,7 +71,7 @@ func (m *machine) StartCall(written, id string, start int) bool {
 	if !known && (!m.Marked || m.Names.None || strings.TrimSpace(written) == "") || m.Names.Any && !m.Marked && !offered.LikeName(written) {
 		return false
 	}
-	if !m.Promotes(m.Rows, m.Marked || m.Loose) {
+	if v := judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Rows: m.Rows, Marked: m.Marked || m.Loose}); v.Result == judge.IsText {
 		if m.Rows.Empty() {
 			m.Lost.Add(m.Lex.Bare, start)
 		} else {

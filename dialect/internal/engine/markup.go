@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
-	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
@@ -75,17 +74,4 @@ func (m *machine) passOpening() {
 		c.before = m.written(m.Around.from, end)
 	}
 	m.Around.Called = false
-}
-
-// Promotes reports whether text of the given dialects may be a call. marked reports whether it follows a marker. With
-// Options.Marked, calls need a marker and, if a dialect is expected, must be of that dialect. Without a marker they
-// count only if the expected dialect writes them so.
-func (m *machine) Promotes(rows lexicon.RowSet, marked bool) bool {
-	switch {
-	case !m.Opts.Marked:
-		return true
-	case m.Hint.Empty():
-		return marked
-	}
-	return rows.Meets(m.Hint) && (marked || m.Hint.Meets(m.Lex.Unmarked))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -21,7 +22,7 @@ type answer struct {
 	envelopes []*envelope     // free, for the next objects
 	feeders   []*feeder       // free, for the next values
 	spare     *jsonfix.Reader // free, for the next value that is read whole
-	data      *dataReader     // reused for each dataReader
+	data      *judge.Data     // reused for each value
 }
 
 // Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.

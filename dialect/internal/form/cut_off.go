@@ -22,7 +22,7 @@ func (m cutReader) cutShort(f engine.Failure) bool {
 	entered := f.Body >= 0
 	c := cutter{m: m.answer, rows: f.Rows, entered: f.Marked && entered, inside: f.Marked && (entered || m.Depth > 0)}
 	name, ok := c.name(m.Buf[max(f.Body, f.From)-m.Base:])
-	if !ok || !m.Promotes(f.Rows, f.Marked || f.Loose) {
+	if !ok || judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Rows: f.Rows, Marked: f.Marked || f.Loose}).Result == judge.IsText {
 		return false
 	}
 	m.Marked = f.Marked

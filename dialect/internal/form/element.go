@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
@@ -36,7 +37,7 @@ func (m elementReader) element(start int) bool {
 	if !m.Names.Offered(word) {
 		return false
 	}
-	if m.InDocument(word) {
+	if judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Element: word, Marked: m.Marked}).Result == judge.IsText {
 		m.Lost.Add(m.Lex.Elements, start)
 		return false
 	}

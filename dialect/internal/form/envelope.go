@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -81,4 +82,23 @@ func (m envelopeReader) escapeLength(i int) int {
 		n++
 	}
 	return n
+}
+
+// data reads JSON that is not a call, up to its end, as text. A model that answers with data may name a tool in it, as
+// in {"plan": [{"tool": "f", "args": {}}]}. Values inside the data are part of it and not calls. The first byte that is
+// not valid JSON ends the data and is read like any other text.
+func (m envelopeReader) data(c byte) bool {
+	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Names.None || !m.BeginsData(c) {
+		return false
+	}
+	d := m.answer.data
+	if d == nil {
+		d = new(judge.Data)
+		m.answer.data = d
+	}
+	for d.Begin(&m.Evidence); !d.Ended() && m.Flows(0, d.Flow); {
+		d.Read()
+	}
+	d.End()
+	return true
 }

@@ -64,7 +64,7 @@ func (m headerReader) cutHeader(t *lexicon.Token, n int) bool {
 	if t == nil && !words.Thinkers[to] && !words.Users[to] && !m.Names.MayBecome(to) {
 		return false
 	}
-	if to == "" || words.Thinkers[to] || words.Users[to] || words.Speakers[to] || m.Names.None || !m.Promotes(m.Lex.Header, m.Marked || m.Loose) {
+	if to == "" || words.Thinkers[to] || words.Users[to] || words.Speakers[to] || m.Names.None || !m.mayCall(m.Lex.Header) {
 		m.Skip(len(m.Buf)-m.Pos, "cut header")
 		return true
 	}

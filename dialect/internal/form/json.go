@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
@@ -158,7 +159,7 @@ func (m jsonReader) member(e *envelope, key string) bool {
 // extra reads and keeps the value of a key that is not part of a call.
 func (m jsonReader) extra(e *envelope, key string) bool {
 	v, ok := m.asValue().buffered()
-	if ok && key == "role" && !m.Marked && !m.Call.Open && endsValue(m.Buf[max(0, e.start-m.Base-scan.MaxTail):e.start-m.Base]) {
+	if ok && key == "role" && !m.Marked && !m.Call.Open && judge.EndsValue(m.Buf[max(0, e.start-m.Base-scan.MaxTail):e.start-m.Base]) {
 		return false
 	}
 	if ok && values.ResultKeys[key] && string(v) != "null" {

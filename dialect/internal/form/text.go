@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
@@ -95,8 +96,8 @@ func (m *answer) Thought(t *lexicon.Token, n int) bool {
 	before := m.Calls
 	switch {
 	case m.Names.None: // no tools are offered, but a call would end thinking
-		return t.Is(lexicon.Opens) && !t.Line && !m.Quoted()
-	case m.Quoted() || t != nil && t.Line && !m.AtLine():
+		return t.Is(lexicon.Opens) && !t.Line && !m.quoted(nil)
+	case m.quoted(nil) || t != nil && t.Line && !m.AtLine():
 		return false
 	case t.Is(lexicon.Opens) && !t.Is(lexicon.Thinks):
 		m.asMarker().region(t, n)
@@ -108,6 +109,16 @@ func (m *answer) Thought(t *lexicon.Token, n int) bool {
 		m.asBare().bare(m.Buf[m.Pos])
 	}
 	return m.Calls > before
+}
+
+// quoted reports whether the text at the current position, with the marker t if there is one, is quoted.
+func (m *answer) quoted(t *lexicon.Token) bool {
+	return judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Seen, Token: t}).Result == judge.IsText
+}
+
+// mayCall reports whether text of the given dialects may be a call on this route.
+func (m *answer) mayCall(rows lexicon.RowSet) bool {
+	return judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Rows: rows, Marked: m.Marked || m.Loose}).Result != judge.IsText
 }
 
 // boldLabel reports whether the line begins here with a label in bold.
@@ -132,7 +143,7 @@ func earlyReaders() []spotReader {
 		{reader: reader[spot]{
 			name: "quoted in prose",
 			fits: func(m *answer, s spot) bool {
-				return (s.tok == nil || s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall) || s.tok.Is(lexicon.Thinks)) && (m.Quoted() || s.tok != nil && m.InQuotes())
+				return (s.tok == nil || s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall) || s.tok.Is(lexicon.Thinks)) && m.quoted(s.tok)
 			},
 			read: func(m *answer, s spot) bool {
 				if m.Suspect(); s.tok == nil && s.c == '(' {

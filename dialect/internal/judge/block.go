@@ -60,8 +60,8 @@ func (e *Evidence) Begins() bool {
 	return true
 }
 
-// IsCertain reports whether a call at the current position need not be held: no text after it can make it a shown call.
-func (e *Evidence) IsCertain(t *lexicon.Token, marked bool) bool {
+// isCertain reports whether a call at the current position need not be held: no text after it can make it a shown call.
+func (e *Evidence) isCertain(t *lexicon.Token, marked bool) bool {
 	if e.Block.Open {
 		return !e.Block.mayShow()
 	}
@@ -107,8 +107,8 @@ func (d decision) presentedAbove() bool {
 	return isHeading(LabelAbove(before)) || below && (indented(before) || isItem(line) || EndsLabel(line) && d.labelAt(i))
 }
 
-// AfterText reports whether other text precedes the current position in the open code fence.
-func (e *Evidence) AfterText() bool {
+// afterText reports whether other text precedes the current position in the open code fence.
+func (e *Evidence) afterText() bool {
 	text := e.Buf[min(e.Pos, max(0, e.Block.Start-e.Base, e.Pos-scan.MaxTail)):e.Pos]
 	return !e.Block.Called && e.Since <= e.Block.Start && len(bytes.TrimSpace(text)) > 0
 }

@@ -26,13 +26,15 @@ type Evidence struct {
 	scan.Input
 	Names *offered.Names
 	Hint  lexicon.RowSet // the expected dialect; empty if unknown
+	// OnlyMarked is the policy of the route that calls need a marker of the expected dialect.
+	OnlyMarked bool
 	Situation
 	findings
 }
 
 // NewEvidence returns the evidence at the beginning of an answer.
-func NewEvidence(x *lexicon.Lexicon, n *offered.Names, hint lexicon.RowSet) Evidence {
-	return Evidence{Input: scan.Input{Lex: x}, Names: n, Hint: hint, findings: findings{showing: showing{at: -1}}}
+func NewEvidence(x *lexicon.Lexicon, n *offered.Names, hint lexicon.RowSet, onlyMarked bool) Evidence {
+	return Evidence{Input: scan.Input{Lex: x}, Names: n, Hint: hint, OnlyMarked: onlyMarked, findings: findings{showing: showing{at: -1}}}
 }
 
 // Situation is the position in the answer and the calls read so far. It is copied when a guess begins and restored as a
@@ -207,10 +209,10 @@ func (e *Evidence) Lately() []byte {
 	return e.Buf[max(0, e.Since-e.Base, e.Pos-scan.MaxTail):e.Pos]
 }
 
-// InDocument reports whether the element word belongs to a document and is not a call. For an ordinary word, the text
+// inDocument reports whether the element word belongs to a document and is not a call. For an ordinary word, the text
 // must end in a start tag, or in the end tag of a sibling that was in a document. For any other name, the text must end
 // in two start tags: both its parent and its grandparent are then elements of the document.
-func (e *Evidence) InDocument(word string) bool {
+func (e *Evidence) inDocument(word string) bool {
 	if e.Marked {
 		return false
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 )
 
-// Quoted reports whether the text at the current position is quoted: in inline code, in a Markdown quotation, in an
+// quoted reports whether the text at the current position is quoted: in inline code, in a Markdown quotation, in an
 // HTML comment, in an invented tool result, in an element that shows its content, or in text already known to be shown.
-func (e *Evidence) Quoted() bool {
+func (e *Evidence) quoted() bool {
 	if e.Buf[e.Pos] == '`' {
 		return false
 	}
@@ -138,8 +138,8 @@ func (e *Evidence) InResult(before []byte) bool {
 	return slices.ContainsFunc(e.Lex.Results, func(s string) bool { return bytes.HasSuffix(before, []byte(s)) })
 }
 
-// InQuotes reports whether the marker at the current position follows an opening quotation mark in a sentence.
-func (e *Evidence) InQuotes() bool {
+// inQuotes reports whether the marker at the current position follows an opening quotation mark in a sentence.
+func (e *Evidence) inQuotes() bool {
 	line := chars.LastLine(e.Lately())
 	said, ok := bytes.CutSuffix(line, []byte{'"'})
 	for _, open := range [...]string{"'", "“", "„", "«", "「"} {

@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 		"ｇｅｔ_ｗｅａｔｈｅｒ（city: Rome）":                    1,
 		"It is called set_weather(city: Rome), see?": 0,
 	} {
-		e := NewEvidence(builtin, offered.New(tools), lexicon.RowSet{})
+		e := NewEvidence(builtin, offered.New(tools), lexicon.RowSet{}, false)
 		e.Buf, e.Pos, e.Eof = []byte(text), len(text), true
 		Check{Evidence: &e, Open: math.MaxInt}.Finish()
 		if got := len(e.Lost.Warnings(builtin)); got != want {

@@ -5,12 +5,30 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 )
 
-// Candidate is one or more calls that were read and may still be text.
+// Stage is how much of a candidate was read.
+type Stage uint8
+
+const (
+	Ended Stage = iota // all of it
+	Seen               // its first byte, which may begin a marker
+	Begun              // its marker, or that it may begin without one
+	Named              // the name of its tool, or its element
+)
+
+// Candidate is one or more calls that are being read and may be text. At the stages before its end, it begins at the
+// current position.
 type Candidate struct {
+	Stage   Stage
+	Token   *lexicon.Token // the marker at the current position; nil if there is none
+	Element string         // the element that is the call, at the stage Named
+	Rows    lexicon.RowSet // the dialects that it fits, at the stage Named
+
+	// The other fields describe a candidate at its end. Marked also counts before.
 	From     int  // offset of the first byte of the calls
 	TextFrom int  // offset of the text before them
 	Before   int  // number of calls read before them
@@ -28,6 +46,7 @@ const (
 	IsDoubtful        // a call with a repair note: the text may only talk about it
 	IsText            // not a call
 	IsInvalid         // a call that must not run
+	IsOpen            // undecided: the call must be held until the text after it is known
 )
 
 // Verdict is the decision about a candidate.
@@ -40,11 +59,18 @@ type Verdict struct {
 // talkedAbout is the problem of a call in the middle of a sentence.
 const talkedAbout = "a sentence goes on behind the call: it is talked about"
 
-// Decide decides about the candidate that ends at the current position. A held candidate may become text. A candidate
-// that is not held was already passed on, so it can only become doubtful or invalid.
+// Decide decides about a candidate: whether its text may be a call while it is being read, and whether it is one at its
+// end. No other function decides this. At the end, a held candidate may become text. A candidate that is not held was
+// already passed on, so it can only become doubtful or invalid.
 func Decide(e *Evidence, c Candidate) Verdict {
 	d := decision{e, c}
 	switch {
+	case c.Stage == Seen:
+		return textIf(e.quoted() || c.Token != nil && e.inQuotes())
+	case c.Stage == Begun:
+		return d.begun()
+	case c.Stage == Named:
+		return textIf(c.Element != "" && e.inDocument(c.Element) || c.Element == "" && !e.promotes(c.Rows, c.Marked))
 	case !c.Held:
 		return d.unheld()
 	case c.Fenced:
@@ -63,6 +89,38 @@ type decision struct {
 
 // shown returns the verdict that the text is shown up to the index end.
 func (d decision) shown(end int) Verdict { return Verdict{Result: IsText, ShownTo: d.Offset() + end} }
+
+// textIf returns the verdict that the candidate is text, or that nothing speaks against it yet.
+func textIf(text bool) Verdict {
+	if text {
+		return Verdict{Result: IsText}
+	}
+	return Verdict{}
+}
+
+// begun decides whether a call that begins here can be passed on while it is read.
+func (d decision) begun() Verdict {
+	switch {
+	case d.Block.Open && (d.Block.Shown || d.Block.Shows && d.afterText()):
+		return Verdict{Result: IsText}
+	case d.isCertain(d.c.Token, d.c.Marked):
+		return Verdict{}
+	}
+	return Verdict{Result: IsOpen}
+}
+
+// promotes reports whether text of the given dialects may be a call. marked reports whether it follows a marker. With
+// OnlyMarked, calls need a marker and, if a dialect is expected, must be of that dialect. Without a marker they count
+// only if the expected dialect writes them so.
+func (e *Evidence) promotes(rows lexicon.RowSet, marked bool) bool {
+	switch {
+	case !e.OnlyMarked:
+		return true
+	case e.Hint.Empty():
+		return marked
+	}
+	return rows.Meets(e.Hint) && (marked || e.Hint.Meets(e.Lex.Unmarked))
+}
 
 // behindMarker decides about calls after a marker. They are text in the middle of a sentence, in an enclosure with text
 // around it, and in a line of a diff. They are doubtful after weaker signs, such as a heading above them and prose

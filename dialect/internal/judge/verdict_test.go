@@ -16,7 +16,7 @@ var builtin = lexicon.New(spec.Builtin())
 func judged(text string) (*Evidence, Candidate) {
 	before, rest, _ := strings.Cut(text, "¦")
 	call, after, _ := strings.Cut(rest, "¦")
-	e := NewEvidence(builtin, offered.New([]llm.ToolDef{{Name: "get_weather"}, {Name: "ping"}}), lexicon.RowSet{})
+	e := NewEvidence(builtin, offered.New([]llm.ToolDef{{Name: "get_weather"}, {Name: "ping"}}), lexicon.RowSet{}, false)
 	e.Buf, e.Pos, e.Eof = []byte(before+call+after), len(before)+len(call), true
 	e.Started, e.Calls = strings.TrimSpace(before) != "", 1
 	return &e, Candidate{From: len(before), Held: true}
@@ -97,7 +97,7 @@ func TestQuoted(t *testing.T) {
 		"<blockquote><code>a</code>\n": true,
 	} {
 		e, _ := judged(text + "¦¦ping()")
-		if got := e.Quoted(); got != want {
+		if got := e.quoted(); got != want {
 			t.Errorf("behind %q: quoted %v, want %v", text, got, want)
 		}
 	}

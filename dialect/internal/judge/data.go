@@ -1,81 +1,45 @@
-package form
+package judge
 
 import (
 	"bytes"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
-	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// data reads JSON that is not a call, up to its end, as text. A model that answers with data may name a tool in it, as
-// in {"plan": [{"tool": "f", "args": {}}]}. Values inside the data are part of it and not calls. The first byte that is
-// not valid JSON ends the data and is read like any other text.
-func (m envelopeReader) data(c byte) bool {
-	if m.Mode != judge.InText || len(m.Tries) > 0 || m.Names.None || !m.beginsData(c) {
-		return false
-	}
-	d, from := m.newDataReader(), m.Offset()
-	d.other = endsValue(m.Lately())
-	for d.state != dataEnd && m.Flows(0, d.flow) {
-		if !d.read() && d.state != dataEnd {
-			m.Suspect()
-			d.n = len(d.text) + 1 // a name cannot contain this byte
-			m.Pos++
-		}
-	}
-	if d.suspicious {
-		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.JSONCall]), d.start)
-		m.Covers = append(m.Covers, judge.Extent{Start: from, End: m.Offset()})
-	}
-	return true
-}
-
-// endsValue reports whether the text before ends in an object. An object in the form of a message after it then belongs
-// to a record of messages.
-func endsValue(before []byte) bool {
-	return bytes.HasSuffix(bytes.TrimRight(before, ", \t\r\n"), []byte{'}'})
-}
-
-// newDataReader returns the reader of data. At most one is in use at a time.
-func (m envelopeReader) newDataReader() *dataReader {
-	d := m.answer.data
-	if d == nil {
-		d = new(dataReader)
-		d.flow = d.read
-		m.answer.data = d
-	}
-	*d = dataReader{m: m.answer, flow: d.flow}
-	return d
-}
-
-// beginsData reports whether a JSON object, or a list of objects, begins at the current position. It requires the first
+// BeginsData reports whether a JSON object, or a list of objects, begins at the current position. It requires the first
 // key and its colon.
-func (m envelopeReader) beginsData(c byte) bool {
-	i := m.Spaces(1)
+func (e *Evidence) BeginsData(c byte) bool {
+	i := e.Spaces(1)
 	if c == '[' {
-		if m.Peek(i) != '{' {
+		if e.Peek(i) != '{' {
 			return false
 		}
-		i = m.Spaces(i + 1)
+		i = e.Spaces(i + 1)
 	} else if c != '{' {
 		return false
 	}
-	if m.Peek(i) != '"' {
+	if e.Peek(i) != '"' {
 		return false
 	}
 	for end := i + lexicon.MaxName; i < end; {
 		i++
-		switch c := m.Peek(i); {
+		switch c := e.Peek(i); {
 		case c == '"':
-			return m.Peek(m.Spaces(i+1)) == ':'
+			return e.Peek(e.Spaces(i+1)) == ':'
 		case c < ' ' || c == '\\':
 			return false
 		}
 	}
 	return false
+}
+
+// EndsValue reports whether the text before ends in an object. An object in the form of a message after it then belongs
+// to a record of messages.
+func EndsValue(before []byte) bool {
+	return bytes.HasSuffix(bytes.TrimRight(before, ", \t\r\n"), []byte{'}'})
 }
 
 // dataState is the part of a JSON value that may come next.
@@ -96,10 +60,11 @@ const (
 // maxDataDepth bounds the nesting of data.
 const maxDataDepth = 64
 
-// dataReader skips one JSON value. objects, names, args and described have one bit for each depth.
-type dataReader struct {
-	m          *answer
-	flow       func() bool // the method read
+// Data skips one JSON value that is not a call, and finds the parts that look like one. objects, names, args and described have one bit for each depth.
+type Data struct {
+	e          *Evidence
+	from       int         // offset of the value
+	Flow       func() bool // the method read
 	state      dataState
 	depth      int
 	objects    uint64         // an object and not a list
@@ -117,6 +82,36 @@ type dataReader struct {
 	calls      bool // the last key is the key for the calls of a message
 }
 
+// Begin starts at the value at the current position. It keeps the method value Flow, so it can be called again.
+func (d *Data) Begin(e *Evidence) {
+	flow := d.Flow
+	if flow == nil {
+		flow = d.read
+	}
+	*d = Data{e: e, from: e.Offset(), Flow: flow, other: EndsValue(e.Lately())}
+}
+
+// Ended reports whether the value has ended, or is not valid.
+func (d *Data) Ended() bool { return d.state == dataEnd }
+
+// Read skips what the buffer holds of the value. The byte of a string that may begin a marker is skipped as well, and
+// the marker is a suspect.
+func (d *Data) Read() {
+	if !d.read() && d.state != dataEnd {
+		d.e.Suspect()
+		d.n = len(d.text) + 1 // a name cannot contain this byte
+		d.e.Pos++
+	}
+}
+
+// End records the suspects in the value.
+func (d *Data) End() {
+	if d.suspicious {
+		d.e.Lost.Add(d.e.Lex.Bare.And(d.e.Lex.Form[spec.JSONCall]), d.start)
+		d.e.Covers = append(d.e.Covers, Extent{Start: d.from, End: d.e.Offset()})
+	}
+}
+
 // messageKeys are the keys of a message as APIs and models write it. The value is true for keys that hold calls. Such a
 // message may begin with its text.
 var messageKeys = map[string]bool{
@@ -127,8 +122,8 @@ var messageKeys = map[string]bool{
 
 // read skips the data in the buffer. It reports false at the end of the value, and before a byte in a string that may
 // begin a marker.
-func (d *dataReader) read() bool {
-	m := d.m
+func (d *Data) read() bool {
+	m := d.e
 	for ; m.Pos < len(m.Buf); m.Pos++ {
 		if d.state == dataString {
 			d.skim()
@@ -149,8 +144,8 @@ func (d *dataReader) read() bool {
 }
 
 // skim skips the ordinary bytes of a string.
-func (d *dataReader) skim() {
-	rest := d.m.Buf[d.m.Pos:]
+func (d *Data) skim() {
+	rest := d.e.Buf[d.e.Pos:]
 	n := 0
 	for n < len(rest) && !endsSkim[rest[n]] {
 		n++
@@ -159,7 +154,7 @@ func (d *dataReader) skim() {
 		copy(d.text[d.n:], rest[:n])
 	}
 	d.n += n
-	d.m.Pos += n
+	d.e.Pos += n
 }
 
 // endsSkim are the bytes of a string that end skim.
@@ -172,7 +167,7 @@ var endsSkim = func() (set [256]bool) {
 }()
 
 // step reads the next byte. It reports false if the byte is not valid here.
-func (d *dataReader) step(c byte) bool {
+func (d *Data) step(c byte) bool {
 	switch d.state {
 	case dataString:
 		return d.inString(c)
@@ -204,10 +199,10 @@ func (d *dataReader) step(c byte) bool {
 	return d.next(c)
 }
 
-func (d *dataReader) value(c byte) bool {
+func (d *Data) value(c byte) bool {
 	switch {
 	case (c == '{' || c == '[') && d.calls:
-		d.m.MessageAt = d.m.Offset() // this is not data but a message with calls
+		d.e.MessageAt = d.e.Offset() // this is not data but a message with calls
 		return false
 	case c == '{' || c == '[':
 		return d.enter(c == '{')
@@ -224,7 +219,7 @@ func (d *dataReader) value(c byte) bool {
 }
 
 // next reads the byte after a member or an item.
-func (d *dataReader) next(c byte) bool {
+func (d *Data) next(c byte) bool {
 	switch {
 	case c == ',':
 		if d.state = dataValue; d.inObject() {
@@ -237,11 +232,11 @@ func (d *dataReader) next(c byte) bool {
 	return false
 }
 
-func (d *dataReader) bit() uint64 { return 1 << d.depth }
+func (d *Data) bit() uint64 { return 1 << d.depth }
 
-func (d *dataReader) inObject() bool { return d.objects&d.bit() != 0 }
+func (d *Data) inObject() bool { return d.objects&d.bit() != 0 }
 
-func (d *dataReader) enter(object bool) bool {
+func (d *Data) enter(object bool) bool {
 	d.argument()
 	if d.depth++; d.depth == maxDataDepth {
 		return false
@@ -257,7 +252,7 @@ func (d *dataReader) enter(object bool) bool {
 	return true
 }
 
-func (d *dataReader) leave() bool {
+func (d *Data) leave() bool {
 	if d.depth--; d.depth == 0 {
 		d.state = dataEnd
 	} else {
@@ -266,7 +261,7 @@ func (d *dataReader) leave() bool {
 	return true
 }
 
-func (d *dataReader) begin(key bool) {
+func (d *Data) begin(key bool) {
 	d.state, d.isKey, d.n = dataString, key, 0
 	if key {
 		d.role = values.OtherKey
@@ -274,7 +269,7 @@ func (d *dataReader) begin(key bool) {
 }
 
 // inString reads a byte of a string that skim has left.
-func (d *dataReader) inString(c byte) bool {
+func (d *Data) inString(c byte) bool {
 	switch c {
 	case '\\':
 		d.state = dataEscape
@@ -287,14 +282,14 @@ func (d *dataReader) inString(c byte) bool {
 	return true
 }
 
-func (d *dataReader) endString() {
+func (d *Data) endString() {
 	text := d.text[:min(d.n, len(d.text))]
 	if d.n > len(d.text) {
 		text = nil // too long for a key or a name
 	}
 	if d.isKey {
-		if d.named = false; len(text) > 0 && d.m.Names.First.Has(text[0]) {
-			_, d.named = d.m.Names.Find(string(text))
+		if d.named = false; len(text) > 0 && d.e.Names.First.Has(text[0]) {
+			_, d.named = d.e.Names.Find(string(text))
 		}
 		if d.state, d.role = dataColon, values.Keys[string(text)]; string(text) == "description" {
 			d.described |= d.bit()
@@ -307,14 +302,14 @@ func (d *dataReader) endString() {
 		return
 	}
 	d.named = false
-	if d.state = dataNext; (d.role == values.NameRole || d.role == values.BothRole) && (d.m.Names.Any || d.m.Names.Offered(string(text))) {
+	if d.state = dataNext; (d.role == values.NameRole || d.role == values.BothRole) && (d.e.Names.Any || d.e.Names.Offered(string(text))) {
 		d.names |= d.bit()
 		d.suspect()
 	}
 }
 
 // argument notes that the value of the last key is an object or a list.
-func (d *dataReader) argument() {
+func (d *Data) argument() {
 	if d.depth == 0 || !d.inObject() {
 		return
 	}
@@ -326,8 +321,8 @@ func (d *dataReader) argument() {
 
 // suspect notes that an object has the name of a tool and arguments, or that the name of a tool is the key of an object
 // or a list.
-func (d *dataReader) suspect() {
+func (d *Data) suspect() {
 	if (d.named || d.names&d.args&^d.described&d.bit() != 0) && !d.suspicious {
-		d.suspicious, d.start = true, d.m.Offset()
+		d.suspicious, d.start = true, d.e.Offset()
 	}
 }
