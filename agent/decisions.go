@@ -98,7 +98,8 @@ func (p *recordedRun) waiting() ([]invoke.Question, error) {
 			if err := e.Decode(&q); err != nil {
 				return nil, err
 			}
-			if _, settled := p.receipts[q.Call]; !settled {
+			open = slices.DeleteFunc(open, func(o invoke.Question) bool { return o.CallID == q.Call && o.Prompt == q.Prompt }) // asked again
+			if _, settled := p.receipts[q.Call]; !settled || p.unfinished[q.Call] {
 				open = append(open, invoke.QuestionOf(q))
 			}
 		case journal.KindApproval:
@@ -107,6 +108,12 @@ func (p *recordedRun) waiting() ([]invoke.Question, error) {
 				return nil, err
 			}
 			open = slices.DeleteFunc(open, func(q invoke.Question) bool { return q.CallID == a.Call && q.Prompt == a.Prompt })
+		case journal.KindReceipt, journal.KindRefusal: // interrupted: a resumed run asks again
+			var r journal.Receipt
+			if err := e.Decode(&r); err != nil {
+				return nil, err
+			}
+			open = slices.DeleteFunc(open, func(q invoke.Question) bool { return q.CallID == r.Call })
 		}
 	}
 	return open, nil

@@ -38,7 +38,9 @@ type recordedRun struct {
 	intended map[string]bool // calls that may change things
 	// unreported are the tools whose calls did not report their changes
 	unreported []string
-	consent    []journal.Entry // questions and decisions about the calls of the last answer
+	// consent has the questions and decisions about the calls of the last answer, and the
+	// receipts of calls that were interrupted.
+	consent    []journal.Entry
 	inside     map[string]bool // calls that were run while the model gave an answer that is not on record
 	unfinished map[string]bool // calls of the last answer that were interrupted and changed nothing
 	ids        map[string]bool // of all calls on record, also of repeated ones that are in no message
@@ -201,6 +203,9 @@ func (p *recordedRun) takeCall(e journal.Entry) error {
 		}
 		p.ids[r.Call] = true
 		p.settle(r)
+		if p.unfinished[r.Call] { // its approval is gone
+			p.consent = append(p.consent, e)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/journal"
@@ -39,22 +40,50 @@ func (s *Session) Recall(e journal.Entry) error {
 		if err := e.Decode(&a); err != nil {
 			return err
 		}
-		if a.Call != "" && (a.Scope != journal.ScopeAgain || a.Prompt > 0) {
+		if a.Call != "" && (a.Scope != journal.ScopeAgain || a.Prompt > 0) && s.counts(a) {
 			s.grants = append(s.grants, grant{a, e.Hash})
+		}
+	case journal.KindReceipt, journal.KindRefusal:
+		var r journal.Receipt
+		if err := e.Decode(&r); err != nil {
+			return err
+		}
+		if r.Interrupted() { // it may run again, but not with the approval that it had
+			s.waiting = slices.DeleteFunc(s.waiting, func(q Question) bool { return q.CallID == r.Call })
+			s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return g.Call == r.Call && g.entry != "" })
 		}
 	}
 	return nil
 }
 
-func (s *Session) granted(q Question) *grant {
+// counts reports whether a decision of an earlier process still counts. An approval
+// given at the screen of a process ends with that process: it counts later only if it
+// answers a question that was left waiting.
+func (s *Session) counts(a journal.Approval) bool {
+	return !a.Allowed || a.Prompt > 0 || slices.ContainsFunc(s.waiting, func(q Question) bool {
+		return q.CallID == a.Call && q.ParamsHash == a.ParamsHash && q.Prompt == 0
+	})
+}
+
+// granted returns the decision that covers q. If an approval on record does not, because
+// the effect of the call is another one now, lost tells what changed.
+func (s *Session) granted(q Question) (g *grant, lost string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range slices.Backward(s.grants) {
-		if covers(a.Approval, q, s.runner.now()) {
-			return &a
+	for i := len(s.grants) - 1; i >= 0; i-- {
+		a := s.grants[i]
+		if !covers(a.Approval, q, s.runner.now()) || q.Changed != "" && a.Allowed && a.entry != "" {
+			continue
 		}
+		if a.entry != "" && a.Allowed && q.Prompt == 0 {
+			if what := changes(a.Bound, q.Bound); what != "" {
+				lost = cmp.Or(lost, what)
+				continue
+			}
+		}
+		return &a, ""
 	}
-	return nil
+	return nil, lost
 }
 
 // before returns the question if it is on record.
@@ -62,7 +91,7 @@ func (s *Session) before(q Question) (Question, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.waiting, func(w Question) bool {
-		return w.CallID == q.CallID && w.ParamsHash == q.ParamsHash && w.Prompt == q.Prompt
+		return w.CallID == q.CallID && w.ParamsHash == q.ParamsHash && w.Prompt == q.Prompt && (q.Prompt > 0 || changes(w.Bound, q.Bound) == "")
 	})
 	if i < 0 {
 		return q, false
@@ -77,12 +106,19 @@ func (d *batch) ask(j *job, q Question) error {
 		return d.reject(j, e)
 	}
 	q.CallID, q.Tool, q.Args, q.ParamsHash, q.Effects = j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects
+	if e := d.bind(j, &q); e != nil && !d.follows(j) {
+		if d.ctx.Err() != nil {
+			e = notBegun()
+		}
+		return d.reject(j, e)
+	}
 	a, by, err := d.answer(j, q, d.emit)
 	if a == nil || err != nil {
 		j.outcome = j.settled
 		return err
 	}
-	j.approval, j.consent = &a.Approval, a.entry
+	j.approval, j.consent, j.bound, j.repeats = &a.Approval, a.entry, q.Bound, q.Repeats
+	j.answers = nil
 	if !a.Allowed {
 		return d.refuse(j, by, refusal(a.Approval))
 	}
@@ -90,6 +126,7 @@ func (d *batch) ask(j *job, q Question) error {
 		if e := d.edit(j, a.Approval); e != nil {
 			return d.reject(j, e)
 		}
+		j.bound, _ = d.effect(j) // an error comes back when it is about to run
 	}
 	d.decided(j, true, by, a.Reason, d.emit)
 	return d.prompts(j)
@@ -100,7 +137,12 @@ func (d *batch) ask(j *job, q Question) error {
 func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by string, err error) {
 	s := d.s
 	q, known := s.before(q)
-	if a = s.granted(q); a != nil {
+	a, lost := s.granted(q)
+	if lost != "" {
+		q.Changed = lost
+		q.Reason = strings.TrimPrefix(q.Reason+"; it is not what was approved: "+lost, "; ")
+	}
+	if a != nil {
 		by = "grant"
 		if a.entry != "" {
 			return a, cmp.Or(a.By, by), nil
@@ -114,6 +156,7 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 		}
 		a, by = &grant{Approval: *answer}, answer.By
 	}
+	a.Bound = q.Bound
 	if known && q.Prompt > 0 {
 		a.Scope = journal.ScopeAgain // the call has an intent, and is begun again
 	}

@@ -112,7 +112,15 @@ func (d *batch) run(calls []llm.Call) error {
 	d.deliver()
 	for len(ready) > 0 && !d.waiting() {
 		n := together(ready)
-		if err := d.batch(ready[:n]); err != nil {
+		now, err := d.stillApproved(ready[:n])
+		if err != nil || d.waiting() {
+			return err
+		}
+		if len(now) > 0 {
+			err = d.batch(now)
+		}
+		d.deliver()
+		if err != nil {
 			return err
 		}
 		ready = ready[n:]

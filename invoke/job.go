@@ -37,20 +37,22 @@ type job struct {
 	hash     journal.Hash    // of args
 	repairs  []llm.Repair
 	approval *journal.Approval
-	consent  journal.Hash       // of the entry that holds approval
-	attempt  int                // of this tool since it last succeeded
-	place    int                // in the history of the loop guard, or -1
-	lesson   string             // the loop guard's, for the model
-	info     tool.Info          // for the tool
-	answers  []journal.Approval // to questions of the tool
-	begun    bool               // it may change things, and its intent is on record
-	waits    bool               // for a person: the call is not over
-	twice    bool               // the record has or may have a call of this id; no receipt is written
-	fail     *tool.Error        // why it cannot run
-	failed   bool               // how it ended
-	seen     *seen              // by an observer, nil without one
-	settled  llm.Event          // its Outcome when it is over; written by the goroutine that runs the call
-	outcome  llm.Event          // the same, once the goroutine of Do knows
+	consent  journal.Hash            // of the entry that holds approval
+	bound    map[string]journal.Hash // what it would act on, as approved; nil if no person decided
+	repeats  string                  // the call of unknown outcome that it repeats
+	attempt  int                     // of this tool since it last succeeded
+	place    int                     // in the history of the loop guard, or -1
+	lesson   string                  // the loop guard's, for the model
+	info     tool.Info               // for the tool
+	answers  []journal.Approval      // to questions of the tool
+	begun    bool                    // it may change things, and its intent is on record
+	waits    bool                    // for a person: the call is not over
+	twice    bool                    // the record has or may have a call of this id; no receipt is written
+	fail     *tool.Error             // why it cannot run
+	failed   bool                    // how it ended
+	seen     *seen                   // by an observer, nil without one
+	settled  llm.Event               // its Outcome when it is over; written by the goroutine that runs the call
+	outcome  llm.Event               // the same, once the goroutine of Do knows
 }
 
 // ending is how a call ended.

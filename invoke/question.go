@@ -35,12 +35,19 @@ type Question struct {
 	// Waited says that the run has waited for an answer before: to wait again
 	// changes nothing.
 	Waited bool `json:"waited,omitempty"`
+	// Bound is what the call would act on, each with a hash: the answer counts only
+	// while that is the same. Runs is the command line, the request or the files, for
+	// people. Changed tells what differs from an earlier approval of the call, if that
+	// is why a person is asked.
+	Bound   map[string]journal.Hash `json:"bound,omitempty"`
+	Runs    string                  `json:"runs,omitempty"`
+	Changed string                  `json:"changed,omitempty"`
 }
 
 // Answer returns the decision about exactly this call. Set Args on it to have
 // the call run with other arguments, and Value to answer a tool's question.
 func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
-	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt, Asked: q.Message}
+	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt, Asked: q.Message, Bound: q.Bound}
 }
 
 // Hides reports whether part of the arguments is not shown, because it looks like a secret. It may be
@@ -52,13 +59,13 @@ func (q Question) Hides() bool {
 // asked returns a question as the record holds it.
 func (q Question) asked() journal.Question {
 	return journal.Question{Call: q.CallID, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Effects: q.Effects.String(), Reason: q.Reason,
-		Repeats: q.Repeats, Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until}
+		Repeats: q.Repeats, Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until, Bound: q.Bound, Runs: q.Runs, Changed: q.Changed}
 }
 
 // QuestionOf returns a question from the record.
 func QuestionOf(q journal.Question) Question {
 	return Question{CallID: q.Call, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Reason: q.Reason, Repeats: q.Repeats,
-		Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until}
+		Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until, Bound: q.Bound, Runs: q.Runs, Changed: q.Changed}
 }
 
 // Fault returns why value does not answer the question of a tool, or "".

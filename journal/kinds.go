@@ -197,6 +197,10 @@ type Approval struct {
 	Prompt int             `json:"prompt,omitempty"`
 	Asked  string          `json:"asked,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
+	// Bound is what the call would act on when the person decided, each with a hash.
+	// The approval counts only while that is the same. Without it, an approval that a
+	// record holds does not count for a later process.
+	Bound map[string]Hash `json:"bound,omitempty"`
 }
 
 // Question is something that a run waits for a person to decide. An [Approval]
@@ -217,6 +221,11 @@ type Question struct {
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	// Until is when the question is answered with no; zero means never.
 	Until time.Time `json:"until,omitzero"`
+	// Bound is what the call would act on; see [Approval]. Runs is the command line, the
+	// request or the files, for people. Changed tells what differs from an earlier approval.
+	Bound   map[string]Hash `json:"bound,omitempty"`
+	Runs    string          `json:"runs,omitempty"`
+	Changed string          `json:"changed,omitempty"`
 }
 
 // Repair says that a call was read in spite of its faults, or could not be.

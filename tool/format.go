@@ -56,6 +56,12 @@ func OfferFormats(t Tool) (Tool, error) {
 			return plan(ctx, rest)
 		}
 	}
+	if bind := t.Bind; bind != nil {
+		t.Bind = func(ctx context.Context, args json.RawMessage) ([]Pin, error) {
+			rest, _ := takeFormat(args)
+			return bind(ctx, rest)
+		}
+	}
 	return t, nil
 }
 

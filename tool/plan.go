@@ -1,5 +1,12 @@
 package tool
 
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
 // Plan describes the effects of a call, for a person who decides about it. It
 // is as complete as the arguments: an effect whose field is empty does not
 // happen.
@@ -25,4 +32,67 @@ type FileChange struct {
 	// New means that there is no such file yet; Before is empty then.
 	New           bool
 	Before, After string
+}
+
+// Pin is something that a call acts on and that its arguments do not fix: the folder
+// of a file, a program, an address. See [Tool.Bind].
+type Pin struct {
+	// Name says what it is, for people: "command", "address", "file",
+	// "folder docs", "program ./build.sh".
+	Name string
+	// Value differs if the thing is another one.
+	Value string
+}
+
+// The names of common pins. [FolderPin] and [ProgramPin] precede a path.
+const (
+	CommandPin = "command"
+	AddressPin = "address"
+	FilePin    = "file"
+	FolderPin  = "folder "
+	ProgramPin = "program "
+)
+
+// Pins returns the pins that a plan has by itself.
+func (p Plan) Pins() []Pin {
+	var pins []Pin
+	if len(p.Command) > 0 {
+		line, _ := json.Marshal(append([]string{p.Dir, p.Input}, p.Command...))
+		pins = append(pins, Pin{CommandPin, string(line)})
+	}
+	if p.Request != "" {
+		pins = append(pins, Pin{AddressPin, p.Request})
+	}
+	for i, f := range p.Files {
+		name := FilePin
+		if i > 0 {
+			name = fmt.Sprintf("%s %d", FilePin, i+1)
+		}
+		pins = append(pins, Pin{name, f.Path})
+	}
+	return pins
+}
+
+// String returns what would run, for lists of calls: the command line, the request or
+// the files; "" if the plan has none of them.
+func (p Plan) String() string {
+	switch {
+	case len(p.Command) > 0:
+		words := make([]string, len(p.Command))
+		for i, w := range p.Command {
+			if words[i] = w; w == "" || strings.ContainsFunc(w, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$&|;<>()*?#~`", r) }) {
+				words[i] = strconv.Quote(w)
+			}
+		}
+		return strings.Join(words, " ")
+	case p.Request != "":
+		return p.Request
+	case len(p.Files) > 0:
+		words := make([]string, len(p.Files))
+		for i, f := range p.Files {
+			words[i] = f.Path
+		}
+		return "change " + strings.Join(words, ", ")
+	}
+	return ""
 }

@@ -59,6 +59,10 @@ type Tool struct {
 	// It changes nothing. If Plan is nil, only the arguments are shown. An
 	// error explains why the call would fail.
 	Plan func(ctx context.Context, args json.RawMessage) (Plan, error)
+	// Bind returns what a call acts on and its arguments do not fix, like the folder
+	// of a file. It changes nothing. An approval counts only while the pins are the
+	// same when the call is about to run. If Bind is nil, they are those of Plan.
+	Bind func(ctx context.Context, args json.RawMessage) ([]Pin, error)
 
 	namespace, base string // the original name, before Prefix
 }

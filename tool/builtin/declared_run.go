@@ -54,6 +54,9 @@ func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.
 		}
 		if d.HTTP == nil {
 			line, err := d.line(args)
+			if err == nil {
+				_, err = findProgram(dir, line[0])
+			}
 			return tool.Plan{Command: line, Dir: dir, Input: string(raw)}, err
 		}
 		req, err := d.HTTP.request(ctx, args, raw)
@@ -61,6 +64,24 @@ func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.
 			return tool.Plan{}, err
 		}
 		return tool.Plan{Request: req.Method + " " + req.URL.String()}, nil
+	}
+}
+
+// bind returns what d would run or ask for a call: the command line with its program
+// files, or the request with the headers and variables that the description names.
+func (d Declared) bind(dir string) func(context.Context, json.RawMessage) ([]tool.Pin, error) {
+	plan := d.plan(dir)
+	return func(ctx context.Context, raw json.RawMessage) ([]tool.Pin, error) {
+		p, err := plan(ctx, raw)
+		if err != nil {
+			return nil, err
+		}
+		if d.HTTP != nil {
+			headers, err := json.Marshal(d.HTTP.Headers) // the names of variables, not their values
+			return append(p.Pins(), tool.Pin{Name: "headers", Value: string(headers)}), err
+		}
+		pins, err := commandPins(p)
+		return append(pins, tool.Pin{Name: "variables", Value: strings.Join(d.Env, " ")}), err
 	}
 }
 

@@ -35,6 +35,12 @@ func planned[In any](t tool.Tool, fn func(context.Context, In) (tool.Plan, error
 	return t
 }
 
+// bound returns t with its pins, from a function that takes the arguments as a struct, too.
+func bound[In any](t tool.Tool, fn func(context.Context, In) ([]tool.Pin, error)) tool.Tool {
+	t.Bind = typed(t.Name, fn)
+	return t
+}
+
 // typed returns fn as a function of arguments in JSON.
 func typed[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, json.RawMessage) (Out, error) {
 	return func(ctx context.Context, raw json.RawMessage) (Out, error) {

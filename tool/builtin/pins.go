@@ -1,0 +1,179 @@
+package builtin
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// pins returns where a path of a call leads, and the identity of each folder on the
+// way that exists.
+func (f *Files) pins(name string) ([]tool.Pin, error) {
+	at := name
+	p, err := f.jail.resolve(name, false)
+	for up := path.Clean(filepath.ToSlash(name)); missing(err) && up != "."; { // its folder is missing
+		up = path.Dir(up)
+		p, err = f.jail.resolve(up, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if at, err = f.target(name); err != nil {
+		return nil, err
+	}
+	pins := []tool.Pin{{Name: tool.FilePin, Value: at}}
+	for i, dir := range p.dirs {
+		info, err := dir.Stat(".")
+		if err != nil {
+			return nil, f.jail.fail(name, err)
+		}
+		folder := path.Join(p.parts[:i]...)
+		if folder == "" {
+			folder = "."
+		}
+		pins = append(pins, tool.Pin{Name: tool.FolderPin + folder, Value: folderID(info)})
+	}
+	return pins, nil
+}
+
+// target returns the path of a file with links followed; it and its folders need not exist.
+func (f *Files) target(name string) (string, error) {
+	p, err := f.jail.resolve(name, false)
+	if missing(err) {
+		return f.unmade(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	return p.path(), nil
+}
+
+// findProgram returns the file of a program that runs in dir.
+func findProgram(dir, name string) (string, error) {
+	file := name
+	if strings.ContainsRune(filepath.ToSlash(name), '/') && !filepath.IsAbs(name) {
+		file = filepath.Join(dir, name)
+		if abs, err := filepath.Abs(file); err == nil {
+			file = abs // LookPath searches the PATH for a name without a slash
+		}
+	}
+	found, err := exec.LookPath(file)
+	if err != nil {
+		return "", tool.Errorf(tool.NotFound, "%s cannot be run: %v", name, startError(err))
+	}
+	return filepath.Abs(found)
+}
+
+// maxHashed limits the files of a command line that are hashed, and the size of each.
+const (
+	maxHashedFiles = 32
+	maxHashedSize  = 64 << 20
+)
+
+// commandPins returns the pins of a command line: the line, its folder, where its
+// program is, and the content of each program file below the folder: the program
+// itself, and arguments that can be run or that an interpreter reads.
+func commandPins(p tool.Plan) ([]tool.Pin, error) {
+	pins := p.Pins()
+	root, err := filepath.Abs(p.Dir)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, tool.Errorf(tool.NotFound, "the folder of the program cannot be opened: %v", err)
+	}
+	if info, err := os.Stat(root); err == nil {
+		pins = append(pins, tool.Pin{Name: tool.FolderPin + ".", Value: folderID(info)})
+	}
+	file, err := findProgram(p.Dir, p.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	value := file
+	if sum, ok := hashBelow(root, file); ok {
+		value += " " + sum
+	}
+	pins = append(pins, tool.Pin{Name: tool.ProgramPin + p.Command[0], Value: value})
+	script := isInterpreter(file) // its first argument that is a file
+	for i, arg := range p.Command[1:] {
+		if i >= maxHashedFiles {
+			break
+		}
+		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			arg = value
+		}
+		at := arg
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(root, at)
+		}
+		info, err := os.Stat(at)
+		if err != nil || !info.Mode().IsRegular() || !script && !runnable(at, info) {
+			continue
+		}
+		if sum, ok := hashBelow(root, at); ok {
+			pins = append(pins, tool.Pin{Name: tool.ProgramPin + arg, Value: sum})
+			script = false
+		}
+	}
+	return pins, nil
+}
+
+// interpreters are programs whose first file argument is a program.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "pypy", "node", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript", "awk", "gawk",
+	"pwsh", "powershell", "cmd", "env", "sudo", "nice", "timeout", "xargs", "make", "go", "java", "tclsh", "osascript", "source"}
+
+func isInterpreter(file string) bool {
+	name := strings.TrimSuffix(filepath.Base(file), ".exe")
+	return slices.Contains(interpreters, strings.TrimRight(name, ".0123456789"))
+}
+
+// runnable reports whether a file can be run: by its mode, or by its first line.
+func runnable(at string, info fs.FileInfo) bool {
+	if info.Mode().Perm()&0o111 != 0 {
+		return true
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, _ := bufio.NewReaderSize(f, 16).Peek(2)
+	return string(head) == "#!"
+}
+
+// hashBelow returns the hash of a regular file below root; ok is false for any other.
+func hashBelow(root, at string) (sum string, ok bool) {
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", false
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	f, err := os.OpenFile(real, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return "unreadable", true
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashedSize)); err != nil {
+		return "unreadable", true
+	}
+	return hex.EncodeToString(h.Sum(nil)), true
+}
