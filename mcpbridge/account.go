@@ -11,11 +11,12 @@ import (
 
 // account is what the calls of one connection share: a record, numbers, and an end.
 type account struct {
-	options ServiceOptions
-	ctx     context.Context // of its calls
-	cancel  context.CancelFunc
-	over    chan struct{} // closed when its record is sealed
-	calls   atomic.Int64  // numbers the calls
+	open   func(context.Context) (*journal.Recorder, error) // nil records nothing
+	failed func(error)
+	ctx    context.Context // of its calls
+	cancel context.CancelFunc
+	over   chan struct{} // closed when its record is sealed
+	calls  atomic.Int64  // numbers the calls
 
 	mu      sync.Mutex
 	running sync.WaitGroup
@@ -23,8 +24,8 @@ type account struct {
 	rec     *journal.Recorder
 }
 
-func newAccount(life context.Context, options ServiceOptions) *account {
-	a := &account{options: options, over: make(chan struct{})}
+func newAccount(life context.Context, open func(context.Context) (*journal.Recorder, error), failed func(error)) *account {
+	a := &account{open: open, failed: failed, over: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(life)
 	return a
 }
@@ -61,7 +62,7 @@ func (a *account) finish() {
 		return
 	}
 	if _, err := a.rec.Seal(context.WithoutCancel(a.ctx)); err != nil {
-		a.options.failed(fmt.Errorf("mcp: the record of a connection: %w", err))
+		a.failed(fmt.Errorf("mcp: the record of a connection: %w", err))
 	}
 }
 
@@ -69,16 +70,10 @@ func (a *account) finish() {
 func (a *account) record() (*journal.Recorder, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.rec != nil || a.options.Record == nil {
+	if a.rec != nil || a.open == nil {
 		return a.rec, nil
 	}
 	var err error
-	a.rec, err = a.options.Record(context.WithoutCancel(a.ctx))
+	a.rec, err = a.open(context.WithoutCancel(a.ctx))
 	return a.rec, err
-}
-
-func (o ServiceOptions) failed(err error) {
-	if o.Failed != nil {
-		o.Failed(err)
-	}
 }

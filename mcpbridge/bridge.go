@@ -234,7 +234,7 @@ func (b *Bridge) Listen() (*BridgeAddress, error) {
 		}
 		a.requests.serve(handler, w, r)
 	})
-	a.http = &http.Server{Handler: HTTPAccess{Keys: []string{a.Key}}.guard(limited), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: bridgeHeaders}
+	a.http = &http.Server{Handler: HTTPAccess{Keys: []string{a.Key}}.Guard(limited), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: bridgeHeaders}
 	go func() {
 		defer close(a.done)
 		_ = a.http.Serve(l) // it ends when it is closed

@@ -55,7 +55,7 @@ func unquote(v string) string {
 // Secrets are the values that the server is given by variables, environment and
 // headers, as far as they are known now. They must not be recorded.
 func (s ServerConfig) Secrets(lookup func(string) (string, bool)) []string {
-	resolved, used, err := s.resolve(lookup)
+	resolved, used, err := s.Resolve(lookup)
 	if err != nil {
 		return nil // then it is given none
 	}
@@ -69,7 +69,7 @@ func (s ServerConfig) Secrets(lookup func(string) (string, bool)) []string {
 
 // LoginSecrets are the tokens of the login for a server, if there is one.
 func LoginSecrets(dir string, s ServerConfig, lookup func(string) (string, bool)) []string {
-	resolved, _, err := s.resolve(lookup)
+	resolved, _, err := s.Resolve(lookup)
 	if err != nil {
 		return nil
 	}

@@ -14,3 +14,6 @@ const maxState = 256 << 10
 
 // questionKeyPrefix begins the keys of questions of ours; see questionKey.
 const questionKeyPrefix = "q-toolpost-"
+
+// maxBatch bounds a batch of a client.
+const maxBatch = 64

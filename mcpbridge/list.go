@@ -29,29 +29,6 @@ const (
 	maxTTL         = 24 * 60 * 60 * 1000 // in milliseconds
 )
 
-// ServerTool is a tool as its server describes it.
-type ServerTool struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Input       json.RawMessage `json:"input,omitempty"`
-	Output      json.RawMessage `json:"output,omitempty"`
-	// The hints are what the server says of the tool's effects; see [Trust].
-	ReadOnlyHint    bool  `json:"read_only_hint,omitempty"`
-	IdempotentHint  bool  `json:"idempotent_hint,omitempty"`
-	DestructiveHint *bool `json:"destructive_hint,omitempty"`
-	OpenWorldHint   *bool `json:"open_world_hint,omitempty"`
-}
-
-// Fingerprint is the hash of all that the server says of the tool.
-func (d ServerTool) Fingerprint() journal.Hash {
-	h, err := journal.HashValue(d)
-	if err != nil {
-		panic(err) // definitions are made of strings, booleans and JSON that was read
-	}
-	return h
-}
-
 // listing is what a server offered at one time.
 type listing struct {
 	defs   []ServerTool

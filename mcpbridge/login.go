@@ -52,7 +52,7 @@ func Login(ctx context.Context, s ServerConfig, o LoginOptions) error {
 		return fmt.Errorf("mcp: server %s is a program; only servers with an address have logins", s.Name)
 	}
 	named := s
-	s, _, err := s.resolve(o.Lookup)
+	s, _, err := s.Resolve(o.Lookup)
 	if err != nil {
 		return fmt.Errorf("mcp: server %s: %w", named.Name, err)
 	}
@@ -337,7 +337,7 @@ type LoginStatus struct {
 
 // LoginOf returns the state of the login for a server.
 func LoginOf(s ServerConfig, o LoginOptions) (LoginStatus, error) {
-	resolved, _, err := s.resolve(o.Lookup)
+	resolved, _, err := s.Resolve(o.Lookup)
 	if err != nil {
 		return LoginStatus{}, err
 	}

@@ -31,7 +31,7 @@ func BenchmarkThousandTools(b *testing.B) {
 		return list
 	}
 	list := read()
-	l := &remote{ServerConfig: ServerConfig{Name: "many", Command: "x"}, host: new(Servers), record: memory{Known: map[string]ServerTool{}}}
+	l := &remote{endpoint: &endpoint{ServerConfig: ServerConfig{Name: "many", Command: "x"}}, host: new(Servers), record: memory{Known: map[string]ServerTool{}}}
 	l.list = list
 	l.record.learn(l.ServerConfig, list)
 	l.rebuild()
@@ -116,7 +116,7 @@ func answering(tb testing.TB, result string) *mcp.ClientSession {
 // A validator for each would take five times as much; they are made at first use.
 func TestManyToolsCostLittle(t *testing.T) {
 	session := listedBefore(t, "1000")
-	l := &remote{ServerConfig: ServerConfig{Name: "many", Command: "x"}, host: new(Servers), record: memory{Known: map[string]ServerTool{}}}
+	l := &remote{endpoint: &endpoint{ServerConfig: ServerConfig{Name: "many", Command: "x"}}, host: new(Servers), record: memory{Known: map[string]ServerTool{}}}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

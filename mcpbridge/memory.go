@@ -152,11 +152,6 @@ func (m *memory) approve(list *listing) []string {
 	return names
 }
 
-// ToolChange is a tool that its server describes otherwise than when it was accepted.
-type ToolChange struct {
-	Was, Is ServerTool
-}
-
 // changes returns the tools of a list that differ from their accepted definitions.
 func (m *memory) changes(list *listing) []ToolChange {
 	var out []ToolChange

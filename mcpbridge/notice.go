@@ -7,3 +7,11 @@ type Notice struct {
 	// Changed says that the tool is not used because its definition changed.
 	Changed bool
 }
+
+// String returns the notice as a sentence.
+func (n Notice) String() string {
+	if n.Tool == "" {
+		return "MCP server " + n.Server + " " + n.Text
+	}
+	return "tool " + n.Tool + " of MCP server " + n.Server + " " + n.Text
+}

@@ -25,7 +25,7 @@ import (
 // recorded. All methods are safe for concurrent use.
 type Relay struct {
 	options ServiceOptions
-	remote  *remote
+	*endpoint
 	server  ServerConfig // with its variables replaced
 	memory  memory
 	tell    func(Notice)
@@ -60,36 +60,33 @@ type upstream interface {
 // server may ask a person in the middle of it.
 const relayTime = 10 * time.Minute
 
-// Relay returns a relay of the named server. Of the options' Runner the tools are
+// newRelay returns a relay of a server. Of the options' Runner the tools are
 // not used, and results are never shortened.
-func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
-	l, err := s.named(name)
-	if err != nil {
-		return nil, err
-	}
-	config, secrets, err := l.resolve(s.options.Lookup)
+func newRelay(e *endpoint, tell func(Notice), options ServiceOptions) (*Relay, error) {
+	name := e.Name
+	server, err := e.current()
 	if err != nil {
 		return nil, fmt.Errorf("mcp: server %s: %w", name, err)
 	}
-	l.secrets.Store(&secrets)
-	r := &Relay{options: options, remote: l, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
+	options = options.WithDefaults()
+	r := &Relay{options: options, endpoint: e, server: server, tell: tell, slots: make(chan struct{}, options.MaxCalls), sessions: make(map[string]*relayed)}
 	r.life, r.end = context.WithCancel(context.Background())
-	if r.memory, err = remember(s.options.Dir, l.ServerConfig); err != nil {
+	if r.memory, err = remember(e.Dir, e.ServerConfig); err != nil {
 		return nil, err
 	}
-	switch config.transport() {
+	switch server.transport() {
 	case HTTP:
-		login, err := l.tokens(config)
+		login, err := e.tokens(server)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: server %s: %w", name, err)
 		}
 		r.up = r.newHTTPUpstream(login)
 	case Stdio:
-		r.up = newStdioUpstream(config, s.options.Supervised, func(why string) {
+		r.up = newStdioUpstream(server, e.Supervised, func(why string) {
 			r.tell(Notice{Server: name, Text: "ended: " + r.redact(why)})
 		})
 	default:
-		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, config.transport())
+		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, server.transport())
 	}
 	r.alone = new(invoke.Runner)
 	if options.Runner != nil {
@@ -97,7 +94,7 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 	}
 	r.alone.Approve, r.alone.LoopLimit, r.alone.Attempts, r.alone.Breaker, r.alone.Cache = nil, -1, 1, invoke.Breaker{Off: true}, false
 	r.alone.Output.MaxChars, r.alone.Output.NoSpill = maxFrame, true
-	r.alone.Timeout = cmp.Or(config.Call, relayTime)
+	r.alone.Timeout = cmp.Or(server.Call, relayTime)
 	r.asking = r.alone.With(nil)
 	r.asking.Approve = approveByClient
 	return r, nil
@@ -158,7 +155,7 @@ type relayedTool struct {
 
 func (r *Relay) newSession(key, user string) *relayed {
 	return &relayed{
-		account: newAccount(r.life, r.options), relay: r, key: key, user: user, used: time.Now(), active: make(map[string]context.CancelFunc),
+		account: newAccount(r.life, r.options.Record, r.options.Failed), relay: r, key: key, user: user, used: time.Now(), active: make(map[string]context.CancelFunc),
 		late: make(map[string]chan []byte), waits: make(map[string]chan envelope),
 	}
 }
@@ -222,8 +219,8 @@ func (r *Relay) foreign(req *http.Request) bool {
 
 // full reports whether there are too many sessions, after it ended the idle ones.
 func (r *Relay) full(a HTTPAccess) bool {
-	n := r.sweep(cmp.Or(a.IdleTime, defaultIdleTime))
-	return n >= cmp.Or(a.MaxSessions, defaultMaxSessions)
+	n := r.sweep(a.IdleTime)
+	return n >= a.MaxSessions
 }
 
 // sweep ends sessions that were silent for long, and returns how many there are.

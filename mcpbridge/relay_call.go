@@ -140,7 +140,7 @@ func (c *relayCall) run() {
 	}
 	rec, err := c.record()
 	if err != nil {
-		c.options.failed(err)
+		c.relay.options.Failed(err)
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call cannot be recorded, and was not run"))
 		return
 	}
@@ -153,7 +153,7 @@ func (c *relayCall) run() {
 	o, err := c.perform(ctx, rec, one)
 	switch {
 	case err != nil:
-		c.options.failed(err)
+		c.relay.options.Failed(err)
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call could not be recorded"))
 	case c.reply != nil:
 		c.pass()
@@ -434,6 +434,9 @@ func (c *relayCall) client() string {
 	return "client " + c.who
 }
 
+// pause implements [asker]: calls of a relay take no turns.
+func (c *relayCall) pause(context.Context) func() { return func() {} }
+
 // questionPrefix begins the ids of questions of ours, to tell them from those of the
 // server.
 const questionPrefix = "toolpost-question-"
@@ -465,7 +468,7 @@ func (c *relayCall) ask(ctx context.Context, key string, p *mcp.ElicitParams) (*
 	if err := c.out.event(eventOf(text)); err != nil {
 		return nil, errors.New("the client has gone")
 	}
-	limit := time.NewTimer(cmp.Or(c.options.AskTime, defaultAskTime))
+	limit := time.NewTimer(c.relay.options.AskTime)
 	defer limit.Stop()
 	select {
 	case e := <-wait:

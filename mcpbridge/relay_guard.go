@@ -21,7 +21,7 @@ import (
 // told returns a message of the server for clients, without our secrets. Other messages do not
 // change, to the byte.
 func (r *Relay) told(text []byte) []byte {
-	out := []byte(r.remote.host.redact(string(text)))
+	out := []byte(r.redactHidden(string(text)))
 	if bytes.Equal(out, text) {
 		return text
 	}
@@ -46,9 +46,9 @@ func (r *Relay) told(text []byte) []byte {
 func (r *Relay) redactJSON(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.remote.host.redact(v)
+		return r.redactHidden(v)
 	case json.Number:
-		if s := r.remote.host.redact(v.String()); s != v.String() {
+		if s := r.redactHidden(v.String()); s != v.String() {
 			return s
 		}
 	case []any:
@@ -58,7 +58,7 @@ func (r *Relay) redactJSON(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[r.remote.host.redact(key)] = r.redactJSON(value)
+			out[r.redactHidden(key)] = r.redactJSON(value)
 		}
 		return out
 	}
@@ -110,7 +110,7 @@ func (r *Relay) slow(e envelope, limit time.Duration) []byte {
 // earlier definition of a tool that is another one now.
 func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
 	for i, d := range defs {
-		defs[i], _ = r.remote.host.redactTool(d)
+		defs[i], _ = r.redactTool(d)
 	}
 	list := newListing(defs)
 	r.mu.Lock()
@@ -153,8 +153,8 @@ func (r *Relay) learn(list *listing) {
 	if len(r.memory.Known) == known {
 		return
 	}
-	if err := r.memory.save(r.remote.host.options.Dir, r.remote.ServerConfig); err != nil {
-		r.options.failed(fmt.Errorf("mcp: what is known of server %s cannot be kept: %w", r.server.Name, err))
+	if err := r.memory.save(r.Dir, r.ServerConfig); err != nil {
+		r.options.Failed(fmt.Errorf("mcp: what is known of server %s cannot be kept: %w", r.server.Name, err))
 	}
 }
 

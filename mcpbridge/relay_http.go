@@ -2,7 +2,6 @@ package mcpbridge
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,8 +22,9 @@ func (r *Relay) Handler(a HTTPAccess) (http.Handler, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
-	r.closing.Go(func() { r.sweepFrom(cmp.Or(a.IdleTime, defaultIdleTime)) })
-	return a.guard(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	a = a.WithDefaults()
+	r.closing.Go(func() { r.sweepFrom(a.IdleTime) })
+	return a.Guard(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case r.foreign(req):
 			http.Error(w, "the session belongs to another key", http.StatusForbidden)
@@ -229,13 +229,13 @@ func (r *Relay) absent(w http.ResponseWriter, body []byte, err error) {
 	writeMessage(w, http.StatusBadGateway, errorResponse(e.ID, jsonrpc.CodeInternalError, "the server "+r.server.Name+" "+told))
 }
 
-// redact is [link.redact] that also removes headers and the address, which may hold a secret.
+// redact is [endpoint.redact] that also removes headers and the address, which may hold a secret.
 func (r *Relay) redact(text string) string {
 	text = plainText(text)
 	if r.server.URL != "" {
 		text = strings.ReplaceAll(text, r.server.URL, "its address")
 	}
-	return r.remote.redact(text, slices.Collect(maps.Values(r.server.Headers))...)
+	return r.endpoint.redact(text, slices.Collect(maps.Values(r.server.Headers))...)
 }
 
 func isStream(resp *http.Response) bool {

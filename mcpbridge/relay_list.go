@@ -71,7 +71,7 @@ func (c *relayCall) list(ctx context.Context) (*listing, map[string]json.RawMess
 			if _, twice := exact[d.Name]; err != nil || twice {
 				continue // it cannot be called
 			}
-			d, ok := c.relay.remote.host.redactTool(d)
+			d, ok := c.relay.redactTool(d)
 			if !ok {
 				continue // its schema holds a secret of ours
 			}

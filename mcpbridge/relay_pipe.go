@@ -22,7 +22,7 @@ func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
-	p := newPipe(in, out, cmp.Or(r.options.Drain, defaultDrain), ctx.Done())
+	p := newPipe(in, out, r.options.Drain, ctx.Done())
 	c := &lineClient{relay: r, ctx: ctx, out: p, slots: make(chan struct{}, 4*cap(r.slots))}
 	lines := make(chan []byte)
 	failed := make(chan error, 1)

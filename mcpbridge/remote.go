@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolpost/toolpost/internal/clip"
-	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // ServerState is how far a server has come. Each state includes those before it.
@@ -35,7 +31,7 @@ func (s ServerState) String() string {
 // remote is one configured server and its state. All methods are safe for concurrent
 // use.
 type remote struct {
-	ServerConfig
+	*endpoint
 	host *Servers
 
 	mu      sync.Mutex
@@ -50,7 +46,6 @@ type remote struct {
 	failed  error  // why there is no connection
 	tries   int    // attempts in a row that failed
 	retry   time.Time
-	secrets atomic.Pointer[[]string] // values that came from variables
 }
 
 // connection is an open session.
@@ -234,11 +229,10 @@ const legacy = "2025-11-25"
 // open connects within the server's time. A server that ends when it is asked in the
 // newest way, or an HTTP server that says nothing, is asked again in the older one.
 func (l *remote) open() (*connection, *listing, error) {
-	s, secrets, err := l.resolve(l.host.options.Lookup)
+	s, err := l.current()
 	if err != nil {
 		return nil, nil, err
 	}
-	l.secrets.Store(&secrets)
 	l.mu.Lock()
 	revision := l.record.Revision
 	l.mu.Unlock()
@@ -292,7 +286,7 @@ func (l *remote) openAs(s ServerConfig, revision string, limit time.Duration) (*
 	var list *listing
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {
-		list, err = l.readList(life, live.session)
+		list, err = l.readTools(life, live.session)
 	}
 	if closed(); timer.Stop() && err == nil {
 		return live, list, nil
@@ -353,27 +347,9 @@ func (l *remote) dial(life context.Context, s ServerConfig, live *connection) (m
 		}
 		return httpTransport(life, s, login)
 	}
-	process, err := startProcess(s, l.host.options.Supervised)
+	process, err := l.start(s)
 	live.process = process
 	return process, err
-}
-
-// tokens are those of the login for a server, whose variables are resolved.
-func (l *remote) tokens(s ServerConfig) (*tokens, error) {
-	login, err := readLogin(l.host.options.Dir, s)
-	if err != nil {
-		return nil, err
-	}
-	hide := func(secret string) {
-		hidden := []string{secret}
-		if before := l.secrets.Load(); before != nil {
-			hidden = append(hidden, *before...)
-		}
-		if !slices.Contains(hidden[1:], secret) {
-			l.secrets.Store(&hidden)
-		}
-	}
-	return &tokens{dir: l.host.options.Dir, s: s, login: login, told: hide}, nil
 }
 
 // handlers are what the server may ask us and tell us.
@@ -409,7 +385,7 @@ func (l *remote) take(list *listing) {
 	if l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= legacy {
 		l.record.Revision = legacy
 	}
-	if err := l.record.save(l.host.options.Dir, l.ServerConfig); err != nil {
+	if err := l.record.save(l.Dir, l.ServerConfig); err != nil {
 		l.host.notify(Notice{Server: l.Name, Text: "cannot be remembered: " + err.Error()})
 	}
 	l.rebuild()
@@ -435,7 +411,7 @@ func (l *remote) refresh(ctx context.Context) {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, l.connectTimeout())
 	defer cancel()
-	list, err := l.readList(ctx, live.session)
+	list, err := l.readTools(ctx, live.session)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live != live {
@@ -447,16 +423,6 @@ func (l *remote) refresh(ctx context.Context) {
 		return
 	}
 	l.take(list)
-}
-
-// redact returns an error in one line for people, without secrets and control characters. More are further secrets.
-func (l *remote) redact(text string, more ...string) string {
-	text = l.host.redact(plainText(text)) // in this order: what a terminal obeys may stand inside a secret
-	if secrets := l.secrets.Load(); secrets != nil {
-		more = append(more, *secrets...)
-	}
-	text = secret.Redact(text, more...)
-	return clip.Bytes(strings.ReplaceAll(text, "\n", " "), 600)
 }
 
 // close ends the connection.
@@ -500,7 +466,7 @@ func (l *remote) status() Status {
 		s.State = Used
 	}
 	if l.live.process != nil {
-		s.Stderr = l.host.redact(l.live.process.Stderr.String())
+		s.Stderr = l.redactHidden(l.live.process.Stderr.String())
 	}
 	return s
 }

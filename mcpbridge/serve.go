@@ -54,6 +54,15 @@ const (
 	defaultDrain    = 5 * time.Second
 )
 
+// WithDefaults returns o with its zero values replaced by the defaults.
+func (o ServiceOptions) WithDefaults() ServiceOptions {
+	o.MaxCalls, o.AskTime, o.Drain = cmp.Or(o.MaxCalls, defaultMaxCalls), cmp.Or(o.AskTime, defaultAskTime), cmp.Or(o.Drain, defaultDrain)
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	return o
+}
+
 // Service is an MCP server whose tools are run by a runtime: every call is
 // validated, decided on by a policy, bounded and recorded like one of a model.
 // There is one record for each connection. All methods are safe for concurrent
@@ -83,7 +92,8 @@ func NewService(options ServiceOptions) (*Service, error) {
 	if options.Runner == nil || options.Runner.Tools == nil {
 		return nil, errors.New("mcp: a service needs a runner with tools")
 	}
-	s := &Service{options: options, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), served: make(map[*mcp.ServerSession]*served)}
+	options = options.WithDefaults()
+	s := &Service{options: options, slots: make(chan struct{}, options.MaxCalls), served: make(map[*mcp.ServerSession]*served)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
 		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
@@ -156,7 +166,7 @@ func sameOffer(a, b tool.Tool) bool {
 func (s *Service) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	g := newGate(in, out)
 	defer g.refusing.Wait() // all refusals are written before the end
-	p := newPipe(g, g, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
+	p := newPipe(g, g, s.options.Drain, ctx.Done())
 	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: 2 * maxClientFrame})
 }
 
@@ -221,7 +231,7 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 	if one, ok := s.served[session]; ok {
 		return one
 	}
-	one := &served{Service: s, session: session, account: newAccount(s.life, s.options)}
+	one := &served{Service: s, session: session, account: newAccount(s.life, s.options.Record, s.options.Failed)}
 	s.served[session] = one
 	watch := func() {
 		_ = session.Wait()
@@ -285,10 +295,10 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 	defer context.AfterFunc(one.ctx, cancel)()
 	rec, err := one.record()
 	if err != nil {
-		s.options.failed(err)
+		s.options.Failed(err)
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
 	}
-	c, err := newClientCall(req, cmp.Or(s.options.AskTime, defaultAskTime))
+	c, err := newClientCall(req, s.options.AskTime)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
@@ -317,7 +327,7 @@ func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, 
 	var out *invoke.Outcome
 	for ev, err := range session.Do(context.WithValue(ctx, clientCallKey{}, c), []llm.Call{call}) {
 		if err != nil {
-			o.Service.options.failed(err)
+			o.Service.options.Failed(err)
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call could not be recorded"}
 		}
 		switch ev := ev.(type) {

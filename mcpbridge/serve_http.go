@@ -45,14 +45,20 @@ type HTTPAccess struct {
 	IdleTime    time.Duration
 }
 
-// The bounds of a HTTPAccess that says nothing else, and of a batch.
+// The bounds of a HTTPAccess that says nothing else.
 const (
 	defaultBodyTime    = 30 * time.Second
 	defaultMaxSessions = 256
 	defaultIdleTime    = 30 * time.Minute
-	maxBatch           = 64
 	leastKeyBytes      = 16
 )
+
+// WithDefaults returns g with its zero values replaced by the defaults.
+func (g HTTPAccess) WithDefaults() HTTPAccess {
+	g.MaxBody, g.BodyTime = cmp.Or(g.MaxBody, maxClientFrame), cmp.Or(g.BodyTime, defaultBodyTime)
+	g.MaxSessions, g.IdleTime = cmp.Or(g.MaxSessions, defaultMaxSessions), cmp.Or(g.IdleTime, defaultIdleTime)
+	return g
+}
 
 // Check returns the problem of g.
 func (g HTTPAccess) Check() error {
@@ -81,18 +87,18 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		return nil, err
 	}
 	get := func(*http.Request) *mcp.Server { return s.server }
-	body := cmp.Or(g.MaxBody, maxClientFrame)
+	g = g.WithDefaults()
 	// HTTPAccess checks hosts, for every address.
 	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		SessionTimeout: cmp.Or(g.IdleTime, defaultIdleTime), DisableLocalhostProtection: true, MaxRequestBodyBytes: body})
+		SessionTimeout: g.IdleTime, DisableLocalhostProtection: true, MaxRequestBodyBytes: g.MaxBody})
 	single := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: body})
-	return g.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: g.MaxBody})
+	return g.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= newest {
 			s.requests.serve(single, w, r)
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= cmp.Or(g.MaxSessions, defaultMaxSessions) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= g.MaxSessions {
 			w.Header().Set("Retry-After", "10")
 			http.Error(w, "there are too many sessions; try again later", http.StatusServiceUnavailable)
 			return
@@ -112,9 +118,10 @@ func (s *Service) sessions() int {
 	return n
 }
 
-// guard lets requests in that come from where they may, with a key if there are
+// Guard lets requests in that come from where they may, with a key if there are
 // any, and reads their bodies.
-func (g HTTPAccess) guard(next http.Handler) http.Handler {
+func (g HTTPAccess) Guard(next http.Handler) http.Handler {
+	g = g.WithDefaults()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && !g.read(w, r) {
 			return
@@ -236,8 +243,8 @@ func (g HTTPAccess) knowsOrigin(r *http.Request) bool {
 // slow client delays only itself.
 func (g HTTPAccess) read(w http.ResponseWriter, r *http.Request) bool {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(g.BodyTime, defaultBodyTime)))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, cmp.Or(g.MaxBody, maxClientFrame)))
+	_ = control.SetReadDeadline(time.Now().Add(g.BodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.MaxBody))
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	} else {

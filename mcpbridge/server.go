@@ -188,9 +188,9 @@ func checkHeaders(headers map[string]string) error {
 	return nil
 }
 
-// resolve returns s with its variables replaced, and the values that came from
+// Resolve returns s with its variables replaced, and the values that came from
 // variables: they may be secrets.
-func (s ServerConfig) resolve(lookup func(string) (string, bool)) (ServerConfig, []string, error) {
+func (s ServerConfig) Resolve(lookup func(string) (string, bool)) (ServerConfig, []string, error) {
 	v := variables{lookup: lookup}
 	out := s
 	out.Command, out.Dir, out.URL = v.expand(s.Command), v.expand(s.Dir), v.expand(s.URL)
@@ -281,10 +281,4 @@ func (v *variables) fail(err error) {
 	if v.err == nil {
 		v.err = err
 	}
-}
-
-// Resolve returns s with its variables replaced, and the values that came from variables:
-// they may be secrets.
-func (s ServerConfig) Resolve(lookup func(string) (string, bool)) (ServerConfig, []string, error) {
-	return s.resolve(lookup)
 }

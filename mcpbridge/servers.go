@@ -45,14 +45,6 @@ type Options struct {
 	Version string
 }
 
-// String returns the notice as a sentence.
-func (n Notice) String() string {
-	if n.Tool == "" {
-		return "MCP server " + n.Server + " " + n.Text
-	}
-	return "tool " + n.Tool + " of MCP server " + n.Server + " " + n.Text
-}
-
 // Servers are MCP servers that are started when they are needed. All methods are
 // safe for concurrent use. The caller of Open closes them.
 type Servers struct {
@@ -82,7 +74,9 @@ func Open(options Options, servers ...ServerConfig) (*Servers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what is known of server %s: %w", config.Name, err)
 		}
-		l := &remote{ServerConfig: config, host: s, record: record}
+		l := &remote{host: s, record: record, endpoint: &endpoint{
+			ServerConfig: config, Dir: options.Dir, Lookup: options.Lookup, Supervised: options.Supervised, Hidden: options.Secrets,
+		}}
 		if record.List != nil {
 			l.list = newListing(record.List)
 		}
@@ -108,7 +102,8 @@ func (s *Servers) notify(n Notice) {
 	if s.options.Notify == nil {
 		return
 	}
-	n.Tool, n.Text = s.redact(n.Tool), s.redact(n.Text)
+	n.Tool, _ = s.options.Secrets.RedactValues(n.Tool)
+	n.Text, _ = s.options.Secrets.RedactValues(n.Text)
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	s.options.Notify(n)
@@ -190,6 +185,16 @@ func (s *Servers) Changes(name string) []ToolChange {
 		return nil
 	}
 	return l.record.changes(l.list)
+}
+
+// Relay returns a relay of the named server. Of the options' Runner the tools are
+// not used, and results are never shortened.
+func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
+	l, err := s.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return newRelay(l.endpoint, s.notify, options)
 }
 
 func (s *Servers) named(name string) (*remote, error) {

@@ -97,21 +97,6 @@ func (l *remote) tool(d ServerTool, list *listing) tool.Tool {
 	return t
 }
 
-// effects is what the hints promise. What they leave open is the worst case.
-func (d ServerTool) effects() tool.Effects {
-	var e tool.Effects
-	switch {
-	case d.ReadOnlyHint:
-		e = tool.ReadOnly
-	case d.IdempotentHint:
-		e = tool.Idempotent
-	}
-	if d.OpenWorldHint != nil && !*d.OpenWorldHint {
-		e |= tool.Local
-	}
-	return e
-}
-
 // call has the server run the tool, if its definition is still the offered one.
 func (l *remote) call(ctx context.Context, d ServerTool, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
 	live, err := l.connect(ctx)
@@ -221,7 +206,7 @@ func (l *remote) failure(ctx context.Context, live *connection, f *activeCall, e
 		case jsonrpc.CodeMethodNotFound:
 			code = tool.NotFound
 		}
-		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip.Bytes(l.host.redact(plainText(wire.Message)), maxError))
+		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip.Bytes(l.redactHidden(plainText(wire.Message)), maxError))
 	}
 	if lost(err) {
 		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.redact(live.why(err)))
