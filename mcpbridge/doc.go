@@ -1,14 +1,9 @@
-// Package mcpbridge makes the tools of MCP servers tools of a run. A [ServerConfig] says
-// how a server is reached and how far it is trusted; [Open] takes any number of
-// them and starts none. [Servers.Tools] returns their tools as one [tool.Set],
-// under the names server__tool, and [Servers.BeforeTurn] keeps a run up to date
-// when a server changes its list or comes late.
+// Package mcpbridge collects the names of its subpackages, where they were before this release. New code imports
+// the subpackages:
 //
-// The protocol itself, in all its revisions, is that of the official SDK. What this
-// package adds is what a server must not decide: when it is started and ended,
-// which environment it sees, how long and how much it may answer, and whether what
-// it says of its tools is believed.
-//
-// Everything a server sends is from outside: frames, pages, names, schemas and
-// results are bounded, and a server that breaks a bound fails alone.
+//   - config: how a server is reached, how far it is trusted, and which tools it lists
+//   - client: servers as tools of a run, and logins
+//   - serve: tools served over MCP
+//   - relay: a whole server passed on to other clients
+//   - agentcli: agent programs as models
 package mcpbridge

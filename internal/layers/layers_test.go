@@ -112,6 +112,18 @@ var inner = map[string]int{
 	"gateway/internal/passthrough":  4, // endpoints that are forwarded unchanged
 	"gateway/internal/conversation": 3, // the memory between requests
 
+	"mcpbridge/config":              0, // how servers are reached
+	"mcpbridge/internal/rpc":        0, // messages, and readers in front of the SDK
+	"mcpbridge/internal/convert":    1, // definitions and results, both ways
+	"mcpbridge/internal/toollist":   1, // lists of tools and accepted definitions
+	"mcpbridge/internal/caller":     1, // the clients of a served or relayed server
+	"mcpbridge/internal/connection": 2, // programs, HTTP and logins
+	"mcpbridge/serve":               3,
+	"mcpbridge/relay":               4,
+	"mcpbridge/client":              5,
+	"mcpbridge/agentcli":            6,
+	"mcpbridge":                     7, // the earlier names
+
 	"cmd/toolpost/internal/cli":      0, // arguments, input, output and exit codes of all commands
 	"cmd/toolpost/internal/toolfile": 1, // files of tool definitions
 	"cmd/toolpost/internal/term":     1, // drawing on a terminal

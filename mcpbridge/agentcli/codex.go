@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // codexOff are what Codex can do besides calling tools of servers. All of it is switched
@@ -130,12 +130,12 @@ type codexItem struct {
 
 // codexDecoder reads the events of codex exec --json. Nothing comes in pieces.
 type codexDecoder struct {
-	bridge *mcpbridge.Bridge
+	bridge *serve.Bridge
 	thread string
 	made   map[string]bool
 }
 
-func newCodexDecoder(b *mcpbridge.Bridge) decoder {
+func newCodexDecoder(b *serve.Bridge) decoder {
 	return &codexDecoder{bridge: b, made: make(map[string]bool)}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // Model is an agent program as a model. Each request starts the program again.
@@ -53,8 +53,8 @@ type question struct {
 
 	folder  string
 	format  *format
-	bridge  *mcpbridge.Bridge
-	address *mcpbridge.BridgeAddress // nil without tools
+	bridge  *serve.Bridge
+	address *serve.BridgeAddress // nil without tools
 	process *child.Process
 	decoder decoder
 	lines   chan rawLine
@@ -116,7 +116,7 @@ func (q *question) offer(req *llm.Request) error {
 		return q.fail(llm.Unsupported, "", "%v", err)
 	}
 	q.asked = make(chan asked)
-	q.bridge = &mcpbridge.Bridge{Name: q.m.Program.Bridge, Version: q.m.Program.Version}
+	q.bridge = &serve.Bridge{Name: q.m.Program.Bridge, Version: q.m.Program.Version}
 	switch {
 	case q.run != nil:
 		q.bridge.Defs, q.bridge.Do = defs, q.hand
@@ -276,7 +276,7 @@ func (q *question) refuse(ctx context.Context, _ llm.Call) (llm.Result, error) {
 	case <-ctx.Done():
 	case <-q.ctx.Done():
 	}
-	return llm.Result{Failed: true, Parts: []llm.Part{llm.Text{Text: mcpbridge.Disabled}}}, nil
+	return llm.Result{Failed: true, Parts: []llm.Part{llm.Text{Text: serve.Disabled}}}, nil
 }
 
 // reportTime is how long a call that reached the bridge waits for the program to report

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // Program is an agent program and how it is started.
@@ -31,13 +31,13 @@ type Program struct {
 	// Settings is a file with which the program's own configuration begins, where the
 	// format has such a file.
 	Settings string
-	// Bridge is the name of the MCP server; empty means [mcpbridge.BridgeName].
+	// Bridge is the name of the MCP server; empty means [serve.BridgeName].
 	Bridge string
 	// MaxTurns is how many turns the program may take where it runs tools itself; 0
 	// leaves that to the program.
 	MaxTurns int
 
-	// Supervised runs it under a supervisor; see [mcpbridge.Options].
+	// Supervised runs it under a supervisor; see [serve.Options].
 	Supervised bool
 	// Limits are where an answer is given up; zero fields mean [llm.DefaultLimits].
 	Limits llm.Limits
@@ -88,7 +88,7 @@ func (p Program) check() error {
 		return fmt.Errorf("format is %q; there are %s", p.Format, strings.Join(Formats(), " and "))
 	case p.Command == "":
 		return errors.New("it needs a command")
-	case p.Bridge != "" && !mcpbridge.ValidServerName(p.Bridge):
+	case p.Bridge != "" && !config.ValidServerName(p.Bridge):
 		return fmt.Errorf("bridge is %q, which is no name of a server", p.Bridge)
 	case p.MaxTurns < 0:
 		return errors.New("max_turns must not be negative")
@@ -127,7 +127,7 @@ func (f *format) checkArgs(args []string) error {
 // ${VAR:-default}.
 func (p Program) resolve(lookup func(string) (string, bool)) (Program, error) {
 	// What a server of that command would get is what the program gets.
-	s := mcpbridge.ServerConfig{Command: p.Command, Args: append(slices.Clone(p.Args), p.Settings), Env: p.Env, Dir: p.Dir}
+	s := config.ServerConfig{Command: p.Command, Args: append(slices.Clone(p.Args), p.Settings), Env: p.Env, Dir: p.Dir}
 	s, used, err := s.Resolve(lookup)
 	if err != nil {
 		return p, fmt.Errorf("agent program %s: %w", p.Name, err)

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package mcpbridge
-
-import "time"
-
-func processorTime() time.Duration { return 0 }

@@ -1,0 +1,171 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
+)
+
+// NewHTTPTransport returns the transport to an HTTP or SSE server, whose variables are
+// resolved.
+// All its requests end with life.
+func NewHTTPTransport(life context.Context, s config.ServerConfig, login *Tokens) (mcp.Transport, error) {
+	home, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("the url cannot be read")
+	}
+	client := outbound.New(outbound.Rules{Connect: s.ConnectTimeout(), Redirect: SameServer})
+	client.Transport = &GuardedTransport{Life: life, Home: home, Headers: s.Headers, Login: login, bounded: true, Next: client.Transport}
+	if s.Kind() == config.SSE {
+		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: rpc.MaxFrame}, nil
+	}
+	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: rpc.MaxFrame, MaxRetries: 2}, nil
+}
+
+// SameServer allows redirects that stay with the server that was named.
+func SameServer(next *url.URL, via []*http.Request) error {
+	if next.Host != via[0].URL.Host || next.Scheme != via[0].URL.Scheme {
+		return &RedirectError{next}
+	}
+	return nil
+}
+
+// GuardedTransport keeps requests to the server that was named: an SSE server chooses where
+// it is asked, and any server may redirect. It adds the headers and bounds answers.
+type GuardedTransport struct {
+	Life    context.Context
+	Home    *url.URL
+	Headers map[string]string
+	Login   *Tokens // nil without one
+	bounded bool    // a request is not answered without end
+	Next    http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != g.Home.Host || req.URL.Scheme != g.Home.Scheme {
+		return nil, &RedirectError{req.URL}
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(g.Life, cancel)
+	over := func() { stop(); cancel() }
+	resp, err := g.send(req.Clone(ctx))
+	if err != nil {
+		over()
+		return nil, err
+	}
+	resp.Body = &ending{resp.Body, over}
+	// The events of a stream are bounded one by one, those of an answer also in all;
+	// a stream that a client listens to is not bounded.
+	if g.bounded && req.Method == http.MethodPost && req.Header.Get("Mcp-Method") != "subscriptions/listen" {
+		resp.Body = &bounded{resp.Body, rpc.MaxStream, rpc.MaxStream}
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {
+		resp.Body = &rpc.ServerBody{ReadCloser: &bounded{resp.Body, rpc.MaxFrame, rpc.MaxFrame}}
+	} else {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{rpc.FixLines(rpc.NewLineReader(resp.Body, rpc.MaxFrame), rpc.ServerDataLine), resp.Body}
+	}
+	return resp, nil
+}
+
+// send adds the headers and the token. A server that does not take the token is asked
+// again with a new one, if there is one to be had.
+func (g *GuardedTransport) send(req *http.Request) (*http.Response, error) {
+	for name, value := range g.Headers {
+		req.Header.Set(name, value)
+	}
+	if g.Login == nil || req.Header.Get("Authorization") != "" {
+		return g.Next.RoundTrip(req)
+	}
+	for first := true; ; first = false {
+		token, err := g.Login.header(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		if token != "" {
+			req.Header.Set("Authorization", token)
+		}
+		resp, err := g.Next.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		asked := challengeOf(resp)
+		if asked == nil {
+			return resp, nil
+		}
+		resp.Body.Close()
+		body, err := again(req)
+		if !first || err != nil || asked.Status != http.StatusUnauthorized || !g.Login.spoil(token) {
+			return nil, g.Login.refused(asked)
+		}
+		req = req.Clone(req.Context())
+		req.Body = body
+	}
+}
+
+// again returns the body of a request for another attempt.
+func again(req *http.Request) (io.ReadCloser, error) {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+		return req.Body, nil
+	case req.GetBody == nil:
+		return nil, errors.New("the body cannot be sent twice")
+	}
+	return req.GetBody()
+}
+
+// ending tells when a body is closed.
+type ending struct {
+	io.ReadCloser
+	over func()
+}
+
+// Close implements [io.Closer].
+func (e *ending) Close() error {
+	defer e.over()
+	return e.ReadCloser.Close()
+}
+
+// bounded fails when more is read than there may be.
+type bounded struct {
+	io.ReadCloser
+	left, limit int
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		var probe [1]byte
+		if n, err := b.ReadCloser.Read(probe[:]); n == 0 {
+			return 0, err
+		}
+		return 0, fmt.Errorf("the server's answer has more than %d bytes", b.limit)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}

@@ -1,0 +1,2 @@
+// Package toollist reads the lists of tools of MCP servers and remembers which definitions were accepted.
+package toollist
