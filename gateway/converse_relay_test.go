@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestConverseIsRelayedToMakers checks that a Converse request with fields of a model's maker reaches the model
+// TestConverseRelayToBedrock checks that a Converse request with fields of a model's maker reaches the model
 // unchanged. The vendor decides whether to refuse them.
-func TestConverseIsRelayedToMakers(t *testing.T) {
+func TestConverseRelayToBedrock(t *testing.T) {
 	const asked = `{"messages":[{"role":"user","content":[{"text":"Hi"}]}],"inferenceConfig":{"temperature":2},"additionalModelRequestFields":{"top_k":5}}`
 	got := make(chan string, 1)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

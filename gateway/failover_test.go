@@ -103,6 +103,7 @@ func TestLeftAloneIsTheLastResort(t *testing.T) {
 // TestHealthAllowsATrial checks that an upstream with an open breaker is asked again once its health check succeeds,
 // before the cooldown ends.
 func TestHealthAllowsATrial(t *testing.T) {
+	t.Parallel()
 	_, b, url := moodies(t, time.Second)
 	b.list.Store(404) // a server without a model list
 	b.down.Store(1)

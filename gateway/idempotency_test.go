@@ -479,6 +479,7 @@ func (m *meeting) Delete(ctx context.Context, k state.Place, mine []byte) (bool,
 // TestAnswersDeletedWhileTheyEnd checks that an answer deleted while it ends is not replayed, whichever steps come
 // first.
 func TestAnswersDeletedWhileTheyEnd(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func() state.Store{
 		"memory": func() state.Store { return new(state.Memory) },
 		"sqlite": func() state.Store {

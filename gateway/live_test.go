@@ -335,6 +335,7 @@ func TestFallbackAtOnce(t *testing.T) {
 
 // TestHealth checks that an unhealthy upstream is skipped while there is another, and asked again when it is healthy.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	var down atomic.Bool
 	down.Store(true)
 	looked := make(chan bool)

@@ -436,6 +436,7 @@ func TestFilteredFallsBack(t *testing.T) {
 // TestHealthOverHTTP checks that health checks use free requests, and that an unhealthy upstream is skipped, and asked
 // again when it is healthy.
 func TestHealthOverHTTP(t *testing.T) {
+	t.Parallel()
 	var down atomic.Bool
 	down.Store(true)
 	watched, spare := newStation(t, "watched", says("watched")), newStation(t, "spare", says("spare"))

@@ -11,7 +11,7 @@ import (
 )
 
 // A block of citations stays one block when an answer is rewritten for another reason.
-func TestCitationsOfMendedConverseAnswersStay(t *testing.T) {
+func TestRepairedConverseAnswersKeepCitations(t *testing.T) {
 	const calls = `{"toolUse":{"toolUseId":"t","name":"f","input":{}}},{"toolUse":{"toolUseId":"t","name":"f","input":{}}}`
 	for name, block := range map[string]string{
 		"with citations":    `{"citationsContent":{"content":[{"text":"a"}],"citations":[{"title":"T","sourceContent":[{"text":"q"}],"location":{"documentChar":{"documentIndex":0,"start":0,"end":1}}}]}}`,

@@ -8,10 +8,10 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 )
 
-// TestUpgradesThatAreIgnored checks that a client that offers to switch to another protocol, as Java's does with
+// TestProtocolUpgrade checks that a client that offers to switch to another protocol, as Java's does with
 // HTTP/2, is answered in the protocol of its request, at every kind of endpoint. WebSockets are refused, however their
 // name is written.
-func TestUpgradesThatAreIgnored(t *testing.T) {
+func TestProtocolUpgrade(t *testing.T) {
 	passes, _ := passing(t)
 	answers := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("chat", "up-chat/sim/native")}})
 	const question = `{"model":"chat","messages":[{"role":"user","content":"hi"}]}`

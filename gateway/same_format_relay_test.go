@@ -160,7 +160,7 @@ func plain(v any) any {
 
 // A request that must be rewritten for one reason reaches an upstream of the client's own format with no other change,
 // including fields at any depth that only this format has.
-func TestOwnFormatsArriveAsTheyWere(t *testing.T) {
+func TestSameFormatIsRelayedUnchanged(t *testing.T) {
 	for _, file := range append(goldenRequests(t), onlyOwn...) {
 		t.Run(file.name, func(t *testing.T) {
 			sent, got := rewritten(t, file.format, file.body)
@@ -248,7 +248,7 @@ func goldenRequests(t *testing.T) (list []goldenRequest) {
 
 // An answer of the client's own format that needs a repair, here because two calls share an id, keeps content that only
 // this format supports.
-func TestMendedAnswersKeepTheirOwn(t *testing.T) {
+func TestRepairedAnswersKeepVendorFields(t *testing.T) {
 	blocks := []string{
 		`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}}`,
 		`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"E","url":"https://e.org","encrypted_content":"ENC","page_age":null}]}`,

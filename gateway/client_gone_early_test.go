@@ -17,9 +17,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestLeavingRefusedIsFree checks clients that disconnect while the gateway waits to retry a busy upstream: the refusal
+// TestRefusedRequestOfGoneClientIsFree checks clients that disconnect while the gateway waits to retry a busy upstream: the refusal
 // costs nothing. A client that disconnects during a silent retry pays as usual.
-func TestLeavingRefusedIsFree(t *testing.T) {
+func TestRefusedRequestOfGoneClientIsFree(t *testing.T) {
 	asked := make(chan int, 99)
 	for _, again := range []bool{false, true} {
 		var n atomic.Int64

@@ -17,10 +17,10 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestFaultsOfTheOperator checks the errors that clients see if an upstream does not answer. Kinds that clients can act
+// TestOperatorErrorsHideDetails checks the errors that clients see if an upstream does not answer. Kinds that clients can act
 // on are unchanged. Faults that only the operator can fix have status 502, without an address or part of a key; these
 // are in the log.
-func TestFaultsOfTheOperator(t *testing.T) {
+func TestOperatorErrorsHideDetails(t *testing.T) {
 	const key = "sk-very-secret-key-of-the-operator"
 	const piece = "sk-very-"
 	const gone = "http://127.0.0.1:1" // a free port may be in use by the time it is called
@@ -96,9 +96,9 @@ func TestFaultsOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestUpstreamAddressesStayInside checks that headers, errors and broken streams do not reveal the addresses of
+// TestUpstreamAddressesAreHidden checks that headers, errors and broken streams do not reveal the addresses of
 // upstreams.
-func TestUpstreamAddressesStayInside(t *testing.T) {
+func TestUpstreamAddressesAreHidden(t *testing.T) {
 	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"one"},"finish_reason":null}]}`+"\n\n")

@@ -13,7 +13,7 @@ import (
 
 // Features that only the client's vendor runs are dropped with a warning, for every upstream. Coding agents offer them
 // with every request.
-func TestHostedToolsThatTheUpstreamDoesNotRun(t *testing.T) {
+func TestUnsupportedHostedTools(t *testing.T) {
 	const body = `{"model":"m","stream":true,"input":"What is the weather in Rome?","tools":[
 		{"type":"web_search","external_web_access":false},
 		{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`
@@ -45,7 +45,7 @@ func (l lines) Write(b []byte) (int, error) {
 }
 
 // A client is warned of every kind of deviation from its request, however many there are, and the log has them all.
-func TestWarningsBeyondTheHeader(t *testing.T) {
+func TestWarningHeaderOverflow(t *testing.T) {
 	log := make(lines, 8)
 	url := serve(t, gateway.Setup{
 		Routes: []gateway.ModelRoute{to("m", "up-gemini/sim/native")},

@@ -10,7 +10,7 @@ import (
 )
 
 // A key that a client wrote in a wrong place does not appear in the log.
-func TestMisplacedKeys(t *testing.T) {
+func TestMisplacedKeysAreNotLogged(t *testing.T) {
 	log := make(logged, 10)
 	book := &access.Book{Store: new(access.Memory)}
 	_, key, err := book.Create(t.Context(), access.Key{Team: "a"})

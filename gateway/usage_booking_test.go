@@ -18,9 +18,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestWhatIsBooked checks that cached answers, replays, token counts and refusals are recorded as such. They count in
+// TestUsageIsBooked checks that cached answers, replays, token counts and refusals are recorded as such. They count in
 // request limits, but not in budgets.
-func TestWhatIsBooked(t *testing.T) {
+func TestUsageIsBooked(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(new(sim.Server))
 	t.Cleanup(up.Close)
@@ -114,10 +114,10 @@ func TestWhatIsBooked(t *testing.T) {
 	}
 }
 
-// TestPassedIsPriced checks the recorded usage of other endpoints. It has the catalogue price if the answer reports
+// TestForwardedRequestsArePriced checks the recorded usage of other endpoints. It has the catalogue price if the answer reports
 // tokens or the endpoint charges for tokens, and is unpriced otherwise. A key with a budget may use endpoints whose
 // cost is known before.
-func TestPassedIsPriced(t *testing.T) {
+func TestForwardedRequestsArePriced(t *testing.T) {
 	var says string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -177,10 +177,10 @@ func TestPassedIsPriced(t *testing.T) {
 	}
 }
 
-// TestPassedKeyRefused checks the case that an upstream refuses the gateway's key and repeats it in the error. The
+// TestForwardedKeyRefusedUpstream checks the case that an upstream refuses the gateway's key and repeats it in the error. The
 // client learns that the gateway is at fault, and sees neither the key nor the upstream's text. Other refusals reach
 // the client unchanged.
-func TestPassedKeyRefused(t *testing.T) {
+func TestForwardedKeyRefusedUpstream(t *testing.T) {
 	status := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Www-Authenticate", "Bearer")

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestDeniedIsTold checks that a client is told that a person denied its call, and why, with a single warning.
-func TestDeniedIsTold(t *testing.T) {
+// TestRefusedRequestIsLogged checks that a client is told that a person denied its call, and why, with a single warning.
+func TestRefusedRequestIsLogged(t *testing.T) {
 	d := newDesk(t, 0, "call write {\"what\":\"x\"}")
 	ask(t, d.url, wire.Chat, question("m"), false)
 	id := d.waiting(t)[0].ID

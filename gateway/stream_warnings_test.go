@@ -28,9 +28,9 @@ var strangeStreams = []struct{ format, stream, lost string }{
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":3,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1,\"status\":\"completed\",\"model\":\"m\",\"output\":[{\"type\":\"x_new\",\"id\":\"q1\",\"a\":1}],\"usage\":{\"input_tokens\":1,\"output_tokens\":1,\"total_tokens\":2}}}\n\n", "x_new"},
 }
 
-// TestStreamsNameWhatTheyLose checks that content that the client's format cannot carry is named in its stream, before
+// TestStreamsWarnAboutLostContent checks that content that the client's format cannot carry is named in its stream, before
 // the end of the answer, or in a trailer if the format has no comments.
-func TestStreamsNameWhatTheyLose(t *testing.T) {
+func TestStreamsWarnAboutLostContent(t *testing.T) {
 	for _, of := range strangeStreams {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")

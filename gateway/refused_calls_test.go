@@ -84,9 +84,9 @@ func allWarnings(t *testing.T, url, format string, stream bool) []string {
 	return append(list, resp.Trailer.Values(gateway.WarningHeader)...)
 }
 
-// TestRefusedCallIsTold checks that clients and the operator learn of refused and failed calls of gateway tools, once
+// TestRefusedCallWarnsClient checks that clients and the operator learn of refused and failed calls of gateway tools, once
 // each, and before lesser warnings.
-func TestRefusedCallIsTold(t *testing.T) {
+func TestRefusedCallWarnsClient(t *testing.T) {
 	var n counter
 	write := reading("write", "written", &n)
 	write.Effects, write.Origin = 0, tool.MCP
@@ -122,8 +122,8 @@ func TestRefusedCallIsTold(t *testing.T) {
 	}
 }
 
-// TestRefusedCallIsFirst checks that a refusal precedes earlier warnings, also if there are too many for the header.
-func TestRefusedCallIsFirst(t *testing.T) {
+// TestRefusedCallWarningComesFirst checks that a refusal precedes earlier warnings, also if there are too many for the header.
+func TestRefusedCallWarningComesFirst(t *testing.T) {
 	var n counter
 	write := reading("write", "written", &n)
 	write.Effects, write.Origin = 0, tool.MCP
@@ -146,8 +146,8 @@ func TestRefusedCallIsFirst(t *testing.T) {
 	}
 }
 
-// TestDeniedCallIsTold checks that a client learns who denied its call, and why, at each request.
-func TestDeniedCallIsTold(t *testing.T) {
+// TestDeniedCallWarnsClient checks that a client learns who denied its call, and why, at each request.
+func TestDeniedCallWarnsClient(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	url, log, metrics := visible(t, tools, "call write {\"what\":\"x\"}", "text Well.")
@@ -173,9 +173,9 @@ func TestDeniedCallIsTold(t *testing.T) {
 	}
 }
 
-// TestEachClientIsWarned checks that a warning about a model, which a program gets once, reaches each client of a
+// TestWarningReachesEveryFormat checks that a warning about a model, which a program gets once, reaches each client of a
 // gateway.
-func TestEachClientIsWarned(t *testing.T) {
+func TestWarningReachesEveryFormat(t *testing.T) {
 	url, _ := staged(t, script(t, "text Hello."), wire.Messages, nil)
 	for range 2 {
 		req := question("m")
@@ -187,9 +187,9 @@ func TestEachClientIsWarned(t *testing.T) {
 	}
 }
 
-// TestTimesAreNoLoss checks that the time of an Ollama answer, which other formats also have, is not reported as a
+// TestTimestampsCauseNoWarning checks that the time of an Ollama answer, which other formats also have, is not reported as a
 // loss.
-func TestTimesAreNoLoss(t *testing.T) {
+func TestTimestampsCauseNoWarning(t *testing.T) {
 	url, _ := staged(t, script(t, "text Hello."), wire.Ollama, nil)
 	for format := range roots {
 		for _, w := range allWarnings(t, url, format, false) {

@@ -15,7 +15,7 @@ import (
 
 // Half of a surrogate pair in a request reaches an upstream of the same format unchanged. Other upstreams get U+FFFD,
 // and the client is warned.
-func TestHalvesOfPairs(t *testing.T) {
+func TestLoneSurrogates(t *testing.T) {
 	const half = `\ud83d`
 	var got string
 	up := new(sim.Server)

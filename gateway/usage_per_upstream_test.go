@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestEachUpstreamIsBooked checks that the usage of an upstream whose filter blocked the answer is recorded for that
+// TestUsagePerUpstream checks that the usage of an upstream whose filter blocked the answer is recorded for that
 // upstream, and that the request and later usage are recorded for the upstream that answered.
-func TestEachUpstreamIsBooked(t *testing.T) {
+func TestUsagePerUpstream(t *testing.T) {
 	filtered := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":41,"completion_tokens":3}}`
 	bad, _ := answering(t, 200, filtered)
 	good, _ := answering(t, 200, `{"id":"2","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}],"usage":{"prompt_tokens":17,"completion_tokens":2}}`)

@@ -136,9 +136,9 @@ func TestItemReferencesAreBounded(t *testing.T) {
 	}
 }
 
-// TestItemsOfOneID checks that an upstream that gives items of two answers the same id does not mix them up. Each key
+// TestItemsWithDuplicateID checks that an upstream that gives items of two answers the same id does not mix them up. Each key
 // of a team continues from its own item, other keys from the first, and deleting an answer deletes only its own items.
-func TestItemsOfOneID(t *testing.T) {
+func TestItemsWithDuplicateID(t *testing.T) {
 	var mu sync.Mutex
 	asked, last := 0, ""
 	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,8 +189,8 @@ func TestItemsOfOneID(t *testing.T) {
 	named(third, "")
 }
 
-// TestBelowKeptAnswers checks that a path below a stored answer refers to that answer and does not change it.
-func TestBelowKeptAnswers(t *testing.T) {
+// TestPathsBelowStoredAnswers checks that a path below a stored answer refers to that answer and does not change it.
+func TestPathsBelowStoredAnswers(t *testing.T) {
 	g := guard(t, nil)
 	key, theirs := g.key(t, access.Key{}), g.key(t, access.Key{Team: "blue"})
 	_, body := g.respond(t, "POST", "/v1/responses", key, `{"model":"chat","input":"hi"}`)

@@ -48,7 +48,7 @@ func generate(t *testing.T, url, body string) (status int, lines []prompted) {
 }
 
 // A prompt is answered with text by an upstream of any format, in lines and as a document.
-func TestGenerate(t *testing.T) {
+func TestOllamaGenerate(t *testing.T) {
 	routes := []gateway.ModelRoute{}
 	for format := range roots {
 		routes = append(routes, to(format, "up-"+format+"/echo"))
@@ -76,7 +76,7 @@ func TestGenerate(t *testing.T) {
 }
 
 // A request without a prompt loads the model: no upstream is asked, and the client is told that the model is ready.
-func TestGenerateLoads(t *testing.T) {
+func TestOllamaGenerateLoadsModel(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/echo")}})
 	for _, body := range []string{`{"model":"m"}`, `{"model":"m","prompt":"","keep_alive":-1}`, `{"model":"m","system":"Be brief.","stream":false}`} {
 		status, lines := generate(t, url, body)
@@ -98,7 +98,7 @@ func TestGenerateLoads(t *testing.T) {
 }
 
 // Fields that a chat cannot support are refused, not ignored.
-func TestGenerateRefuses(t *testing.T) {
+func TestOllamaGenerateInvalidRequests(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/echo")}})
 	for field, value := range map[string]string{
 		"suffix": `"}"`, "raw": `true`, "template": `"{{ .Prompt }}"`, "context": `[1, 2]`,

@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestPiecesOfStreamsOverOthers checks that a text which a client sends back in the parts of a Gemini stream is sent as
+// TestSplitGeminiTextTranslated checks that a text which a client sends back in the parts of a Gemini stream is sent as
 // the model wrote it, in every other format and to a model without native tools.
-func TestPiecesOfStreamsOverOthers(t *testing.T) {
+func TestSplitGeminiTextTranslated(t *testing.T) {
 	host, url := spaceGateway(t)
 	const history = `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"The pas"},{"text":"sword i"},{"text":"s 4711."}]},{"role":"user","parts":[{"text":"again"}]}],
 		"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{"t":{"type":"string"}}}}]}]}`
@@ -34,9 +34,9 @@ func TestPiecesOfStreamsOverOthers(t *testing.T) {
 	}
 }
 
-// TestDefinedToolsOverOthers checks that a model of another vendor gets the parameters of a tool that the client's
+// TestVendorDefinedToolsTranslated checks that a model of another vendor gets the parameters of a tool that the client's
 // vendor defines, and that its call comes back as a call of that tool.
-func TestDefinedToolsOverOthers(t *testing.T) {
+func TestVendorDefinedToolsTranslated(t *testing.T) {
 	host, url := spaceGateway(t)
 	const ask = `{"model":"MODEL","max_tokens":99,"messages":[{"role":"user","content":"native: go"}],"tools":[{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}]}`
 	for format := range roots {

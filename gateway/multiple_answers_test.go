@@ -109,7 +109,7 @@ func choicesOf(t *testing.T, body string) map[int]*choiceOf {
 
 // Each of several answers to one question is searched for calls in its text. Answers without calls stay unchanged. If
 // no answer has a call, the upstream's bytes are relayed.
-func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
+func TestTextCallsInMultipleAnswers(t *testing.T) {
 	const called = "called" // a choice that ends with the call
 	cases := map[string]struct{ texts, want []string }{
 		"none":            {[]string{"Sunny.", "Rain, <b>I guess</b>."}, []string{"Sunny.", "Rain, <b>I guess</b>."}},
@@ -158,7 +158,7 @@ func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
 }
 
 // A client of another format also gets the calls of every answer.
-func TestCallsInTheTextOfEveryTranslatedAnswer(t *testing.T) {
+func TestTextCallsInMultipleTranslatedAnswers(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		url := answersOf(t, wire.Chat, "qwen3-32b", func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodPost {

@@ -230,9 +230,9 @@ func flatHistory(req *llm.Request) (calls, results string) {
 	return calls, results
 }
 
-// TestNamespacesComeBack checks that calls of tools in a namespace have the namespace again, for every kind of answer,
+// TestToolNamespacesRoundTrip checks that calls of tools in a namespace have the namespace again, for every kind of answer,
 // and that the next request uses the same upstream name for each tool.
-func TestNamespacesComeBack(t *testing.T) {
+func TestToolNamespacesRoundTrip(t *testing.T) {
 	host, url := spaceGateway(t)
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
@@ -300,8 +300,8 @@ func comesBack(t *testing.T, host *spaceHost, url, format string, stream bool) {
 	}
 }
 
-// TestNamespacesOfTextModels checks the same for a model without native tools that writes its calls as text.
-func TestNamespacesOfTextModels(t *testing.T) {
+// TestToolNamespacesOfTextModels checks the same for a model without native tools that writes its calls as text.
+func TestToolNamespacesOfTextModels(t *testing.T) {
 	host, url := spaceGateway(t)
 	for _, stream := range []bool{false, true} {
 		says := func(input string) string {
@@ -318,9 +318,9 @@ func TestNamespacesOfTextModels(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfMendedAnswers checks that an answer of the same format that must be rewritten keeps its namespaces,
+// TestToolNamespacesOfRepairedAnswers checks that an answer of the same format that must be rewritten keeps its namespaces,
 // and that each call is checked against the schema of its own tool.
-func TestNamespacesOfMendedAnswers(t *testing.T) {
+func TestToolNamespacesOfRepairedAnswers(t *testing.T) {
 	const calls = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"shell","arguments":"{\"t\":\"T\"}","status":"completed"},` +
 		`{"type":"function_call","id":"fc_2","call_id":"c2","name":"create_issue","namespace":"mcp__gh","arguments":"{\"t\":\"T\",}","status":"completed"},` +
 		`{"type":"function_call","id":"fc_3","call_id":"c3","name":"shell","namespace":"mcp__gh","arguments":"{\"t\":\"T\",}","status":"completed"}`
@@ -370,9 +370,9 @@ func TestNamespacesOfMendedAnswers(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatAreGone checks that a call of a namespace that is no longer offered is not sent to the upstream as
+// TestToolNamespacesRemovedByClient checks that a call of a namespace that is no longer offered is not sent to the upstream as
 // a call of a client's tool with the same name. It gets its name back when the namespace is offered again.
-func TestNamespacesThatAreGone(t *testing.T) {
+func TestToolNamespacesRemovedByClient(t *testing.T) {
 	host, url := spaceGateway(t)
 	own := `[{"type":"function","name":"shell","parameters":` + spaceSchema + `}]`
 	for format := range roots {
@@ -405,8 +405,8 @@ func TestNamespacesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestChoicesInNamespaces checks that a tool choice in a namespace does not select a client's tool with the same name.
-func TestChoicesInNamespaces(t *testing.T) {
+// TestToolChoiceInNamespace checks that a tool choice in a namespace does not select a client's tool with the same name.
+func TestToolChoiceInNamespace(t *testing.T) {
 	codec, _ := wire.For(wire.Responses)
 	for _, c := range []struct {
 		choice string

@@ -79,10 +79,11 @@ const (
 		"event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}` + "\n\n"
 )
 
-// TestEndedIsBooked checks incomplete answers, for every reason except the client's. If the upstream worked on the
+// TestIncompleteAnswersAreBooked checks incomplete answers, for every reason except the client's. If the upstream worked on the
 // request, the usage is estimated as if the client had disconnected. A refused or lost request costs nothing. The log
 // and the metrics agree with the recorded usage.
-func TestEndedIsBooked(t *testing.T) {
+func TestIncompleteAnswersAreBooked(t *testing.T) {
+	t.Parallel()
 	cut := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		w.Header().Set("Content-Length", "5000")
@@ -173,9 +174,9 @@ func (b *bounded) saysTheSame(t *testing.T, l access.LogLine) {
 	}
 }
 
-// TestLeavingBooksWhatWasSaid checks a client that leaves a stream whose upstream has reported its input tokens: these
+// TestGoneClientBooksReceivedOutput checks a client that leaves a stream whose upstream has reported its input tokens: these
 // are recorded and logged.
-func TestLeavingBooksWhatWasSaid(t *testing.T) {
+func TestGoneClientBooksReceivedOutput(t *testing.T) {
 	for _, path := range []string{"/v1/messages", "/v1/chat/completions"} {
 		up := httptest.NewServer(never(messagesPiece))
 		g := bound(t, up.URL, llm.Limits{})
@@ -202,9 +203,9 @@ func TestLeavingBooksWhatWasSaid(t *testing.T) {
 	}
 }
 
-// TestEndedEmbeddings checks forwarded answers that break off: the input is recorded if the upstream worked on the
+// TestIncompleteEmbeddingsAreBooked checks forwarded answers that break off: the input is recorded if the upstream worked on the
 // request.
-func TestEndedEmbeddings(t *testing.T) {
+func TestIncompleteEmbeddingsAreBooked(t *testing.T) {
 	for status, free := range map[int]bool{http.StatusOK: false, http.StatusServiceUnavailable: true} {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body)

@@ -34,9 +34,9 @@ type errorCell struct {
 // pair is a route of a configuration in conformance/gateway: the formats of client and upstream.
 var pair = regexp.MustCompile(`from: \[(\w+)\], to: \[\{model: up-(\w+)/`)
 
-// TestCellsOfErrors sends the requests of all cells that end with a status, without the vendors' clients. The suite
+// TestErrorsOfEveryFormatPair sends the requests of all cells that end with a status, without the vendors' clients. The suite
 // with these clients runs only on demand, and would report a difference too late.
-func TestCellsOfErrors(t *testing.T) {
+func TestErrorsOfEveryFormatPair(t *testing.T) {
 	var table struct{ Cells, Through []errorCell }
 	if err := json.Unmarshal(readFile(t, "../conformance/cells.json"), &table); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestOrderOfBetas checks that idempotency and the cache treat requests with the same betas as equal, regardless of
+// TestBetaHeaderOrder checks that idempotency and the cache treat requests with the same betas as equal, regardless of
 // order and duplicates. The upstream gets the header as the client wrote it.
-func TestOrderOfBetas(t *testing.T) {
+func TestBetaHeaderOrder(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

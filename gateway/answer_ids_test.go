@@ -13,7 +13,7 @@ import (
 // An upstream that uses one id for two answers does not replace the first answer of another key. The second is not
 // stored, and its client is warned. Other teams have separate answers, and a repeated request continues from the last
 // one.
-func TestAnIDTwiceTakesNobodysAnswer(t *testing.T) {
+func TestDuplicateAnswerIDAcrossTeams(t *testing.T) {
 	const answer = `{"id":"resp_same","object":"response","created_at":1,"status":"completed","model":"m","output":[{"id":"msg_%d","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"answer %d"}]}]}`
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprint(stream), func(t *testing.T) {

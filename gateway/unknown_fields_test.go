@@ -11,7 +11,7 @@ import (
 )
 
 // Unknown event fields do not prevent a stream from being relayed byte for byte, and cause no warning.
-func TestStreamsWithUnknownMembersAreRelayed(t *testing.T) {
+func TestStreamsWithUnknownFieldsAreRelayed(t *testing.T) {
 	for name, tt := range map[string]struct{ format, model, path, ask, said string }{
 		"messages": {wire.Messages, "claude-sonnet-4-5", "/v1/messages",
 			`{"model":"m","max_tokens":10,"stream":true,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`,

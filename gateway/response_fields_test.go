@@ -17,10 +17,10 @@ const echoes = `"metadata":{"a":"b"},"tool_choice":"none","parallel_tool_calls":
 
 	`"user":"u1","truncation":"auto","text":{"format":{"type":"text"}},"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
 
-// TestResponsesSayWhatWasAskedFor checks that an answer over any upstream format repeats the fields of the request: in
+// TestResponsesRepeatRequestFields checks that an answer over any upstream format repeats the fields of the request: in
 // documents, in the first and last events of a stream, and in stored answers. No warning may claim that a field was
 // ignored which the gateway implements itself.
-func TestResponsesSayWhatWasAskedFor(t *testing.T) {
+func TestResponsesRepeatRequestFields(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	var want map[string]any
@@ -76,8 +76,8 @@ func TestResponsesSayWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestLongToolsAreSaidOnce checks that tools of tens of kilobytes appear only in the last event of a stream.
-func TestLongToolsAreSaidOnce(t *testing.T) {
+// TestResponsesRepeatLongToolsOnce checks that tools of tens of kilobytes appear only in the last event of a stream.
+func TestResponsesRepeatLongToolsOnce(t *testing.T) {
 	g := guard(t, nil)
 	long := strings.Repeat("long ", 4000)
 	_, body := g.respond(t, "POST", "/v1/responses", g.key(t, access.Key{}), `{"model":"chat","input":"hi","stream":true,"metadata":{"a":"b"},"tools":[{"type":"function","name":"f","description":"`+long+`","parameters":{"type":"object"}}]}`)
@@ -155,8 +155,8 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-// TestKeptAnswersAreNotStreamed checks that unsupported operations on stored answers are refused with a clear error.
-func TestKeptAnswersAreNotStreamed(t *testing.T) {
+// TestStoredAnswersAreNotStreamed checks that unsupported operations on stored answers are refused with a clear error.
+func TestStoredAnswersAreNotStreamed(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	_, body := g.respond(t, "POST", "/v1/responses", key, `{"model":"chat","input":"hi"}`)
@@ -177,9 +177,9 @@ func TestKeptAnswersAreNotStreamed(t *testing.T) {
 	}
 }
 
-// TestEchoesHaveNoSecrets checks that credentials of MCP servers are neither repeated nor stored, because every key of
+// TestRepeatedFieldsHaveNoSecrets checks that credentials of MCP servers are neither repeated nor stored, because every key of
 // the team may fetch the answer.
-func TestEchoesHaveNoSecrets(t *testing.T) {
+func TestRepeatedFieldsHaveNoSecrets(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	for _, format := range []string{"chat", "messages", "gemini"} {
@@ -198,8 +198,8 @@ func TestEchoesHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestItemsOfOneIDInPages checks that an id shared by two items neither ends a page early nor repeats one.
-func TestItemsOfOneIDInPages(t *testing.T) {
+// TestPagesOfItemsWithDuplicateID checks that an id shared by two items neither ends a page early nor repeats one.
+func TestPagesOfItemsWithDuplicateID(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	const said = `{"type":"message","id":%q,"role":"assistant","status":"completed","content":[{"type":"output_text","text":"x","annotations":[]}]}`
@@ -221,9 +221,9 @@ func TestItemsOfOneIDInPages(t *testing.T) {
 	}
 }
 
-// TestResponsesSayWhatTheyGoOnFrom checks that every translated Responses answer has previous_response_id, null in the
+// TestResponsesNamePreviousAnswer checks that every translated Responses answer has previous_response_id, null in the
 // first turn: in documents, in the first and last events of a stream, and in stored answers.
-func TestResponsesSayWhatTheyGoOnFrom(t *testing.T) {
+func TestResponsesNamePreviousAnswer(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	ask := func(t *testing.T, body string) (answers []map[string]any) {

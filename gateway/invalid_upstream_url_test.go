@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestAddressesThatAreNone checks that a wildcard route with an invalid address is refused. Clients that reach such an
+// TestInvalidUpstreamURL checks that a wildcard route with an invalid address is refused. Clients that reach such an
 // address anyway must see a fault of the gateway, not their own.
-func TestAddressesThatAreNone(t *testing.T) {
+func TestInvalidUpstreamURL(t *testing.T) {
 	open := opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{
 		"up": {BaseURL: "http://user:s3cret@127.0.0.1:1/v1", Wires: []string{wire.Chat}}}})
 	_, err := gateway.New(gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("m-*", "up/*")}})

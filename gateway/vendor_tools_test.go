@@ -36,9 +36,9 @@ var vendorTools = []struct{ tool, more, item string }{
 	{`"type":"apply_patch"`, "", `{"type":"apply_patch_call","id":"a","call_id":"call_1","status":"completed","operation":{"type":"delete_file","path":"x"}}`},
 }
 
-// TestCallsOfVendorsToolsAreThose checks tools that OpenAI defines: they may be demanded, allowed or offered, and their
+// TestVendorToolCallsKeepTheirType checks tools that OpenAI defines: they may be demanded, allowed or offered, and their
 // calls count as calls of the tool, although the type names differ. The choice reaches the upstream unchanged.
-func TestCallsOfVendorsToolsAreThose(t *testing.T) {
+func TestVendorToolCallsKeepTheirType(t *testing.T) {
 	for _, c := range vendorTools {
 		typ, _, _ := strings.Cut(c.tool, ",")
 		ref := "{" + typ + c.more + "}"
@@ -64,8 +64,8 @@ func TestCallsOfVendorsToolsAreThose(t *testing.T) {
 	}
 }
 
-// TestOtherCallsThanTheVendorsToolAreExcluded checks that a choice of one vendor tool excludes calls of other tools.
-func TestOtherCallsThanTheVendorsToolAreExcluded(t *testing.T) {
+// TestForcedVendorToolExcludesOthers checks that a choice of one vendor tool excludes calls of other tools.
+func TestForcedVendorToolExcludesOthers(t *testing.T) {
 	const shell = `{"type":"shell_call","id":"s","call_id":"call_1","status":"completed","action":{"commands":["ls"]}}`
 	body := `{"model":"m","store":false,"input":"q","tools":[{"type":"computer_use_preview"},{"type":"shell"}],"tool_choice":{"type":"computer_use_preview"}}`
 	status, _, got, _ := vendorAnswer(t, wire.Responses, itemsOf(shell), "/v1/responses", body)
@@ -74,8 +74,8 @@ func TestOtherCallsThanTheVendorsToolAreExcluded(t *testing.T) {
 	}
 }
 
-// TestCallsOfAnthropicsToolsAreThose checks the same for tools that Anthropic defines, which have client-chosen names.
-func TestCallsOfAnthropicsToolsAreThose(t *testing.T) {
+// TestAnthropicToolCallsKeepTheirType checks the same for tools that Anthropic defines, which have client-chosen names.
+func TestAnthropicToolCallsKeepTheirType(t *testing.T) {
 	for _, c := range []struct{ typ, name, call, more string }{
 		{"computer_20250124", "computer", "tool_use", `,"display_width_px":10,"display_height_px":20`},
 		{"computer_20251124", "computer", "tool_use", `,"display_width_px":10,"display_height_px":20`},
