@@ -38,7 +38,7 @@ func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error)
 func (c Administration) Handler() (http.Handler, error) {
 	h := admin.Handler{Book: c.Book, Hosts: c.Hosts, BodyTime: c.BodyTime, WriteTime: cmp.Or(c.WriteTime, writeTime)}
 	if c.Live != nil {
-		h.Approvals = approvalDesk{c.Live}
+		h.Approvals = waitingDesk{c.Live}
 	}
 	return h.WithKey(c.Key)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/hosttools"
 	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
@@ -49,7 +50,7 @@ type chain struct {
 	tally    tally
 	cacheKey conversation.CacheKey
 	cacheFor time.Duration             // how long the answer may be cached
-	serving  *serving                  // the tools that the gateway runs; nil if there are none
+	rounds   *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
 	repeat   *conversation.Idempotency // the idempotency state of the request; nil if it has none
 }
 
@@ -294,10 +295,10 @@ func (x *chain) takePlace(q *query) (done bool, err error) {
 // match the request.
 func (x *chain) prepare(q *query) (done bool, err error) {
 	changed := q.settings.Override.apply(q.req)
-	if err := x.attach(q.candidates[0], q.req); err != nil {
+	if err := x.offerTools(q.candidates[0], q.req); err != nil {
 		return false, err
 	}
-	if !changed && !x.Continues && x.serving == nil && !x.reasks(q.candidates, q.req) && x.Codec.Quirks == (wire.Quirks{}) {
+	if !changed && !x.Continues && x.rounds == nil && !x.reasks(q.candidates, q.req) && x.Codec.Quirks == (wire.Quirks{}) {
 		x.raw = q.body
 	}
 	if x.Codec.Properties().Previous != "" {
@@ -427,7 +428,7 @@ func (x *chain) seenEnd(end llm.Event) llm.Event {
 	ev.Model = x.Model
 	x.usage = ev.Usage
 	x.spent.SetComplete(true)
-	if x.repeat != nil && x.serving == nil {
+	if x.repeat != nil && x.rounds == nil {
 		x.repeat.Answered = true
 	}
 	return x.AddEcho(ev)
@@ -523,12 +524,9 @@ func (x *chain) book(err error) {
 	}
 }
 
-// ownsTool reports whether the gateway runs a tool. Its calls are not shown to the client.
-func (x *chain) ownsTool(name string) bool { return x.serving != nil && x.serving.owns(name) }
-
 // repeated reports whether a request was answered with the answer of an equal earlier one.
 func (x *chain) repeated(r *route, req *llm.Request, body []byte) (bool, error) {
-	p, found, err := x.Idempotency(req.Model, body, r.Tools != nil && x.mayChange(r.Tools))
+	p, found, err := x.Idempotency(req.Model, body, r.Tools != nil && r.Tools.MayChange(x.Context(), x.Rights))
 	if x.repeat = p; err != nil || found == nil {
 		return false, err
 	}

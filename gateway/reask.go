@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -32,7 +32,7 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
 	for try := 0; ; try++ {
 		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
-		r.data = dataAnswer{wanted: req.Output != nil, each: each}
+		r.data = exchange.NewDataAnswer(req.Output != nil, each)
 		if err := x.ask(ways, req, r.take); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 		if len(r.faults) == 0 {
 			return r.release()
 		}
-		if err := r.data.release(false); err != nil {
+		if err := r.data.Release(false); err != nil {
 			return err
 		}
 		x.invalid += len(r.faults)
@@ -74,7 +74,7 @@ type reasking struct {
 	faults map[int]string // by index of the call
 	said   llm.Builder
 	finish llm.Finish
-	data   dataAnswer
+	data   exchange.DataAnswer
 }
 
 // take passes on everything except calls.
@@ -101,7 +101,7 @@ func (r *reasking) take(ev llm.Event) error {
 		r.finish = ev
 		return nil
 	}
-	return r.data.show(ev)
+	return r.data.Show(ev)
 }
 
 // first returns the problem of the first invalid call.
@@ -116,7 +116,7 @@ func (r *reasking) first() string {
 
 // release passes on the valid calls and the end of the answer.
 func (r *reasking) release() error {
-	if err := r.data.release(true); err != nil {
+	if err := r.data.Release(true); err != nil {
 		return err
 	}
 	for _, c := range r.calls {
@@ -154,22 +154,4 @@ func (r *reasking) next(req *llm.Request) *llm.Request {
 	out := req.Clone()
 	out.Messages = append(out.Messages, said, conversation.ResultMessage(results))
 	return out
-}
-
-// readable turns complete calls with unreadable arguments into calls with a string argument. They match no schema, so
-// the model is told about them. Without reasking it returns the events unchanged.
-func (x *chain) readable(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	if !x.holds {
-		return events
-	}
-	return func(yield func(llm.Event, error) bool) {
-		for ev, err := range events {
-			if bad, ok := ev.(llm.InvalidCall); ok && err == nil && bad.Reason != llm.CutOff && bad.ID != "" && bad.Name != "" {
-				ev = llm.Call{ID: bad.ID, Name: bad.Name, Args: js.AppendQuoted(nil, bad.Raw), Provenance: bad.Provenance}
-			}
-			if !yield(ev, err) {
-				return
-			}
-		}
-	}
 }

@@ -232,7 +232,7 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 // check reports errors in the settings of a route other than its name and upstreams.
 func (r ModelRoute) check(add func(string, error)) {
 	add("pass", passthrough.CheckKinds(r.Pass))
-	add("tools", r.Tools.check())
+	add("tools", r.Tools.Check())
 	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
 		add("check", fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))
 	}

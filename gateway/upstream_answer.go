@@ -88,8 +88,8 @@ func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
 
 // stream reads the answer of the upstream as events.
 func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
-	answer := a.x.readable(to.Opened.Stream(ctx, a.portable(to.Opened, req)))
-	for ev, err := range withoutSpace(a.x.wholeCalls(answer)) {
+	answer := to.Opened.Stream(ctx, a.portable(to.Opened, req))
+	for ev, err := range a.x.stages().Pipeline().Read(answer) {
 		if err != nil {
 			return a.begun, err
 		}

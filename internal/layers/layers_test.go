@@ -111,6 +111,7 @@ var inner = map[string]int{
 	"gateway/internal/admit":        3, // rights, limits and usage
 	"gateway/internal/passthrough":  4, // endpoints that are forwarded unchanged
 	"gateway/internal/conversation": 3, // the memory between requests
+	"gateway/internal/hosttools":    4, // the tools that the gateway runs during an answer
 
 	"mcpbridge/config":              0, // how servers are reached
 	"mcpbridge/internal/rpc":        0, // messages, and readers in front of the SDK

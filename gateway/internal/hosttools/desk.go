@@ -1,4 +1,4 @@
-package gateway
+package hosttools
 
 import (
 	"cmp"
@@ -15,10 +15,18 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/gateway/internal/admin"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 )
+
+// Desk gives administrators access to the calls that wait for a person.
+type Desk struct {
+	Store *conversation.Store
+	// Tools returns the tools of a route whose calls may wait, or nil if the route refuses them.
+	Tools func(route string) *Tools
+}
 
 // WaitingCall is a call that waits for a person's approval, as administrators see it.
 type WaitingCall struct {
@@ -32,7 +40,7 @@ type WaitingCall struct {
 	Hidden bool `json:"hidden,omitempty"`
 
 	store journal.Store
-	tools *ServedTools
+	tools *Tools
 }
 
 // maxWaiting limits the waiting calls in one list.
@@ -46,8 +54,8 @@ func waitingID(p *pendingCall) string {
 
 // waitingCalls returns the calls that wait for a person, oldest first. The questions come from the records; each record
 // is read once for all of its calls.
-func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
-	kept, err := g.stateStore.Held(ctx, state.Waiting, maxWaiting)
+func (d *Desk) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
+	kept, err := d.Store.Held(ctx, state.Waiting, maxWaiting)
 	if err != nil {
 		return nil, &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("it cannot be found out now which calls wait")}
 	}
@@ -58,14 +66,14 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 		if err != nil {
 			continue // written by another version
 		}
-		tools := g.waitingTools(p.Route)
+		tools := d.Tools(p.Route)
 		if tools == nil {
 			continue // no route continues this call
 		}
 		store := tools.Approvals.Store
 		if _, read := open[p.Run]; !read {
 			if open[p.Run], err = agent.Waiting(ctx, store, p.Run); err != nil && ctx.Err() == nil {
-				g.settings.Log.Error("the record of a call that waits cannot be read", "run", p.Run, "call", p.Call.ID, "error", err.Error())
+				d.Store.Log.Error("the record of a call that waits cannot be read", "run", p.Run, "call", p.Call.ID, "error", err.Error())
 			}
 		}
 		for _, q := range open[p.Run] {
@@ -77,18 +85,9 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	return list, ctx.Err()
 }
 
-// waitingTools returns the tools of a route whose calls may wait, or nil if the route refuses them.
-func (g *Gateway) waitingTools(model string) *ServedTools {
-	i := slices.IndexFunc(g.routes, func(r *route) bool { return r.Model == model && r.Tools != nil && r.Tools.Approvals != nil })
-	if i < 0 {
-		return nil
-	}
-	return g.routes[i].Tools
-}
-
 // wasWaiting reports whether the call with that id is known but no longer waits.
-func (g *Gateway) wasWaiting(ctx context.Context, id string) bool {
-	kept, _ := g.stateStore.Held(ctx, state.Waiting, maxWaiting) // the store was read a moment ago
+func (d *Desk) wasWaiting(ctx context.Context, id string) bool {
+	kept, _ := d.Store.Held(ctx, state.Waiting, maxWaiting) // the store was read a moment ago
 	return slices.ContainsFunc(kept, func(e state.Kept) bool {
 		p, err := readPending(e.Value)
 		return err == nil && waitingID(p) == id
@@ -115,12 +114,9 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	return nil
 }
 
-// approvalDesk gives administrators access to the waiting calls.
-type approvalDesk struct{ live *Live }
-
 // Waiting implements [admin.Approvals].
-func (a approvalDesk) Waiting(ctx context.Context) (any, error) {
-	list, err := a.live.now.Load().waitingCalls(ctx)
+func (d *Desk) Waiting(ctx context.Context) (any, error) {
+	list, err := d.waitingCalls(ctx)
 	if list == nil {
 		list = []WaitingCall{} // [] in JSON
 	}
@@ -128,28 +124,27 @@ func (a approvalDesk) Waiting(ctx context.Context) (any, error) {
 }
 
 // Decide implements [admin.Approvals].
-func (a approvalDesk) Decide(ctx context.Context, id string, d admin.Decision) (any, error) {
-	g := a.live.now.Load()
-	list, err := g.waitingCalls(ctx)
+func (d *Desk) Decide(ctx context.Context, id string, by admin.Decision) (any, error) {
+	list, err := d.waitingCalls(ctx)
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(list, func(c WaitingCall) bool { return c.ID == id })
 	switch {
-	case i < 0 && g.wasWaiting(ctx, id):
+	case i < 0 && d.wasWaiting(ctx, id):
 		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the call does not wait any more: it was decided, or its time is over")}
 	case i < 0:
 		return nil, &admin.Error{Status: http.StatusNotFound, Err: errors.New("no such call waits: it is over, or it never was")}
 	}
 	c := list[i]
-	approved := d.Approved()
-	if approved && c.Hidden && !d.Unseen && len(d.Args) == 0 {
+	approved := by.Approved()
+	if approved && c.Hidden && !by.Unseen && len(by.Args) == 0 {
 		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the arguments are not shown whole: [stripped:…] stands for what looks like a secret, and may be anything; args gives them anew, \"unseen\": true approves them as they are")}
 	}
-	if err := c.misfit(ctx, d.Args); approved && err != nil {
+	if err := c.misfit(ctx, by.Args); approved && err != nil {
 		return nil, err
 	}
-	err = agent.Decide(ctx, c.store, c.Run, agent.Grant{Call: c.CallID, Allowed: approved, By: d.By, Reason: d.Reason, ParamsHash: cmp.Or(d.ParamsHash, c.ParamsHash), Args: d.Args, Value: d.Value})
+	err = agent.Decide(ctx, c.store, c.Run, agent.Grant{Call: c.CallID, Allowed: approved, By: by.By, Reason: by.Reason, ParamsHash: cmp.Or(by.ParamsHash, c.ParamsHash), Args: by.Args, Value: by.Value})
 	var held *journal.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -159,5 +154,5 @@ func (a approvalDesk) Decide(ctx context.Context, id string, d admin.Decision) (
 	case err != nil:
 		return nil, admin.Invalidf("%s", strings.TrimPrefix(err.Error(), "agent: "))
 	}
-	return map[string]string{"id": c.ID, "run": c.Run, "call_id": c.CallID, "decision": d.Decision, "by": d.By}, nil
+	return map[string]string{"id": c.ID, "run": c.Run, "call_id": c.CallID, "decision": by.Decision, "by": by.By}, nil
 }

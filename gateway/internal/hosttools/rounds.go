@@ -1,0 +1,242 @@
+package hosttools
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Rounds is the state of a request whose model is offered tools of the gateway.
+type Rounds struct {
+	*request
+	offer   *offer
+	reports *reports
+	run     *execution
+	used    func(llm.Usage)
+
+	conv       *llm.Request      // the request for the upstream, without tools of the gateway
+	before     int               // number of messages in the client's request
+	asked, all [sha256.Size]byte // hashes of the client's last messages, and of all its messages
+	ids        map[string]bool   // call ids in use
+	start      llm.Start         // start of the answer
+	usage      llm.Usage         // total of all rounds
+	said       bool              // an earlier round had text
+}
+
+// Ask asks the upstreams once.
+type Ask func(req *llm.Request, each func(llm.Event) error) error
+
+// New returns the rounds of a request to a candidate, and restores the results of earlier calls in the conversation.
+// Repeat is nil if the request may run twice.
+func New(t *Tools, scope *conversation.Scope, repeat *conversation.Idempotency, to upstream.Candidate, req *llm.Request) (*Rounds, error) {
+	runner, err := t.current(scope.Context())
+	if err != nil {
+		return nil, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
+	}
+	client := slices.Concat(req.Tools, legacyTools(req.Extra[scope.Codec.Format]))
+	r := &request{Scope: scope, tools: t, runner: runner, to: to, repeat: repeat}
+	o := &offer{set: allowedTools(scope.Rights, runner.Set()), client: req.Tools}
+	told := &reports{request: r, offer: o}
+	waiting := &waitingCalls{request: r, offer: o, reports: told}
+	s := &Rounds{request: r, offer: o, reports: told, ids: map[string]bool{}}
+	s.run = &execution{request: r, offer: o, reports: told, waiting: waiting}
+	o.hide(runner.Set(), client)
+	s.conv = req.Clone()
+	s.conv.Messages = slices.Clip(scope.MergeHeld(req.Messages, func(name string) bool { return mayRun(scope.Rights, name) }))
+	s.before, s.asked = len(s.conv.Messages), conversation.AskedBefore(req.Messages)
+	s.all = conversation.SaidBefore(req.Messages)
+	o.choose(t.budget(to), s.conv)
+	if name := o.clash(client); name != "" {
+		return nil, &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
+			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
+	}
+	if o.kept != o.set {
+		scope.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", o.kept.Len(), o.set.Len(), tool.FinderName)})
+	}
+	if s.conv.N > 1 {
+		s.conv.N = 0
+		scope.Warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
+	}
+	return s, nil
+}
+
+// Owns reports whether the gateway runs the tool of that name. Its calls are not shown to the client.
+func (s *Rounds) Owns(name string) bool { return s.offer.owns(name) }
+
+// Run asks the model, runs its calls of gateway tools, and asks it again with the results, until the answer is complete
+// or contains calls of the client's tools. Used is told the usage of all rounds so far.
+func (s *Rounds) Run(ask Ask, used func(llm.Usage), each func(llm.Event) error) error {
+	s.used = used
+	err := s.ask(ask, each)
+	s.run.end(err)
+	return err
+}
+
+// legacyTools returns the tools in the deprecated field functions, which is passed to the upstream unchanged.
+func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
+	for f := range js.Elements(own["functions"]) {
+		list = append(list, llm.ToolDef{Name: js.Text(js.Get(f, "name"))})
+	}
+	return list
+}
+
+func (s *Rounds) ask(ask Ask, each func(llm.Event) error) error {
+	rounds := s.tools.Rounds
+	if rounds <= 0 {
+		rounds = defaultRounds
+	}
+	for n := 0; ; n++ {
+		if n == rounds && s.run.stopped == "" {
+			s.run.stopped = fmt.Sprintf("the model called tools of the gateway %d times in a row", rounds)
+		}
+		r := s.newRound(n == 0, each)
+		if err := ask(s.next(), r.take); err != nil {
+			return err
+		}
+		done, err := s.after(r, each)
+		if err != nil || done {
+			return err
+		}
+		s.said = s.said || r.said
+	}
+}
+
+// next returns the next request for the upstream.
+func (s *Rounds) next() *llm.Request {
+	req := s.conv.Clone()
+	if req.Choice.Mode == llm.MustNotCall {
+		return req
+	}
+	if s.run.stopped != "" { // keep the definitions, because the conversation contains their calls
+		if len(s.conv.Tools) == 0 {
+			req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+		} else if req.Choice.Allowed == nil && req.Choice.Name == "" {
+			for _, t := range s.conv.Tools {
+				req.Choice.Allowed = append(req.Choice.Allowed, t.Name)
+			}
+		}
+	}
+	req.Tools = append(req.Tools, s.offer.defs()...)
+	return req
+}
+
+// after handles an answer of the model, and reports whether it was the last.
+func (s *Rounds) after(r *round, each func(llm.Event) error) (done bool, err error) {
+	resp, own, theirs := s.answerOf(r)
+	finish := resp.Finish
+	if err := r.data.Release(len(own) == 0 || len(theirs) > 0); err != nil {
+		return true, err
+	}
+	var results []llm.Result
+	if len(own) > 0 {
+		if results, err = s.run.do(own); err != nil {
+			return true, err
+		}
+	}
+	for _, w := range s.reports.queue {
+		if err := each(w); err != nil {
+			return true, err
+		}
+	}
+	s.reports.queue = nil
+	s.conv.Messages = append(s.conv.Messages, resp.Message)
+	if len(own) > 0 && len(theirs) == 0 {
+		s.conv.Messages = append(s.conv.Messages, conversation.ResultMessage(results))
+		if s.conv.Choice.Mode == llm.MustCall { // the model has called a tool
+			s.conv.Choice = llm.ToolChoice{Allowed: s.conv.Choice.Allowed}
+		}
+		return false, nil
+	}
+	if len(theirs) > 0 {
+		s.HoldTurn(s.conv.Messages[s.before:], s.asked, s.all, theirs, results)
+	}
+	s.run.end(nil) // complete the record before the client has its answer
+	if r := s.repeat; r != nil && !r.Changed && !r.Named {
+		r.Release() // nothing was changed, so the request may run again
+	}
+	err = each(s.finish(finish, theirs))
+	if s.repeat != nil {
+		s.repeat.Answered = err == nil
+	}
+	return true, err
+}
+
+// answerOf returns an answer of the model, with the calls for the gateway and the calls for the client.
+func (s *Rounds) answerOf(r *round) (resp *llm.Response, own, theirs []llm.Call) {
+	resp = r.answer.Response()
+	own, theirs = s.split(&resp.Message)
+	if r.cut && len(own)+len(theirs) == 0 && resp.Finish.Reason == llm.ToolCalls {
+		resp.Finish.Reason, resp.Finish.Raw = llm.Length, ""
+	}
+	s.usage = s.usage.Add(resp.Finish.Usage)
+	s.used(s.usage) // also if the answer stays incomplete
+	if why := s.unwanted(resp.Finish); len(own) > 0 && why != "" {
+		for _, c := range own {
+			s.reports.notRun(c, why)
+		}
+		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
+	}
+	return resp, own, theirs
+}
+
+// unwanted returns why the calls of an answer must not run, "" if they may.
+func (s *Rounds) unwanted(f llm.Finish) string {
+	switch {
+	case s.run.stopped != "":
+		return s.run.stopped
+	case f.Reason == llm.Length:
+		return "the answer was cut off"
+	case f.Reason == llm.ContentFilter:
+		return "a filter ended the answer"
+	case s.conv.Choice.Mode == llm.MustNotCall:
+		return "the request says that no tool may be called"
+	}
+	return ""
+}
+
+// finish returns the end of the combined answer.
+func (s *Rounds) finish(f llm.Finish, theirs []llm.Call) llm.Finish {
+	f.Usage = s.usage
+	if s.start.ID != "" {
+		f.ID = s.start.ID
+	}
+	if f.Reason == llm.ToolCalls && len(theirs) == 0 {
+		f.Reason, f.Raw = llm.Stop, ""
+	}
+	return f
+}
+
+func (s *Rounds) isOwn(p llm.Part) bool {
+	c, ok := p.(llm.Call)
+	return ok && !c.Hosted && s.offer.owns(c.Name)
+}
+
+// split separates calls for the gateway from calls for the client. It gives each call for the gateway an id that is
+// unique in the request.
+func (s *Rounds) split(m *llm.Message) (own, theirs []llm.Call) {
+	for _, c := range m.Calls() {
+		if !s.offer.owns(c.Name) {
+			theirs = append(theirs, c)
+			s.ids[c.ID] = true
+		}
+	}
+	for i, p := range m.Parts {
+		if c, ok := p.(llm.Call); ok && s.isOwn(c) {
+			for n := 2; c.ID == "" || s.ids[c.ID]; n++ {
+				c.ID = fmt.Sprintf("%s-%d", p.(llm.Call).ID, n)
+			}
+			s.ids[c.ID] = true
+			m.Parts[i] = c
+			own = append(own, c)
+		}
+	}
+	return own, theirs
+}
