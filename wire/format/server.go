@@ -48,7 +48,41 @@ type ServerAPI struct {
 	Ready func(fields map[string]json.RawMessage) string
 	// Stored describes answers that the server stores; nil means that it stores none.
 	Stored *StoredAnswers
+	// Forwarded are other endpoints of the server, which a gateway can forward unchanged.
+	Forwarded []ForwardedPath
 }
+
+// ForwardedPath is an endpoint other than those of chat models. A path that ends in "/" is a prefix. A * in a path is the
+// name of the model.
+type ForwardedPath struct {
+	Kind    string // embeddings, completions, images, audio, moderations, rerank, files or batches
+	Methods string // separated by spaces
+	Path    string
+	Root    string // version prefix of the path, removed before forwarding
+	Model   ModelPlace
+	Costs   Pricing
+}
+
+// ModelPlace is where a request names its model.
+type ModelPlace uint8
+
+// The places.
+const (
+	NoModel     ModelPlace = iota // the request names none
+	ModelInBody                   // a JSON field or a form field
+	ModelInPath
+)
+
+// Pricing is the basis of the price of a request.
+type Pricing uint8
+
+// The bases.
+const (
+	OtherUnits     Pricing = iota // images, seconds of audio, batches
+	InputOnly                     // input tokens
+	InputAndOutput                // input and output tokens
+	Free
+)
 
 // ServerPath is one path of a server. A path that ends in "/" is a prefix, and "*" matches any text.
 type ServerPath struct {

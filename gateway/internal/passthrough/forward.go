@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
@@ -22,71 +23,31 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
-// endpoint is a vendor's endpoint other than those of chat models. A path that ends in "/" is a prefix. A * in a path
-// is the name of the model.
+// endpoint is an endpoint of a vendor other than those of chat models, and the format that it belongs to.
 type endpoint struct {
-	kind    string
-	methods string // separated by spaces
-	path    string
-	format  string // format that the endpoint belongs to
-	root    string // version prefix of the path, removed before forwarding
-	model   modelPlace
-	costs   pricing
+	format.ForwardedPath
+	format string
 }
-
-// pricing is the basis of the price of a request.
-type pricing uint8
-
-const (
-	otherUnits     pricing = iota // not counted here: images, audio, batches
-	inputOnly                     // input tokens
-	inputAndOutput                // input and output tokens
-	free
-)
-
-// modelPlace is where a request names its model.
-type modelPlace uint8
-
-const (
-	nowhere modelPlace = iota // use the first route that forwards the kind
-	inBody                    // a JSON field or a form field
-	inPath
-)
 
 // endpoints are all endpoints that can be forwarded.
-var endpoints = []endpoint{
-	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody, inputOnly},
-	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody, inputOnly},
-	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody, inputOnly},
-	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath, inputOnly},
-	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath, inputOnly},
-	{"completions", "POST", "/v1/completions", wire.Chat, "/v1", inBody, inputAndOutput},
-	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody, otherUnits},
-	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody, otherUnits},
-	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody, otherUnits},
-	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody, otherUnits},
-	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody, otherUnits},
-	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody, otherUnits},
-	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody, free},
-	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody, otherUnits},
-	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere, free},
-	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere, free},
-	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere, free},
-	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere, free},
-	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere, otherUnits},
-	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere, otherUnits},
-	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere, otherUnits},
-	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere, otherUnits},
-}
+var endpoints = sync.OnceValue(func() (list []endpoint) {
+	for _, name := range wire.Formats() {
+		for _, path := range (wire.Codec{Format: name}).Server().Forwarded {
+			list = append(list, endpoint{path, name})
+		}
+	}
+	return list
+})
 
 // Kinds returns the kinds of endpoints that a route may pass on.
 func Kinds() []string {
 	var list []string
-	for _, e := range endpoints {
-		if !slices.Contains(list, e.kind) {
-			list = append(list, e.kind)
+	for _, e := range endpoints() {
+		if !slices.Contains(list, e.Kind) {
+			list = append(list, e.Kind)
 		}
 	}
 	return list
@@ -105,9 +66,10 @@ func CheckKinds(kinds []string) error {
 // FindEndpoint returns the endpoint of a request and the model in its path. The endpoint is nil if there is none.
 func FindEndpoint(r *http.Request) (*endpoint, string) {
 	path := r.URL.Path
-	for i := range endpoints {
-		e := &endpoints[i]
-		if model, is := e.at(path); is && slices.Contains(strings.Fields(e.methods), r.Method) {
+	list := endpoints()
+	for i := range list {
+		e := &list[i]
+		if model, is := e.at(path); is && slices.Contains(strings.Fields(e.Methods), r.Method) {
 			return e, model
 		}
 	}
@@ -116,9 +78,9 @@ func FindEndpoint(r *http.Request) (*endpoint, string) {
 
 // at reports whether a path belongs to the endpoint, and returns the model in it.
 func (e *endpoint) at(path string) (model string, is bool) {
-	before, after, star := strings.Cut(e.path, "*")
+	before, after, star := strings.Cut(e.Path, "*")
 	if !star {
-		return "", path == e.path || strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path)
+		return "", path == e.Path || strings.HasSuffix(e.Path, "/") && strings.HasPrefix(path, e.Path) && len(path) > len(e.Path)
 	}
 	rest, begins := strings.CutPrefix(path, before)
 	model, ends := strings.CutSuffix(rest, after)
@@ -127,10 +89,10 @@ func (e *endpoint) at(path string) (model string, is bool) {
 
 // EndpointOf returns the path of a request with * for names and ids, or "" if the endpoint is unknown.
 func EndpointOf(r *http.Request) string {
-	if e, _ := FindEndpoint(r); e != nil && strings.HasSuffix(e.path, "/") {
-		return e.path + "*"
+	if e, _ := FindEndpoint(r); e != nil && strings.HasSuffix(e.Path, "/") {
+		return e.Path + "*"
 	} else if e != nil {
-		return e.path
+		return e.Path
 	}
 	return vendorapi.Route(r)
 }
@@ -176,7 +138,7 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if len(x.HTTP.Header["Content-Type"]) > 1 {
 		return exchange.Invalid("the request has several headers Content-Type")
 	}
-	if e.model == inBody {
+	if e.Model == format.ModelInBody {
 		if model, err = x.modelOf(mediaType, body); err != nil {
 			return err
 		}
@@ -218,8 +180,8 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
-		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
-		x.Metrics.Forwarded.Add(1, r.Name, e.kind, fmt.Sprint(resp.StatusCode))
+		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.Kind)}
+		x.Metrics.Forwarded.Add(1, r.Name, e.Kind, fmt.Sprint(resp.StatusCode))
 		return upstream.Wrap(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
@@ -227,14 +189,14 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 
 // forwarded returns the request for the vendor, with the vendor's name for the model.
 func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
-	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
+	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.Root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
 	mediaType := x.HTTP.Header.Get("Content-Type")
 	_, isForm := formBoundary(mediaType)
 	switch {
-	case e.model == inPath:
+	case e.Model == format.ModelInPath:
 		ask.Path = strings.Replace(ask.Path, "/"+model+":", "/"+to+":", 1)
 		ask.Body, err = withGeminiModel(body, model, to)
-	case e.model == inBody && (model != "" || isForm):
+	case e.Model == format.ModelInBody && (model != "" || isForm):
 		if ask.Body, mediaType, err = withModel(mediaType, body, to); isForm {
 			ask.Header.Set("Content-Type", mediaType)
 		}
@@ -245,7 +207,7 @@ func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask p
 // leftPassed records the input of a request whose response is incomplete, if the endpoint charges for input tokens: the
 // upstream has read them.
 func (x *Forwarder) leftPassed(e *endpoint, sent int, err error) {
-	if x.Rights != nil && e.costs == inputOnly && x.Spent.Worked(err) {
+	if x.Rights != nil && e.Costs == format.InputOnly && x.Spent.Worked(err) {
 		x.Spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
 	}
 }
@@ -258,21 +220,21 @@ func (x *Forwarder) claimForwarded(e *endpoint, up string, info catalog.Model, b
 	}
 	var claim access.Claim
 	req, err := new(llm.Request), error(nil)
-	switch e.costs {
-	case inputAndOutput:
+	switch e.Costs {
+	case format.InputAndOutput:
 		if req, err = x.writtenRequest(body); err != nil {
 			return err
 		}
 		claim = x.mostWritten(req, info)
-	case inputOnly:
+	case format.InputOnly:
 		usage := llm.Usage{Input: admit.TokensOf(len(body))}
 		claim.Tokens = int64(usage.Input)
 		cost, known := info.Price.Cost(usage)
 		claim.Money, claim.Unpriced = cost, !known
-	case otherUnits:
+	case format.OtherUnits:
 		claim.Unpriced = true
 	}
-	return x.Spent.ClaimForwarded(up, info, req, claim, e.costs == inputAndOutput)
+	return x.Spent.ClaimForwarded(up, info, req, claim, e.Costs == format.InputAndOutput)
 }
 
 // passRoute returns the route that forwards an endpoint.
@@ -285,31 +247,31 @@ func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 		if r == nil {
 			return nil, x.NoModel(model)
 		}
-		if !slices.Contains(r.kinds, e.kind) {
-			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on%s", model, e.kind, vendorapi.Hint(e.path)))
+		if !slices.Contains(r.kinds, e.Kind) {
+			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on%s", model, e.Kind, vendorapi.Hint(e.Path)))
 		}
 		return r, x.MayUseRoute(r.Name)
 	}
 	if err := x.Refuse(x.mayPass(e)); err != nil {
 		return nil, err
 	}
-	if e.costs == inputAndOutput {
+	if e.Costs == format.InputAndOutput {
 		return nil, x.NoModel("")
 	}
 	others := false // routes of other teams forward the kind
 	for i := range x.Routes {
 		r := &x.Routes[i]
-		if slices.Contains(r.kinds, e.kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Name)) {
-			if x.Rights == nil || e.model != nowhere || r.team == x.Owner {
+		if slices.Contains(r.kinds, e.Kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Name)) {
+			if x.Rights == nil || e.Model != format.NoModel || r.team == x.Owner {
 				return r, nil
 			}
 			others = true
 		}
 	}
 	if others {
-		return nil, x.Refuse(&access.Refusal{Ground: access.NoRoute, Detail: fmt.Sprintf("no route passes %s of the team %.100q on: those who use them share one account, so a route names the team (pass_team)", e.kind, x.Owner)})
+		return nil, x.Refuse(&access.Refusal{Ground: access.NoRoute, Detail: fmt.Sprintf("no route passes %s of the team %.100q on: those who use them share one account, so a route names the team (pass_team)", e.Kind, x.Owner)})
 	}
-	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.kind))
+	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.Kind))
 }
 
 // mayPass returns why a client may not use an endpoint without naming a model, or nil if it may. The usage of such a
@@ -322,10 +284,10 @@ func (x *Forwarder) mayPass(e *endpoint) error {
 	switch {
 	case len(k.Models) > 0:
 		return &access.Refusal{Ground: access.NoModel, Detail: fmt.Sprintf("the request names no model, and the key %s may use only some", k.ID)}
-	case e.model == nowhere && len(k.Tools) > 0:
-		return &access.Refusal{Ground: access.NoTool, Detail: fmt.Sprintf("%s may use any tool of the vendor, and the key %s may use only some", e.kind, k.ID)}
-	case e.model == nowhere && x.Rights.BoundsSize():
-		return &access.Refusal{Ground: access.NoPrice, Detail: fmt.Sprintf("what %s use is not counted, and what the key %s may use is bounded", e.kind, k.ID)}
+	case e.Model == format.NoModel && len(k.Tools) > 0:
+		return &access.Refusal{Ground: access.NoTool, Detail: fmt.Sprintf("%s may use any tool of the vendor, and the key %s may use only some", e.Kind, k.ID)}
+	case e.Model == format.NoModel && x.Rights.BoundsSize():
+		return &access.Refusal{Ground: access.NoPrice, Detail: fmt.Sprintf("what %s use is not counted, and what the key %s may use is bounded", e.Kind, k.ID)}
 	}
 	return nil
 }
@@ -357,7 +319,7 @@ func (x *Forwarder) forwarder(e *endpoint, r *Route, model string) (string, *pro
 	if problem != nil {
 		return "", nil, problem
 	}
-	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Name, e.kind, vendorapi.Hint(e.path))}
+	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Name, e.Kind, vendorapi.Hint(e.Path))}
 }
 
 // The headers that are forwarded, in each direction. All others are dropped: keys, cookies, addresses, and headers that
@@ -389,9 +351,9 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 	header.Set(exchange.UpstreamHeader, upstream.ShownID(x.Upstream))
 	header.Set("X-Content-Type-Options", "nosniff")
 	x.MarkBegun(x.Upstream)
-	x.Metrics.Forwarded.Add(1, r.Name, e.kind, fmt.Sprint(resp.StatusCode))
+	x.Metrics.Forwarded.Add(1, r.Name, e.Kind, fmt.Sprint(resp.StatusCode))
 	var text *writtenStream // nil if the response is a document
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == inputAndOutput && kind == exchange.EventStream {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.Costs == format.InputAndOutput && kind == exchange.EventStream {
 		text = new(writtenStream)
 	} else {
 		x.Writer.Copy = &clientio.Capture{Limit: maxUsage}
@@ -423,7 +385,7 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 			return x.brokeOff(err)
 		}
 	}
-	if e.costs == inputAndOutput {
+	if e.Costs == format.InputAndOutput {
 		x.countWritten(resp.StatusCode, text)
 	} else {
 		x.countPassed(e, resp.StatusCode, sent)
@@ -481,9 +443,9 @@ func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	}
 	silent := x.Usage.Input+x.Usage.Output == 0 && complete && x.HTTP.Method == http.MethodPost
 	switch {
-	case silent && e.costs == inputOnly:
+	case silent && e.Costs == format.InputOnly:
 		x.Spent.BookEstimate("absent", llm.Usage{Input: admit.TokensOf(sent)})
-	case silent && e.costs == otherUnits:
+	case silent && e.Costs == format.OtherUnits:
 		x.Spent.RecordUnpriced()
 	default:
 		x.Spent.Record(x.Usage)

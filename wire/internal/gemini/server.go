@@ -14,6 +14,10 @@ var server = format.ServerAPI{
 		{Method: "GET", Path: "/v1beta/models", Action: format.ListModels},
 		{Method: "GET", Path: "/v1beta/models/", Action: format.GetModel},
 	},
+	Forwarded: []format.ForwardedPath{
+		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:embedContent", Root: "/v1beta", Model: format.ModelInPath, Costs: format.InputOnly},
+		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:batchEmbedContents", Root: "/v1beta", Model: format.ModelInPath, Costs: format.InputOnly},
+	},
 	Header: "X-Goog-Api-Key", Prefix: "/v1beta/",
 	EventsQuery: "alt=sse",
 	Models: &format.ModelPage{

@@ -10,6 +10,10 @@ var server = format.ServerAPI{
 		{Method: "POST", Path: "/model/*/invoke", Action: format.Generate, Quirks: OnBedrock()},
 		{Method: "POST", Path: "/model/*/invoke-with-response-stream", Action: format.Generate, Quirks: OnBedrock()},
 	},
+	Forwarded: []format.ForwardedPath{
+		{Kind: "batches", Methods: "GET POST", Path: "/v1/messages/batches", Root: "/v1", Costs: format.OtherUnits},
+		{Kind: "batches", Methods: "GET POST DELETE", Path: "/v1/messages/batches/", Root: "/v1", Costs: format.OtherUnits},
+	},
 	Header: "Anthropic-Version", Prefix: "/v1/messages",
 	Models: &format.ModelPage{
 		One: func(m format.ModelInfo) map[string]any {

@@ -18,6 +18,10 @@ var server = format.ServerAPI{
 		{Method: "GET", Path: "/api/tags", Action: format.ListModels},
 		{Method: "GET", Path: "/api/version", Action: format.GetVersion},
 	},
+	Forwarded: []format.ForwardedPath{
+		{Kind: "embeddings", Methods: "POST", Path: "/api/embed", Root: "/api", Model: format.ModelInBody, Costs: format.InputOnly},
+		{Kind: "embeddings", Methods: "POST", Path: "/api/embeddings", Root: "/api", Model: format.ModelInBody, Costs: format.InputOnly},
+	},
 	Prefix: "/api/",
 	Models: &format.ModelPage{
 		One: func(m format.ModelInfo) map[string]any { return map[string]any{"name": m.Name, "model": m.Name} },
