@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -569,9 +570,17 @@ func (r *reading) call(ev llm.Event) bool {
 }
 
 // isMarked reports whether a call counts as marked: a marker stood before it,
-// or it has the form that the request taught.
+// or it has the form that the request taught or the host enforced.
 func (r *reading) isMarked(p llm.Provenance) bool {
-	return p.Marked || r.Taught && p.Dialect == r.Dialect
+	return p.Marked || r.Taught && (p.Dialect == r.Dialect || r.Dialect == enveloped.dialect && r.isBareJSON(p.Dialect))
+}
+
+// isBareJSON reports whether calls of a dialect may be JSON objects without markers,
+// as those of the envelope are. Several dialects write the same object, and the parser
+// names the first of them.
+func (r *reading) isBareJSON(name string) bool {
+	d, ok := listOr(r.Dialects).Lookup(name)
+	return ok && d.Form == spec.JSONCall && d.Bare
 }
 
 // judge compares a call with what the conversation says already. In a tool
