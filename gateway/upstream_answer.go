@@ -173,17 +173,17 @@ func (a *asking) warnPlain(req *llm.Request) {
 
 // asking is the state of a request to one upstream.
 type asking struct {
-	x      *chain
-	labels conversation.Signer
-	notes  *conversation.SignedAnswer // nil if no signatures must be stored
-	check  checking
-	each   func(llm.Event) error
-	others bool   // another upstream can be asked
-	stop   func() // cancels the request
-	begun  bool
-	start  llm.Event // start event that is held back
-	given  bool      // the answer was given up for another upstream
-	heard            // content of the answer so far
+	x       *chain
+	labels  conversation.Signer
+	notes   *conversation.SignedAnswer // nil if no signatures must be stored
+	check   checking
+	each    func(llm.Event) error
+	others  bool   // another upstream can be asked
+	stop    func() // cancels the request
+	begun   bool
+	opening llm.Opening // events held back until the answer begins
+	given   bool        // the answer was given up for another upstream
+	heard               // content of the answer so far
 }
 
 // take takes an event of the answer.
@@ -200,20 +200,20 @@ func (a *asking) take(ev llm.Event) error {
 		}
 	}
 	a.hear(ev)
-	if a.others && !a.begun && !llm.Begins(ev) { // until the answer begins, another upstream may be asked, so the name is not sent yet
-		if _, is := ev.(llm.Start); is {
-			a.start = ev
-		}
+	if !a.others {
+		a.begun = a.begun || llm.Begins(ev)
+		return a.pass(ev)
+	}
+	if _, alive := ev.(llm.KeepAlive); alive && !a.begun { // another upstream may be asked, so nothing is sent yet
 		return nil
 	}
-	if start := a.start; start != nil && llm.Begins(ev) {
-		a.start = nil
-		if err := a.pass(start); err != nil {
+	for _, ev := range a.opening.Next(ev) {
+		if err := a.pass(ev); err != nil {
 			return err
 		}
 	}
-	a.begun = a.begun || llm.Begins(ev)
-	return a.pass(ev)
+	a.begun = a.opening.Begun()
+	return nil
 }
 
 // note counts an event. Like finish it is not inlined: events are handled deep in the stack of a request, and a stack

@@ -34,18 +34,6 @@ func (s Start) IsZero() bool {
 // end.
 type KeepAlive struct{}
 
-// Begins reports whether ev is part of an answer. Before the first such event
-// an answer has not begun, and a wrapper of a model may still ask another
-// model. The wrapper holds a Start back until then, because a stream has only
-// one.
-func Begins(ev Event) bool {
-	switch ev.(type) {
-	case Start, KeepAlive, Warning:
-		return false
-	}
-	return true
-}
-
 // Retract withdraws everything in the answer so far: text, thinking and
 // incomplete calls. The model is asked again, and the answer starts over with
 // another Start. A complete call is never retracted, because the client may

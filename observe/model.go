@@ -86,14 +86,12 @@ func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream 
 
 // see updates the call from an event. It reports whether the answer is complete.
 func (c *ModelCall) see(ev llm.Event) bool {
-	switch ev := ev.(type) {
-	case llm.TextDelta, llm.ThinkingDelta, llm.CallStart, llm.Call, llm.InvalidCall, llm.Media, llm.HostedCall:
-		if c.First == 0 {
-			c.First = time.Since(c.Began)
-		}
-	case llm.Finish:
-		c.ID, c.Answered, c.Finish, c.Usage = ev.ID, ev.Model, ev.Reason, ev.Usage
-		return true
+	if c.First == 0 && llm.Begins(ev) {
+		c.First = time.Since(c.Began)
 	}
-	return false
+	end, over := ev.(llm.Finish)
+	if over {
+		c.ID, c.Answered, c.Finish, c.Usage = end.ID, end.Model, end.Reason, end.Usage
+	}
+	return over
 }

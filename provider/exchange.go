@@ -141,30 +141,23 @@ func (x *exchange) receive() (failure *llm.Error, began bool) {
 	if x.job.tap != nil {
 		src = io.TeeReader(src, x.job.tap)
 	}
-	var start llm.Event // held back until the answer has begun: before, it may be asked for again
+	var opening llm.Opening // until the answer has begun, it may be asked for again
 	for ev, err := range x.job.decode(src) {
 		if err == nil {
 			err = x.watch.Count(ev)
 		}
 		if err != nil {
+			began = opening.Begun()
 			e := x.lost(err, began)
 			if !began {
 				e = x.salvage(x.noAnswer(e))
 			}
 			return e, began
 		}
-		if _, first := ev.(llm.Start); first {
-			start = ev
-			continue
-		}
-		if !began && begins(ev) {
-			began = true
-			if start != nil && !x.yield(start, nil) {
+		for _, ev := range opening.Next(ev) {
+			if !x.yield(ev, nil) {
 				return nil, true
 			}
-		}
-		if !x.yield(ev, nil) {
-			return nil, true
 		}
 	}
 	return nil, true

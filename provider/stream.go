@@ -84,16 +84,10 @@ func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error
 		if err != nil && !began && j.route.Kind == Native && m.learn(j, err) {
 			return err, true
 		}
-		began = began || err == nil && begins(ev)
+		began = began || err == nil && llm.Begins(ev)
 		if !yield(ev, err) || err != nil {
 			return nil, false
 		}
 	}
 	return nil, false
-}
-
-// begins reports whether an event is part of the answer.
-func begins(ev llm.Event) bool {
-	_, retrying := ev.(RequestRetry)
-	return llm.Begins(ev) && !retrying
 }

@@ -13,7 +13,8 @@ import (
 const defaultAttempts = 3
 
 // Again asks a model again if its answer is unusable: it broke off, cannot be read, is empty, or
-// does not do what the request demands. It does not repeat what package provider retries. Each
+// does not do what the request demands. It does not repeat what package provider retries; an error
+// that may pass, such as an overloaded vendor, counts as broken off once the answer has begun. Each
 // new request is taken from the budget of the request, and reported by an [AnswerRetry] or a
 // [Recovery].
 //
@@ -57,7 +58,7 @@ func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 				return
 			}
 			q.usage = q.usage.Add(said.resp.Finish.Usage)
-			if found, ok := find(reasons, req, said.resp, said.err); ok {
+			if found, ok := find(reasons, req, said.resp, asCut(said.err, said.begun)); ok {
 				if next, ok := q.again(ctx, req, said, found); ok {
 					req = next
 					continue
@@ -77,8 +78,8 @@ type attempt struct {
 	resp     *llm.Response
 	err      error // what it ended with; nil if it is complete
 	finished bool  // with an llm.Finish
-	start    llm.Event
-	shown    bool // something of it was passed on
+	opening  llm.Opening
+	begun    bool // something of it was passed on
 	called   bool // a complete call was
 }
 
@@ -117,44 +118,35 @@ func (q *questioning) listen(events iter.Seq2[llm.Event, error]) *attempt {
 			break
 		}
 	}
-	said.resp = b.Response()
+	said.resp, said.begun = b.Response(), said.opening.Begun()
 	return said
 }
 
 // pass passes an event on and reports whether to go on.
 func (q *questioning) pass(said *attempt, ev llm.Event) bool {
-	switch ev := ev.(type) {
-	case llm.Start:
-		said.start = ev
-		return true
+	switch ev.(type) {
 	case llm.Finish:
 		said.finished = true
 		return true
-	case llm.Retract: // of a model below
-		said.shown = false
 	case llm.Call, llm.HostedCall: // a call is not repeated
 		said.called = true
 	}
-	if shows(ev) {
-		said.shown = true
-		if !q.begin(said) {
+	return q.emitAll(said.opening.Next(ev))
+}
+
+func (q *questioning) emitAll(events []llm.Event) bool {
+	for _, ev := range events {
+		if !q.emit(ev) {
 			return false
 		}
 	}
-	return q.emit(ev)
-}
-
-// begin passes on the beginning of an answer that was held back.
-func (q *questioning) begin(said *attempt) bool {
-	start := said.start
-	said.start = nil
-	return start == nil || q.emit(start)
+	return true
 }
 
 // end passes on the end of an answer that counts.
 func (q *questioning) end(said *attempt) {
 	switch {
-	case !q.begin(said):
+	case !q.emitAll(said.opening.Held()):
 	case said.err != nil:
 		q.yield(nil, said.err)
 	case said.finished:
@@ -162,27 +154,15 @@ func (q *questioning) end(said *attempt) {
 	}
 }
 
-// shows reports whether an event is something of an answer that somebody may
-// have seen or used.
-func shows(ev llm.Event) bool {
-	switch ev := ev.(type) {
-	case llm.TextDelta:
-		return ev.Text != "" || ev.Part != nil
-	case llm.ThinkingDelta, llm.Media, llm.CallStart, llm.CallDelta, llm.Call, llm.InvalidCall, llm.HostedCall, llm.HostedResult:
-		return true
-	}
-	return false
-}
-
 // again decides whether to ask again, reports it, and returns the next request.
 func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt, f Defect) (*llm.Request, bool) {
 	q.asked++
 	switch {
-	case ctx.Err() != nil || q.asked >= q.most || said.called || said.shown && !q.retract || f.once && q.once[f.Cause]:
+	case ctx.Err() != nil || q.asked >= q.most || said.called || said.begun && !q.retract || f.once && q.once[f.Cause]:
 		return nil, false
 	case !req.Budget.Take():
 		return nil, false
-	case said.shown && !q.emit(llm.Retract{Why: f.Problem}):
+	case said.begun && !q.emit(llm.Retract{Why: f.Problem}):
 		return nil, false
 	}
 	if q.once == nil {

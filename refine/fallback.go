@@ -45,24 +45,16 @@ var final = map[llm.Kind]bool{llm.Invalid: true, llm.Canceled: true}
 // begin passes a stream on and reports whether the answer has begun. If the reader stops, the
 // error is nil.
 func begin(events iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (begun bool, failed error) {
-	var start llm.Event
+	var opening llm.Opening
 	for ev, err := range events {
 		if err != nil {
-			return begun, err
+			return opening.Begun(), err
 		}
-		if _, ok := ev.(llm.Start); ok {
-			start = ev
-			continue
-		}
-		if !begun && llm.Begins(ev) {
-			begun = true
-			if start != nil && !yield(start, nil) {
-				return begun, nil
+		for _, ev := range opening.Next(ev) {
+			if !yield(ev, nil) {
+				return opening.Begun(), nil
 			}
 		}
-		if !yield(ev, nil) {
-			return begun, nil
-		}
 	}
-	return begun, nil
+	return opening.Begun(), nil
 }

@@ -80,6 +80,16 @@ func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
 }
 
+// asCut returns the error of an answer as the reasons see it. A transient error after
+// the answer has begun is an answer that broke off. Before that, package provider has
+// repeated the request already.
+func asCut(err error, begun bool) error {
+	if err == nil || !begun || !llm.KindOf(err).Transient() {
+		return err
+	}
+	return &llm.Error{Op: "refine", Kind: llm.Incomplete, Err: err}
+}
+
 // brokenPromise: the model did not do what the request demands. An unusable structured answer has
 // been requested again already.
 func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {

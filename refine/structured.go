@@ -86,6 +86,7 @@ type structuring struct {
 type given struct {
 	resp    *llm.Response
 	text    []llm.Event     // held back
+	begun   bool
 	others  bool            // it calls other tools
 	emitted json.RawMessage // the arguments of emit_output
 	id      string          // of that call
@@ -130,9 +131,9 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 // broken decides about an answer that broke off. Once calls of other tools have
 // been passed on it is too late to ask again.
 func (st *structuring) broken(ctx context.Context, req *llm.Request, g *given) (*llm.Request, bool) {
-	if f, ok := brokenOff(req, g.resp, g.err); ok {
+	if f, ok := brokenOff(req, g.resp, asCut(g.err, g.begun)); ok {
 		st.tried = append(st.tried, Attempt{Cause: CauseBroken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
-		if next, ok := st.again(ctx, req, &attempt{resp: g.resp, shown: g.others}, f); ok {
+		if next, ok := st.again(ctx, req, &attempt{resp: g.resp, begun: g.others}, f); ok {
 			return next, true
 		}
 	}
@@ -184,6 +185,7 @@ func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 }
 
 func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Event) {
+	g.begun = g.begun || llm.Begins(ev)
 	switch ev := ev.(type) {
 	case llm.Start:
 		if st.started {

@@ -33,6 +33,16 @@ func (h StreamHead) with(format format.Properties, s llm.Start) StreamHead {
 	return h
 }
 
+// EndsBlock reports whether an event ends a block whose bytes were relayed. All events do but those that may come at
+// any time.
+func EndsBlock(ev llm.Event) bool {
+	switch ev.(type) {
+	case llm.Start, llm.KeepAlive, llm.Warning:
+		return false
+	}
+	return true
+}
+
 // CreatedAt returns when an answer began, in seconds since 1970. The default is now.
 func CreatedAt(s llm.Start) int64 {
 	if s.Created.IsZero() {

@@ -103,7 +103,7 @@ func (w *writer) Event(ev llm.Event) {
 		w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: u.Type, Payload: u.Raw})
 		return
 	}
-	if w.relayed != nil && llm.Begins(ev) && w.endRelayed(ev) {
+	if w.relayed != nil && codec.EndsBlock(ev) && w.endRelayed(ev) {
 		return
 	}
 	w.seq.Event(ev)

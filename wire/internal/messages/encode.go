@@ -114,7 +114,7 @@ func (w *writer) Event(ev llm.Event) {
 		w.unknown(u)
 		return
 	}
-	if w.relayed && llm.Begins(ev) && w.endRelayed(hostedID(ev)) {
+	if w.relayed && codec.EndsBlock(ev) && w.endRelayed(hostedID(ev)) {
 		return
 	}
 	w.seq.Event(ev)
