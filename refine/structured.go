@@ -85,7 +85,7 @@ type structuring struct {
 // given is one answer.
 type given struct {
 	resp    *llm.Response
-	text    []llm.Event     // held back
+	text    []llm.Event // held back
 	begun   bool
 	others  bool            // it calls other tools
 	emitted json.RawMessage // the arguments of emit_output
