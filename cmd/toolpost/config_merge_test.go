@@ -16,7 +16,7 @@ func TestConfigurationsMerge(t *testing.T) {
 		"a provider":         {provider + "  two:\n    <<: *one\n    base_url: http://127.0.0.1:2/v1\n", ""},
 		"the same route":     {first + "    - <<: *base\n", "routes 1 and 2 are both for a"},
 		"twice":              {first + "    - <<: *base\n      model: b\n      model: c\n", `mapping key "model" already defined`},
-		"a key of no name":   {first + "    - <<: *base\n      modle: b\n", `the key "modle" is not known`},
+		"a key of no name":   {first + "    - <<: *base\n      modle: b\n", `unknown field "modle"`},
 		"no mapping":         {first + "    - <<: 5\n      model: b\n", ":7:"},
 		"twice of a section": {provider + "providers: {}\n", `mapping key "providers" already defined`},
 	} {

@@ -124,7 +124,7 @@ func keysProblem(cmd *cobra.Command, name string, create bool) error {
 	if _, err := os.Stat(file); isFile && file != "" && !create && errors.Is(err, fs.ErrNotExist) {
 		return nil // opening the store reports this error
 	}
-	err := storable(name, "keys are")
+	err := storable(name, false)
 	switch f := cmd.Flag("keys"); {
 	case err == nil:
 		return nil

@@ -165,9 +165,9 @@ func TestKeysUsedWrongly(t *testing.T) {
 		"usage --by moon --keys " + keysFile:                           "is not key, team, route, model, upstream, day or request",
 		"usage --json --csv --keys " + keysFile:                        "use one of them",
 		"usage --since yesterday --keys " + keysFile:                   "nor a day",
-		"serve --addr 0.0.0.0:0":                                       "whoever reaches it spends",
+		"serve --addr 0.0.0.0:0":                                       "without keys everyone can use your accounts",
 		"serve --addr :0":                                              "--let-anyone-use-it",
-		"serve --addr nonsense --let-anyone-use-it":                    "is no address",
+		"serve --addr nonsense --let-anyone-use-it":                    "is not an address",
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
 	}
@@ -190,8 +190,8 @@ func TestKeysUsedWrongly(t *testing.T) {
 	for args, says := range map[string]string{
 		"keys rotate tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
 		"keys revoke tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
-		"keys list --keys keys.txt":                    "keys are kept in sqlite:FILE",
-		"serve --config admin.yaml":                    "there are none: set keys",
+		"keys list --keys keys.txt":                    "unknown kind of store; write sqlite:FILE",
+		"serve --config admin.yaml":                    "the gateway has none: set keys",
 		"serve --config admin.yaml --keys " + keysFile: adminKeyEnv,
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 1, says)
@@ -204,7 +204,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 	secret := makeKey(t, "--team", "a")
 	must(t, toolpost(t, "", "keys", "revoke", secret, "--keys", keysFile), 0, "is revoked")
 	t.Setenv(adminKeyEnv, "short")
-	must(t, toolpost(t, "", "serve", "--config", "admin.yaml", "--addr", "127.0.0.1:0", "--keys", keysFile), 1, "less than 24 bytes")
+	must(t, toolpost(t, "", "serve", "--config", "admin.yaml", "--addr", "127.0.0.1:0", "--keys", keysFile), 1, "is too short; it needs at least 24 bytes")
 }
 
 // TestPublicAddress checks that a gateway with keys may listen on all addresses, and accepts any host name.

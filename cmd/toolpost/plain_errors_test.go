@@ -18,8 +18,8 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 	}
 	for keys, want := range map[string]string{
 		"sqlite:":               "--keys: sqlite: names no file; write sqlite:FILE",
-		"sqlite:notes.txt":      "--keys: notes.txt is no database of SQLite; name one, or a file that is not there yet",
-		"notes.txt":             "--keys: keys are kept in sqlite:FILE",
+		"sqlite:notes.txt":      "--keys: notes.txt is not an SQLite database; name one, or a new file",
+		"notes.txt":             "--keys: unknown kind of store; write sqlite:FILE",
 		"sqlite:${HOME}/k.db":   "variables are not replaced here",
 		"sqlite:no-folder/k.db": "",
 	} {
@@ -27,7 +27,7 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 			makes := args[len(args)-1] != "list" && args[0] == "keys"
 			said := want
 			if keys == "sqlite:no-folder/k.db" {
-				said = map[bool]string{true: "--keys: no-folder/k.db cannot be made: there is no folder no-folder", false: "there are no keys"}[makes]
+				said = map[bool]string{true: "--keys: no-folder/k.db cannot be created: there is no folder no-folder", false: "there are no keys"}[makes]
 			} else if strings.Contains(keys, "HOME") && !makes {
 				said = "there are no keys" // under that name
 			}
@@ -38,7 +38,7 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 		}
 	}
 	t.Setenv(keysEnv, "sqlite:notes.txt")
-	must(t, toolpost(t, "", "keys", "list"), 1, keysEnv+": notes.txt is no database of SQLite")
+	must(t, toolpost(t, "", "keys", "list"), 1, keysEnv+": notes.txt is not an SQLite database")
 }
 
 // TestServeSaysWhatToWrite checks the errors for durations without a unit, and that mistakes in the environment are not

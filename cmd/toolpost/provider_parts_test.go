@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // TestRegionsAndEndpoints: providers that copy a vendor can set its region or endpoint, and routes can use several of
@@ -49,8 +52,8 @@ gateway:
 		"third/amazon.nova-lite-v1:0": "bedrock-runtime.ap-southeast-2.amazonaws.com:443", "claude-eu/claude-sonnet-4-5": "europe-west1-aiplatform.googleapis.com:443",
 	} {
 		m, err := c.Open(id)
-		if err != nil || hostOf(m) != host {
-			t.Errorf("%s is asked at %q, %v", id, hostOf(m), err)
+		if err != nil || modelHost(m) != host {
+			t.Errorf("%s is asked at %q, %v", id, modelHost(m), err)
 		}
 	}
 	shown := toolpost(t, "", "config", "show", "providers", "--config", file)
@@ -126,3 +129,6 @@ gateway:
 		t.Errorf("exit %d:\n%s\n%s", got.code, got.out, got.errOut)
 	}
 }
+
+// modelHost returns the host and port of a model's server.
+func modelHost(m llm.Model) string { return m.(*provider.Model).Host() }

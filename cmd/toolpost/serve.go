@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +21,10 @@ import (
 
 // gatewayConfig is the configuration of serve.
 type gatewayConfig struct {
-	Addr      string        `yaml:"addr"`
-	KeepAlive time.Duration `yaml:"keep_alive" help:"how long a stream may be silent before the client is told that it is still there; less than 0 means for ever" default:"15s"`
-	MaxBody   int64         `yaml:"max_body" help:"bytes of the body of a request" default:"67108864"`
-	Routes    []routeConfig `yaml:"routes"`
+	Addr      string        `yaml:"addr" help:"the address for clients" default:"127.0.0.1:8230" restart:"yes"`
+	KeepAlive time.Duration `yaml:"keep_alive" help:"the silence in a stream after which the client gets a sign of life; less than 0 means never" default:"15s" min:"1ms" negative:"never"`
+	MaxBody   int64         `yaml:"max_body" help:"bytes of the body of a request" default:"67108864" min:"1024"`
+	Routes    []routeConfig `yaml:"routes" help:"which model answers for which name; without routes, the offline model answers for every name"`
 	Ops       opsConfig     `yaml:",inline"`
 	Keys      keysConfig    `yaml:",inline"`
 
@@ -34,35 +33,35 @@ type gatewayConfig struct {
 
 // routeConfig is a gateway.ModelRoute in the configuration.
 type routeConfig struct {
-	Model    string           `yaml:"model"`
-	From     []string         `yaml:"from"`
-	Hidden   bool             `yaml:"hidden" help:"whether lists of models leave the name out; who knows it can ask for it all the same" default:"false"`
-	To       []upstreamConfig `yaml:"to"`
-	Fallback []string         `yaml:"fallback"`
-	Check    string           `yaml:"check"`
+	Model    string           `yaml:"model" help:"the name that clients ask for; a name that ends in * matches all names with that prefix, and the longest match counts"`
+	From     []string         `yaml:"from" help:"the formats of the clients that the route is for: chat, responses, messages, gemini, ollama, converse" default:"all"`
+	Hidden   bool             `yaml:"hidden" help:"leave the name out of lists of models; clients can still ask for it" default:"false"`
+	To       []upstreamConfig `yaml:"to" help:"the upstreams: the least busy one for its weight answers, and the next one if it fails before the answer has begun"`
+	Fallback []string         `yaml:"fallback" help:"names that are asked for when no upstream of the route can answer, also because the conversation is too long or a filter removed the answer"`
+	Check    string           `yaml:"check" help:"the handling of calls that do not fit the schemas of their tools: reported in a header or a comment; off does not check; reask asks the model again"`
 
-	MaxRequests int           `yaml:"max_requests"`
-	Thinking    string        `yaml:"thinking"`
-	ToolChoice  string        `yaml:"tool_choice"`
-	TextCalls   string        `yaml:"text_calls"`
-	Echoes      bool          `yaml:"echoes"`
-	Dialect     string        `yaml:"dialect" help:"the notation in which the model is taught its tools and its calls are read, whatever is known of it; see [emulation](../emulation.md)"`
-	Cache       time.Duration `yaml:"cache"`
-	CacheTools  bool          `yaml:"cache_tools"`
-	Pass        []string      `yaml:"pass"`
-	PassTeam    string        `yaml:"pass_team"`
-	Bodies      *bool         `yaml:"log_bodies" help:"whether what its clients ask and are answered is kept beside the log of requests" default:"what log_bodies of the gateway says"`
+	MaxRequests int           `yaml:"max_requests" help:"concurrent requests of the route; further ones are refused with status 429" unset:"no limit"`
+	Thinking    string        `yaml:"thinking" help:"how much the model thinks, whatever the client requests: off, low, medium, high or a word of the vendor's"`
+	ToolChoice  string        `yaml:"tool_choice" help:"whether the model may, must or must not call the client's tools, whatever the client requests: auto, required, none"`
+	TextCalls   string        `yaml:"text_calls" help:"which text of an answer becomes a call: off, marked, all"`
+	Echoes      bool          `yaml:"echoes" help:"also accept calls whose text is in a tool result or a document of the conversation" default:"false"`
+	Dialect     string        `yaml:"dialect" help:"the notation in which the model is taught its tools and its calls are read, instead of the model's own; see [emulation](../emulation.md)"`
+	Cache       time.Duration `yaml:"cache" help:"how long an answer is given again to the same request of the same owner" unset:"not at all"`
+	CacheTools  bool          `yaml:"cache_tools" help:"also cache requests that offer tools, whose calls may change things" default:"false"`
+	Pass        []string      `yaml:"pass" help:"other endpoints that are passed on: embeddings, completions, images, audio, moderations, rerank, files, batches" default:"none"`
+	PassTeam    string        `yaml:"pass_team" help:"the team that owns the upstreams' account with the vendor: only its keys may use files and batches, and refer to what the vendor keeps" default:"no team"`
+	Bodies      *bool         `yaml:"log_bodies" help:"whether requests and answers are kept next to the log of requests" default:"log_bodies of the gateway"`
 	Served      servedConfig  `yaml:",inline"`
 }
 
 // upstreamConfig is a gateway.Upstream in the configuration.
 type upstreamConfig struct {
-	Model  string `yaml:"model"`
-	Weight *int   `yaml:"weight"` // nil means 1
-	Tools  string `yaml:"tools"`  // native, constrained or prompted
-	Style  string `yaml:"style"`
+	Model  string `yaml:"model" help:"the id of a [model](../providers.md); a * is replaced by what the * of the route matched"`
+	Weight *int   `yaml:"weight" help:"its share of the requests, a whole number; 0 takes it out of the selection" default:"1"` // nil means 1
+	Tools  string `yaml:"tools" help:"how it is asked for calls: native, constrained, prompted" default:"what the catalogue knows"`
+	Style  string `yaml:"style" help:"the notation that is taught where calls are prompted; see [emulation](../emulation.md)"`
 
-	Health time.Duration `yaml:"health"`
+	Health time.Duration `yaml:"health" help:"the interval of health checks, which cost nothing" unset:"never"`
 }
 
 // String lists the model names of the routes: at most maxNames, then the number of further ones.
@@ -240,7 +239,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return cli.Usagef(cmd, "--json is for --check")
 	}
 	m, s, setup := v.examine()
-	wrong, said := m.split(false)
+	wrong, said := m.Split(false, "")
 	if err := v.refusal(wrong); err != nil {
 		return err
 	}
@@ -283,19 +282,4 @@ func (v *serving) openSpans(setup *gateway.Setup) (done func()) {
 	v.spans = otlp.New(*o)
 	setup.Observer = v.spans
 	return v.spans.Close
-}
-
-// traceProblem reports invalid variables for the export of spans.
-func traceProblem() error {
-	_, err := otlp.FromEnv(os.Getenv)
-	list := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		list = slices.Clone(joined.Unwrap())
-	}
-	for i, err := range list {
-		if err != nil {
-			list[i] = &placedError{path: "the environment", err: err, flag: true}
-		}
-	}
-	return errors.Join(list...)
 }

@@ -19,7 +19,7 @@ func TestCheckSaysWhoAnswers(t *testing.T) {
 	} {
 		place(t, "gateway.yaml", "gateway:\n  routes: [{model: a, to: ["+to+"]}]\n")
 		said := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml").errOut
-		if strings.Contains(said, "the others of a answer in its place") != answered || strings.Contains(said, "clients of a get no answer") == answered {
+		if strings.Contains(said, "the other upstreams of a answer instead") != answered || strings.Contains(said, "clients of a get no answer") == answered {
 			t.Errorf("%s: %s", to, said)
 		}
 	}

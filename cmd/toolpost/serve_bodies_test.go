@@ -58,7 +58,7 @@ func TestBodiesAreKept(t *testing.T) {
 		t.Errorf("%v do not hold what was asked, or hold too much", files)
 	}
 	text, _ := said.all()
-	if !strings.Contains(text, "gateway.log_bodies") || !strings.Contains(text, "what clients ask and are answered is kept for 720h0m0s") {
+	if !strings.Contains(text, "gateway.log_bodies") || !strings.Contains(text, "requests and answers are kept for 720h0m0s") {
 		t.Errorf("nobody is told that bodies are kept: %s", text)
 	}
 	resp, err := http.Get(url + "/metrics")

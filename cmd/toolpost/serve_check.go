@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -13,161 +14,167 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe/otlp"
 	"github.com/toolpost/toolpost/provider"
 )
 
-// problems reports all mistakes in the gateway's settings, except those in routes and stores.
-func (c gatewayConfig) problems(addr string, flag bool) error {
-	var list []error
-	wrong := func(key, format string, args ...any) {
-		list = append(list, &placedError{path: key, err: fmt.Errorf(format, args...)})
-	}
-	list = append(list, c.addressProblems(addr, flag)...)
-	for _, row := range []struct {
-		key   string
-		value time.Duration
-	}{
-		{"drain", c.Ops.Drain}, {"reload", c.Ops.Reload}, {"header_timeout", c.Ops.HeaderTimeout}, {"body_timeout", c.Ops.BodyTimeout},
-		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive}, {"log_retention", c.Keys.Retention},
-		{"answers_for", c.Ops.AnswersFor},
-	} {
-		switch off := row.key == "keep_alive" && row.value < 0; {
-		case off:
-		case row.value < 0:
-			wrong(row.key, "%v is no time to wait: it is less than 0; write one like 30s", row.value)
-		case row.value > 0 && row.value < time.Millisecond:
-			wrong(row.key, "%v is no time to wait; give a unit, like 30s", row.value)
-		}
-	}
-	for _, row := range []struct {
-		key   string
-		value int64
-		least int64 // smaller values would refuse every request
-	}{{"max_body", c.MaxBody, 1 << 10}, {"max_requests", int64(c.Ops.MaxRequests), 1}, {"max_header", int64(c.Ops.MaxHeader), 512}} {
-		switch {
-		case row.value < 0:
-			wrong(row.key, "%d is less than 0", row.value)
-		case row.value > 0 && row.value < row.least:
-			wrong(row.key, "%d bytes are too few for any request; give at least %d", row.value, row.least)
-		}
-	}
-	if err := c.Keys.problem(); err != nil {
-		list = append(list, err)
-	}
-	if _, err := c.Ops.TLS.load(); err != nil {
-		wrong("tls", "%w", err)
-	}
-	return errors.Join(list...)
+// examination checks one configuration of a gateway. It starts and changes nothing.
+type examination struct {
+	*configcheck.Report
+	*serving
+	s       *settings
+	addr    string // the listen address
+	keys    string // the store of keys, "" if there is none
+	keysErr error
 }
 
-// addressProblems reports invalid addresses of the gateway.
-func (c gatewayConfig) addressProblems(addr string, flag bool) (list []error) {
-	first := placedError{path: "addr", flag: flag}
-	if flag {
-		first.path = "--addr"
+// outside places a problem at a flag or a variable.
+func outside(name string, err error) error {
+	return &configcheck.Error{Path: name, Err: err, Outside: true}
+}
+
+// check runs all checks of the settings.
+func (x *examination) check() (setup gateway.Setup) {
+	x.addr = addressOf(x.s, x.addrFlag)
+	x.keys, x.keysErr = keysName(x.cmd, x.s)
+	for _, err := range x.s.problems() {
+		x.AddError(err)
 	}
-	rows := []struct {
-		at   placedError
-		addr string
-	}{{first, addr}, {placedError{path: "ops_addr"}, c.Ops.OpsAddr}, {placedError{path: "admin_addr"}, c.Keys.AdminAddr}}
+	x.CheckDeclared(reflect.ValueOf(x.s.Gateway), "gateway")
+	x.addresses()
+	x.administrators()
+	x.certificate()
+	x.public()
+	x.stores()
+	x.bodies()
+	x.traces()
+	x.AddError(x.tryTools(x.s))
+	x.impliedRoot()
+	x.names()
+	setup, err := x.s.gatewaySetup(x.log)
+	x.AddError(err)
+	if err == nil {
+		x.loops(setup.Open)
+		if len(x.s.Gateway.Routes) > 0 {
+			_, err = gateway.New(setup)
+			x.AddError(err)
+		}
+		x.missingKeys(setup.Open)
+	}
+	x.unusedProviders()
+	x.warnings()
+	return setup
+}
+
+// addresses checks the listen addresses.
+func (x *examination) addresses() {
+	type place struct{ path, addr string }
+	c := x.s.Gateway
+	rows := []place{{"gateway.addr", x.addr}, {"gateway.ops_addr", c.Ops.OpsAddr}, {"gateway.admin_addr", c.Keys.AdminAddr}}
 	for i, row := range rows {
 		if row.addr == "" {
 			continue
 		}
-		if row.at.err = listenable(row.addr); row.at.err != nil {
-			list = append(list, &row.at)
+		if err := listenable(row.addr); err != nil {
+			x.AddError(x.ofAddr(row.path, err))
 			continue
 		}
 		for _, other := range rows[:i] {
 			if _, port, err := net.SplitHostPort(other.addr); err == nil && port != "0" && (here(row.addr, other.addr) || here(other.addr, row.addr)) {
-				row.at.err = fmt.Errorf("%s is taken by %s (%s); each needs an address of its own", row.addr, other.at.path, other.addr)
-				list = append(list, &row.at)
+				name := strings.TrimPrefix(other.path, "gateway.")
+				if i == 1 && x.addrFlag != "" {
+					name = "--addr"
+				}
+				x.Wrong(row.path, "%s is already the address of %s (%s); use another port", row.addr, name, other.addr)
 			}
 		}
 	}
-	return list
 }
 
-// problem reports invalid settings of the administration API. It never repeats the administrators' key.
-func (c keysConfig) problem() error {
-	wrong := func(missing bool, format string, args ...any) error {
-		return &placedError{path: "admin_addr", missing: missing, err: fmt.Errorf(format, args...)}
+// ofAddr places a problem with an address at its setting. The address of clients may come from a flag.
+func (x *examination) ofAddr(path string, err error) error {
+	if path == "gateway.addr" && x.addrFlag != "" {
+		return outside("--addr", err)
 	}
-	switch key := strings.TrimSpace(os.Getenv(adminKeyEnv)); {
-	case c.AdminAddr == "" || listenable(c.AdminAddr) != nil:
-		return nil
+	return &configcheck.Error{Path: path, Err: err}
+}
+
+// administrators checks the settings of the administration API. It never repeats the administrators' key.
+func (x *examination) administrators() {
+	const at = "gateway.admin_addr"
+	c := x.s.Gateway.Keys
+	key := strings.TrimSpace(os.Getenv(adminKeyEnv))
+	switch {
+	case c.AdminAddr == "":
+		return
+	case listenable(c.AdminAddr) != nil: // already reported
 	case loopback(c.AdminAddr) != nil && len(c.AdminHosts) == 0:
-		return wrong(false, "%s can be reached by others, and the key of administrators goes over it in the clear; keep it on loopback (127.0.0.1:PORT), or say in admin_hosts by which names of this host others may ask, and put TLS before it", c.AdminAddr)
+		x.Wrong(at, "%s is reachable from other machines, and the key of administrators would be sent without encryption; use loopback (127.0.0.1:PORT), or put a proxy with TLS before it and list the host names in admin_hosts", c.AdminAddr)
 	case key == "":
-		return wrong(true, "it needs a key for administrators in %s", adminKeyEnv)
+		x.AddError(&configcheck.Error{Path: at, Unset: true, Err: fmt.Errorf("it needs a key for administrators in %s", adminKeyEnv)})
 	case len(key) < gateway.MinAdminKey:
-		return wrong(false, "the key in %s has less than %d bytes", adminKeyEnv, gateway.MinAdminKey)
+		x.Wrong(at, "the key in %s is too short; it needs at least %d bytes", adminKeyEnv, gateway.MinAdminKey)
 	}
-	return nil
+	if x.keys == "" && x.keysErr == nil {
+		x.Wrong(at, "it manages keys, and the gateway has none: set keys")
+	}
 }
 
-// publicProblem refuses an address that others can reach, if the gateway has no keys.
-func (v *serving) publicProblem(addr string, s *settings) error {
-	name, err := keysName(v.cmd, s)
-	anyone, _ := v.cmd.Flags().GetBool(publicFlag)
-	if err != nil || anyone || name != "" || listenable(addr) != nil || loopback(addr) == nil {
-		return nil // an error of keysName is reported with the stores
+// certificate checks that the certificate can be loaded.
+func (x *examination) certificate() {
+	if _, err := x.s.Gateway.Ops.TLS.load(); err != nil {
+		x.Wrong("gateway.tls", "%v", err)
 	}
-	err = fmt.Errorf("%s is not a loopback address, and without keys whoever reaches it spends what your keys are good for: set keys below gateway (see 'toolpost keys --help'), or give --%s", addr, publicFlag)
-	if v.addrFlag != "" {
-		return &placedError{path: "--addr", err: err, flag: true}
-	}
-	return &placedError{path: "addr", err: err}
 }
 
-// storeProblems reports stores of keys and state that cannot be used, as far as this is visible without opening them.
-// It skips files that a running gateway has open, because closing a second handle would release the gateway's locks.
-func (v *serving) storeProblems(s *settings) error {
-	storable := func(name, what string) error {
-		if v.guards.has(name) {
-			return nil
+// public refuses an address that others can reach, if the gateway has no keys.
+func (x *examination) public() {
+	anyone, _ := x.cmd.Flags().GetBool(publicFlag)
+	if x.keysErr != nil || anyone || x.keys != "" || listenable(x.addr) != nil || loopback(x.addr) == nil {
+		return // an error of the keys is reported with the stores
+	}
+	x.AddError(x.ofAddr("gateway.addr", fmt.Errorf("%s is reachable from other machines, and without keys everyone can use your accounts: set keys below gateway (see 'toolpost keys --help'), or give --%s", x.addr, publicFlag)))
+}
+
+// stores checks the stores of keys and state, as far as possible without opening them. It skips files that a running
+// gateway has open, because closing a second handle would release the gateway's locks.
+func (x *examination) stores() {
+	if x.keysErr != nil {
+		x.AddError(x.keysErr)
+		return
+	}
+	check := func(name, setting, variable, flag string, memory bool) {
+		if name == "" || memory && name == inMemory || x.guards.has(name) {
+			return
 		}
-		return storable(name, what)
+		err := storable(name, memory)
+		switch f := x.cmd.Flag(flag); {
+		case err == nil:
+		case f != nil && f.Changed:
+			x.AddError(outside("--"+flag, err))
+		case os.Getenv(variable) != "":
+			x.AddError(outside(variable, err))
+		default:
+			x.Wrong("gateway."+setting, "%v", err)
+		}
 	}
-	name, err := keysName(v.cmd, s)
-	if err != nil {
-		return err
-	}
-	var list []error
-	if name == "" && s.Gateway.Keys.AdminAddr != "" {
-		list = append(list, &placedError{path: "admin_addr", err: errors.New("it is for those who look after keys, and there are none: set keys")})
-	}
-	keys := &placedError{path: "keys", err: storable(name, "keys are")}
-	if f := v.cmd.Flag("keys"); f != nil && f.Changed {
-		keys.path, keys.flag = "--keys", true
-	} else if os.Getenv(keysEnv) != "" {
-		keys.path, keys.flag = keysEnv, true
-	}
-	if name != "" && keys.err != nil {
-		list = append(list, keys)
-	}
-	state := &placedError{path: "state", err: storable(s.Gateway.Keys.State, "it is")}
-	where := s.Gateway.Keys.State
-	if env := os.Getenv(stateEnv); env != "" {
-		state, where = &placedError{path: stateEnv, flag: true, err: storable(env, "it is")}, env
-	}
-	if where != "" && where != inMemory && state.err != nil {
-		list = append(list, state)
-	}
-	return errors.Join(list...)
+	check(x.keys, "keys", keysEnv, "keys", false)
+	check(cmp.Or(os.Getenv(stateEnv), x.s.Gateway.Keys.State), "state", stateEnv, "", true)
 }
 
 // storable reports why a database cannot be opened. It neither writes nor creates anything.
-func storable(name, what string) error {
+func storable(name string, memory bool) error {
 	file, isFile := strings.CutPrefix(name, "sqlite:")
 	switch {
 	case isPostgres(name):
@@ -175,17 +182,17 @@ func storable(name, what string) error {
 			return errors.New("the address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE") // the error may quote a password
 		}
 		return nil
-	case !isFile:
-		return fmt.Errorf("%s kept in sqlite:FILE, at postgres://…%s, and what it says is none of these", what, map[bool]string{true: " or in memory"}[what == "it is"]) // the name may hold a password
+	case !isFile: // the name may hold a password
+		return fmt.Errorf("unknown kind of store; write sqlite:FILE%s or postgres://…", map[bool]string{true: ", memory"}[memory])
 	case file == "":
 		return errors.New("sqlite: names no file; write sqlite:FILE")
 	case variableIn.MatchString(file):
-		return fmt.Errorf("variables are not replaced here, and %s would be part of the name of the file", variableIn.FindString(file))
+		return fmt.Errorf("variables are not replaced here, and %s would be part of the file name", variableIn.FindString(file))
 	}
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
-			return fmt.Errorf("%s cannot be made: there is no folder %s", file, filepath.Dir(file))
+			return fmt.Errorf("%s cannot be created: there is no folder %s", file, filepath.Dir(file))
 		}
 		return nil
 	}
@@ -195,7 +202,7 @@ func storable(name, what string) error {
 	defer f.Close()
 	head := make([]byte, len(sqliteHead))
 	if n, _ := io.ReadFull(f, head); n > 0 && string(head[:n]) != sqliteHead[:min(n, len(sqliteHead))] {
-		return fmt.Errorf("%s is no database of SQLite; name one, or a file that is not there yet", file)
+		return fmt.Errorf("%s is not an SQLite database; name one, or a new file", file)
 	}
 	return nil
 }
@@ -203,91 +210,101 @@ func storable(name, what string) error {
 // sqliteHead is the start of every SQLite file.
 const sqliteHead = "SQLite format 3\x00"
 
+// bodies checks the settings that store requests and answers, and warns that they are stored.
+func (x *examination) bodies() {
+	paths := x.s.Gateway.keepingBodies()
+	for _, path := range paths {
+		if x.keys == "" && x.keysErr == nil {
+			x.Wrong(path, "requests and answers are kept next to the log of requests, which needs keys: set keys")
+			continue
+		}
+		x.Warn(path, "requests and answers are kept for %v; known secrets are removed, but others may remain, so tell the users", cmp.Or(x.s.Gateway.Keys.Retention, defaultRetention))
+	}
+	if x.s.Gateway.Keys.BodySize != 0 && len(paths) == 0 {
+		x.unused("log_body_size", "log_bodies")
+	}
+}
+
+// traces reports invalid variables for the export of spans.
+func (x *examination) traces() {
+	_, err := otlp.FromEnv(os.Getenv)
+	list := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		list = joined.Unwrap()
+	}
+	for _, err := range list {
+		if err != nil {
+			x.AddError(outside("the environment", err))
+		}
+	}
+}
+
+// unused warns about a setting that has no effect without another one.
+func (x *examination) unused(setting, needed string) {
+	x.Warn("gateway."+setting, "it has no effect without %s, which is not set", needed)
+}
+
 // warnings reports settings that are valid but probably not intended.
-func (v *serving) warnings(m *mistakes, s *settings) {
-	c := s.Gateway
-	if len(c.Routes) == 0 && m.file != "" && len(m.list) == 0 {
-		m.warn("gateway", "there are no routes, so the offline model answers for every name")
+func (x *examination) warnings() {
+	c := x.s.Gateway
+	noKeys := x.keys == "" && x.keysErr == nil
+	if len(c.Routes) == 0 && x.File != "" && len(x.List) == 0 {
+		x.Warn("gateway", "there are no routes, so the offline model answers for every name")
 	}
-	name, err := keysName(v.cmd, s)
 	for _, row := range []struct {
-		path   string
-		idle   bool
-		says   string
-		needed string
+		setting, needed string
+		unused          bool
 	}{
-		{"ops_hosts", len(c.Ops.OpsHosts) > 0 && c.Ops.OpsAddr == "", "it is for", "ops_addr"},
-		{"admin_hosts", len(c.Keys.AdminHosts) > 0 && c.Keys.AdminAddr == "", "it is for", "admin_addr"},
-		{"log_retention", c.Keys.Retention > 0 && name == "" && err == nil, "it is for the log that is kept with", "keys"},
+		{"ops_hosts", "ops_addr", len(c.Ops.OpsHosts) > 0 && c.Ops.OpsAddr == ""},
+		{"admin_hosts", "admin_addr", len(c.Keys.AdminHosts) > 0 && c.Keys.AdminAddr == ""},
+		{"log_retention", "keys", c.Keys.Retention > 0 && noKeys},
 	} {
-		if row.idle {
-			m.warn("gateway."+row.path, "%s %s, which is not set", row.says, row.needed)
+		if row.unused {
+			x.unused(row.setting, row.needed)
 		}
 	}
-	for path, address := range map[string]string{"keys": c.Keys.Store, "state": c.Keys.State} {
-		if isPostgres(address) && storable(address, "") == nil && hasPassword(address) {
-			m.warn("gateway."+path, "a password stands in the file; it belongs into %s in the environment", map[string]string{"keys": keysEnv, "state": stateEnv}[path])
+	for _, row := range []struct{ setting, address, variable string }{{"keys", c.Keys.Store, keysEnv}, {"state", c.Keys.State, stateEnv}} {
+		if isPostgres(row.address) && storable(row.address, false) == nil && hasPassword(row.address) {
+			x.Warn("gateway."+row.setting, "the file contains a password; put the address into the variable %s instead", row.variable)
 		}
 	}
-	if at := cmp.Or(os.Getenv(stateEnv), c.Keys.State, name); err == nil && (at == "" || at == inMemory) {
-		for i, r := range c.Routes {
-			if r.Served.Approval == pendingApproval {
-				m.warn(fmt.Sprintf("gateway.routes[%d].approval", i), "which calls wait is kept in memory, and a restart forgets it: set state or keys")
-			}
+	x.limits()
+	x.routeWarnings()
+	x.fallbackCycles()
+	x.readableSecrets()
+}
+
+// limits warns about limits below 0, which mean no limit and may be a mistake.
+func (x *examination) limits() {
+	v := reflect.ValueOf(x.s.Limits)
+	for _, f := range configcheck.Fields(v.Type()) {
+		if f.Of(v).Int() < 0 {
+			x.Warn("limits."+f.Key, "a value below 0 means no limit, so an endless answer is not stopped; leave it out for the default")
 		}
 	}
-	s.Limits.noLimits(m)
-	c.bodyWarnings(m)
-	s.routeWarnings(m)
-	c.idleTeams(m, name == "" && err == nil)
-	c.circles(m)
-	v.openSecrets(m, s)
-	m.zeros(reflect.ValueOf(c), "gateway")
 }
 
 // routeWarnings reports settings of routes that are valid but probably not intended.
-func (s *settings) routeWarnings(m *mistakes) {
-	for i, r := range s.Gateway.Routes {
+func (x *examination) routeWarnings() {
+	state := cmp.Or(os.Getenv(stateEnv), x.s.Gateway.Keys.State, x.keys)
+	forgets := x.keysErr == nil && (state == "" || state == inMemory)
+	for i, r := range x.s.Gateway.Routes {
+		at := fmt.Sprintf("gateway.routes[%d].", i)
+		if forgets && r.Served.Approval == pendingApproval {
+			x.Warn(at+"approval", "waiting calls are kept in memory, and a restart forgets them: set state or keys")
+		}
+		if r.PassTeam != "" && x.keys == "" && x.keysErr == nil {
+			x.Warn(at+"pass_team", "it has no effect without keys: every client may use the endpoints that the route passes on")
+		}
 		for k, u := range r.To {
 			if u.Weight != nil && *u.Weight == 0 && len(r.To) > 1 {
-				m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].weight", i, k), "0 keeps %s out of the draw: it is not asked", u.Model)
+				x.Warn(fmt.Sprintf("%sto[%d].weight", at, k), "a weight of 0 takes %s out of the selection", u.Model)
 			}
 		}
 		for k, name := range r.Served.MCP {
-			if problem := s.absentServer(name); problem != "" {
-				m.warn(fmt.Sprintf("gateway.routes[%d].mcp[%d]", i, k), "the tools of %s are not there until it can be started: %s", name, problem)
+			if problem := x.s.absentServer(name); problem != "" {
+				x.Warn(fmt.Sprintf("%smcp[%d]", at, k), "the tools of %s are missing until the server can be started: %s", name, problem)
 			}
-		}
-	}
-}
-
-// variableIn matches an environment variable in an address.
-var variableIn = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
-
-// idleProviders warns about providers that no route uses and that are unusable, because no request would report this.
-// It skips an address that begins with a variable, which is known only where the variable is set.
-func (s *settings) idleProviders(m *mistakes) {
-	for _, name := range slices.Sorted(keys(s.Providers)) {
-		if slices.ContainsFunc(s.Gateway.Routes, func(r routeConfig) bool {
-			return slices.ContainsFunc(r.To, func(u upstreamConfig) bool { return strings.HasPrefix(u.Model, name+"/") })
-		}) {
-			continue
-		}
-		at := "providers." + name
-		if strings.ContainsAny(name, "/#+* ") {
-			m.warn(at, "no route asks it, and none could: a model is named NAME/MODEL, and this name has a letter that stands for something else there")
-			continue
-		}
-		base := s.Providers[name].BaseURL
-		if base == "" || strings.HasPrefix(base, "${") {
-			continue
-		}
-		if _, err := new(provider.Client).Open(variableIn.ReplaceAllString(base, "x") + "#x"); err != nil || !strings.Contains(base, "://") {
-			problem := "an address begins with http:// or https://"
-			if known := new(llm.Error); errors.As(err, &known) && known.Err != nil && strings.Contains(base, "://") {
-				problem = known.Err.Error()
-			}
-			m.warn(at+".base_url", "no route asks it, and none could: %s", problem)
 		}
 	}
 }
@@ -316,37 +333,67 @@ func (s *settings) absentServer(name string) string {
 	return ""
 }
 
+// variableIn matches an environment variable in an address.
+var variableIn = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// unusedProviders warns about providers that no route uses and that are unusable, because no request would report this.
+// It skips an address that begins with a variable, which is known only where the variable is set.
+func (x *examination) unusedProviders() {
+	for _, name := range slices.Sorted(maps.Keys(x.s.Providers)) {
+		if slices.ContainsFunc(x.s.Gateway.Routes, func(r routeConfig) bool {
+			return slices.ContainsFunc(r.To, func(u upstreamConfig) bool { return strings.HasPrefix(u.Model, name+"/") })
+		}) {
+			continue
+		}
+		at := "providers." + name
+		if strings.ContainsAny(name, "/#+* ") {
+			x.Warn(at, "no route uses it, and none could: a model is written NAME/MODEL, and this name has a character with another meaning there")
+			continue
+		}
+		base := x.s.Providers[name].BaseURL
+		if base == "" || strings.HasPrefix(base, "${") {
+			continue
+		}
+		if _, err := new(provider.Client).Open(variableIn.ReplaceAllString(base, "x") + "#x"); err != nil || !strings.Contains(base, "://") {
+			problem := "an address begins with http:// or https://"
+			if known := new(llm.Error); errors.As(err, &known) && known.Err != nil && strings.Contains(base, "://") {
+				problem = known.Err.Error()
+			}
+			x.Warn(at+".base_url", "no route uses it, and none could: %s", problem)
+		}
+	}
+}
+
 // listenable returns an error for an invalid listen address, as far as this is visible without listening.
 func listenable(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("%q is no address; write HOST:PORT, like %s", addr, defaultAddr)
+		return fmt.Errorf("%q is not an address; write HOST:PORT, like %s", addr, defaultAddr)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("%q is no port; it can be 0 to 65535", port)
+		return fmt.Errorf("%q is not a port; it can be 0 to 65535", port)
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !strings.EqualFold(host, "localhost") {
-		return fmt.Errorf("%q is no address of this machine; write its IP address, or localhost", host)
+		return fmt.Errorf("%q is not an address of this machine; write its IP address, or localhost", host)
 	}
 	return nil
 }
 
 // loops reports routes that lead back to the gateway itself.
-func (s *settings) loops(addr string, open func(string, gateway.Way) (llm.Model, error)) error {
-	_, port, err := net.SplitHostPort(addr)
+func (x *examination) loops(open func(string, gateway.Way) (llm.Model, error)) {
+	_, port, err := net.SplitHostPort(x.addr)
 	if err != nil || port == "0" {
-		return nil
+		return
 	}
-	var list []error
-	for i, r := range s.Gateway.routes() {
+	for i, r := range x.s.Gateway.routes() {
 		for k, u := range r.Upstreams {
 			m, err := open(strings.Replace(u.Model, "*", "x", 1), u.Way)
-			if host := hostOf(m); err == nil && here(host, addr) {
-				list = append(list, &placedError{path: fmt.Sprintf("routes[%d].to[%d].model", i, k), err: fmt.Errorf("the route %s leads to the gateway itself: %s is where it listens", r.Model, host)})
+			known, ok := m.(*provider.Model)
+			if err == nil && ok && here(known.Host(), x.addr) {
+				x.Wrong(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "the route %s leads to the gateway itself, which listens at %s", r.Model, known.Host())
 			}
 		}
 	}
-	return errors.Join(list...)
 }
 
 // here reports whether the host and port of an upstream are the gateway's listen address.
@@ -370,11 +417,131 @@ func here(host, addr string) bool {
 	return uh == lh || local(uh) && (local(lh) || any(lh)) || any(uh)
 }
 
-// hostOf returns the host and port of a model's server, "" if it has none.
-func hostOf(m llm.Model) string {
-	known, ok := m.(*provider.Model)
-	if !ok {
-		return ""
+// readableSecrets warns about key files that every user of the machine may read.
+func (x *examination) readableSecrets() {
+	if runtime.GOOS == "windows" {
+		return // permission bits have no meaning there
 	}
-	return known.Host()
+	at := "gateway.keys"
+	if f := x.cmd.Flag("keys"); f != nil && f.Changed {
+		at = "--keys"
+	} else if os.Getenv(keysEnv) != "" {
+		at = keysEnv
+	}
+	for _, row := range []struct{ path, file string }{
+		{at, strings.TrimPrefix(x.keys, "sqlite:")},
+		{"gateway.state", strings.TrimPrefix(x.s.Gateway.Keys.State, "sqlite:")},
+		{"gateway.tls.key", x.s.Gateway.Ops.TLS.Key},
+	} {
+		info, err := os.Stat(row.file)
+		if row.file == "" || err != nil || info.Mode().Perm()&0o004 == 0 {
+			continue
+		}
+		m := configcheck.Mistake{Path: row.path, Warning: true, Problem: fmt.Sprintf("every user of this machine may read %s; run chmod 600 on it", row.file)}
+		if strings.HasPrefix(row.path, "gateway.") {
+			x.AddAt(m)
+		} else {
+			x.Add(m)
+		}
+	}
+}
+
+// missingKeys warns about upstreams without a key.
+func (x *examination) missingKeys(open func(string, gateway.Way) (llm.Model, error)) {
+	other, err := x.s.client()
+	if err != nil || len(x.s.Gateway.Routes) == 0 {
+		return
+	}
+	routes := x.s.Gateway.routes()
+	lacking := make([]map[int]error, len(routes)) // the upstreams of each route without a key
+	answers := make([]bool, len(routes))          // whether the route has other upstreams
+	for i, r := range routes {
+		lacking[i] = make(map[int]error)
+		for k, u := range r.Upstreams {
+			if u.Off {
+				continue
+			}
+			if err := missingKey(r, u, open, other); err != nil {
+				lacking[i][k] = err
+			} else {
+				answers[i] = true
+			}
+		}
+	}
+	for i, r := range routes {
+		effect := "clients of " + r.Model + " get no answer"
+		if answers[i] {
+			effect = "it cannot be used, and the other upstreams of " + r.Model + " answer instead"
+		} else if at := slices.IndexFunc(r.Fallback, func(name string) bool { return anyAnswers(routes, answers, name) }); at >= 0 {
+			effect = "it cannot be used, and " + r.Fallback[at] + " answers instead"
+		}
+		for _, k := range slices.Sorted(maps.Keys(lacking[i])) {
+			x.Warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", effect, lacking[i][k])
+		}
+	}
+}
+
+// anyAnswers reports whether a route for a name has a usable upstream. An exact match takes precedence over patterns
+// that end in *, and longer patterns over shorter ones.
+func anyAnswers(routes []gateway.ModelRoute, answers []bool, name string) bool {
+	best, found := -1, false
+	for i, r := range routes {
+		fit := -1
+		if prefix, star := strings.CutSuffix(r.Model, "*"); r.Model == name {
+			fit = len(name) + 1
+		} else if star && strings.HasPrefix(name, prefix) {
+			fit = len(prefix)
+		}
+		switch {
+		case fit > best:
+			best, found = fit, answers[i]
+		case fit == best && fit >= 0: // a route for clients of another format
+			found = found || answers[i]
+		}
+	}
+	return found
+}
+
+// missingKey returns an error that names the missing key of an upstream. It returns nil if the key is set, not needed,
+// or unknown.
+func missingKey(r gateway.ModelRoute, u gateway.Upstream, open func(string, gateway.Way) (llm.Model, error), other *provider.Client) error {
+	id := strings.Replace(u.Model, "*", "x", 1)
+	asked, err := open(id, r.WayOf(u))
+	known, ok := asked.(interface{ Ready() error })
+	if (err != nil || !ok) && len(r.Pass) > 0 { // perhaps another kind of model
+		known, err = other.Forwarder(id)
+		ok = err == nil
+	}
+	if err != nil || !ok {
+		return nil
+	}
+	return known.Ready()
+}
+
+// serveCheck prints all mistakes in a configuration without starting anything.
+func (v *serving) serveCheck(asJSON bool) error {
+	m, s, _ := v.examine()
+	wrong, warnings := m.Split(true, "; serve does not start without it")
+	names := ""
+	if s != nil && len(wrong) == 0 {
+		names = s.Gateway.String()
+	}
+	if asJSON {
+		if err := cli.PrintJSON(v.cmd.OutOrStdout(), map[string]any{"ok": len(wrong) == 0, "routes": names, "mistakes": append([]configcheck.Mistake{}, m.List...)}); err != nil {
+			return err
+		}
+		return v.refusal(wrong)
+	}
+	for _, x := range warnings {
+		fmt.Fprintln(v.cmd.ErrOrStderr(), x)
+	}
+	if err := v.refusal(wrong); err != nil {
+		return err
+	}
+	text := "the routes are in order: " + names
+	if names == "" {
+		text = "nothing is wrong, and there are no routes: the offline model answers for every name"
+	}
+	_, err := fmt.Fprintln(v.cmd.OutOrStdout(), text)
+	return err
 }

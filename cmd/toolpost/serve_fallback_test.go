@@ -32,7 +32,7 @@ func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
 		}
 		want := "clients of a get no answer"
 		if who != "" {
-			want = "it cannot be asked, and " + who + " answers in its place"
+			want = "it cannot be used, and " + who + " answers instead"
 		}
 		if !strings.Contains(line, want) {
 			t.Errorf("with the fallback %s, %q is not said but %q", fallback, want, line)

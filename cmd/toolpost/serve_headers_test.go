@@ -16,8 +16,8 @@ func TestCheckKnowsPortsAndHeaders(t *testing.T) {
 		return "mcp_servers:\n  one: {" + rest + "}\ngateway:\n  routes: [{model: a, to: [{model: sim/offline}], mcp: [one]}]\n"
 	}
 	for _, test := range []struct{ name, config, says string }{
-		{"addr", "gateway:\n  addr: 127.0.0.1:65536\n" + goodRoute, `:2: gateway.addr: "65536" is no port; it can be 0 to 65535`},
-		{"ops_addr", "gateway:\n  ops_addr: 127.0.0.1:99999\n" + goodRoute, `:2: gateway.ops_addr: "99999" is no port`},
+		{"addr", "gateway:\n  addr: 127.0.0.1:65536\n" + goodRoute, `:2: gateway.addr: "65536" is not a port; it can be 0 to 65535`},
+		{"ops_addr", "gateway:\n  ops_addr: 127.0.0.1:99999\n" + goodRoute, `:2: gateway.ops_addr: "99999" is not a port`},
 		{"base_url", own("base_url: http://127.0.0.1:65536/v1"), `:5: gateway.routes[0].to[0].model: route 1 (a): the address: "65536" is no port; it can be 1 to 65535`},
 		{"base_url with port 0", own("base_url: http://127.0.0.1:0/v1"), `"0" is no port`},
 		{"the address of a model", to("'http://127.0.0.1:99999/v1#m'"), `"99999" is no port`},

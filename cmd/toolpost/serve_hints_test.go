@@ -30,21 +30,21 @@ func checked(t *testing.T, config string, args ...string) (said string, err erro
 func TestCheckSaysWhereSettingsBelong(t *testing.T) {
 	entry := "  routes:\n    - model: a\n      to:\n        - model: sim/offline\n"
 	for _, c := range []struct{ config, says string }{
-		{"gateway:\nroutes:\n  - {model: a, to: [{model: sim/offline}]}\n", `:2: routes: the key "routes" is not known; it stands below gateway`},
-		{"gateway:\n" + entry + "          check: off\n", `:6: gateway.routes[0].to[0].check: the key "check" is not known; it stands in an entry of gateway.routes`},
-		{"gateway:\n" + entry + "          rounds: 2\n", "it stands in an entry of gateway.routes"},
-		{"gateway:\n" + entry + "  weight: 2\n", "it stands in an entry of gateway.routes.to"},
-		{"gateway:\n" + entry + "  model: b\n", "it stands in an entry of gateway.routes"},
-		{"gateway:\n" + entry + "      addr: 127.0.0.1:1\n", "it stands below gateway"},
-		{"gateway:\n" + entry + "  cert: x\n", "it stands below gateway.tls"},
-		{"gateway:\n" + entry + "  tls:\n    drain: 5s\n", "it stands below gateway"},
-		{"gateway:\n" + entry + "  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", `the key "providers" is not known; it stands at the top of the file`},
-		{"gateway:\n" + entry + "  base_url: http://127.0.0.1:1/v1\n", "it stands below a name in providers"},
-		{"base_url: http://127.0.0.1:1/v1\n", "it stands below a name in providers"},
-		{"gateway:\n" + entry + "  nonsense: 1\n", `the key "nonsense" is not known` + "\n"},
-		{"providers:\n  mine: {base_url: \"http://127.0.0.1:1/v1\"}\n  gateway:\n    routes: []\n", ":3: providers.gateway: gateway stands below providers here"},
-		{"mcp_servers:\n  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", ":2: mcp_servers.providers: providers stands below mcp_servers here"},
-		{"gateway:\n  routes:\n    - model: a\n     to: [{model: sim/offline}]\n", ":4: nothing can stand here: settings of one thing begin in the same column"},
+		{"gateway:\nroutes:\n  - {model: a, to: [{model: sim/offline}]}\n", `:2: routes: unknown field "routes"; it belongs below gateway`},
+		{"gateway:\n" + entry + "          check: off\n", `:6: gateway.routes[0].to[0].check: unknown field "check"; it belongs in an entry of gateway.routes`},
+		{"gateway:\n" + entry + "          rounds: 2\n", "it belongs in an entry of gateway.routes"},
+		{"gateway:\n" + entry + "  weight: 2\n", "it belongs in an entry of gateway.routes.to"},
+		{"gateway:\n" + entry + "  model: b\n", "it belongs in an entry of gateway.routes"},
+		{"gateway:\n" + entry + "      addr: 127.0.0.1:1\n", "it belongs below gateway"},
+		{"gateway:\n" + entry + "  cert: x\n", "it belongs below gateway.tls"},
+		{"gateway:\n" + entry + "  tls:\n    drain: 5s\n", "it belongs below gateway"},
+		{"gateway:\n" + entry + "  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", `unknown field "providers"; it belongs at the top level`},
+		{"gateway:\n" + entry + "  base_url: http://127.0.0.1:1/v1\n", "it belongs below a name in providers"},
+		{"base_url: http://127.0.0.1:1/v1\n", "it belongs below a name in providers"},
+		{"gateway:\n" + entry + "  nonsense: 1\n", `unknown field "nonsense"` + "\n"},
+		{"providers:\n  mine: {base_url: \"http://127.0.0.1:1/v1\"}\n  gateway:\n    routes: []\n", ":3: providers.gateway: gateway is indented below providers and is read as a name there"},
+		{"mcp_servers:\n  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", ":2: mcp_servers.providers: providers is indented below mcp_servers"},
+		{"gateway:\n  routes:\n    - model: a\n     to: [{model: sim/offline}]\n", ":4: unexpected value: either the indentation of this line differs"},
 	} {
 		said, err := checked(t, c.config)
 		if err == nil || !strings.Contains(said+"\n", c.says) {
@@ -60,11 +60,11 @@ func TestCheckSaysWhereSettingsBelong(t *testing.T) {
 func TestCheckRounds(t *testing.T) {
 	for value, wrong := range map[string]bool{"0": true, "-1": true, "1": false, "20": false} {
 		said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], tools: [read_file], rounds: "+value+"}\n")
-		if (err != nil) != wrong || wrong && !strings.Contains(said, "gateway.routes[0].rounds: route 1 (a): rounds: "+value+" is too few: the model would never be told a result") {
+		if (err != nil) != wrong || wrong && !strings.Contains(said, "gateway.routes[0].rounds: "+value+" is too small; the minimum is 1") {
 			t.Errorf("rounds: %s: %v\n%s", value, err, said)
 		}
 	}
-	if said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], rounds: 0}\n"); err == nil || !strings.Contains(said, "rounds is for tools and mcp") {
+	if said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], rounds: 0}\n"); err == nil || !strings.Contains(said, "it has no effect, because the route has neither tools nor mcp") {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
@@ -85,15 +85,15 @@ func TestCheckIdleProviders(t *testing.T) {
 	} {
 		rows := "providers:\n  mine: {base_url: \"" + base + "\"}\n"
 		said, err := checked(t, rows+"gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}]}\n")
-		warned := strings.Contains(said, ":2: warning: providers.mine.base_url: no route asks it, and none could: ")
+		warned := strings.Contains(said, ":2: warning: providers.mine.base_url: no route uses it, and none could: ")
 		if err != nil || warned != (says != "") || !strings.Contains(said, says) || strings.Contains(said, "hunter2") {
 			t.Errorf("%s: %v\n%s", base, err, said)
 		}
-		if said, err := checked(t, rows+"gateway:\n  routes:\n    - {model: a, to: [{model: mine/x}]}\n"); (err != nil) != (says != "") || strings.Contains(said, "no route asks it") {
+		if said, err := checked(t, rows+"gateway:\n  routes:\n    - {model: a, to: [{model: mine/x}]}\n"); (err != nil) != (says != "") || strings.Contains(said, "no route uses it") {
 			t.Errorf("%s, with a route: %v\n%s", base, err, said)
 		}
 	}
-	if said, err := checked(t, "providers:\n  my/own: {base_url: \"http://host/v1\"}\n"); err != nil || !strings.Contains(said, "a model is named NAME/MODEL") {
+	if said, err := checked(t, "providers:\n  my/own: {base_url: \"http://host/v1\"}\n"); err != nil || !strings.Contains(said, "a model is written NAME/MODEL") {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
@@ -109,13 +109,13 @@ func TestCheckHints(t *testing.T) {
 		config, says, not string
 		wrong             bool
 	}{
-		{routes("    - model: *\n      to: [{model: sim/offline}]\n"), `:3: a * that stands alone means something else in YAML; write "*"`, "", true},
+		{routes("    - model: *\n      to: [{model: sim/offline}]\n"), `:3: an unquoted * starts an alias in YAML; write "*"`, "", true},
 		{routes("    - {model: a, to: openai/gpt-4o}\n"), "write [{model: openai/gpt-4o}]", "", true},
-		{"routes: []\n", "it stands below gateway", "", true},
-		{"providers:\n  mine: {base_url: \"http://127.0.0.1:1/v1\", api_key: sk-x}\n", "key_env names the variable", "sk-x", true},
+		{"routes: []\n", "it belongs below gateway", "", true},
+		{"providers:\n  mine: {base_url: \"http://127.0.0.1:1/v1\", api_key: sk-x}\n", "key_env names the environment variable", "sk-x", true},
 		{routes("    - {model: a, to: [{model: nobody/x}]}\n"), "nobody", "provider.Open", true},
 		{routes("    - {model: a, to: [{model: bedrock/anthropic.claude-x}]}\n"), "warning: gateway.routes[0]", "provider.Open", false},
-		{routes("    - {model: a, to: [{model: anthropic/claude-sonnet-4-5}, {model: sim/offline}]}\n"), "the others of a answer", "get no answer", false},
+		{routes("    - {model: a, to: [{model: anthropic/claude-sonnet-4-5}, {model: sim/offline}]}\n"), "the other upstreams of a answer", "get no answer", false},
 		{routes("    - {model: a, to: [{model: anthropic/claude-sonnet-4-5}]}\n"), "warning: gateway.routes[0].to[0].model: clients of a get no answer", "", false},
 	} {
 		said, err := checked(t, c.config)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/provider"
@@ -60,6 +61,11 @@ No key is copied: vendors' keys are read from their variables of the environment
 type leftover struct {
 	line int
 	text string
+}
+
+// isLiteLLM reports whether a key is a top section of a LiteLLM proxy configuration.
+func isLiteLLM(key string) bool {
+	return slices.Contains([]string{"model_list", "litellm_settings", "general_settings", "router_settings"}, key)
 }
 
 // liteVendors maps LiteLLM's vendor names to those of [provider.Vendors], which has the variables of their keys.
@@ -169,7 +175,7 @@ type liteParams struct {
 
 // of returns LiteLLM's name of the vendor, and the vendor's name of the model.
 func (p *liteParams) of() (vendor, name string) {
-	if vendor, name = scalar(p.vendor), scalar(p.model); vendor == "" {
+	if vendor, name = configcheck.Scalar(p.vendor), configcheck.Scalar(p.model); vendor == "" {
 		vendor = vendorOf(p.model)
 	}
 	return vendor, strings.TrimPrefix(name, vendor+"/")
@@ -195,7 +201,7 @@ func importLiteLLM(text []byte) (*importing, error) {
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		line, problem := configProblem(err)
+		line, problem := configcheck.Problem(err)
 		return nil, fmt.Errorf("line %d: it is no YAML: %s", max(line, 1), problem)
 	}
 	in := &importing{settings: map[string]string{}, env: map[string]string{}, unsaid: map[string]string{}}
@@ -205,7 +211,7 @@ func importLiteLLM(text []byte) (*importing, error) {
 	}
 	for _, models := range []bool{true, false} { // models first, because settings refer to them
 		for _, doc := range file.Docs {
-			for key, value := range members(doc.Body) {
+			for key, value := range configcheck.Members(doc.Body) {
 				is := keyName(key) == "model_list"
 				if found = found || is; is == models {
 					in.section(key, value)
@@ -261,42 +267,13 @@ func (in *importing) summary() string {
 	return text + ". Next: toolpost serve --check"
 }
 
-// members yields the keys and values of a mapping.
-func members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
-	return func(yield func(ast.Node, ast.Node) bool) {
-		switch n := n.(type) {
-		case *ast.MappingNode:
-			for _, v := range n.Values {
-				if !yield(v.Key, v.Value) {
-					return
-				}
-			}
-		case *ast.MappingValueNode:
-			yield(n.Key, n.Value)
-		}
-	}
-}
-
 // keyName returns the name of a key.
 func keyName(k ast.Node) string { return strings.Trim(k.String(), `"'`) }
-
-// scalar returns the text of a scalar value, "" for a list or a mapping.
-func scalar(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value
-	case *ast.LiteralNode:
-		return n.Value.Value
-	}
-	return ""
-}
 
 // truth parses a boolean like LiteLLM, which uses YAML 1.1: True, yes and on mean true. known is false for other
 // values.
 func truth(n ast.Node) (on, known bool) {
-	switch strings.ToLower(scalar(n)) {
+	switch strings.ToLower(configcheck.Scalar(n)) {
 	case "true", "yes", "on", "y":
 		return true, true
 	case "false", "no", "off", "n":
@@ -320,7 +297,7 @@ func (in *importing) section(key, value ast.Node) {
 			in.model(m)
 		}
 	case "router_settings", "litellm_settings", "general_settings":
-		for k, v := range members(value) {
+		for k, v := range configcheck.Members(value) {
 			in.setting(name, k, v)
 		}
 	case "environment_variables":
@@ -337,10 +314,10 @@ func (in *importing) section(key, value ast.Node) {
 func (in *importing) model(n ast.Node) {
 	var name, pass string
 	var params ast.Node
-	for k, v := range members(n) {
+	for k, v := range configcheck.Members(n) {
 		switch keyName(k) {
 		case "model_name":
-			name = scalar(v)
+			name = configcheck.Scalar(v)
 		case "litellm_params":
 			params = v
 		case "model_info":
@@ -377,12 +354,12 @@ func (in *importing) model(n ast.Node) {
 // mode imports the mode of a model, and reports the rest of model_info.
 func (in *importing) mode(key, info ast.Node) (pass string) {
 	rest := false
-	for k, v := range members(info) {
+	for k, v := range configcheck.Members(info) {
 		if keyName(k) != "mode" {
 			rest = true
 			continue
 		}
-		mode := scalar(v)
+		mode := configcheck.Scalar(v)
 		if pass = liteModes[mode]; pass == "" && mode != "chat" && mode != "completion" && mode != "responses" {
 			in.leave(v, "the mode %s is not known here; the model is taken for one that chats", mode)
 		}
@@ -396,14 +373,14 @@ func (in *importing) mode(key, info ast.Node) (pass string) {
 // params imports litellm_params.
 func (in *importing) params(n ast.Node, called, pass string) (id, weight string) {
 	p := &liteParams{name: called, pass: pass, places: map[string]ast.Node{}}
-	for k, v := range members(n) {
+	for k, v := range configcheck.Members(n) {
 		switch name := keyName(k); name {
 		case "model":
 			p.model = v
 		case "api_base", "base_url":
 			p.base = v
 		case "weight":
-			if weight = scalar(v); !decimal.MatchString(weight) {
+			if weight = configcheck.Scalar(v); !decimal.MatchString(weight) {
 				weight = ""
 				in.leave(k, "weight is no number that is 0 or more, and is left out")
 			}
@@ -425,12 +402,12 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 // named returns the id of a model by its name. It returns "" and reports the reason if the model is left out.
 func (in *importing) named(p *liteParams, at ast.Node) (id string) {
 	called := p.name
-	switch model := scalar(p.model); {
+	switch model := configcheck.Scalar(p.model); {
 	case p.model == nil:
 		in.leave(at, "a model is left out: its litellm_params have no model")
 	case strings.HasPrefix(model, "os.environ/"):
 		in.leave(p.model, "a model is left out: its name is to come from a variable of the environment, which is not read for that; write the name itself")
-	case nameHoldsKey(called) || nameHoldsKey(model) || holdsKey(scalar(p.vendor)):
+	case nameHoldsKey(called) || nameHoldsKey(model) || holdsKey(configcheck.Scalar(p.vendor)):
 		in.leave(at, "a model is left out: its name holds what looks like a key, which is not copied")
 	case strings.ContainsAny(model, "?#"):
 		in.leave(p.model, "a model is left out: its name has a query or a fragment, which are not copied")
@@ -522,7 +499,7 @@ func (in *importing) bareName(p *liteParams, vendor, name string) (bare, region 
 		return strings.TrimPrefix(name, region), strings.TrimSuffix(region, "/")
 	case strings.HasPrefix(vendor, "vertex_ai"):
 		in.leave(p.model, "%s on Vertex AI is asked with a key in %s, or Claude with a token in %s; LiteLLM uses a Google account", name, vendors()["vertex"].KeyEnv, vendors()["vertex-claude"].KeyEnv)
-	case vendor == "gemini" && p.base == nil && !strings.Contains(scalar(p.model), "/"):
+	case vendor == "gemini" && p.base == nil && !strings.Contains(configcheck.Scalar(p.model), "/"):
 		in.leave(p.model, "%s is asked at Gemini's own API, with %s; LiteLLM asks Vertex AI for a name without a vendor", name, vendors()["gemini"].KeyEnv)
 	}
 	return name, ""
@@ -534,7 +511,7 @@ const liteAzureKey = "AZURE_API_KEY"
 // keyOf returns the variable that holds the key of a model, "" if it is the vendor's own or there is no key.
 func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) string {
 	vendor, own := v.Name, v.KeyEnv
-	variable, isVariable := strings.CutPrefix(scalar(p.key), "os.environ/")
+	variable, isVariable := strings.CutPrefix(configcheck.Scalar(p.key), "os.environ/")
 	switch {
 	case p.key == nil && vendor == "azure" && elsewhere:
 		return liteAzureKey
@@ -544,7 +521,7 @@ func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) str
 		in.leave(p.key, "api_key is not copied: what stands behind os.environ/ is no name of a variable")
 		return ""
 	case !isVariable && vendor == "azure" && elsewhere: // each endpoint has separate keys
-		variable = in.variableFor(scalar(p.key), p.name, "_API_KEY")
+		variable = in.variableFor(configcheck.Scalar(p.key), p.name, "_API_KEY")
 		in.leave(p.key, "api_key is not copied: put the key into %s where the gateway is started", variable)
 		return variable
 	case !isVariable && (elsewhere || own == ""):
@@ -567,7 +544,7 @@ func (in *importing) keyOf(p *liteParams, v provider.Vendor, elsewhere bool) str
 // address returns the address of a model's server, "" for the vendor's own. ok is false if the model is left out, which
 // is reported. An address that may hold a key, or that comes from a variable, is replaced by a variable.
 func (in *importing) address(p *liteParams, vendor string) (base string, ok bool) {
-	at := strings.TrimSuffix(scalar(p.base), "/")
+	at := strings.TrimSuffix(configcheck.Scalar(p.base), "/")
 	if variable, is := strings.CutPrefix(at, "os.environ/"); is {
 		if !variableName(variable) || variable == "" || holdsKey(variable) {
 			in.leave(p.base, "a model is left out: its api_base is to come from a variable, and what stands there is no name of one")
@@ -661,11 +638,11 @@ func (in *importing) row(row importedRow) string {
 
 // alias imports an alias of a model. The value is the name of the model, or an object with the name.
 func (in *importing) alias(key, of ast.Node) {
-	name, target, hidden := keyName(key), scalar(of), false
-	for k, v := range members(of) {
+	name, target, hidden := keyName(key), configcheck.Scalar(of), false
+	for k, v := range configcheck.Members(of) {
 		switch keyName(k) {
 		case "model":
-			target = scalar(v)
+			target = configcheck.Scalar(v)
 		case "hidden":
 			hidden, _ = truth(v)
 		default:
@@ -692,7 +669,7 @@ func (in *importing) alias(key, of ast.Node) {
 
 // vendorOf returns LiteLLM's name of a model's vendor.
 func vendorOf(model ast.Node) string {
-	vendor, _, ok := strings.Cut(scalar(model), "/")
+	vendor, _, ok := strings.Cut(configcheck.Scalar(model), "/")
 	if ok {
 		return vendor
 	}
@@ -714,15 +691,15 @@ func (in *importing) setting(section string, k, v ast.Node) {
 			in.leave(k, "%s are fallbacks for every failure here, not only for the one in their name", name)
 		}
 		for _, row := range items(v) {
-			for from, to := range members(row) {
+			for from, to := range configcheck.Members(row) {
 				in.fallbacks(from, to)
 			}
 		}
 	case "model_group_alias":
-		if len(items(v)) > 0 || scalar(v) != "" {
+		if len(items(v)) > 0 || configcheck.Scalar(v) != "" {
 			in.leave(k, "model_group_alias is no mapping of names to models")
 		}
-		for name, of := range members(v) {
+		for name, of := range configcheck.Members(v) {
 			in.alias(name, of)
 		}
 	case "cache":
@@ -766,7 +743,7 @@ func (in *importing) fallbacks(from, to ast.Node) {
 		return
 	}
 	for _, t := range items(to) {
-		if other := scalar(t); other != "" && !slices.Contains(in.routes[i].fallback, other) {
+		if other := configcheck.Scalar(t); other != "" && !slices.Contains(in.routes[i].fallback, other) {
 			in.routes[i].fallback = append(in.routes[i].fallback, other)
 			if in.routes[i].places == nil {
 				in.routes[i].places = map[string]ast.Node{}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 )
 
 // maxSettling limits how often the output is checked. Each pass removes all mistakes found.
@@ -45,7 +47,7 @@ func (in *importing) asked(row string) bool {
 }
 
 // refused returns the mistakes that 'serve --check' finds in the output. It runs the same checks on a temporary file.
-func (in *importing) refused() ([]mistake, error) {
+func (in *importing) refused() ([]configcheck.Mistake, error) {
 	dir, err := os.MkdirTemp("", "toolpost-import")
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (in *importing) refused() ([]mistake, error) {
 	}
 	v := &serving{cmd: cmd, log: slog.New(slog.DiscardHandler)}
 	m, _, _ := v.examine()
-	wrong, _ := m.split(true)
+	wrong, _ := m.Split(true, "")
 	return wrong, nil
 }
 
@@ -72,7 +74,7 @@ var placeInRoutes = regexp.MustCompile(`^gateway\.routes\[(\d+)\](?:\.to\[(\d+)\
 var routeWords = regexp.MustCompile(`^route \d+ \(.*?\): `)
 
 // drop removes the wrong parts and reports whether there were any. It ignores mistakes in the environment.
-func (in *importing) drop(wrong []mistake) bool {
+func (in *importing) drop(wrong []configcheck.Mistake) bool {
 	dropped := map[*importedRoute]map[int]bool{} // the dropped upstreams of each route; -1 is the route itself
 	some := false
 	for _, x := range wrong {

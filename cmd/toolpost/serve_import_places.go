@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 )
 
 // beforeOpenAI matches an address on Azure with its API path, and captures the part before the path.
@@ -36,7 +38,7 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 		}
 		for _, setting := range []string{"aws_region_name", "vertex_project", "vertex_location"} {
 			if n := p.places[setting]; n != nil {
-				in.fromEnv(n, setting, scalar(n))
+				in.fromEnv(n, setting, configcheck.Scalar(n))
 			}
 		}
 	}
@@ -59,7 +61,7 @@ func (in *importing) withoutPlace(p *liteParams) {
 // placeOf returns a location setting as written in providers, "" if it comes from the environment anyway.
 func (in *importing) placeOf(p *liteParams, setting string) string {
 	n := p.places[setting]
-	value := scalar(n)
+	value := configcheck.Scalar(n)
 	variable, isVariable := strings.CutPrefix(value, "os.environ/")
 	switch {
 	case n == nil || variable == liteEnv[setting]:

@@ -22,13 +22,13 @@ import (
 
 // keysConfig configures the access to a gateway.
 type keysConfig struct {
-	Store      string        `yaml:"keys" help:"where keys and what they use are kept: sqlite:FILE or postgres://…; with it every request needs a key"`
-	State      string        `yaml:"state" help:"where the gateway keeps what it remembers between requests: sqlite:FILE, postgres://… or memory; without it, where keys are, or in memory if there are none"`
-	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h"`
-	Bodies     bool          `yaml:"log_bodies" help:"keep what clients ask and are answered beside the log of requests, without the secrets that are known; needs keys, and a route may say otherwise" default:"false"`
-	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each; of more, the middle is left out" default:"65536"`
-	AdminAddr  string        `yaml:"admin_addr" help:"an address for administrators, who show the key in TOOLPOST_ADMIN_KEY"`
-	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use beside those of loopback, with the port"`
+	Store      string        `yaml:"keys" help:"the store of keys and their use: sqlite:FILE or postgres://…; with it every request needs a key" restart:"yes"`
+	State      string        `yaml:"state" help:"the store of data between requests: sqlite:FILE, postgres://… or memory" default:"the store of keys, or memory without keys" restart:"yes"`
+	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h" min:"1ms" restart:"yes"`
+	Bodies     bool          `yaml:"log_bodies" help:"keep requests and answers next to the log of requests, without known secrets; needs keys, and a route can override it" default:"false"`
+	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each body; the middle of longer ones is left out" default:"65536" min:"256" max:"1048576"`
+	AdminAddr  string        `yaml:"admin_addr" help:"an address for administrators, who need the key in TOOLPOST_ADMIN_KEY" restart:"yes"`
+	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use in addition to loopback, with the port" restart:"yes"`
 }
 
 // stateEnv is the variable for the store of state, for addresses with a password. inMemory means no database.

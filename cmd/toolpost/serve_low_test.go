@@ -15,8 +15,8 @@ func TestServeRefusesWhatCannotBe(t *testing.T) {
 		args   []string
 		says   string
 	}{
-		{"gateway:\n  max_body: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_body: 1 bytes are too few"},
-		{"gateway:\n  max_header: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_header: 1 bytes are too few"},
+		{"gateway:\n  max_body: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_body: 1 is too small; the minimum is 1024"},
+		{"gateway:\n  max_header: 1\n" + goodRoute, []string{"--check"}, ":2: gateway.max_header: 1 is too small; the minimum is 512"},
 		{"gateway:\n" + goodRoute, []string{"--for", "codex", "--addr", "foo"}, "--addr: "},
 		{"gateway:\n" + goodRoute, []string{"--for", "codex", "--check"}, "leave out --check"},
 	} {

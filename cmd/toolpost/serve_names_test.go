@@ -16,8 +16,8 @@ func TestCheckOfNames(t *testing.T) {
 		{"gateway:\n  routes:\n    - {model: a, to: [{model: 'openai/${NAME}'}]}\n", ":3: gateway.routes[0].to[0].model: route 1 (a): variables are not replaced here"},
 		{"gateway:\n  routes:\n    - {model: a, " + to + ", fallback: ['${NAME}']}\n", "gateway.routes[0].fallback[0]: route 1 (a): variables are not replaced here"},
 		{"gateway:\n  keys: sqlite:k.db\n  routes:\n    - {model: a, " + to + ", pass: [files], pass_team: '${TEAM}'}\n", "gateway.routes[0].pass_team: route 1 (a): variables are not replaced here"},
-		{"gateway:\n  routes:\n    - {model: \"a\\eb\", " + to + "}\n", `route 1 ("a\x1bb"): "a\x1bb" has characters that cannot be seen`},
-		{"gateway:\n  routes:\n    - {model: a, to: [{model: \"sim/off\\0line\"}]}\n", `"sim/off\x00line" has characters that cannot be seen`},
+		{"gateway:\n  routes:\n    - {model: \"a\\eb\", " + to + "}\n", `route 1 ("a\x1bb"): "a\x1bb" has invisible characters`},
+		{"gateway:\n  routes:\n    - {model: a, to: [{model: \"sim/off\\0line\"}]}\n", `"sim/off\x00line" has invisible characters`},
 		{"providers: {'${GPU}': {base_url: 'http://g.example.org/v1'}}\ngateway:\n  routes:\n    - {model: a, " + to + "}\n", ":1: providers: providers: variables are not replaced here, and ${GPU}"},
 	} {
 		said, err := checked(t, c.config)
@@ -32,7 +32,7 @@ func TestCheckOfLimits(t *testing.T) {
 	bare(t, nil)
 	const routes = "gateway: {routes: [{model: a, to: [{model: sim/offline}]}]}\n"
 	said, err := checked(t, "limits:\n  idle: -5m\n  text: -1\n"+routes)
-	if err != nil || !strings.Contains(said, ":2: warning: limits.idle: less than 0 means no limit") || !strings.Contains(said, ":3: warning: limits.text: less than 0 means no limit") {
+	if err != nil || !strings.Contains(said, ":2: warning: limits.idle: a value below 0 means no limit") || !strings.Contains(said, ":3: warning: limits.text: a value below 0 means no limit") {
 		t.Errorf("%v\n%s", err, said)
 	}
 	if said, err := checked(t, "limits: {idle: 5m, time: 1h}\n"+routes); err != nil || strings.Contains(said, "limits") {
@@ -72,6 +72,6 @@ func TestImportOfTabs(t *testing.T) {
 		"model_list:\n  -\tmodel_name: a\n    litellm_params: {model: openai/m}\n": "line 2",
 	} {
 		writeFile(t, file, text)
-		must(t, toolpost(t, "", "serve", "import", file), 1, line+": it is no YAML: a tab stands here; YAML is indented with spaces alone")
+		must(t, toolpost(t, "", "serve", "import", file), 1, line+": it is no YAML: this line has a tab; YAML is indented with spaces only")
 	}
 }

@@ -22,30 +22,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/observe/otlp"
 )
 
 // opsConfig configures the operation of a gateway.
 type opsConfig struct {
-	OpsAddr       string        `yaml:"ops_addr" help:"a second address for health and metrics; without it, metrics are served on a loopback addr only"`
-	OpsHosts      []string      `yaml:"ops_hosts" help:"names with a dot by which monitors may ask at ops_addr, with the port; IP addresses and names without a dot are always good"`
-	TLS           tlsConfig     `yaml:"tls" help:"the certificate that clients see; it is read again when its files change"`
-	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to end" default:"30s"`
-	Reload        time.Duration `yaml:"reload" help:"how often the configuration is looked at for changes; SIGHUP makes it look at once" default:"2s"`
-	MaxRequests   int           `yaml:"max_requests" help:"requests that are answered at the same time; one more is refused with status 503" default:"16384"`
-	MaxHeader     int           `yaml:"max_header" help:"bytes of the head of a request" default:"65536"`
-	HeaderTimeout time.Duration `yaml:"header_timeout" help:"how long a client may take to send the head of a request" default:"10s"`
-	BodyTimeout   time.Duration `yaml:"body_timeout" help:"how long a client may take to send the rest of it" default:"1m"`
-	WriteTimeout  time.Duration `yaml:"write_timeout" help:"how long a client may leave a piece of an answer unread" default:"2m"`
-	AnswersFor    time.Duration `yaml:"answers_for" help:"how long answers are kept that clients may go on from by their id (previous_response_id)" default:"720h"`
-	IdleTimeout   time.Duration `yaml:"idle_timeout" help:"how long a connection without a request is kept" default:"2m"`
+	OpsAddr       string        `yaml:"ops_addr" help:"a second address for health and metrics; without it, only a loopback addr serves metrics" restart:"yes"`
+	OpsHosts      []string      `yaml:"ops_hosts" help:"host names with a dot that monitors may use at ops_addr, with the port; IP addresses and names without a dot are always allowed" restart:"yes"`
+	TLS           tlsConfig     `yaml:"tls" help:"the certificate for clients; it is read again when its files change" restart:"presence"`
+	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to stop" default:"30s" min:"1ms" restart:"yes"`
+	Reload        time.Duration `yaml:"reload" help:"how often the gateway looks for changes of the configuration; SIGHUP makes it look at once" default:"2s" min:"1ms" restart:"yes"`
+	MaxRequests   int           `yaml:"max_requests" help:"concurrent requests; further ones are refused with status 503" default:"16384" min:"1"`
+	MaxHeader     int           `yaml:"max_header" help:"bytes of the headers of a request" default:"65536" min:"512" restart:"yes"`
+	HeaderTimeout time.Duration `yaml:"header_timeout" help:"how long a client may take to send the headers of a request" default:"10s" min:"1ms" restart:"yes"`
+	BodyTimeout   time.Duration `yaml:"body_timeout" help:"how long a client may take to send the body of a request" default:"1m" min:"1ms"`
+	WriteTimeout  time.Duration `yaml:"write_timeout" help:"how long a client may leave a part of an answer unread" default:"2m" min:"1ms"`
+	AnswersFor    time.Duration `yaml:"answers_for" help:"how long answers are kept that clients can continue by their id (previous_response_id)" default:"720h" min:"1ms"`
+	IdleTimeout   time.Duration `yaml:"idle_timeout" help:"how long a connection without a request is kept" default:"2m" min:"1ms" restart:"yes"`
 }
 
 // tlsConfig names the files of a certificate.
 type tlsConfig struct {
-	Cert string `yaml:"cert" help:"file of the certificate and those that vouch for it, in PEM"`
-	Key  string `yaml:"key" help:"file of its private key, in PEM"`
+	Cert string `yaml:"cert" help:"the file of the certificate and its chain, in PEM"`
+	Key  string `yaml:"key" help:"the file of its private key, in PEM"`
 }
 
 // The defaults of opsConfig.
@@ -75,7 +76,7 @@ type serving struct {
 }
 
 // say logs mistakes and warnings, one line each.
-func (v *serving) say(level slog.Level, what string, list []mistake) {
+func (v *serving) say(level slog.Level, what string, list []configcheck.Mistake) {
 	for _, x := range list {
 		v.log.Log(context.Background(), level, what, "file", x.File, "line", x.Line, "setting", x.Path, "problem", x.Problem)
 	}
@@ -119,12 +120,12 @@ func (v *serving) reload() {
 }
 
 // replace applies the configuration files, or returns their mistakes.
-func (v *serving) replace() (wrong []mistake, err error) {
+func (v *serving) replace() (wrong []configcheck.Mistake, err error) {
 	m, s, c := v.examine()
-	if wrong, _ := m.split(false); s != nil && len(wrong) == 0 {
-		m.addError(v.emptied(s))
+	if wrong, _ := m.Split(false, ""); s != nil && len(wrong) == 0 {
+		m.AddError(v.emptied(s))
 	}
-	wrong, said := m.split(false)
+	wrong, said := m.Split(false, "")
 	if len(wrong) > 0 {
 		v.live.Refused()
 		return wrong, nil
@@ -146,10 +147,8 @@ func (v *serving) replace() (wrong []mistake, err error) {
 		v.cert.Store(cert)
 	}
 	v.last = s
-	for _, row := range fixedSettings {
-		if !reflect.DeepEqual(row.of(&s.Gateway), row.of(&v.with.Gateway)) {
-			v.log.Warn("a setting was changed that needs a restart; until then it is as it was", "setting", row.key)
-		}
+	for _, path := range configcheck.NeedRestart(reflect.ValueOf(v.with.Gateway), reflect.ValueOf(s.Gateway), "gateway") {
+		v.log.Warn("a setting was changed that needs a restart; until then it is as it was", "setting", path)
 	}
 	return nil, nil
 }
@@ -163,31 +162,10 @@ func (v *serving) emptied(s *settings) error {
 	}
 	for _, from := range s.from {
 		if from == s.file && from != "" {
-			return &placedError{path: "routes", err: errors.New("there are none any more, and the offline model would answer for every name; restart the gateway if that is meant")}
+			return configcheck.Errorf("gateway.routes", "all routes were removed, and the offline model would answer for every name; restart the gateway if you want that")
 		}
 	}
 	return fmt.Errorf("%s is empty or gone", last.file)
-}
-
-// fixedSettings are the settings that cannot change while a gateway runs.
-var fixedSettings = []struct {
-	key string
-	of  func(*gatewayConfig) any
-}{
-	{"gateway.addr", func(c *gatewayConfig) any { return c.Addr }},
-	{"gateway.ops_addr", func(c *gatewayConfig) any { return c.Ops.OpsAddr }},
-	{"gateway.ops_hosts", func(c *gatewayConfig) any { return c.Ops.OpsHosts }},
-	{"gateway.keys", func(c *gatewayConfig) any { return c.Keys.Store }},
-	{"gateway.state", func(c *gatewayConfig) any { return c.Keys.State }},
-	{"gateway.log_retention", func(c *gatewayConfig) any { return c.Keys.Retention }},
-	{"gateway.admin_addr", func(c *gatewayConfig) any { return c.Keys.AdminAddr }},
-	{"gateway.admin_hosts", func(c *gatewayConfig) any { return c.Keys.AdminHosts }},
-	{"gateway.tls", func(c *gatewayConfig) any { return c.Ops.TLS.Cert == "" }}, // changed certificate files are reloaded
-	{"gateway.drain", func(c *gatewayConfig) any { return c.Ops.Drain }},
-	{"gateway.reload", func(c *gatewayConfig) any { return c.Ops.Reload }},
-	{"gateway.max_header", func(c *gatewayConfig) any { return c.Ops.MaxHeader }},
-	{"gateway.header_timeout", func(c *gatewayConfig) any { return c.Ops.HeaderTimeout }},
-	{"gateway.idle_timeout", func(c *gatewayConfig) any { return c.Ops.IdleTimeout }},
 }
 
 // follow reloads the configuration when its files change or on SIGHUP, until ctx is done.

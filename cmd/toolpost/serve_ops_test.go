@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 )
 
 // servedAt starts serve with a configuration file, and returns its address, the file and its log.
@@ -434,7 +436,7 @@ func TestAdministratorsStayHere(t *testing.T) {
 		{"admin_addr: \":8232\"", good, "can be reached by others"},
 		{"admin_addr: 192.0.2.1:8232", good, "can be reached by others"},
 		{"admin_addr: 127.0.0.1:8232", "", "needs a key for administrators in TOOLPOST_ADMIN_KEY"},
-		{"admin_addr: 127.0.0.1:8232", "s3cr3t-short", "has less than 24 bytes"},
+		{"admin_addr: 127.0.0.1:8232", "s3cr3t-short", "has is too short; it needs at least 24 bytes"},
 		{"admin_addr: 127.0.0.1:8232", good, ""},
 		{"admin_addr: 0.0.0.0:8232\n  admin_hosts: [\"gw.example.org:8232\"]", good, ""},
 	} {
@@ -464,23 +466,23 @@ func TestAdministratorsStayHere(t *testing.T) {
 func TestServeCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for config, says := range map[string][]string{
-		"gateway:\n  addr: nowhere\n":            {`:2: gateway.addr: "nowhere" is no address`},
-		"gateway:\n  addr: 127.0.0.1:99999\n":    {`"99999" is no port`},
-		"gateway:\n  addr: example.org:80\n":     {`"example.org" is no address of this machine`},
-		"gateway:\n  keep_alive: soon\n":         {`"soon" is no duration like 90s`},
+		"gateway:\n  addr: nowhere\n":            {`:2: gateway.addr: "nowhere" is not an address`},
+		"gateway:\n  addr: 127.0.0.1:99999\n":    {`"99999" is not a port`},
+		"gateway:\n  addr: example.org:80\n":     {`"example.org" is not an address of this machine`},
+		"gateway:\n  keep_alive: soon\n":         {`"soon" is not a duration like 90s`},
 		"gateway:\n  drain: 15\n":                {`"15" is not a duration like 90s`},
 		"gateway:\n  max_body: 5MB\n":            {`:2: gateway.max_body: "5MB" is not a whole number`},
-		"gateway:\n  routes: 5\n":                {"a list is expected"},
+		"gateway:\n  routes: 5\n":                {"expected a list"},
 		"gateway:\n  tls: {cert: nothing.pem}\n": {":2: gateway.tls: it needs both cert and key"},
 		"gateway:\n  addr: 127.0.0.1:8230\n  routes: [{model: a, to: [{model: vllm+http://localhost:8230/v1#x}]}]\n": {"the route a leads to the gateway itself"},
 		"gateway:\n  max_body: -1\n  max_requests: -2\n  idle_timeout: -3s\n  ops_addr: x\n  routes:\n    - {model: a, to: [{model: nobody/x}]}\n    - {model: b, to: []}\n": {
-			":2: gateway.max_body: -1 is less than 0", ":3: gateway.max_requests: -2 is less than 0", ":4: gateway.idle_timeout: -3s is no time", ":5: gateway.ops_addr:",
+			":2: gateway.max_body: -1 is too small; the minimum is 1024", ":3: gateway.max_requests: -2 is too small; the minimum is 1", ":4: gateway.idle_timeout: -3s is too small; the minimum is 1ms", ":5: gateway.ops_addr:",
 			":7: gateway.routes[0].to[0].model: route 1 (a)", ":8: gateway.routes[1].to: route 2 (b)",
 		},
 		"gateway:\n  adr: x\n  max_body: 5MB\n  drain: 15\n  routes:\n    - model: a\n      chek: off\n      to:\n        - {modl: x, weight: heavy}\n": {
-			`:2: gateway.adr: the key "adr" is not known`, ":3: gateway.max_body:", ":4: gateway.drain:", ":7: gateway.routes[0].chek:", ":9: gateway.routes[0].to[0].modl:", ":9: gateway.routes[0].to[0].weight:",
+			`:2: gateway.adr: unknown field "adr"`, ":3: gateway.max_body:", ":4: gateway.drain:", ":7: gateway.routes[0].chek:", ":9: gateway.routes[0].to[0].modl:", ":9: gateway.routes[0].to[0].weight:",
 		},
-		"gateway:\n  adr: x\n  max_body: -1\n": {":2: gateway.adr:", ":3: gateway.max_body: -1 is less than 0"},
+		"gateway:\n  adr: x\n  max_body: -1\n": {":2: gateway.adr:", ":3: gateway.max_body: -1 is too small; the minimum is 1024"},
 		"gateway:\n  routes:\n    - {model: a*b, check: never, from: [tea], pass: [coffee], to: [{model: sim/offline, weight: -1}]}\n": {
 			"a * may only stand at the end", "no check \"never\"", "unknown format \"tea\"", "no endpoints are called \"coffee\"", "weight of sim/offline is -1",
 		},
@@ -513,7 +515,7 @@ func TestServeCheckFindsMissingKeys(t *testing.T) {
 	}
 	var said struct {
 		OK       bool
-		Mistakes []mistake
+		Mistakes []configcheck.Mistake
 	}
 	got = toolpost(t, "", "serve", "--check", "--json", "--config", file)
 	if err := json.Unmarshal([]byte(got.out), &said); err != nil || !said.OK || len(said.Mistakes) != 1 || said.Mistakes[0].Line != 7 || !said.Mistakes[0].Warning {

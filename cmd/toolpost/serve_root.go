@@ -2,15 +2,12 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/gateway"
@@ -21,24 +18,24 @@ var folderTools = []string{"list_files", "read_file", "search_files", "write_fil
 
 // impliedRoot checks routes with tools for files when root is not set, so the tools work in the current folder of the
 // gateway. It refuses the root of the file system, where services usually start, and warns about any other folder.
-func (s *settings) impliedRoot(m *mistakes) {
-	if s.Root != "." || s.from["root"] != "" || m.line("root") > 0 {
+func (x *examination) impliedRoot() {
+	if x.s.Root != "." || x.s.from["root"] != "" || x.Line("root") > 0 {
 		return
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		return // opening the root reports the error
 	}
-	for i, r := range s.Gateway.Routes {
+	for i, r := range x.s.Gateway.Routes {
 		k := slices.IndexFunc(r.Served.Tools, func(name string) bool { return slices.Contains(folderTools, name) })
 		if k < 0 {
 			continue
 		}
 		if filepath.Dir(here) == here {
-			m.addError(&gateway.RouteError{Route: i, Model: r.Model, Setting: fmt.Sprintf("tools[%d]", k), Err: fmt.Errorf("tools: %s works in the folder of root, which is not set, and the gateway is started in %s: its clients would see every file that it can; set root at the top of the configuration", r.Served.Tools[k], here)})
+			x.AddError(&gateway.RouteError{Route: i, Model: r.Model, Setting: fmt.Sprintf("tools[%d]", k), Err: fmt.Errorf("tools: %s works in the folder root, which is not set, and the gateway starts in %s: clients could reach every file; set root at the top of the configuration", r.Served.Tools[k], here)})
 			continue
 		}
-		m.warn(fmt.Sprintf("gateway.routes[%d].tools[%d]", i, k), "%s works in %s, where the gateway is started, because root is not set; set it at the top of the configuration", r.Served.Tools[k], here)
+		x.Warn(fmt.Sprintf("gateway.routes[%d].tools[%d]", i, k), "%s works in %s, where the gateway starts, because root is not set; set it at the top of the configuration", r.Served.Tools[k], here)
 	}
 }
 
@@ -108,51 +105,4 @@ func whereIs(file string) (string, error) {
 		return full, nil
 	}
 	return filepath.Join(dir, filepath.Base(full)), nil
-}
-
-// openSecrets warns about key files that every user of the machine may read.
-func (v *serving) openSecrets(m *mistakes, s *settings) {
-	if runtime.GOOS == "windows" {
-		return // permission bits have no meaning there
-	}
-	keys, _ := keysName(v.cmd, s)
-	at := "gateway.keys"
-	if f := v.cmd.Flag("keys"); f != nil && f.Changed {
-		at = "--keys"
-	} else if os.Getenv(keysEnv) != "" {
-		at = keysEnv
-	}
-	for _, row := range []struct{ path, file string }{
-		{at, strings.TrimPrefix(keys, "sqlite:")},
-		{"gateway.state", strings.TrimPrefix(s.Gateway.Keys.State, "sqlite:")},
-		{"gateway.tls.key", s.Gateway.Ops.TLS.Key},
-	} {
-		info, err := os.Stat(row.file)
-		if row.file == "" || err != nil || info.Mode().Perm()&0o004 == 0 {
-			continue
-		}
-		x := mistake{Path: row.path, Warning: true, Problem: fmt.Sprintf("everybody on this machine may read %s; chmod 600 it", row.file)}
-		if strings.HasPrefix(row.path, "gateway.") {
-			m.at(x)
-		} else {
-			m.add(x)
-		}
-	}
-}
-
-// errSaysNothing refuses an empty configuration file that the user named, for example a file that is not written yet.
-// Otherwise the offline model would answer for every name.
-var errSaysNothing = errors.New("the configuration says nothing; without any, leave --config and TOOLPOST_CONFIG out")
-
-// saysNothing reports whether a valid YAML file has no settings.
-func (m *mistakes) saysNothing() bool {
-	if m.tree == nil {
-		return false
-	}
-	for _, doc := range m.tree.Docs {
-		if n := m.plain(doc.Body); n != nil && n.Type() != ast.CommentType && n.Type() != ast.NullType {
-			return false
-		}
-	}
-	return true
 }

@@ -87,14 +87,14 @@ func TestRootOfServe(t *testing.T) {
 		return toolpost(t, "", "serve", "--check", "--config", filepath.Join(dir, name))
 	}
 	here, _ := os.Getwd()
-	must(t, check("files.yaml"), 0, "files.yaml:3: warning: gateway.routes[0].tools[0]: read_file works in "+here+", where the gateway is started, because root is not set")
+	must(t, check("files.yaml"), 0, "files.yaml:3: warning: gateway.routes[0].tools[0]: read_file works in "+here+", where the gateway starts, because root is not set")
 	must(t, check("own.yaml"), 1, "where the gateway keeps what is its own")
 	if runtime.GOOS == "windows" {
 		return
 	}
 	t.Chdir("/")
-	must(t, check("files.yaml"), 1, "files.yaml:3: gateway.routes[0].tools[0]", "read_file works in the folder of root, which is not set, and the gateway is started in /")
-	must(t, toolpost(t, "", "serve", "--config", filepath.Join(dir, "files.yaml")), 1, "which is not set, and the gateway is started in /")
+	must(t, check("files.yaml"), 1, "files.yaml:3: gateway.routes[0].tools[0]", "read_file works in the folder root, which is not set, and the gateway starts in /")
+	must(t, toolpost(t, "", "serve", "--config", filepath.Join(dir, "files.yaml")), 1, "which is not set, and the gateway starts in /")
 	for _, name := range []string{"fetch.yaml", "rooted.yaml"} {
 		r := check(name)
 		must(t, r, 0)
@@ -110,11 +110,11 @@ func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
 	bare(t, nil)
 	for _, text := range []string{"", "\n", "# gateway:\n", "---\n", "---\n# nothing\n", "null\n"} {
 		place(t, "gateway.yaml", text)
-		must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration says nothing")
-		must(t, within(t, 20*time.Second, "serve", "--addr", "127.0.0.1:0", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration says nothing")
+		must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration is empty")
+		must(t, within(t, 20*time.Second, "serve", "--addr", "127.0.0.1:0", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration is empty")
 	}
 	t.Setenv("TOOLPOST_CONFIG", "gateway.yaml")
-	must(t, toolpost(t, "", "serve", "--check"), 1, "the configuration says nothing")
+	must(t, toolpost(t, "", "serve", "--check"), 1, "the configuration is empty")
 	t.Setenv("TOOLPOST_CONFIG", "")
 	must(t, toolpost(t, "", "serve", "--check"), 0)
 }
@@ -133,8 +133,8 @@ func TestServeWarnsOfOpenSecrets(t *testing.T) {
 	if err := os.Chmod("keys.db", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 0, "gateway.yaml:2: warning: gateway.keys: everybody on this machine may read keys.db; chmod 600 it")
-	must(t, toolpost(t, "", "serve", "--check", "--keys", keysFile), 0, "warning: --keys: everybody on this machine may read keys.db")
+	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 0, "gateway.yaml:2: warning: gateway.keys: every user of this machine may read keys.db; run chmod 600 on it")
+	must(t, toolpost(t, "", "serve", "--check", "--keys", keysFile), 0, "warning: --keys: every user of this machine may read keys.db")
 }
 
 // TestUnitAndImageStandWhereNothingIs: without a root, tools see an empty folder in the shipped unit and image. The

@@ -24,14 +24,13 @@ import (
 
 // servedConfig configures the tools that the gateway runs for the clients of a route.
 type servedConfig struct {
-	Tools []string `yaml:"tools" help:"built-in tools that the gateway runs itself, such as read_file"`
+	Tools []string `yaml:"tools" help:"built-in tools that the gateway runs, such as read_file"`
 	MCP   []string `yaml:"mcp" help:"MCP servers of the configuration whose tools the gateway runs"`
-	YesTo []string `yaml:"yes_to" help:"those of these tools that may do more than read; a name may end in *"`
-	// Approval is refuse or pending.
-	Approval    string        `yaml:"approval" help:"what becomes of calls that need a person's consent: refuse, or pending, where they wait for 'toolpost runs approve'" default:"refuse"`
-	ApprovalFor time.Duration `yaml:"approval_for" help:"how long a call waits for that" default:"24h"`
+	YesTo []string `yaml:"yes_to" help:"the tools among these that may do more than read; a name may end in *"`
 
-	Rounds *int `yaml:"rounds" help:"how often the model is asked again with results for one request; at least 1" default:"10"`
+	Approval    string        `yaml:"approval" help:"the handling of calls that need a person's consent: refuse, or pending, which lets them wait for 'toolpost runs approve'" default:"refuse" values:"refuse pending"`
+	ApprovalFor time.Duration `yaml:"approval_for" help:"how long a call waits for consent" default:"24h" min:"1ms" max:"720h"`
+	Rounds      *int          `yaml:"rounds" help:"how often the model is asked again with results for one request" default:"10" min:"1"`
 }
 
 // defaultRounds is the default of rounds.
@@ -201,20 +200,11 @@ func (c servedConfig) problems() (list []*gateway.RouteError) {
 		set     bool
 	}{{"yes_to", len(c.YesTo) > 0}, {"rounds", c.Rounds != nil}, {"approval", c.Approval != ""}, {"approval_for", c.ApprovalFor != 0}} {
 		if row.set && !c.any() {
-			wrong(row.setting, "%s is for tools and mcp, and the route has neither", row.setting)
+			wrong(row.setting, "it has no effect, because the route has neither tools nor mcp")
 		}
 	}
-	if c.Approval != "" && c.Approval != "refuse" && c.Approval != pendingApproval {
-		wrong("approval", "approval: %q is neither refuse nor pending", c.Approval)
-	}
-	switch {
-	case c.ApprovalFor != 0 && c.Approval != pendingApproval && c.any():
-		wrong("approval_for", "approval_for is for approval: pending, which the route does not say")
-	case c.ApprovalFor < 0 || c.ApprovalFor > gateway.MaxApproval:
-		wrong("approval_for", "approval_for: a call can wait for up to %v, and this says %v", gateway.MaxApproval, c.ApprovalFor)
-	}
-	if c.Rounds != nil && *c.Rounds < 1 && c.any() {
-		wrong("rounds", "rounds: %d is too few: the model would never be told a result; it is 1 or more, and %d if it is left out", *c.Rounds, defaultRounds)
+	if c.ApprovalFor != 0 && c.Approval != pendingApproval && c.any() {
+		wrong("approval_for", "it has no effect without approval: pending")
 	}
 	return list
 }

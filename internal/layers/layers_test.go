@@ -129,6 +129,9 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/toolfile": 1, // files of tool definitions
 	"cmd/toolpost/internal/term":     1, // drawing on a terminal
 	"cmd/toolpost/internal/text":     2, // parse, explain, repair, validate, schema
+
+	"cmd/toolpost/internal/configcheck": 2, // configuration files, checked against declarations
+	"cmd/toolpost/internal/serveimport": 3, // the import of LiteLLM configurations
 }
 
 // why is the reason for each layer, for the reader of a failure.
