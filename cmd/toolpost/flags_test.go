@@ -106,7 +106,7 @@ func TestWrongUse(t *testing.T) {
 		{"replay", "arg"},
 		{"version --json=perhaps", "json"},
 		{"tools select", "QUERY"},
-		{"run --timeout 10 hi", `--timeout: "10" is not a duration like 90s or 10m`},
+		{"run --timeout 10 hi", `--timeout: "10" is no duration like 90s or 10m`},
 		{"run --max-turns x hi", `--max-turns: "x" is no whole number`},
 		{"run --temperature warm hi", `--temperature: "warm" is no number`},
 		{"run --yes=perhaps hi", `--yes: "perhaps" is not true or false`},

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"reflect"
 	"strings"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -23,7 +25,7 @@ func fieldHint(name, section string) string {
 	switch {
 	case name == "api_key" || name == "key":
 		return "the file contains no keys: key_env names the environment variable with the key"
-	case section == "" && isLiteLLM(name):
+	case section == "" && serveimport.IsSection(name):
 		return "this looks like a configuration of the LiteLLM proxy; 'toolpost serve import FILE' converts it"
 	}
 	return ""
@@ -140,4 +142,16 @@ func (v *serving) tryTools(s *settings) error {
 	}
 	tools.close()
 	return nil
+}
+
+// checkFile returns the mistakes that 'serve --check' finds in a file.
+func checkFile(file string) ([]configcheck.Mistake, error) {
+	cmd := newServe()
+	if err := cmd.Flags().Set("config", file); err != nil {
+		return nil, err
+	}
+	v := &serving{cmd: cmd, log: slog.New(slog.DiscardHandler)}
+	r, _, _ := v.examine()
+	wrong, _ := r.Split(true, "")
+	return wrong, nil
 }

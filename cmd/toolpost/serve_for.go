@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -231,7 +232,7 @@ func withPrograms(cmd *cobra.Command) *cobra.Command {
 		addr, _ := cmd.Flags().GetString("addr")
 		return serveFor(cmd, *name, addr)
 	}
-	cmd.AddCommand(newServeImport())
+	cmd.AddCommand(serveimport.New(checkFile))
 	cli.NoEmptyFlags(cmd)
 	return cmd
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/toolpost/toolpost/provider"
 )
 
 // importRow is a LiteLLM configuration with the expected output and messages of import.
@@ -117,19 +114,4 @@ func TestImportsPassTheCheck(t *testing.T) {
 	}
 	writeFile(t, file, "model_list:\n"+liteEntry("'a*b'", "model: openai/m"))
 	must(t, toolpost(t, "", "serve", "import", file), 1, "its one model cannot be taken over: line 2: a model is left out (a*b): a * may only")
-}
-
-// All imported vendors and variables are in the table of vendors.
-func TestImportedVendorsExist(t *testing.T) {
-	table := vendors()
-	for lite, name := range liteVendors {
-		if table[name].Name == "" {
-			t.Errorf("%s: there is no vendor %q", lite, name)
-		}
-	}
-	for setting, variable := range liteEnv {
-		if !slices.ContainsFunc(provider.Vendors(), func(v provider.Vendor) bool { return strings.Contains(v.BaseURL, "${"+variable+"}") }) {
-			t.Errorf("%s: no vendor's address has ${%s}", setting, variable)
-		}
-	}
 }

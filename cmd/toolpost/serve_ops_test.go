@@ -432,11 +432,11 @@ func TestAdministratorsStayHere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	const good = "an-admin-key-of-more-than-24-bytes"
 	for _, test := range []struct{ config, key, says string }{
-		{"admin_addr: 0.0.0.0:8232", good, "admin_addr: 0.0.0.0:8232 can be reached by others"},
-		{"admin_addr: \":8232\"", good, "can be reached by others"},
-		{"admin_addr: 192.0.2.1:8232", good, "can be reached by others"},
+		{"admin_addr: 0.0.0.0:8232", good, "admin_addr: 0.0.0.0:8232 is reachable from other machines"},
+		{"admin_addr: \":8232\"", good, "is reachable from other machines"},
+		{"admin_addr: 192.0.2.1:8232", good, "is reachable from other machines"},
 		{"admin_addr: 127.0.0.1:8232", "", "needs a key for administrators in TOOLPOST_ADMIN_KEY"},
-		{"admin_addr: 127.0.0.1:8232", "s3cr3t-short", "has is too short; it needs at least 24 bytes"},
+		{"admin_addr: 127.0.0.1:8232", "s3cr3t-short", "is too short; it needs at least 24 bytes"},
 		{"admin_addr: 127.0.0.1:8232", good, ""},
 		{"admin_addr: 0.0.0.0:8232\n  admin_hosts: [\"gw.example.org:8232\"]", good, ""},
 	} {

@@ -373,5 +373,5 @@ func TestStateSetting(t *testing.T) {
 		}
 	}
 	place(t, "gateway.yaml", "gateway: {state: here.txt, routes: [{model: m, to: [{model: sim/offline}]}]}\n")
-	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.state: it is kept in sqlite:FILE")
+	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.state: unknown kind of store; write sqlite:FILE")
 }

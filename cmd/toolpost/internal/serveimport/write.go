@@ -1,4 +1,4 @@
-package main
+package serveimport
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // write returns the text of the configuration.
-func (in *importing) write() string {
+func (in *importer) write() string {
 	var b strings.Builder
 	if len(in.rows) > 0 {
 		b.WriteString("providers:\n")

@@ -1,4 +1,4 @@
-package main
+package serveimport
 
 import (
 	"regexp"
@@ -9,15 +9,15 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 )
 
-// beforeOpenAI matches an address on Azure with its API path, and captures the part before the path.
-var beforeOpenAI = regexp.MustCompile(`^([^?#]*?)/openai(/.*)?$`)
+// azureHost matches an address on Azure with its API path, and captures the part before the path.
+var azureHost = regexp.MustCompile(`^([^?#]*?)/openai(/.*)?$`)
 
-// rowName matches characters that are invalid in the name of a provider.
-var rowName = regexp.MustCompile(`[^a-z0-9-]+`)
+// notInNames matches characters that are invalid in the name of a provider.
+var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
 
 // place imports the location of a model: the endpoint on Azure, the region on Bedrock, the region and the project of
 // Claude on Vertex AI. It reports locations that a provider cannot express.
-func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region string) {
+func (in *importer) place(p *modelParams, row *providerRow, vendor, name, region string) {
 	switch {
 	case vendor == "azure":
 		row.endpoint, row.base = row.base, ""
@@ -49,33 +49,36 @@ func (in *importing) place(p *liteParams, row *importedRow, vendor, name, region
 
 // withoutPlace reports that the project and the region of Gemini on Vertex AI are dropped. With a key, no variable is
 // needed for them.
-func (in *importing) withoutPlace(p *liteParams) {
+func (in *importer) withoutPlace(p *modelParams) {
 	if n := p.places["vertex_project"]; n != nil {
-		in.leave(n, "vertex_project is not needed: Gemini is asked with the key in %s, which is of one project", vendors()["vertex"].KeyEnv)
+		in.skip(n, "vertex_project is not needed: Gemini is asked with the key in %s, which is of one project", vendorCalled("vertex").KeyEnv)
 	}
 	if n := p.places["vertex_location"]; n != nil {
-		in.leave(n, "vertex_location is not taken over: with a key, Gemini is asked at Google's address for all regions")
+		in.skip(n, "vertex_location is not taken over: with a key, Gemini is asked at Google's address for all regions")
 	}
 }
 
 // placeOf returns a location setting as written in providers, "" if it comes from the environment anyway.
-func (in *importing) placeOf(p *liteParams, setting string) string {
+func (in *importer) placeOf(p *modelParams, setting string) string {
 	n := p.places[setting]
 	value := configcheck.Scalar(n)
-	variable, isVariable := strings.CutPrefix(value, "os.environ/")
+	variable, fromVariable := strings.CutPrefix(value, "os.environ/")
 	switch {
-	case n == nil || variable == liteEnv[setting]:
+	case n == nil || variable == placeVariables[setting]:
 		return ""
-	case isVariable && variable != "" && variableName(variable) && !holdsKey(variable):
+	case fromVariable && isVariable(variable):
 		return "${" + variable + "}"
-	case isVariable || !pieceOfAddress.MatchString(value) || holdsKey(value):
-		in.leaveUnset(n, setting)
+	case fromVariable || !addressPart.MatchString(value) || containsKey(value):
+		in.skipUnset(n, setting)
 		return ""
 	}
 	return value
 }
 
-// leaveUnset reports that a setting must be in the environment.
-func (in *importing) leaveUnset(n ast.Node, setting string) {
-	in.leave(n, "%s: set %s where the gateway is started", setting, liteEnv[setting])
+// skipUnset reports that a setting must be in the environment.
+func (in *importer) skipUnset(n ast.Node, setting string) {
+	in.skip(n, "%s: set %s where the gateway is started", setting, placeVariables[setting])
 }
+
+// addressPart matches values that are safe within an address.
+var addressPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
