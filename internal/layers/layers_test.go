@@ -75,7 +75,7 @@ var layer = map[string]int{
 	"gateway/access": 1, // keys, budgets and spend, without any server
 	"internal/state": 1, // a server's memory between requests
 	"gateway/state":  2, // its names for programs, for one release
-	"gateway":        5, "mcpbridge": 5,
+	"gateway":        5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }
 

@@ -1,0 +1,107 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Comparison is what changed from one run, or model, to another, case by case.
+type Comparison struct {
+	A, B string
+	// Cases are the cases that both answered.
+	Cases int `json:"cases"`
+	// OnlyA and OnlyB are the cases that only one passed in most of its repeats.
+	OnlyA []Change `json:"only_a"`
+	OnlyB []Change `json:"only_b"`
+	// P is the probability of so uneven a split by chance (exact McNemar test).
+	P float64 `json:"p"`
+	// Difference is B minus A in shares of passed answers, with its 95 % interval from a paired bootstrap.
+	Difference float64 `json:"difference"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+}
+
+// Change is a case in which two runs differ.
+type Change struct {
+	Case     string    `json:"case"`
+	Problems []Problem `json:"problems"` // of the answer that does not pass
+}
+
+// Different reports whether the runs differ by more than chance at 5 %.
+func (c *Comparison) Different() bool { return c.P < 0.05 }
+
+// String says what the comparison shows.
+func (c *Comparison) String() string {
+	if !c.Different() {
+		return fmt.Sprintf("no difference can be shown: %+.1f points, 95 %% interval %+.1f to %+.1f, p = %.3f over %d cases",
+			100*c.Difference, 100*c.Low, 100*c.High, c.P, c.Cases)
+	}
+	better := c.B
+	if c.Difference < 0 {
+		better = c.A
+	}
+	return fmt.Sprintf("%s is better: %+.1f points, 95 %% interval %+.1f to %+.1f, p = %.3f over %d cases",
+		better, 100*c.Difference, 100*c.Low, 100*c.High, c.P, c.Cases)
+}
+
+// side is one run of a comparison: the share of passed repeats of each case, and a failed answer if there is one.
+type side map[string]*outcome
+
+type outcome struct {
+	count
+	problems []Problem
+}
+
+func sideOf(s *Summary, model string) side {
+	out := make(side)
+	for _, row := range s.Rows {
+		if row.Model != model {
+			continue
+		}
+		o := out[row.Case]
+		if o == nil {
+			o = new(outcome)
+			out[row.Case] = o
+		}
+		o.add(row.Verdict.Pass)
+		if !row.Verdict.Pass {
+			o.problems = row.Verdict.Problems
+		}
+	}
+	return out
+}
+
+func (o *outcome) share() float64 { return float64(o.hits) / float64(o.of) }
+
+// Compare compares a model of run a with a model of run b, over the cases that both answered.
+func Compare(a *Summary, modelA string, b *Summary, modelB string) *Comparison {
+	left, right := sideOf(a, modelA), sideOf(b, modelB)
+	out := &Comparison{A: modelA, B: modelB}
+	if modelA == modelB {
+		out.A, out.B = modelA+" in "+a.Run, modelB+" in "+b.Run
+	}
+	var differences []float64
+	for name, l := range left {
+		r := right[name]
+		if r == nil {
+			continue
+		}
+		out.Cases++
+		differences = append(differences, r.share()-l.share())
+		passedA, passedB := 2*l.hits > l.of, 2*r.hits > r.of
+		switch {
+		case passedA && !passedB:
+			out.OnlyA = append(out.OnlyA, Change{name, r.problems})
+		case passedB && !passedA:
+			out.OnlyB = append(out.OnlyB, Change{name, l.problems})
+		}
+	}
+	slices.Sort(differences) // the order of a map must not change the interval
+	byCase := func(a, b Change) int { return cmp.Compare(a.Case, b.Case) }
+	slices.SortFunc(out.OnlyA, byCase)
+	slices.SortFunc(out.OnlyB, byCase)
+	out.P = McNemar(len(out.OnlyA), len(out.OnlyB))
+	out.Difference, out.Low, out.High = Bootstrap(differences)
+	return out
+}
