@@ -245,7 +245,7 @@ type work struct {
 	spent  spending
 	asked  int // by this process
 	failed int
-	why    string // of the first failure
+	why    string           // of the first failure
 	ended  map[string]error // models that cannot be asked at all
 }
 
