@@ -58,22 +58,23 @@ func (w *work) first(ctx context.Context, j job) Trial {
 	resp := b.Response()
 	t := Trial{
 		Calls: resp.Message.Calls(), Invalid: resp.Invalid, Text: resp.Message.Text(), Finish: resp.Finish.Reason,
-		Usage: resp.Finish.Usage, Warnings: resp.Warnings, Retries: watch.retries, FirstCall: watch.firstCall, Turns: 1,
+		Usage: resp.Finish.Usage, Warnings: resp.Warnings, Retries: watch.retries, FirstCall: watch.firstCall, Turns: 1, Pieces: watch.pieces,
 	}
 	t.fail(failed)
 	return t
 }
 
-// fail records an error. A promise of the request that the model broke is the answer's fault and no error of the run.
+// fail records an error. One of the vendor or of the way to it means that there is no answer. Another, like a demand of
+// the request that the model did not meet, is the answer's fault.
 func (t *Trial) fail(err error) {
 	if err == nil {
 		return
 	}
-	t.Error, t.Kind = err.Error(), llm.KindOf(err)
-	if t.Kind == llm.BrokenPromise || t.Kind == llm.Refused {
-		t.Finish = cmp.Or(t.Finish, llm.Reason(t.Kind.String()))
-		t.Warnings = append(t.Warnings, llm.Warning{Code: "eval", Feature: t.Kind.String(), Detail: t.Error})
-		t.Error, t.Kind = "", llm.Unknown
+	switch kind := llm.KindOf(err); {
+	case kind.Transient(), kind == llm.Auth, kind == llm.NotFound, kind == llm.Incomplete, kind == llm.Malformed, kind == llm.Invalid:
+		t.Error, t.Kind = err.Error(), kind
+	default:
+		t.Broke = err.Error()
 	}
 }
 
@@ -82,10 +83,13 @@ type watch struct {
 	began     time.Time
 	firstCall int64
 	retries   int
+	pieces    int
 }
 
 func (w *watch) event(ev llm.Event) {
 	switch ev := ev.(type) {
+	case llm.TextDelta, llm.CallDelta:
+		w.pieces++
 	case llm.CallStart, llm.Call, llm.InvalidCall:
 		if w.firstCall == 0 {
 			w.firstCall = max(1, time.Since(w.began).Milliseconds())
@@ -137,7 +141,7 @@ func (w *work) converse(ctx context.Context, j job) (Trial, error) {
 	if err := w.ran(ctx, j.c, name, &t); err != nil {
 		return t, err
 	}
-	t.Retries, t.FirstCall = t.Retries+watch.retries, watch.firstCall
+	t.Retries, t.FirstCall, t.Pieces = t.Retries+watch.retries, watch.firstCall, watch.pieces
 	t.Files, err = readFiles(dir, j.c)
 	return t, errors.Join(err, cleanup())
 }

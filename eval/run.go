@@ -97,6 +97,16 @@ type Progress struct {
 // higher limit.
 var ErrBudget = errors.New("eval: the budget of the run is used up")
 
+// MissingError is the error of a run in which some answers could not be had. Running it again asks for them.
+type MissingError struct {
+	Failed, Total int
+	First         string // the case, the model and the error of the first
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("eval: %d of %d answers failed, and the same command asks for them again; the first was of %s", e.Failed, e.Total, e.First)
+}
+
 // Run asks every model every case and returns the name of the record. Answers that are on record are not asked again.
 // It returns an error if not every answer could be had; the same call then asks only for those that are missing.
 func (r *Runner) Run(ctx context.Context, s *Suite) (run string, err error) {
@@ -313,7 +323,7 @@ func (w *work) result(ctx context.Context) error {
 		return err
 	}
 	if w.failed > 0 {
-		return fmt.Errorf("eval: %d of %d answers failed, and the same command asks for them again; the first was of %s", w.failed, w.total(), w.why)
+		return &MissingError{Failed: w.failed, Total: w.total(), First: w.why}
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type Trial struct {
 	// Warnings are what the provider and the reader reported.
 	Warnings []llm.Warning `json:"warnings,omitempty"`
 	Turns    int           `json:"turns,omitempty"`
+	// Pieces counts the pieces in which text and arguments came.
+	Pieces int `json:"pieces,omitempty"`
 	// Run names the record of a conversation.
 	Run     string `json:"run,omitempty"`
 	Latency int64  `json:"latency_ms"`
@@ -38,6 +40,8 @@ type Trial struct {
 	FirstCall int64 `json:"first_call_ms,omitempty"`
 	// Judged is the answer of the judge to the rubric.
 	Judged *Judgement `json:"judged,omitempty"`
+	// Broke is why the answer or the conversation ended early by a fault of the model.
+	Broke string `json:"broke,omitempty"`
 	// Error is why there is no whole answer. Kind classifies it.
 	Error string   `json:"error,omitempty"`
 	Kind  llm.Kind `json:"kind,omitempty"`
@@ -66,6 +70,7 @@ const (
 	WrongArgument   Failure = "wrong_argument"   // an argument has another value
 	ExtraArgument   Failure = "extra_argument"   // an argument that is not expected
 	BadSchema       Failure = "schema"           // arguments that the tool's schema refuses
+	WrongStream     Failure = "stream"           // the stream lacks what its probe looks for
 	WrongAnswer     Failure = "answer"           // the text or the JSON of the answer
 	WrongFile       Failure = "file"             // a file after the conversation
 	JudgedWrong     Failure = "judge"            // the judge says no
@@ -73,7 +78,7 @@ const (
 
 var severity = []Failure{
 	Failed, InvalidCall, UnexpectedCall, NoCall, WrongTool, WrongCount, WrongOrder, MissingArgument, WrongArgument, ExtraArgument,
-	BadSchema, WrongAnswer, WrongFile, JudgedWrong,
+	BadSchema, WrongStream, WrongAnswer, WrongFile, JudgedWrong,
 }
 
 // Problem is one thing that is wrong with an answer.
@@ -103,11 +108,20 @@ func Score(c *Case, t *Trial) Verdict {
 	if t.Error != "" {
 		v.add(Failed, t.Error)
 	}
+	if t.Broke != "" {
+		v.add(Failed, t.Broke)
+	}
 	for _, bad := range t.Invalid {
+		if c.ability == truncation && bad.Reason == llm.CutOff {
+			continue // the probe demands it
+		}
 		v.add(InvalidCall, clip.Line(fmt.Sprintf("%s: %s", orUnnamed(bad.Name), bad.Problem), maxDetail))
 	}
 	v.schemas(c, t)
 	v.calls(c, t)
+	if problem := streamProblem(c, t); problem != "" {
+		v.add(WrongStream, problem)
+	}
 	v.answer(c, t)
 	v.files(c, t)
 	if c.Expect.Rubric != "" && (t.Judged == nil || !t.Judged.Pass) {

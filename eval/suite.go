@@ -51,6 +51,8 @@ type Case struct {
 	Expect Expect
 	// Line is where the case begins in its file.
 	Line int
+
+	ability string // that a probe tests
 }
 
 // Result is what a tool of a case returns.
