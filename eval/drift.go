@@ -49,7 +49,8 @@ func streamProblem(c *Case, t *Trial) string {
 	return ""
 }
 
-// Profile is what the probes say of an endpoint: a share per ability.
+// Profile is what the probes say of an endpoint: a share per ability. The endpoint is seen through its [llm.Model]: what
+// package provider corrects does not show.
 type Profile struct {
 	Probes    string              `json:"probes"` // the name and version of the set
 	Model     string              `json:"model"`
