@@ -64,8 +64,8 @@ func (w *work) first(ctx context.Context, j job) Trial {
 	return t
 }
 
-// fail records an error. One of the vendor or of the way to it means that there is no answer. Another, like a demand of
-// the request that the model did not meet, is the answer's fault.
+// fail records an error. An error of the vendor or the network means that the answer is missing. Other errors, like a
+// demand of the request that the model did not meet, are faults of the answer.
 func (t *Trial) fail(err error) {
 	if err == nil {
 		return
@@ -107,7 +107,7 @@ func (w *watch) event(ev llm.Event) {
 func ranAtAll(r journal.Receipt) bool { return r.Attempts > 0 || r.Cached }
 
 // converse plays a conversation: the calls run, and the results go back to the model. Each part between two messages of
-// the person is a run of its own in the journal, which continues where it was if it is there.
+// the person has a separate run in the journal. A run that the journal already has continues.
 func (w *work) converse(ctx context.Context, j job) (Trial, error) {
 	name := fmt.Sprintf("%s-%s", w.run, hashText(fmt.Sprintf("%s\n%s\n%d", j.c.ID, j.model, j.repeat)))
 	set, dir, cleanup, err := w.conversationTools(j.c, name)
@@ -220,7 +220,7 @@ func (t *Trial) merge(d agent.Done, run string) {
 	t.Turns += d.Turns
 }
 
-// ran reads the calls of a conversation from its record: those that ran, not those that went back to the model.
+// ran reads the calls of a conversation from its record. Calls that went back to the model do not count.
 func (w *work) ran(ctx context.Context, c *Case, name string, t *Trial) error {
 	names := make(map[string]string, len(c.Tools)) // as the case has them, by those of the tools that ran
 	for _, d := range c.Tools {
@@ -276,7 +276,7 @@ func (w *work) conversationTools(c *Case, name string) (set *tool.Set, dir strin
 }
 
 // canned is a tool that returns what the case says. It reads only: nothing in the world changes.
-func canned(d llm.ToolDef, results map[string]Result) tool.Tool {
+func canned(d llm.ToolDef, results map[string]CannedResult) tool.Tool {
 	t := tool.New(tool.SafeName(d.Name), d.Description, d.Schema, func(context.Context, json.RawMessage) (tool.Output, error) {
 		r, ok := results[d.Name]
 		switch {

@@ -35,7 +35,7 @@ func BenchmarkRun(b *testing.B) {
 			Expect: eval.Expect{Calls: []eval.ExpectedCall{{Name: "get_weather", Args: map[string]eval.Match{"city": {Value: []byte(`"Rome"`)}}}}},
 		})
 	}
-	r := &eval.Runner{Store: store, Models: []string{"a"}, Open: func(string) (llm.Model, error) { return instant{}, nil }}
+	r := &eval.Evaluator{Store: store, Models: []string{"a"}, Open: func(string) (llm.Model, error) { return instant{}, nil }}
 	b.ReportAllocs()
 	b.ResetTimer()
 	run, err := r.Run(b.Context(), s)

@@ -33,8 +33,8 @@ func isBFCL(text []byte) bool {
 	return json.Unmarshal(line, &row) == nil && row.ID != "" && len(row.Question) > 0
 }
 
-// loadBFCL reads questions, and their answers from the folder possible_answer next to them. Sets whose right answer is
-// no call have no answers.
+// loadBFCL reads questions, and their answers from the folder possible_answer next to them. Sets in which no call is right lack that
+// file.
 func loadBFCL(path string, text []byte) (*Suite, error) {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	s := &Suite{Name: name, Hash: hashText(string(text))}
@@ -123,7 +123,7 @@ func bfclMembers(args map[string][]any) map[string]Match {
 	return out
 }
 
-// bfclValue reads an allowed value. The members of an object have lists of allowed values of their own.
+// bfclValue reads an allowed value. Each member of an object has a list of allowed values, too.
 func bfclValue(v any) Match {
 	switch v := v.(type) {
 	case []any:

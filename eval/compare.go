@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Comparison is what changed from one run, or model, to another, case by case.
-type Comparison struct {
+// PairedComparison is what changed from one run, or model, to another, case by case.
+type PairedComparison struct {
 	A, B string
 	// Cases are the cases that both answered.
 	Cases int `json:"cases"`
@@ -29,10 +29,10 @@ type Change struct {
 }
 
 // Different reports whether the runs differ by more than chance at 5 %.
-func (c *Comparison) Different() bool { return c.P < 0.05 }
+func (c *PairedComparison) Different() bool { return c.P < 0.05 }
 
-// String says what the comparison shows.
-func (c *Comparison) String() string {
+// String reports the result in a sentence.
+func (c *PairedComparison) String() string {
 	if !c.Different() {
 		return fmt.Sprintf("no difference can be shown: %+.1f points, 95 %% interval %+.1f to %+.1f, p = %.3f over %d cases",
 			100*c.Difference, 100*c.Low, 100*c.High, c.P, c.Cases)
@@ -64,9 +64,9 @@ func sideOf(s *Summary, model string) side {
 			o = new(outcome)
 			out[row.Case] = o
 		}
-		o.add(row.Verdict.Pass)
-		if !row.Verdict.Pass {
-			o.problems = row.Verdict.Problems
+		o.add(row.CaseScore.Pass)
+		if !row.CaseScore.Pass {
+			o.problems = row.CaseScore.Problems
 		}
 	}
 	return out
@@ -75,9 +75,9 @@ func sideOf(s *Summary, model string) side {
 func (o *outcome) share() float64 { return float64(o.hits) / float64(o.of) }
 
 // Compare compares a model of run a with a model of run b, over the cases that both answered.
-func Compare(a *Summary, modelA string, b *Summary, modelB string) *Comparison {
+func Compare(a *Summary, modelA string, b *Summary, modelB string) *PairedComparison {
 	left, right := sideOf(a, modelA), sideOf(b, modelB)
-	out := &Comparison{A: modelA, B: modelB}
+	out := &PairedComparison{A: modelA, B: modelB}
 	if modelA == modelB {
 		out.A, out.B = modelA+" in "+a.Run, modelB+" in "+b.Run
 	}

@@ -36,7 +36,7 @@ const (
 	usage      = "usage"      // tokens are counted
 )
 
-// streamProblem returns what is wrong with the stream of a probe, "" if nothing is.
+// streamProblem returns the fault of a probe's stream, or "".
 func streamProblem(c *Case, t *Trial) string {
 	switch {
 	case c.ability == truncation && t.Finish != llm.Length:
@@ -62,7 +62,7 @@ type Profile struct {
 }
 
 // Profile asks the model of r all probes and returns its abilities. The record of r.Store then has the answers.
-func (r *Runner) Profile(ctx context.Context) (*Profile, error) {
+func (r *Evaluator) Profile(ctx context.Context) (*Profile, error) {
 	s := Probes()
 	run, err := r.Run(ctx, s)
 	if missing := new(MissingError); err != nil && !errors.As(err, &missing) {
@@ -78,10 +78,10 @@ func (r *Runner) Profile(ctx context.Context) (*Profile, error) {
 		if row.Model != p.Model {
 			continue
 		}
-		p.Passed[row.Case] = append(p.Passed[row.Case], row.Verdict.Pass)
-		counted(counts, s.find(row.Case).ability).add(row.Verdict.Pass)
-		if !row.Verdict.Pass {
-			p.Problems[row.Case] = row.Verdict.detail()
+		p.Passed[row.Case] = append(p.Passed[row.Case], row.CaseScore.Pass)
+		counted(counts, s.find(row.Case).ability).add(row.CaseScore.Pass)
+		if !row.CaseScore.Pass {
+			p.Problems[row.Case] = row.CaseScore.detail()
 		}
 	}
 	for name, c := range counts {

@@ -19,7 +19,7 @@ func profile(t *testing.T, model string) *eval.Profile {
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()
 	client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: 1}}
-	r := &eval.Runner{
+	r := &eval.Evaluator{
 		Store: new(journal.Memory), Models: []string{model}, Work: t.TempDir(),
 		Open: func(id string) (llm.Model, error) { return client.Open(server.URL + "/v1#" + id) },
 	}

@@ -50,9 +50,9 @@ func (l logged) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-func killRunner(dir string) (*eval.Runner, error) {
+func killRunner(dir string) (*eval.Evaluator, error) {
 	store, err := journal.OpenDir(filepath.Join(dir, "runs"))
-	return &eval.Runner{Store: store, Models: []string{"m"}}, err
+	return &eval.Evaluator{Store: store, Models: []string{"m"}}, err
 }
 
 func evaluateIn(dir string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Match is what must be true of a value. One field besides Optional and Fold is set.
+// Match is a condition on a value. One field besides Optional and Fold is set.
 type Match struct {
 	// Value must be equal, as JSON. With Fold, texts are compared without case, spaces and the marks ,./-_*^ as the
 	// Berkeley leaderboard does.
@@ -61,7 +61,7 @@ func (m Match) Holds(value json.RawMessage) bool {
 	return js.Equal(m.Value, value)
 }
 
-// memberProblems returns what is wrong with the members of an object.
+// memberProblems returns the faults of the members of an object.
 func memberProblems(want map[string]Match, object json.RawMessage, what string) []Problem {
 	var out []Problem
 	found := make(map[string]bool, len(want))
@@ -130,7 +130,7 @@ func foldText(s string) string {
 	}, s)
 }
 
-// TextMatch is what must be true of a text.
+// TextMatch is a condition on a text.
 type TextMatch struct {
 	Equals   *string
 	Contains []string // all of them, in any case
@@ -142,7 +142,7 @@ func (m TextMatch) empty() bool {
 	return m.Equals == nil && len(m.Contains) == 0 && len(m.Lacks) == 0 && m.Matches == nil
 }
 
-// problem returns what is wrong with the text, "" if nothing is.
+// problem returns the fault of the text, or "".
 func (m TextMatch) problem(text string) string {
 	folded := strings.ToLower(text)
 	switch {

@@ -80,13 +80,13 @@ func (s *Summary) pageCases() []pageCase {
 		}
 		j := place[row.Model]
 		c := &out[len(out)-1].Cells[j]
-		hits[j].add(row.Verdict.Pass)
+		hits[j].add(row.CaseScore.Pass)
 		c.Missing, c.Pass = false, hits[j].hits == hits[j].of
 		if s.Plan.Repeat > 1 {
 			c.Text = fmt.Sprintf("%d of %d", hits[j].hits, hits[j].of)
 		}
-		if !row.Verdict.Pass {
-			c.Problems = row.Verdict.Problems
+		if !row.CaseScore.Pass {
+			c.Problems = row.CaseScore.Problems
 		}
 	}
 	return out

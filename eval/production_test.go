@@ -53,7 +53,7 @@ func TestCapturedRunIsACaseThatPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum, err := eval.Summarize(t.Context(), r.Store, s, run)
-	if err != nil || len(sum.Rows) != 1 || !sum.Rows[0].Verdict.Pass {
+	if err != nil || len(sum.Rows) != 1 || !sum.Rows[0].CaseScore.Pass {
 		t.Errorf("%v: %+v\n%s", err, sum, line)
 	}
 }

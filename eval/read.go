@@ -328,14 +328,14 @@ func asSchema(v any) (json.RawMessage, error) {
 }
 
 // results reads what tools return: a text, any JSON value, or {error: TEXT}.
-func results(list map[string]any) (map[string]Result, error) {
+func results(list map[string]any) (map[string]CannedResult, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	out := make(map[string]Result, len(list))
+	out := make(map[string]CannedResult, len(list))
 	for name, v := range list {
 		if s, ok := v.(string); ok {
-			out[name] = Result{Text: s}
+			out[name] = CannedResult{Text: s}
 			continue
 		}
 		raw, err := asJSON(v)
@@ -343,10 +343,10 @@ func results(list map[string]any) (map[string]Result, error) {
 			return nil, err
 		}
 		if m, ok := v.(map[string]any); ok && len(m) == 1 && js.Kind(js.Get(raw, "error")) == '"' {
-			out[name] = Result{Text: js.Text(js.Get(raw, "error")), Error: true}
+			out[name] = CannedResult{Text: js.Text(js.Get(raw, "error")), Error: true}
 			continue
 		}
-		out[name] = Result{Text: string(raw)}
+		out[name] = CannedResult{Text: string(raw)}
 	}
 	return out, nil
 }

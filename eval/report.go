@@ -21,7 +21,7 @@ func (s *Summary) Markdown(w io.Writer) error {
 	}
 	b.WriteString("\n## Failed cases\n\n")
 	for _, row := range s.failed() {
-		fmt.Fprintf(&b, "- `%s` %s: %s: %s\n", row.Case, cell(row.Model), row.Verdict.Failure, cell(row.Verdict.detail()))
+		fmt.Fprintf(&b, "- `%s` %s: %s: %s\n", row.Case, cell(row.Model), row.CaseScore.Failure, cell(row.CaseScore.detail()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -59,10 +59,10 @@ func (m *ModelSummary) cost() string {
 }
 
 // failed returns the rows that did not pass, one for each case and model.
-func (s *Summary) failed() []Row {
-	var out []Row
+func (s *Summary) failed() []ScoredTrial {
+	var out []ScoredTrial
 	for _, row := range s.Rows {
-		if row.Verdict.Pass {
+		if row.CaseScore.Pass {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Case == row.Case && out[n-1].Model == row.Model {
@@ -74,7 +74,7 @@ func (s *Summary) failed() []Row {
 }
 
 // detail returns the text of the problem that decided.
-func (v *Verdict) detail() string {
+func (v *CaseScore) detail() string {
 	for _, p := range v.Problems {
 		if p.Failure == v.Failure {
 			return p.Detail
@@ -123,7 +123,7 @@ func (s *Summary) JUnit(w io.Writer) error {
 				c.Name = fmt.Sprintf("%s #%d", row.Case, row.Repeat)
 			}
 			suite.Tests++
-			if v := row.Verdict; !v.Pass {
+			if v := row.CaseScore; !v.Pass {
 				var text strings.Builder
 				for _, p := range v.Problems {
 					fmt.Fprintf(&text, "%s: %s\n", p.Failure, p.Detail)
@@ -155,7 +155,7 @@ func (s *Summary) JUnit(w io.Writer) error {
 
 // failures returns the failures of a model with their counts, the most frequent first.
 func (m *ModelSummary) failures() []string {
-	kinds := slices.SortedFunc(maps.Keys(m.Failures), func(a, b Failure) int {
+	kinds := slices.SortedFunc(maps.Keys(m.Failures), func(a, b FailureKind) int {
 		return cmp.Or(m.Failures[b]-m.Failures[a], cmp.Compare(a, b))
 	})
 	out := make([]string, len(kinds))

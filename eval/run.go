@@ -17,12 +17,12 @@ import (
 
 // The kinds of entries of an evaluation in the journal.
 const (
-	KindPlan  journal.Kind = "eval.plan"  // Plan
+	KindPlan  journal.Kind = "eval.plan"  // Experiment
 	KindTrial journal.Kind = "eval.trial" // Trial
 )
 
-// Plan is what an evaluation asks. It is the first entry after the start of its record.
-type Plan struct {
+// Experiment is what an evaluation asks: It is the first entry after the start of its record.
+type Experiment struct {
 	Suite  string   `json:"suite"`
 	Hash   string   `json:"suite_hash"`
 	Cases  int      `json:"cases"`
@@ -37,7 +37,7 @@ type Plan struct {
 }
 
 // Run returns the name of the plan's record: the same plan continues the same record.
-func (p Plan) Run() string {
+func (p Experiment) Run() string {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return "eval"
@@ -46,15 +46,15 @@ func (p Plan) Run() string {
 }
 
 // Plan returns the plan of running a suite.
-func (r *Runner) Plan(s *Suite) Plan {
-	return Plan{
+func (r *Evaluator) Plan(s *Suite) Experiment {
+	return Experiment{
 		Suite: s.Name, Hash: s.Hash, Cases: len(s.Cases), Models: r.Models, Repeat: max(1, r.Repeat), Loop: r.Loop,
 		Judge: r.Judge, Temperature: r.Temperature,
 	}
 }
 
-// Runner asks models the cases of suites.
-type Runner struct {
+// Evaluator asks models the cases of suites.
+type Evaluator struct {
 	// Store keeps the answers; it must not be nil.
 	Store journal.Store
 	// Models are asked every case, Repeat times each; 0 means once.
@@ -79,7 +79,7 @@ type Runner struct {
 	Cost func(id string, u llm.Usage) (catalog.Money, bool)
 	// Work is the folder for the files of cases; "" means one in the system's folder for temporary files.
 	Work string
-	// Progress is told after every answer; nil tells nobody.
+	// Progress is called after every answer, if it is set.
 	Progress func(Progress)
 }
 
@@ -93,7 +93,7 @@ type Progress struct {
 	Trial *Trial
 }
 
-// ErrBudget is the error of a run that ended because a limit of its Runner is used up. The same run continues with a
+// ErrBudget is the error of a run that ended because a limit of its Evaluator is used up. The same run continues with a
 // higher limit.
 var ErrBudget = errors.New("eval: the budget of the run is used up")
 
@@ -108,8 +108,8 @@ func (e *MissingError) Error() string {
 }
 
 // Run asks every model every case and returns the name of the record. Answers that are on record are not asked again.
-// It returns an error if not every answer could be had; the same call then asks only for those that are missing.
-func (r *Runner) Run(ctx context.Context, s *Suite) (run string, err error) {
+// It returns an error if answers are missing. The same call then asks only for the missing answers.
+func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 	plan := r.Plan(s)
 	run = plan.Run()
 	if err := r.check(s); err != nil {
@@ -132,7 +132,7 @@ func (r *Runner) Run(ctx context.Context, s *Suite) (run string, err error) {
 			return run, err
 		}
 	}
-	w := &work{Runner: r, suite: s, plan: plan, run: run, rec: rec, done: seen.done, start: time.Now(), spent: seen.spent}
+	w := &work{Evaluator: r, suite: s, plan: plan, run: run, rec: rec, done: seen.done, start: time.Now(), spent: seen.spent}
 	if err := w.all(ctx); err != nil {
 		return run, err
 	}
@@ -140,7 +140,7 @@ func (r *Runner) Run(ctx context.Context, s *Suite) (run string, err error) {
 	return run, err
 }
 
-func (r *Runner) check(s *Suite) error {
+func (r *Evaluator) check(s *Suite) error {
 	if len(r.Models) == 0 {
 		return errors.New("eval: no model is named")
 	}
@@ -165,7 +165,7 @@ type recorded struct {
 	spent           spending
 }
 
-func (r *Runner) seen(ctx context.Context, run string) (*recorded, error) {
+func (r *Evaluator) seen(ctx context.Context, run string) (*recorded, error) {
 	out := &recorded{done: make(map[key]bool)}
 	for e, err := range journal.Whole(r.Store.Read(ctx, run, 1)) {
 		if err != nil {
@@ -208,7 +208,7 @@ func Trials(ctx context.Context, store journal.Store, run string) func(func(Tria
 }
 
 // ReadPlan returns the plan of a run, and whether the run is complete.
-func ReadPlan(ctx context.Context, store journal.Store, run string) (plan Plan, complete bool, err error) {
+func ReadPlan(ctx context.Context, store journal.Store, run string) (plan Experiment, complete bool, err error) {
 	found := false
 	for e, err := range journal.Whole(store.Read(ctx, run, 1)) {
 		if err != nil {
@@ -243,9 +243,9 @@ func (s *spending) add(t *Trial) {
 
 // work is a run in progress.
 type work struct {
-	*Runner
+	*Evaluator
 	suite *Suite
-	plan  Plan
+	plan  Experiment
 	run   string
 	rec   *journal.Recorder
 	done  map[key]bool // as recorded before; not changed
@@ -267,7 +267,7 @@ type job struct {
 	repeat int
 }
 
-// all asks everything that is missing: each vendor by a few workers of its own.
+// all asks the missing questions. Each vendor has a few workers.
 func (w *work) all(ctx context.Context) error {
 	w.ended = make(map[string]error)
 	opened := make(map[string]llm.Model, len(w.Models))

@@ -27,8 +27,8 @@ func example(t *testing.T) *eval.Suite {
 	return s
 }
 
-func runner(t *testing.T, m llm.Model) *eval.Runner {
-	return &eval.Runner{
+func runner(t *testing.T, m llm.Model) *eval.Evaluator {
+	return &eval.Evaluator{
 		Store: new(journal.Memory), Models: []string{"sim/offline"}, Open: func(string) (llm.Model, error) { return m, nil },
 		Work: t.TempDir(),
 	}
@@ -46,8 +46,8 @@ func TestOfflineModelPassesTheExampleSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range sum.Rows {
-		if !row.Verdict.Pass {
-			t.Errorf("%s: %+v", row.Case, row.Verdict)
+		if !row.CaseScore.Pass {
+			t.Errorf("%s: %+v", row.Case, row.CaseScore)
 		}
 	}
 	if len(sum.Rows) != len(s.Cases) || !sum.Complete {
@@ -194,7 +194,7 @@ cases:
 	for _, c := range []struct {
 		id    string
 		trial eval.Trial
-		want  eval.Failure
+		want  eval.FailureKind
 	}{
 		{"call", eval.Trial{Calls: []llm.Call{good}}, ""},
 		{"call", eval.Trial{}, eval.NoCall},
@@ -227,13 +227,13 @@ func TestCompareSaysWhenNothingCanBeShown(t *testing.T) {
 	rows := func(run string, fails ...int) *eval.Summary {
 		s := &eval.Summary{Run: run}
 		for i := range 40 {
-			v := eval.Verdict{Pass: true}
+			v := eval.CaseScore{Pass: true}
 			for _, f := range fails {
 				if f == i {
-					v = eval.Verdict{Failure: eval.NoCall}
+					v = eval.CaseScore{Failure: eval.NoCall}
 				}
 			}
-			s.Rows = append(s.Rows, eval.Row{Case: fmt.Sprint("c", i), Model: "m", Repeat: 1, Verdict: v})
+			s.Rows = append(s.Rows, eval.ScoredTrial{Case: fmt.Sprint("c", i), Model: "m", Repeat: 1, CaseScore: v})
 		}
 		return s
 	}

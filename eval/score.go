@@ -24,7 +24,7 @@ type Trial struct {
 	Finish  llm.Reason        `json:"finish,omitempty"`
 	Usage   llm.Usage         `json:"usage,omitzero"`
 	Cost    catalog.Money     `json:"cost,omitempty"`
-	// Files are those that the case expects something of, as they were afterwards.
+	// Files holds the files with an expectation, after the conversation.
 	Files map[string]string `json:"files,omitempty"`
 	// Retries counts the questions that were asked again, and the calls that went back to the model.
 	Retries int `json:"retries,omitempty"`
@@ -42,7 +42,7 @@ type Trial struct {
 	Judged *Judgement `json:"judged,omitempty"`
 	// Broke is why the answer or the conversation ended early by a fault of the model.
 	Broke string `json:"broke,omitempty"`
-	// Error is why there is no whole answer. Kind classifies it.
+	// Error is the reason why the answer is missing. Kind classifies it.
 	Error string   `json:"error,omitempty"`
 	Kind  llm.Kind `json:"kind,omitempty"`
 }
@@ -54,57 +54,57 @@ type Judgement struct {
 	Model string `json:"model"`
 }
 
-// Failure is the way in which an answer fails its case.
-type Failure string
+// FailureKind is the way in which an answer fails its case.
+type FailureKind string
 
 // The failures, the most severe first. The failure of a verdict is the first of its problems in this order.
 const (
-	Failed          Failure = "error"            // there is no whole answer
-	InvalidCall     Failure = "invalid_call"     // a call was cut off or could not be read
-	UnexpectedCall  Failure = "unexpected_call"  // a tool was called and none applies
-	NoCall          Failure = "no_call"          // no tool was called and one applies
-	WrongTool       Failure = "wrong_tool"       // a call of a tool that does not apply
-	WrongCount      Failure = "wrong_count"      // more or fewer calls of a tool than expected
-	WrongOrder      Failure = "wrong_order"      // the right calls in another order
-	MissingArgument Failure = "missing_argument" // an expected argument is missing
-	WrongArgument   Failure = "wrong_argument"   // an argument has another value
-	ExtraArgument   Failure = "extra_argument"   // an argument that is not expected
-	BadSchema       Failure = "schema"           // arguments that the tool's schema refuses
-	WrongStream     Failure = "stream"           // the stream lacks what its probe looks for
-	WrongAnswer     Failure = "answer"           // the text or the JSON of the answer
-	WrongFile       Failure = "file"             // a file after the conversation
-	JudgedWrong     Failure = "judge"            // the judge says no
+	Failed          FailureKind = "error"            // the answer is missing
+	InvalidCall     FailureKind = "invalid_call"     // a call was cut off or could not be read
+	UnexpectedCall  FailureKind = "unexpected_call"  // a tool was called and none applies
+	NoCall          FailureKind = "no_call"          // no tool was called and one applies
+	WrongTool       FailureKind = "wrong_tool"       // a call of a tool that does not apply
+	WrongCount      FailureKind = "wrong_count"      // more or fewer calls of a tool than expected
+	WrongOrder      FailureKind = "wrong_order"      // the right calls in another order
+	MissingArgument FailureKind = "missing_argument" // an expected argument is missing
+	WrongArgument   FailureKind = "wrong_argument"   // an argument has another value
+	ExtraArgument   FailureKind = "extra_argument"   // an argument that is not expected
+	BadSchema       FailureKind = "schema"           // arguments that the tool's schema refuses
+	WrongStream     FailureKind = "stream"           // the stream lacks what its probe looks for
+	WrongAnswer     FailureKind = "answer"           // the text or the JSON of the answer
+	WrongFile       FailureKind = "file"             // a file after the conversation
+	JudgedWrong     FailureKind = "judge"            // the judge says no
 )
 
-var severity = []Failure{
+var severity = []FailureKind{
 	Failed, InvalidCall, UnexpectedCall, NoCall, WrongTool, WrongCount, WrongOrder, MissingArgument, WrongArgument, ExtraArgument,
 	BadSchema, WrongStream, WrongAnswer, WrongFile, JudgedWrong,
 }
 
 // Problem is one thing that is wrong with an answer.
 type Problem struct {
-	Failure Failure `json:"failure"`
-	Detail  string  `json:"detail"`
+	Failure FailureKind `json:"failure"`
+	Detail  string      `json:"detail"`
 }
 
-// Verdict is the score of a trial.
-type Verdict struct {
-	Pass     bool      `json:"pass"`
-	Failure  Failure   `json:"failure,omitempty"`
-	Problems []Problem `json:"problems,omitempty"`
+// CaseScore is the score of a trial.
+type CaseScore struct {
+	Pass     bool        `json:"pass"`
+	Failure  FailureKind `json:"failure,omitempty"`
+	Problems []Problem   `json:"problems,omitempty"`
 	// RightTools and RightArguments compare the calls only. They are true where no call is expected or made.
 	RightTools     bool `json:"right_tools"`
 	RightArguments bool `json:"right_arguments"`
 	// FirstAttempt reports that nothing was asked again.
 	FirstAttempt bool `json:"first_attempt"`
-	// Called counts the calls, ValidCalls those that name an offered tool and match its schema.
+	// Called counts the calls. ValidCalls counts calls of offered tools that match the schema.
 	Called     int `json:"called"`
 	ValidCalls int `json:"valid_calls"`
 }
 
 // Score compares a trial with its case. It asks no model: a rubric counts as the trial says.
-func Score(c *Case, t *Trial) Verdict {
-	v := Verdict{FirstAttempt: t.Retries == 0, Called: len(t.Calls) + len(t.Invalid)}
+func Score(c *Case, t *Trial) CaseScore {
+	v := CaseScore{FirstAttempt: t.Retries == 0, Called: len(t.Calls) + len(t.Invalid)}
 	if t.Error != "" {
 		v.add(Failed, t.Error)
 	}
@@ -144,7 +144,7 @@ func Score(c *Case, t *Trial) Verdict {
 // maxDetail is the maximum number of characters of a problem.
 const maxDetail = 300
 
-func (v *Verdict) add(f Failure, detail string) {
+func (v *CaseScore) add(f FailureKind, detail string) {
 	v.Problems = append(v.Problems, Problem{f, clip.Line(detail, maxDetail)})
 }
 
@@ -156,7 +156,7 @@ func orUnnamed(name string) string {
 }
 
 // schemas counts the calls that match the schema of their tool.
-func (v *Verdict) schemas(c *Case, t *Trial) {
+func (v *CaseScore) schemas(c *Case, t *Trial) {
 	for _, call := range t.Calls {
 		i := slices.IndexFunc(c.Tools, func(d llm.ToolDef) bool { return d.Name == call.Name })
 		if i < 0 {
@@ -180,8 +180,8 @@ func (v *Verdict) schemas(c *Case, t *Trial) {
 	}
 }
 
-// calls compares the calls that were made with those that are expected.
-func (v *Verdict) calls(c *Case, t *Trial) {
+// calls compares the calls with the expected calls.
+func (v *CaseScore) calls(c *Case, t *Trial) {
 	before := len(v.Problems)
 	e := &c.Expect
 	switch {
@@ -197,7 +197,7 @@ func (v *Verdict) calls(c *Case, t *Trial) {
 		v.compare(e, t.Calls)
 	}
 	found := v.Problems[before:]
-	has := func(list ...Failure) bool {
+	has := func(list ...FailureKind) bool {
 		return slices.ContainsFunc(found, func(p Problem) bool { return slices.Contains(list, p.Failure) })
 	}
 	broken := len(t.Invalid) > 0 || t.Error != "" && len(e.Calls) > 0
@@ -205,8 +205,8 @@ func (v *Verdict) calls(c *Case, t *Trial) {
 	v.RightArguments = v.RightTools && !has(MissingArgument, WrongArgument, ExtraArgument)
 }
 
-// compare pairs calls with expectations: first those that match whole, then those of the same tool.
-func (v *Verdict) compare(e *Expect, calls []llm.Call) {
+// compare pairs calls with expectations: first by all arguments, then by the tool.
+func (v *CaseScore) compare(e *Expect, calls []llm.Call) {
 	pair := make([]int, len(e.Calls)) // the call of each expectation, -1 without one
 	taken := make([]bool, len(calls))
 	assign := func(fits func(ExpectedCall, llm.Call) bool) {
@@ -251,7 +251,7 @@ func (v *Verdict) compare(e *Expect, calls []llm.Call) {
 	}
 }
 
-// problems returns what is wrong with the arguments of a call.
+// problems returns the faults of the arguments of a call.
 func (w ExpectedCall) problems(args json.RawMessage) []Problem {
 	if w.AnyArgs {
 		return nil
@@ -263,7 +263,7 @@ func (w ExpectedCall) problems(args json.RawMessage) []Problem {
 	return out
 }
 
-func (v *Verdict) answer(c *Case, t *Trial) {
+func (v *CaseScore) answer(c *Case, t *Trial) {
 	e := &c.Expect
 	if e.Answer != nil {
 		compiled, err := schema.Compile(schema.Schema(e.Answer))
@@ -284,7 +284,7 @@ func (v *Verdict) answer(c *Case, t *Trial) {
 	}
 }
 
-func (v *Verdict) files(c *Case, t *Trial) {
+func (v *CaseScore) files(c *Case, t *Trial) {
 	for name, want := range c.Expect.Files {
 		text, exists := t.Files[name]
 		switch {

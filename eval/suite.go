@@ -27,7 +27,7 @@ type Suite struct {
 	Hash string
 }
 
-// Case is one task and what must come of it.
+// Case is one task with its expectations.
 type Case struct {
 	ID       string
 	System   string
@@ -39,7 +39,7 @@ type Case struct {
 	MaxTokens int
 	// Results are what the tools return, by their names. With Results, Files or a User the case is a conversation, in
 	// which calls run; otherwise the first answer counts and nothing runs.
-	Results map[string]Result
+	Results map[string]CannedResult
 	// Files are in the folder of the built-in file tools when the case begins. The model can list, read, search, write
 	// and edit them.
 	Files map[string]string
@@ -55,8 +55,8 @@ type Case struct {
 	ability string // that a probe tests
 }
 
-// Result is what a tool of a case returns.
-type Result struct {
+// CannedResult is the output that a tool of a case returns.
+type CannedResult struct {
 	Text  string
 	Error bool
 }
@@ -71,7 +71,7 @@ type User struct {
 	Turns int
 }
 
-// Expect is what must come of a case. Every expectation that is set must hold.
+// Expect holds the expectations of a case. All that are set must hold.
 type Expect struct {
 	// Calls must be made, and no others unless Extra is set. Ordered demands their order.
 	Calls   []ExpectedCall
@@ -96,7 +96,7 @@ type ExpectedCall struct {
 	AnyArgs bool
 }
 
-// FileMatch is what must be true of a file.
+// FileMatch is a condition on a file.
 type FileMatch struct {
 	Absent bool
 	TextMatch

@@ -14,21 +14,21 @@ import (
 // Summary is what a run says about its models.
 type Summary struct {
 	Run      string         `json:"run"`
-	Plan     Plan           `json:"plan"`
+	Plan     Experiment     `json:"plan"`
 	Complete bool           `json:"complete"`
 	Models   []ModelSummary `json:"models"`
 	// Rows are the scored trials, by case, then by model, then by repeat.
-	Rows []Row `json:"rows"`
+	Rows []ScoredTrial `json:"rows"`
 }
 
-// Row is a scored trial.
-type Row struct {
-	Case    string   `json:"case"`
-	Model   string   `json:"model"`
-	Repeat  int      `json:"repeat"`
-	Tags    []string `json:"tags,omitempty"`
-	Weight  float64  `json:"weight"`
-	Verdict Verdict  `json:"verdict"`
+// ScoredTrial is a scored trial.
+type ScoredTrial struct {
+	Case      string    `json:"case"`
+	Model     string    `json:"model"`
+	Repeat    int       `json:"repeat"`
+	Tags      []string  `json:"tags,omitempty"`
+	Weight    float64   `json:"weight"`
+	CaseScore CaseScore `json:"score"`
 }
 
 // ModelSummary is what a run says about one model.
@@ -51,7 +51,7 @@ type ModelSummary struct {
 	PassAlways      *float64 `json:"pass_all_k,omitempty"`
 	// Errors are the answers that are missing.
 	Errors   int                     `json:"errors"`
-	Failures map[Failure]int         `json:"failures,omitempty"`
+	Failures map[FailureKind]int     `json:"failures,omitempty"`
 	Repairs  map[llm.RepairClass]int `json:"repairs,omitempty"`
 	Retries  int                     `json:"retries"`
 	Usage    llm.Usage               `json:"usage"`
@@ -88,14 +88,14 @@ func Summarize(ctx context.Context, store journal.Store, s *Suite, run string) (
 			continue
 		}
 		c := &s.Cases[i]
-		row := Row{Case: t.Case, Model: t.Model, Repeat: t.Repeat, Tags: c.Tags, Weight: c.Weight, Verdict: Score(c, &t)}
+		row := ScoredTrial{Case: t.Case, Model: t.Model, Repeat: t.Repeat, Tags: c.Tags, Weight: c.Weight, CaseScore: Score(c, &t)}
 		out.Rows = append(out.Rows, row)
 		if tallies[t.Model] == nil {
 			tallies[t.Model] = newTally(t.Model)
 		}
-		tallies[t.Model].add(c, &t, &row.Verdict)
+		tallies[t.Model].add(c, &t, &row.CaseScore)
 	}
-	slices.SortFunc(out.Rows, func(a, b Row) int {
+	slices.SortFunc(out.Rows, func(a, b ScoredTrial) int {
 		if a.Case != b.Case {
 			return cases[a.Case] - cases[b.Case]
 		}
@@ -114,7 +114,7 @@ func Summarize(ctx context.Context, store journal.Store, s *Suite, run string) (
 	return out, nil
 }
 
-// lastTrials counts the trials of each question, so that the last of them can be found in one more pass without keeping
+// lastTrials counts the trials of each question, which lets a second pass find the last of each without keeping
 // the answers.
 func lastTrials(ctx context.Context, store journal.Store, run string) (map[key]int, error) {
 	out := make(map[key]int)
@@ -163,7 +163,7 @@ type tally struct {
 
 func newTally(model string) *tally {
 	return &tally{
-		ModelSummary: ModelSummary{Model: model, Failures: make(map[Failure]int), Repairs: make(map[llm.RepairClass]int)},
+		ModelSummary: ModelSummary{Model: model, Failures: make(map[FailureKind]int), Repairs: make(map[llm.RepairClass]int)},
 		tags:         make(map[string]*count), passes: make(map[string]*count),
 	}
 }
@@ -175,7 +175,7 @@ func counted(m map[string]*count, name string) *count {
 	return m[name]
 }
 
-func (t *tally) add(c *Case, trial *Trial, v *Verdict) {
+func (t *tally) add(c *Case, trial *Trial, v *CaseScore) {
 	if trial.Error != "" {
 		t.Errors++
 	}
