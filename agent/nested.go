@@ -181,7 +181,7 @@ func askOutside(ctx context.Context, name string, own func(context.Context, invo
 			}
 		}
 		if q.Prompt > 0 {
-			return forwarded(ctx, q, tool.Prompt{Message: fmt.Sprintf("%s asks for %s (%s): %s", name, q.Tool, q.CallID, q.Message), Schema: q.Schema}, asked, nil)
+			return forwarded(ctx, q, tool.Prompt{Message: fmt.Sprintf("%s asks for %s (%s): %s", name, q.Tool, q.CallID, q.Message), Schema: q.Schema, Held: q.Held}, asked, nil)
 		}
 		args, err := journal.Canonical(q.Args) // the question is recognised by its words
 		if err != nil {

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -169,10 +170,10 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 	r := d.s.runner
 	no := func(by, reason string) error {
 		d.decided(j, false, by, reason, emit)
-		return d.settle(j, refused(tool.Errorf(tool.Permission, "%s", reason)), emit)
+		return d.settle(j, refusedPrompt(q, reason), emit)
 	}
 	cancelled := func() error {
-		if j.begun { // its intent is on record, and somebody may be at work on it
+		if j.begun || q.Held || q.Prompt > 0 && q.Repeats != "" { // its intent is on record, and somebody may be at work on it
 			return d.settle(j, &ending{err: uncertain(), status: journal.Unknown}, emit)
 		}
 		return d.settle(j, refused(notBegun()), emit)
@@ -184,23 +185,82 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 	if d.ctx.Err() != nil {
 		return nil, cancelled()
 	}
-	d.s.asking.Lock()
-	answer, err := recovered(func() (journal.Approval, error) { return r.Approve(d.ctx, q) })
-	d.s.asking.Unlock()
-	var pending *PendingError
+	answer, pending, why := d.consult(d.ctx, q)
 	switch {
-	case errors.As(err, &pending) && d.s.rec == nil:
-		return nil, no("policy", "a person has to allow it, and the run cannot wait, because it is not recorded")
-	case errors.As(err, &pending):
+	case pending != nil && d.s.rec != nil:
 		return nil, d.wait(j, q, known, pending.Until, emit)
-	case d.ctx.Err() != nil && !answer.Allowed: // a resumed run asks again
+	case pending == nil && d.ctx.Err() != nil && !answer.Allowed: // a resumed run asks again
 		return nil, cancelled()
-	case err != nil:
-		return nil, no("policy", "a person has to allow it, and asking failed: "+err.Error())
-	case !covers(answer, q, r.now()):
-		return nil, no("policy", "the approval is for another call or other arguments, or has expired")
+	case why != "":
+		return nil, no("policy", why)
 	}
 	return &answer, nil
+}
+
+// consult has Approve answer a question. Without an answer it returns why; pending is set if the question may wait.
+func (d *batch) consult(ctx context.Context, q Question) (answer journal.Approval, pending *PendingError, why string) {
+	r := d.s.runner
+	d.s.asking.Lock()
+	answer, err := recovered(func() (journal.Approval, error) { return r.Approve(ctx, q) })
+	d.s.asking.Unlock()
+	switch {
+	case errors.As(err, &pending):
+		return answer, pending, "a person has to allow it, and the run cannot wait, because it is not recorded"
+	case err != nil:
+		return journal.Approval{}, nil, "a person has to allow it, and asking failed: " + err.Error()
+	case !covers(answer, q, r.now()):
+		return journal.Approval{}, nil, "the approval is for another call or other arguments, or has expired"
+	}
+	return answer, nil, ""
+}
+
+// inPlace has a person answer a question that a running tool holds. A refusal does not end the call: the tool has
+// begun, and says itself how it ends. If the question waits for another process, so does the call, and to answer it is
+// to consent that the call is made again.
+func (d *batch) inPlace(e *execution, j *job, h *heldQuestion, emit func(llm.Event)) error {
+	refuse := func(by, why string) {
+		d.decided(j, false, by, why, emit)
+		h.reply <- heldReply{err: tool.Errorf(tool.Permission, "%s", why)}
+	}
+	if len(j.answers) >= maxPrompts {
+		refuse("policy", fmt.Sprintf("%s asked more than %d questions", j.tool.Name, maxPrompts))
+		return nil
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	defer context.AfterFunc(e, cancel)()
+	j.prompted = max(j.prompted, len(j.answers)) + 1
+	q := Question{CallID: j.call.ID, Tool: j.tool.Name, Args: slices.Clone(j.args), ParamsHash: j.hash, Effects: j.tool.Effects,
+		Prompt: j.prompted, Message: h.prompt.Message, Schema: h.prompt.Schema, Held: true}
+	emit(Asked{q})
+	answer, pending, why := d.consult(ctx, q)
+	switch {
+	case ctx.Err() != nil && !answer.Allowed:
+		h.reply <- heldReply{err: context.Cause(ctx)}
+		return nil
+	case pending != nil && d.s.rec != nil:
+		q.Repeats = q.CallID
+		err := d.wait(j, q, false, pending.Until, emit)
+		h.reply <- heldReply{err: &promptError{q.Prompt, h.prompt, false}}
+		return err
+	case why != "":
+		refuse("policy", why)
+		return nil
+	}
+	if _, err := d.s.record(d.ctx, journal.KindApproval, answer); err != nil {
+		h.reply <- heldReply{err: err}
+		return err
+	}
+	switch problem := q.Fault(answer.Value); {
+	case !answer.Allowed:
+		refuse(cmp.Or(answer.By, "a person"), refusal(answer))
+	case problem != "":
+		refuse(cmp.Or(answer.By, "a person"), "the answer does not match what was asked: "+problem)
+	default:
+		j.answers = append(j.answers, answer)
+		h.reply <- heldReply{value: answer.Value}
+	}
+	return nil
 }
 
 // wait puts a question on record, unless it is. The job is not begun, or its
@@ -290,10 +350,20 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 	}
 	if why != "" {
 		d.decided(j, false, cmp.Or(a.By, "a person"), why, emit)
-		return true, d.settle(j, refused(tool.Errorf(tool.Permission, "%s", why)), emit)
+		return true, d.settle(j, refusedPrompt(q, why), emit)
 	}
 	j.answers = append(j.answers, a.Approval)
 	return false, err
+}
+
+// refusedPrompt is the end of a call whose question a person refused. The tool of a question that was held had begun.
+func refusedPrompt(q Question, why string) *ending {
+	if q.Prompt == 0 || q.Repeats == "" {
+		return refused(tool.Errorf(tool.Permission, "%s", why))
+	}
+	e := uncertain()
+	e.Message = why + "; the tool had begun before it asked, and its outcome is unknown"
+	return &ending{err: e, status: journal.Unknown}
 }
 
 // repeats gives a call its idempotency key. It returns why a person has to be

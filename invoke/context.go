@@ -61,8 +61,8 @@ func (e *execution) put(ev llm.Event) bool {
 }
 
 // Ask implements [tool.Runtime]. A question that was answered before gets that
-// answer; any other ends the attempt.
-func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) {
+// answer; any other ends the attempt, unless the tool holds it.
+func (e *execution) Ask(ctx context.Context, p tool.Prompt) (json.RawMessage, error) {
 	e.mu.Lock()
 	answers := e.talking().answers
 	e.mu.Unlock()
@@ -71,5 +71,37 @@ func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, erro
 			return a.Value, nil
 		}
 	}
+	if p.Held && e.session.runner.Approve != nil {
+		return e.hold(ctx, p)
+	}
 	return nil, &promptError{len(answers) + 1, p, e.session.runner.Approve == nil}
+}
+
+// heldQuestion is a question whose tool waits for the answer.
+type heldQuestion struct {
+	ctx    context.Context // ends when the tool does not wait any more
+	prompt tool.Prompt
+	reply  chan heldReply // has room for it
+}
+
+type heldReply struct {
+	value json.RawMessage
+	err   error
+}
+
+// hold gives a question to the goroutine that runs the call, and waits for the answer.
+func (e *execution) hold(ctx context.Context, p tool.Prompt) (json.RawMessage, error) {
+	h := &heldQuestion{ctx, p, make(chan heldReply, 1)}
+	e.mu.Lock()
+	e.talking().held = append(e.talking().held, h)
+	e.mu.Unlock()
+	e.poke()
+	select {
+	case r := <-h.reply:
+		return r.value, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-e.Done():
+		return nil, context.Cause(e)
+	}
 }

@@ -30,7 +30,7 @@ func (d *batch) execute(j *job, end *ending, emit func(llm.Event)) {
 				start = r.Now()
 			}
 		}
-		abandoned := d.s.attempt(d.context(j), j, n, began, end, emit)
+		abandoned := d.attempt(d.context(j), j, n, began, end, emit)
 		end.attempts, end.status = n, journal.OK
 		if again, over := d.asks(j, end, abandoned, emit); over {
 			return
@@ -72,6 +72,9 @@ func (d *batch) execute(j *job, end *ending, emit func(llm.Event)) {
 // reports whether the tool is to be called again with the answer, or the call is
 // over or waits.
 func (d *batch) asks(j *job, end *ending, abandoned bool, emit func(llm.Event)) (again, over bool) {
+	if j.waits || end.fault != nil { // a held question waits for another process
+		return false, true
+	}
 	if abandoned || end.err == nil {
 		return false, false
 	}
@@ -125,12 +128,12 @@ var errTimeout = errors.New("the time is up")
 // whether the tool was abandoned: a tool that does not stop when it is told to is
 // abandoned after the grace. Its goroutine ends when the tool does, without a wait for
 // it.
-func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, end *ending, emit func(llm.Event)) (abandoned bool) {
-	r := s.runner
+func (d *batch) attempt(ctx context.Context, j *job, n int, now time.Time, end *ending, emit func(llm.Event)) (abandoned bool) {
+	r := d.s.runner
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithDeadlineCause(ctx, now.Add(timeout), errTimeout)
 	defer cancel()
-	e := &execution{Context: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), info: j.info, changed: make(chan struct{}, 1), session: s}
+	e := &execution{Context: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), info: j.info, changed: make(chan struct{}, 1), session: d.s}
 	e.info.Attempt = n
 	if len(j.answers) > 0 {
 		e.talk = &talk{answers: j.answers}
@@ -141,13 +144,18 @@ func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, end
 	for waiting := true; waiting; {
 		select {
 		case <-e.changed:
-			events, over := e.look()
+			events, held, over := e.look()
 			for _, ev := range events {
 				emit(ev)
 			}
 			if over {
 				end.out, end.err = e.read(timeout)
 				return false
+			}
+			for _, h := range held {
+				if err := d.inPlace(e, j, h, emit); err != nil {
+					end.fault = err
+				}
 			}
 		case <-stop:
 			timer := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
@@ -194,6 +202,7 @@ type talk struct {
 	// answers are those to the questions that the tool asked in earlier runs of
 	// the same call.
 	answers []journal.Approval
+	held    []*heldQuestion // not asked yet
 }
 
 // talking returns the talk, which there is from now on. The caller holds mu.
@@ -233,22 +242,23 @@ func (e *execution) poke() {
 	}
 }
 
-// look takes the events of the tool, and reports whether it has returned.
-func (e *execution) look() (events []llm.Event, over bool) {
+// look takes the events and the held questions of the tool, and reports whether it has returned.
+func (e *execution) look() (events []llm.Event, held []*heldQuestion, over bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.talk
 	if t == nil {
-		return nil, e.over
+		return nil, nil, e.over
 	}
 	events, t.events = t.events, nil
+	held, t.held = t.held, nil
 	if len(events) > 0 && t.room != nil {
 		select {
 		case t.room <- struct{}{}:
 		default:
 		}
 	}
-	return events, e.over
+	return events, held, e.over
 }
 
 // read returns the tool's output and error, both within the bounds on size.

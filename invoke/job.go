@@ -45,6 +45,7 @@ type job struct {
 	lesson   string                  // the loop guard's, for the model
 	info     tool.Info               // for the tool
 	answers  []journal.Approval      // to questions of the tool
+	prompted int                     // questions that the tool held
 	begun    bool                    // it may change things, and its intent is on record
 	waits    bool                    // for a person: the call is not over
 	twice    bool                    // the record has or may have a call of this id; no receipt is written

@@ -30,6 +30,9 @@ type Question struct {
 	Prompt  int             `json:"prompt,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
+	// Held says that the tool has begun and waits for the answer. If it cannot wait, it has to be called again, and
+	// Repeats names its call: to answer is then to consent that it may do the same thing twice.
+	Held bool `json:"held,omitempty"`
 	// Until is when a question that waits is answered with no; zero means never.
 	Until time.Time `json:"until,omitzero"`
 	// Waited says that the run has waited for an answer before: to wait again

@@ -33,6 +33,9 @@ type Prompt struct {
 	Message string `json:"message"`
 	// Schema restricts the answer; empty allows any JSON value.
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Held says that the tool has begun and waits for the answer: it is not called again to get it. A person who
+	// declines, or who cannot be asked now, does not end the call: Ask returns an error and the tool continues.
+	Held bool `json:"held,omitempty"`
 }
 
 // Runtime runs a call and serves the functions of this file. Package invoke
@@ -91,7 +94,7 @@ func Emit(ctx context.Context, ev llm.Event) {
 // returns an error, which the tool must return: the run waits, and when the
 // answer is there, the tool is called again from its beginning and Ask returns
 // it at once. So a tool asks before it changes anything, and asks each question
-// in the same words each time.
+// in the same words each time. A tool that cannot do so holds the question; see [Prompt.Held].
 func Ask(ctx context.Context, p Prompt) (json.RawMessage, error) {
 	if r := RuntimeOf(ctx); r != nil {
 		return r.Ask(ctx, p)

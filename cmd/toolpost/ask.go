@@ -51,7 +51,7 @@ func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Appr
 	if g, ok := a.grants.find(p); ok && once {
 		return q.Answer(true, byPerson, "granted before: "+g.String()), nil
 	}
-	if a.wait != nil && (a.wait.later || q.Prompt > 0 || q.Waited && a.put == nil) {
+	if a.wait != nil && (a.wait.later || q.Prompt > 0 && !q.Held || q.Waited && a.put == nil) {
 		return journal.Approval{}, a.wait.pending()
 	}
 	if a.put == nil && a.yes {

@@ -151,6 +151,9 @@ func questionLines(p cli.Palette, q invoke.Question) []string {
 	switch {
 	case q.Prompt > 0:
 		lines = append(lines, theirs(p.Yellow("asks: "), q.Message, plain)...)
+		if q.Repeats != "" {
+			lines = append(lines, p.Yellow("the tool had begun: to answer calls it again, and what it did may happen twice"))
+		}
 		lines = append(lines, theirs(p.Dim("the answer matches "), string(q.Schema), p.Dim)...)
 	case q.Reason != "":
 		lines = append(lines, theirs("", q.Reason, p.Dim)...)

@@ -25,8 +25,29 @@ type activeCall struct {
 	sampled
 	late, stuck bool // it was not answered in time; nor was a ping then
 
-	mu   sync.Mutex
-	asks error // that the call ends with, because a person has to answer first
+	mu     sync.Mutex
+	asks   error // that the call ends with, because a person has to answer first
+	timer  *time.Timer
+	left   time.Duration // of the time of the call, while it is paused
+	since  time.Time     // when the timer was started
+	paused int
+}
+
+// pause stops the time of the call, while a person is asked. The returned function lets it run again.
+func (f *activeCall) pause() (resume func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.paused++; f.paused == 1 && f.timer.Stop() {
+		f.left = max(f.left-time.Since(f.since), time.Millisecond)
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.paused--; f.paused == 0 {
+			f.since = time.Now()
+			f.timer.Reset(f.left)
+		}
+	}
 }
 
 // activeCallKey is the key of the activeCall in the context of its request.
@@ -56,11 +77,12 @@ type activeCalls struct {
 }
 
 func (f *activeCalls) begin(caller context.Context, limit time.Duration) *activeCall {
-	ctx, cancel := context.WithTimeout(caller, limit)
+	ctx, cancel := context.WithCancel(caller)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
-	one := &activeCall{token: "call-" + strconv.Itoa(f.last), cancel: cancel, caller: caller}
+	one := &activeCall{token: "call-" + strconv.Itoa(f.last), cancel: cancel, caller: caller, left: limit, since: time.Now()}
+	one.timer = time.AfterFunc(limit, cancel)
 	one.ctx = context.WithValue(ctx, activeCallKey{}, one)
 	if f.on == nil {
 		f.on = make(map[string]*activeCall)
@@ -71,6 +93,7 @@ func (f *activeCalls) begin(caller context.Context, limit time.Duration) *active
 
 func (f *activeCalls) end(one *activeCall) {
 	one.cancel()
+	one.timer.Stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.on, one.token)

@@ -14,9 +14,9 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// elicit answers a server that asks the user something in the middle of a call. The question is
-// handled like all questions of tools: the call ends, a person answers, perhaps another day, and the
-// call is made again with the answer. If no person can be asked, or no call is meant, the answer is
+// elicit answers a server that asks the user something in the middle of a call. The call stays open while the person
+// answers, and its timeout does not run: the tool has begun, and to call it again would repeat what it did. Only a
+// question that waits for another process ends the call. If no person can be asked, or no call is meant, the answer is
 // no.
 func (l *remote) elicit(ctx context.Context, live *liveSession, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	decline := &mcp.ElicitResult{Action: "decline"}
@@ -28,13 +28,19 @@ func (l *remote) elicit(ctx context.Context, live *liveSession, p *mcp.ElicitPar
 	if err != nil {
 		return decline, nil
 	}
-	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip.Bytes(rpc.PlainText(p.Message), rpc.MaxQuestion)), Schema: schema}
-	value, err := tool.Ask(f.caller, prompt)
+	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip.Bytes(rpc.PlainText(p.Message), rpc.MaxQuestion)), Schema: schema, Held: true}
+	asks, cancel := context.WithCancel(f.ctx) // the context of the call has the runtime that asks
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	defer f.pause()()
+	value, err := tool.Ask(asks, prompt)
 	if err != nil {
 		if nobody(err) {
 			return decline, nil
 		}
-		f.waits(err)
+		if asks.Err() == nil {
+			f.waits(err)
+		}
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
 	var content map[string]any

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,6 +68,9 @@ func (l *remote) missing() {
 	}
 }
 
+// personTime is how long a call may wait for people, whose time does not count for the timeout of the call.
+const personTime = 24 * time.Hour
+
 func (l *remote) known() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +86,7 @@ func (l *remote) tool(d config.ServerTool, list *toollist.List) tool.Tool {
 	print := list.Prints[d.Name]
 	t := tool.Tool{
 		Name: tool.SafeName(l.Name + toollist.Separator + d.Name), Description: description, Origin: tool.MCP,
-		Source: l.Name, SourceHash: string(list.Hash), Timeout: l.CallTimeout() + l.ConnectTimeout(),
+		Source: l.Name, SourceHash: string(list.Hash), Timeout: l.CallTimeout() + l.ConnectTimeout() + personTime,
 	}
 	t.Input, t.OutputSchema = []byte(d.Input), []byte(d.Output)
 	if l.Trust == config.TrustAnnotations {
@@ -126,7 +130,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 	if err != nil {
 		return f.used(tool.Output{}), l.failure(ctx, live, f, effects, err)
 	}
-	out, err := convert.Output(res)
+	out, err := convert.Decoded(l.Name, effects, res)
 	return f.used(out), err
 }
 

@@ -299,7 +299,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 			return tool.Output{}, tool.Errorf(convert.Unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(connection.PlainError(err)))
 		}
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
-		return convert.OutcomeOf(r.server.Name, resp.StatusCode, text)
+		return convert.OutcomeOf(r.server.Name, resp.StatusCode, effects, text)
 	}
 	copyHeaders(c.out.w.Header(), resp.Header)
 	in := rpc.NewEvents(resp.Body)
@@ -314,7 +314,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 				e = e.With(kept)
 			}
 			c.reply = &serverReply{status: http.StatusOK, event: &e}
-			return convert.OutcomeOf(r.server.Name, http.StatusOK, got)
+			return convert.OutcomeOf(r.server.Name, http.StatusOK, effects, got)
 		}
 		if news, err := rpc.ReadEnvelope(e.Data); err == nil {
 			c.heard(news)
@@ -373,7 +373,7 @@ func (c *relayCall) later(ctx context.Context, effects tool.Effects, why error) 
 	c.end()
 	select {
 	case data := <-late:
-		return convert.OutcomeOf(c.relay.server.Name, http.StatusOK, data)
+		return convert.OutcomeOf(c.relay.server.Name, http.StatusOK, effects, data)
 	case <-ctx.Done():
 		return tool.Output{}, lost
 	}
@@ -402,7 +402,7 @@ func (c *relayCall) Pause(context.Context) func() { return func() {} }
 const questionPrefix = "toolpost-question-"
 
 // Ask implements [asker].
-func (c *relayCall) Ask(ctx context.Context, key string, p *mcp.ElicitParams) (*caller.Answer, error) {
+func (c *relayCall) Ask(ctx context.Context, key string, p *mcp.ElicitParams, _ bool) (*caller.Answer, error) {
 	if c.isNewest() {
 		if a, there := c.rounds.answered[key]; there {
 			return &a, nil

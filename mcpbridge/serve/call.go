@@ -25,6 +25,8 @@ type clientCall struct {
 	limit  time.Duration // of a question
 	direct bool          // questions are requests of ours; later revisions have them in results
 	turn   *heldTurn     // nil if the call needs none
+	held   *heldCall     // nil if questions are requests
+	of     *Service
 
 	mu       sync.Mutex
 	last     float64
@@ -110,12 +112,11 @@ func (c *clientCall) asks() *mcp.CallToolResult {
 // progress tells the client how far a call has come. The numbers that clients get
 // only rise.
 func (c *clientCall) progress(ctx context.Context, p tool.Progress) {
-	token := c.req.Params.GetProgressToken()
-	if token == nil {
-		return
-	}
 	c.mu.Lock()
+	req := c.req
+	token := req.Params.GetProgressToken()
 	switch {
+	case token == nil:
 	case p.Done > c.last:
 		c.last = p.Done
 	case p.Total == 0:
@@ -125,11 +126,14 @@ func (c *clientCall) progress(ctx context.Context, p tool.Progress) {
 	}
 	done := c.last
 	c.mu.Unlock()
+	if token == nil {
+		return
+	}
 	// A client that does not listen must not hold up the call.
-	_ = c.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: p.Message, Progress: done, Total: p.Total})
+	_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: p.Message, Progress: done, Total: p.Total})
 }
 
-// Pause implements [asker].
+// Pause gives up the turn of the call.
 func (c *clientCall) Pause(ctx context.Context) func() {
 	if c.turn == nil {
 		return func() {}
@@ -138,6 +142,7 @@ func (c *clientCall) Pause(ctx context.Context) func() {
 	return func() { c.turn.take(ctx) }
 }
 
+// Client names the client.
 func (c *clientCall) Client() string {
 	if p := c.req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
 		return "client " + clip.Bytes(rpc.PlainText(p.ClientInfo.Name), 60)
@@ -147,7 +152,10 @@ func (c *clientCall) Client() string {
 
 // Ask puts a question to the client. It returns nil if the client will answer by
 // making the call again.
-func (c *clientCall) Ask(ctx context.Context, key string, p *mcp.ElicitParams) (*caller.Answer, error) {
+func (c *clientCall) Ask(ctx context.Context, key string, p *mcp.ElicitParams, held bool) (*caller.Answer, error) {
+	if held && !c.direct {
+		return c.askHeld(ctx, c.of, key, p)
+	}
 	c.mu.Lock()
 	a, there := c.answered[key]
 	if !there && !c.direct {

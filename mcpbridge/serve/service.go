@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -88,6 +89,7 @@ type Service struct {
 	alone  *invoke.Runner // for clients that cannot ask
 	closed bool
 	served map[*mcp.ServerSession]*served
+	held   map[string]*heldCall // by the state that the client has
 }
 
 // NewService returns a server of the runner's tools. It refuses a tool that no
@@ -97,7 +99,7 @@ func NewService(options ServiceOptions) (*Service, error) {
 		return nil, errors.New("mcp: a service needs a runner with tools")
 	}
 	options = options.WithDefaults()
-	s := &Service{options: options, slots: make(chan struct{}, options.MaxCalls), served: make(map[*mcp.ServerSession]*served)}
+	s := &Service{options: options, slots: make(chan struct{}, options.MaxCalls), served: make(map[*mcp.ServerSession]*served), held: make(map[string]*heldCall)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
 		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
@@ -184,6 +186,9 @@ func (s *Service) serve(ctx context.Context, t mcp.Transport) error {
 		return err
 	}
 	one := s.connection(session)
+	s.mu.Lock()
+	one.piped = true
+	s.mu.Unlock()
 	var ended error
 	gone := make(chan struct{})
 	go func() {
@@ -225,6 +230,7 @@ type served struct {
 	*caller.Account
 	session *mcp.ServerSession
 	turn    turns
+	piped   bool                   // it lasts longer than a request
 	user    atomic.Pointer[string] // whose key made its first call; nil before it
 }
 
@@ -256,10 +262,7 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 
 // madeBy keeps whose key the calls of the connection come with, which never changes.
 func (o *served) madeBy(req *mcp.CallToolRequest) {
-	user := ""
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		user = extra.TokenInfo.UserID
-	}
+	user := keyOf(req)
 	o.user.CompareAndSwap(nil, &user)
 }
 
@@ -276,34 +279,58 @@ func (s *Service) leaves(session, user string) {
 
 // call runs one call of a client.
 func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Tool) (*mcp.CallToolResult, error) {
+	if token, held := strings.CutPrefix(req.Params.RequestState, heldPrefix); held {
+		return s.resume(ctx, req, t, token)
+	}
 	one := s.connection(req.Session)
 	if !one.Begin() {
 		return nil, caller.ErrGone
 	}
-	defer one.Running.Done()
 	one.madeBy(req)
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
 	default:
+		one.Running.Done()
 		return nil, caller.ErrBusy
 	}
+	run := func(ctx context.Context, cancel func(), c *clientCall, rec *journal.Recorder) (*mcp.CallToolResult, error) {
+		c.turn = &heldTurn{of: &one.turn, reads: t.Effects.Has(tool.ReadOnly), life: one.Context, cancel: cancel}
+		c.turn.take(ctx)
+		defer c.turn.release()
+		return one.run(ctx, c, rec, t)
+	}
+	over := func() { <-s.slots; one.Running.Done() }
+	c, rec, err := s.newCall(one, req)
+	if err != nil {
+		over()
+		return nil, err
+	}
+	if !c.direct && c.canAsk() {
+		return s.hold(ctx, one, c, t, func(ctx context.Context, cancel func()) (*mcp.CallToolResult, error) {
+			defer over()
+			return run(ctx, cancel, c, rec)
+		})
+	}
+	defer over()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(one.Context, cancel)()
+	return run(ctx, cancel, c, rec)
+}
+
+// newCall returns a call of a client, and the record that it belongs to.
+func (s *Service) newCall(one *served, req *mcp.CallToolRequest) (*clientCall, *journal.Recorder, error) {
 	rec, err := one.Record()
 	if err != nil {
 		s.options.Failed(err)
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
 	}
 	c, err := newClientCall(req, s.options.AskTime)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	c.turn = &heldTurn{of: &one.turn, reads: t.Effects.Has(tool.ReadOnly), life: one.Context, cancel: cancel}
-	c.turn.take(ctx)
-	defer c.turn.release()
-	return one.run(ctx, c, rec, t)
+	c.of = s
+	return c, rec, nil
 }
 
 // run has the runtime run a call, and passes on what happens.

@@ -55,6 +55,8 @@ func (a *Approvals) ask(ctx context.Context, q invoke.Question) (journal.Approva
 	switch {
 	case !ok:
 		return journal.Approval{}, errors.New("nobody can be asked here")
+	case q.Held: // its tool has begun, and to wait would mean to call it again
+		return q.Answer(false, "gateway", "no person can answer a tool while a request is open"), nil
 	case by.p != nil:
 		return journal.Approval{}, &invoke.PendingError{Until: by.p.Until}
 	}

@@ -29,10 +29,11 @@ const maxShown = 8 << 10
 
 // asker is a call whose client can be asked.
 type asker interface {
-	// ask returns nil if the client will answer by making the call again.
-	Ask(ctx context.Context, key string, p *mcp.ElicitParams) (*Answer, error)
+	// Ask returns nil if the client will answer by making the call again. The tool of a question that is held has
+	// begun: it is asked while the call stays open.
+	Ask(ctx context.Context, key string, p *mcp.ElicitParams, held bool) (*Answer, error)
 	Client() string
-	// pause gives up the turn of a call that has not begun. The call has it again when the returned function returns.
+	// Pause gives up the turn of a call that has not begun. The call has it again when the returned function returns.
 	Pause(ctx context.Context) (resume func())
 }
 
@@ -50,7 +51,7 @@ func ApproveByClient(ctx context.Context, q invoke.Question) (journal.Approval, 
 	if q.Prompt == 0 {
 		defer c.Pause(ctx)() // it has not begun, and a person takes time
 	}
-	a, err := c.Ask(ctx, questionKey(q), form)
+	a, err := c.Ask(ctx, questionKey(q), form, q.Held)
 	if err != nil {
 		return journal.Approval{}, err
 	}

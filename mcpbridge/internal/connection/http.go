@@ -27,7 +27,7 @@ func NewHTTPTransport(life context.Context, s config.ServerConfig, login *Tokens
 		return nil, errors.New("the url cannot be read")
 	}
 	client := outbound.New(outbound.Rules{Connect: s.ConnectTimeout(), Redirect: SameServer})
-	client.Transport = &GuardedTransport{Life: life, Home: home, Headers: s.Headers, Login: login, bounded: true, Next: client.Transport}
+	client.Transport = &GuardedTransport{Life: life, Home: home, Headers: s.Headers, Login: login, decoded: true, Next: client.Transport}
 	if s.Kind() == config.SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: rpc.MaxFrame}, nil
 	}
@@ -49,7 +49,7 @@ type GuardedTransport struct {
 	Home    *url.URL
 	Headers map[string]string
 	Login   *Tokens // nil without one
-	bounded bool    // a request is not answered without end
+	decoded bool    // the SDK decodes the messages; they are bounded in all, and repaired
 	Next    http.RoundTripper
 }
 
@@ -69,16 +69,23 @@ func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	resp.Body = &ending{resp.Body, over}
 	// The events of a stream are bounded one by one, those of an answer also in all;
 	// a stream that a client listens to is not bounded.
-	if g.bounded && req.Method == http.MethodPost && req.Header.Get("Mcp-Method") != "subscriptions/listen" {
+	if g.decoded && req.Method == http.MethodPost && req.Header.Get("Mcp-Method") != "subscriptions/listen" {
 		resp.Body = &bounded{resp.Body, rpc.MaxStream, rpc.MaxStream}
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {
-		resp.Body = &rpc.ServerBody{ReadCloser: &bounded{resp.Body, rpc.MaxFrame, rpc.MaxFrame}}
-	} else {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	stream := kind == "text/event-stream" && resp.StatusCode == http.StatusOK
+	if !stream {
+		resp.Body = &bounded{resp.Body, rpc.MaxFrame, rpc.MaxFrame}
+	}
+	switch {
+	case !g.decoded: // a relay passes messages on unchanged
+	case stream:
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{rpc.FixLines(rpc.NewLineReader(resp.Body, rpc.MaxFrame), rpc.ServerDataLine), resp.Body}
+		}{rpc.ServerEvents(resp.Body), resp.Body}
+	default:
+		resp.Body = &rpc.ServerBody{ReadCloser: resp.Body}
 	}
 	return resp, nil
 }

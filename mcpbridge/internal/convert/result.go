@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,14 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/internal/clip"
-	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 	"github.com/toolpost/toolpost/tool"
 )
 
 // OutcomeOf reads the answer of a server, for the record.
-func OutcomeOf(server string, status int, text []byte) (tool.Output, error) {
+func OutcomeOf(server string, status int, effects tool.Effects, text []byte) (tool.Output, error) {
 	e, err := rpc.ReadEnvelope(text)
 	if err != nil && status != http.StatusOK {
 		return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s answered with status %d", server, status)
@@ -32,19 +31,14 @@ func OutcomeOf(server string, status int, text []byte) (tool.Output, error) {
 		}
 		return tool.Output{}, tool.Errorf(code, "MCP server %s: %s", server, clip.Bytes(rpc.PlainText(e.Error.Message), MaxError))
 	}
-	var res mcp.CallToolResult
-	if err != nil || json.Unmarshal(e.Result, &res) != nil {
-		return tool.Output{}, tool.Errorf(tool.Execution, "the answer of MCP server %s cannot be read", server)
+	if err != nil {
+		return tool.Output{}, unreadable(server)
 	}
-	if len(res.InputRequests) > 0 {
-		return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s asks something first; the client makes the call again with the answer", server)
-	}
-	out, err := Output(&res)
-	var exact struct{ StructuredContent json.RawMessage }
-	if json.Unmarshal(e.Result, &exact) == nil && len(exact.StructuredContent) > 0 {
-		out.Structured = exact.StructuredContent
-	}
-	return out, err
+	return Result(server, effects, e.Result)
+}
+
+func unreadable(server string) error {
+	return tool.Errorf(tool.Execution, "the answer of MCP server %s cannot be read", server)
 }
 
 // Unanswered is the code of a call without an answer: the given one if repeating the call is
@@ -62,9 +56,46 @@ const (
 	MaxError = 16 << 10
 )
 
-// Output turns a result into what a model and programs get. A result that is an
-// error becomes one whose message is the text.
-func Output(res *mcp.CallToolResult) (tool.Output, error) {
+// exact are the members of a result that the SDK does not decode, or not without loss: it reads numbers as floating point.
+type exact struct {
+	ResultType string          `json:"resultType"`
+	Structured json.RawMessage `json:"structuredContent"`
+	Requests   json.RawMessage `json:"inputRequests"`
+	Task       json.RawMessage `json:"task"`
+}
+
+// Result turns the result of a call, as the server wrote it, into what a model and programs get.
+func Result(server string, effects tool.Effects, text json.RawMessage) (tool.Output, error) {
+	var res mcp.CallToolResult
+	var x exact
+	if json.Unmarshal(text, &res) != nil || json.Unmarshal(text, &x) != nil {
+		return tool.Output{}, unreadable(server)
+	}
+	return read(server, effects, &res, x)
+}
+
+// Decoded turns a result that the SDK has decoded into what a model and programs get.
+func Decoded(server string, effects tool.Effects, res *mcp.CallToolResult) (tool.Output, error) {
+	var x exact
+	if text, ok := res.Meta[rpc.ExactResult].(string); ok {
+		if json.Unmarshal([]byte(text), &x) != nil {
+			return tool.Output{}, unreadable(server)
+		}
+	} else if res.StructuredContent != nil { // of a server in this process
+		text, err := json.Marshal(res.StructuredContent)
+		if err != nil {
+			return tool.Output{}, unreadable(server)
+		}
+		x.Structured = text
+	}
+	return read(server, effects, res, x)
+}
+
+// read is the only reader of results. A result that is an error becomes an error whose message is the text.
+func read(server string, effects tool.Effects, res *mcp.CallToolResult, x exact) (tool.Output, error) {
+	if err := unfinished(server, effects, res, x); err != nil {
+		return tool.Output{}, err
+	}
 	var out tool.Output
 	var texts []string
 	for i, c := range res.Content {
@@ -78,10 +109,10 @@ func Output(res *mcp.CallToolResult) (tool.Output, error) {
 		}
 		out.Parts = append(out.Parts, part)
 	}
-	if res.StructuredContent != nil {
-		var err error
-		if out.Structured, err = structured(res.StructuredContent, texts); err != nil {
-			return out, tool.Errorf(tool.Execution, "the structured result cannot be read: %v", err)
+	if len(x.Structured) > 0 && string(x.Structured) != "null" {
+		out.Structured = x.Structured
+		if len(res.Content) > 0 && !repeats(texts, x.Structured) {
+			out.Parts, texts = append(out.Parts, llm.Text{Text: string(x.Structured)}), append(texts, string(x.Structured))
 		}
 	}
 	if !res.IsError {
@@ -92,33 +123,72 @@ func Output(res *mcp.CallToolResult) (tool.Output, error) {
 		message = strings.TrimSpace("the tool failed and does not say why " + string(out.Structured))
 	}
 	out.Parts = slices.DeleteFunc(out.Parts, func(p llm.Part) bool { _, is := p.(llm.Text); return is })
-	return out, ownWords(clip.Bytes(message, MaxError))
+	return out, serverError(clip.Bytes(message, MaxError))
 }
 
-// ownWords is the error of a tool that ran and reports a failure. Its text must not look like a
-// refusal of our policy, because that would mean that the tool did not run.
-func ownWords(message string) error {
+// serverError is the error of a tool that ran and reports a failure. Its words may describe what failed. They are not
+// evidence of a refusal of our policy or of a model, nor of a call that was cancelled: the tool ran.
+func serverError(message string) error {
 	e := tool.FromError(errors.New(message))
-	if e.Code == tool.Permission {
+	switch e.Code {
+	case tool.Permission, tool.ModelRefusal, tool.Cancelled, tool.Uncertain:
 		return tool.Errorf(tool.Execution, "%s", message)
 	}
 	return e
 }
 
-// structured writes a structured result. The SDK reads numbers as floating point;
-// servers repeat the result as text, which has the exact numbers.
-func structured(v any, texts []string) (json.RawMessage, error) {
-	if len(texts) == 1 {
-		var same any
-		if json.Unmarshal([]byte(texts[0]), &same) == nil && reflect.DeepEqual(same, v) {
-			return json.RawMessage(texts[0]), nil
+// unfinished is the error of a result that is not the end of a call. Whether the call took effect is unknown then.
+func unfinished(server string, effects tool.Effects, res *mcp.CallToolResult, x exact) error {
+	code := Unanswered(tool.Execution, effects)
+	kind := clip.Bytes(rpc.PlainText(x.ResultType), 60)
+	switch {
+	case len(res.InputRequests) > 0:
+		return tool.Errorf(tool.Execution, "MCP server %s asks something first; the client makes the call again with the answer", server)
+	case res.NeedsInput() || x.ResultType == "input_required":
+		return tool.Errorf(code, "MCP server %s wants input for the call and does not ask for any, so nothing can be answered; the outcome of the call is unknown", server)
+	case kind == "task" || kind == "" && len(x.Task) > 0 && x.Task[0] == '{' && len(res.Content) == 0:
+		return tool.Errorf(code, "MCP server %s answered with a task, which it was not asked for; the task may still run, and its outcome is unknown", server)
+	case kind != "" && kind != "complete":
+		return tool.Errorf(code, "MCP server %s answered with a result of the type %q, which is not known here; the outcome of the call is unknown", server, kind)
+	}
+	return nil
+}
+
+// repeats reports whether texts say what a structured result says: one of them, or all together if it is a list. Servers
+// that wrap a value as {"result": value} write the value as text.
+func repeats(texts []string, structured json.RawMessage) bool {
+	values := []json.RawMessage{structured}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(structured, &object) == nil && len(object) == 1 {
+		for _, value := range object {
+			values = append(values, value)
 		}
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
+	for _, value := range values {
+		var items []json.RawMessage
+		if slices.ContainsFunc(texts, func(text string) bool { return same(text, value) }) {
+			return true
+		}
+		if json.Unmarshal(value, &items) == nil && len(items) == len(texts) && len(items) > 0 {
+			all := true
+			for i, item := range items {
+				all = all && same(texts[i], item)
+			}
+			if all {
+				return true
+			}
+		}
 	}
-	return journal.Canonical(b)
+	return false
+}
+
+// same reports whether a text is a value of JSON, or the string that the value is.
+func same(text string, value json.RawMessage) bool {
+	var plain string
+	if json.Unmarshal(value, &plain) == nil && plain == text {
+		return true
+	}
+	return json.Valid([]byte(text)) && js.Equal([]byte(text), value)
 }
 
 // partOf turns a piece of a result into a part of a message.

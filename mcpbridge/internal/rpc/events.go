@@ -46,8 +46,8 @@ func NewEvents(r io.Reader) *Events {
 	return &Events{&LineReader{from: bufio.NewReader(r), max: MaxFrame}}
 }
 
-// Next returns an event within bounds, or [io.EOF]. An event that the stream breaks
-// off in is none.
+// Next returns an event within bounds. With an error, like [io.EOF], it returns the lines that the stream ended in,
+// which are not an event.
 func (e *Events) Next() (Event, error) {
 	var one Event
 	for {
@@ -56,7 +56,8 @@ func (e *Events) Next() (Event, error) {
 			err = tooLong(MaxFrame)
 		}
 		if err != nil {
-			return Event{}, err
+			one.add(bytes.TrimRight(line, "\r\n"))
+			return one, err
 		}
 		text := bytes.TrimRight(line, "\r\n")
 		if len(text) == 0 {
@@ -65,12 +66,20 @@ func (e *Events) Next() (Event, error) {
 			}
 			return one, nil
 		}
-		one.Lines = append(append(one.Lines, text...), '\n')
-		if value, ok := bytes.CutPrefix(text, []byte("data:")); ok {
-			if one.Data != nil {
-				one.Data = append(one.Data, '\n')
-			}
-			one.Data = append(append([]byte{}, one.Data...), bytes.TrimPrefix(value, []byte(" "))...)
+		one.add(text)
+	}
+}
+
+// add adds a line without its end.
+func (e *Event) add(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	e.Lines = append(append(e.Lines, line...), '\n')
+	if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		if e.Data != nil {
+			e.Data = append(e.Data, '\n')
 		}
+		e.Data = append(append([]byte{}, e.Data...), bytes.TrimPrefix(value, []byte(" "))...)
 	}
 }

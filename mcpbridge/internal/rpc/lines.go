@@ -66,28 +66,3 @@ func (l *LineReader) read(most int, drop bool) (line []byte, long bool, err erro
 		}
 	}
 }
-
-// fixed applies fix to each line of a reader.
-type fixed struct {
-	from *LineReader
-	fix  func(line []byte) []byte
-	rest []byte
-	err  error
-}
-
-// FixLines returns a reader of what fix makes of each line.
-func FixLines(r *LineReader, fix func([]byte) []byte) io.Reader { return &fixed{from: r, fix: fix} }
-
-// Read implements [io.Reader].
-func (f *fixed) Read(p []byte) (int, error) {
-	for len(f.rest) == 0 {
-		if f.err != nil {
-			return 0, f.err
-		}
-		line, err := f.from.Next()
-		f.rest, f.err = f.fix(line), err
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}

@@ -31,16 +31,38 @@ func ServerMessage(line []byte, noise io.Writer) []byte {
 		_, _ = noise.Write(append(text, '\n'))
 		return nil
 	}
-	return append(repairToolList(text), '\n')
+	return append(repairResponse(text), '\n')
 }
 
-// ServerDataLine repairs the list of tools in a line of a stream of events.
-func ServerDataLine(line []byte) []byte {
-	data, is := bytes.CutPrefix(line, []byte("data:"))
-	if !is || !bytes.Contains(data, []byte(`"tools"`)) {
-		return line
+// ServerEvents returns a stream of events whose messages the client can read.
+func ServerEvents(r io.Reader) io.Reader { return &serverEvents{from: NewEvents(r)} }
+
+type serverEvents struct {
+	from *Events
+	rest []byte
+	err  error
+}
+
+// Read implements [io.Reader].
+func (s *serverEvents) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		var e Event
+		e, s.err = s.from.Next()
+		if e.Data != nil {
+			if data := repairResponse(e.Data); !bytes.Equal(data, e.Data) {
+				e = e.With(data)
+			}
+		}
+		if s.rest = e.Lines; s.err == nil {
+			s.rest = append(s.rest, '\n')
+		}
 	}
-	return append(append([]byte("data: "), repairToolList(bytes.TrimSpace(data))...), '\n')
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
 }
 
 // ServerBody is the body of a response. It repairs the list of tools.
@@ -56,9 +78,55 @@ func (b *ServerBody) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		b.whole = bytes.NewReader(repairToolList(bytes.TrimPrefix(text, byteOrderMark)))
+		b.whole = bytes.NewReader(repairResponse(bytes.TrimPrefix(text, byteOrderMark)))
 	}
 	return b.whole.Read(p)
+}
+
+// ExactResult is the key, in the _meta of a result, of the result as the server wrote it. Only results that the SDK
+// would not decode without loss have it.
+const ExactResult = "toolpost.dev/result"
+
+// repairResponse returns a message that the SDK decodes without loss.
+func repairResponse(text []byte) []byte { return keepResult(repairToolList(text)) }
+
+// keepResult adds to a result what the SDK loses: digits of structured content, other types of results, and tasks.
+func keepResult(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`"structuredContent"`)) && !bytes.Contains(text, []byte(`"resultType"`)) && !bytes.Contains(text, []byte(`"task"`)) {
+		return text
+	}
+	var m, result, meta map[string]json.RawMessage
+	if json.Unmarshal(text, &m) != nil || m["method"] != nil || json.Unmarshal(m["result"], &result) != nil {
+		return text
+	}
+	kept := make(map[string]json.RawMessage)
+	for _, name := range []string{"structuredContent", "task", "resultType"} {
+		if value, there := result[name]; there && !(name == "resultType" && string(value) == `"complete"`) {
+			kept[name] = value
+		}
+	}
+	if len(kept) == 0 {
+		return text
+	}
+	exact, err := json.Marshal(kept)
+	if err != nil {
+		return text
+	}
+	if json.Unmarshal(result["_meta"], &meta) != nil || meta == nil {
+		meta = make(map[string]json.RawMessage)
+	}
+	meta[ExactResult], _ = json.Marshal(string(exact)) // a string can be written
+	if result["_meta"], err = json.Marshal(meta); err != nil {
+		return text
+	}
+	if m["result"], err = json.Marshal(result); err != nil {
+		return text
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		return text
+	}
+	return out
 }
 
 // Unusable is the key, in the _meta of a tool, of why it cannot be used.

@@ -1,0 +1,181 @@
+package mcpbridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// reached are the ways by which a result reaches this process.
+var reached = []string{"stdio", "json", "stream", "stream in lines"}
+
+// serverWith returns a server that answers every call of f with a result.
+func serverWith(t *testing.T, way, result string) mcpbridge.ServerConfig {
+	t.Helper()
+	message := `{"jsonrpc":"2.0","id":ID,"result":` + result + `}`
+	if way == "stdio" {
+		return scripted(t, "one", mcptest.Script{List: listOf("f", "Act."), Call: message})
+	}
+	url, _ := webServer(t, func(w http.ResponseWriter, _ *http.Request, id string) {
+		text := strings.ReplaceAll(message, "ID", id)
+		switch way {
+		case "json":
+			writeAnswer(w, text, id)
+			return
+		case "stream in lines":
+			text = strings.Replace(text, `"result":`, "\ndata: \"result\":", 1)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: %s\n\n", text)
+	})
+	return mcpbridge.ServerConfig{Name: "one", URL: url}
+}
+
+// Results keep all digits of integers, and structured content that the text does not repeat reaches the model: for a
+// client, for clients of served tools, and in the record of a relay.
+func TestResultsWithoutLoss(t *testing.T) {
+	for name, c := range map[string]struct{ result, shown, structured string }{
+		"digits": {
+			`{"content":[{"type":"text","text":"Found 1 order."}],"structuredContent":{"order":1234567890123456789}}`,
+			"Found 1 order.\n{\"order\":1234567890123456789}", `{"order":1234567890123456789}`},
+		"digits, repeated": {
+			`{"content":[{"type":"text","text":"{ \"order\": 1234567890123456789 }"}],"structuredContent":{"order":1234567890123456789}}`,
+			`{ "order": 1234567890123456789 }`, `{"order":1234567890123456789}`},
+		"a repetition with other digits": {
+			`{"content":[{"type":"text","text":"{\"order\":1234567890123456800}"}],"structuredContent":{"order":1234567890123456789}}`,
+			"{\"order\":1234567890123456800}\n{\"order\":1234567890123456789}", `{"order":1234567890123456789}`},
+		"a wrapped text": {
+			`{"content":[{"type":"text","text":"hello"}],"structuredContent":{"result":"hello"}}`, `hello`, `{"result":"hello"}`},
+		"a wrapped list": {
+			`{"content":[{"type":"text","text":"1"},{"type":"text","text":"two"}],"structuredContent":{"result":[1,"two"]}}`, "1\ntwo", `{"result":[1,"two"]}`},
+		"no text": {`{"content":[],"structuredContent":{"n":9007199254740993}}`, `{"n":9007199254740993}`, `{"n":9007199254740993}`},
+	} {
+		for _, way := range reached {
+			t.Run(name+" by "+way, func(t *testing.T) {
+				server := serverWith(t, way, c.result)
+				s, _ := open(t, mcpbridge.Options{}, server)
+				tools := toolsOf(t, s)
+				out, err := call(t, tools, "one__f", `{}`)
+				if err != nil || string(out.Structured) != c.structured {
+					t.Fatalf("the client has %s, %v", out.Structured, err)
+				}
+				session, err := (&invoke.Runner{Tools: tools, Policy: invoke.AllowAll}).Session(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				results, err := session.Results(t.Context(), []llm.Call{{ID: "c", Name: "one__f", Args: json.RawMessage(`{}`)}})
+				if err != nil || joined(results[0].Parts) != c.shown {
+					t.Errorf("the model is shown %q, %v; want %q", joined(results[0].Parts), err, c.shown)
+				}
+				service, err := mcpbridge.NewService(mcpbridge.ServiceOptions{Runner: &invoke.Runner{Tools: tools, Policy: invoke.AllowAll}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { service.Close() })
+				l := byLines(t, service.ServePipe)
+				l.send(initialize)
+				l.answer("1")
+				l.send(initialized)
+				l.call(2, "one__f", `{}`)
+				if got := textsOf(t, l.answer("2")); got != c.shown {
+					t.Errorf("a client of served tools gets %q, want %q", got, c.shown)
+				}
+				r := relayOf(t, server, invoke.AllowAll)
+				l = relayLines(t, r)
+				l.call(2, "f", `{}`)
+				if got := l.answer("2"); !strings.Contains(got, c.structured) || strings.Contains(got, "toolpost.dev") {
+					t.Errorf("a client of the relay gets %s", got)
+				}
+				r.Relay.Close()
+				if receipts := r.receipts(t); len(receipts) != 1 || joined(receipts[0].Result.Parts) != c.shown {
+					t.Errorf("the record has %+v", receipts)
+				}
+			})
+		}
+	}
+}
+
+// joined are the texts of parts.
+func joined(parts []llm.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if text, ok := p.(llm.Text); ok {
+			b.WriteString(text.Text)
+		}
+	}
+	return b.String()
+}
+
+// textsOf are the texts in the result of a response.
+func textsOf(t *testing.T, response string) string {
+	t.Helper()
+	var m struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(response), &m); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range m.Result.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+// A result that does not end the call is an error that explains, on every path.
+func TestResultsThatDoNotEndACall(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"resultType":"stream","content":[]}`:                                      `a result of the type "stream", which is not known here`,
+		`{"task":{"taskId":"t1","status":"working"}}`:                               "answered with a task",
+		`{"resultType":"task","task":{"taskId":"t1","status":"working"}}`:           "answered with a task",
+		`{"resultType":"input_required","requestState":"s"}`:                        "wants input for the call and does not ask for any",
+		`{"resultType":"input_required","requestState":"s","structuredContent":{}}`: "wants input for the call and does not ask for any",
+	} {
+		for _, way := range reached {
+			t.Run(want+" by "+way, func(t *testing.T) {
+				server := serverWith(t, way, result)
+				s, _ := open(t, mcpbridge.Options{}, server)
+				_, err := call(t, toolsOf(t, s), "one__f", `{}`)
+				if e := tool.FromError(err); e == nil || !strings.Contains(e.Message, want) || e.Code != tool.Uncertain {
+					t.Errorf("the client says %v", err)
+				}
+				r := relayOf(t, server, invoke.AllowAll)
+				l := relayLines(t, r)
+				l.call(2, "f", `{}`)
+				l.answer("2")
+				r.Relay.Close()
+				if receipts := r.receipts(t); len(receipts) != 1 || receipts[0].Error == nil || !strings.Contains(receipts[0].Error.Message, want) {
+					t.Errorf("the record has %+v", receipts)
+				}
+			})
+		}
+	}
+}
+
+// The words of a server are not evidence of who refused: a tool that ran and failed has failed.
+func TestErrorWordsOfAServer(t *testing.T) {
+	for _, words := range []string{"Refused to fetch https://example.org", "I declined to do that", "permission denied", "the order was cancelled"} {
+		server := serverWith(t, "stdio", `{"isError":true,"content":[{"type":"text","text":"`+words+`"}]}`)
+		s, _ := open(t, mcpbridge.Options{}, server)
+		_, err := call(t, toolsOf(t, s), "one__f", `{}`)
+		if e := tool.FromError(err); e == nil || e.Code != tool.Execution || e.Message != words {
+			t.Errorf("%s: %v", words, err)
+		}
+		r := relayOf(t, server, invoke.AllowAll)
+		l := relayLines(t, r)
+		l.call(2, "f", `{}`)
+		l.answer("2")
+		r.Relay.Close()
+		if receipts := r.receipts(t); len(receipts) != 1 || receipts[0].Error == nil || receipts[0].Error.Code != string(tool.Execution) {
+			t.Errorf("%s: the record has %+v", words, receipts)
+		}
+	}
+}
