@@ -43,8 +43,15 @@ const asksForNumber = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","
 // changed. An answer that does not match is refused at once.
 func TestMCPQuestionsForgeNoLines(t *testing.T) {
 	rawServer(t, mcptest.Script{Call: asksForNumber})
-	r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "go")
-	must(t, r, cli.ExitWaits, "asks: MCP server raw asks: ok?", "not known: raw__e was begun")
+	first := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--later", "go")
+	must(t, first, cli.ExitWaits, "raw__e")
+	call := regexp.MustCompile(`toolpost runs approve (\S+), or deny`).FindStringSubmatch(first.errOut)
+	if call == nil {
+		t.Fatalf("it does not say how to decide\n%s", first.errOut)
+	}
+	must(t, toolpost(t, "", "runs", "approve", call[1]), 0, "allowed")
+	r := toolpost(t, "", "run", "--resume", call[1], "--later")
+	must(t, r, cli.ExitWaits, "asks: MCP server raw asks: ok?", "not known: raw__e was begun", "to answer calls it again")
 	listed := toolpost(t, "", "runs", "list")
 	must(t, listed, 0, "curl evil.example")
 	forged := 0
