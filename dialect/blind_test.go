@@ -95,8 +95,8 @@ func TestBlindSets(t *testing.T) {
 		wrong, silent int    // most
 		hint          bool
 	}{
-		{name: "talk", read: [2]int{0, 225}, sure: [2]int{0, 225}, silent: 225},
-		{name: "twins", read: [2]int{0, 75}, sure: [2]int{0, 75}, hint: true},
+		{name: "talk", read: [2]int{0, 145}, sure: [2]int{0, 0}},
+		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{0, 232}, sure: [2]int{0, 232}, wrong: 99, silent: 99},
 		{name: "long", read: [2]int{0, 100}, sure: [2]int{0, 100}, wrong: 99, silent: 99},
 	} {

@@ -113,8 +113,8 @@ func textLag(t *testing.T, text string, thinking bool) int {
 	return most
 }
 
-// A call without a marker in text, or one in a fence, waits for the line after
-// it and no longer. A marker in text does not wait.
+// A call waits for the first word after it. A paragraph after it is read up to
+// its end, at most 256 bytes: it may explain the call. Arguments do not wait.
 func TestPlacesAreDecidedSoon(t *testing.T) {
 	const object = `{"name": "say", "arguments": {"s": "a"}}`
 	for _, c := range []struct {
@@ -122,10 +122,10 @@ func TestPlacesAreDecidedSoon(t *testing.T) {
 		most int // bytes after the call before it leaves
 	}{
 		{"I speak.\n" + object + "\nThen more words follow here.", 6},
-		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", 9},
+		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", len("\n\n\n\nThen more words follow here.")},
 		{object + "\nand then more words", 2},
 		{object + " And then more words", 2},
-		{"I speak. <tool_call>" + object + "</tool_call> and go on", 1},
+		{"I speak. <tool_call>" + object + "</tool_call> and go on", len("</tool_call> a")},
 		{"I speak: <tool_call>" + object + "</tool_call> And go on", len("</tool_call> An")},
 		{"<log>\n<tool_call>" + object + "</tool_call>\nThen more words", len("</tool_call>\nThe")},
 		{"<log>\nIt says:\n\n<tool_call>" + object + "</tool_call>\n" + strings.Repeat("More words ", 100), 600},

@@ -7,10 +7,15 @@ import (
 	"sync"
 
 	"github.com/toolpost/toolpost/dialect/internal/form"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/write"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
+
+// WhyDoubtful returns a sentence about the doubt that a repair rule records, such
+// as a question before the call. It is empty for a rule that repairs text.
+func WhyDoubtful(rule string) string { return judge.Why(rule) }
 
 // List is a list of dialects: those that Toolpost knows and, where [List.With]
 // added some, a program's own. All are read by the same engine, so a dialect of

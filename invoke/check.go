@@ -96,7 +96,7 @@ func (d *batch) reading(j *job) *tool.Error {
 	from := j.call.Provenance
 	from.Repairs = slices.Clone(from.Repairs)
 	if effects.Has(tool.ReadOnly) { // looking at the wrong thing changes nothing
-		from.Repairs = slices.DeleteFunc(from.Repairs, isExample)
+		from.Repairs = slices.DeleteFunc(from.Repairs, func(r llm.Repair) bool { return isExample(r) || r.Doubts() })
 	}
 	j.repairs = from.Repairs
 	if i := slices.IndexFunc(j.repairs, isExample); i >= 0 {
@@ -120,6 +120,11 @@ func (d *batch) reading(j *job) *tool.Error {
 	}
 	if doubt == "" {
 		return nil
+	}
+	if i := slices.IndexFunc(j.repairs, llm.Repair.Doubts); i >= 0 {
+		e := tool.Errorf(tool.Validation, "it is not clear that you want to call %s (%s), and the tool may change things", j.tool.Name, j.repairs[i].Rule)
+		e.Fix = "Did you intend this call? If so, send it again without other text. If not, continue without it."
+		return e
 	}
 	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(j.repairs), doubt)
 	e.Fix = "Send the same call again as one complete JSON object: every bracket closed, every quote inside a text escaped, every argument under its name."

@@ -237,6 +237,11 @@ func (p Provenance) Worst() RepairClass {
 	return worst
 }
 
+// Doubtful reports whether the call may not be meant, or may be meant otherwise.
+// A read-only tool may run it. For any other tool, the model or a person has to
+// confirm it first.
+func (p Provenance) Doubtful() bool { return p.Worst() == Guess }
+
 // RepairClass is the doubt whether a repair kept the meaning. Greater is more
 // doubtful.
 type RepairClass uint8
@@ -284,6 +289,12 @@ type Repair struct {
 	// differently; they are equal where something was missing.
 	Start int `json:"start"`
 	End   int `json:"end"`
+}
+
+// Doubts reports whether the repair records no edit but a doubt: the text around
+// the call, such as a question before it, speaks against running it.
+func (r Repair) Doubts() bool {
+	return r.Class == Guess && (r.Rule == "call-in-sentence" || strings.HasPrefix(r.Rule, "call-after-") || strings.HasPrefix(r.Rule, "call-before-"))
 }
 
 // Result is the answer to a call.

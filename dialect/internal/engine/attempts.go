@@ -168,6 +168,7 @@ func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bo
 	if m.Mode != judge.InText || len(m.Tries) > 0 {
 		return f()
 	}
+	m.Approach(t)
 	m.Presented = marked && !m.Block.Open && t.IsWritten() && judge.EndsLabel(judge.LabelAbove(m.Lately()))
 	switch judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Begun, Token: t, Marked: marked}).Result {
 	case judge.IsText:
@@ -210,7 +211,7 @@ func (m *machine) settle(c judge.Candidate) {
 		}
 		return
 	case judge.IsDoubtful:
-		m.doubt(&m.Tries[0])
+		m.doubt(&m.Tries[0], v.Doubt)
 	}
 	if c.Fenced {
 		m.Block.Called = m.Block.Open
@@ -225,7 +226,7 @@ func (m *machine) checkContext() {
 	}
 	switch v := judge.Decide(&m.Evidence, judge.Candidate{}); v.Result {
 	case judge.IsDoubtful:
-		m.Repair(inSentenceRule, llm.Guess, m.Call.Start, m.Offset())
+		m.Repair(v.Doubt.Rule(), llm.Guess, m.Call.Start, m.Offset())
 	case judge.IsInvalid:
 		m.BadArgs("%s", v.Problem)
 	}
@@ -243,12 +244,9 @@ func (m *machine) refuse() {
 	m.Pos = end - m.Base
 }
 
-// inSentenceRule is the repair rule of a call that the text may only talk about.
-const inSentenceRule = "call-in-sentence"
-
 // doubt adds a repair to the calls that were held: they count as calls although the text may only talk about them.
-func (m *machine) doubt(t *try) {
-	r := llm.Repair{Rule: inSentenceRule, Class: llm.Guess, Start: t.at, End: m.Offset()}
+func (m *machine) doubt(t *try, why judge.Doubt) {
+	r := llm.Repair{Rule: why.Rule(), Class: llm.Guess, Start: t.at, End: m.Offset()}
 	for i := t.events; i < len(m.queue); i++ {
 		if c, ok := m.queue[i].(llm.Call); ok {
 			c.Provenance.Repairs = append(c.Provenance.Repairs[:len(c.Provenance.Repairs):len(c.Provenance.Repairs)], r)

@@ -79,6 +79,7 @@ func (m *machine) StartCall(written, id string, start int) bool {
 		}
 		return false
 	}
+	m.NoteAbove()
 	m.decide()
 	m.Calls++
 	id = m.Ids.Take(id)

@@ -137,11 +137,11 @@ func (m *machine) add(chunk string) {
 func (m *machine) makeRoom(n int) {
 	m.compact()
 	if cap(m.Buf)-len(m.Buf) < n {
-		m.Buf = slices.Grow(m.Buf, max(len(m.Buf)+n+scan.MaxTail, minBuffer))
+		m.Buf = slices.Grow(m.Buf, max(len(m.Buf)+n+scan.MaxAbove, minBuffer))
 	}
 }
 
-// minBuffer is the minimum growth of the buffer. It is several times scan.MaxTail, so the tail is rarely moved.
+// minBuffer is the minimum growth of the buffer. It is several times scan.MaxAbove, so the tail is rarely moved.
 const minBuffer = 1 << 10
 
 // MaxCall returns the limit of bytes held at once.
@@ -169,7 +169,7 @@ func (m *machine) compact() {
 	if len(m.Buf)-keep > m.MaxCall() {
 		m.Fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.MaxCall()))
 	}
-	if keep = max(0, keep-scan.MaxTail); keep <= len(m.Buf)/2 {
+	if keep = max(0, keep-scan.MaxAbove); keep <= len(m.Buf)/2 {
 		return
 	}
 	m.check().Advance(keep)

@@ -14,6 +14,7 @@ import (
 type enclosure struct {
 	closer string // the closing mark
 	n      int    // length of the end of the text before the call that belongs to it
+	block  bool   // a block of AsciiDoc
 	far    bool   // other text is between the opening mark and the call
 }
 
@@ -24,7 +25,7 @@ var marks = [...]struct {
 }{
 	{`"`, `"`, true}, {"'", "'", true}, {"“", "”", true}, {"„", "“", true}, {"‘", "’", true}, {"‚", "‘", true},
 	{"«", "»", false}, {"»", "«", true}, {"‹", "›", false}, {"›", "‹", true},
-	{"「", "」", false}, {"『", "』", false}, {"《", "》", false}, {"〈", "〉", false}, {"【", "】", false},
+	{"”", "”", true}, {"「", "」", false}, {"『", "』", false}, {"《", "》", false}, {"〈", "〉", false}, {"【", "】", false},
 	{"[", "]", true}, {"~~", "~~", true}, {"$$", "$$", false}, {"$", "$", true}, {"<![CDATA[", "]]>", false},
 }
 
@@ -38,6 +39,9 @@ func (e *Evidence) enclosedBy(before []byte) (enc enclosure, ok bool) {
 	switch c := text[len(text)-1]; {
 	case bytes.HasPrefix(chars.LastLine(text), []byte(container)) && gap > 0:
 		enc = enclosure{closer: container, n: len(chars.LastLine(text))}
+	case gap > 0 && isRule(chars.LastLine(text)):
+		line := bytes.TrimSpace(chars.LastLine(text))
+		enc = enclosure{closer: string(line), n: len(chars.LastLine(text)), block: true}
 	case c == '>':
 		enc = e.elementBefore(text)
 	case c == '}' || c == ']':
@@ -122,7 +126,7 @@ func (d decision) enclosed() (as shownAs, end int) {
 		return notEnclosed, 0
 	}
 	line := bytes.TrimRight(chars.LastLine(before[:len(before)-e.n]), " \t") // d.closed may wait for input and move the buffer
-	inline := unfinished(line)
+	inline := unfinished(line) || e.block && introduces(before[:len(before)-e.n])
 	answers := answerTags[string(bytes.TrimSpace(before[len(before)-e.n:]))]
 	if end = d.closed(e); end == 0 {
 		return notEnclosed, 0
@@ -136,15 +140,19 @@ func (d decision) enclosed() (as shownAs, end int) {
 	return setApart, end
 }
 
+// introduces reports whether text ends in a label.
+func introduces(text []byte) bool { return EndsLabel(bytes.TrimRight(text, " \t\r\n*_")) }
+
 // closed returns the index after the closing mark of enc, 0 if it is not found. The mark may follow the call that ends
 // at the current position, or the calls after it. In an enclosure with other text, more text may precede the mark.
 func (e *Evidence) closed(enc enclosure) int {
 	i := e.Gap(0)
-	if e.HasAt(i, enc.closer) {
-		return i + len(enc.closer)
+	if n := e.closesAt(i, enc); n > 0 {
+		return i + n
 	}
-	if i = e.Past(i, " \t\r\n])};"); e.HasAt(i, enc.closer) {
-		return i + len(enc.closer)
+	i = e.Past(i, " \t\r\n])};")
+	if n := e.closesAt(i, enc); n > 0 {
+		return i + n
 	}
 	limit := 0
 	switch {
@@ -154,9 +162,20 @@ func (e *Evidence) closed(enc enclosure) int {
 		limit = maxDocument
 	}
 	for ; i <= limit && e.At(i); i++ {
-		if e.HasAt(i, enc.closer) {
-			return i + len(enc.closer)
+		if n := e.closesAt(i, enc); n > 0 {
+			return i + n
 		}
+	}
+	return 0
+}
+
+// closesAt returns the length of the closing mark of enc if it is at i. A low quotation mark has two closing marks.
+func (e *Evidence) closesAt(i int, enc enclosure) int {
+	switch {
+	case e.HasAt(i, enc.closer):
+		return len(enc.closer)
+	case enc.closer == "“" && e.HasAt(i, "”"):
+		return len("”")
 	}
 	return 0
 }

@@ -42,6 +42,7 @@ func NewEvidence(x *lexicon.Lexicon, n *offered.Names, hint lexicon.RowSet, only
 type Situation struct {
 	passage
 	Region
+	surroundings
 	Calls  int     // number of calls read so far
 	Covers extents // calls, refused calls and data, which Check must not report again
 }

@@ -21,6 +21,9 @@ func (e *Evidence) quoted() bool {
 	if len(line) == 0 || line[len(line)-1] == '\n' {
 		return false
 	}
+	if isComment(chars.LastLine(line)) {
+		return true
+	}
 	ticks := bytes.IndexByte(line, '`') >= 0
 	if !ticks && bytes.IndexByte(line, '>') < 0 {
 		return false
@@ -30,6 +33,17 @@ func (e *Evidence) quoted() bool {
 		return true
 	}
 	return ticks && inTicks(line)
+}
+
+// isComment reports whether a line begins with the sign of a comment, of a shell prompt or of a footnote.
+func isComment(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	for _, sign := range [...]string{"# ", "//", "-- ", "$ ", "[^"} {
+		if len(line) >= len(sign) && string(line[:len(sign)]) == sign {
+			return true
+		}
+	}
+	return false
 }
 
 // inTicks reports whether a line ends in inline code. As many backticks as began the code end it. Three or more begin a

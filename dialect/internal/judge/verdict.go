@@ -52,6 +52,7 @@ const (
 // Verdict is the decision about a candidate.
 type Verdict struct {
 	Result  Result
+	Doubt   Doubt  // why a call is doubtful
 	ShownTo int    // offset up to which text is shown, so it contains no calls
 	Problem string // why a call is invalid
 }
@@ -71,14 +72,36 @@ func Decide(e *Evidence, c Candidate) Verdict {
 		return d.begun()
 	case c.Stage == Named:
 		return textIf(c.Element != "" && e.inDocument(c.Element) || c.Element == "" && !e.promotes(c.Rows, c.Marked))
-	case !c.Held:
-		return d.unheld()
-	case c.Fenced:
-		return d.inFence()
-	case c.Marked:
-		return d.behindMarker()
 	}
-	return d.withoutMarker()
+	return d.weighed()
+}
+
+// weighed decides about a candidate at its end. Its place comes first, then what the text around it says.
+func (d decision) weighed() (v Verdict) {
+	switch {
+	case !d.c.Held:
+		v = d.unheld()
+	case d.c.Fenced:
+		v = d.inFence()
+	case d.c.Marked:
+		v = d.behindMarker()
+	default:
+		v = d.withoutMarker()
+	}
+	switch {
+	case v.Result == IsDoubtful:
+		v.Doubt = InSentence
+	case v.Result != IsCall:
+		return v
+	case d.Above != NoDoubt:
+		v.Doubt = d.Above
+	case d.explainedBelow(0):
+		v.Doubt = BeforeExplanation
+	}
+	if v.Doubt != NoDoubt {
+		v.Result = IsDoubtful
+	}
+	return v
 }
 
 // decision is a candidate with the evidence about it.
@@ -126,16 +149,20 @@ func (e *Evidence) promotes(rows lexicon.RowSet, marked bool) bool {
 // around it, and in a line of a diff. They are doubtful after weaker signs, such as a heading above them and prose
 // below. After a special token they are always calls, at worst doubtful.
 func (d decision) behindMarker() Verdict {
-	goesOn := d.sentenceGoesOn()
+	own := d.ownDialect()
+	goesOn := d.sentenceGoesOn() && !own
 	as, end := d.enclosed()
 	switch {
 	case (goesOn || as == shown || d.inDiff()) && !d.c.Special:
 		return d.shown(end)
-	case goesOn || as != notEnclosed || isSign(chars.LastLine(d.textBefore())) || d.endsSentenceAt() || d.presentedAbove() || d.insertedAt():
+	case goesOn || as != notEnclosed || !own && (d.endsSentenceAt() || d.insertedAt()) || isSign(chars.LastLine(d.textBefore())) || d.presentedAbove():
 		return Verdict{Result: IsDoubtful}
 	}
 	return Verdict{}
 }
+
+// ownDialect reports whether the calls are in the expected dialect, which is the model's own.
+func (d decision) ownDialect() bool { return d.Rows.Meets(d.Hint) }
 
 // withoutMarker decides about calls without a marker. They must be a separate block or end the answer.
 func (d decision) withoutMarker() Verdict {

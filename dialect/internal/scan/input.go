@@ -85,6 +85,9 @@ func (in *Input) Fail(err error) {
 // MaxTail is the number of bytes before the current position that stay in the buffer.
 const MaxTail = 160
 
+// MaxAbove is the number of bytes before a call that are searched for evidence against it. They stay in the buffer too.
+const MaxAbove = 320
+
 // Spaces returns the index of the first byte from i that is not white space.
 func (in *Input) Spaces(i int) int {
 	for in.At(i) && chars.IsSpace(in.Buf[in.Pos+i]) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -33,6 +34,7 @@ func (e *explanation) print(w io.Writer, text string) error {
 	for _, part := range e.parts {
 		if call, ok := part.(llm.Call); ok {
 			entry(&b, c.Green("call    "), c.Bold(cli.Printable(call.Name))+" "+cli.Printable(string(call.Args)))
+			entry(&b, "        ", c.Dim(evidence(call.Provenance)))
 			printOrigin(&b, c, call.Provenance, text)
 		}
 	}
@@ -164,6 +166,29 @@ func printOrigin(b *strings.Builder, c cli.Palette, p llm.Provenance, text strin
 		}
 		entry(b, "        ", c.Yellow(line))
 	}
+}
+
+// evidence returns a line with the result for a call, and what speaks for and against it.
+func evidence(p llm.Provenance) string {
+	pro, con := "the vendor delivered it as a call", []string(nil)
+	switch p.Source() {
+	case llm.MarkedSource:
+		pro = "a marker announces it"
+	case llm.BareSource:
+		pro, con = "its name, arguments and place fit", append(con, "no marker announces it")
+	}
+	for _, r := range p.Repairs {
+		if why := dialect.WhyDoubtful(r.Rule); why != "" {
+			con = append(con, why)
+		} else if r.Class == llm.Guess {
+			con = append(con, "it can be read in more than one way ("+r.Rule+")")
+		}
+	}
+	line := resultOf(p) + ": for it: " + pro
+	if len(con) > 0 {
+		line += "; against it: " + strings.Join(con, ", ")
+	}
+	return line
 }
 
 // brief quotes the start of a text.

@@ -191,7 +191,7 @@ func (r *reading) parse(cmd *cobra.Command, p dialect.Parser, text string, asJSO
 	if err != nil {
 		return nil, err
 	}
-	r.hold(&a, c, p.Tools)
+	hold(&a, c.text(), r.finish != "" || c.reason != "", p.Tools)
 	if asJSON {
 		return &a, cli.PrintJSON(cmd.OutOrStdout(), a)
 	}
@@ -241,6 +241,9 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 	}
 	p.ThinkingOpen = row.ThinkingOpen
 	a, err = read(p, capture{chunks: []string{*row.Text}}, row.Chunk)
+	if err == nil {
+		hold(&a, *row.Text, row.Finish != "", p.Tools)
+	}
 	a.ID = row.ID
 	if len(a.ID) == 0 {
 		a.ID = json.RawMessage("null")
@@ -268,6 +271,20 @@ type callJSON struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Source    llm.Source      `json:"source"`
+	Result    string          `json:"result"` // "call" or "doubtful"
+}
+
+// newCallJSON returns the JSON of a call.
+func newCallJSON(c llm.Call) callJSON {
+	return callJSON{c.Name, c.Args, c.Provenance.Source(), resultOf(c.Provenance)}
+}
+
+// resultOf returns how sure it is that a call is meant.
+func resultOf(p llm.Provenance) string {
+	if p.Doubtful() {
+		return "doubtful"
+	}
+	return "call"
 }
 
 // read parses an answer, in chunks of n bytes or in its original chunks. If the text closes thinking that it never
@@ -305,7 +322,7 @@ func (a *parseAnswer) add(resp *llm.Response) {
 		case llm.Thinking:
 			thinking.WriteString(part.Text)
 		case llm.Call:
-			a.Calls = append(a.Calls, callJSON{part.Name, part.Args, part.Provenance.Source()})
+			a.Calls = append(a.Calls, newCallJSON(part))
 			a.from(part.Provenance)
 		}
 	}

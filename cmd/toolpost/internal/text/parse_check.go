@@ -11,37 +11,37 @@ import (
 
 // hold makes calls invalid that cannot be run: calls whose arguments do not match the schema of their tool, and a
 // completed call at the end of the text, unless it is known why the model stopped.
-func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
+func hold(a *parseAnswer, text string, endKnown bool, tools []llm.ToolDef) {
 	ends := -1
-	if r.finish == "" && c.reason == "" {
-		ends = len(strings.TrimRight(c.text(), " \t\r\n"))
+	if !endKnown {
+		ends = len(strings.TrimRight(text, " \t\r\n"))
 	}
-	a.parts = slices.DeleteFunc(a.parts, func(part llm.Part) bool {
+	parts := a.parts
+	a.parts, a.Calls = nil, a.Calls[:0]
+	for _, part := range parts {
 		call, ok := part.(llm.Call)
 		if !ok {
-			return false
+			a.parts = append(a.parts, part)
+			continue
 		}
-		bad := unfit(call, ends, tools)
+		before := len(call.Provenance.Repairs)
+		call, bad := fit(call, ends, tools)
 		if bad != nil {
 			a.refuse(*bad)
+			continue
 		}
-		return bad != nil
-	})
-	a.Calls = a.Calls[:0]
-	for _, part := range a.parts {
-		if call, ok := part.(llm.Call); ok {
-			a.Calls = append(a.Calls, callJSON{call.Name, call.Args, call.Provenance.Source()})
-		}
+		a.Repairs = append(a.Repairs, call.Provenance.Repairs[before:]...)
+		a.parts, a.Calls = append(a.parts, call), append(a.Calls, newCallJSON(call))
 	}
 }
 
-// unfit returns why a call cannot be run, or nil. The text ends at ends. A negative value means that it is known why
-// the model stopped.
-func unfit(call llm.Call, ends int, tools []llm.ToolDef) *llm.InvalidCall {
+// fit returns a call with arguments of the types of its schema, or why it cannot be run. The text ends at ends. A
+// negative value means that it is known why the model stopped.
+func fit(call llm.Call, ends int, tools []llm.ToolDef) (llm.Call, *llm.InvalidCall) {
 	if bad := cutCall(call, ends); bad != nil {
-		return bad
+		return call, bad
 	}
-	return wrongCall(call, tools)
+	return checked(call, tools)
 }
 
 // refuse adds a call that cannot be run.
@@ -59,26 +59,32 @@ func cutCall(call llm.Call, ends int) *llm.InvalidCall {
 	return held(call, llm.CutOff, "the text ends in the middle of this call; if the model itself stopped there, say --finish stop")
 }
 
-// wrongCall returns the call as invalid if its arguments do not match the schema of its tool even after conversion to
-// the types of the schema.
-func wrongCall(call llm.Call, tools []llm.ToolDef) *llm.InvalidCall {
+// checked returns the call with its arguments converted to the types of its schema, and each conversion as a repair. If
+// they do not match even then, it returns the call as invalid.
+func checked(call llm.Call, tools []llm.ToolDef) (llm.Call, *llm.InvalidCall) {
 	i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == call.Name })
 	if i < 0 || len(tools[i].Schema) == 0 {
-		return nil
+		return call, nil
 	}
 	compiled, err := schema.Compile(schema.Schema(tools[i].Schema))
 	if err != nil {
-		return held(call, llm.BadArguments, fmt.Sprintf("the schema of the tool cannot be used: %v", err))
+		return call, held(call, llm.BadArguments, fmt.Sprintf("the schema of the tool cannot be used: %v", err))
 	}
-	checked := compiled.Check(call.Args)
-	if checked.Valid() {
-		return nil
+	found := compiled.Check(call.Args)
+	if found.Valid() {
+		call.Args = found.Args
+		repairs := slices.Clone(call.Provenance.Repairs)
+		for _, c := range found.Changes {
+			repairs = append(repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
+		}
+		call.Provenance.Repairs = repairs
+		return call, nil
 	}
 	var problems []string
-	for _, f := range checked.Faults {
+	for _, f := range found.Faults {
 		problems = append(problems, f.Message)
 	}
-	return held(call, llm.BadArguments, strings.Join(problems, "; "))
+	return call, held(call, llm.BadArguments, strings.Join(problems, "; "))
 }
 
 func held(call llm.Call, why llm.InvalidReason, problem string) *llm.InvalidCall {

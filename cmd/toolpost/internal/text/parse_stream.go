@@ -44,12 +44,12 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 		case llm.ThinkingDelta:
 			err = out.said(true, ev.Text)
 		case llm.Call:
-			a.from(ev.Provenance)
-			if bad := unfit(ev, ends, p.Tools); bad != nil {
+			call, bad := fit(ev, ends, p.Tools)
+			if a.from(call.Provenance); bad != nil {
 				a.refuse(*bad)
 				continue
 			}
-			err = out.called(ev)
+			err = out.called(call)
 		case llm.InvalidCall:
 			a.from(ev.Provenance)
 			a.refuse(ev)
@@ -186,7 +186,7 @@ func (s *jsonSink) said(thinking bool, piece string) error {
 }
 
 func (s *jsonSink) called(call llm.Call) error {
-	b, err := cli.Marshal(callJSON{call.Name, call.Args, call.Provenance.Source()}, "")
+	b, err := cli.Marshal(newCallJSON(call), "")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package text
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // Every row of a batch gets exactly one answer, in its place.
@@ -175,7 +178,7 @@ func TestParseStreamsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.hold(&whole, c, nil)
+		hold(&whole, text, false, nil)
 		var want, got, wantPeople, gotPeople bytes.Buffer
 		if err := cli.PrintJSON(&want, whole); err != nil {
 			t.Fatal(err)
@@ -188,6 +191,37 @@ func TestParseStreamsTheSame(t *testing.T) {
 		}
 		if _, err := r.stream(p, text, newPeopleSink(&gotPeople)); err != nil || gotPeople.String() != wantPeople.String() {
 			t.Errorf("%.60q: %v\n%.500s\nwant\n%.500s", text, err, gotPeople.String(), wantPeople.String())
+		}
+	}
+}
+
+// A batch row and the single command give the same answer: the same schema check, coercions and rule for the end.
+func TestBatchEqualsSingle(t *testing.T) {
+	tools := []llm.ToolDef{{Name: "f", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}}
+	for text, want := range map[string]string{
+		`<tool_call>{"name":"f","arguments":{"n":"5"}}</tool_call>`:                `1 calls 0 invalid unquoted`,
+		`<tool_call>{"name":"f","arguments":{}}</tool_call>`:                       `0 calls 1 invalid`,
+		`<tool_call>{"name":"f","arguments":{"n":5`:                                `0 calls 1 invalid cut-number missing-closer missing-brace`,
+		"Shall I?\n\n" + `<tool_call>{"name":"f","arguments":{"n":5}}</tool_call>`: `1 calls 0 invalid call-after-question`,
+	} {
+		row, err := parseRow{Text: &text}.answer(dialect.Parser{Tools: tools}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		single, err := (&reading{}).stream(dialect.Parser{Tools: tools}, text, newJSONSink(io.Discard))
+		if err != nil {
+			t.Fatal(err)
+		}
+		describe := func(a parseAnswer, calls int) string {
+			s := fmt.Sprintf("%d calls %d invalid", calls, len(a.Invalid))
+			for _, r := range a.Repairs {
+				s += " " + r.Rule
+			}
+			return s
+		}
+		got := describe(row, len(row.Calls))
+		if single := describe(*single, len(row.Calls)); got != single || got != want {
+			t.Errorf("%s: batch %q, single %q, want %q", text, got, single, want)
 		}
 	}
 }
