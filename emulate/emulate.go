@@ -136,7 +136,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Warnings = append(out.Warnings, wire.Unsent(asked, out.Request)...)
+	out.Warnings = append(out.Warnings, wire.Uncarried(asked, out.Request)...)
 	out.Answer.Tokens, out.Answer.Aliases = restored, aliases
 	return out, nil
 }

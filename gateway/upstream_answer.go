@@ -135,7 +135,7 @@ func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 	}
 	if a.x.SignerOf(m).Client == "" { // the client sends back the parts of its streams
 		out := *req
-		out.Messages = a.x.Codec.Spoken(req.Messages)
+		out.Messages = a.x.Codec.MergePieces(req.Messages)
 		req = &out
 	}
 	return req

@@ -124,7 +124,7 @@ func TestDescribedTools(t *testing.T) {
 		}
 	}
 	words := &llm.Request{Model: "m", Messages: req.Messages} // tools are told in the prompt
-	for _, w := range Unsent(req, words) {
+	for _, w := range Uncarried(req, words) {
 		if w.Feature == "type" || w.Feature == "display_width_px" {
 			t.Errorf("told in words, and yet: %v", w)
 		}

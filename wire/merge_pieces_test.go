@@ -17,7 +17,7 @@ func TestMergePieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := Codec{Format: Gemini}.Spoken(req.Messages)
+	one := Codec{Format: Gemini}.MergePieces(req.Messages)
 	if got := one[1].Parts; len(got) != 4 || got[0].(llm.Thinking).Text != "plan two" || got[1].(llm.Text).Text != "The password is 4711." || len(req.Messages[1].Parts) != 8 || len(one[0].Parts) != 2 {
 		t.Errorf("%+v", one)
 	}
@@ -40,13 +40,13 @@ func TestMergePiecesKeepsTextsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (Codec{Format: Responses}).Spoken(req.Messages); len(got[1].Parts) != 2 {
+	if got := (Codec{Format: Responses}).MergePieces(req.Messages); len(got[1].Parts) != 2 {
 		t.Errorf("%+v", got)
 	}
 	signed := llm.State{Vendor: "v", Data: []byte(`{"signature":"s"}`)}
 	apart := []llm.Message{llm.Assistant(llm.Thinking{Text: "a", State: signed}, llm.Thinking{Text: "b", State: signed}, llm.Text{Text: "c", Citations: []llm.Citation{{}}}, llm.Text{Text: "d"},
 		llm.Text{Text: "e", Extra: llm.Extra{Messages: {"cache_control": []byte(`{}`)}}}), llm.User("x")}
-	if got := (Codec{Format: Messages}).Spoken(apart); len(got[0].Parts) != 5 {
+	if got := (Codec{Format: Messages}).MergePieces(apart); len(got[0].Parts) != 5 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestMergeManyPieces(t *testing.T) {
 	for range n {
 		parts = append(parts, llm.Thinking{Text: piece})
 	}
-	got := Codec{Format: Gemini}.Spoken([]llm.Message{{Role: llm.RoleAssistant, Parts: parts}})[0].Parts
+	got := Codec{Format: Gemini}.MergePieces([]llm.Message{{Role: llm.RoleAssistant, Parts: parts}})[0].Parts
 	if len(got) != 2 || len(got[0].(llm.Text).Text) != n*len(piece) || len(got[1].(llm.Thinking).Text) != n*len(piece) {
 		t.Errorf("%d parts are left", len(got))
 	}

@@ -103,13 +103,13 @@ func TestNamespaceNamesAreUnique(t *testing.T) {
 		t.Fatalf("%v %+v", err, req)
 	}
 	said := []llm.Message{llm.Assistant(llm.Call{ID: "c1", Name: "shell__plan_", Args: []byte("{}")}, llm.Call{ID: "c2", Name: "plan", Args: []byte("{}")}), llm.Results(llm.Result{CallID: "c1", Name: "shell__plan_"})}
-	kept := c.Answering(req).Spaced(said)
+	kept := c.Answering(req).WithNamespaces(said)
 	alone, _, err := c.DecodeRequest([]byte(`{"model":"m","input":"go","tools":[` + space + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, of := range map[string]*llm.Request{"shell__plan_": req, "plan": alone} {
-		flat := c.Answering(of).Flat(kept)
+		flat := c.Answering(of).WithoutNamespaces(kept)
 		call, _ := flat[0].Parts[0].(llm.Call)
 		res, _ := flat[1].Parts[0].(llm.Result)
 		if call.Name != want || res.Name != want || call.Extra != nil {
@@ -147,7 +147,7 @@ func TestNamespaceResultsOfOneID(t *testing.T) {
 	} {
 		codec := c.Answering(req)
 		var got []string
-		for _, m := range codec.Flat(codec.Spaced(test.Format)) {
+		for _, m := range codec.WithoutNamespaces(codec.WithNamespaces(test.Format)) {
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.Result); ok {
 					got = append(got, r.Name)

@@ -345,7 +345,7 @@ func (c Codec) Defines(t llm.ToolDef) bool {
 }
 
 // DefineTools adds descriptions and schemas to tools that another vendor defines by type. Call it before schemas are
-// narrowed or tools are taught in a prompt. [Codec.EncodeRequest] and [Unsent] return the warnings about it. The given
+// narrowed or tools are taught in a prompt. [Codec.EncodeRequest] and [Uncarried] return the warnings about it. The given
 // tools are not changed.
 func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 	out := tools
@@ -425,19 +425,23 @@ func (c Codec) Answering(req *llm.Request) Codec {
 	return c
 }
 
-// Spaced returns messages whose calls name their tools as the client does, with the namespace. Store messages in this form:
-// a later request may have other names for the same tools. [Codec.Flat] is the reverse.
-func (c Codec) Spaced(messages []llm.Message) []llm.Message { return c.names.Spaced(messages) }
+// WithNamespaces returns messages whose calls name their tools as the client does, with the namespace. Store messages in this form:
+// a later request may have other names for the same tools. [Codec.WithoutNamespaces] is the reverse.
+func (c Codec) WithNamespaces(messages []llm.Message) []llm.Message {
+	return c.names.WithNamespaces(messages)
+}
 
-// Flat returns messages of [Codec.Spaced] with the names that their tools have in the request which the codec answers.
+// WithoutNamespaces returns messages of [Codec.WithNamespaces] with the names that their tools have in the request which the codec answers.
 // Results have the names of their calls, even if several calls have the same id.
-func (c Codec) Flat(messages []llm.Message) []llm.Message { return c.names.Flat(messages) }
+func (c Codec) WithoutNamespaces(messages []llm.Message) []llm.Message {
+	return c.names.WithoutNamespaces(messages)
+}
 
-// Spoken returns the messages of a client with consecutive pieces of the model's text merged, and of its thinking too, where
+// MergePieces returns the messages of a client with consecutive pieces of the model's text merged, and of its thinking too, where
 // nothing belongs to one piece alone. Clients of streams send a text back in the pieces in which it came. It is for servers
 // that use another format upstream than the client's. Where a turn is a list of items, their texts stay separate. The
 // messages are not changed.
-func (c Codec) Spoken(messages []llm.Message) []llm.Message {
+func (c Codec) MergePieces(messages []llm.Message) []llm.Message {
 	if c.Properties().Items {
 		return messages
 	}
@@ -457,10 +461,10 @@ func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	})
 }
 
-// Unsent returns a warning for each extra field of the tools, messages and parts of req that sent, which was made from req,
+// Uncarried returns a warning for each extra field of the tools, messages and parts of req that sent, which was made from req,
 // does not have. It is for requests in which tools, calls and results become prose. Media, thinking, citations and parts
 // that only a vendor can read are reported too.
-func Unsent(req, sent *llm.Request) []llm.Warning { return loss.Unsent(req, sent, all.Describe) }
+func Uncarried(req, sent *llm.Request) []llm.Warning { return loss.Uncarried(req, sent, all.Describe) }
 
 // Properties returns the properties of the codec's format at its host, and the
 // zero value if there is no such format.

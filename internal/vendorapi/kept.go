@@ -95,7 +95,7 @@ func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, re
 	if k == nil {
 		return unknownAnswer(codec.Server().Stored.PreviousNotFound, http.StatusBadRequest, id)
 	}
-	req.Messages = slices.Concat(codec.Answering(req).Flat(k.Messages), req.Messages)
+	req.Messages = slices.Concat(codec.Answering(req).WithoutNamespaces(k.Messages), req.Messages)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, 
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(kept{codec.Spaced(whole(slices.Concat(req.Messages, []llm.Message{r.Message}))), body, by})
+	value, err := json.Marshal(kept{codec.WithNamespaces(whole(slices.Concat(req.Messages, []llm.Message{r.Message}))), body, by})
 	if err != nil {
 		return err
 	}

@@ -108,9 +108,9 @@ type writer struct {
 	others writers
 	probs  *llm.Text // whose log probabilities are those of the next chunk
 	// details are the vendor's own form of the thinking, of which the client of a relay has the first had pieces.
-	details  *reasoningDetails
-	had      int
-	thoughts codec.ThinkingJoiner
+	details *reasoningDetails
+	had     int
+	joiner  codec.ThinkingJoiner
 	// What the client of a relay was told before the translation began: why the model stopped, and the tokens of input and
 	// output.
 	ended string
@@ -164,7 +164,7 @@ func (w *writer) Event(ev llm.Event) {
 			w.e.StringField("content", "")
 		})
 	}
-	switch ev := w.thoughts.Joined(ev).(type) {
+	switch ev := w.joiner.Joined(ev).(type) {
 	case llm.TextDelta:
 		w.text(ev)
 	case llm.ThinkingDelta:

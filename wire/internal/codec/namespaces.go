@@ -63,14 +63,14 @@ func (e *Encoder) CallName(name string) {
 	e.StringField(NamespaceField, q.space)
 }
 
-// Spaced returns messages whose calls name their tools as the client does, with the namespace. Stored messages have
-// this form, because a later request may have other names for the same tools. Flat is the reverse.
-func (n *Namespaces) Spaced(messages []llm.Message) []llm.Message {
-	if n == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), isSpaced) }) {
+// WithNamespaces returns messages whose calls name their tools as the client does, with the namespace. Stored messages have
+// this form, because a later request may have other names for the same tools. WithoutNamespaces is the reverse.
+func (n *Namespaces) WithNamespaces(messages []llm.Message) []llm.Message {
+	if n == nil && !slices.ContainsFunc(messages, func(m llm.Message) bool { return slices.ContainsFunc(m.Calls(), hasNamespace) }) {
 		return messages
 	}
 	return eachCall(messages, func(call *llm.Call) {
-		if isSpaced(*call) {
+		if hasNamespace(*call) {
 			call.Name = nameInSpace(*call)
 			return
 		}
@@ -94,11 +94,11 @@ func (n *Namespaces) Spaced(messages []llm.Message) []llm.Message {
 	})
 }
 
-// Flat returns messages that spaced returned with the names that their tools have in the
+// WithoutNamespaces returns messages that WithNamespaces returned with the names that their tools have in the
 // request which the codec answers. Results have the names of their calls, also where several have one id.
-func (n *Namespaces) Flat(messages []llm.Message) []llm.Message {
+func (n *Namespaces) WithoutNamespaces(messages []llm.Message) []llm.Message {
 	flat := eachCall(messages, func(call *llm.Call) {
-		if isSpaced(*call) {
+		if hasNamespace(*call) {
 			n.Flatten(call)
 			nameGone(call)
 		}
@@ -112,7 +112,7 @@ func (n *Namespaces) Flat(messages []llm.Message) []llm.Message {
 			case llm.Call:
 				was, _ := messages[at].Parts[i].(llm.Call)
 				call := &turns.OpenCall{}
-				if isSpaced(was) {
+				if hasNamespace(was) {
 					call.Name = p.Name
 				}
 				last[p.ID] = call
@@ -167,8 +167,8 @@ func (n *Namespaces) Flatten(c *llm.Call) {
 	}
 }
 
-// isSpaced reports whether a call names a namespace.
-func isSpaced(c llm.Call) bool { return c.Extra[format.Responses][NamespaceField] != nil }
+// hasNamespace reports whether a call names a namespace.
+func hasNamespace(c llm.Call) bool { return c.Extra[format.Responses][NamespaceField] != nil }
 
 // spaceMark stands between a namespace and the name of a tool in it.
 const spaceMark = "__"
@@ -189,7 +189,7 @@ func nameInSpace(c llm.Call) string {
 // ItemName writes the name of a call in a conversation. A call whose own name includes a namespace is not of an offered
 // namespace.
 func (e *Encoder) ItemName(c llm.Call) {
-	if isSpaced(c) {
+	if hasNamespace(c) {
 		e.StringField("name", nameInSpace(c))
 		return
 	}

@@ -63,9 +63,9 @@ type place struct {
 	// most bounds the bytes of a text, since the vendor refuses more.
 	most int
 	// toCommon and fromCommon convert between the format's value and the common value. They return nil for a value that
-	// cannot be carried; unsaid is the reason.
+	// cannot be carried; notCarried is the reason.
 	toCommon, fromCommon func(*Encoder, json.RawMessage) json.RawMessage
-	unsaid               string
+	notCarried           string
 }
 
 // member is a row of the table.
@@ -112,19 +112,19 @@ var SharedMembers = []member{
 		{format: format.Chat, Path: "metadata", onlyRead: storedOnly, toCommon: texts}, {format: format.Responses, Path: "metadata", toCommon: texts},
 	}},
 	{Name: "store", of: ofRequest, kind: 'b', At: []place{
-		{format: format.Chat, Path: "store", fromCommon: onlyFalse, unsaid: "answers that the chat format stores are for the vendor's own products, and cannot be gone on from"},
-		{format: format.Responses, Path: "store", fromCommon: onlyFalse, unsaid: "answers that the responses format stores are there to go on from"},
+		{format: format.Chat, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the chat format stores are for the vendor's own products, and cannot be gone on from"},
+		{format: format.Responses, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the responses format stores are there to go on from"},
 	}},
 	{Name: "safety_identifier", of: ofRequest, kind: '"', At: []place{
 		{format: format.Chat, Path: "safety_identifier", most: 64}, {format: format.Responses, Path: "safety_identifier", most: 64},
-		{format: format.Messages, Path: "metadata.user_id", most: 256, fromCommon: noAddress, unsaid: "the vendor refuses what may be an address of a person"},
+		{format: format.Messages, Path: "metadata.user_id", most: 256, fromCommon: noAddress, notCarried: "the vendor refuses what may be an address of a person"},
 	}},
 	{Name: "logprobs", of: ofRequest, kind: 'b', At: []place{
 		{format: format.Chat, Path: "logprobs"}, {format: format.Responses, Path: "include", element: "message.output_text.logprobs"},
 	}},
 	{Name: "logprobs", of: ofRequest, kind: '0', At: []place{{format: format.Chat, Path: "top_logprobs", needs: "logprobs"}, {format: format.Responses, Path: "top_logprobs"}}},
 	{Name: "detail", of: ofImage, kind: '"', At: []place{
-		{format: format.Chat, Path: loss.InnerPrefix + "detail", fromCommon: chatDetail, unsaid: "the chat format knows auto, low and high"}, {format: format.Responses, Path: "detail"},
+		{format: format.Chat, Path: loss.InnerPrefix + "detail", fromCommon: chatDetail, notCarried: "the chat format knows auto, low and high"}, {format: format.Responses, Path: "detail"},
 	}},
 	{Name: "cache_control", of: ofBlock | ofThinking, kind: '{', At: []place{
 		{format: format.Messages, Path: "cache_control", of: ofBlock},
@@ -296,7 +296,7 @@ func (s *sharing) told(m *member, to place, has bool, value json.RawMessage) (ow
 	}
 	switch own = convert(s.e, to.fromCommon, value); {
 	case own == nil:
-		why = to.unsaid
+		why = to.notCarried
 	case to.most > 0 && len(js.Text(own)) > to.most:
 		why = "it is longer than the vendor takes"
 	}

@@ -138,12 +138,12 @@ func (s *Stream) Write(ev llm.Event) error {
 		}
 	}
 	s.s.Event(ev)
-	s.foreign(ev)
+	s.noteOtherFormats(ev)
 	return s.flush()
 }
 
-// foreign notes what an event says that only another format or vendor knows, and that was passed over.
-func (s *Stream) foreign(ev llm.Event) {
+// noteOtherFormats notes what an event says that only another format or vendor knows, and that was passed over.
+func (s *Stream) noteOtherFormats(ev llm.Event) {
 	if s.E.Host.Custom {
 		return
 	}
@@ -166,7 +166,7 @@ func (s *Stream) foreign(ev llm.Event) {
 		s.E.ForeignParts([]llm.Part{ev})
 	case llm.Alternative:
 		if s.E.Host.Impl.Properties().Has(format.SeveralAnswers) {
-			s.foreign(ev.Event)
+			s.noteOtherFormats(ev.Event)
 		}
 	}
 }

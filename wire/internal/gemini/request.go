@@ -341,9 +341,9 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 }
 
 func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
-	var strays []stray
+	var unknown []unknownMember
 	for el := range d.Objects(v) {
-		first, known := len(req.Tools), len(strays)
+		first, known := len(req.Tools), len(unknown)
 		for key, val := range d.Members(el) {
 			kind := string(codec.CamelCase(key))
 			_, hosted := hostedNames[kind]
@@ -356,27 +356,27 @@ func decodeTools(d *codec.Decoder, v []byte, req *llm.Request) {
 			case hosted || js.Kind(val) == '{': // an unknown tool may be new
 				req.Tools = append(req.Tools, decodeHosted(d, kind, val))
 			default:
-				strays = append(strays, stray{key: key, val: val, first: first})
+				unknown = append(unknown, unknownMember{key: key, val: val, first: first})
 			}
 		}
-		for i := range strays[known:] {
-			strays[known+i].end = len(req.Tools)
+		for i := range unknown[known:] {
+			unknown[known+i].end = len(req.Tools)
 		}
 	}
-	keepStrays(d, strays, req)
+	keepUnknown(d, unknown, req)
 }
 
-// stray is an unknown member of an object with tools, and the range of the request's tools in that object. All of
+// unknownMember is an unknown member of an object with tools, and the range of the request's tools in that object. All of
 // Google's hosted tools are objects, or known.
-type stray struct {
+type unknownMember struct {
 	key, val   []byte
 	first, end int
 }
 
-// keepStrays keeps unknown members at the place where their tools are written: all functions in one object, and each
+// keepUnknown keeps unknown members at the place where their tools are written: all functions in one object, and each
 // hosted tool in an object after it. A member without a place causes a warning when the request is sent.
-func keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
-	if len(strays) == 0 {
+func keepUnknown(d *codec.Decoder, unknown []unknownMember, req *llm.Request) {
+	if len(unknown) == 0 {
 		return
 	}
 	hosted := make([]int, len(req.Tools)+1) // among the first so many
@@ -387,7 +387,7 @@ func keepStrays(d *codec.Decoder, strays []stray, req *llm.Request) {
 	}
 	last := len(req.Tools)
 	functions := min(1, last-hosted[last])
-	for i, s := range strays {
+	for i, s := range unknown {
 		at := functions + hosted[s.first]
 		if s.end-s.first > hosted[s.end]-hosted[s.first] { // functions are among them
 			at = 0

@@ -12,8 +12,8 @@ import (
 // describer returns a tool that a vendor defines as other models are told of it.
 type describer func(t llm.ToolDef) (told llm.ToolDef, said llm.Warning, is bool)
 
-// Unsent returns a warning for each extra field of req that sent does not have.
-func Unsent(req, sent *llm.Request, describe describer) []llm.Warning {
+// Uncarried returns a warning for each extra field of req that sent does not have.
+func Uncarried(req, sent *llm.Request, describe describer) []llm.Warning {
 	there := map[lostField]int{}
 	var e Log
 	counting(sent, describe, func(f lostField, _ []byte) { there[f]++ }, func(llm.ToolDef, llm.Warning) {})

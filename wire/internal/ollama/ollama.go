@@ -255,11 +255,11 @@ func encodeEnd(e *codec.Encoder, f llm.Finish) {
 
 // writer writes a stream of lines.
 type writer struct {
-	e        *codec.Encoder
-	head     codec.StreamHead
-	opening  []byte // what the head says in each line, once it was written
-	relayed  codec.RelayedCalls
-	thoughts codec.ThinkingJoiner
+	e       *codec.Encoder
+	head    codec.StreamHead
+	opening []byte // what the head says in each line, once it was written
+	relayed codec.RelayedCalls
+	joiner  codec.ThinkingJoiner
 }
 
 func (Format) NewStream(e *codec.Encoder, head codec.StreamHead) codec.StreamEncoder {
@@ -267,7 +267,7 @@ func (Format) NewStream(e *codec.Encoder, head codec.StreamHead) codec.StreamEnc
 }
 
 func (w *writer) Event(ev llm.Event) {
-	switch ev := w.thoughts.Joined(ev).(type) {
+	switch ev := w.joiner.Joined(ev).(type) {
 	case llm.Finish:
 		w.finish(ev)
 	case llm.UnknownEvent:

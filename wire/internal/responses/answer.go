@@ -104,7 +104,7 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	typ := ev.typ[1 : len(ev.typ)-1]
 	handle, ok := events[string(typ)]
 	if ev.part != nil && (ok || repeats[string(typ)]) {
-		s.foresee(ev, "/part", ev.part, "type", "text", "annotations", "logprobs", "refusal")
+		s.expectRepeated(ev, "/part", ev.part, "type", "text", "annotations", "logprobs", "refusal")
 	}
 	if !ok {
 		s.otherEvent(s.Str(ev.typ), v)
@@ -125,8 +125,8 @@ func know(typ string) bool {
 	return events[typ] != nil || repeats[typ] || responsesStep(typ)
 }
 
-// foresee notes the unknown members of an object of an event that the complete item or answer should repeat.
-func (s *responsesStream) foresee(ev *event, under string, v []byte, known ...string) {
+// expectRepeated notes the unknown members of an object of an event that the complete item or answer should repeat.
+func (s *responsesStream) expectRepeated(ev *event, under string, v []byte, known ...string) {
 	for key, val := range js.Members(v) {
 		if js.Kind(val) == 'n' || slices.ContainsFunc(known, func(k string) bool { return k == string(key) }) || len(s.ahead) == codec.MaxUnknownFields {
 			continue
@@ -206,7 +206,7 @@ func (s *responsesStream) begun(ev *event, _ []byte) bool {
 	s.Same(&s.Finish.Model, js.Get(ev.response, "model"))
 	s.Seconds(js.Get(ev.response, "created_at"))
 	if !s.Answer.Begun {
-		s.foresee(ev, "/response", ev.response, envelope...)
+		s.expectRepeated(ev, "/response", ev.response, envelope...)
 	}
 	s.Begin()
 	return true
@@ -220,7 +220,7 @@ var envelope = []string{
 }
 
 func (s *responsesStream) itemAdded(ev *event, _ []byte) bool {
-	s.foresee(ev, "/item", ev.item, itemMembers...)
+	s.expectRepeated(ev, "/item", ev.item, itemMembers...)
 	s.streamed, s.probed, s.cited = false, false, false
 	s.NewPart = true
 	s.NextID = js.Text(js.Get(ev.item, "id"))
