@@ -20,7 +20,8 @@ import (
 // Model is a safe choice. An Agent may serve many runs at once; it must not be
 // changed during a run.
 type Agent struct {
-	// Model answers. ID is what it is called in events and in the record.
+	// Model answers. ID is its name in events and in the record; empty takes it from a
+	// model that knows its id, as those of package provider do.
 	Model llm.Model
 	ID    string
 	// System is the system prompt of the conversation.
@@ -51,7 +52,8 @@ type Agent struct {
 	// Program is what the program needs to know to put this Agent together
 	// again. It is recorded, not looked at: see [ReadSettings].
 	Program json.RawMessage
-	// Parent is the run that this conversation continues, for the record.
+	// Parent is the run that this conversation continues, for the record; see also
+	// [RunOptions].
 	Parent string
 
 	// MaxTurns is how many turns with tools there may be; 0 means 20. After
@@ -67,6 +69,8 @@ type Agent struct {
 	// Money bounds what the models of a run cost, with those of runs inside its
 	// calls; 0 means no bound. A model whose price is not known is not asked then.
 	Money catalog.Money
+	// Pool is a budget that several agents share; nil means none.
+	Pool *Pool
 	// Cost returns what usage costs with the model of that id, and false if that is
 	// not known; nil asks models that know it, as those of package provider do, also
 	// inside of models with an Unwrap method, as those of package refine have that ask
@@ -196,6 +200,17 @@ func (a *Agent) set() *tool.Set {
 		return nil
 	}
 	return a.Tools.Set()
+}
+
+// name returns what a model is called in events and in the record.
+func name(m llm.Model, id string) string {
+	if id != "" {
+		return id
+	}
+	if known, ok := inner[interface{ ID() string }](m); ok {
+		return known.ID()
+	}
+	return ""
 }
 
 // limits returns the limits with their defaults.

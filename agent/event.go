@@ -143,6 +143,8 @@ type Done struct {
 	// its result, also after an interruption. A part that outgrew the window is shortened
 	// or left out: see [Shortened] and [Compacted]. The record has it whole.
 	Messages []llm.Message `json:"messages"`
+	// Warnings are the warnings of the run, once each, at most 100 of them.
+	Warnings []llm.Warning `json:"warnings,omitempty"`
 	Finish   llm.Finish    `json:"finish"` // of the last answer
 	Usage    llm.Usage     `json:"usage"`  // of all answers
 	// Cost is the known cost of Usage; see [catalog.Money]. Unpriced reports that the

@@ -193,8 +193,8 @@ func TestResumeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := listen(a.Resume(t.Context(), done.Run)); !errors.Is(l.err, journal.ErrSealed) {
-		t.Errorf("a run that ended was resumed: %v", l.err)
+	if l := listen(a.Resume(t.Context(), done.Run, llm.User("more"))); !errors.Is(l.err, journal.ErrSealed) {
+		t.Errorf("a run that ended was resumed with a message: %v", l.err)
 	}
 	b := &agent.Agent{Model: says("hi")}
 	if l := listen(b.Resume(t.Context(), done.Run)); l.err == nil {

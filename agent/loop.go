@@ -272,6 +272,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 		l.done.Partial = true
 		l.done.Value = l.best
 	}
+	l.done.Warnings = l.events.warnings
 	l.done.Messages, l.done.Usage, l.done.Cost, l.done.Unpriced = l.messages, l.spending.usage, l.spending.cost(), l.spending.unpriced.Load()
 	l.done.Open = err != nil && l.record.Recorder != nil && !aborted(err)
 	if l.done.Status == StatusPending {

@@ -123,7 +123,7 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 			if outer := enclosing(ctx); outer != nil {
 				outer.charge(p.cost, p.unpriced) // the process that spent it has not told this one
 			}
-			return p.answer(run), nil
+			return p.result(run)
 		case p.begun:
 			events = a.Resume(ctx, run)
 		}
@@ -138,15 +138,6 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 		tool.Emit(ctx, Inside{CallID: call, Run: run, Event: ev})
 	}
 	return done, nil
-}
-
-// answer is the end of a run as its record has it.
-func (p *recordedRun) answer(run string) Done {
-	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn, Cost: p.cost, Unpriced: p.unpriced}
-	if n := len(p.messages); n > 0 {
-		d.Text = p.messages[n-1].Text()
-	}
-	return d
 }
 
 // subRun names the run inside a call, "" if the run outside is not recorded.

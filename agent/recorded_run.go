@@ -17,7 +17,8 @@ import (
 type recordedRun struct {
 	whole    bool // nothing is shortened or left out
 	begun    bool
-	ended    bool        // with success
+	ended    bool // with success
+	sealed   bool
 	stopped  string      // why a hook ended it after the last turn
 	over     *llm.Finish // of the last answer, if that was the end
 	begin    beginning
@@ -194,6 +195,8 @@ func (p *recordedRun) takeCall(e journal.Entry) error {
 			return err
 		}
 		p.ended = end.Status == "success"
+	case journal.KindSeal:
+		p.sealed = true
 	case journal.KindQuestion, journal.KindApproval:
 		p.consent = append(p.consent, e)
 	case journal.KindReceipt, journal.KindRefusal:

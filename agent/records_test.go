@@ -189,8 +189,8 @@ func TestRecordsResume(t *testing.T) {
 			resumeRecord(t, dir, run, want)
 		}
 		a, _ := resumable(dir, new(int))
-		if l := listen(a.Resume(t.Context(), "finished")); !errors.Is(l.err, journal.ErrSealed) {
-			t.Errorf("a finished run is resumed with error %v", l.err)
+		if done, err := agent.Last(a.Resume(t.Context(), "finished")); err != nil || done.Status != agent.StatusFinished {
+			t.Errorf("a finished run is resumed with status %s, error %v", done.Status, err)
 		}
 	})
 }

@@ -27,14 +27,7 @@ var ErrBegun = errors.New("agent: the run has begun before; resume it")
 // Stopping early, or cancelling ctx, interrupts the run: its calls are stopped
 // and recorded, and Resume can continue it.
 func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		l, err := a.begin(ctx, msgs)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		l.walk(a.observed(ctx), yield)
-	}
+	return a.RunWith(ctx, RunOptions{}, msgs...)
 }
 
 // Ask runs a conversation to its end and returns the Done event. With an error,
@@ -58,9 +51,18 @@ func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) ite
 // ResumeWith is Resume with decisions about calls that the run waits for; see
 // [StatusPending]. Earlier decisions, made here or with [Decide], still count. The run asks
 // again about a call without a decision.
+//
+// A run that has ended yields its Done, as [Result] has it. With messages or decisions, which it
+// can no longer take, the error is [journal.ErrSealed].
 func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		l, err := a.reopen(ctx, run, grants)
+		if errors.Is(err, journal.ErrSealed) && len(msgs)+len(grants) == 0 {
+			if done, err := Result(ctx, a.Store, run); err == nil {
+				yield(done, nil)
+				return
+			}
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -133,15 +135,15 @@ func (a *Agent) observed(ctx context.Context) context.Context {
 func (a *Agent) modelOf(turn int) (llm.Model, string) {
 	if a.Route != nil {
 		if m, id := a.Route(turn); m != nil {
-			return m, id
+			return m, name(m, id)
 		}
 	}
-	return a.Model, a.ID
+	return a.Model, name(a.Model, a.ID)
 }
 
 // begin creates the record of a run and returns its loop.
-func (a *Agent) begin(ctx context.Context, msgs []llm.Message) (*loop, error) {
-	if err := a.check(); err != nil {
+func (a *Agent) begin(ctx context.Context, o RunOptions, msgs []llm.Message) (*loop, error) {
+	if err := cmp.Or(a.check(), o.check()); err != nil {
 		return nil, err
 	}
 	if len(msgs) == 0 {
@@ -149,13 +151,16 @@ func (a *Agent) begin(ctx context.Context, msgs []llm.Message) (*loop, error) {
 	}
 	panics := new(hookPanics)
 	a = a.catching(panics)
-	run := journal.NewRun()
-	if a.NewRun != nil {
+	a.Parent = cmp.Or(o.Parent, a.Parent)
+	run := cmp.Or(o.ID, journal.NewRun())
+	if o.ID == "" && a.NewRun != nil {
 		if err := panics.caught(a.redactor(), func() error { run = a.NewRun(); return nil }); err != nil {
 			return nil, err
 		}
 	}
-	return a.open(ctx, run, panics, func(l *loop, session *invoke.Session) error { return a.start(ctx, l, session, msgs) })
+	return a.open(ctx, run, panics, func(l *loop, session *invoke.Session) error {
+		return a.start(ctx, l, session, o.Metadata, msgs)
+	})
 }
 
 // reopen returns the loop of a run that has begun.
@@ -174,12 +179,14 @@ func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, 
 // open opens the record and the session of a run, and owns the run until the loop is
 // closed. first prepares the first turn.
 func (a *Agent) open(ctx context.Context, run string, panics *hookPanics, first func(*loop, *invoke.Session) error) (*loop, error) {
+	model := name(a.Model, a.ID)
 	l := &loop{
 		settings: settings{id: run, agent: a, panics: panics, redactor: a.redactor(), plans: a.BeforeTurn != nil, asks: a.Checkpoint != nil,
-			seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}},
-		transcript: transcript{ids: llm.CallIDs{New: a.NewID}, spending: &spending{run: run, price: a.price, outer: enclosing(ctx)}},
+			seen: observe.Run{ID: run, Parent: a.Parent, Model: model}},
+		transcript: transcript{ids: llm.CallIDs{New: a.NewID}, spending: &spending{run: run, price: a.price, outer: within(ctx)}},
 		window:     window{known: a.Windows},
 	}
+	a.Pool.within(l.spending)
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
 		if err != nil {
@@ -197,7 +204,7 @@ func (a *Agent) open(ctx context.Context, run string, panics *hookPanics, first 
 		if err != nil {
 			return err
 		}
-		session.Model = a.ID
+		session.Model = model
 		session.Within(ctx)
 		l.effects = &live{a, l.record, session}
 		return first(l, session)
@@ -225,7 +232,7 @@ func (a *Agent) runner(l *loop) (*invoke.Runner, error) {
 }
 
 // start writes the first entries of a run.
-func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, msgs []llm.Message) error {
+func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, about map[string]string, msgs []llm.Message) error {
 	if l.record.Recorder != nil && l.record.Continued() {
 		if p, err := readRun(journal.Whole(a.Store.Read(ctx, l.id, 0))); err != nil || p.begun {
 			return cmp.Or(err, fmt.Errorf("%w: %s", ErrBegun, l.id))
@@ -246,7 +253,7 @@ func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, msg
 		return err
 	}
 	session.Task = l.task(msgs)
-	start := journal.Start{Producer: "toolpost", Task: session.Task, Model: a.ID, Parent: a.Parent}
+	start := journal.Start{Producer: "toolpost", Task: session.Task, Model: name(a.Model, a.ID), Parent: a.Parent, Metadata: about}
 	if err := l.write(ctx, journal.KindStart, start); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ type Settings struct {
 	// Parent is the run whose call this one is, or that it continues; "" if there is
 	// none.
 	Parent   string
-	Model    string // that was asked last
+	Metadata map[string]string // of [RunOptions]
+	Model    string            // that was asked last
 	System   string
 	Request  llm.Request
 	MaxTurns int
@@ -37,7 +38,7 @@ func ReadSettings(ctx context.Context, store journal.Store, run string) (*Settin
 		case journal.KindStart:
 			var start journal.Start
 			err = e.Decode(&start)
-			s.Model, s.Parent = start.Model, start.Parent
+			s.Model, s.Parent, s.Metadata = start.Model, start.Parent, start.Metadata
 		case kindBegin:
 			err = e.Decode(&at)
 			begun = true

@@ -17,7 +17,9 @@ type spending struct {
 	limits limits
 	// price returns the cost of usage with a model, and false if it is unknown.
 	price func(m llm.Model, id string, u llm.Usage) (catalog.Money, bool)
-	outer *spending // of the run whose call this run is part of
+	// outer are the budgets that this run is part of: those of the runs in whose calls it is,
+	// nearest first, and pools.
+	outer []*spending
 
 	usage         llm.Usage
 	nestedTokens  atomic.Int64 // of runs inside that are not over
@@ -34,10 +36,45 @@ func enclosing(ctx context.Context) *spending {
 	return s
 }
 
-// restore continues from the spending on record.
+// within returns the budgets that a run in a call of ctx is part of.
+func within(ctx context.Context) []*spending {
+	s := enclosing(ctx)
+	if s == nil {
+		return nil
+	}
+	return s.all()
+}
+
+// all returns s and the budgets that it is part of.
+func (s *spending) all() []*spending { return append([]*spending{s}, s.outer...) }
+
+// pooled reports whether s is the spending of a [Pool].
+func (s *spending) pooled() bool { return s.run == "" }
+
+// restore continues from the spending on record. A pool counts only what is spent from now on.
 func (s *spending) restore(p *recordedRun) {
 	s.usage = p.usage
-	s.charge(p.cost, p.unpriced)
+	for _, at := range s.all() {
+		if !at.pooled() {
+			at.add(p.cost, p.unpriced)
+		}
+	}
+}
+
+// add counts a cost; unpriced reports that another part of it is unknown.
+func (s *spending) add(sum catalog.Money, unpriced bool) {
+	s.money.Add(int64(sum))
+	if unpriced {
+		s.unpriced.Store(true)
+	}
+}
+
+// owner names the run or pool of a budget in an error.
+func (s *spending) owner() string {
+	if s.pooled() {
+		return "the pool"
+	}
+	return "run " + s.run
 }
 
 // cost is the money spent so far, with that of runs inside.
@@ -46,14 +83,14 @@ func (s *spending) cost() catalog.Money { return catalog.Money(s.money.Load()) }
 // affordable refuses to ask a model without a known price if this run, or a run that it is
 // part of, has a budget in money.
 func (s *spending) affordable(m llm.Model, id string) error {
-	for at := s; at != nil; at = at.outer {
+	for _, at := range s.all() {
 		if at.limits.Money == 0 {
 			continue
 		}
 		if _, known := s.price(m, id, llm.Usage{Input: 1, Output: 1}); !known {
 			whose := ""
 			if at != s {
-				whose = " of run " + at.run + ", which this one is part of,"
+				whose = " of " + at.owner() + ", which this one is part of,"
 			}
 			return fmt.Errorf("agent: the budget of %s%s cannot be kept, because the price of %s is not known: set Agent.Cost, or put a price into models.yaml", at.limits.Money, whose, cmp.Or(id, "the model"))
 		}
@@ -72,7 +109,7 @@ func (s *spending) asked(m llm.Model, id string, u llm.Usage) {
 		}
 		s.charge(sum, !known)
 	}
-	for at := s.outer; at != nil; at = at.outer {
+	for _, at := range s.outer {
 		at.nestedTokens.Add(int64(u.Input + u.Output))
 	}
 }
@@ -80,11 +117,8 @@ func (s *spending) asked(m llm.Model, id string, u llm.Usage) {
 // charge adds to the cost of this run and of the runs that it is part of. unpriced reports that
 // another part of the cost is unknown.
 func (s *spending) charge(sum catalog.Money, unpriced bool) {
-	for at := s; at != nil; at = at.outer {
-		at.money.Add(int64(sum))
-		if unpriced {
-			at.unpriced.Store(true)
-		}
+	for _, at := range s.all() {
+		at.add(sum, unpriced)
 	}
 }
 
@@ -111,7 +145,7 @@ func (s *spending) exhausted(cost catalog.Money, turns int, name string) error {
 	if turns == 1 {
 		taken = "1 turn"
 	}
-	for at := s; at != nil; at = at.outer {
+	for _, at := range s.all() {
 		limit := at.limits.Money
 		if at != s {
 			cost = at.cost()
@@ -119,19 +153,19 @@ func (s *spending) exhausted(cost catalog.Money, turns int, name string) error {
 		switch {
 		case limit == 0:
 		case at != s && cost >= limit:
-			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, cost)
+			return fmt.Errorf("agent: the budget of %s of %s is used up: %s were spent", limit, at.owner(), cost)
 		case cost >= limit:
 			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, cost, taken)
 		case s.unpriced.Load():
 			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, name)
 		}
 	}
-	for at := s; at != nil; at = at.outer {
+	for _, at := range s.all() {
 		limit := int64(at.limits.Tokens)
 		switch spent := at.tokens(at == s); {
 		case limit == 0 || spent < limit:
 		case at != s:
-			return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
+			return fmt.Errorf("agent: the budget of %d tokens of %s is used up: %d were spent", limit, at.owner(), spent)
 		default:
 			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, taken)
 		}

@@ -148,10 +148,24 @@ type eventSink struct {
 	yield     func(llm.Event, error) bool
 	cancel    context.CancelFunc
 	abandoned bool // the reader has stopped
+	warnings  []llm.Warning
+}
+
+// maxWarnings limits Done.Warnings: a run may have any number of turns.
+const maxWarnings = 100
+
+// warn keeps a warning for Done, unless it has it already.
+func (s *eventSink) warn(w llm.Warning) {
+	if len(s.warnings) < maxWarnings && !slices.Contains(s.warnings, w) {
+		s.warnings = append(s.warnings, w)
+	}
 }
 
 // emit yields an event and reports whether the reader wants more.
 func (s *eventSink) emit(ev llm.Event) bool {
+	if w, ok := ev.(llm.Warning); ok {
+		s.warn(w)
+	}
 	if !s.abandoned && !s.yield(ev, nil) {
 		s.abandoned = true
 		s.cancel()

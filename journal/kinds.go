@@ -43,6 +43,8 @@ type Start struct {
 	Lane        string `json:"lane,omitempty"`
 	// Parent is the run this one continues, if it does.
 	Parent string `json:"parent,omitempty"`
+	// Metadata is data of the program about the run.
+	Metadata map[string]string `json:"metadata,omitempty"`
 	// Team and Route say for whom a gateway runs the calls of a request, and by which of its routes.
 	Team  string `json:"team,omitempty"`
 	Route string `json:"route,omitempty"`

@@ -201,8 +201,7 @@ func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task ll
 		return a.Resume(ctx, old.run, more...)
 	}
 	r.id = journal.NewRun()
-	a.NewRun, a.Parent = func() string { return r.id }, old.run
-	return a.Run(ctx, append(old.messages, task)...)
+	return a.RunWith(ctx, agent.RunOptions{ID: r.id, Parent: old.run}, append(old.messages, task)...)
 }
 
 // readTask joins the words of a task. Each "-" is replaced by standard input.
