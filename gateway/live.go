@@ -211,13 +211,13 @@ func (g *Gateway) gauges() []metrics.Gauge {
 	}
 	pair := []string{"route", "upstream"}
 	return []metrics.Gauge{
-		metrics.NewGauge("toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers),
-		metrics.NewGauge("toolpost_upstream_busy", "Requests that an upstream is answering.", pair, busy),
-		metrics.NewGauge("toolpost_upstream_healthy", "Whether an upstream answered when it was last asked how it is.", pair, healthy),
-		metrics.NewGauge("toolpost_requests_in_flight", "Requests that are being answered.", nil, metrics.Single(float64(g.inFlight.Load()))),
-		metrics.NewGauge("toolpost_open_streams", "Streams that are open.", nil, metrics.Single(float64(g.streams.Load()))),
-		metrics.NewGauge("toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, metrics.Single(flag(g.draining.Load()))),
-		metrics.NewGauge("toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, metrics.Single(float64(unwritten))),
+		metrics.NewGauge("toolpost_upstream_breaker", "State of the breaker of an upstream: 0 closed, 1 one request may try, 2 open.", pair, breakers),
+		metrics.NewGauge("toolpost_upstream_busy", "Requests that an upstream is answering now.", pair, busy),
+		metrics.NewGauge("toolpost_upstream_healthy", "1 if the last health check of an upstream succeeded.", pair, healthy),
+		metrics.NewGauge("toolpost_requests_in_flight", "Requests that are being answered now.", nil, metrics.Single(float64(g.inFlight.Load()))),
+		metrics.NewGauge("toolpost_open_streams", "Open streams.", nil, metrics.Single(float64(g.streams.Load()))),
+		metrics.NewGauge("toolpost_draining", "1 while the gateway drains before it ends.", nil, metrics.Single(flag(g.draining.Load()))),
+		metrics.NewGauge("toolpost_usage_unwritten", "Requests with usage that waits for the database.", nil, metrics.Single(float64(unwritten))),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -566,17 +566,27 @@ func troubles(t *testing.T) []trouble {
 	}
 }
 
+const errorsPageHead = `# Errors that clients of the gateway get
+
+A client gets the error of its vendor: status, form and code. Coding agents that match the words of an error find the
+words of the vendor. This page is generated.
+
+- A status 4xx of an upstream without a vendor meaning (418, 425, 451, …) stays an error of the request.
+- 407 of a proxy counts as a refused key.
+- ` + "`x-should-retry: false`" + ` goes to clients of OpenAI and Anthropic. Ollama has only status and text.
+
+| cause | Chat, Responses | Messages | Gemini | Converse | Ollama | header |
+|---|---|---|---|---|---|---|
+`
+
 // TestStatuses checks the response to every failure for clients of every format: the status, the vendor's code in the
-// vendor's form, the retry time, and whether to retry. The operations page has the same table.
+// vendor's form, the retry time, and whether to retry. The page of errors is generated from the table.
 func TestStatuses(t *testing.T) {
-	page, err := os.ReadFile("../docs/gateway/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var page strings.Builder
+	page.WriteString(errorsPageHead)
+	defer func() { testkit.Page(t, "../docs/gateway/errors.md", page.String()) }()
 	for _, row := range troubles(t) {
-		if line := row.line(); !strings.Contains(string(page), line) {
-			t.Errorf("the page about operations has no line\n%s", line)
-		}
+		page.WriteString(row.line() + "\n")
 		for _, a := range queries {
 			if !slices.Contains(strings.Fields(row.kinds), a.kind) {
 				continue

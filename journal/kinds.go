@@ -14,20 +14,20 @@ type Kind string
 
 // The kinds of this package, with the type of the body.
 const (
-	KindStart        Kind = "start"        // Start
-	KindPlan         Kind = "plan"         // SessionPlan
+	KindStart        Kind = "start"        // Start: a session begins
+	KindPlan         Kind = "plan"         // SessionPlan: the plan of a session
 	KindRequest      Kind = "request"      // Request: a question to a model
-	KindAnswer       Kind = "answer"       // Answer: what the model said
-	KindRepair       Kind = "repair"       // Repair
+	KindAnswer       Kind = "answer"       // Answer: the answer of a model
+	KindRepair       Kind = "repair"       // Repair: an edit of a call
 	KindQuestion     Kind = "question"     // Question: the run waits for a person
-	KindApproval     Kind = "approval"     // Approval
-	KindIntent       Kind = "intent"       // Intent
+	KindApproval     Kind = "approval"     // Approval: the decision about a call
+	KindIntent       Kind = "intent"       // Intent: a call that may change something is about to run
 	KindReceipt      Kind = "receipt"      // Receipt of a call that ran, or was served from a cache
 	KindRefusal      Kind = "refusal"      // Receipt of a call that did not run
-	KindOutcome      Kind = "outcome"      // Outcome
-	KindStep         Kind = "step"         // Step
-	KindVerification Kind = "verification" // Verification
-	KindEnd          Kind = "end"          // End
+	KindOutcome      Kind = "outcome"      // Outcome: what a call teaches about models and tools
+	KindStep         Kind = "step"         // Step: a step of a plan is over
+	KindVerification Kind = "verification" // Verification: a command that checked the work
+	KindEnd          Kind = "end"          // End: the session ends
 	KindTorn         Kind = "torn"         // Torn: a half-written line was cut off
 	KindSeal         Kind = "seal"         // Seal: the last entry
 )

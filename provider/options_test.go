@@ -16,7 +16,7 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-var update = flag.Bool("update", false, "write docs/providers.md")
+var update = flag.Bool("update", false, "write docs/reference/vendors.md")
 
 func ptr[T any](v T) *T { return &v }
 
@@ -211,9 +211,9 @@ func vendorOptions(t *testing.T, who string, m *Model) {
 	}
 }
 
-// docs/providers.md is made of the tables.
+// docs/reference/vendors.md is made of the tables.
 func TestProvidersPage(t *testing.T) {
-	const file = "../docs/providers.md"
+	const file = "../docs/reference/vendors.md"
 	page := providersPage()
 	if *update {
 		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {

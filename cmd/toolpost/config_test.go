@@ -102,21 +102,6 @@ func TestConfigIsStrict(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDocumented compares docs/configuration.md with the table.
-func TestEverySettingIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range settingTable {
-		for _, word := range []string{"`" + row.key + "`", row.env} {
-			if !strings.Contains(string(page), word) {
-				t.Errorf("docs/configuration.md does not mention %s", word)
-			}
-		}
-	}
-}
-
 // TestModelIsFound tries the sources of a model in order: settings, keys, servers, offline.
 func TestModelIsFound(t *testing.T) {
 	bare(t, nil)

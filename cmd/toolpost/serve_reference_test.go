@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // referenceRows returns the rows of the settings table of a section.
@@ -38,20 +38,6 @@ func restartSettings(section reflect.Type) string {
 	return strings.Join(keys, ", ")
 }
 
-// heldPage compares a page with the generated text. With TOOLPOST_UPDATE=1 it writes the page.
-func heldPage(t *testing.T, file, want string) {
-	t.Helper()
-	if os.Getenv("TOOLPOST_UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the program says (%v): TOOLPOST_UPDATE=1 go test ./cmd/toolpost -run Documented", file, err)
-	}
-}
-
 // TestGatewayReferenceIsDocumented: the page with all gateway settings is generated from the program.
 func TestGatewayReferenceIsDocumented(t *testing.T) {
 	page := `# Settings of the gateway
@@ -67,7 +53,7 @@ A file may have 1 MiB. A text must not be empty: leave out a setting that you do
 
 A number or a duration of 0 means the default, except for ` + "`routes.to.weight`" + ` and ` + "`routes.rounds`" + `; ` + "`--check`" + ` warns where the default is not 0.
 
-A running gateway takes over changes of the file. These settings need a restart, and the log says so: ` + restartSettings(reflect.TypeFor[gatewayConfig]()) + `.
+A running gateway takes over changes of the file. These settings need a restart, which the log reports: ` + restartSettings(reflect.TypeFor[gatewayConfig]()) + `.
 The first built-in tools of any route, and MCP servers that no route had, are refused until a restart.
 
 ` + "`0.0.0.0`" + ` is every IPv4 address and no IPv6 address. ` + "`[::]`" + ` and an address without a host are both.
@@ -99,7 +85,7 @@ gateway:
 ` + "`region`, `project` and `endpoint`" + ` may be ` + "`${NAME}`" + `, an environment variable. A row without ` + "`key_env`" + ` uses the key of its vendor, which is valid in all regions. The key
 of an endpoint or a vendor is never sent to another address.
 `
-	heldPage(t, "../../docs/gateway/configuration.md", page)
+	testkit.Page(t, "../../docs/gateway/configuration.md", page)
 }
 
 // TestProgramsAreDocumented: the page about coding agents has the output of --for.
@@ -107,14 +93,14 @@ func TestProgramsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Coding agents on the gateway
 
-A coding agent that is pointed at the gateway uses any model, also one without tools. Start the gateway, then give the program these lines;
-` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway asks for keys, ` + "`none`" + ` becomes one of
-those that ` + "`toolpost keys`" + ` made. This page is made from the program; all but aider are run through the gateway by ` + "`conformance/run agents`" + `.
+A coding agent that uses the gateway can use any model, also a model without tools. Start the gateway, then give the program these lines.
+` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway has keys, replace ` + "`none`" + ` with a key from
+` + "`toolpost keys`" + `. This page is generated; ` + "`conformance/run agents`" + ` runs all but aider through the gateway.
 `)
 	for _, p := range codingAgents {
 		fmt.Fprintf(&b, "\n## %s\n\n`toolpost serve --for %s`\n\n```text\n", p.title, p.name)
 		p.print(&b, "http://"+defaultAddr, "fast", noKey)
 		b.WriteString("```\n")
 	}
-	heldPage(t, "../../docs/gateway/agents.md", b.String())
+	testkit.Page(t, "../../docs/gateway/agents.md", b.String())
 }

@@ -54,6 +54,7 @@ var layer = map[string]int{
 	"internal/requirements":  0,
 	"internal/compare":       0,
 	"internal/compat":        0, // stores of earlier versions
+	"internal/release":       0, // a program that makes the files of a release
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
 	"internal/formats":       2, // checks names of formats in settings

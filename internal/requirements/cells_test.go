@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/conformance.md")
+var update = flag.Bool("update", false, "write the table of docs/reference/cells.md")
 
-// cellsTable holds the statements of docs/conformance.md about conformance/cells.json.
+// cellsTable holds the statements of docs/reference/cells.md about conformance/cells.json.
 type cellsTable struct {
 	Cells []struct {
 		Cell, Format, Explained string
@@ -35,14 +35,14 @@ const (
 	cellsEnd   = "<!-- end of cells -->"
 )
 
-// TestConformancePage: docs/conformance.md shows every cell that vendors' clients
+// TestConformancePage: docs/reference/cells.md shows every cell that vendors' clients
 // are tried with, and why a format lacks one.
 func TestConformancePage(t *testing.T) {
 	var table cellsTable
 	if err := json.Unmarshal([]byte(read(t, "conformance/cells.json")), &table); err != nil {
 		t.Fatal(err)
 	}
-	const page = "docs/conformance.md"
+	const page = "docs/reference/cells.md"
 	text := read(t, page)
 	before, rest, ok := strings.Cut(text, cellsBegin)
 	shown, after, end := strings.Cut(rest, cellsEnd)

@@ -97,11 +97,7 @@ func (m *Metric) write(w *bufio.Writer) {
 	if len(m.series) == 0 {
 		return
 	}
-	kind := "counter"
-	if m.buckets != nil {
-		kind = "histogram"
-	}
-	writeHead(w, m.name, m.help, kind)
+	writeHead(w, m.name, m.help, m.kind())
 	for _, of := range slices.SortedFunc(maps.Keys(m.series), func(a, b Labels) int { return slices.Compare(a[:], b[:]) }) {
 		s := m.series[of]
 		if m.buckets == nil {
@@ -183,28 +179,50 @@ func New() *Set {
 		buckets    []float64
 		labels     []string
 	}{
-		{&m.Requests, "toolpost_requests_total", "Requests that were answered, by the status of the answer.", nil, []string{"route", "upstream", "format", "status"}},
-		{&m.Duration, "toolpost_request_seconds", "How long questions to models took from the first byte of the request to the last of the answer.", modelSeconds, []string{"route", "format"}},
-		{&m.FirstByte, "toolpost_first_byte_seconds", "How long it took from the request to the first byte of the answer.", modelSeconds, []string{"route", "format"}},
-		{&m.AddedLatency, "toolpost_added_seconds", "What the gateway added before the first byte: from the last byte of the request until the upstream was asked, and from the first event of its answer until that was sent.", ownSeconds, []string{"route", "format"}},
-		{&m.Tokens, "toolpost_tokens_total", "Tokens, as upstreams counted them; with keys, what is booked, also if it was estimated. Without keys, what an upstream does not say is not counted.", nil, []string{"route", "upstream", "kind"}},
-		{&m.Calls, "toolpost_calls_total", "Tool calls of models, by the dialect that they were written in; native ones came as calls.", nil, []string{"route", "dialect"}},
+		{&m.Requests, "toolpost_requests_total", "Answered requests. The upstream is the last one asked, or none.", nil, []string{"route", "upstream", "format", "status"}},
+		{&m.Duration, "toolpost_request_seconds", "Time from the first byte of a request to the last byte of its answer.", modelSeconds, []string{"route", "format"}},
+		{&m.FirstByte, "toolpost_first_byte_seconds", "Time from the request to the first byte of the answer.", modelSeconds, []string{"route", "format"}},
+		{&m.AddedLatency, "toolpost_added_seconds", "Time that the gateway adds before the first byte: from the last byte of the request until the upstream is asked, and from the first event of its answer until that is sent.", ownSeconds, []string{"route", "format"}},
+		{&m.Tokens, "toolpost_tokens_total", "Tokens that upstreams report. With keys, booked tokens, including estimates. Without keys, an answer without reported usage adds none.", nil, []string{"route", "upstream", "kind"}},
+		{&m.Calls, "toolpost_calls_total", "Tool calls by dialect. Native calls came through the API of the vendor.", nil, []string{"route", "dialect"}},
 		{&m.Repairs, "toolpost_repairs_total", "Repairs of tool calls, by class.", nil, []string{"route", "class"}},
-		{&m.Suspected, "toolpost_unpromoted_calls_total", "Text that looks like a call and was left as text.", nil, []string{"route", "code"}},
-		{&m.Invalid, "toolpost_invalid_calls_total", "Calls that cannot be run, or do not fit the schema of their tool.", nil, []string{"route", "reason"}},
-		{&m.Warnings, "toolpost_warnings_total", "Warnings, by code.", nil, []string{"route", "code"}},
-		{&m.Failures, "toolpost_upstream_failures_total", "Upstreams that did not answer, by the kind of failure.", nil, []string{"route", "upstream", "kind"}},
-		{&m.Refused, "toolpost_refused_total", "Requests that were refused without asking anybody, by reason.", nil, []string{"reason"}},
-		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache, by what became of them.", nil, []string{"route", "result"}},
-		{&m.Forwarded, "toolpost_passed_total", "Requests that were passed on to endpoints that are no questions to models.", nil, []string{"route", "endpoint", "status"}},
-		{&m.HostedCalls, "toolpost_served_calls_total", "Calls of tools that the gateway runs itself, by how they ended; waiting are those that began to wait for a person.", nil, []string{"route", "status"}},
-		{&m.Estimated, "toolpost_estimated_total", "Answers whose tokens were estimated for the limits of keys, because the upstream did not say them (absent, partly), said what cannot be (odd), or the answer has no end (lost).", nil, []string{"route", "reason"}},
-		{&m.State, "toolpost_state_failures_total", "What could not be kept or found of what is remembered between requests.", nil, []string{"kind", "op"}},
-		{&m.Reloads, "toolpost_config_reloads_total", "Configurations that were read while serving.", nil, []string{"result"}},
+		{&m.Suspected, "toolpost_unpromoted_calls_total", "Text that looks like a call and stayed text.", nil, []string{"route", "code"}},
+		{&m.Invalid, "toolpost_invalid_calls_total", "Calls that cannot run. The reason schema means arguments that do not match the tool.", nil, []string{"route", "reason"}},
+		{&m.Warnings, "toolpost_warnings_total", "Warnings to clients, by code.", nil, []string{"route", "code"}},
+		{&m.Failures, "toolpost_upstream_failures_total", "Failed upstreams by kind of failure, under the requested route.", nil, []string{"route", "upstream", "kind"}},
+		{&m.Refused, "toolpost_refused_total", "Requests that were refused before an upstream was asked.", nil, []string{"reason"}},
+		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache: hits and misses.", nil, []string{"route", "result"}},
+		{&m.Forwarded, "toolpost_passed_total", "Requests to endpoints that are passed on.", nil, []string{"route", "endpoint", "status"}},
+		{&m.HostedCalls, "toolpost_served_calls_total", "Calls that the gateway runs itself: ok, refused, failed, abandoned, unknown, or waiting for a person.", nil, []string{"route", "status"}},
+		{&m.Estimated, "toolpost_estimated_total", "Answers with estimated tokens, because the upstream reported none (absent) or a part (partly) or impossible numbers (odd), or because the answer is unfinished (lost).", nil, []string{"route", "reason"}},
+		{&m.State, "toolpost_state_failures_total", "Failed reads and writes of the state between requests.", nil, []string{"kind", "op"}},
+		{&m.Reloads, "toolpost_config_reloads_total", "Reloads of the configuration.", nil, []string{"result"}},
 	} {
 		row.of.name, row.of.help, row.of.buckets, row.of.labels = row.name, row.help, row.buckets, row.labels
 	}
 	return m
+}
+
+// Row describes a metric.
+type Row struct {
+	Name, Kind, Help string
+	Labels           []string
+}
+
+// Rows describes the counters and histograms, which are not in the output before their first count.
+func (m *Set) Rows() []Row {
+	var rows []Row
+	for _, one := range m.all() {
+		rows = append(rows, Row{one.name, one.kind(), one.help, one.labels})
+	}
+	return rows
+}
+
+func (m *Metric) kind() string {
+	if m.buckets != nil {
+		return "histogram"
+	}
+	return "counter"
 }
 
 // all returns the metrics in the order in which they are written.

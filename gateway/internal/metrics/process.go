@@ -59,24 +59,24 @@ func Process() []Gauge {
 	objects, unused, all := float64(heap[0].Value.Uint64()), float64(heap[1].Value.Uint64()), float64(heap[2].Value.Uint64())
 	build := buildLabels()
 	list := []Gauge{
-		{"toolpost_build_info", "The version of Toolpost, the revision it was built from, and the version of Go; the value is 1.", []string{"version", "revision", "goversion"}, map[Labels]float64{build: 1}},
-		{"go_info", "The version of Go; the value is 1.", []string{"version"}, map[Labels]float64{{build[2]}: 1}},
-		{"go_goroutines", "Goroutines of the program.", nil, Single(float64(runtime.NumGoroutine()))},
-		{"go_memstats_heap_alloc_bytes", "Memory of objects on the heap, also of those that are not collected yet.", nil, Single(objects)},
-		{"go_memstats_heap_inuse_bytes", "Memory of the heap that is in use.", nil, Single(objects + unused)},
-		{"go_memstats_sys_bytes", "Memory that Go has from the operating system.", nil, Single(all)},
-		{"process_start_time_seconds", "When the program began, in seconds since 1970.", nil, Single(float64(processStart.UnixNano()) / 1e9)},
+		{"toolpost_build_info", "Versions of Toolpost and Go, and the revision of the source. The value is 1.", []string{"version", "revision", "goversion"}, map[Labels]float64{build: 1}},
+		{"go_info", "The version of Go. The value is 1.", []string{"version"}, map[Labels]float64{{build[2]}: 1}},
+		{"go_goroutines", "Goroutines.", nil, Single(float64(runtime.NumGoroutine()))},
+		{"go_memstats_heap_alloc_bytes", "Heap memory of objects, including those that are not collected yet.", nil, Single(objects)},
+		{"go_memstats_heap_inuse_bytes", "Heap memory in use.", nil, Single(objects + unused)},
+		{"go_memstats_sys_bytes", "Memory that Go got from the operating system.", nil, Single(all)},
+		{"process_start_time_seconds", "Start of the program, in seconds since 1970.", nil, Single(float64(processStart.UnixNano()) / 1e9)},
 	}
 	use, ok := readResources()
 	if !ok {
 		return list
 	}
 	return append(list,
-		Gauge{"process_cpu_seconds_total", "Time of the processors that the program has used.", nil, Single(use.cpu)},
-		Gauge{"process_resident_memory_bytes", "Memory of the program that is in RAM.", nil, Single(use.resident)},
-		Gauge{"process_virtual_memory_bytes", "Addresses of memory that the program has.", nil, Single(use.virtual)},
-		Gauge{"process_open_fds", "Files and connections that are open.", nil, Single(use.openFiles)},
-		Gauge{"process_max_fds", "How many files and connections may be open.", nil, Single(use.mostOpened)},
+		Gauge{"process_cpu_seconds_total", "Processor time of the program (Linux).", nil, Single(use.cpu)},
+		Gauge{"process_resident_memory_bytes", "Memory of the program in RAM (Linux).", nil, Single(use.resident)},
+		Gauge{"process_virtual_memory_bytes", "Virtual memory of the program (Linux).", nil, Single(use.virtual)},
+		Gauge{"process_open_fds", "Open files and connections (Linux). An HTTP/1.1 stream uses two.", nil, Single(use.openFiles)},
+		Gauge{"process_max_fds", "Limit of open files and connections (Linux).", nil, Single(use.mostOpened)},
 	)
 }
 

@@ -148,7 +148,7 @@ func (in *importer) id(p *modelParams) string {
 	word, name := p.of()
 	vendor := vendorCalled(vendorNames[word])
 	if vendor.Name == "" {
-		in.skip(p.model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
+		in.skip(p.model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/reference/vendors.md)", word)
 		return ""
 	}
 	base, ok := in.address(p, vendor.Name)
