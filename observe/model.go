@@ -14,7 +14,7 @@ type claim struct{ taken atomic.Bool }
 
 type callKey struct{}
 
-// CallOf returns the model call that ctx belongs to, so that a lower layer can add to it. It is nil outside of a
+// CallOf returns the model call that ctx belongs to. A lower layer may add to it. It is nil outside of a
 // model call and without an observer. Only the goroutine that answers the call may use it.
 func CallOf(ctx context.Context) *ModelCall {
 	c, _ := ctx.Value(callKey{}).(*ModelCall)

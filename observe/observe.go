@@ -26,7 +26,7 @@ import (
 // A panic of an observer does not affect the observed work and is not reported. After a panic of Begin, the observer
 // gets no End of that step and does not see the steps inside it.
 type Observer interface {
-	// Begin is called when a step begins, with its fields as far as they are known. The step and the steps
+	// Begin is called when a step begins, with the fields that are known then. The step and the steps
 	// inside it run with the context that Begin returns.
 	Begin(ctx context.Context, s Step) context.Context
 	// End is called once for each Begin, when the step is over, with the context that Begin returned.
@@ -158,7 +158,7 @@ type ToolCall struct {
 	Turn int
 	ID   string // of the call, as in its receipt
 	Tool string
-	// Args are the arguments that the model wrote; at the end of the call, those that the tool got. Result is the
+	// Args are the arguments that the model wrote; at the end of the call, the arguments that the tool got. Result is the
 	// result that the model gets.
 	Args   json.RawMessage
 	Result llm.Result

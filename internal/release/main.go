@@ -127,7 +127,7 @@ func sourceTime(root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), err
 }
 
-// emptyFolder makes a folder, or empties one that an earlier run has filled. It refuses any other folder.
+// emptyFolder makes a folder, or empties the folder of an earlier run. It refuses any other folder.
 func emptyFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

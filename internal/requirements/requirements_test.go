@@ -23,10 +23,10 @@ func read(t *testing.T, name string) string {
 
 var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
-// TestEveryNamedTestExists fails if docs/requirements.md names a test that no
+// TestEveryNamedTestExists fails if docs/reference/requirements.md names a test that no
 // package has, or a row of it names none without saying why.
 func TestEveryNamedTestExists(t *testing.T) {
-	for line := range strings.Lines(read(t, "docs/requirements.md")) {
+	for line := range strings.Lines(read(t, "docs/reference/requirements.md")) {
 		tests := named.FindAllStringSubmatch(line, -1)
 		row := strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| number")
 		if row && len(tests) == 0 && !strings.Contains(line, "not built yet") {

@@ -15,8 +15,8 @@ import (
 
 // New returns an observer that writes a line for each step when it is over: runs,
 // model calls and tool calls at the level Info, or Warn if they failed, and turns
-// and beginnings at Debug. The log has no text of people, models and tools, and
-// only the kind of an error, because its text may quote them.
+// and beginnings at Debug. The log omits the text of people, models and tools. Of an
+// error it has only the kind, because the text may quote them.
 func New(l *slog.Logger) observe.Observer { return &observer{l} }
 
 type observer struct{ l *slog.Logger }
