@@ -37,7 +37,7 @@ func isBFCL(text []byte) bool {
 // file.
 func loadBFCL(path string, text []byte) (*Suite, error) {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	s := &Suite{Name: name, Hash: hashText(string(text))}
+	s := &Suite{Name: name, Hash: hashText(string(text)), Source: path}
 	answers, err := bfclAnswers(filepath.Join(filepath.Dir(path), "possible_answer", filepath.Base(path)))
 	if err != nil {
 		return nil, err

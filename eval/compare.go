@@ -2,13 +2,17 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+
+	"github.com/toolpost/toolpost/journal"
 )
 
 // PairedComparison is what changed from one run, or model, to another, case by case.
 type PairedComparison struct {
-	A, B string
+	A string `json:"a"`
+	B string `json:"b"`
 	// Cases are the cases that both answered.
 	Cases int `json:"cases"`
 	// OnlyA and OnlyB are the cases that only one passed in most of its repeats.
@@ -26,6 +30,11 @@ type PairedComparison struct {
 type Change struct {
 	Case     string    `json:"case"`
 	Problems []Problem `json:"problems"` // of the answer that does not pass
+	// A and B are the answers: one that passes and one that does not. AddAnswers sets them.
+	A *Trial `json:"a,omitempty"`
+	B *Trial `json:"b,omitempty"`
+
+	repeatA, repeatB int // of these answers
 }
 
 // Different reports whether the runs differ by more than chance at 5 %.
@@ -50,7 +59,8 @@ type side map[string]*outcome
 
 type outcome struct {
 	count
-	problems []Problem
+	problems       []Problem
+	passed, failed int // a repeat that did
 }
 
 func sideOf(s *Summary, model string) side {
@@ -65,8 +75,10 @@ func sideOf(s *Summary, model string) side {
 			out[row.Case] = o
 		}
 		o.add(row.CaseScore.Pass)
-		if !row.CaseScore.Pass {
-			o.problems = row.CaseScore.Problems
+		if row.CaseScore.Pass {
+			o.passed = row.Repeat
+		} else {
+			o.problems, o.failed = row.CaseScore.Problems, row.Repeat
 		}
 	}
 	return out
@@ -92,9 +104,9 @@ func Compare(a *Summary, modelA string, b *Summary, modelB string) *PairedCompar
 		passedA, passedB := 2*l.hits > l.of, 2*r.hits > r.of
 		switch {
 		case passedA && !passedB:
-			out.OnlyA = append(out.OnlyA, Change{name, r.problems})
+			out.OnlyA = append(out.OnlyA, Change{Case: name, Problems: r.problems, repeatA: l.passed, repeatB: r.failed})
 		case passedB && !passedA:
-			out.OnlyB = append(out.OnlyB, Change{name, l.problems})
+			out.OnlyB = append(out.OnlyB, Change{Case: name, Problems: l.problems, repeatA: l.failed, repeatB: r.passed})
 		}
 	}
 	slices.Sort(differences) // the order of a map must not change the interval
@@ -104,4 +116,31 @@ func Compare(a *Summary, modelA string, b *Summary, modelB string) *PairedCompar
 	out.P = McNemar(len(out.OnlyA), len(out.OnlyB))
 	out.Difference, out.Low, out.High = Bootstrap(differences)
 	return out
+}
+
+// AddAnswers sets the answers of the changed cases from the records of the two runs that [Compare] compared.
+func (c *PairedComparison) AddAnswers(ctx context.Context, storeA journal.Store, runA, modelA string, storeB journal.Store, runB, modelB string) error {
+	wantA, wantB := make(map[key]**Trial), make(map[key]**Trial)
+	for _, list := range [][]Change{c.OnlyA, c.OnlyB} {
+		for i := range list {
+			wantA[key{list[i].Case, modelA, list[i].repeatA}] = &list[i].A
+			wantB[key{list[i].Case, modelB, list[i].repeatB}] = &list[i].B
+		}
+	}
+	if err := addAnswers(ctx, storeA, runA, wantA); err != nil {
+		return err
+	}
+	return addAnswers(ctx, storeB, runB, wantB)
+}
+
+func addAnswers(ctx context.Context, store journal.Store, run string, want map[key]**Trial) error {
+	for t, err := range Trials(ctx, store, run) {
+		if err != nil {
+			return err
+		}
+		if place := want[key{t.Case, t.Model, t.Repeat}]; place != nil {
+			*place = &t // the last one counts
+		}
+	}
+	return nil
 }

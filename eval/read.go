@@ -63,7 +63,7 @@ func (l *Loader) Parse(path string, text []byte) (*Suite, error) {
 		return nil, err
 	}
 	r.hash.Write(text)
-	r.suite.Hash = hashText(r.hash.String())
+	r.suite.Hash, r.suite.Source = hashText(r.hash.String()), path
 	return &r.suite, nil
 }
 
@@ -602,7 +602,13 @@ func (r *reader) source(name string) ([]llm.ToolDef, error) {
 		if r.Tools == nil {
 			return nil, fmt.Errorf("%s: no MCP servers are known here", name)
 		}
-		return r.Tools(server)
+		defs, err := r.Tools(server)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(defs)
+		r.hash.Write(text)
+		return defs, err
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.dir, name)

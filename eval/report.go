@@ -33,14 +33,22 @@ func cell(s string) string {
 }
 
 func (s *Summary) headline() string {
-	text := fmt.Sprintf("%d cases, %d models, %d answers each", s.Plan.Cases, len(s.Plan.Models), s.Plan.Repeat)
-	if s.Plan.Repeat == 1 {
-		text = fmt.Sprintf("%d cases, %d models", s.Plan.Cases, len(s.Plan.Models))
+	text := plural(s.Plan.Cases, "case") + ", " + plural(len(s.Plan.Models), "model")
+	if s.Plan.Repeat > 1 {
+		text += fmt.Sprintf(", %d answers each", s.Plan.Repeat)
 	}
 	if !s.Complete {
 		text += "; answers are missing"
 	}
 	return text
+}
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // String is a share with its interval, like "83.3 % (66–93)", and "-" of nothing.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,10 +35,15 @@ type Experiment struct {
 	Judge string `json:"judge,omitempty"`
 	// Temperature is that of all questions; nil leaves it to the models.
 	Temperature *float64 `json:"temperature,omitempty"`
+	// Label distinguishes measurements of the same models with the same suite.
+	Label string `json:"label,omitempty"`
+	// Source is the file or the name from which the suite was read.
+	Source string `json:"source,omitempty"`
 }
 
-// Run returns the name of the plan's record: the same plan continues the same record.
+// Run returns the name of the plan's record: the same plan continues the same record. The source does not count.
 func (p Experiment) Run() string {
+	p.Source = ""
 	b, err := json.Marshal(p)
 	if err != nil {
 		return "eval"
@@ -49,7 +55,7 @@ func (p Experiment) Run() string {
 func (r *Evaluator) Plan(s *Suite) Experiment {
 	return Experiment{
 		Suite: s.Name, Hash: s.Hash, Cases: len(s.Cases), Models: r.Models, Repeat: max(1, r.Repeat), Loop: r.Loop,
-		Judge: r.Judge, Temperature: r.Temperature,
+		Judge: r.Judge, Temperature: r.Temperature, Label: r.Label, Source: s.Source,
 	}
 }
 
@@ -62,8 +68,10 @@ type Evaluator struct {
 	Repeat int
 	// Open opens a model by its id.
 	Open func(id string) (llm.Model, error)
-	// Parallel is the number of questions to one vendor at a time; 0 means 4.
-	Parallel int
+	// Parallel is the number of questions to one vendor at a time; 0 means 4. ParallelOf overrides it for vendors by
+	// name, which is the part of the model id in front of the slash.
+	Parallel   int
+	ParallelOf map[string]int
 	// Loop is how often a call that cannot run goes back to the model with its problem. 0 counts the first answer of
 	// cases that are not conversations.
 	Loop int
@@ -71,6 +79,8 @@ type Evaluator struct {
 	Judge string
 	// Temperature is that of all questions; nil leaves it to the models.
 	Temperature *float64
+	// Label distinguishes measurements of the same models with the same suite: another label asks again.
+	Label string
 	// Tokens, Money and Time end the run before a question when they are used up; 0 means no limit.
 	Tokens int
 	Money  catalog.Money
@@ -119,6 +129,12 @@ func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 	if err != nil || seen.sealed {
 		return run, err
 	}
+	opened := make(map[string]llm.Model, len(r.Models))
+	for _, id := range r.Models {
+		if opened[id], err = r.Open(id); err != nil {
+			return run, err // nothing is recorded yet
+		}
+	}
 	rec, err := journal.Open(ctx, r.Store, run)
 	if err != nil {
 		return run, err
@@ -132,7 +148,7 @@ func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 			return run, err
 		}
 	}
-	w := &work{Evaluator: r, suite: s, plan: plan, run: run, rec: rec, done: seen.done, start: time.Now(), spent: seen.spent}
+	w := &work{Evaluator: r, suite: s, plan: plan, run: run, rec: rec, opened: opened, done: seen.done, before: seen.answered(), start: time.Now(), spent: seen.spent}
 	if err := w.all(ctx); err != nil {
 		return run, err
 	}
@@ -143,6 +159,11 @@ func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 func (r *Evaluator) check(s *Suite) error {
 	if len(r.Models) == 0 {
 		return errors.New("eval: no model is named")
+	}
+	for i, id := range r.Models {
+		if slices.Contains(r.Models[:i], id) {
+			return fmt.Errorf("eval: model %s is named twice", id)
+		}
 	}
 	for i := range s.Cases {
 		if s.Cases[i].Expect.Rubric != "" && r.Judge == "" {
@@ -163,6 +184,17 @@ type recorded struct {
 	planned, sealed bool
 	done            map[key]bool
 	spent           spending
+}
+
+// answered counts the answers that are not asked again.
+func (r *recorded) answered() int {
+	n := 0
+	for _, ok := range r.done {
+		if ok {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Evaluator) seen(ctx context.Context, run string) (*recorded, error) {
@@ -244,15 +276,17 @@ func (s *spending) add(t *Trial) {
 // work is a run in progress.
 type work struct {
 	*Evaluator
-	suite *Suite
-	plan  Experiment
-	run   string
-	rec   *journal.Recorder
-	done  map[key]bool // as recorded before; not changed
-	start time.Time
+	suite  *Suite
+	plan   Experiment
+	run    string
+	rec    *journal.Recorder
+	opened map[string]llm.Model
+	done   map[key]bool // as recorded before; not changed
+	start  time.Time
 
 	mu     sync.Mutex
 	spent  spending
+	before int // answers that were recorded before
 	asked  int // by this process
 	failed int
 	why    string           // of the first failure
@@ -270,14 +304,8 @@ type job struct {
 // all asks the missing questions. Each vendor has a few workers.
 func (w *work) all(ctx context.Context) error {
 	w.ended = make(map[string]error)
-	opened := make(map[string]llm.Model, len(w.Models))
 	vendors := make(map[string][]string)
 	for _, id := range w.Models {
-		m, err := w.Open(id)
-		if err != nil {
-			return err
-		}
-		opened[id] = m
 		vendor, _, _ := strings.Cut(id, "/")
 		vendors[vendor] = append(vendors[vendor], id)
 	}
@@ -287,18 +315,14 @@ func (w *work) all(ctx context.Context) error {
 		timer := time.AfterFunc(w.Time, func() { cancel(ErrBudget) })
 		defer timer.Stop()
 	}
-	parallel := w.Parallel
-	if parallel <= 0 {
-		parallel = 4
-	}
 	var running sync.WaitGroup
-	for _, models := range vendors {
+	for vendor, models := range vendors {
 		jobs := make(chan job)
 		running.Go(func() {
 			defer close(jobs)
-			w.feed(ctx, models, opened, jobs)
+			w.feed(ctx, models, jobs)
 		})
-		for range parallel {
+		for range w.parallel(vendor) {
 			running.Go(func() {
 				for j := range jobs {
 					if err := w.one(ctx, j); err != nil {
@@ -331,7 +355,7 @@ func (w *work) result(ctx context.Context) error {
 func (w *work) total() int { return len(w.suite.Cases) * len(w.Models) * w.plan.Repeat }
 
 // feed hands out the questions to the models of one vendor, until the run ends.
-func (w *work) feed(ctx context.Context, models []string, opened map[string]llm.Model, jobs chan<- job) {
+func (w *work) feed(ctx context.Context, models []string, jobs chan<- job) {
 	for repeat := 1; repeat <= w.plan.Repeat; repeat++ {
 		for i := range w.suite.Cases {
 			for _, id := range models {
@@ -340,13 +364,24 @@ func (w *work) feed(ctx context.Context, models []string, opened map[string]llm.
 					continue
 				}
 				select {
-				case jobs <- job{c, id, opened[id], repeat}:
+				case jobs <- job{c, id, w.opened[id], repeat}:
 				case <-ctx.Done():
 					return
 				}
 			}
 		}
 	}
+}
+
+// parallel returns the number of questions to a vendor at a time.
+func (r *Evaluator) parallel(vendor string) int {
+	if n := r.ParallelOf[vendor]; n > 0 {
+		return n
+	}
+	if r.Parallel > 0 {
+		return r.Parallel
+	}
+	return 4
 }
 
 func (w *work) unusable(model string) bool {
@@ -408,19 +443,9 @@ func (w *work) report(t *Trial) {
 	if w.Progress == nil {
 		return
 	}
-	p := Progress{Done: w.doneBefore() + w.asked, Total: w.total(), Failed: w.failed, Trial: t}
+	p := Progress{Done: w.before + w.asked, Total: w.total(), Failed: w.failed, Trial: t}
 	if elapsed := time.Since(w.start); w.asked > 0 {
 		p.Left = elapsed / time.Duration(w.asked) * time.Duration(p.Total-p.Done)
 	}
 	w.Progress(p)
-}
-
-func (w *work) doneBefore() int {
-	n := 0
-	for _, ok := range w.done {
-		if ok {
-			n++
-		}
-	}
-	return n
 }

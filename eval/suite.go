@@ -25,6 +25,8 @@ type Suite struct {
 	Cases       []Case
 	// Hash identifies the content of the suite: a run continues only with the suite it began with.
 	Hash string
+	// Source is the file or the name from which the suite was read.
+	Source string
 }
 
 // Case is one task with its expectations.
@@ -212,9 +214,34 @@ func (s *Suite) Select(tags ...string) *Suite {
 	if len(tags) == 0 {
 		return s
 	}
-	out := *s
-	out.Cases = slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool {
-		return !slices.ContainsFunc(c.Tags, func(t string) bool { return slices.Contains(tags, t) })
+	return s.part(func(c *Case) bool {
+		return slices.ContainsFunc(c.Tags, func(t string) bool { return slices.Contains(tags, t) })
 	})
+}
+
+// Sample returns the suite with n of its cases, spread evenly over the suite, or all if it has no more.
+func (s *Suite) Sample(n int) *Suite {
+	if n <= 0 || n >= len(s.Cases) {
+		return s
+	}
+	i := -1
+	return s.part(func(*Case) bool {
+		i++
+		return (i+1)*n/len(s.Cases) > i*n/len(s.Cases)
+	})
+}
+
+// part returns the suite with the cases that keep accepts. Its hash is that of the cases: two parts are two suites.
+func (s *Suite) part(keep func(*Case) bool) *Suite {
+	out := *s
+	out.Cases = nil
+	text := s.Hash
+	for i := range s.Cases {
+		if keep(&s.Cases[i]) {
+			out.Cases = append(out.Cases, s.Cases[i])
+			text += "\n" + s.Cases[i].ID
+		}
+	}
+	out.Hash = hashText(text)
 	return &out
 }

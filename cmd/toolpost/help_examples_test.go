@@ -53,6 +53,8 @@ var elsewhere = map[string]string{
 	"toolpost tools audit --mcp files":                                                           "needs a server: TestMCPAudit",
 	"toolpost mcp doctor files --json":                                                           "needs a server: TestMCPCommands",
 	`toolpost mcp call files read_text_file '{"path":"README.md"}' --yes`:                        "needs a server: TestMCPCommands",
+	"toolpost eval diff 3f1c 88a0 --fail-on 'right<-2%'":                                         "needs two runs: TestDiffOfTwoRunsShowsBothAnswers",
+	"toolpost eval from --journal sqlite:gateway.db --json":                                      "needs a gateway: TestFromCountsRecordedRuns",
 	`toolpost run -m agent/codex "What does this folder hold?"`:                                  "needs a program: TestAgentPrograms",
 }
 
@@ -74,6 +76,7 @@ var exampleFiles = map[string]string{
 	"cursor.json":         `{"mcpServers":{"things":{"command":"npx"}}}`,
 	".mcp.json":           `{"mcpServers":{"other":{"command":"npx"}}}`,
 	"workflow.yaml":       "workflow: {runtime: {mcp_servers: {search: {command: npx}}}}\n",
+	"suite.yaml":          "tools: tools.json\ncases:\n  - {id: rome, task: What is the weather in Rome?, expect: {calls: [get_weather: {city: Rome}]}}\n",
 	"toolpost.yaml":       "max_turns: 3\n",
 	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/text"
 )
 
@@ -52,7 +53,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newModels())
 	root.AddCommand(newTools(), newMCP())
 	root.AddCommand(newSim(), newServe(), newKeys(), newUsage())
-	root.AddCommand(newReceipts())
+	root.AddCommand(newReceipts(), evaluate.New(evaluationHost()))
 	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())
 	root.AddCommand(newConfig(), newDoctor())
 	cli.WrapArgs(root)

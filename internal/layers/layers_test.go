@@ -133,6 +133,7 @@ var inner = map[string]int{
 
 	"cmd/toolpost/internal/configcheck": 2, // configuration files, checked against declarations
 	"cmd/toolpost/internal/serveimport": 3, // the import of LiteLLM configurations
+	"cmd/toolpost/internal/evaluate":    3, // suites, comparisons and reports
 }
 
 // why is the reason for each layer, for the reader of a failure.

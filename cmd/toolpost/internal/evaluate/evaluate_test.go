@@ -1,0 +1,363 @@
+package evaluate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/eval"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// result is the output and the exit code of a command.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// bench runs 'eval' with models of a test.
+type bench struct {
+	t     *testing.T
+	dir   string
+	model map[string]llm.Model
+	asked atomic.Int64
+	store *journal.Dir
+	order []string // the runs, the newest first
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir(), model: map[string]llm.Model{"sim/offline": sim.Offline{}, "sim/mute": mute{}}}
+	var err error
+	if b.store, err = journal.OpenDir(filepath.Join(b.dir, "records")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// mute never calls a tool.
+type mute struct{}
+
+func (mute) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	r := *req
+	r.Tools = nil
+	return func(yield func(llm.Event, error) bool) {
+		if yield(llm.TextDelta{Text: "I would rather not."}, nil) {
+			yield(llm.Finish{Reason: llm.Stop}, nil)
+		}
+	}
+}
+
+func (b *bench) host() Host {
+	return Host{
+		Models: func(*cobra.Command) (*Models, error) {
+			return &Models{
+				Open: func(id string) (llm.Model, error) {
+					if b.model[id] == nil {
+						return nil, errors.New("nobody serves " + id)
+					}
+					return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+						b.asked.Add(1)
+						return b.model[id].Stream(ctx, req)
+					}), nil
+				},
+				Cost: func(_ llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
+					return catalog.Money(u.Input+u.Output) * catalog.Dollar, id == "sim/offline"
+				},
+			}, nil
+		},
+		Evaluations: func() string { return "" },
+		Open:        func(*cobra.Command, string, bool) (Store, func(), error) { return b.store, func() {}, nil },
+		Runs:        func(*cobra.Command) (Store, func(), error) { return b.store, func() {}, nil },
+		Newest: func(ctx context.Context, s Store) ([]string, error) {
+			out := slices.Clone(b.order)
+			for run, err := range s.Runs(ctx) {
+				if err != nil {
+					return nil, err
+				}
+				if !slices.Contains(out, run) {
+					out = append(out, run)
+				}
+			}
+			return out, nil
+		},
+	}
+}
+
+func (b *bench) eval(ctx context.Context, args ...string) result {
+	root := &cobra.Command{Use: "toolpost", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(New(b.host()))
+	root.SetFlagErrorFunc(cli.WrongFlag)
+	cli.WrapArgs(root)
+	var out, errOut bytes.Buffer
+	root.SetArgs(append([]string{"eval"}, args...))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	code := cli.UntilInterrupted(ctx, &errOut, root.ExecuteContext)
+	return result{code, out.String(), errOut.String()}
+}
+
+// run runs a command that must succeed.
+func (b *bench) run(args ...string) string {
+	b.t.Helper()
+	r := b.eval(b.t.Context(), args...)
+	if r.code != 0 {
+		b.t.Fatalf("eval %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.errOut)
+	}
+	if _, name, ok := strings.Cut(r.errOut, "recorded as "); ok {
+		b.order = slices.Insert(b.order, 0, strings.Fields(name)[0])
+	}
+	return r.out
+}
+
+func (b *bench) file(name, text string) string {
+	b.t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+const small = `suite: small
+tools:
+  - {name: get_weather, description: Returns the weather of a city., parameters: {type: object, properties: {city: {type: string}}, required: [city]}}
+cases:
+  - {id: rome, task: What is the weather in Rome?, tags: [call], expect: {calls: [get_weather: {city: Rome}]}}
+  - {id: oslo, task: What is the weather in Oslo?, tags: [call], expect: {calls: [get_weather: {city: Oslo}]}}
+  - {id: thanks, task: "Thank you, that was all.", expect: {no_call: true}}
+`
+
+func TestRunPrintsSharesAndContinuesWithoutAskingAgain(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	out := b.run("run", suite, "-m", "sim/offline")
+	if !strings.Contains(out, "right            100.0 % (44–100) of 3") {
+		t.Error(out)
+	}
+	asked := b.asked.Load()
+	if again := b.run("run", suite, "-m", "sim/offline"); again != out || b.asked.Load() != asked {
+		t.Errorf("%d more questions\n%s", b.asked.Load()-asked, again)
+	}
+	if shown := b.run("show"); shown != out {
+		t.Error(shown)
+	}
+	b.run("run", suite, "-m", "sim/offline", "--label", "second")
+	if b.asked.Load() != 2*asked {
+		t.Errorf("a label asks again: %d questions, then %d", asked, b.asked.Load())
+	}
+}
+
+func TestInterruptKeepsWhatIsDone(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked atomic.Int64
+	b.model["sim/slow"] = llm.ModelFunc(func(c context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		if asked.Add(1) == 3 {
+			cancel()
+			return func(yield func(llm.Event, error) bool) { yield(nil, c.Err()) }
+		}
+		return sim.Offline{}.Stream(c, req)
+	})
+	r := b.eval(ctx, "run", suite, "-m", "sim/slow", "--parallel", "1")
+	if r.code != cli.ExitInterrupted || !strings.Contains(r.errOut, "2 of 3 answers are kept") || !strings.Contains(r.out, "of 2") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	if out := b.run("run", suite, "-m", "sim/slow", "--parallel", "1"); !strings.Contains(out, "of 3") || asked.Load() != 4 {
+		t.Errorf("%d questions\n%s", asked.Load(), out)
+	}
+}
+
+func TestReportsAsJSONJUnitMarkdownAndHTML(t *testing.T) {
+	b := newBench(t)
+	files := map[string]string{"junit": "", "markdown": "", "html": ""}
+	args := []string{"run", b.file("small.yaml", small), "-m", "sim/offline", "-m", "sim/mute", "--json"}
+	for form := range files {
+		files[form] = filepath.Join(b.dir, form)
+		args = append(args, "--"+form, files[form])
+	}
+	var s eval.Summary
+	if err := json.Unmarshal([]byte(b.run(args...)), &s); err != nil || len(s.Models) != 2 || len(s.Rows) != 6 {
+		t.Errorf("%v: %+v", err, s)
+	}
+	text := func(form string) string {
+		got, err := os.ReadFile(files[form])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	var junit struct {
+		Suites []struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(text("junit")), &junit); err != nil || len(junit.Suites) != 2 || junit.Suites[1].Failures != 2 || junit.Suites[1].Tests != 3 {
+		t.Errorf("%v: %+v", err, junit)
+	}
+	if got := text("markdown"); !strings.Contains(got, "| sim/mute | 33.3 % (6–79) |") {
+		t.Error(got)
+	}
+	page := text("html")
+	if !strings.Contains(page, "<svg") || strings.Contains(page, "src=") || strings.Contains(page, "<script") || strings.Contains(page, "<link") {
+		t.Error("the page must hold charts and nothing from outside:\n", page)
+	}
+}
+
+func TestFailOnSetsTheExitStatus(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	b.run("run", suite, "-m", "sim/offline")
+	b.run("run", suite, "-m", "sim/mute")
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"run " + suite + " -m sim/offline --fail-on right<100%", 0, ""},
+		{"run " + suite + " -m sim/mute --fail-on right<90%", 1, "right of sim/mute is 33.3 %"},
+		{"run " + suite + " -m sim/mute --fail-on errors>0", 0, ""},
+		{"run " + suite + " -m sim/mute --against " + b.order[1] + " --fail-on right<-2%", 1, "went from 100.0 % to 33.3 %"},
+		{"run " + suite + " -m sim/offline --against " + b.order[0] + " --fail-on right<-2%", 0, ""},
+		{"diff " + b.order[1] + " " + b.order[0] + " --fail-on right<-2%", 1, "went from 100.0 % to 33.3 %"},
+		{"diff " + b.order[0] + " " + b.order[1] + " --fail-on right<-2%", 0, ""},
+		{"show " + b.order[0] + " --fail-on needless_calls>0%", 0, ""},
+		{"run " + suite + " -m sim/mute --fail-on right<-2%", 2, "--against"},
+		{"run " + suite + " -m sim/mute --fail-on rihgt<2%", 2, "unknown figure"},
+		{"run " + suite + " -m sim/mute --fail-on right<90", 2, "in percent"},
+		{"run " + suite + " -m sim/mute --fail-on tokens>5%", 2, "not a share"},
+		{"run " + suite + " -m sim/mute --fail-on right", 2, "is not a condition"},
+	} {
+		if r := b.eval(t.Context(), strings.Fields(c.args)...); r.code != c.code || !strings.Contains(r.errOut, c.says) {
+			t.Errorf("eval %s: exit %d, want %d with %q\n%s", c.args, r.code, c.code, c.says, r.errOut)
+		}
+	}
+}
+
+func TestDiffOfTwoRunsShowsBothAnswers(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	b.run("run", suite, "-m", "sim/offline")
+	b.run("run", suite, "-m", "sim/mute")
+	out := b.run("diff", b.order[1], strings.TrimPrefix(b.order[0], "eval-")[:8])
+	for _, want := range []string{"no difference can be shown", "only sim/offline passes", "rome: no call: no tool was called", `A: get_weather{"city":"Rome"}`, "B: I would rather not."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	var list []eval.PairedComparison
+	if err := json.Unmarshal([]byte(b.run("diff", b.order[1], b.order[0], "--json")), &list); err != nil || len(list) != 1 || len(list[0].OnlyA) != 2 {
+		t.Errorf("%v: %+v", err, list)
+	}
+}
+
+func TestBudgetsEndARunThatContinues(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	for _, budget := range [][]string{{"--budget-tokens", "1"}, {"--budget-usd", "1"}} {
+		args := append([]string{"run", suite, "-m", "sim/offline", "--parallel", "1", "--label", budget[0]}, budget...)
+		r := b.eval(t.Context(), args...)
+		if r.code != 1 || !strings.Contains(r.errOut, "the budget is used up after 1 of 3 answers") {
+			t.Errorf("%s: exit %d\n%s", budget, r.code, r.errOut)
+		}
+		if out := b.run(args[:len(args)-2]...); !strings.Contains(out, "of 3") {
+			t.Error(out)
+		}
+	}
+	if r := b.eval(t.Context(), "run", suite, "-m", "sim/mute", "--budget-usd", "1"); r.code != 1 || !strings.Contains(r.errOut, "price of sim/mute is not known") {
+		t.Errorf("exit %d\n%s", r.code, r.errOut)
+	}
+}
+
+func TestChangedExpectationsScoreRecordedAnswers(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	b.run("run", suite, "-m", "sim/offline")
+	asked := b.asked.Load()
+	b.file("small.yaml", strings.ReplaceAll(small, "city: Rome}]", "city: Paris}]"))
+	r := b.eval(t.Context(), "show", "--cases")
+	if r.code != 0 || !strings.Contains(r.out, `get_weather.city is "Rome", not "Paris"`) || !strings.Contains(r.errOut, "the suite has changed") || b.asked.Load() != asked {
+		t.Errorf("exit %d, %d questions\n%s%s", r.code, b.asked.Load()-asked, r.out, r.errOut)
+	}
+}
+
+func TestTagsAndLimitSelectCases(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	if out := b.run("run", suite, "-m", "sim/offline", "--tags", "call"); !strings.Contains(out, "2 cases") {
+		t.Error(out)
+	}
+	for range 2 { // another part of the suite is another run, of the same number of cases
+		if out := b.run("run", suite, "-m", "sim/offline", "--limit", "2", "--cases"); !strings.Contains(out, "of 2") {
+			t.Error(out)
+		}
+	}
+	if r := b.eval(t.Context(), "run", suite, "-m", "sim/offline", "--tags", "cal"); r.code != 2 || !strings.Contains(r.errOut, "no case of the suite has the tag cal") {
+		t.Errorf("exit %d\n%s", r.code, r.errOut)
+	}
+}
+
+func TestFromCountsRecordedRuns(t *testing.T) {
+	b := newBench(t)
+	a := agent.Agent{Model: sim.Offline{}, ID: "sim/offline", Store: b.store}
+	done, err := a.Ask(t.Context(), llm.User("Hello."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run("run", b.file("small.yaml", small), "-m", "sim/offline")
+	b.order = append(b.order, done.Run)
+	if out := b.run("from"); !strings.Contains(out, "answers          1\n") {
+		t.Error(out)
+	}
+	line := b.run("capture", done.Run)
+	if s, err := new(eval.Loader).Parse("captured.jsonl", []byte(line)); err != nil || len(s.Cases) != 1 {
+		t.Errorf("%v\n%s", err, line)
+	}
+}
+
+func TestWrongUseIsExplained(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	for args, says := range map[string]string{
+		"run basicz -m sim/offline":                          "did you mean basics?",
+		"run " + suite:                                       "which model?",
+		"run " + suite + " -m sim/nobody":                    "nobody serves sim/nobody",
+		"run " + suite + " -m sim/offline -m sim/offline":    "is named twice",
+		"run " + suite + " -m sim/offline --parallel x":      "--parallel",
+		"run " + suite + " -m sim/offline --parallel sim=0":  "--parallel",
+		"run " + suite + " -m sim/offline --repeat 0":        "--repeat",
+		"run " + suite + " -m sim/offline --temperature 3":   "--temperature",
+		"run " + suite + " -m sim/offline --budget-usd -1":   "--budget-usd",
+		"run " + suite + " -m sim/offline --against nothing": "no evaluation nothing",
+		"run " + suite + " -m sim/offline --limit -1":        "must not be below 0",
+		"show":                        "no evaluation is recorded",
+		"show ../../etc/passwd":       "no evaluation",
+		"diff latest":                 "--model-a",
+		"suites basic":                "did you mean basics?",
+		"run missing/suite.yaml -m x": "cannot be read",
+		"run " + b.file("typo.yaml", "cases:\n  - {id: a, task: x, expct: {no_call: true}}\n") + " -m sim/offline": "typo.yaml:2",
+		"capture nothing": "has no question",
+	} {
+		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
+			t.Errorf("eval %s: exit %d, want %q\n%s", args, r.code, says, r.errOut)
+		}
+	}
+}
