@@ -99,7 +99,7 @@ func (r *relayed) take(ev llm.Event) {
 	if r.failed == nil {
 		if r.failed = r.a.take(ev); r.a.given {
 			r.refused = r.failed
-			r.a.stop()
+			r.a.watch.Stop()
 		}
 	}
 	if r.a.begun && r.waits {

@@ -33,6 +33,10 @@ type ModelRoute struct {
 	Check Check
 	// Tools are run by the gateway itself; nil means none.
 	Tools *ServedTools
+	// Timing limits how the upstreams are asked, unless an upstream has other limits.
+	Timing Timing
+	// Strategy orders the upstreams of the same priority; "" means Weighted.
+	Strategy Strategy
 	// MaxRequests limits the concurrent requests of the route; 0 means no limit. Requests above the limit get status
 	// 429.
 	MaxRequests int
@@ -64,7 +68,27 @@ type Upstream struct {
 	// Health is the interval of health checks; 0 turns them off. A health check costs nothing. An unhealthy upstream is
 	// skipped while another is available.
 	Health time.Duration
+	// Timing limits how the upstream is asked. Zero fields are those of the route.
+	Timing Timing
+	// Priority orders the upstreams of a route. Those with the lowest number are asked first, the others when those fail.
+	Priority int
+	// MaxInFlight limits the requests of the upstream at the same time; 0 means no limit.
+	MaxInFlight int
 }
+
+// Timing limits how an upstream is asked.
+type Timing = upstream.Timing
+
+// Strategy is how the upstreams of a route with the same priority are ordered.
+type Strategy = upstream.Strategy
+
+// The strategies.
+const (
+	Weighted  = upstream.Weighted
+	LeastBusy = upstream.LeastBusy
+	Fastest   = upstream.Fastest
+	Cheapest  = upstream.Cheapest
+)
 
 // Way is how an upstream is asked. The zero value uses the known abilities of the model.
 type Way struct {
@@ -200,7 +224,7 @@ func overlap(a, b []string) bool {
 // newRoute prepares a route, and returns all errors in it.
 func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 	made = &route{r, upstream.NewRoute(r.Model)}
-	made.Formats, made.Fallbacks, made.Limit = r.From, r.Fallback, r.MaxRequests
+	made.Formats, made.Fallbacks, made.Limit, made.Route.Strategy = r.From, r.Fallback, r.MaxRequests, r.Strategy
 	add := func(setting string, err error) {
 		if err != nil {
 			wrong = append(wrong, &RouteError{Setting: setting, Err: err})
@@ -242,6 +266,10 @@ func (r ModelRoute) check(add func(string, error)) {
 	if r.Cache.Tools && r.Cache.For == 0 {
 		add("cache_tools", errors.New("it is for cache, which the route does not have"))
 	}
+	checkTiming(r.Timing, add)
+	if r.Strategy != Weighted && !slices.Contains(upstream.Strategies, r.Strategy) {
+		add("strategy", fmt.Errorf("unknown strategy %q; the strategies are weighted, least_busy, fastest and cheapest", r.Strategy))
+	}
 	if r.MaxRequests < 0 {
 		add("max_requests", fmt.Errorf("%d is less than 0", r.MaxRequests))
 	}
@@ -254,6 +282,21 @@ func (r ModelRoute) check(add func(string, error)) {
 		}
 	}
 }
+
+// checkTiming reports negative limits.
+func checkTiming(t Timing, add func(string, error)) {
+	for setting, d := range map[string]time.Duration{"timeout": t.Timeout, "first_byte": t.FirstByte, "idle": t.Idle, "cooldown": t.Cooldown} {
+		if d < 0 {
+			add(setting, fmt.Errorf("%v is less than 0", d))
+		}
+	}
+	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > maxRetries) {
+		add("retries", fmt.Errorf("%d is not between 0 and %d", *t.Retries, maxRetries))
+	}
+}
+
+// maxRetries limits the retries of a failed request to an upstream.
+const maxRetries = 10
 
 // maxWeight limits the weight of an upstream.
 const maxWeight = 1_000_000
@@ -275,6 +318,11 @@ func (r *route) misnamed(model string) error {
 func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err error)) *upstream.Target {
 	up, way := upstream.NewTarget(u.Model), r.WayOf(u)
 	up.Weight, up.Health, up.Local = max(u.Weight, 1), u.Health, g.settings.Inside
+	up.Timing, up.Priority, up.MaxInFlight = u.Timing.Or(r.Timing), u.Priority, u.MaxInFlight
+	checkTiming(u.Timing, add)
+	if u.MaxInFlight < 0 {
+		add("max_in_flight", fmt.Errorf("%d is less than 0", u.MaxInFlight))
+	}
 	if u.Weight < 0 || u.Weight > maxWeight {
 		add("weight", fmt.Errorf("the weight of %s is %d; it can be 0, which keeps it out of the draw, to %d", u.Model, u.Weight, maxWeight))
 	}

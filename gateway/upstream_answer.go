@@ -54,24 +54,26 @@ func (a *attempts) failed(err error) {
 	}
 }
 
-// askOne asks one upstream. If there is another, this one gets no retries, and an answer blocked by its filter counts
-// as a failure.
+// askOne asks one upstream. If there is another, this one gets no retries by default, and an answer blocked by its filter
+// counts as a failure.
 func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
-	patience := provider.Brief // the client does its own retries
-	if others {
-		patience = provider.Once
-	}
-	ctx, stop := context.WithCancel(provider.WithPatience(httptrace.WithClientTrace(x.Context(), x.trace.HTTP()), patience))
-	defer stop()
+	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(x.Context(), x.trace.HTTP()), to, others, x.Stream == nil)
+	defer watch.Stop()
 	x.SetUpstream(to.ID)
 	x.trace.Upstream = to.Model
 	a := x.newAsking(to, req)
-	a.each, a.others, a.stop = each, others, stop
-	req = x.signatures.ForUpstream(a.labels, req)
+	a.each, a.others, a.watch = each, others, watch
+	req = x.signatures.ForUpstream(a.labels, to.Limited(req))
+	begun, err = a.answer(ctx, to, req)
+	return begun, watch.Err(err)
+}
+
+// answer relays the answer of the upstream, or reads it as events.
+func (a *asking) answer(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
 	if relayed, err := a.relay(ctx, to, req); relayed {
-		return x.RelayedBytes, err
+		return a.x.RelayedBytes, err
 	}
-	if others && x.Stream == nil {
+	if a.others && a.x.Stream == nil {
 		return a.whole(ctx, to, req)
 	}
 	return a.stream(ctx, to, req)
@@ -178,8 +180,8 @@ type asking struct {
 	notes   *conversation.SignedAnswer // nil if no signatures must be stored
 	check   checking
 	each    func(llm.Event) error
-	others  bool   // another upstream can be asked
-	stop    func() // cancels the request
+	others  bool // another upstream can be asked
+	watch   *upstream.Watch
 	begun   bool
 	opening llm.Opening // events held back until the answer begins
 	given   bool        // the answer was given up for another upstream
@@ -189,6 +191,7 @@ type asking struct {
 // take takes an event of the answer.
 func (a *asking) take(ev llm.Event) error {
 	a.note(ev)
+	a.watch.Saw(ev)
 	switch ev.(type) {
 	case llm.Warning:
 		return a.each(ev) // also in the middle of a stream

@@ -67,8 +67,8 @@ func (m *Model) newExchange(ctx context.Context, limits llm.Limits) (*exchange, 
 	if err != nil {
 		return nil, err
 	}
-	waits := deadline.Timeouts{First: orDefault(m.client.Timeouts.First, 5*time.Minute), Silence: orDefault(m.client.Timeouts.Silence, 2*time.Minute)}
-	return &exchange{Model: m, key: key, watch: deadline.New(ctx, waits, limits.Or(m.client.Limits).Or(llm.DefaultLimits))}, nil
+	waits := m.waits(ctx)
+	return &exchange{Model: m, key: key, watch: deadline.New(ctx, deadline.Timeouts{First: waits.First, Silence: waits.Silence}, limits.Or(m.client.Limits).Or(llm.DefaultLimits))}, nil
 }
 
 // once sends a request and passes on its answer. It returns the error that ended the

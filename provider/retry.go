@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -33,6 +34,30 @@ const (
 	Brief
 	Once // repeats nothing: there is another to ask
 )
+
+// Waits replace limits of the Client for the requests of a context. Zero fields keep those of the Client.
+type Waits struct {
+	First    time.Duration // as in Timeouts
+	Silence  time.Duration // as in Timeouts
+	Attempts int           // as in Retry
+}
+
+type waitsKey struct{}
+
+// WithWaits returns a context whose requests wait as w says.
+func WithWaits(ctx context.Context, w Waits) context.Context {
+	return context.WithValue(ctx, waitsKey{}, w)
+}
+
+// waits returns the waits of a context, with those of the client in place of zero fields.
+func (m *Model) waits(ctx context.Context) Waits {
+	w, _ := ctx.Value(waitsKey{}).(Waits)
+	return Waits{
+		First:    cmp.Or(w.First, orDefault(m.client.Timeouts.First, 5*time.Minute)),
+		Silence:  cmp.Or(w.Silence, orDefault(m.client.Timeouts.Silence, 2*time.Minute)),
+		Attempts: cmp.Or(w.Attempts, m.client.Retry.attempts()),
+	}
+}
 
 type patienceKey struct{}
 
@@ -136,16 +161,16 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 // again reports whether a request that failed for the n-th time is to be sent again, and waits until then. If it is
 // not, it has said why.
 func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
-	policy, seen := m.client.Retry, observe.CallOf(ctx)
+	policy, most, seen := m.client.Retry, m.waits(ctx).Attempts, observe.CallOf(ctx)
 	wait, soon := policy.wait(n, err, patience(ctx), rand.Float64())
-	if began || n >= policy.attempts() || !retryable(err) || !soon {
+	if began || n >= most || !retryable(err) || !soon {
 		yield(nil, err)
 		return false
 	}
 	if seen != nil {
 		seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
 	}
-	if !yield(RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}, nil) {
+	if !yield(RequestRetry{Attempt: n, Of: most, Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}, nil) {
 		return false
 	}
 	stop := sleep(ctx, wait)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/outcome"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -24,12 +25,6 @@ type Breaker struct {
 	state breaker.Breaker
 }
 
-// unwell are the errors that say something about the vendor.
-var unwell = map[llm.Kind]bool{
-	llm.RateLimited: true, llm.Overloaded: true, llm.Server: true, llm.Network: true, llm.Timeout: true, llm.Incomplete: true, llm.Malformed: true,
-	llm.ByteLimit: true, llm.TextLimit: true, llm.ThinkingLimit: true, llm.EventLimit: true, llm.TimeLimit: true, llm.Stalled: true,
-}
-
 // Unwrap returns the model that is asked.
 func (b *Breaker) Unwrap() llm.Model { return b.Model }
 
@@ -43,33 +38,22 @@ func (b *Breaker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Ev
 			yield(nil, &llm.Error{Op: "refine.Breaker", Kind: llm.Overloaded, RetryAfter: open.Wait, Err: fmt.Errorf("the model failed %d times in a row and is left alone", open.Failures)})
 			return
 		}
-		end := breaker.Unknown
-		defer func() { pass.Done(end, b.now, limits) }()
+		end := outcome.Effect{Verdict: breaker.Unknown}
+		defer func() { pass.Done(end.Verdict, b.now, end.Limits(limits)) }()
 		for ev, err := range b.Model.Stream(ctx, req) {
-			if err != nil {
-				end = verdictOn(ctx, err)
+			if err != nil && ctx.Err() == nil {
+				end = outcome.Of(err)
 			} else if _, ok := ev.(llm.Finish); ok {
-				end = breaker.Succeeded
+				end = outcome.Of(nil)
 			}
 			if !yield(ev, err) {
 				return
 			}
 		}
-		if end == breaker.Unknown && ctx.Err() == nil {
-			end = breaker.Failed // the answer just stopped
+		if end.Verdict == breaker.Unknown && ctx.Err() == nil {
+			end.Verdict = breaker.Failed // the answer just stopped
 		}
 	}
-}
-
-// verdictOn is what an error says about the vendor.
-func verdictOn(ctx context.Context, err error) breaker.Verdict {
-	switch kind := llm.KindOf(err); {
-	case kind == llm.Canceled || ctx.Err() != nil:
-		return breaker.Unknown
-	case unwell[kind]:
-		return breaker.Failed
-	}
-	return breaker.Reached
 }
 
 func (b *Breaker) now() time.Time {

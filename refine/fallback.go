@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/toolpost/toolpost/internal/outcome"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -26,7 +27,7 @@ func Fallback(models ...llm.Model) llm.Model {
 					return
 				}
 				failures = append(failures, fmt.Errorf("model %d: %w", i+1, err))
-				if begun || i == len(models)-1 || final[llm.KindOf(err)] || ctx.Err() != nil {
+				if begun || i == len(models)-1 || !outcome.Of(err).Next || ctx.Err() != nil {
 					yield(nil, errors.Join(failures...))
 					return
 				}
@@ -38,9 +39,6 @@ func Fallback(models ...llm.Model) llm.Model {
 		}
 	})
 }
-
-// final are the errors that are the same with any model.
-var final = map[llm.Kind]bool{llm.Invalid: true, llm.Canceled: true}
 
 // begin passes a stream on and reports whether the answer has begun. If the reader stops, the
 // error is nil.

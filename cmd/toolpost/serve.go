@@ -40,6 +40,8 @@ type routeConfig struct {
 	Fallback []string         `yaml:"fallback" help:"names that are asked for when no upstream of the route can answer, also because the conversation is too long or a filter removed the answer"`
 	Check    string           `yaml:"check" help:"the handling of calls that do not fit the schemas of their tools: reported in a header or a comment; off does not check; reask asks the model again"`
 
+	Timing      timingConfig  `yaml:",inline"`
+	Strategy    string        `yaml:"strategy" help:"the order of upstreams with the same priority" values:"weighted least_busy fastest cheapest" default:"weighted"`
 	MaxRequests int           `yaml:"max_requests" help:"concurrent requests of the route; further ones are refused with status 429" unset:"no limit"`
 	Thinking    string        `yaml:"thinking" help:"how much the model thinks, whatever the client requests: off, low, medium, high or a word of the vendor's"`
 	ToolChoice  string        `yaml:"tool_choice" help:"whether the model may, must or must not call the client's tools, whatever the client requests: auto, required, none"`
@@ -61,7 +63,31 @@ type upstreamConfig struct {
 	Tools  string `yaml:"tools" help:"how it is asked for calls: native, constrained, prompted" default:"what the catalogue knows"`
 	Style  string `yaml:"style" help:"the notation that is taught where calls are prompted; see [emulation](../emulation.md)"`
 
-	Health time.Duration `yaml:"health" help:"the interval of health checks, which cost nothing" unset:"never"`
+	Health      time.Duration `yaml:"health" help:"the interval of health checks, which cost nothing" unset:"never"`
+	Timing      timingConfig  `yaml:",inline"`
+	Priority    int           `yaml:"priority" help:"upstreams with the lowest number are asked first, the others when those fail" unset:"first"`
+	MaxInFlight int           `yaml:"max_in_flight" help:"concurrent requests of the upstream; further ones go to the next upstream, or are refused with status 429" unset:"no limit" min:"1"`
+}
+
+// timingConfig is a gateway.Timing in the configuration. Upstreams without a value have that of the route.
+type timingConfig struct {
+	Timeout   time.Duration `yaml:"timeout" help:"how long the whole answer of an upstream may take" default:"6h" min:"1ms"`
+	FirstByte time.Duration `yaml:"first_byte" help:"how long an upstream may be silent before its answer begins; keep-alives are not silence" default:"1m or more where another upstream can be asked, otherwise 5m" min:"1ms"`
+	Idle      time.Duration `yaml:"idle" help:"how long no piece of a begun answer may arrive" default:"2m, or 30m with keep-alives" min:"1ms"`
+	Cooldown  time.Duration `yaml:"cooldown" help:"how long an upstream that failed three times in a row is skipped; ten times as long if its key, address or certificate is wrong" default:"30s" min:"1ms"`
+	Retries   *int          `yaml:"retries" help:"how often a failed request is sent again to the same upstream" default:"0 where another upstream can be asked, otherwise 2" min:"0" max:"10"`
+}
+
+func (t timingConfig) timing() gateway.Timing {
+	return gateway.Timing{Timeout: t.Timeout, FirstByte: t.FirstByte, Idle: t.Idle, Cooldown: t.Cooldown, Retries: t.Retries}
+}
+
+// strategyOf returns the strategy with a name.
+func strategyOf(name string) gateway.Strategy {
+	if name == "weighted" {
+		return gateway.Weighted
+	}
+	return gateway.Strategy(name)
 }
 
 // String lists the model names of the routes: at most maxNames, then the number of further ones.
@@ -88,10 +114,11 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	var list []gateway.ModelRoute
 	for i, r := range c.Routes {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Hidden: r.Hidden, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
+			Timing: r.Timing.timing(), Strategy: strategyOf(r.Strategy),
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: c.keepsBodies(r)}
 		for _, u := range r.To {
-			up := gateway.Upstream{Model: u.Model, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
+			up := gateway.Upstream{Model: u.Model, Health: u.Health, Timing: u.Timing.timing(), Priority: u.Priority, MaxInFlight: u.MaxInFlight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
 			if u.Weight != nil {
 				up.Weight, up.Off = *u.Weight, *u.Weight == 0
 			}

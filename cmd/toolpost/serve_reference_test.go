@@ -51,7 +51,7 @@ This page is generated from the program.
 
 A file may have 1 MiB. A text must not be empty: leave out a setting that you do not need. A duration has a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `.
 
-A number or a duration of 0 means the default, except for ` + "`routes.to.weight`" + ` and ` + "`routes.rounds`" + `; ` + "`--check`" + ` warns where the default is not 0.
+A number or a duration of 0 means the default, except for ` + "`routes.to.weight`" + `, ` + "`retries`" + ` and ` + "`routes.rounds`" + `; ` + "`--check`" + ` warns where the default is not 0.
 
 A running gateway takes over changes of the file. These settings need a restart, which the log reports: ` + restartSettings(reflect.TypeFor[gatewayConfig]()) + `.
 The first built-in tools of any route, and MCP servers that no route had, are refused until a restart.

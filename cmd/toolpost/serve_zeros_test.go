@@ -13,7 +13,7 @@ import (
 // zeroIsNone are the settings whose default means none, like 0. zeroMeans are the settings with a special message
 // about 0.
 var (
-	zeroIsNone = []string{"routes.max_requests", "routes.cache", "routes.to.health"}
+	zeroIsNone = []string{"routes.max_requests", "routes.cache", "routes.retries", "routes.to.health", "routes.to.retries", "routes.to.priority", "routes.to.max_in_flight"}
 	zeroMeans  = map[string]string{"routes.to.weight": "a weight of 0 takes sim/offline out of the selection", "routes.rounds": "0 is too small; the minimum is 1"}
 )
 
@@ -36,6 +36,7 @@ func TestCheckExplainsZeros(t *testing.T) {
 		switch {
 		case strings.HasPrefix(place, "routes.to."):
 			config = "gateway:\n  routes: [{model: a, to: [{model: sim/native}, {model: sim/offline, " + setting + "}]}]\n"
+			path = strings.Replace(path, "routes.to.", "routes[0].to[1].", 1)
 		case strings.HasPrefix(place, "routes."):
 			config = "gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending, " + setting + "}]\n"
 			path = strings.Replace(path, "routes.", "routes[0].", 1)

@@ -37,6 +37,7 @@ var layer = map[string]int{
 	"observe/otelobserve":    5,  // spans of the events of observe
 	"internal/clip":          -1, // text shortened for people
 	"internal/breaker":       0,
+	"internal/outcome":       1, // what a failed model request means for the next
 	"internal/contain":       0,
 	"internal/child":         1, // programs that are talked to by pipes
 	"internal/corpus":        0,

@@ -299,7 +299,7 @@ func (x *Forwarder) forwarder(e *endpoint, r *Route, model string) (string, *pro
 	}
 	star := r.Rest(model)
 	var problem error
-	for _, u := range r.InOrder() {
+	for _, u := range r.InOrder(star) {
 		id := u.Model
 		if u.Wildcard() {
 			if model != "" && !upstream.PlainName(star) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/outcome"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -32,7 +33,7 @@ func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
 			f.skipped = append(f.skipped, to)
 			continue
 		}
-		pass, open := to.breaker.Enter(time.Now, Limits)
+		pass, open := to.model.breaker.Enter(time.Now, to.limits())
 		if open != nil {
 			f.skipped = append(f.skipped, to)
 			continue
@@ -54,21 +55,28 @@ type failover struct {
 	failed   *Candidate // the last that failed
 	err      error      // its error
 	failures []error    // errors of earlier upstreams
+	full     *Candidate // the last that had no place for the request
 }
 
 // try asks one upstream, and reports whether to stop.
 func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
+	if n := to.busy.Add(1); to.MaxInFlight > 0 && n > int64(to.MaxInFlight) {
+		to.busy.Add(-1)
+		f.full = to
+		pass.Done(breaker.Unknown, time.Now, Limits)
+		return false
+	}
 	if f.failed != nil {
 		f.failures = append(f.failures, f.err)
 		f.asker.Failed(f.failed, f.err, to)
 	}
-	to.busy.Add(1)
 	to.Route.took(to.Target)
 	var begun bool
 	begun, f.err = f.ask(to, others)
-	pass.Done(verdict(f.err), time.Now, Limits)
+	effect := effectOf(f.err)
+	pass.Done(effect.Verdict, time.Now, effect.Limits(to.limits()))
 	f.failed = to
-	return f.err == nil || begun || !retryable(f.err) || f.ctx.Err() != nil
+	return f.err == nil || begun || !effect.Next || f.ctx.Err() != nil
 }
 
 // ask calls the asker. The upstream counts as busy until the call returns or panics.
@@ -84,12 +92,12 @@ func (f *failover) ask(to *Candidate, others bool) (begun bool, err error) {
 func (f *failover) trySkipped() {
 	before, why := f.failed, f.err
 	for i, to := range f.skipped {
-		if f.try(to, to.breaker.Anyway(), before != nil || i < len(f.skipped)-1) {
+		if f.try(to, to.model.breaker.Anyway(), before != nil || i < len(f.skipped)-1) {
 			return
 		}
 	}
 	if before != nil && len(f.skipped) > 0 && mayPass(why) {
-		f.try(before, before.breaker.Anyway(), false)
+		f.try(before, before.model.breaker.Anyway(), false)
 	}
 }
 
@@ -97,6 +105,12 @@ func (f *failover) trySkipped() {
 //
 //go:noinline
 func (f *failover) end(candidates []Candidate) error {
+	if f.failed == nil && f.full != nil {
+		return Busy(f.full.Route.Name, f.full.MaxInFlight)
+	}
+	if f.err == nil && f.failed != nil {
+		lessons(candidates, f.failed)
+	}
 	return Wrap(joined(f.failures, f.err), f.err, candidates...)
 }
 
@@ -104,12 +118,6 @@ func (f *failover) end(candidates []Candidate) error {
 func mayPass(err error) bool {
 	var told *llm.Error
 	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
-}
-
-// retryable reports whether another upstream may be able to answer.
-func retryable(err error) bool {
-	kind := llm.KindOf(err)
-	return kind != llm.Invalid && kind != llm.Canceled
 }
 
 // joined returns the last error, joined with the earlier ones. The last error determines the error for the client.
@@ -126,16 +134,10 @@ func joined(before []error, last error) error {
 	return &out
 }
 
-// verdict returns the effect of a result on the breaker of its upstream.
-func verdict(err error) breaker.Verdict {
-	if err == nil {
-		return breaker.Succeeded
+// effectOf returns what an error means for the next upstream. A client that left reveals nothing about its upstream.
+func effectOf(err error) outcome.Effect {
+	if errors.Is(err, clientio.ErrGone) {
+		return outcome.Effect{}
 	}
-	switch kind := llm.KindOf(err); {
-	case kind == llm.Canceled || errors.Is(err, clientio.ErrGone):
-		return breaker.Unknown
-	case kind.Transient(), kind == llm.Incomplete, kind == llm.Malformed:
-		return breaker.Failed
-	}
-	return breaker.Reached
+	return outcome.Of(err)
 }

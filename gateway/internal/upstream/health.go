@@ -52,7 +52,7 @@ func (u *Target) check(ctx context.Context, m Checker, route string, log *slog.L
 	defer cancel()
 	_, err := m.Check(within)
 	if err == nil {
-		u.breaker.MayTry()
+		u.each(func(m *modelState) { m.breaker.MayTry() })
 	}
 	if ctx.Err() != nil || u.sick.Swap(err != nil) == (err != nil) {
 		return

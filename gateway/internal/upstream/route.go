@@ -3,13 +3,10 @@
 package upstream
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +21,7 @@ type Route struct {
 	Formats   []string // of the clients that may use it; nil means all
 	Fallbacks []string // names of other routes
 	Limit     int      // of requests at the same time; 0 means none
+	Strategy  Strategy // in which order the upstreams are asked
 	Targets   []*Target
 
 	prefix   string // of Name, before the *
@@ -53,68 +51,21 @@ func (r *Route) IsFor(format string) bool {
 // RetryAfter is the wait before refused clients may try again.
 const RetryAfter = time.Second
 
+// Busy returns the error for a request above a limit of requests at the same time.
+func Busy(name string, limit int) error {
+	return &llm.Error{
+		Op: "gateway", Kind: llm.RateLimited, Status: http.StatusTooManyRequests, RetryAfter: RetryAfter,
+		Err: fmt.Errorf("%d requests to %s are being answered already", limit, name),
+	}
+}
+
 // Enter counts a request as in flight until leave is called. It returns an error if the route is at its limit.
 func (r *Route) Enter() (leave func(), err error) {
 	if n := r.inFlight.Add(1); r.Limit > 0 && n > int64(r.Limit) {
 		r.inFlight.Add(-1)
-		return nil, &llm.Error{
-			Op: "gateway", Kind: llm.RateLimited, Status: http.StatusTooManyRequests, RetryAfter: RetryAfter,
-			Err: fmt.Errorf("%d requests to %s are being answered already", r.Limit, r.Name),
-		}
+		return nil, Busy(r.Name, r.Limit)
 	}
 	return func() { r.inFlight.Add(-1) }, nil
-}
-
-// InOrder returns the upstreams in the order in which they are asked. First are the upstreams with no more requests in
-// flight than their share by weight, in turns. The others follow, the least busy for its weight first.
-func (r *Route) InOrder() []*Target {
-	if len(r.Targets) == 1 {
-		return r.Targets
-	}
-	type place struct {
-		*Target
-		busy, next float64
-	}
-	list := make([]place, len(r.Targets))
-	all, weights := 1.0, 0.0
-	r.turns.mu.Lock()
-	for i, u := range r.Targets {
-		list[i] = place{u, float64(u.busy.Load() + 1), max(u.turn+1/float64(u.Weight), r.turns.now)}
-		all, weights = all+list[i].busy-1, weights+float64(u.Weight)
-	}
-	r.turns.mu.Unlock()
-	for i, p := range list {
-		share := all * float64(p.Weight) / weights
-		if p.busy <= math.Ceil(share-1e-9) {
-			list[i].busy = 0
-		} else {
-			list[i].busy /= float64(p.Weight)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.busy, b.busy), cmp.Compare(a.next, b.next)) })
-	out := make([]*Target, len(list))
-	for i, p := range list {
-		out[i] = p.Target
-	}
-	return out
-}
-
-// turns divide the requests of a route among its upstreams by weight. Each request moves the turn of its upstream forward,
-// by less for a greater weight. An upstream that was unused for a while does not catch up.
-type turns struct {
-	mu  sync.Mutex // guards now and the turns of the upstreams
-	now float64    // the turn of the last upstream that was asked
-}
-
-// took counts a request to an upstream.
-func (r *Route) took(u *Target) {
-	if len(r.Targets) == 1 {
-		return
-	}
-	r.turns.mu.Lock()
-	defer r.turns.mu.Unlock()
-	u.turn = max(u.turn+1/float64(u.Weight), r.turns.now)
-	r.turns.now = u.turn
 }
 
 // Table is the list of all routes.
@@ -167,6 +118,11 @@ type Candidate struct {
 	*Target
 	Opened llm.Model
 	ID     string // of the opened model
+
+	model *modelState
+	whole bool          // the answer came as one document
+	took  time.Duration // until the answer began; 0 if it did not
+	cut   time.Duration // how long we waited for an answer that did not begin; 0 if it failed in another way
 }
 
 // maxFallbacks limits how many routes a request may fall back to.
@@ -178,14 +134,16 @@ func (t Table) Candidates(first *Route, name, format string, may func(*Route) bo
 	seen := map[*Route]bool{}
 	add := func(r *Route, name string) {
 		seen[r] = true
-		for _, u := range r.InOrder() {
+		first := len(list)
+		for _, u := range r.Targets {
 			m, id, problem := u.Open(r.Rest(name))
 			if problem != nil {
 				err = Wrap(problem, problem)
 				continue
 			}
-			list = append(list, Candidate{r, u, m, id})
+			list = append(list, Candidate{Route: r, Target: u, Opened: m, ID: id, model: u.of(id)})
 		}
+		r.order(list[first:])
 	}
 	add(first, name)
 	for _, other := range first.Fallbacks {

@@ -25,6 +25,11 @@ type Target struct {
 	Key    string        // what else identifies the upstream across configurations
 	Weight int           // share of the requests
 	Health time.Duration // between two health checks; 0 means none
+	Timing Timing
+	// Priority orders the upstreams of a route: those with the lowest number are asked first.
+	Priority int
+	// MaxInFlight limits the requests at the same time; 0 means no limit.
+	MaxInFlight int
 	// OpenModel opens a model by its id.
 	OpenModel func(id string) (llm.Model, error)
 	// Local are the prefixes of ids that open something on this machine, such as a file. A client's model name must not
@@ -38,15 +43,60 @@ type Target struct {
 
 // state outlives the configuration of an upstream.
 type state struct {
-	busy    atomic.Int64 // requests in flight
+	busy atomic.Int64 // requests in flight
+	sick atomic.Bool  // the last health check failed
+	turn float64      // guarded by turns.mu
+
+	mu     sync.Mutex
+	models map[string]*modelState // by id
+}
+
+// modelState is what the requests to one model of an upstream have shown. An upstream with a * has many models, which
+// fail separately.
+type modelState struct {
 	breaker breaker.Breaker
-	sick    atomic.Bool // the last health check failed
-	turn    float64     // guarded by turns.mu
+	pace
+}
+
+// of returns the state of a model. Clients choose the names of models, therefore the states are limited: a model that
+// works is forgotten first, and above the limit all others share the state of the upstream.
+func (s *state) of(id string) *modelState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.models[id]; m != nil {
+		return m
+	}
+	if len(s.models) >= MaxOpened {
+		for old, m := range s.models {
+			if m.breaker.State(time.Now, Limits) == breaker.Closed {
+				delete(s.models, old)
+				break
+			}
+		}
+	}
+	if len(s.models) >= MaxOpened {
+		id = ""
+	}
+	m := s.models[id]
+	if m == nil {
+		m = new(modelState)
+		s.models[id] = m
+	}
+	return m
+}
+
+// each calls f for every model that was asked for.
+func (s *state) each(f func(*modelState)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.models {
+		f(m)
+	}
 }
 
 // NewTarget returns an upstream.
 func NewTarget(model string) *Target {
-	return &Target{Model: model, state: new(state), opened: make(map[string]llm.Model)}
+	return &Target{Model: model, state: &state{models: make(map[string]*modelState)}, opened: make(map[string]llm.Model)}
 }
 
 // Wildcard reports whether the id of the model contains a *.
@@ -102,16 +152,19 @@ func PlainName(name string) bool {
 	return true
 }
 
-// reachable reports whether the upstream would be asked now.
+// reachable reports whether the upstream would be asked now. One with a * has models that were not asked for yet.
 func (u *Target) reachable() bool {
-	return !u.sick.Load() && u.BreakerState() != breaker.Refuses
+	return !u.sick.Load() && (u.Wildcard() || u.BreakerState() != breaker.Refuses)
 }
 
-// BreakerState returns the state of the breaker, Busy the number of requests in flight, and Healthy the result of the last
-// health check.
-func (u *Target) BreakerState() breaker.State { return u.breaker.State(time.Now, Limits) }
-func (u *Target) Busy() int64                 { return u.busy.Load() }
-func (u *Target) Healthy() bool               { return !u.sick.Load() }
+// BreakerState returns the worst state of the breakers of its models, Busy the number of requests in flight, and Healthy
+// the result of the last health check.
+func (u *Target) BreakerState() (worst breaker.State) {
+	u.each(func(m *modelState) { worst = max(worst, m.breaker.State(time.Now, u.limits())) })
+	return worst
+}
+func (u *Target) Busy() int64   { return u.busy.Load() }
+func (u *Target) Healthy() bool { return !u.sick.Load() }
 
 // ShownID returns the id of a model without the address of its host.
 func ShownID(id string) string {
