@@ -86,7 +86,7 @@ func blindResult(t *testing.T, row blindRow, p dialect.Parser) string {
 	return "silent"
 }
 
-// The rows of testdata/blind were written before the reader was run on them.
+// The rows of testdata/blind were written before the reader was run on them; those of the second round end in _b.
 // Each set states the least number of right rows and the most wrong ones.
 func TestBlindSets(t *testing.T) {
 	for _, set := range []struct {
@@ -95,10 +95,14 @@ func TestBlindSets(t *testing.T) {
 		wrong, silent int    // most
 		hint          bool
 	}{
-		{name: "talk", read: [2]int{0, 145}, sure: [2]int{0, 0}},
+		{name: "talk", read: [2]int{0, 128}, sure: [2]int{0, 0}},
+		{name: "talk_b", read: [2]int{0, 155}, sure: [2]int{0, 0}},
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
-		{name: "honest", read: [2]int{0, 232}, sure: [2]int{0, 232}, wrong: 99, silent: 99},
-		{name: "long", read: [2]int{0, 100}, sure: [2]int{0, 100}, wrong: 99, silent: 99},
+		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
+		{name: "honest", read: [2]int{196, 232}, sure: [2]int{64, 232}, wrong: 28},
+		{name: "honest_b", read: [2]int{211, 225}, sure: [2]int{108, 225}, wrong: 6},
+		{name: "long", read: [2]int{99, 100}, sure: [2]int{99, 100}, wrong: 1},
+		{name: "long_b", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},
 	} {
 		counts := make(map[string]int)
 		for _, row := range blindRows(t, set.name) {

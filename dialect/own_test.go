@@ -241,8 +241,8 @@ func TestOwnKeys(t *testing.T) {
 		}
 		plain := `<tool_call>{"fn": "find_room", "with": {"town": "Siena"}}</tool_call>`
 		for ev := range (&dialect.Parser{Dialects: list, Tools: caseTools}).Parse(dialect.Whole(plain)) {
-			if call, ok := ev.(llm.Call); ok {
-				t.Errorf("%s: the keys of another dialect were read: %v", plain, call)
+			if call, ok := ev.(llm.Call); ok && call.Provenance.Worst() < llm.Guess {
+				t.Errorf("%s: the keys of another dialect were read as if they were those of this one: %v", plain, call)
 			}
 		}
 	}

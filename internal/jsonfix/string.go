@@ -177,7 +177,10 @@ func (s *stringReader) escape(b *builder, rest []byte, final bool) (more bool) {
 	if len(rest) < 2 {
 		return s.cutEscape(b, 1, final)
 	}
-	if s.inPath(b, rest[1]) {
+	if len(rest) == 2 && !final && s.afterDrive(b) {
+		return true // the next byte decides
+	}
+	if s.inPath(b, rest) {
 		s.literalBackslash(b)
 		return false
 	}
@@ -276,11 +279,19 @@ func lowSurrogate(k int, c byte) bool {
 // inPath reports whether a backslash before c is in a Windows path whose
 // backslashes are not escaped: C: followed by a line break is unlikely. Only the
 // schema of a call, whose arguments hold no other such text, makes a path likely.
-func (s *stringReader) inPath(b *builder, c byte) bool {
-	if t := b.out[s.from:]; len(t) == 2 && b.Types != nil && !s.key {
-		s.path = isLetter(t[0]) && t[1] == ':' && c != '\\' && c != '"' && c != '/'
+// A name in a path begins with no space, so "a:\n  b" is YAML.
+func (s *stringReader) inPath(b *builder, rest []byte) bool {
+	c := rest[1]
+	if s.afterDrive(b) {
+		s.path = c != '\\' && c != '"' && c != '/' && (len(rest) == 2 || rest[2] > ' ')
 	}
 	return s.path && c != '\\' && c != '"'
+}
+
+// afterDrive reports whether the string so far is a letter and a colon.
+func (s *stringReader) afterDrive(b *builder) bool {
+	t := b.out[s.from:]
+	return len(t) == 2 && b.Types != nil && !s.key && isLetter(t[0]) && t[1] == ':'
 }
 
 // markdown is the punctuation that Markdown escapes and JSON does not.

@@ -99,6 +99,7 @@ var inner = map[string]int{
 	"dialect/internal/lexicon": 1, // markers and rows, ready for reading
 	"dialect/internal/values":  1, // text as values of JSON
 	"dialect/internal/offered": 2, // the tools that were offered
+	"dialect/internal/whole":   3, // a block that is plainly a call
 	"dialect/internal/scan":    2, // looking ahead in an answer
 	"dialect/internal/judge":   3, // whether text is a call
 	"dialect/internal/engine":  4, // the streaming core

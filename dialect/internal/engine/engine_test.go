@@ -21,6 +21,7 @@ type bang struct {
 func (b *bang) Opening() bool                    { b.Started = true; return false }
 func (b *bang) Thought(*lexicon.Token, int) bool { return false }
 func (b *bang) Plausible(byte) bool              { return false }
+func (b *bang) LastBlock()                       {}
 func (b *bang) CutShort(Failure) bool            { return false }
 
 func (b *bang) Special() bool {

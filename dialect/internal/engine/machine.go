@@ -50,6 +50,8 @@ type Forms interface {
 	Thought(t *lexicon.Token, n int) bool
 	// Plausible reports whether a call without a marker may begin with c, the byte at the current position.
 	Plausible(c byte) bool
+	// LastBlock reads the end of an answer that holds no call yet.
+	LastBlock()
 	// CutShort handles a failed guess. If the answer was cut off in a call, it makes an invalid call of the rest and
 	// reports true.
 	CutShort(f Failure) bool
@@ -82,6 +84,8 @@ func (m *machine) answer(wait func(struct{}) bool) {
 	if m.Broken {
 		return
 	}
+	m.withMarkup(func() bool { m.forms.LastBlock(); return true })
+	m.flush()
 	m.check().Finish()
 	for _, w := range m.Lost.Warnings(m.Lex) {
 		m.Emit(w)
@@ -169,7 +173,11 @@ func (m *machine) compact() {
 	if len(m.Buf)-keep > m.MaxCall() {
 		m.Fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.MaxCall()))
 	}
-	if keep = max(0, keep-scan.MaxAbove); keep <= len(m.Buf)/2 {
+	tail := scan.MaxAbove
+	if m.Calls == 0 && !m.Names.Any && !m.Names.None {
+		tail = scan.MaxBlock
+	}
+	if keep = max(0, keep-tail); keep <= len(m.Buf)/2 {
 		return
 	}
 	m.check().Advance(keep)

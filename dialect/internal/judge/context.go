@@ -64,6 +64,12 @@ func (e *Evidence) Approach(t *lexicon.Token) {
 	e.surroundings = around
 }
 
+// Revisit makes the text from an offset up to here the candidate.
+func (e *Evidence) Revisit(at int) {
+	e.surroundings = surroundings{begin: at, since: e.Since}
+	e.NoteAbove()
+}
+
 // NoteAbove finds out what the text before the candidate says about it. It is called once the candidate is a call.
 func (e *Evidence) NoteAbove() {
 	if e.noted {
@@ -162,7 +168,7 @@ func doubtIn(sentence []byte) Doubt {
 	for _, list := range [...]struct {
 		words []string
 		doubt Doubt
-	}{{refusing, AfterRefusal}, {approvals, AfterCondition}, {exampleWords, AfterExample}} {
+	}{{refusing, AfterRefusal}, {conditional, AfterCondition}, {approvals, AfterCondition}, {exampleWords, AfterExample}} {
 		for _, s := range list.words {
 			if strings.Contains(low, s) {
 				return list.doubt
@@ -216,12 +222,18 @@ si lorsque quand dès
 cuando
 se quando
 zodra
-jeśli jeżeli gdy
+als indien
+jeśli jeżeli gdy gdyby gdybyś gdybyście
 если когда
 إذا لو
 यदि अगर
 eğer
 när hvis når dacă ha kun jos εάν αν אם اگر nếu jika kalau když pokud`)
+
+// conditional are parts of words that make a condition in languages that join or do not separate words.
+var conditional = []string{
+	"なら", "たら、", "れば、", "다면", "려면", "으면 ", "시면 ", "如果", "要是", "假如", "倘若", "seydi", "saydı", "rseniz", "rsanız", "isters",
+}
 
 // approvals are parts of words about the consent that a call waits for.
 var approvals = []string{

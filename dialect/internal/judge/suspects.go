@@ -50,6 +50,15 @@ func (s *Suspects) Add(rows lexicon.RowSet, at int) {
 	row.count++
 }
 
+// Forget drops the findings of dialects that were first found at an offset or after it.
+func (s *Suspects) Forget(from int) {
+	for i := range s.rows {
+		if s.rows[i].first >= from {
+			s.rows[i] = suspected{}
+		}
+	}
+}
+
 // Warnings returns a warning for each dialect with findings.
 func (s *Suspects) Warnings(x *lexicon.Lexicon) (list []llm.Warning) {
 	for i, row := range s.rows {

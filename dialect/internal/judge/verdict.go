@@ -101,6 +101,9 @@ func (d decision) weighed() (v Verdict) {
 	if v.Doubt != NoDoubt {
 		v.Result = IsDoubtful
 	}
+	if d.c.Held && v.Doubt > InSentence && v.Doubt != AfterExample && !d.ownDialect() && (!d.c.Marked || d.Introduced && d.Above != NoDoubt) {
+		return d.shown(0)
+	}
 	return v
 }
 

@@ -123,3 +123,13 @@ func (n *Names) exactly(name []byte) bool {
 	_, ok := n.exact[string(name)]
 	return ok
 }
+
+// Mentioned reports whether text contains the name of an offered tool.
+func (n *Names) Mentioned(text []byte) bool {
+	for _, t := range n.Tools {
+		if t.Name != "" && bytes.Contains(text, []byte(t.Name)) {
+			return true
+		}
+	}
+	return false
+}

@@ -88,6 +88,10 @@ const MaxTail = 160
 // MaxAbove is the number of bytes before a call that are searched for evidence against it. They stay in the buffer too.
 const MaxAbove = 320
 
+// MaxBlock is the number of bytes at the end of an answer without calls that may be a call in a form that no reader
+// knows. They stay in the buffer.
+const MaxBlock = 4 << 10
+
 // Spaces returns the index of the first byte from i that is not white space.
 func (in *Input) Spaces(i int) int {
 	for in.At(i) && chars.IsSpace(in.Buf[in.Pos+i]) {
