@@ -70,7 +70,7 @@ func (d *batch) effect(j *job) (map[string]journal.Hash, error) {
 // Folders that did not exist then do not count: the path of the file does.
 func changes(approved, now map[string]journal.Hash) string {
 	if len(approved) == 0 {
-		return "the approval does not tell what it was for"
+		return "an earlier version asked, which did not record what the call acts on"
 	}
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(approved)) {

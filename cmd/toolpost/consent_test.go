@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -236,11 +237,21 @@ func TestScopesAreShownWhole(t *testing.T) {
 		q.picking = true
 		return strings.Join(strings.Fields(strings.Join(q.foot(), " ")), "")
 	}
-	long := "/opt/" + strings.Repeat("x", 80) + "/bash"
+	program := func(folders ...string) string { // a person is asked about programs that exist
+		file := filepath.Join(dir, filepath.Join(folders...), "bash")
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	long := program(strings.Repeat("x", 80))
 	if got := foot(long); !strings.Contains(got, "theprogram"+long+",whateveritsarguments,whichcanbeanyotherprogram") {
 		t.Errorf("a long name: %s", got)
 	}
-	if got := foot("/opt/" + strings.Repeat("x", 5000)); strings.Contains(got, "whateveritsarguments") {
+	if got := foot(program(slices.Repeat([]string{strings.Repeat("x", 200)}, 14)...)); strings.Contains(got, "whateveritsarguments") {
 		t.Errorf("a name that fills the screen can be allowed: %s", got)
 	}
 }

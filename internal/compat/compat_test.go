@@ -143,11 +143,18 @@ func (s *set) journal(journal, kind string) {
 	s.ok([]string{"Done.", "deliver"}, append([]string{"receipts", "show", ids.Done}, store...)...)
 	s.ok(nil, append([]string{"receipts", "export", ids.Done, "--out", "export"}, store...)...)
 	s.ok([]string{ids.Waiting, `"deliver"`}, append([]string{"runs", "list", "--json"}, store...)...)
-	s.ok(nil, append([]string{"runs", "approve", ids.Waiting, "--by", "ada"}, store...)...)
-	if n := s.delivered(); n != 0 {
-		s.t.Fatalf("before the run is resumed, the tool has run %d times", n)
+	approve := append([]string{"runs", "approve", ids.Waiting, "--by", "ada"}, store...)
+	resume := runArgs(journal, "--later", "--root", ".", "--tools", "tools.yaml", "--resume", ids.Waiting)
+	s.ok(nil, approve...)
+	// The question on record does not bind the approval to what the call acts on, so a person is asked once more.
+	if _, out, errOut, err := s.command(resume...); err != nil || !strings.Contains(out, `"status":"pending"`) || !strings.Contains(out, "an earlier version asked") {
+		s.t.Errorf("%v: error %v\n%s%s", resume, err, out, errOut)
 	}
-	s.ok([]string{`"status":"finished"`, "Done."}, runArgs(journal, "--later", "--root", ".", "--tools", "tools.yaml", "--resume", ids.Waiting)...)
+	s.ok(nil, approve...)
+	if n := s.delivered(); n != 0 {
+		s.t.Fatalf("before the bound approval, the tool has run %d times", n)
+	}
+	s.ok([]string{`"status":"finished"`, "Done."}, resume...)
 	if n := s.delivered(); n != 1 {
 		s.t.Errorf("the tool has run %d times", n)
 	}
@@ -223,6 +230,11 @@ func (s *set) gateway(config, journal, keys, kind string) {
 	if _, _, err := post(server.address+"/v1/chat/completions", f.Other, askBody); err != nil || s.delivered() != 0 {
 		s.t.Errorf("the call that nobody approved: error %v, it ran %d times", err, s.delivered())
 	}
+	// As in a journal, a person is asked once more about the call that an earlier version asked about.
+	if _, _, err := post(server.address+"/v1/chat/completions", f.Key, askBody); err != nil || s.delivered() != 0 {
+		s.t.Errorf("the call with an approval of an earlier version: error %v, it ran %d times", err, s.delivered())
+	}
+	s.ok(nil, "runs", "approve", s.facts.Approved[kind], "--by", "ada", "--journal", journal)
 	for range 2 {
 		if _, _, err := post(server.address+"/v1/chat/completions", f.Key, askBody); err != nil || s.delivered() != 1 {
 			s.t.Errorf("the approved call: error %v, it ran %d times", err, s.delivered())

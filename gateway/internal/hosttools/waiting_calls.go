@@ -57,14 +57,19 @@ func (a *Approvals) ask(ctx context.Context, q invoke.Question) (journal.Approva
 		return journal.Approval{}, errors.New("nobody can be asked here")
 	case q.Held: // its tool has begun, and to wait would mean to call it again
 		return q.Answer(false, "gateway", "no person can answer a tool while a request is open"), nil
-	case by.p != nil:
-		return journal.Approval{}, &invoke.PendingError{Until: by.p.Until}
 	}
 	life := a.For
 	if life == 0 {
 		life = defaultApproval
 	}
 	until := time.Now().Add(life).UTC()
+	if p := by.p; p != nil {
+		if time.Now().After(p.Until) { // it was approved in time, for something else than would run now
+			p.Until = until
+			by.w.settle(by.w.placeOf(q.Tool, q.ParamsHash), p)
+		}
+		return journal.Approval{}, &invoke.PendingError{Until: p.Until}
+	}
 	if err := by.w.claim(q, until); err != nil {
 		return journal.Approval{}, err
 	}

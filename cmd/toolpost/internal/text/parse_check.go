@@ -52,7 +52,7 @@ func (a *parseAnswer) refuse(bad llm.InvalidCall) {
 
 // cutCall returns a call whose end was completed at the end of the text. It is unknown whether the model ended there.
 func cutCall(call llm.Call, ends int) *llm.InvalidCall {
-	cut := func(r llm.Repair) bool { return r.Class >= llm.Completion && r.End >= ends }
+	cut := func(r llm.Repair) bool { return r.Class >= llm.Completion && !r.Doubts() && r.End >= ends }
 	if ends < 0 || !slices.ContainsFunc(call.Provenance.Repairs, cut) {
 		return nil
 	}
