@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -224,7 +225,7 @@ func explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &pattern):
-		return patternError(place(pattern.URL), pattern.Regex, pattern.Err)
+		return placed(place(pattern.URL), patternError(place(pattern.URL), pattern.Regex, pattern.Err))
 	case errors.As(err, &load):
 		return fmt.Errorf("schema: the reference to %q cannot be resolved: %w", load.URL, load.Err)
 	case errors.As(err, &invalid):
@@ -266,14 +267,11 @@ func schemaFault(at string, v *jsonschema.ValidationError) error {
 	}
 	if f, ok := leaf.ErrorKind.(*kind.Format); ok && f.Want == "regex" {
 		if s, ok := f.Got.(string); ok {
-			return patternError(at, s, f.Err)
+			return placed(at, patternError(at, s, f.Err))
 		}
 	}
 	faults := reporter{}.leaf(leaf)
-	if at == "" {
-		at = "the root"
-	}
-	return fmt.Errorf("schema: at %s: not valid JSON Schema: %s", at, faults[0].Message)
+	return placed(at, fmt.Errorf("schema: at %s: not valid JSON Schema: %s", cmp.Or(at, "the root"), faults[0].Message))
 }
 
 // prepare walks the compiled schemas once: it finds references that lead only

@@ -115,7 +115,7 @@ var examples = map[string]string{
 	"journal":     "journal: sqlite:runs.db",
 	"limits":      "limits: {text: 1000000, idle: 5m}",
 	"tasks":       "tasks:\n  review:                       # run @review FILE\n    task: Read {1} and list what could be clearer.\n    model: ollama/qwen3:8b",
-	"mcp_servers": "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
+	"mcp_servers": "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, protocol, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
 	"gateway":     "gateway:\n  addr: 127.0.0.1:8230\n  routes:\n    - model: fast               # what clients ask for; names may end in *\n      to: [{model: ollama/qwen3:8b, weight: 1}]\n      # from, fallback, check: docs/gateway.md",
 	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
 

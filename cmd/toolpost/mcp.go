@@ -283,12 +283,12 @@ result as it is.`,
 func newMCPDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "doctor [SERVER]",
+		Use:   "doctor [SERVER|URL]",
 		Short: "Start servers and say what is wrong with them",
 		Long: `Start the server, or all of the configuration at once, and say how long each took, which
 revision of the protocol it speaks, how many of its tools are used, and what is wrong.
-It is a failure if one is not there.`,
-		Example: "  toolpost mcp doctor\n  toolpost mcp doctor files --json",
+An address is tried by both transports of HTTP. It is a failure if one is not there.`,
+		Example: "  toolpost mcp doctor\n  toolpost mcp doctor files --json\n  toolpost mcp doctor https://mcp.example.org/mcp",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := loadSettings(cmd)
@@ -350,6 +350,9 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 			f.State, f.Says, f.Fix = stateBroken, cli.Printable(s.redact(cmp.Or(st.Err, end.err).Error())), byHand(c)
 		} else {
 			f.Says = fmt.Sprintf("%s after %s, revision %s, list %.15s", counted(st.Tools, "tool"), end.took.Round(time.Millisecond), st.Revision, st.ListHash)
+			if st.Transport != c.Kind() {
+				f.Fix = fmt.Sprintf("it uses the older transport: set type: %s, which saves a request", st.Transport)
+			}
 		}
 		findings = append(findings, f)
 	}

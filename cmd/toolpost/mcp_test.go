@@ -81,6 +81,9 @@ func TestMCPCommands(t *testing.T) {
 // TestMCPInRuns uses servers of the configuration, of --mcp, and none.
 func TestMCPInRuns(t *testing.T) {
 	address := mcptest.HTTP(t, mcptest.Ordinary(), func(*http.Request) {})
+	must(t, toolpost(t, "", "mcp", "doctor", address+"/sse"), 0, "revision 2025-11-25", "set type: sse")
+	must(t, toolpost(t, "", "mcp", "doctor", address+"/mcp"), 0, "revision 20")
+	must(t, toolpost(t, "", "mcp", "doctor", address+"/nothing"), 1, "Not Found", "type sse")
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+serverYAML("broken", "exit:1"))
 	place(t, "s.txtar", "A call.\n-- 1 --\ncall one__echo {\"text\":\"from the server\"}\n-- 2 --\ntext Done.\n")
 	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "go"), 0, "one__echo", "Done.", "MCP server broken is not there")

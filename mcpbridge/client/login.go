@@ -386,7 +386,7 @@ func knock(ctx context.Context, s config.ServerConfig, t *connection.Tokens) err
 func knockAs(ctx context.Context, s config.ServerConfig, t *connection.Tokens, revision string) error {
 	life, end := context.WithTimeoutCause(ctx, s.ConnectTimeout(), errSlow)
 	defer end()
-	transport, err := connection.NewHTTPTransport(life, s, t)
+	transport, err := connection.NewHTTPTransport(life, s, t, nil)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,18 +37,19 @@ type remote struct {
 	*connection.Endpoint
 	host *Servers
 
-	mu      sync.Mutex
-	live    *liveSession   // nil if there is none
-	trying  chan struct{}  // closed when the attempt to connect is over; nil without one
-	list    *toollist.List // nil until it is known
-	fresh   bool           // list is of the live connection
-	changed bool           // the server says that its list has changed
-	used    bool
-	record  toollist.Memory // the state that is kept between runs
-	offer   offer           // the tools that are offered now
-	failed  error           // why there is no connection
-	tries   int             // attempts in a row that failed
-	retry   time.Time
+	mu     sync.Mutex
+	live   *liveSession   // nil if there is none
+	trying chan struct{}  // closed when the attempt to connect is over; nil without one
+	list   *toollist.List // nil until it is known
+	fresh  bool           // list is of the live connection
+	seen   int32          // how many changes of its list the live connection had announced before list was read
+	used   bool
+	record toollist.Memory   // the state that is kept between runs
+	offer  offer             // the tools that are offered now
+	noted  map[string]string // what was told of tools, by name
+	failed error             // why there is no connection
+	tries  int               // attempts in a row that failed
+	retry  time.Time
 }
 
 // liveSession is an open session.
@@ -58,6 +57,8 @@ type liveSession struct {
 	session *mcp.ClientSession
 	process *connection.Process // nil without one
 	calls   activeCalls
+	heard   connection.Heard
+	kind    config.Transport   // that is used, which may be another one than is configured
 	end     context.CancelFunc // ends the requests of an HTTP server
 }
 
@@ -128,7 +129,7 @@ func (l *remote) attempt() (trying <-chan struct{}, live *liveSession, err error
 
 // try connects and reads the list.
 func (l *remote) try() {
-	live, list, err := l.open()
+	live, list, seen, err := l.open()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer func() {
@@ -150,7 +151,7 @@ func (l *remote) try() {
 	if l.list == nil || l.list.Hash != list.Hash {
 		l.host.changed()
 	}
-	l.take(list)
+	l.take(list, seen)
 	l.host.running.Go(func() { l.watch(live) })
 }
 
@@ -227,133 +228,6 @@ func (c *liveSession) why(err error) string {
 	return err.Error()
 }
 
-// open connects within the server's time. A server that ends when it is asked in the
-// newest way, or an HTTP server that says nothing, is asked again in the older one.
-func (l *remote) open() (*liveSession, *toollist.List, error) {
-	s, err := l.Current()
-	if err != nil {
-		return nil, nil, err
-	}
-	l.mu.Lock()
-	revision := l.record.Revision
-	l.mu.Unlock()
-	limit, began := s.ConnectTimeout(), time.Now()
-	if s.Kind() != config.Stdio && revision == "" {
-		limit /= 2
-	}
-	live, list, err := l.openAs(s, revision, limit)
-	left := s.ConnectTimeout() - time.Since(began)
-	if err != nil && revision == "" && left > 0 && l.host.life.Err() == nil && worthAnother(err) {
-		live, list, err = l.openAs(s, rpc.Legacy, left)
-	}
-	if errors.Is(err, errSlow) {
-		err = fmt.Errorf("%w (%s)%s", errSlow, s.ConnectTimeout(), strings.TrimPrefix(err.Error(), errSlow.Error()))
-	}
-	return live, list, err
-}
-
-// worthAnother reports whether an attempt failed in a way that another handshake
-// may cure.
-func worthAnother(err error) bool {
-	return errors.Is(err, errSlow) || connection.Lost(err)
-}
-
-var errSlow = errors.New("the server did not answer in time")
-
-func (l *remote) openAs(s config.ServerConfig, revision string, limit time.Duration) (*liveSession, *toollist.List, error) {
-	// A connection outlives the life of the servers by the time it takes to say
-	// good-bye.
-	life, end := context.WithCancel(context.Background())
-	live := &liveSession{end: end}
-	transport, err := l.dial(life, s, live)
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	var slow atomic.Bool
-	abort := func() {
-		end()
-		if live.process != nil {
-			live.process.Cancel()
-		}
-	}
-	timer := time.AfterFunc(limit, func() {
-		slow.Store(true)
-		abort()
-	})
-	closed := context.AfterFunc(l.host.life, abort)
-	client := toollist.NewClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
-	client.AddReceivingMiddleware(l.refuseSampling)
-	var list *toollist.List
-	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
-	if err == nil {
-		list, err = l.ReadTools(life, live.session)
-	}
-	if closed(); timer.Stop() && err == nil {
-		return live, list, nil
-	}
-	ended := live.lastWords(connection.Lost(err))
-	live.kill()
-	switch {
-	case connection.WantsLogin(err) != nil:
-		return nil, nil, connection.WantsLogin(err)
-	case slow.Load() && ended != "":
-		return nil, nil, fmt.Errorf("%w; %s", errSlow, ended)
-	case slow.Load():
-		return nil, nil, errSlow
-	case ended != "" && connection.Lost(err):
-		return nil, nil, &endedError{ended, err}
-	case ended != "":
-		return nil, nil, &endedError{connection.PlainError(err) + "; " + ended, err}
-	}
-	return nil, nil, err
-}
-
-// lastWords ends the program of a connection that failed, and returns what it had to say;
-// if it ended by itself, how.
-func (c *liveSession) lastWords(byItself bool) string {
-	if c.process == nil {
-		return ""
-	}
-	c.process.Close()
-	said := c.process.Stderr.LastLines(3)
-	if byItself {
-		said = c.process.Why()
-	}
-	if printed := c.process.Printed(); printed != "" {
-		said = strings.TrimPrefix(said+"; ", "; ") + "on its standard output, where messages belong: " + printed
-	}
-	if byItself || said == "" {
-		return said
-	}
-	return "it said: " + said
-}
-
-// endedError is the error of a connection that could not be made, in words that say
-// what the program had to say, too.
-type endedError struct {
-	text string
-	err  error
-}
-
-func (e *endedError) Error() string { return e.text }
-
-func (e *endedError) Unwrap() error { return e.err }
-
-// dial starts the server, if it is a program of ours, or names its address.
-func (l *remote) dial(life context.Context, s config.ServerConfig, live *liveSession) (mcp.Transport, error) {
-	if s.Kind() != config.Stdio {
-		login, err := l.Tokens(s)
-		if err != nil {
-			return nil, err
-		}
-		return connection.NewHTTPTransport(life, s, login)
-	}
-	process, err := l.Start(s)
-	live.process = process
-	return process, err
-}
-
 // handlers are what the server may ask us and tell us.
 func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
@@ -362,7 +236,6 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.live == live {
-				l.changed = true
 				l.host.changed()
 			}
 		},
@@ -375,16 +248,17 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 	return o
 }
 
-// take makes a list the current one. The caller holds the lock.
-func (l *remote) take(list *toollist.List) {
-	l.list, l.fresh, l.changed = list, true, false
+// take makes a list the current one, which was read after the server had announced so many changes. The caller holds the
+// lock.
+func (l *remote) take(list *toollist.List, seen int32) {
+	l.list, l.fresh, l.seen = list, true, seen
 	for _, n := range list.Unusable {
 		l.host.notify(n)
 	}
 	for _, n := range l.record.Learn(l.ServerConfig, list) {
 		l.host.notify(n)
 	}
-	if l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= rpc.Legacy {
+	if l.ServerConfig.Revision() == "" && l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= rpc.Legacy {
 		l.record.Revision = rpc.Legacy
 	}
 	if err := l.record.Save(l.Dir, l.ServerConfig); err != nil {
@@ -393,38 +267,36 @@ func (l *remote) take(list *toollist.List) {
 	l.rebuild()
 }
 
-// stale reports whether the list should be read again.
-func (l *remote) stale() (*liveSession, bool) {
+// stale reports whether the list should be read again: the server announced a change, or the time of the list is over.
+func (l *remote) stale() (live *liveSession, changed, old bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old := l.list != nil && l.list.TTL > 0 && time.Since(l.list.At) > l.list.TTL
-	return l.live, l.live != nil && (l.changed || old)
+	if l.live == nil {
+		return nil, false, false
+	}
+	return l.live, l.live.heard.ListChanges() != l.seen, l.list != nil && l.list.TTL > 0 && time.Since(l.list.At) > l.list.TTL
 }
 
 // refresh reads the list again if the server said that it changed. A list that
 // cannot be read leaves the old one.
 func (l *remote) refresh(ctx context.Context) {
-	live, stale := l.stale()
-	if !stale {
+	live, changed, old := l.stale()
+	if !changed && !old {
 		return
 	}
-	l.mu.Lock()
-	l.changed = false // what changes from now on is another change
-	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, l.ConnectTimeout())
 	defer cancel()
-	list, err := l.ReadTools(ctx, live.session)
+	list, seen, err := l.readTools(ctx, live)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live != live {
 		return
 	}
 	if err != nil {
-		l.changed = true
 		l.host.notify(config.Notice{Server: l.Name, Text: "changed its tools, and the new list cannot be read: " + l.Redact(err.Error())})
 		return
 	}
-	l.take(list)
+	l.take(list, seen)
 }
 
 // close ends the connection.
@@ -441,7 +313,7 @@ func (l *remote) close() {
 // Status is the state of a server.
 type Status struct {
 	Name      string
-	Transport config.Transport
+	Transport config.Transport // that is used; without a connection, that of the configuration
 	State     ServerState
 	Tools     int    // that are offered
 	ListHash  string // of all that the server listed
@@ -463,7 +335,7 @@ func (l *remote) status() Status {
 	if l.live == nil {
 		return s
 	}
-	s.State, s.Revision = Started, l.live.session.InitializeResult().ProtocolVersion
+	s.State, s.Transport, s.Revision = Started, l.live.kind, l.live.session.InitializeResult().ProtocolVersion
 	if l.used {
 		s.State = Used
 	}

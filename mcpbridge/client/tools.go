@@ -43,7 +43,7 @@ func (l *remote) rebuild() {
 		}
 		t := l.tool(d, l.list)
 		// One by one: a schema that cannot be used is that of one tool.
-		one, err := tool.NewSet(t)
+		one, note, err := convert.Usable(t)
 		if err == nil && taken[t.Name] {
 			err = fmt.Errorf("another tool is called %s, too", t.Name)
 		}
@@ -52,10 +52,23 @@ func (l *remote) rebuild() {
 			continue
 		}
 		sets, taken[t.Name] = append(sets, one), true
+		l.note(d.Name, note)
 		l.offer.names[d.Name] = t.Name
 	}
 	l.offer.set, _ = tool.Join(sets...) // no two have one name
 	l.missing()
+}
+
+// note reports once what a person should know of a tool. The caller holds the lock.
+func (l *remote) note(name, text string) {
+	if text == "" || l.noted[name] == text {
+		return
+	}
+	if l.noted == nil {
+		l.noted = make(map[string]string)
+	}
+	l.noted[name] = text
+	l.host.notify(config.Notice{Server: l.Name, Tool: name, Text: l.Redact(text)})
 }
 
 // missing reports names of the filter that the server does not have: a filter that
@@ -107,7 +120,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 		}
 		return tool.Output{}, l.absent(err, effects)
 	}
-	if err := l.unchanged(d.Name, print); err != nil {
+	if err := l.unchanged(ctx, d.Name, print); err != nil {
 		return tool.Output{}, err
 	}
 	if len(args) == 0 {
@@ -119,7 +132,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 		if live, err = l.connect(ctx); err != nil {
 			return tool.Output{}, l.absent(err, effects)
 		}
-		if err := l.unchanged(d.Name, print); err != nil {
+		if err := l.unchanged(ctx, d.Name, print); err != nil {
 			return tool.Output{}, err
 		}
 		res, f, err = l.send(ctx, live, d.Name, args)
@@ -131,6 +144,11 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 		return f.used(tool.Output{}), l.failure(ctx, live, f, effects, err)
 	}
 	out, err := convert.Decoded(l.Name, effects, res)
+	if err != nil && live.session.InitializeResult().ProtocolVersion == rpc.Newest && strings.Contains(strings.ToLower(err.Error()), "elicit") {
+		l.mu.Lock()
+		l.note(d.Name, "may ask the user in a way that revision "+rpc.Newest+" does not have; set protocol: "+rpc.Legacy+" for the server")
+		l.mu.Unlock()
+	}
 	return f.used(out), err
 }
 
@@ -140,7 +158,7 @@ func (l *remote) send(ctx context.Context, live *liveSession, name string, args 
 	defer live.calls.end(f)
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(f.token)
-	res, err := live.session.CallTool(f.ctx, params)
+	res, err := live.session.CallTool(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
 	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
 		f.late = true
 		f.stuck = !l.alive(live)
@@ -162,17 +180,23 @@ func (l *remote) absent(err error, effects tool.Effects) error {
 }
 
 // unchanged refuses a call of a tool whose definition differs from the offered one: the model would
-// call another tool than it was told about.
-func (l *remote) unchanged(name string, print journal.Hash) error {
+// call another tool than it was told about. A list that the server has changed is read first.
+func (l *remote) unchanged(ctx context.Context, name string, print journal.Hash) error {
+	if _, changed, _ := l.stale(); changed {
+		l.refresh(ctx)
+	}
+	live, unread, _ := l.stale()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = true
 	now, there := l.list.Prints[name]
-	if there && now == print {
-		return nil
-	}
 	what := "changed this tool since it was offered"
-	if !there {
+	switch {
+	case live != nil && unread:
+		what = "changed its tools, and its new list cannot be read"
+	case there && now == print:
+		return nil
+	case !there:
 		what = "no longer has this tool"
 	}
 	e := tool.Errorf(tool.Permission, "MCP server %s %s; the call was not sent", l.Name, what)
@@ -183,10 +207,12 @@ func (l *remote) unchanged(name string, print journal.Hash) error {
 // failure turns the error of a request into one of a tool. A request that was sent
 // and not answered may have taken effect.
 func (l *remote) failure(ctx context.Context, live *liveSession, f *activeCall, effects tool.Effects, err error) error {
-	wire, elsewhere := connection.AnsweredError(err), (*connection.RedirectError)(nil)
+	wire, elsewhere, busy := connection.AnsweredError(err), (*connection.RedirectError)(nil), (*connection.BusyError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &busy):
+		return tool.Errorf(tool.RateLimit, "MCP server %s did not run the call: %v", l.Name, busy)
 	case f.stuck:
 		return tool.Errorf(convert.Unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s, and no ping either; it was ended, and the next call starts it again", l.Name, l.CallTimeout())
 	case f.late:

@@ -12,16 +12,18 @@ import (
 
 // ServerEntry is a server as the configuration file describes it, under its name.
 type ServerEntry struct {
-	Type           string            `yaml:"type,omitempty" json:"type,omitempty"`
-	Command        string            `yaml:"command,omitempty" json:"command,omitempty"`
-	Args           []string          `yaml:"args,omitempty" json:"args,omitempty"`
-	Env            map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	EnvFile        string            `yaml:"envFile,omitempty" json:"envFile,omitempty"`
-	Cwd            string            `yaml:"cwd,omitempty" json:"cwd,omitempty"`
-	URL            string            `yaml:"url,omitempty" json:"url,omitempty"`
-	Headers        map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
-	ConnectTimeout time.Duration     `yaml:"connect_timeout,omitempty" json:"connect_timeout,omitempty"`
-	CallTimeout    time.Duration     `yaml:"call_timeout,omitempty" json:"call_timeout,omitempty"`
+	Type    string            `yaml:"type,omitempty" json:"type,omitempty"`
+	Command string            `yaml:"command,omitempty" json:"command,omitempty"`
+	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"`
+	Env     map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	EnvFile string            `yaml:"envFile,omitempty" json:"envFile,omitempty"`
+	Cwd     string            `yaml:"cwd,omitempty" json:"cwd,omitempty"`
+	URL     string            `yaml:"url,omitempty" json:"url,omitempty"`
+	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
+	// Protocol is auto, 2025-11-25 or 2026-07-28.
+	Protocol       string        `yaml:"protocol,omitempty" json:"protocol,omitempty"`
+	ConnectTimeout time.Duration `yaml:"connect_timeout,omitempty" json:"connect_timeout,omitempty"`
+	CallTimeout    time.Duration `yaml:"call_timeout,omitempty" json:"call_timeout,omitempty"`
 	// Tools are the tools to use. A nil pointer, and the one item "*", mean all.
 	Tools *[]string `yaml:"tools,omitempty" json:"tools,omitempty"`
 	Trust string    `yaml:"trust,omitempty" json:"trust,omitempty"`
@@ -33,7 +35,7 @@ type ServerEntry struct {
 // Config returns the server of that name.
 func (e ServerEntry) Config(name string) ServerConfig {
 	c := ServerConfig{
-		Name: name, Transport: Transport(e.Type), Command: e.Command, Args: e.Args, Env: e.Env, EnvFile: e.EnvFile, Dir: e.Cwd, URL: e.URL, Headers: e.Headers,
+		Name: name, Transport: Transport(e.Type), Command: e.Command, Args: e.Args, Env: e.Env, EnvFile: e.EnvFile, Dir: e.Cwd, URL: e.URL, Headers: e.Headers, Protocol: e.Protocol,
 		Connect: e.ConnectTimeout, Call: e.CallTimeout, Trust: Trust(e.Trust), Sampling: e.Sampling, Disabled: e.Enabled != nil && !*e.Enabled,
 	}
 	if e.Tools != nil && (len(*e.Tools) != 1 || (*e.Tools)[0] != "*") {

@@ -41,6 +41,10 @@ type ServerConfig struct {
 	URL     string
 	Headers map[string]string
 
+	// Protocol is the revision of the protocol: "2025-11-25" for that or what the server knows
+	// before it, "2026-07-28" for nothing else, or "auto", which is the same as empty.
+	Protocol string
+
 	// Connect bounds the time until the server is ready; 0 means 30 s. Call bounds
 	// one call of a tool; 0 means 60 s.
 	Connect, Call time.Duration
@@ -79,6 +83,13 @@ const (
 	TrustAnnotations Trust = "annotations"
 )
 
+// The values of ServerConfig.Protocol.
+const (
+	ProtocolAuto   = "auto"
+	ProtocolOlder  = "2025-11-25"
+	ProtocolNewest = "2026-07-28"
+)
+
 // The bounds of a ServerConfig that says nothing else.
 const (
 	defaultConnect = 30 * time.Second
@@ -91,6 +102,14 @@ func (s ServerConfig) ConnectTimeout() time.Duration { return cmp.Or(s.Connect, 
 
 // CallTimeout is how long a call may take.
 func (s ServerConfig) CallTimeout() time.Duration { return cmp.Or(s.Call, defaultCall) }
+
+// Revision is the revision to ask a server for; "" leaves it to the server.
+func (s ServerConfig) Revision() string {
+	if s.Protocol == ProtocolAuto {
+		return ""
+	}
+	return s.Protocol
+}
 
 // Kind is the transport, which the zero value leaves to the other fields.
 func (s ServerConfig) Kind() Transport {
@@ -123,6 +142,8 @@ func (s ServerConfig) check() error {
 	switch {
 	case s.Connect < 0 || s.Call < 0:
 		return errors.New("a timeout must not be negative")
+	case !slices.Contains([]string{"", ProtocolAuto, ProtocolOlder, ProtocolNewest}, s.Protocol):
+		return fmt.Errorf("protocol is %q; there are %s, %s and %s", s.Protocol, ProtocolAuto, ProtocolOlder, ProtocolNewest)
 	case !slices.Contains([]Trust{"", TrustNone, TrustAnnotations}, s.Trust):
 		return fmt.Errorf("trust is %q; there are %s and %s", s.Trust, TrustNone, TrustAnnotations)
 	}

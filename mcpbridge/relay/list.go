@@ -183,7 +183,15 @@ func (r *Relay) know(list *toollist.List) map[string]*relayedTool {
 			return r.send(ctx, effects, args)
 		}
 		var err error
-		if one.set, err = tool.NewSet(one.tool); err != nil {
+		var note string
+		if one.set, note, err = convert.Usable(one.tool); err == nil && note != "" && r.noted[d.Name] != note {
+			if r.noted == nil {
+				r.noted = make(map[string]string)
+			}
+			r.noted[d.Name] = note
+			r.tell(config.Notice{Server: r.server.Name, Tool: d.Name, Text: clip.Bytes(rpc.PlainText(note), 600)})
+		}
+		if err != nil {
 			r.tell(config.Notice{Server: r.server.Name, Tool: d.Name, Text: "cannot be called: " + clip.Bytes(rpc.PlainText(err.Error()), 600)})
 			continue
 		}

@@ -43,6 +43,7 @@ type Relay struct {
 	closed   bool
 	sessions map[string]*relayed     // by user and session
 	reported map[string]journal.Hash // changes of tools that were told, by name
+	noted    map[string]string       // what was told of tools that are not checked in full, by name
 }
 
 // relayTime is how long a call may take if the configuration does not say: the

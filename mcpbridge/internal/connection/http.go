@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,14 +22,14 @@ import (
 
 // NewHTTPTransport returns the transport to an HTTP or SSE server, whose variables are
 // resolved.
-// All its requests end with life.
-func NewHTTPTransport(life context.Context, s config.ServerConfig, login *Tokens) (mcp.Transport, error) {
+// All its requests end with life. Heard is told of the answers; it may be nil.
+func NewHTTPTransport(life context.Context, s config.ServerConfig, login *Tokens, heard *Heard) (mcp.Transport, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, errors.New("the url cannot be read")
 	}
 	client := outbound.New(outbound.Rules{Connect: s.ConnectTimeout(), Redirect: SameServer})
-	client.Transport = &GuardedTransport{Life: life, Home: home, Headers: s.Headers, Login: login, decoded: true, Next: client.Transport}
+	client.Transport = &GuardedTransport{Life: life, Home: home, Headers: s.Headers, Login: login, decoded: true, heard: heard, Next: client.Transport}
 	if s.Kind() == config.SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: rpc.MaxFrame}, nil
 	}
@@ -50,6 +52,7 @@ type GuardedTransport struct {
 	Headers map[string]string
 	Login   *Tokens // nil without one
 	decoded bool    // the SDK decodes the messages; they are bounded in all, and repaired
+	heard   *Heard
 	Next    http.RoundTripper
 }
 
@@ -61,10 +64,13 @@ func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(g.Life, cancel)
 	over := func() { stop(); cancel() }
-	resp, err := g.send(req.Clone(ctx))
+	resp, err := g.sendPatiently(req.Clone(ctx))
 	if err != nil {
 		over()
 		return nil, err
+	}
+	if req.Method == http.MethodPost {
+		g.heard.post(resp.StatusCode)
 	}
 	resp.Body = &ending{resp.Body, over}
 	// The events of a stream are bounded one by one, those of an answer also in all;
@@ -83,11 +89,79 @@ func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{rpc.ServerEvents(resp.Body), resp.Body}
+		}{rpc.ServerEvents(resp.Body, g.heard.message), resp.Body}
 	default:
 		resp.Body = &rpc.ServerBody{ReadCloser: resp.Body}
 	}
 	return resp, nil
+}
+
+// BusyError reports that a server did not take a request, because there were too many (HTTP 429).
+type BusyError struct {
+	wait time.Duration // that the server asks for; 0 if it does not say
+}
+
+func (e *BusyError) Error() string {
+	if e.wait == 0 {
+		return "the server does not take more requests now (HTTP 429)"
+	}
+	return fmt.Sprintf("the server does not take more requests now (HTTP 429), and asks to wait %s", e.wait)
+}
+
+// The bounds of waiting for a server that takes no more requests.
+const (
+	maxBusyWait     = 30 * time.Second
+	maxBusyAttempts = 4
+)
+
+// patienceKey is the key of how long a request may wait until it is sent, in its context.
+type patienceKey struct{}
+
+// WithPatience bounds how long requests wait for a server that asks for a pause. The default is 30 s.
+func WithPatience(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, limit)
+}
+
+// sendPatiently sends a request, and again after the pause that a busy server asks for: it has not taken the request.
+func (g *GuardedTransport) sendPatiently(req *http.Request) (*http.Response, error) {
+	left, bounded := req.Context().Value(patienceKey{}).(time.Duration)
+	if !bounded || left > maxBusyWait {
+		left = maxBusyWait
+	}
+	for attempt := 1; ; attempt++ {
+		resp, err := g.send(req)
+		if err != nil || !g.decoded || resp.StatusCode != http.StatusTooManyRequests {
+			return resp, err
+		}
+		resp.Body.Close()
+		busy := &BusyError{retryAfter(resp.Header)}
+		body, err := again(req)
+		if left -= busy.wait; busy.wait == 0 || left < 0 || attempt == maxBusyAttempts || err != nil {
+			return nil, busy
+		}
+		select {
+		case <-time.After(busy.wait):
+		case <-req.Context().Done():
+			return nil, busy
+		}
+		req = req.Clone(req.Context())
+		req.Body = body
+	}
+}
+
+// retryAfter is the pause that a server asks for, 0 if it asks for none: a number of seconds or a date.
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		if seconds < 0 || seconds != seconds {
+			return 0
+		}
+		return max(time.Duration(min(seconds, 1e6)*float64(time.Second)), time.Millisecond)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), time.Millisecond)
+	}
+	return 0
 }
 
 // send adds the headers and the token. A server that does not take the token is asked

@@ -23,6 +23,7 @@ type Process struct {
 	*child.Process
 	write time.Duration // how long it may take to read what we send
 	noise child.Tail    // what it printed where messages belong
+	Heard *Heard        // is told of its messages; may be nil
 
 	connect time.Duration // how long it may take to be ready
 	asked   *discovery    // nil before Connect
@@ -45,8 +46,8 @@ func StartProcess(s config.ServerConfig, supervised bool) (*Process, error) {
 // Connect implements [mcp.Transport].
 func (p *Process) Connect(ctx context.Context) (mcp.Connection, error) {
 	out, in := io.Pipe()
-	p.asked = &discovery{limit: p.connect / 2, tell: func(line []byte) { _, _ = in.Write(line) }, ping: func() {
-		_, _ = p.send([]byte(`{"jsonrpc":"2.0","id":` + pingID + `,"method":"ping"}` + "\n")) // a program that is gone is noticed elsewhere
+	p.asked = &discovery{limit: p.connect / 2, tell: func(line []byte) { _, _ = in.Write(line) }, send: func(line []byte) {
+		_, _ = p.send(line) // a program that is gone is noticed elsewhere
 	}}
 	go p.pump(in)
 	return (&mcp.IOTransport{Reader: &heardFrom{out, p}, Writer: p, MaxLineLength: rpc.MaxFrame}).Connect(ctx)
@@ -59,6 +60,7 @@ func (p *Process) pump(to *io.PipeWriter) {
 	for {
 		line, err := from.Next()
 		if line = rpc.ServerMessage(line, &p.noise); len(line) > 0 && p.asked.heard(line) {
+			p.Heard.message(line)
 			if _, err := to.Write(line); err != nil {
 				return // the reader has stopped
 			}
@@ -83,8 +85,8 @@ func (h *heardFrom) Close() error {
 
 // Write sends a message to the program.
 func (p *Process) Write(b []byte) (int, error) {
-	if p.asked != nil {
-		p.asked.sent(b)
+	if p.asked != nil && !p.asked.sent(b) {
+		return len(b), nil
 	}
 	return p.send(b)
 }

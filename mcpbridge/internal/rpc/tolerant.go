@@ -34,13 +34,16 @@ func ServerMessage(line []byte, noise io.Writer) []byte {
 	return append(repairResponse(text), '\n')
 }
 
-// ServerEvents returns a stream of events whose messages the client can read.
-func ServerEvents(r io.Reader) io.Reader { return &serverEvents{from: NewEvents(r)} }
+// ServerEvents returns a stream of events whose messages the client can read. Heard is told of each message.
+func ServerEvents(r io.Reader, heard func([]byte)) io.Reader {
+	return &serverEvents{from: NewEvents(r), heard: heard}
+}
 
 type serverEvents struct {
-	from *Events
-	rest []byte
-	err  error
+	from  *Events
+	heard func([]byte)
+	rest  []byte
+	err   error
 }
 
 // Read implements [io.Reader].
@@ -52,6 +55,7 @@ func (s *serverEvents) Read(p []byte) (int, error) {
 		var e Event
 		e, s.err = s.from.Next()
 		if e.Data != nil {
+			s.heard(e.Data)
 			if data := repairResponse(e.Data); !bytes.Equal(data, e.Data) {
 				e = e.With(data)
 			}
