@@ -48,7 +48,7 @@ var settingSections = []struct {
 	{"mcp_servers.NAME", reflect.TypeFor[mcpbridge.ServerEntry](), map[string]string{
 		"type": "`stdio`, `http` or `sse`; default: by `command` or `url`", "command": "the program of a stdio server", "args": "its arguments",
 		"env": "its variables", "envFile": "a file with `NAME=value` lines, relative to the configuration", "cwd": "its folder", "url": "the address",
-		"headers": "headers of every request", "connect_timeout": "time to get ready (`30s`)", "call_timeout": "time of a call (`60s`; relayed `10m`)",
+		"headers": "headers of every request", "protocol": "`auto` (default), `2025-11-25` (that or older) or `2026-07-28` (nothing else)", "connect_timeout": "time to get ready (`30s`)", "call_timeout": "time of a call (`60s`; relayed `10m`)",
 		"tools": "tools to use, by the server's names; default or `[\"*\"]` all, `[]` none", "trust": "`none` (default) or `annotations`",
 		"sampling": "`true` lets the server ask the run's model", "enabled": "`false`: only if `--mcp` names it",
 	}},

@@ -189,7 +189,7 @@ func (f fields) take(key string, node ast.Node) error {
 	into := map[string]any{
 		"type": &f.entry.Type, "command": &f.entry.Command, "args": &f.entry.Args, "env": &f.entry.Env, "envFile": &f.entry.EnvFile, "cwd": &f.entry.Cwd,
 		"url": &f.entry.URL, "serverUrl": &f.entry.URL, "headers": &f.entry.Headers,
-		"connect_timeout": &f.entry.ConnectTimeout, "call_timeout": &f.entry.CallTimeout, "trust": &f.entry.Trust,
+		"connect_timeout": &f.entry.ConnectTimeout, "call_timeout": &f.entry.CallTimeout, "protocol": &f.entry.Protocol, "trust": &f.entry.Trust,
 	}[key]
 	if done, err := f.takeOther(key, node); done {
 		return err
