@@ -58,7 +58,7 @@ func (w *work) first(ctx context.Context, j job) Trial {
 	resp := b.Response()
 	t := Trial{
 		Calls: resp.Message.Calls(), Invalid: resp.Invalid, Text: resp.Message.Text(), Finish: resp.Finish.Reason,
-		Usage: resp.Finish.Usage, Warnings: resp.Warnings, Retries: watch.retries, FirstCall: watch.firstCall, Turns: 1, Pieces: watch.pieces,
+		Usage: resp.Finish.Usage, Warnings: resp.Warnings, Retries: watch.retries, FirstCall: watch.firstCall, Turns: 1, Pieces: watch.pieces, Thinks: watch.thinks,
 	}
 	t.fail(failed)
 	return t
@@ -74,7 +74,7 @@ func (t *Trial) fail(err error) {
 	case kind.Transient(), kind == llm.Auth, kind == llm.NotFound, kind == llm.Incomplete, kind == llm.Malformed, kind == llm.Invalid:
 		t.Error, t.Kind = err.Error(), kind
 	default:
-		t.Broke = err.Error()
+		t.Broke, t.Kind = err.Error(), kind
 	}
 }
 
@@ -84,10 +84,13 @@ type watch struct {
 	firstCall int64
 	retries   int
 	pieces    int
+	thinks    bool
 }
 
 func (w *watch) event(ev llm.Event) {
 	switch ev := ev.(type) {
+	case llm.ThinkingDelta:
+		w.thinks = true
 	case llm.TextDelta, llm.CallDelta:
 		w.pieces++
 	case llm.CallStart, llm.Call, llm.InvalidCall:
@@ -142,6 +145,7 @@ func (w *work) converse(ctx context.Context, j job) (Trial, error) {
 		return t, err
 	}
 	t.Retries, t.FirstCall, t.Pieces = t.Retries+watch.retries, watch.firstCall, watch.pieces
+	t.Thinks = watch.thinks
 	t.Files, err = readFiles(dir, j.c)
 	return t, errors.Join(err, cleanup())
 }

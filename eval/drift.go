@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -49,45 +52,145 @@ func streamProblem(c *Case, t *Trial) string {
 	return ""
 }
 
+// The abilities that every answer tests. An answer that lacks one of them counts only there, in this order, so that a
+// fault is named once.
+const (
+	answering   = "answers"       // an answer comes, without an error of the server or the network
+	takesTools  = "tools"         // the endpoint takes requests with tools
+	tokenLimit  = "token limit"   // an answer has at most as many tokens as it may have
+	wholeAnswer = "whole answers" // an answer is not cut off although there is room
+	form        = "form"          // nothing about the answer has to be corrected
+)
+
+// general are the abilities that every answer tests, with what returns the fault of an answer, "" if there is none.
+var general = []struct {
+	name  string
+	fault func(c *Case, t *Trial) string
+}{
+	{answering, func(_ *Case, t *Trial) string { return t.Error }},
+	{takesTools, func(_ *Case, t *Trial) string {
+		if t.Kind == llm.Unsupported {
+			return t.Broke
+		}
+		return ""
+	}},
+	{tokenLimit, func(c *Case, t *Trial) string {
+		// Hosts count the tokens around an answer differently.
+		if limit := (c.MaxTokens + c.MaxTokens/10 + 8) * max(1, t.Turns); t.Usage.Output > limit {
+			return fmt.Sprintf("%d tokens, and the limit was %d", t.Usage.Output, c.MaxTokens)
+		}
+		return ""
+	}},
+	{wholeAnswer, func(c *Case, t *Trial) string {
+		if c.ability != truncation && t.Finish == llm.Length {
+			return fmt.Sprintf("cut off after %d of %d tokens", t.Usage.Output, c.MaxTokens)
+		}
+		return ""
+	}},
+	{form, func(_ *Case, t *Trial) string {
+		for _, w := range t.Warnings {
+			if w.Code == llm.Corrected {
+				return w.Feature + ": " + w.Detail
+			}
+		}
+		return ""
+	}},
+}
+
+// The abilities that are compared only: more or less of them is a change and not a fault.
+const (
+	thinking = "thinking" // the model thinks before the answer
+	speed    = "speed"    // an answer takes about as long as before
+)
+
 // Profile is what the probes say of an endpoint: a share per ability. The endpoint is seen through its [llm.Model]: what
-// package provider corrects does not show.
+// package provider corrects without a warning does not show.
 type Profile struct {
 	Probes    string              `json:"probes"` // the name and version of the set
 	Model     string              `json:"model"`
+	At        time.Time           `json:"at"`
 	Abilities map[string]Interval `json:"abilities"`
-	// Passed are the probes and whether each repeat passed.
-	Passed map[string][]bool `json:"passed"`
-	// Problems are those of the probes that failed.
+	// Passed are the answers that test each ability, and whether they pass. An answer is named after its probe.
+	Passed map[string]map[string]bool `json:"passed"`
+	// Problems are those of the answers that do not pass.
 	Problems map[string]string `json:"problems,omitempty"`
+	// Latency is how long each answer took, in milliseconds.
+	Latency map[string]int64 `json:"latency_ms"`
 }
 
 // Profile asks the model of r all probes and returns its abilities. The record of r.Store then has the answers.
 func (r *Evaluator) Profile(ctx context.Context) (*Profile, error) {
 	s := Probes()
 	run, err := r.Run(ctx, s)
-	if missing := new(MissingError); err != nil && !errors.As(err, &missing) {
-		return nil, err
-	} // a probe without an answer has failed
-	sum, err := Summarize(ctx, r.Store, s, run)
-	if err != nil {
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	p := &Profile{
+		Probes: s.Name, Model: r.Models[0], At: time.Now().UTC().Truncate(time.Second), Abilities: make(map[string]Interval),
+		Passed: make(map[string]map[string]bool), Problems: make(map[string]string), Latency: make(map[string]int64),
+	}
+	trials := make(map[string]Trial)
+	for t, err := range Trials(ctx, r.Store, run) {
+		if err != nil {
+			return nil, err
+		}
+		trials[answerName(t.Case, t.Repeat)] = t
+	}
+	if len(trials) == 0 && err != nil {
 		return nil, err
 	}
-	p := &Profile{Probes: s.Name, Model: r.Models[0], Abilities: make(map[string]Interval), Passed: make(map[string][]bool), Problems: make(map[string]string)}
-	counts := make(map[string]*count)
-	for _, row := range sum.Rows {
-		if row.Model != p.Model {
-			continue
-		}
-		p.Passed[row.Case] = append(p.Passed[row.Case], row.CaseScore.Pass)
-		counted(counts, s.find(row.Case).ability).add(row.CaseScore.Pass)
-		if !row.CaseScore.Pass {
-			p.Problems[row.Case] = row.CaseScore.detail()
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		for repeat := 1; repeat <= max(1, r.Repeat); repeat++ {
+			name := answerName(c.ID, repeat)
+			t, asked := trials[name]
+			if !asked { // the endpoint cannot be asked at all
+				t.Error = "the probe was not asked, because others failed"
+			}
+			p.add(c, name, &t)
 		}
 	}
-	for name, c := range counts {
-		p.Abilities[name] = c.interval()
+	for name, answers := range p.Passed {
+		var n count
+		for _, pass := range answers {
+			n.add(pass)
+		}
+		p.Abilities[name] = n.interval()
 	}
 	return p, nil
+}
+
+// answerName names an answer after its probe.
+func answerName(probe string, repeat int) string {
+	if repeat == 1 {
+		return probe
+	}
+	return fmt.Sprintf("%s #%d", probe, repeat)
+}
+
+// add counts an answer for the abilities that it tests.
+func (p *Profile) add(c *Case, name string, t *Trial) {
+	for _, g := range general {
+		fault := g.fault(c, t)
+		p.pass(g.name, name, fault == "", fault)
+		if fault != "" {
+			return
+		}
+	}
+	p.Latency[name] = t.Latency
+	p.pass(thinking, name, t.Thinks, "")
+	score := Score(c, t)
+	p.pass(c.ability, name, score.Pass, score.detail())
+}
+
+func (p *Profile) pass(ability, answer string, pass bool, problem string) {
+	if p.Passed[ability] == nil {
+		p.Passed[ability] = make(map[string]bool)
+	}
+	p.Passed[ability][answer] = pass
+	if problem != "" {
+		p.Problems[answer] = clip.Line(problem, maxDetail)
+	}
 }
 
 // AbilityDrift is the change of one ability.
@@ -95,53 +198,78 @@ type AbilityDrift struct {
 	Ability string   `json:"ability"`
 	Before  Interval `json:"before"`
 	Now     Interval `json:"now"`
-	// P is the probability of so large a change by chance (exact McNemar test of the probes).
+	// P is the probability of so large a change by chance (exact McNemar test of the answers).
 	P float64 `json:"p"`
 	// Drifted reports that the share left its former interval and chance does not explain it.
 	Drifted bool `json:"drifted"`
-	// Lost are the probes that passed before and fail now, with their problems.
+	// Lost are the answers that passed before and do not now, with their problems.
 	Lost map[string]string `json:"lost,omitempty"`
 }
 
-// Drift compares two profiles of the same probes, ability by ability, the largest change first.
+// Drift compares two profiles of the same probes, ability by ability, the largest change first. Abilities that one of
+// them did not measure are left out: another ability names the reason.
 func Drift(before, now *Profile) ([]AbilityDrift, error) {
 	if before.Probes != now.Probes {
 		return nil, fmt.Errorf("eval: %s and %s cannot be compared; ask the old endpoint the new probes", before.Probes, now.Probes)
 	}
 	var out []AbilityDrift
-	for _, name := range slices.Sorted(maps.Keys(now.Abilities)) {
-		d := AbilityDrift{Ability: name, Before: before.Abilities[name], Now: now.Abilities[name], Lost: make(map[string]string)}
-		lost, won := 0, 0
-		for probe, passed := range now.Passed {
-			if !ofAbility(probe, name) {
-				continue
-			}
-			was := before.Passed[probe]
-			for i := range min(len(was), len(passed)) {
-				switch {
-				case was[i] && !passed[i]:
-					lost++
-					d.Lost[probe] = now.Problems[probe]
-				case !was[i] && passed[i]:
-					won++
-				}
-			}
+	for name, answers := range now.Passed {
+		if before.Passed[name] != nil {
+			out = append(out, compareAbility(name, before.Passed[name], answers, now.Problems))
 		}
-		d.P = McNemar(lost, won)
-		outside := d.Now.Share < d.Before.Low || d.Now.Share > d.Before.High
-		d.Drifted = outside && d.P < 0.1
-		out = append(out, d)
 	}
-	slices.SortStableFunc(out, func(a, b AbilityDrift) int {
+	limit := before.slowest()
+	slow := compareAbility(speed, before.within(limit), now.within(limit), nil)
+	slow.Drifted = slow.Drifted && slow.Now.Share < 0.5 // a busy hour is not another model
+	if slow.Now.Of > 0 {
+		out = append(out, slow)
+	}
+	slices.SortFunc(out, func(a, b AbilityDrift) int {
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Ability, b.Ability))
 	})
 	return out, nil
 }
 
-// ofAbility reports whether a probe tests an ability: its id is the ability and a number.
-func ofAbility(probe, ability string) bool {
-	c := Probes().find(probe)
-	return c != nil && c.ability == ability
+func compareAbility(name string, before, now map[string]bool, problems map[string]string) AbilityDrift {
+	d := AbilityDrift{Ability: name, Lost: make(map[string]string)}
+	var was, is count
+	lost, won := 0, 0
+	for answer, passes := range now {
+		passed, both := before[answer]
+		if !both {
+			continue
+		}
+		was.add(passed)
+		is.add(passes)
+		switch {
+		case passed && !passes:
+			lost++
+			d.Lost[answer] = problems[answer]
+		case !passed && passes:
+			won++
+		}
+	}
+	d.Before, d.Now, d.P = was.interval(), is.interval(), McNemar(lost, won)
+	outside := d.Now.Share < d.Before.Low || d.Now.Share > d.Before.High
+	d.Drifted = outside && d.P < 0.1 && is.of > 0
+	return d
+}
+
+// slowest returns how long an answer may take in order to count as fast as those of p.
+func (p *Profile) slowest() int64 {
+	values := make([]float64, 0, len(p.Latency))
+	for _, ms := range p.Latency {
+		values = append(values, float64(ms))
+	}
+	return 3*int64(percentile(values, 0.5)) + 500
+}
+
+func (p *Profile) within(limit int64) map[string]bool {
+	out := make(map[string]bool, len(p.Latency))
+	for name, ms := range p.Latency {
+		out[name] = ms <= limit
+	}
+	return out
 }
 
 // find returns a case by its id, nil if there is none.
@@ -151,4 +279,40 @@ func (s *Suite) find(id string) *Case {
 		return nil
 	}
 	return &s.Cases[i]
+}
+
+// KindProfile is the kind of entries with a [Profile] in the journal.
+const KindProfile journal.Kind = "eval.profile"
+
+// profiles names the record of the profiles of a model.
+func profiles(model string) string { return "drift-" + hashText(model) }
+
+// Keep adds the profile to those of its model.
+func (p *Profile) Keep(ctx context.Context, store journal.Store) (err error) {
+	rec, err := journal.Open(ctx, store, profiles(p.Model))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close(context.WithoutCancel(ctx))) }()
+	_, err = rec.Write(ctx, KindProfile, p)
+	return err
+}
+
+// Profiles returns the kept profiles of a model, the oldest first.
+func Profiles(ctx context.Context, store journal.Store, model string) ([]*Profile, error) {
+	var out []*Profile
+	for e, err := range journal.Whole(store.Read(ctx, profiles(model), 1)) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind != KindProfile {
+			continue
+		}
+		p := new(Profile)
+		if err := json.Unmarshal(e.Body, p); err != nil {
+			return nil, fmt.Errorf("eval: entry %d of %s: %w", e.Seq, profiles(model), err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }

@@ -40,6 +40,8 @@ type Trial struct {
 	FirstCall int64 `json:"first_call_ms,omitempty"`
 	// Judged is the answer of the judge to the rubric.
 	Judged *Judgement `json:"judged,omitempty"`
+	// Thinks reports that the model thought before the answer.
+	Thinks bool `json:"thinks,omitempty"`
 	// Broke is why the answer or the conversation ended early by a fault of the model.
 	Broke string `json:"broke,omitempty"`
 	// Error is the reason why the answer is missing. Kind classifies it.

@@ -51,6 +51,11 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := cmd.Flag("models"); f != nil && f.Value.String() != "" {
+		if client.Catalog, err = cli.UserCatalog(f.Value.String()); err != nil {
+			return nil, err
+		}
+	}
 	open := func(id string) (llm.Model, error) {
 		m, _, err := s.open(cmd.Context(), found{ID: id}, client.Open)
 		return m, err

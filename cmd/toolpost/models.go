@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 
@@ -23,19 +24,19 @@ func newModels() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "What models can do: list, show, update, probe",
+		Short: "What models can do: list, show, update, probe, drift",
 		Long: `What models can do: native tools, thinking, JSON, context, dialect.
 
 The answers come from embedded rules, then from a database you imported with
 "toolpost models update", then from your own models.yaml; later ones win.
-Nothing here uses the network, except update with a URL and probe.`,
+Nothing here uses the network, except update with a URL, probe and drift.`,
 		Example: "  toolpost models list qwen\n  toolpost models show claude-sonnet-4-5",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
 	load := func() (*catalog.Catalog, error) { return cli.UserCatalog(file) }
-	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate(), newModelsProbe(&file))
+	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate(), newModelsProbe(&file), evaluate.NewDrift(evaluationHost()))
 	return cmd
 }
 

@@ -101,12 +101,17 @@ func (b *bench) host() Host {
 }
 
 func (b *bench) eval(ctx context.Context, args ...string) result {
+	return b.command(ctx, append([]string{"eval"}, args...)...)
+}
+
+// command runs any command of the package.
+func (b *bench) command(ctx context.Context, args ...string) result {
 	root := &cobra.Command{Use: "toolpost", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(New(b.host()))
+	root.AddCommand(New(b.host()), NewDrift(b.host()))
 	root.SetFlagErrorFunc(cli.WrongFlag)
 	cli.WrapArgs(root)
 	var out, errOut bytes.Buffer
-	root.SetArgs(append([]string{"eval"}, args...))
+	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errOut)
 	code := cli.UntilInterrupted(ctx, &errOut, root.ExecuteContext)
@@ -358,6 +363,36 @@ func TestWrongUseIsExplained(t *testing.T) {
 	} {
 		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
 			t.Errorf("eval %s: exit %d, want %q\n%s", args, r.code, says, r.errOut)
+		}
+	}
+}
+
+func TestDriftKeepsResultsAndComparesHosts(t *testing.T) {
+	b := newBench(t)
+	first := b.command(t.Context(), "drift", "sim/offline")
+	if first.code != 0 || !strings.Contains(first.out, "first result") {
+		t.Errorf("exit %d\n%s%s", first.code, first.out, first.errOut)
+	}
+	again := b.command(t.Context(), "drift", "sim/offline", "--json")
+	var got drifted
+	if err := json.Unmarshal([]byte(again.out), &got); err != nil || again.code != 0 || got.Drifted || len(got.Changes) < 10 {
+		t.Errorf("exit %d, %v\n%s%s", again.code, err, again.out, again.errOut)
+	}
+	file := b.file("baseline.json", again.out)
+	for _, baseline := range []string{"sim/offline", file} {
+		r := b.command(t.Context(), "drift", "sim/mute", "--against", baseline)
+		if r.code != 1 || !strings.Contains(r.out, "  call ") || !strings.Contains(r.out, "no tool was called") || strings.Contains(r.out, "restraint") {
+			t.Errorf("against %s: exit %d\n%s%s", baseline, r.code, r.out, r.errOut)
+		}
+	}
+	for args, says := range map[string]string{
+		"drift sim/offline --against " + b.file("x.json", "{}"): "is not the output",
+		"drift sim/nobody":                       "nobody serves",
+		"drift sim/offline --repeat 0":           "--repeat",
+		"drift sim/offline --against sim/nobody": "nobody serves",
+	} {
+		if r := b.command(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
+			t.Errorf("%s: exit %d\n%s", args, r.code, r.errOut)
 		}
 	}
 }
