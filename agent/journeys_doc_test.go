@@ -82,11 +82,10 @@ func TestJourneysDoc(t *testing.T) {
 
 const journeysIntro = `# Journeys
 
-What an agent (A), a person (H) and an error (E) go through, each as a conversation that is played against the
-simulator: over HTTP, with calls delivered by the vendor and with calls written as text, streamed and whole. What
-happens has to be the same every time, has to leave a record that verifies, and has to go the same way when the
-record is played again. This table is made from the files by ` + "`go test ./agent -run Journeys -update`" + `.
+Conversations of an agent (A), a person (H) and an error (E). Each is played against the simulator over HTTP, with native calls
+and with calls in text, streamed and whole. The result must be the same every time, the record must verify, and its replay must
+agree. This table is generated from the files by ` + "`go test ./agent -run Journeys -update`" + `.
 
-| | what is shown | file |
+| | shows | file |
 |---|---|---|
 `
