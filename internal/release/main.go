@@ -133,18 +133,17 @@ func emptyFolder(dir string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(dir, sumsFile)); err != nil {
-			return fmt.Errorf("%s has files that are not of a release: empty it, or name another folder with -out", dir)
+	for _, e := range entries {
+		if name := e.Name(); !e.Type().IsRegular() || name != sumsFile && !strings.HasPrefix(name, "toolpost") {
+			return fmt.Errorf("%s has files that are not of a release, like %s: empty it, or name another folder with -out", dir, name)
 		}
-		if err := os.RemoveAll(dir); err != nil {
+	}
+	for _, e := range entries {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, sumsFile), nil, 0o644) // marks the folder, also if this run fails
+	return os.MkdirAll(dir, 0o755)
 }
 
 // platform makes all files for one platform.

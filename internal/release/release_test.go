@@ -156,12 +156,23 @@ func TestOutputFolder(t *testing.T) {
 	if _, err := os.Stat(old); err == nil {
 		t.Error("the files of the earlier release are still there")
 	}
-	mine := t.TempDir()
-	if err := os.WriteFile(filepath.Join(mine, "thesis.tex"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := emptyFolder(mine); err == nil || !strings.Contains(err.Error(), "not of a release") {
-		t.Errorf("a folder of somebody else: %v", err)
+	for _, name := range []string{"thesis.tex", "SHA256SUMS.asc", "x/toolpost"} {
+		mine := t.TempDir()
+		for _, file := range []string{sumsFile, name} {
+			path := filepath.Join(mine, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := emptyFolder(mine); err == nil || !strings.Contains(err.Error(), "not of a release") {
+			t.Errorf("a folder of somebody else: %v", err)
+		}
+		if left, _ := os.ReadDir(mine); len(left) != 2 {
+			t.Errorf("%s: %d files are left", name, len(left))
+		}
 	}
 }
 

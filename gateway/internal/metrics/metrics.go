@@ -190,7 +190,7 @@ func New() *Set {
 		{&m.Invalid, "toolpost_invalid_calls_total", "Calls that cannot run. The reason schema means arguments that do not match the tool.", nil, []string{"route", "reason"}},
 		{&m.Warnings, "toolpost_warnings_total", "Warnings to clients, by code.", nil, []string{"route", "code"}},
 		{&m.Failures, "toolpost_upstream_failures_total", "Failed upstreams by kind of failure, under the requested route.", nil, []string{"route", "upstream", "kind"}},
-		{&m.Refused, "toolpost_refused_total", "Requests that were refused before an upstream was asked.", nil, []string{"reason"}},
+		{&m.Refused, "toolpost_refused_total", "Requests that were refused before an upstream was asked: busy, route_busy, draining; for keys no_key, wrong_key, expired, revoked, model, tool, route, member, price, rate, budget, reserved.", nil, []string{"reason"}},
 		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache: hits and misses.", nil, []string{"route", "result"}},
 		{&m.Forwarded, "toolpost_passed_total", "Requests to endpoints that are passed on.", nil, []string{"route", "endpoint", "status"}},
 		{&m.HostedCalls, "toolpost_served_calls_total", "Calls that the gateway runs itself: ok, refused, failed, abandoned, unknown, or waiting for a person.", nil, []string{"route", "status"}},
