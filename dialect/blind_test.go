@@ -99,8 +99,8 @@ func TestBlindSets(t *testing.T) {
 		{name: "talk_b", read: [2]int{0, 155}, sure: [2]int{0, 0}},
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
-		{name: "honest", read: [2]int{196, 232}, sure: [2]int{64, 232}, wrong: 28},
-		{name: "honest_b", read: [2]int{211, 225}, sure: [2]int{108, 225}, wrong: 6},
+		{name: "honest", read: [2]int{218, 232}, sure: [2]int{82, 232}, wrong: 6},
+		{name: "honest_b", read: [2]int{217, 225}, sure: [2]int{114, 225}},
 		{name: "long", read: [2]int{99, 100}, sure: [2]int{99, 100}, wrong: 1},
 		{name: "long_b", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},
 	} {

@@ -23,9 +23,9 @@ func (m *answer) closeArgs(count int) {
 	m.Arg("}")
 }
 
-// junk skips text between parameters.
+// junk skips text between parameters. A call with an element that is not used, or with nothing but text, is invalid.
 func (m *answer) junk() {
-	start := m.Offset()
+	start, element := m.Offset(), m.Peek(0) == '<' && m.Peek(1) != '/'
 	m.Read(engine.MarkerSpan, 1, "junk")
 	for m.More() && m.Buf[m.Pos] != '<' && m.Buf[m.Pos] != ']' {
 		i := 1
@@ -35,6 +35,9 @@ func (m *answer) junk() {
 		m.Read(engine.MarkerSpan, i, "junk")
 	}
 	m.Repair("text-between-parameters", llm.Guess, start, m.Offset())
+	if element || len(m.Call.Args) == 0 {
+		m.BadArgs("a part of the call cannot be read")
+	}
 }
 
 // skipTag skips the tag of n bytes and any repetitions of it.

@@ -327,7 +327,13 @@ func (m elementReader) namedElement(word string, n, start int) bool {
 	}
 	end := "</" + word + ">"
 	name := strings.TrimSpace(string(m.Buf[m.Pos+n : m.Pos+i]))
-	if !m.HasAt(i, end) || !m.StartCall(name, "", start) {
+	if !m.HasAt(i, end) {
+		return false
+	}
+	if m.asGrammar().rest(i+len(end), start) {
+		return true
+	}
+	if !m.StartCall(name, "", start) {
 		return false
 	}
 	m.Read(engine.NameSpan, i+len(end), "element")

@@ -104,8 +104,15 @@ func (m tagReader) parseTag(s string) tag {
 		t.self, s = true, strings.TrimSpace(rest)
 	}
 	if rest, ok := strings.CutPrefix(s, "="); ok {
+		rest = strings.TrimSpace(rest)
 		t.value = unquoteName(rest)
-		return t
+		if len(rest) < 2 || !chars.IsQuote(rest[0]) {
+			return t
+		}
+		_, s, _ = strings.Cut(rest[1:], rest[:1])
+		if s = strings.TrimSpace(s); strings.IndexByte(s, '=') < 0 {
+			return t
+		}
 	}
 	for s != "" {
 		key, rest, ok := strings.Cut(s, "=")
@@ -162,11 +169,17 @@ func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 	if isAttribute(t) && (m.Names.Any || !m.Names.Offered(name)) {
 		return false // it may be an element of ordinary markup
 	}
+	if m.asGrammar().call(tg, start) {
+		return true
+	}
 	if !m.StartCall(name, m.tagID(tg), start) {
 		return false
 	}
 	m.Read(engine.NameSpan, tg.length, "tag")
 	m.otherTag(t)
+	if m.asGrammar().hasForeign(tg) {
+		m.BadArgs("an attribute of the call cannot be read")
+	}
 	if tg.self {
 		m.EndCall()
 		return true
@@ -860,7 +873,11 @@ func (m tagReader) endTagEnds(v *value, t *lexicon.Token, n int) (length int, ok
 	}
 	family := v.family()
 	if t.In(lexicon.EndParam).Meets(family) || t.In(lexicon.EndValue).Meets(family) {
-		return n, m.structure(n)
+		ok = m.structure(n)
+		if i := m.Spaces(n); !ok && m.Peek(i) == '<' && chars.IsNameStart(m.Peek(i+1)) {
+			m.Repair("end-tag-in-value", llm.Guess, m.Offset(), m.Offset()+n) // or the element after it is not a parameter
+		}
+		return n, ok
 	}
 	next, _ := m.Match(m.Spaces(n))
 	return n, next.In(lexicon.TagParam).Meets(family) || next.In(lexicon.EndCall).Meets(m.Rows)

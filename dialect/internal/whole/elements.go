@@ -219,7 +219,7 @@ func (r *reading) element(e *element, depth int) bool {
 		return r.begins(e, depth)
 	case r.declares(e.tag) && len(e.attrs) == 0:
 		return r.value(e.tag, e.inner)
-	case r.declares(e.nameOf()) && !r.isContainer(e.tag):
+	case r.declares(e.nameOf()) && (parameterTags[tag] || !r.names.Any && !r.isContainer(e.tag)):
 		return r.namedParameter(e)
 	case r.isContainer(e.tag):
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
@@ -240,12 +240,12 @@ var containers = set("arguments parameters params args input inputs with options
 // begins reads the element that names the tool in its tag or an attribute, or holds elements that do.
 func (r *reading) begins(e *element, depth int) bool {
 	tag := strings.ToLower(e.tag)
-	if _, ok := r.names.Resolve(e.tag); ok && r.names.Offered(e.tag) && !strings.ContainsAny(e.nameOf(), " ") && r.setName(e.tag) {
+	if r.names.Offered(e.tag) && r.setName(e.tag) {
 		r.named = true
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
 	}
 	for _, a := range e.attrs {
-		if r.names.Offered(a.value) && (a.key == "" || values.Keys[a.key] == values.NameRole || values.Keys[a.key] == values.BothRole || a.key == "id") && r.setName(a.value) {
+		if (r.names.Any || r.names.Offered(a.value)) && (a.key == "" || values.Keys[a.key] == values.NameRole || values.Keys[a.key] == values.BothRole || a.key == "id") && r.setName(a.value) {
 			r.named = true
 			return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
 		}
@@ -271,11 +271,16 @@ func (r *reading) attributesOf(e *element, name string) bool {
 			if !r.addObject(a.value) {
 				return false
 			}
-		case values.Keys[a.key] != values.IdRole && a.key != "type" && a.key != "index" && a.key != "version" && a.key != "xmlns":
+		case !IsAside(a.key):
 			return false
 		}
 	}
 	return true
+}
+
+// IsAside reports whether an attribute of a call is neither its name nor an argument.
+func IsAside(key string) bool {
+	return values.Keys[key] == values.IdRole || key == "type" || key == "index" || key == "version" || key == "xmlns"
 }
 
 // namedParameter reads a parameter that an attribute names. Its value is its content or an attribute.
@@ -330,7 +335,10 @@ func (r *reading) value(key, inner string) bool {
 	if plain := uncdata(inner); plain != inner {
 		return r.addText(key, plain)
 	}
-	shape := r.shape.Property(key)
+	var shape *schema.Shape
+	if r.shape != nil {
+		shape = r.shape.Property(key)
+	}
 	if types := r.types(key); types&schema.String == 0 || strings.Contains(inner, "<") && types&(schema.Object|schema.Array) != 0 {
 		for _, same := range r.args {
 			if same.key == key {

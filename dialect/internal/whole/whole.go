@@ -40,7 +40,7 @@ func Read(block string, n *offered.Names) (Call, bool) {
 	return Call{Name: r.name, Args: r.object(), Open: r.open, Unsure: r.unsure}, true
 }
 
-// Elements is Read for elements of a call after their marker, whose names and attributes are all in the text.
+// Elements is Read for the elements of a call that a marker announced. Any name of a tool may be allowed.
 func Elements(text string, n *offered.Names) (Call, bool) {
 	r := &reading{names: n}
 	if list, ok := elements(text); !ok || !r.elements(list, 0) || !r.fits() {
@@ -107,16 +107,22 @@ func (r *reading) setName(written string) bool {
 		return false
 	}
 	r.name, r.shape = name, r.names.Shape(name)
-	return r.shape != nil
+	return r.shape != nil || r.names.Any && offered.LikeName(name)
 }
 
-// declares reports whether the tool of the call has a parameter.
-func (r *reading) declares(key string) bool { return r.shape != nil && r.shape.Declares(key) }
+// declares reports whether the tool of the call has a parameter. If any name is allowed, it may have all but those with
+// names for parts of a call.
+func (r *reading) declares(key string) bool {
+	if r.names.Any {
+		return offered.LikeName(key) && values.Keys[key] == values.OtherKey && !containers[key] && !parameterTags[key]
+	}
+	return r.shape != nil && r.shape.Declares(key)
+}
 
 // types returns the types that a parameter may have.
 func (r *reading) types(key string) schema.Types {
-	if p := r.shape.Property(key); p != nil {
-		return p.Types()
+	if r.shape != nil && r.shape.Property(key) != nil {
+		return r.shape.Property(key).Types()
 	}
 	return schema.Any
 }

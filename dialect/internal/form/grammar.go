@@ -1,0 +1,157 @@
+package form
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/internal/whole"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// grammarReader reads elements of calls that are not those of their dialect, by the grammar of XML.
+type grammarReader struct{ *answer }
+
+func (m *answer) asGrammar() grammarReader { return grammarReader{m} }
+
+// maxElements bounds how far the reader looks ahead for the end of a call.
+const maxElements = 8 * scan.MaxGuess
+
+// call reads a call whose element, with the tag tg, begins here, if its attributes or content are not those of its
+// dialect.
+func (m grammarReader) call(tg tag, start int) bool {
+	if !m.hasForeign(tg) && (tg.self || !m.foreignBody(tg.length, 0)) {
+		return false
+	}
+	n := tg.length
+	if !tg.self {
+		n = m.elementEnd(string(m.Buf[m.Pos+1:m.Pos+m.Word(1, "/")]), n)
+	}
+	return m.read(n, m.asTag().tagID(tg), start)
+}
+
+// rest reads the elements from here to the end of a call whose marker was read, if those after the name, i bytes from
+// here, are not those of a dialect.
+func (m grammarReader) rest(i, start int) bool {
+	return m.foreignBody(i, 0) && m.read(m.closer(i), "", start)
+}
+
+// read reads a call of n bytes.
+func (m grammarReader) read(n int, id string, start int) bool {
+	if n == 0 {
+		return false
+	}
+	c, ok := whole.Elements(string(m.Buf[m.Pos:m.Pos+n]), m.Names)
+	if !ok || !m.StartCall(c.Name, id, start) {
+		return false
+	}
+	m.Read(engine.ArgsSpan, n, "elements")
+	class := llm.Syntax
+	if c.Unsure {
+		class = llm.Guess
+	}
+	m.Repair("other-elements", class, start, m.Offset())
+	m.ArgBytes(c.Args)
+	m.EndCall()
+	return true
+}
+
+// hasForeign reports whether a tag has attributes other than those that name a call.
+func (m grammarReader) hasForeign(tg tag) bool {
+	for _, a := range tg.attrs {
+		if role := values.Keys[a.key]; role != values.NameRole && role != values.BothRole && a.key != "key" && !whole.IsAside(a.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignBody reports whether the content of a call, i bytes from here, begins with an element that its dialect does not
+// have: one with attributes, one that is no parameter, or a container of such.
+func (m grammarReader) foreignBody(i, depth int) bool {
+	i = m.Spaces(i)
+	switch {
+	case m.Peek(i) != '<' || m.Peek(i+1) == '/' || depth > 3:
+		return false
+	case m.HasAt(i, cdata):
+		return true
+	}
+	switch t, n := m.Match(i); {
+	case t == nil || t.Is(lexicon.TagParam) && chars.IsLetter(m.Peek(i+n)): // the token begins a longer word
+	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall):
+		return m.foreignParam(t, i, n)
+	default:
+		return false
+	}
+	word, end := m.asElement().openTag(i)
+	if word == "" {
+		tg, ok := m.asTag().attributes(m.Word(i+1, ""))
+		return ok && len(tg.attrs) > 0
+	}
+	return (values.Keys[word] == values.ArgsRole || values.Keys[word] == values.NameRole) && m.foreignBody(end, depth+1)
+}
+
+// foreignParam reports whether the tag t of a parameter, i bytes from here, has a value as an attribute, or only its text
+// is the name of the parameter and another element is its value.
+func (m grammarReader) foreignParam(t *lexicon.Token, i, n int) bool {
+	at := m.Pos
+	m.Pos += i
+	tg, ok := m.asTag().readTag(t, n)
+	value := false
+	if ok && tg.name() == "" {
+		word := m.Spaces(m.Word(m.Spaces(tg.length), ""))
+		end, k := m.Match(word)
+		value = end.Is(lexicon.EndParam) && m.HasAt(m.Spaces(word+k), valueTag)
+	}
+	m.Pos = at
+	for _, a := range tg.attrs {
+		value = value || a.key == "value" || a.key == "val"
+	}
+	return ok && value
+}
+
+// elementEnd returns the index after the end tag of the element word, whose content begins at i, and 0 if there is none.
+func (m grammarReader) elementEnd(word string, i int) int {
+	if m.Wasted > maxWasted*(m.Offset()+scan.MaxGuess) {
+		return 0
+	}
+	depth := 1
+	for ; i < maxElements && m.At(i); i++ {
+		if m.Buf[m.Pos+i] != '<' {
+			continue
+		}
+		switch {
+		case m.HasAt(i+1, word) && !chars.IsNameByte(m.Peek(i+1+len(word))):
+			depth++
+		case m.HasAt(i+1, "/"+word) && m.Peek(m.Spaces(i+2+len(word))) == '>':
+			if depth--; depth == 0 {
+				return m.Spaces(i+2+len(word)) + 1
+			}
+		}
+	}
+	m.Wasted += i
+	return 0
+}
+
+// closer returns the index of the marker that ends the calls, from i on, and 0 if there is none.
+func (m grammarReader) closer(i int) int {
+	if m.Wasted > maxWasted*(m.Offset()+scan.MaxGuess) {
+		return 0
+	}
+	for ; i < maxElements && m.At(i); i++ {
+		if m.Buf[m.Pos+i] != '<' {
+			continue
+		}
+		if t, _ := m.Match(i); (t.Is(lexicon.Closes) || t.Is(lexicon.EndCall)) && t.In(lexicon.Closes).Or(t.In(lexicon.EndCall)).Meets(m.Outer) && !strings.HasPrefix(t.Text, "</param") {
+			return i
+		}
+	}
+	m.Wasted += i
+	return 0
+}
+
+// maxWasted limits the bytes that are looked at in vain for each byte of the answer.
+const maxWasted = 16
