@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -90,6 +91,11 @@ type Agent struct {
 	// stay, and each call keeps its result. If Compact is nil or fails, a mark replaces
 	// that part, and there is a warning. The record keeps all of it.
 	Compact func(context.Context, Compaction) (string, error)
+
+	// Guardrails check the new messages of users, and hold each answer back until its text has been
+	// checked. What they decide is in the record. A blocked message ends the run, or the Resume that
+	// brought it; a blocked answer ends the run with an error, and a Resume asks for another one.
+	Guardrails []refine.Guardrail
 
 	// Ladder has the steps for calls that keep failing; nil only tells the model
 	// the problem.

@@ -77,7 +77,7 @@ func (q *asker) model(ctx context.Context) (llm.Model, error) {
 	if q.turn.settings.Output != nil {
 		m = refine.Structured(m, q.recoveries())
 	}
-	return &refine.Again{Model: q.salvaging(m), Attempts: q.Limits.Budget + 1, Retract: true}, nil
+	return q.guard(&refine.Again{Model: q.salvaging(m), Attempts: q.Limits.Budget + 1, Retract: true}), nil
 }
 
 // recoveries is how often a structured answer may be asked for again. The budget

@@ -53,6 +53,7 @@ type callSite struct {
 //	kindChoice  Choice       the answer to a checkpoint
 //	kindNote    []Message    messages to add to the conversation before the turn
 //	kindInside  []string     ids of the calls that ran while the model answered
+//	kindGuard   *guardEntry  what guardrails decided about messages or an answer; nil if there are none
 //	kindCost    Money        what the run has cost
 //	KindRefusal bool         a redacted argument prevents the call from running
 //	KindReceipt bool         a call of an answer beyond the budget ran all the same
@@ -60,6 +61,7 @@ type decision struct {
 	kind    journal.Kind
 	turn    int
 	planned bool       // with kindCut: the plan of the turn is known
+	output  bool       // with kindGuard: an answer
 	model   string     // with kindLane
 	calls   []llm.Call // with KindRefusal and KindReceipt
 	point   Checkpoint // with kindChoice

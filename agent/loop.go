@@ -37,6 +37,9 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 // turns finishes what an earlier process left undone, and then takes turns.
 func (l *loop) turns(ctx context.Context) error {
 	l.announceTools()
+	if err := l.reportInput(ctx); err != nil {
+		return err
+	}
 	if over, err := l.finishCalls(ctx); over || err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ const (
 	kindPanic   journal.Kind = "agent.panic"  // a hook panicked, which ended the run
 	kindInside  journal.Kind = "agent.inside" // a call that is run while the model answers
 	kindLane    journal.Kind = "agent.lane"   // the lane of each hosted tool
+	kindGuard   journal.Kind = "agent.guard"  // what guardrails decided
 )
 
 // beginning is everything the loop depends on.

@@ -170,6 +170,7 @@ type replay struct {
 	choices    []Choice
 	asked      bool // a person answered a checkpoint
 	minted     []string
+	input      []*guardEntry // about the messages of this process
 	panicked   panicEntry
 	panickedAt int // after so many requests
 	different  *journal.Difference
@@ -190,6 +191,7 @@ type recordedTurn struct {
 	stop     *string       // why the runtime stopped the run
 	inAnswer []string      // calls that ran while the model answered
 	added    []llm.Message // by a resume after the turn
+	guarded  []*guardEntry // about the answers of the turn
 }
 
 // place is the position of a reduction: the number of requests before it, and whether a
@@ -278,6 +280,14 @@ func (r *replay) readHook(e journal.Entry) (err error) {
 		var s stopEntry
 		s, err = decode[stopEntry](e)
 		r.at(s.Turn).halt = s.Why
+	case kindGuard:
+		var g guardEntry
+		g, err = decode[guardEntry](e)
+		if t := r.at(g.Turn); g.Output {
+			t.guarded = append(t.guarded, &g)
+		} else {
+			r.input = append(r.input, &g)
+		}
 	case kindPanic:
 		r.panickedAt = r.reading.requests
 		r.panicked, err = decode[panicEntry](e)
@@ -392,6 +402,17 @@ func (r *replay) decide(ctx context.Context, d decision, _ func() (any, error)) 
 		return r.callsInAnswer(ctx, d.turn)
 	case kindCost:
 		return r.at(d.turn).cost, nil
+	case kindGuard:
+		list := &r.input
+		if d.output {
+			list = &r.at(d.turn).guarded
+		}
+		if len(*list) == 0 {
+			return (*guardEntry)(nil), nil
+		}
+		g := (*list)[0]
+		*list = (*list)[1:]
+		return g, nil
 	case journal.KindRefusal: // a call that ran had the secret
 		c := d.calls[0]
 		return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused, nil

@@ -55,6 +55,7 @@ func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) ite
 // A run that has ended yields its Done, as [Result] has it. With messages or decisions, which it
 // can no longer take, the error is [journal.ErrSealed].
 func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	mustContext(ctx)
 	return func(yield func(llm.Event, error) bool) {
 		l, err := a.reopen(ctx, run, grants)
 		if errors.Is(err, journal.ErrSealed) && len(msgs)+len(grants) == 0 {
@@ -67,7 +68,10 @@ func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs
 			yield(nil, err)
 			return
 		}
-		l.left.added = append(l.left.added, msgs...)
+		if err := l.guardAdded(ctx, a.Guardrails, msgs); err != nil {
+			yield(nil, errors.Join(err, l.record.close(ctx)))
+			return
+		}
 		l.walk(a.observed(ctx), yield)
 	}
 }
@@ -151,6 +155,7 @@ func (a *Agent) begin(ctx context.Context, o RunOptions, msgs []llm.Message) (*l
 	}
 	panics := new(hookPanics)
 	a = a.catching(panics)
+	a.System, msgs = a.redactedPrompt(msgs)
 	a.Parent = cmp.Or(o.Parent, a.Parent)
 	run := cmp.Or(o.ID, journal.NewRun())
 	if o.ID == "" && a.NewRun != nil {
@@ -173,6 +178,7 @@ func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, 
 	}
 	panics := new(hookPanics)
 	a = a.catching(panics)
+	a.System, _ = a.redactedPrompt(nil)
 	return a.open(ctx, run, panics, func(l *loop, session *invoke.Session) error { return a.restart(ctx, l, session, grants) })
 }
 
@@ -238,6 +244,11 @@ func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, abo
 			return cmp.Or(err, fmt.Errorf("%w: %s", ErrBegun, l.id))
 		}
 	}
+	blocked, err := l.guardInput(ctx, a.Guardrails, msgs)
+	if err != nil {
+		return err
+	}
+	msgs = blocked
 	l.messages = slices.Clone(msgs)
 	template, err := json.Marshal(a.Request)
 	if err != nil {
@@ -257,7 +268,10 @@ func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, abo
 	if err := l.write(ctx, journal.KindStart, start); err != nil {
 		return err
 	}
-	return l.write(ctx, kindBegin, l.beginning)
+	if err := l.write(ctx, kindBegin, l.beginning); err != nil {
+		return err
+	}
+	return l.writeInput(ctx)
 }
 
 // restart continues the record of a run. No other process writes to it any more.

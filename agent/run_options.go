@@ -54,6 +54,7 @@ func (o *RunOptions) check() error {
 
 // RunWith is [Agent.Run] with options for this run.
 func (a *Agent) RunWith(ctx context.Context, o RunOptions, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	mustContext(ctx)
 	return func(yield func(llm.Event, error) bool) {
 		l, err := a.begin(ctx, o, msgs)
 		if err != nil {
@@ -61,6 +62,13 @@ func (a *Agent) RunWith(ctx context.Context, o RunOptions, msgs ...llm.Message) 
 			return
 		}
 		l.walk(a.observed(ctx), yield)
+	}
+}
+
+// mustContext explains a nil context, which would be a nil dereference somewhere below.
+func mustContext(ctx context.Context) {
+	if ctx == nil {
+		panic("agent: the context of the run is nil; pass context.Background()")
 	}
 }
 

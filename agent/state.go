@@ -130,6 +130,7 @@ type leftover struct {
 	resumed  bool
 	receipts map[string]journal.Receipt // of calls of the last answer
 	invalid  []llm.InvalidCall          // without an answer
+	guarded  []*guardEntry              // about the messages that this process brought
 	stopped  string                     // why a hook ended the run after its last turn
 	over     *llm.Finish                // of an answer after which the run was not closed
 	added    []llm.Message              // to add before the next turn

@@ -27,6 +27,9 @@ import (
 //
 // One Do runs at a time; a second one yields an error.
 func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error] {
+	if ctx == nil {
+		panic("invoke: the context of Do is nil; pass context.Background()")
+	}
 	return func(yield func(llm.Event, error) bool) {
 		if !s.busy.TryLock() {
 			yield(nil, errors.New("invoke: another Do of the session is running"))

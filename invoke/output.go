@@ -181,7 +181,13 @@ func (s *Session) withhold(end *ending) int {
 	redact := func(text string) string {
 		clean, n := secrets.RedactValues(text)
 		found += n
+		if r := s.runner.Redact; r != nil {
+			clean, _ = r.Redact(clean)
+		}
 		return clean
+	}
+	if r := s.runner.Redact; r != nil && len(end.out.Structured) > 0 {
+		end.out.Structured, _ = r.RedactJSON(end.out.Structured)
 	}
 	for i, p := range end.out.Parts {
 		if t, ok := p.(llm.Text); ok {

@@ -1,10 +1,13 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -17,6 +20,7 @@ const (
 	Refuse Verdict = iota
 	Ask            // a person decides
 	Allow
+	Change // the call may run with Decision.Args
 )
 
 // Decision is a verdict with its reason. The reason of a refusal is told to the
@@ -24,6 +28,9 @@ const (
 type Decision struct {
 	Verdict Verdict
 	Reason  string
+	// Args, with Change, are the arguments to run the call with. They are checked like those of the
+	// model, the policy is asked about them, and the model is told. The record has both.
+	Args json.RawMessage
 }
 
 // Policy decides whether a call may run. Its arguments have been validated and
@@ -45,11 +52,11 @@ func allowOwn(t *tool.Tool, from *llm.Provenance) Decision {
 	doubt := perhapsOnlyText(t, from)
 	switch {
 	case t.Origin == tool.Program && doubt != "":
-		return Decision{Ask, doubt}
+		return Decision{Verdict: Ask, Reason: doubt}
 	case t.Origin == tool.Program:
-		return Decision{Allow, ""}
+		return Decision{Verdict: Allow, Reason: ""}
 	case !t.Effects.Has(tool.ReadOnly):
-		return Decision{Refuse, fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}
+		return Decision{Verdict: Refuse, Reason: fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}
 	}
 	return allowRead(t)
 }
@@ -59,7 +66,7 @@ func allowOwn(t *tool.Tool, from *llm.Provenance) Decision {
 // a person decides about everything that may change things.
 func AllowReadOnly(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
 	if !t.Effects.Has(tool.ReadOnly) {
-		return Decision{Refuse, t.Name + " may change things"}, nil
+		return Decision{Verdict: Refuse, Reason: t.Name + " may change things"}, nil
 	}
 	return allowRead(&t), nil
 }
@@ -67,9 +74,9 @@ func AllowReadOnly(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error)
 // allowRead decides about a tool that only reads.
 func allowRead(t *tool.Tool) Decision {
 	if t.Origin == tool.Builtin && !t.Effects.Has(tool.Local) {
-		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}
+		return Decision{Verdict: Refuse, Reason: t.Name + " reaches the network, and no policy allows it"}
 	}
-	return Decision{Allow, ""}
+	return Decision{Verdict: Allow, Reason: ""}
 }
 
 // perhapsOnlyText returns why a call that may change things could be mere text
@@ -88,7 +95,7 @@ func perhapsOnlyText(t *tool.Tool, from *llm.Provenance) string {
 
 // AllowAll is the policy of a program that trusts its tools and its model.
 func AllowAll(context.Context, tool.Tool, llm.Call) (Decision, error) {
-	return Decision{Allow, ""}, nil
+	return Decision{Verdict: Allow, Reason: ""}, nil
 }
 
 // AllowNamed allows the tools of these names, and otherwise decides like
@@ -97,7 +104,7 @@ func AllowNamed(names ...string) Policy {
 	names = slices.Clone(names)
 	return func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error) {
 		if slices.Contains(names, t.Name) {
-			return Decision{Allow, ""}, nil
+			return Decision{Verdict: Allow, Reason: ""}, nil
 		}
 		return AllowOwn(ctx, t, c)
 	}
@@ -121,6 +128,11 @@ func AskFirst(p Policy) Policy {
 // error only if a decision cannot be recorded.
 func (d *batch) authorise(j *job) error {
 	decision, err := d.decide(j)
+	if err == nil && decision.Verdict == Change {
+		if decision, err = d.change(j, decision); j.fail != nil {
+			return d.reject(j, j.fail)
+		}
+	}
 	doubt := d.s.repeats(j)
 	switch {
 	case err != nil && d.ctx.Err() != nil:
@@ -140,6 +152,46 @@ func (d *batch) authorise(j *job) error {
 		reason = "the policy does not allow it"
 	}
 	return d.refuse(j, "policy", reason)
+}
+
+// change gives a call the arguments that the policy wants, and returns the decision of the policy
+// about the call with them. j.fail is set if they are not valid.
+func (d *batch) change(j *job, c Decision) (Decision, error) {
+	before := j.hash
+	a := journal.Approval{Call: j.call.ID, Tool: j.tool.Name, ParamsHash: before, Allowed: true, By: "policy", Reason: c.Reason, Args: c.Args}
+	j.args, j.hash = slices.Clone(c.Args), journal.ParamsHash(c.Args)
+	e := whole(j)
+	if e == nil {
+		e = d.validate(j)
+	}
+	if e != nil {
+		e.Message = "the policy gave other arguments, which are not valid: " + e.Message
+		e.Fix = "The call was not run. Ask the user how to go on."
+		j.fail = e
+		return Decision{}, nil
+	}
+	next, err := d.decide(j)
+	switch {
+	case err != nil:
+		return next, err
+	case next.Verdict == Change && journal.ParamsHash(next.Args) == j.hash:
+		next = Decision{Verdict: Allow, Reason: next.Reason}
+	case next.Verdict == Change:
+		return Decision{Verdict: Refuse, Reason: "the policy changes its own change of the arguments"}, nil
+	}
+	if j.hash == before || next.Verdict == Refuse {
+		return next, nil
+	}
+	if j.consent, err = d.s.record(d.ctx, journal.KindApproval, a); err != nil {
+		return next, err
+	}
+	j.approval = &a
+	j.lesson = fmt.Sprintf("the policy changed the arguments; it was run with %s", j.args)
+	if c.Reason != "" {
+		j.lesson += " (" + c.Reason + ")"
+	}
+	next.Reason = cmp.Or(next.Reason, c.Reason)
+	return next, nil
 }
 
 // decide calls the policy.

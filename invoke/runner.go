@@ -47,6 +47,9 @@ type Runner struct {
 	// Cache answers a read-only call that succeeded before in the session, with
 	// the same arguments, from memory, until something may have changed.
 	Cache bool
+	// Redact is what the results and errors of tools lose before the model and the record get
+	// them; see [Redact]. An Agent redacts the messages of people and its system prompt, too.
+	Redact *journal.Secrets
 	// RunGuesses lets read-only tools run calls whose reading is a guess.
 	RunGuesses bool
 
@@ -84,7 +87,7 @@ func (r *Runner) With(tools *tool.Set) *Runner {
 	return &Runner{
 		Tools: tools, Policy: r.Policy, Approve: r.Approve, Timeout: r.Timeout, Grace: r.Grace, Parallel: r.Parallel, Attempts: r.Attempts,
 		Backoff: r.Backoff, Breaker: r.Breaker, LoopLimit: r.LoopLimit, Budget: r.Budget, Output: r.Output, Cache: r.Cache,
-		RunGuesses: r.RunGuesses, Now: r.Now, Rand: r.Rand, NewID: r.NewID,
+		Redact: r.Redact, RunGuesses: r.RunGuesses, Now: r.Now, Rand: r.Rand, NewID: r.NewID,
 	}
 }
 

@@ -510,6 +510,10 @@ func SecretsOf(s Store) *Secrets {
 		return s.Secrets
 	case *SQL:
 		return s.Secrets
+	case unleased:
+		return SecretsOf(s.Store)
+	case interface{ inner() Store }:
+		return SecretsOf(s.inner())
 	}
 	return nil
 }

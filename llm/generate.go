@@ -28,6 +28,9 @@ type Response struct {
 // Generate asks m and waits for the whole answer. If the stream fails, it
 // returns the partial answer together with the error.
 func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
+	if ctx == nil {
+		panic("llm: the context of Generate is nil; pass context.Background()")
+	}
 	var b Builder
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {

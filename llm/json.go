@@ -2,7 +2,9 @@ package llm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // The JSON of this package is for journals, event logs and files. It is stable
@@ -11,6 +13,9 @@ import (
 
 // MarshalEvent returns ev as one JSON object with its EventType under "event".
 func MarshalEvent(ev Event) ([]byte, error) {
+	if ev == nil {
+		return nil, errors.New("llm: there is no event: it is nil")
+	}
 	body, err := json.Marshal(ev)
 	if err != nil {
 		return nil, err
@@ -46,11 +51,31 @@ var events = map[string]func([]byte) (Event, error){
 	"hosted_result":  decodeEvent[HostedResult],
 	"unknown":        decodeEvent[UnknownEvent],
 	"warning":        decodeEvent[Warning],
+	"text_read":      decodeEvent[TextRead],
 	"finish":         decodeEvent[Finish],
 }
 
-// UnmarshalEvent decodes the output of MarshalEvent, for the events of this
-// package.
+// OtherEvent is an event of another package, as MarshalEvent wrote it.
+type OtherEvent struct {
+	Type string
+	JSON json.RawMessage // an object, with the type under "event"
+}
+
+// EventType returns the type of the event.
+func (e OtherEvent) EventType() string { return e.Type }
+
+// MarshalJSON writes the fields of the event, without the type.
+func (e OtherEvent) MarshalJSON() ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(e.JSON, &fields); err != nil {
+		return nil, fmt.Errorf("llm: event %q: %w", e.Type, err)
+	}
+	delete(fields, "event")
+	return json.Marshal(fields)
+}
+
+// UnmarshalEvent decodes the output of MarshalEvent. An event of another package
+// becomes an [OtherEvent], whose JSON that package can decode.
 func UnmarshalEvent(b []byte) (Event, error) {
 	var head struct {
 		Event string `json:"event"`
@@ -62,8 +87,11 @@ func UnmarshalEvent(b []byte) (Event, error) {
 		return decodeAlternative(b)
 	}
 	decode, ok := events[head.Event]
-	if !ok {
-		return nil, fmt.Errorf("llm: no event is called %q", head.Event)
+	switch {
+	case head.Event == "":
+		return nil, errors.New("llm: the object has no type of an event")
+	case !ok:
+		return OtherEvent{head.Event, slices.Clone(b)}, nil
 	}
 	return decode(b)
 }

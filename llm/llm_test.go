@@ -142,6 +142,51 @@ func TestDeltaJSON(t *testing.T) {
 	}
 }
 
+// foreignEvent is an event of another package.
+type foreignEvent struct {
+	N    int    `json:"n"`
+	Text string `json:"text"`
+}
+
+func (foreignEvent) EventType() string { return "foreign" }
+
+func TestEveryEventIsReadBack(t *testing.T) {
+	for _, ev := range []llm.Event{llm.TextRead{Promotion: llm.PromoteMarked, Why: "the catalogue"}, llm.KeepAlive{}, llm.Retract{Why: "x"}, llm.PartEnd{}, llm.Start{},
+		llm.Alternative{Index: 1, Event: llm.TextRead{}}} {
+		b, err := llm.MarshalEvent(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := llm.UnmarshalEvent(b); err != nil || cmp.Diff(ev, got) != "" {
+			t.Errorf("%s: %v %v", b, got, err)
+		}
+	}
+	for _, ev := range []llm.Event{foreignEvent{1 << 60, "a"}, llm.Alternative{Index: 2, Event: foreignEvent{N: 1}}} {
+		b, err := llm.MarshalEvent(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := llm.UnmarshalEvent(b)
+		if err != nil || got.EventType() != ev.EventType() {
+			t.Fatalf("%s: %v %v", b, got, err)
+		}
+		if again, err := llm.MarshalEvent(got); err != nil || string(again) != string(b) {
+			t.Errorf("%s, %v, want %s", again, err, b)
+		}
+	}
+	if b, err := llm.MarshalEvent(nil); err == nil {
+		t.Errorf("no event is %s", b)
+	}
+	if b, err := llm.MarshalEvent(llm.Alternative{}); err == nil {
+		t.Errorf("an alternative without an event is %s", b)
+	}
+	for _, bad := range []string{``, `null`, `[]`, `{}`, `{"event":1}`, `{"event":""}`, `{"event":"alternative"}`} {
+		if ev, err := llm.UnmarshalEvent([]byte(bad)); err == nil {
+			t.Errorf("%s was read as %v", bad, ev)
+		}
+	}
+}
+
 func TestJSONLosesNothingInSilence(t *testing.T) {
 	for _, bad := range []string{
 		`{"role":"user","parts":[{"type":"hologram"}]}`,
@@ -154,7 +199,7 @@ func TestJSONLosesNothingInSilence(t *testing.T) {
 			t.Errorf("%s was read as %+v", bad, m)
 		}
 	}
-	if _, err := llm.UnmarshalEvent([]byte(`{"event":"explosion"}`)); err == nil {
+	if _, err := llm.UnmarshalEvent([]byte(`{"explosion":1}`)); err == nil {
 		t.Error("an unknown event was read")
 	}
 }

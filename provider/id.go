@@ -40,6 +40,11 @@ func (c *Client) resolve(id string) (target, error) {
 	if scheme, rest, ok := strings.Cut(id, "://"); ok {
 		return c.resolveURL(scheme, rest)
 	}
+	if head, model, cut := cutHead(id); cut {
+		if name, format, named := strings.Cut(head, "+"); named {
+			return c.resolveFormat(name, format, model)
+		}
+	}
 	name, model, slash := strings.Cut(id, "/")
 	v, known := c.vendor(strings.ToLower(name))
 	switch {
@@ -63,19 +68,70 @@ func (c *Client) resolve(id string) (target, error) {
 	return c.locate(v, id)
 }
 
-// resolveURL reads [vendor+]scheme://host/path#model.
+// cutHead cuts an id at the first colon or slash.
+func cutHead(id string) (head, model string, ok bool) {
+	i := strings.IndexAny(id, ":/")
+	if i < 0 {
+		return id, "", false
+	}
+	return id[:i], id[i+1:], true
+}
+
+// named returns the row of a vendor that an id names.
+func (c *Client) named(name string) (Vendor, error) {
+	v, ok := c.vendor(strings.ToLower(name))
+	if ok {
+		return v, nil
+	}
+	ask := "there"
+	if like := c.nearVendor(name); like != "" {
+		ask = "did you mean " + like + "? There"
+	}
+	return v, fail(llm.NotFound, "no vendor is called %q; %s are %s", name, ask, strings.Join(c.vendorNames(), ", "))
+}
+
+// resolveFormat reads vendor+format:model.
+func (c *Client) resolveFormat(name, format, model string) (target, error) {
+	v, err := c.named(name)
+	switch {
+	case err != nil:
+		return target{}, err
+	case v.BaseURL == "":
+		return target{}, fail(llm.Invalid, "%s has no address of its own: use %s+%s+http://HOST/v1#MODEL", name, name, format)
+	case model == "":
+		return target{}, fail(llm.Invalid, "%s+%s: lacks the name of a model", name, format)
+	}
+	t, err := c.locate(v, model)
+	if err == nil {
+		err = t.speak(format)
+	}
+	return t, err
+}
+
+// speak chooses the format of an id among those of the vendor.
+func (t *target) speak(format string) error {
+	format = strings.ToLower(format)
+	if !slices.Contains(t.vendor.Wires, format) {
+		return fail(llm.Invalid, "%s does not speak %.40q, but %s", t.vendor.Name, format, strings.Join(t.vendor.Wires, ", "))
+	}
+	t.vendor.Wires = []string{format}
+	return nil
+}
+
+// resolveURL reads [vendor+[format+]]scheme://host[/path]#model. Without a path, the server has
+// that of the vendor's own address.
 func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	name, plain, named := strings.Cut(scheme, "+")
 	if !named {
 		name, plain = compatible, scheme
 	}
-	v, ok := c.vendor(strings.ToLower(name))
-	if !ok {
-		ask := "there"
-		if like := c.nearVendor(name); like != "" {
-			ask = "did you mean " + like + "? There"
-		}
-		return target{}, fail(llm.NotFound, "no vendor is called %q; %s are %s", name, ask, strings.Join(c.vendorNames(), ", "))
+	format, plain, chosen := strings.Cut(plain, "+")
+	if !chosen {
+		format, plain = "", format
+	}
+	v, err := c.named(name)
+	if err != nil {
+		return target{}, err
 	}
 	rest, model, ok := strings.Cut(rest, "#")
 	if !ok || model == "" {
@@ -86,6 +142,9 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 		return target{}, ofAddress("", err)
 	}
 	v = c.serving(v, model)
+	if usual, err := url.Parse(v.BaseURL); err == nil && base.Path == "" && !strings.Contains(v.BaseURL, "${") {
+		base.Path = strings.TrimRight(usual.Path, "/")
+	}
 	if base.String() != v.BaseURL {
 		v.BaseURL, v.KeyEnv, v.Promotion, v.moved = base.String(), "", "", true
 		if v.Quirks.Members == "" {
@@ -95,7 +154,11 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	if err := v.serves(model); err != nil {
 		return target{}, err
 	}
-	return target{vendor: v, base: base, model: model}, nil
+	t := target{vendor: v, base: base, model: model}
+	if chosen {
+		err = t.speak(format)
+	}
+	return t, err
 }
 
 // serving returns the row for a model of a vendor. A user's row for another account

@@ -15,6 +15,90 @@ import (
 // messages without content, and a model would take an empty result for the answer.
 const mediaLeft = "(What was attached here cannot be shown.)"
 
+// sniffMedia gives media without a type the type of their bytes. Vendors refuse media of no type, in
+// words that do not name the medium, so a medium that cannot be recognised is refused here.
+func (p planner) sniffMedia() {
+	for i, msg := range p.req.Messages {
+		if slices.ContainsFunc(msg.Parts, untyped) {
+			p.req.Messages[i].Parts = p.sniffed(msg.Parts)
+		}
+	}
+}
+
+// untyped reports whether a part holds media of no type whose bytes are here.
+func untyped(p llm.Part) bool {
+	switch p := p.(type) {
+	case llm.Media:
+		return len(p.Data) > 0 && (p.MIME == "" || p.Kind == "")
+	case llm.Result:
+		return !p.Hosted && slices.ContainsFunc(p.Parts, untyped)
+	}
+	return false
+}
+
+// sniffed returns a copy of parts in which all media have a type.
+func (p planner) sniffed(parts []llm.Part) []llm.Part {
+	out := slices.Clone(parts)
+	for i, part := range out {
+		switch part := part.(type) {
+		case llm.Result:
+			part.Parts = p.sniffed(part.Parts)
+			out[i] = part
+		case llm.Media:
+			if !untyped(part) {
+				continue
+			}
+			if part.MIME == "" {
+				part.MIME = detected(part)
+			}
+			kind, _, _ := strings.Cut(part.MIME, "/")
+			switch {
+			case part.MIME == "application/octet-stream":
+				p.refuse(llm.Invalid, "provider.Stream", "the type of %s cannot be told from its %d bytes: set Media.MIME", mediaWords(part), len(part.Data))
+			case part.Kind == "" && slices.Contains(mediaKinds, llm.MediaKind(kind)):
+				part.Kind = llm.MediaKind(kind)
+			case part.Kind == "":
+				part.Kind = llm.Document
+			case part.Kind != llm.Document && string(part.Kind) != kind:
+				p.refuse(llm.Invalid, "provider.Stream", "%s has bytes of the type %s: set Media.Kind or Media.MIME", mediaWords(part), part.MIME)
+			}
+			out[i] = part
+		}
+	}
+	return out
+}
+
+var mediaKinds = []llm.MediaKind{llm.Image, llm.Audio, llm.Video}
+
+// mediaWords names a medium.
+func mediaWords(m llm.Media) string {
+	what := "a medium"
+	if m.Kind != "" {
+		what = "a medium of kind " + string(m.Kind)
+	}
+	if m.Name != "" {
+		what += fmt.Sprintf(" called %.100q", m.Name)
+	}
+	return what
+}
+
+// detected returns the type of a medium by its name, if it is a document, or by its bytes.
+func detected(m llm.Media) string {
+	if m.Kind == llm.Document {
+		return fileType(m)
+	}
+	mime, _, _ := strings.Cut(http.DetectContentType(m.Data), ";")
+	switch {
+	case mime == "application/ogg" && m.Kind == llm.Audio, mime == "video/webm" && m.Kind == llm.Audio, mime == "video/mp4" && m.Kind == llm.Audio:
+		return "audio/" + mime[strings.Index(mime, "/")+1:]
+	case mime == "application/ogg" && m.Kind == llm.Video:
+		return "video/ogg"
+	case m.Kind == llm.Audio && len(m.Data) > 1 && m.Data[0] == 0xff && m.Data[1]&0xe0 == 0xe0: // an MPEG frame without a tag
+		return "audio/mpeg"
+	}
+	return mime
+}
+
 // mediaTypes leaves out the media that the vendor does not take, from turns of the user and from results. Each type is a
 // warning.
 func (p planner) mediaTypes() {

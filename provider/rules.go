@@ -57,6 +57,7 @@ var requestRules = []struct {
 	{"emulation", emulated, planner.emulate},
 
 	// Content of messages.
+	{"types of media", translated, planner.sniffMedia},
 	{"media types", translated, planner.mediaTypes},
 	{"blank texts", translated, planner.blankTexts},
 	{"documents without text", translated, planner.describeDocuments},

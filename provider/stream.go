@@ -11,6 +11,9 @@ import (
 
 // Stream answers req; see llm.Model and the package comment.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	if ctx == nil {
+		panic("provider: the context of Stream is nil; pass context.Background()")
+	}
 	return func(yield func(llm.Event, error) bool) {
 		if observe.From(ctx) == nil {
 			m.run(ctx, req, yield)

@@ -37,7 +37,8 @@ func UnknownAfter(c wire.Codec, to string, body []byte, change Change) ([]string
 			return true
 		}
 		at.path = append(slices.Clone(at.path), kinds(object)...)
-		if free(at.path) || u.left(object, at) {
+		if free(at.path) || to != c.Format && slices.Contains(at.path, "reasoning_details") || // vendor state, which no other vendor receives
+			u.left(object, at) {
 			return false
 		}
 		u.mark(object, at.path)

@@ -267,10 +267,13 @@ func (h *repairer) part(p llm.Part) []llm.Part {
 	case llm.Thinking:
 		h.notes.ForeignState("", p.State)
 		foreign := h.isForeign(p.State)
-		if (p.Redacted || p.Text == "") && (foreign || p.State.IsZero()) {
-			h.left(p.Extra)
+		if (p.Redacted || p.Text == "") && (foreign || p.State.IsZero()) || foreign && signed(p.State) {
+			h.left(p.Extra) // without its signature, a vendor would read it as the thinking of its own model
 			if foreign {
 				h.foreign++
+			}
+			if p.Text != "" {
+				h.notes.Lost(llm.Ignored, "thinking", "another vendor signed it")
 			}
 			return nil
 		}
@@ -421,7 +424,7 @@ func (h *repairer) report() []llm.Warning {
 		{h.misnamed, llm.Corrected, "%d results of the history have the name of another tool than the call they answer; they are sent with the name of the call"},
 		{h.broken, llm.Corrected, "%d calls of the history cannot be sent back as calls; they go back as the text they were"},
 		{h.silent, llm.Corrected, "%d failures of the history said nothing; the model is told that they are failures"},
-		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; their signatures stay behind"},
+		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; the signatures stay behind, and so does signed thinking"},
 	} {
 		if w.n > 0 {
 			out = append(out, llm.Warning{Code: w.code, Feature: "history", Detail: fmt.Sprintf(w.text, w.n)})
