@@ -8,10 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/agent"
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
-	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -81,32 +78,5 @@ func TestCompaction(t *testing.T) {
 	r := toolpost(t, "", "run", "-c", "What is the gate code of Ada Byron?")
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary stands for its oldest ") {
 		t.Errorf("exit %d, %s%s\n%s", r.code, r.out, r.errOut, said)
-	}
-}
-
-// TestChatBudget: the turns of a chat share one budget. An exhausted budget is reported before a request.
-func TestChatBudget(t *testing.T) {
-	bare(t, nil)
-	c := newTestChat(t)
-	c.w.money = catalog.Dollar
-	c.stop = func() {}
-	c.Update(turnOver{done: agent.Done{Run: "r", Cost: catalog.Dollar}})
-	c.Update(ticked{})
-	typed(c, "Hello?\n")
-	if c.stop != nil || !strings.Contains(c.View().Content, "the budget of $1.00 is used up: this conversation cost $1.00") {
-		t.Errorf("a turn is under way: %v\n%s", c.stop != nil, c.View().Content)
-	}
-}
-
-// TestGrown: messages replaced by a summary are still saved.
-func TestGrown(t *testing.T) {
-	whole := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "1"}), llm.User("two"), llm.Assistant(llm.Text{Text: "2"})}
-	shown := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "[Summary]"}), llm.User("three"), llm.Assistant(llm.Text{Text: "3"})}
-	got := grown(whole, shown, &shown[2])
-	if len(got) != 6 || got[3].Text() != "2" || got[5].Text() != "3" {
-		t.Errorf("%v", got)
-	}
-	if got := grown(nil, shown, nil); len(got) != len(shown) {
-		t.Errorf("%v", got)
 	}
 }

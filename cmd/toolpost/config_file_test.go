@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 func TestConfigInitAndPath(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	file := strings.TrimSpace(expect(t, cli.ExitOK, []string{"config.yaml"}, "config", "path").out)
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("path made a file")
@@ -24,9 +27,9 @@ func TestConfigInitAndPath(t *testing.T) {
 	expect(t, cli.ExitOK, nil, "config", "init", "--force")
 	expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
 	text := files(t, file)
-	for _, row := range settingTable { // each setting has an explanation and a valid example
-		if !strings.Contains(text, "\n#"+row.key+":") || examples[row.key] == "" {
-			t.Errorf("%s is not in the file", row.key)
+	for _, row := range settings.Table { // each setting has an explanation and a valid example
+		if !strings.Contains(text, "\n#"+row.Key+":") || config.Examples[row.Key] == "" {
+			t.Errorf("%s is not in the file", row.Key)
 		}
 	}
 	on := filepath.Join(t.TempDir(), "on.yaml")
@@ -43,7 +46,7 @@ func TestConfigInitAndPath(t *testing.T) {
 }
 
 func TestConfigSet(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	const start = "# mine\nmodel: a/b   # the small one\n\nallow:\n  - write\n  - exec\n# the end\nmax_turns: 3\nproviders:\n  gpu: {base_url: http://g} # keep\n"
 	for _, c := range []struct{ why, start, key, value, want string }{
 		{"a value", start, "max_turns", "7", strings.Replace(start, "max_turns: 3", "max_turns: 7", 1)},
@@ -69,7 +72,7 @@ func TestConfigSet(t *testing.T) {
 			t.Errorf("%s: the mode became %v", c.why, info.Mode())
 		}
 		got := expect(t, cli.ExitOK, nil, "config", "show", "--config", file, "--json", c.key).out
-		var rows []publicSetting
+		var rows []config.PublicSetting
 		if err := json.Unmarshal([]byte(got), &rows); err != nil || rows[0].From != file {
 			t.Errorf("%s: %s", c.why, got)
 		}
@@ -104,7 +107,7 @@ func TestConfigSet(t *testing.T) {
 
 // config show hides secrets.
 func TestConfigShowHidesSecrets(t *testing.T) {
-	bare(t, map[string]string{"c.yaml": `journal: postgres://me:hunter2-password@db/x
+	clitest.Bare(t, map[string]string{"c.yaml": `journal: postgres://me:hunter2-password@db/x
 system: The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789
 providers:
   gpu:

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 // TestConfigurationsMerge: a route or a provider may override merged settings (<<). Duplicates in one mapping are
@@ -25,8 +27,8 @@ func TestConfigurationsMerge(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, said)
 		}
 	}
-	var s settings
-	if _, err := decodeSettings([]byte(first+"    - model: b\n      <<: *base\n"+provider+"  two:\n    <<: *one\n    base_url: http://127.0.0.1:2/v1\n"), &s); err != nil {
+	var s settings.Settings
+	if _, err := settings.Decode([]byte(first+"    - model: b\n      <<: *base\n"+provider+"  two:\n    <<: *one\n    base_url: http://127.0.0.1:2/v1\n"), &s); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.Gateway.Routes; len(r) != 2 || r[1].Model != "b" || r[1].MaxRequests != 3 || len(r[1].To) != 1 || r[0].Model != "a" {

@@ -12,26 +12,31 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/doctor"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 // TestSettingsByStrength sets the same setting in the file, the environment and a flag. Later sources override earlier
 // ones.
 func TestSettingsByStrength(t *testing.T) {
-	bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
-	values := func(args ...string) map[string]shownSetting {
+	clitest.Bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
+	values := func(args ...string) map[string]config.ShownSetting {
 		t.Helper()
 		r := toolpost(t, "", append([]string{"config", "check", "--json"}, args...)...)
-		var rows []shownSetting
+		var rows []config.ShownSetting
 		if err := json.Unmarshal([]byte(r.out), &rows); err != nil {
 			t.Fatalf("%v: %s %s", err, r.out, r.errOut)
 		}
-		out := make(map[string]shownSetting)
+		out := make(map[string]config.ShownSetting)
 		for _, row := range rows {
 			out[row.Key] = row
 		}
 		return out
 	}
-	check := func(got shownSetting, value, from string) {
+	check := func(got config.ShownSetting, value, from string) {
 		t.Helper()
 		if got.Value != value || got.From != from {
 			t.Errorf("%s is %q from %q, want %q from %q", got.Key, got.Value, got.From, value, from)
@@ -52,13 +57,13 @@ func TestSettingsByStrength(t *testing.T) {
 	check(env["max_turns"], "3", "c.yaml")
 
 	s, err := settingsOf(t, "run", "-m", "from/flag", "--max-turns", "7", "--temperature", "0", "--allow", "write,exec")
-	if err != nil || s.Model != "from/flag" || s.MaxTurns != 7 || s.Temperature == nil || *s.Temperature != 0 || strings.Join(s.Allow, " ") != "write exec" || s.from["model"] != "--model" {
+	if err != nil || s.Model != "from/flag" || s.MaxTurns != 7 || s.Temperature == nil || *s.Temperature != 0 || strings.Join(s.Allow, " ") != "write exec" || s.Sources["model"] != "--model" {
 		t.Errorf("%+v %v", s, err)
 	}
 }
 
 // settingsOf returns the settings for a command line.
-func settingsOf(t *testing.T, args ...string) (*settings, error) {
+func settingsOf(t *testing.T, args ...string) (*settings.Settings, error) {
 	t.Helper()
 	cmd, rest, err := newRoot().Find(args)
 	if err == nil {
@@ -67,12 +72,12 @@ func settingsOf(t *testing.T, args ...string) (*settings, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loadSettings(cmd)
+	return settings.Load(cmd)
 }
 
 // TestConfigIsStrict: errors name the file and the line.
 func TestConfigIsStrict(t *testing.T) {
-	bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
+	clitest.Bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
 	for why, c := range map[string]struct{ text, want string }{
 		"an unknown key":            {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
 		"an unknown key deep down":  {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
@@ -104,9 +109,9 @@ func TestConfigIsStrict(t *testing.T) {
 
 // TestModelIsFound tries the sources of a model in order: settings, keys, servers, offline.
 func TestModelIsFound(t *testing.T) {
-	bare(t, nil)
-	defer func(was time.Duration) { patience = was }(patience)
-	patience = time.Minute
+	clitest.Bare(t, nil)
+	defer func(was time.Duration) { openmodel.Patience = was }(openmodel.Patience)
+	openmodel.Patience = time.Minute
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/v1/models":
@@ -122,14 +127,14 @@ func TestModelIsFound(t *testing.T) {
 	defer server.Close()
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("<html>my web shop")) }))
 	defer empty.Close()
-	choose := func(s *settings) found { return s.choose(t.Context()) }
-	at := func(vendor, base string) *settings {
-		return &settings{Local: []string{vendor}, Providers: map[string]providerConfig{vendor: {BaseURL: base}}}
+	choose := func(s *settings.Settings) openmodel.Choice { return openmodel.Choose(t.Context(), s) }
+	at := func(vendor, base string) *settings.Settings {
+		return &settings.Settings{Local: []string{vendor}, Providers: map[string]settings.ProviderConfig{vendor: {BaseURL: base}}}
 	}
-	if f := choose(&settings{Local: []string{"none"}}); f.ID != offlineID {
+	if f := choose(&settings.Settings{Local: []string{"none"}}); f.ID != openmodel.OfflineID {
 		t.Errorf("nothing there: %+v", f)
 	}
-	if f := choose(at("vllm", empty.URL+"/v1")); f.ID != offlineID {
+	if f := choose(at("vllm", empty.URL+"/v1")); f.ID != openmodel.OfflineID {
 		t.Errorf("something else on the port: %+v", f)
 	}
 	if f := choose(at("vllm", server.URL+"/v1")); f.ID != "vllm/qwen" || !strings.Contains(f.Why, server.URL) {
@@ -139,16 +144,16 @@ func TestModelIsFound(t *testing.T) {
 		t.Errorf("a server with a file: %+v", f)
 	}
 	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
-	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama elsewhere: %+v", f)
 	}
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	t.Setenv("OLLAMA_HOST", "0.0.0.0:"+port) // the listen address differs from the address for clients
-	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama on every address: %+v", f)
 	}
 	t.Setenv("OLLAMA_HOST", "http://[")
-	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != offlineID {
+	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != openmodel.OfflineID {
 		t.Errorf("an address that is none: %+v", f)
 	}
 	t.Setenv("GROQ_API_KEY", "k")
@@ -156,38 +161,38 @@ func TestModelIsFound(t *testing.T) {
 		t.Errorf("a key: %+v", f)
 	}
 	t.Setenv("ANTHROPIC_API_KEY", "k")
-	if f := choose(&settings{}); !strings.HasPrefix(f.ID, "anthropic/") {
+	if f := choose(&settings.Settings{}); !strings.HasPrefix(f.ID, "anthropic/") {
 		t.Errorf("two keys: %+v", f)
 	}
-	if f := choose(&settings{Model: "x/y", from: map[string]string{"model": "--model"}}); f != (found{"x/y", "set by --model"}) {
+	if f := choose(&settings.Settings{Model: "x/y", Sources: map[string]string{"model": "--model"}}); f != (openmodel.Choice{ID: "x/y", Why: "set by --model"}) {
 		t.Errorf("the settings: %+v", f)
 	}
 }
 
 // TestFoundModelsCanBeOpened opens the models that a key alone selects.
 func TestFoundModelsCanBeOpened(t *testing.T) {
-	table := vendors()
-	for _, k := range keyed {
-		if table[k.vendor].KeyEnv == "" {
-			t.Errorf("%s has no key in the table of vendors", k.vendor)
+	table := settings.Vendors()
+	for _, k := range openmodel.Keyed {
+		if table[k.Vendor].KeyEnv == "" {
+			t.Errorf("%s has no key in the table of vendors", k.Vendor)
 		}
-		client, err := new(settings).client()
+		client, err := openmodel.Client(new(settings.Settings))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Open(k.vendor + "/" + k.model); err != nil {
+		if _, err := client.Open(k.Vendor + "/" + k.Model); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, name := range locals {
-		if startLocal[name] == "" || table[name].BaseURL == "" {
+	for _, name := range settings.LocalServers {
+		if doctor.StartLocal[name] == "" || table[name].BaseURL == "" {
 			t.Errorf("%s cannot be started or found", name)
 		}
 	}
 }
 
 func TestDoctor(t *testing.T) {
-	bare(t, map[string]string{"bad.yaml": "a: b\n"})
+	clitest.Bare(t, map[string]string{"bad.yaml": "a: b\n"})
 	r := toolpost(t, "", "doctor")
 	for _, want := range []string{"– keys", "✓ model         sim/offline, because", "✓ tools         list_files, read_file, search_files\n", "✓ record"} {
 		if !strings.Contains(r.out, want) {

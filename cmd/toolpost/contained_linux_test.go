@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
@@ -40,7 +41,7 @@ func TestSandboxFlag(t *testing.T) {
 	if err := builtin.CanSandbox(); err != nil {
 		t.Skip(err)
 	}
-	base := bare(t, nil)
+	base := clitest.Bare(t, nil)
 	root := filepath.Join(base, "root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)

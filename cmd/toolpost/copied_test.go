@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCommandsToCopyNameTheJournal: a printed command finds the run, for any --journal.
 func TestCommandsToCopyNameTheJournal(t *testing.T) {
 	for _, dir := range []string{"elsewhere", "in two words", "it's"} {
-		bare(t, map[string]string{"s.txtar": writes})
+		clitest.Bare(t, map[string]string{"s.txtar": writes})
 		copied := func(r result, after, until string) []string {
 			t.Helper()
 			_, rest, ok := strings.Cut(r.errOut+r.out, after)

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
@@ -165,7 +167,7 @@ func TestFirstKeys(t *testing.T) {
 	for tool, args := range firstKeys(t) {
 		t.Run(tool, func(t *testing.T) {
 			dir := t.TempDir()
-			bare(t, nil)
+			clitest.Bare(t, nil)
 			text := mounted
 			switch file := map[string]string{"docker": "container", "sudo": "systemd"}[tool]; {
 			case file != "":
@@ -175,7 +177,7 @@ func TestFirstKeys(t *testing.T) {
 				}
 				text = string(b)
 			case tool == "kubectl":
-				t.Setenv(keysEnv, "sqlite:"+dir+"/keys.db") // named by the Secret
+				t.Setenv(keys.StoreEnv, "sqlite:"+dir+"/keys.db") // named by the Secret
 			default:
 				t.Fatalf("%s makes no key here", tool)
 			}

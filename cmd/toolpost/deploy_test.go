@@ -14,6 +14,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
@@ -74,14 +77,14 @@ type probe struct {
 
 // beyondDrain is how long a gateway may run after drain: for errors that end streams, for connections, and for pending
 // writes.
-const beyondDrain = 3 * endTime
+const beyondDrain = 3 * serve.EndTime
 
 // configured checks a configuration of deploy, and returns the parsed result.
-func configured(t *testing.T, file string) gatewayConfig {
+func configured(t *testing.T, file string) settings.GatewayConfig {
 	t.Helper()
 	t.Setenv("TOOLPOST_CONFIG", "")
 	args := []string{"serve", "--check", "--config", file}
-	if os.Getenv(keysEnv) == "" {
+	if os.Getenv(keys.StoreEnv) == "" {
 		args = append(args, "--keys", "sqlite:"+filepath.Join(t.TempDir(), "keys.db")) // a file in an existing folder
 	}
 	must(t, toolpost(t, "", args...), 0, "the routes are in order")
@@ -89,7 +92,7 @@ func configured(t *testing.T, file string) gatewayConfig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := decodeConfig(text)
+	s, err := settings.DecodeFile(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +274,7 @@ func TestSecretExample(t *testing.T) {
 	if err != nil || secret.Kind != "Secret" || !strings.Contains(string(deployment), "secretRef: {name: "+secret.Metadata.Name+"}") {
 		t.Errorf("%v %+v", err, secret)
 	}
-	if !isPostgres(secret.Data[keysEnv]) || secret.Data["ANTHROPIC_API_KEY"] == "" {
+	if !settings.IsPostgres(secret.Data[keys.StoreEnv]) || secret.Data["ANTHROPIC_API_KEY"] == "" {
 		t.Errorf("%+v", secret.Data)
 	}
 }

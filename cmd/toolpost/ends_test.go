@@ -16,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/ask"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -28,7 +31,7 @@ func TestMain(m *testing.M) {
 	mcptest.Main()
 	if os.Getenv("TOOLPOST_BE_THE_PROGRAM") == "1" {
 		if d, err := time.ParseDuration(os.Getenv("TOOLPOST_TEST_SETTLE")); err == nil {
-			settle = d
+			ask.Settle = d
 		}
 		if os.Getenv("TOOLPOST_TEST_LIMIT_STACK") != "" {
 			go limitStack()
@@ -109,7 +112,7 @@ func start(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 func begun(t *testing.T, word string) {
 	t.Helper()
 	for deadline := time.Now().Add(longWait); time.Now().Before(deadline); {
-		files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+		files, _ := filepath.Glob(filepath.Join(settings.StateDir(), "runs", "*.jsonl"))
 		for _, file := range files {
 			if text, _ := os.ReadFile(file); strings.Contains(string(text), word) {
 				return
@@ -137,7 +140,7 @@ var resumable = regexp.MustCompile(`toolpost run --resume (\S+)`)
 func TestInterruptedWhileTheModelThinks(t *testing.T) {
 	for signal, code := range map[os.Signal]int{os.Interrupt: cli.ExitInterrupted, syscall.SIGTERM: cli.ExitTerminated} {
 		t.Run(signal.String(), func(t *testing.T) {
-			bare(t, fruit)
+			clitest.Bare(t, fruit)
 			cmd := program(t, "run", "-m", "sim/native+stall=10m", fruitTask)
 			errOut := start(t, cmd)
 			begun(t, `"request"`)
@@ -176,7 +179,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 
 // TestInterruptedWhileAToolRuns: the signal also ends the tool, and the record mentions it.
 func TestInterruptedWhileAToolRuns(t *testing.T) {
-	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"touch runs; sleep 3333.5\"]}\n-- 2 --\ntext Done.\n"})
+	clitest.Bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"touch runs; sleep 3333.5\"]}\n-- 2 --\ntext Done.\n"})
 	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "sleep")
 	errOut := start(t, cmd)
 	appears(t, "runs")
@@ -197,11 +200,11 @@ func TestInterruptedWhileAToolRuns(t *testing.T) {
 // TestResumeOfALiveRun is refused at once, with process and host of the owner, even if the owner is stopped. The run
 // itself is not affected.
 func TestResumeOfALiveRun(t *testing.T) {
-	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo x >>effects; until [ -e enough ]; do sleep 0.1; done\"]}\n-- 2 --\ntext Done.\n"})
+	clitest.Bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo x >>effects; until [ -e enough ]; do sleep 0.1; done\"]}\n-- 2 --\ntext Done.\n"})
 	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "go")
 	errOut := start(t, cmd)
 	begun(t, `"kind":"intent"`)
-	files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+	files, _ := filepath.Glob(filepath.Join(settings.StateDir(), "runs", "*.jsonl"))
 	id := strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
 	host, _ := os.Hostname()
 	for _, signal := range []os.Signal{nil, syscall.SIGSTOP} {
@@ -234,7 +237,7 @@ func TestResumeOfALiveRun(t *testing.T) {
 // TestALockedRecordDoesNotHoldUpTheEnd: a process that keeps a record locked is named, and a signal ends the program in
 // bounded time.
 func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	cmd := program(t, "run", "-m", "sim/native+stall=10m", fruitTask)
 	errOut := start(t, cmd)
 	begun(t, `"request"`)
@@ -242,7 +245,7 @@ func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, cmd, errOut)
-	files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+	files, _ := filepath.Glob(filepath.Join(settings.StateDir(), "runs", "*.jsonl"))
 	f, err := os.Open(files[0])
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +268,7 @@ func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
 }
 
 func TestClosedPipe(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	for _, args := range [][]string{{"run", fruitTask}, {"run", "--json", fruitTask}} {
 		read, write, err := os.Pipe()
 		if err != nil {
@@ -283,7 +286,7 @@ func TestClosedPipe(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	if runtime.GOOS == "linux" {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
@@ -305,7 +308,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestUnreadableConfiguration(t *testing.T) {
-	bare(t, map[string]string{"dir.yaml/x": "", "secret.yaml": "model: x\n", "bad.yaml": "\x00\xff"})
+	clitest.Bare(t, map[string]string{"dir.yaml/x": "", "secret.yaml": "model: x\n", "bad.yaml": "\x00\xff"})
 	for _, file := range []string{"dir.yaml", "bad.yaml", "nowhere.yaml"} {
 		cmd := program(t, "run", "--config", file, "hi")
 		errOut := start(t, cmd)
@@ -321,7 +324,7 @@ func TestUnreadableConfiguration(t *testing.T) {
 }
 
 func TestHugeTask(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	cmd := program(t, "run", "-")
 	cmd.Stdin = io.LimitReader(endless{}, 10<<20)
 	errOut := start(t, cmd)

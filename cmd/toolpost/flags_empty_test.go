@@ -4,11 +4,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestEmptyFlagsAreRefused: a flag with an unset variable as value is an error. It does not mean the same as no flag.
 func TestEmptyFlagsAreRefused(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a", "--name", "laptop")
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes: [{model: a, to: [{model: sim/offline}]}]\n")
 	for _, c := range []struct {
@@ -42,7 +44,7 @@ func TestEmptyFlagsAreRefused(t *testing.T) {
 
 // TestWrongKeysAreWrongUse: an invalid key is a usage error, described in the words of the command.
 func TestWrongKeysAreWrongUse(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	id := makeKey(t, "--team", "a")[:13]
 	for says, args := range map[string][]string{
 		"the team is missing":                       {"create"},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestOneNamePerFlag: flags with the same meaning have the same name, type and letter in every command. Old names are
@@ -42,7 +43,7 @@ func TestOneNamePerFlag(t *testing.T) {
 
 // TestOldNamesOfFlags: old names work, and a line on standard error gives the new name.
 func TestOldNamesOfFlags(t *testing.T) {
-	bare(t, map[string]string{"below/a.txt": "one\n"})
+	clitest.Bare(t, map[string]string{"below/a.txt": "one\n"})
 	id := runID(t, toolpost(t, "", "run", "--journal", "runs", "list the files").errOut)
 	for _, c := range []struct {
 		args string
@@ -73,7 +74,7 @@ func TestOldNamesOfFlags(t *testing.T) {
 
 // TestWrongUse: usage errors have exit status 2 and one line with the mistake and a suggestion if a name is close.
 func TestWrongUse(t *testing.T) {
-	bare(t, map[string]string{"order.json": "{}"})
+	clitest.Bare(t, map[string]string{"order.json": "{}"})
 	for _, c := range []struct{ args, says string }{
 		{"rn", "did you mean run?"},
 		{"recipts list", "did you mean receipts?"},
@@ -136,8 +137,8 @@ func TestSignalsAreTold(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(signalled{c.signal})
 		var out, errOut bytes.Buffer
-		bare(t, nil)
-		if code := run(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {
+		clitest.Bare(t, nil)
+		if code := runCommand(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {
 			t.Errorf("%v: exit %d\n%s", c.signal, code, errOut.String())
 		}
 	}

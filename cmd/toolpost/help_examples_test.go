@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -84,7 +86,7 @@ var exampleFiles = map[string]string{
 // helpExamples runs the examples of every help text, in printed order. The simulator replaces missing models and
 // servers, and ids of existing runs replace those of the examples.
 func helpExamples(t *testing.T) {
-	bare(t, exampleFiles)
+	clitest.Bare(t, exampleFiles)
 	server := httptest.NewServer(new(sim.Server))
 	t.Cleanup(server.Close)
 	finished := runID(t, toolpost(t, "", "run", "list the files").errOut)
@@ -109,7 +111,7 @@ func helpExamples(t *testing.T) {
 				continue
 			}
 			t.Run(line, func(t *testing.T) {
-				if file, _ := configFile(cmd); filepath.Base(file) == "config.yaml" { // the settings of another example
+				if file, _ := settings.File(cmd); filepath.Base(file) == "config.yaml" { // the settings of another example
 					os.Remove(file)
 				}
 				command := strings.ReplaceAll(standIns.Replace(line), "--out DIR", "--out "+filepath.Join(t.TempDir(), "out"))

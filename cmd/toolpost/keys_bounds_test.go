@@ -3,12 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestKeysWarnOfBoundsThatAreNobodys: keys create and keys set warn alike about unknown models, routes and tools of a
 // key.
 func TestKeysWarnOfBoundsThatAreNobodys(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	place(t, "gateway.yaml", `mcp_servers:
   tickets: {command: tickets}
 gateway:

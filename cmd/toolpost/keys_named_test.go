@@ -4,11 +4,14 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 )
 
 // TestKeysAreNamed: keys can be selected by name. The error for an unknown name suggests a close one.
 func TestKeysAreNamed(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	first := makeKey(t, "--team", "research", "--name", "laptop")[:13]
 	must(t, toolpost(t, "", "keys", "revoke", "labtop", "--keys", keysFile), 1, `key "labtop": it is not there: no key has this id or name; did you mean laptop?`)
 	must(t, toolpost(t, "", "keys", "set", "laptop", "--limit", "requests/day=5", "--keys", keysFile), 0, first)
@@ -22,7 +25,7 @@ func TestKeysAreNamed(t *testing.T) {
 // TestKeysWarnOfNamesThatAreNobodys: limits of a team without keys, and bounds without a route, are stored with a
 // warning.
 func TestKeysWarnOfNamesThatAreNobodys(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n    - {model: claude-*, to: [{model: anthropic/claude-*}]}\n")
 	makeKey(t, "--team", "research")
 	must(t, toolpost(t, "", "keys", "team", "reserch", "--limit", "tokens/day=5", "--keys", keysFile), 0, "no key belongs to the team reserch; did you mean research?")
@@ -48,7 +51,7 @@ func TestKeysWarnOfNamesThatAreNobodys(t *testing.T) {
 
 // TestUsageSince: sums are kept by day, and shorter periods are refused. Requests are listed individually.
 func TestUsageSince(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
 		"--since 1m":                   "--since 1m: sums are kept by day",
@@ -73,12 +76,12 @@ func TestTablesFit(t *testing.T) {
 			{"tp-aaaaaaaaaa", "ops", "-", "all", "none"}}
 	}
 	for width, lacks := range map[int]string{0: "", 200: "", 80: "TOOLS", 60: "TOOLS", 40: "TOOLS NAME", 14: "TOOLS NAME LIMITS"} {
-		got, left := fitted(table(), width, []string{"KEY"}, []string{"TOOLS", "NAME", "LIMITS"})
+		got, left := keys.Fitted(table(), width, []string{"KEY"}, []string{"TOOLS", "NAME", "LIMITS"})
 		if strings.Join(left, " ") != lacks || got[1][0] != "tp-k3f9x2qabc" {
 			t.Errorf("%d: %v %v", width, left, got)
 		}
-		if width > 20 && tableWidth(got) > width {
-			t.Errorf("%d: %d", width, tableWidth(got))
+		if width > 20 && keys.TableWidth(got) > width {
+			t.Errorf("%d: %d", width, keys.TableWidth(got))
 		}
 		for _, row := range got {
 			for _, cell := range row {

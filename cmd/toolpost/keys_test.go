@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
@@ -55,7 +58,7 @@ func tryWith(t *testing.T, url, key string) (int, string, error) {
 
 // TestKeys creates, uses and revokes a key by commands, while a gateway runs.
 func TestKeys(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 1, "there are no keys")
 	key := makeKey(t, "--team", "research", "--name", "laptop", "--limit", "requests/day=100")
 	id := key[:13]
@@ -63,7 +66,7 @@ func TestKeys(t *testing.T) {
 	bounded := makeKey(t, "--team", "bounded", "--models", "fast", "--tools", "web_search", "--routes", "main", "--expires", "2099-01-31")
 	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, "TOOLS", "ROUTES", "fast", "web_search", "main", "2099-01-31T00:00:00Z")
 	must(t, toolpost(t, "", "keys", "revoke", bounded[:13], "--keys", keysFile), 0)
-	if tokenSum(5, true)+tokenSum(5, false)+amountSum(0, true) != "5~5$0.00*" {
+	if keys.TokenSum(5, true)+keys.TokenSum(5, false)+keys.AmountSum(0, true) != "5~5$0.00*" {
 		t.Error("what is estimated or has no price is not marked")
 	}
 	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); strings.Contains(r.out, key) || strings.Contains(r.out, "hash") {
@@ -137,7 +140,7 @@ func usageOfSome(t *testing.T, id string) {
 // TestKeysAreChanged checks that the bounds of a key can be changed, and that lists show which earlier secrets are
 // valid.
 func TestKeysAreChanged(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	id := makeKey(t, "--team", "a", "--models", "gpt-*")[:len("tp-k3f9x2qabc")]
 	must(t, toolpost(t, "", "keys", "set", id, "--models", "claude-*", "--limit", "money/month=5", "--keys", keysFile), 0, "")
 	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); !strings.Contains(r.out, "claude-*") || strings.Contains(r.out, "gpt-*") || !strings.Contains(r.out, "money/month") {
@@ -153,7 +156,7 @@ func TestKeysAreChanged(t *testing.T) {
 
 // TestKeysUsedWrongly checks the errors of the commands.
 func TestKeysUsedWrongly(t *testing.T) {
-	bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
+	clitest.Bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
 		"keys list":                      "nobody says where keys are kept",
@@ -192,7 +195,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 		"keys revoke tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
 		"keys list --keys keys.txt":                    "unknown kind of store; write sqlite:FILE",
 		"serve --config admin.yaml":                    "the gateway has none: set keys",
-		"serve --config admin.yaml --keys " + keysFile: adminKeyEnv,
+		"serve --config admin.yaml --keys " + keysFile: serve.AdminKeyEnv,
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 1, says)
 	}
@@ -203,13 +206,13 @@ func TestKeysUsedWrongly(t *testing.T) {
 	}
 	secret := makeKey(t, "--team", "a")
 	must(t, toolpost(t, "", "keys", "revoke", secret, "--keys", keysFile), 0, "is revoked")
-	t.Setenv(adminKeyEnv, "short")
+	t.Setenv(serve.AdminKeyEnv, "short")
 	must(t, toolpost(t, "", "serve", "--config", "admin.yaml", "--addr", "127.0.0.1:0", "--keys", keysFile), 1, "is too short; it needs at least 24 bytes")
 }
 
 // TestPublicAddress checks that a gateway with keys may listen on all addresses, and accepts any host name.
 func TestPublicAddress(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	key := makeKey(t, "--team", "a")
 	for _, test := range []struct {
 		args []string
@@ -257,7 +260,7 @@ func startProgram(t *testing.T, args ...string) (*exec.Cmd, string) {
 // TestKilledUnderLoad kills a busy gateway. Clients see a closed connection. Keys and usage are intact: each response
 // that a client read completely is counted exactly once.
 func TestKilledUnderLoad(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	key := makeKey(t, "--team", "a", "--limit", "requests/total=100000")
 	gone := makeKey(t, "--team", "a")
 	must(t, toolpost(t, "", "keys", "revoke", gone[:13], "--keys", keysFile), 0)
@@ -304,8 +307,8 @@ func TestKilledUnderLoad(t *testing.T) {
 
 // TestAdministrators creates a key with the administration API.
 func TestAdministrators(t *testing.T) {
-	bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h, routes: [{model: '*', to: [{model: sim/offline}]}]}\n"})
-	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
+	clitest.Bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h, routes: [{model: '*', to: [{model: sim/offline}]}]}\n"})
+	t.Setenv(serve.AdminKeyEnv, "a-key-that-is-long-enough-for-it")
 	errOut, in := io.Pipe()
 	said := make(chan string, 1)
 	go func() {
@@ -317,7 +320,7 @@ func TestAdministrators(t *testing.T) {
 	url := startServeWith(t, in, "--config", "admin.yaml", "--addr", "127.0.0.1:0")
 	_, admin, _ := strings.Cut(strings.TrimSpace(<-said), "administrators on ")
 	post, _ := http.NewRequestWithContext(t.Context(), "POST", admin+"/admin/keys", strings.NewReader(`{"team":"a","limits":["requests/day=1"]}`))
-	post.Header.Set("Authorization", "Bearer "+os.Getenv(adminKeyEnv))
+	post.Header.Set("Authorization", "Bearer "+os.Getenv(serve.AdminKeyEnv))
 	post.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(post)
 	if err != nil {
@@ -331,7 +334,7 @@ func TestAdministrators(t *testing.T) {
 	if status, body := askWith(t, url, made.Secret); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, _ := askWith(t, url, os.Getenv(adminKeyEnv)); status != 401 {
+	if status, _ := askWith(t, url, os.Getenv(serve.AdminKeyEnv)); status != 401 {
 		t.Error("the key of administrators is one of clients")
 	}
 	must(t, toolpost(t, "", "keys", "list", "--config", "admin.yaml"), 0, made.ID)
@@ -339,8 +342,8 @@ func TestAdministrators(t *testing.T) {
 
 // TestTwoGatewaysOnPostgres checks that gateways on one PostgreSQL database share keys, limits and usage.
 func TestTwoGatewaysOnPostgres(t *testing.T) {
-	bare(t, nil)
-	t.Setenv(keysEnv, pgtest.Schema(t, pgtest.Server(t)))
+	clitest.Bare(t, nil)
+	t.Setenv(keys.StoreEnv, pgtest.Schema(t, pgtest.Server(t)))
 	r := toolpost(t, "", "keys", "create", "--team", "a", "--limit", "requests/total=6")
 	must(t, r, 0, "shown only this once")
 	key := strings.TrimSpace(r.out)

@@ -1,22 +1,16 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/toolpost/toolpost/agent"
-	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 // vendor is a server with the Messages format that answers with the given blocks, one list per request. It stores the
@@ -176,9 +170,9 @@ func TestLanesSetting(t *testing.T) { // 3.2
 		if words != "" {
 			list = strings.Split(words, ",")
 		}
-		c, err := parseLanes(list)
-		got := string(c.overall)
-		for _, p := range c.tools {
+		c, err := settings.ParseLanes(list)
+		got := string(c.Overall)
+		for _, p := range c.Tools {
 			if p.Own != "" {
 				got += " " + p.Name + ">" + p.Own
 			} else {
@@ -194,68 +188,4 @@ func TestLanesSetting(t *testing.T) { // 3.2
 	must(t, toolpost(t, "", "run", "--lanes", "web_search=", "go"), 2, "says nothing")
 	t.Setenv("TOOLPOST_LANES", "a=mcp,a=local")
 	must(t, toolpost(t, "", "config", "check", "--config", ""), 2, "a is named twice")
-}
-
-// TestAutoTakesTheVendor: auto selects the vendor's tool if the user allows network access or sets the lanes. Otherwise
-// it selects a server's tool, else ours.
-func TestAutoTakesTheVendor(t *testing.T) { // 3.7
-	for _, c := range []struct {
-		name   string
-		allow  []string
-		lanes  []string
-		vendor string
-		want   agent.Lane
-	}{
-		{"the vendor has it", []string{"net"}, nil, "anthropic/claude-sonnet-4-5", agent.LaneNative},
-		{"the vendor has it in its newer format", []string{"net"}, nil, "gemini/gemini-2.5-flash", agent.LaneNative},
-		{"no vendor has it", []string{"net"}, nil, "groq/llama-3.3-70b-versatile", agent.LaneLocal},
-		{"ours is wanted", []string{"net"}, []string{"local"}, "anthropic/claude-sonnet-4-5", agent.LaneLocal},
-		{"nobody may reach the network", nil, nil, "anthropic/claude-sonnet-4-5", ""},
-		{"it was set", nil, []string{"web_search=auto"}, "anthropic/claude-sonnet-4-5", agent.LaneNative},
-	} {
-		s := &settings{Root: t.TempDir(), Allow: c.allow, Lanes: c.lanes, from: map[string]string{}}
-		if c.lanes != nil {
-			s.from["lanes"] = "--lanes"
-		}
-		set, done, err := s.toolSet()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer done()
-		client := &provider.Client{Key: func(string) (string, error) { return "key-of-a-test", nil }}
-		w := &wiring{settings: s, tools: set, client: client, found: found{ID: c.vendor}}
-		if w.model, err = client.Open(c.vendor); err != nil {
-			t.Fatal(err)
-		}
-		hosted, err := w.laneTools()
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := slices.IndexFunc(hosted, func(p agent.ProviderTool) bool { return p.Name == "web_search" })
-		if c.want == "" {
-			if i >= 0 {
-				t.Errorf("%s: %+v", c.name, hosted)
-			}
-			continue
-		}
-		w.hosted, w.keep, w.MaxTurns = hosted, new(journal.Secrets), 3
-		a := w.agent(nil, nil)
-		a.Model = llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-			return func(yield func(llm.Event, error) bool) {
-				_ = yield(llm.TextDelta{Text: "Done."}, nil) && yield(llm.Finish{Reason: llm.Stop}, nil)
-			}
-		})
-		var lanes []agent.LaneChosen
-		for ev, err := range a.Run(t.Context(), llm.User("go")) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if lane, ok := ev.(agent.LaneChosen); ok {
-				lanes = append(lanes, lane)
-			}
-		}
-		if len(lanes) != len(hosted) || lanes[i].Lane != c.want || lanes[i].Why == "" {
-			t.Errorf("%s: %+v", c.name, lanes)
-		}
-	}
 }

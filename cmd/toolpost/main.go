@@ -20,7 +20,7 @@ func main() {
 	// Commands that tools run must not find API keys in this process. The call fails on systems that cannot hide them,
 	// and the error is ignored: see docs/builtin-tools.md.
 	_ = contain.HideKeys()
-	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runCommand(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // signalled is the cause of a context that a signal ended.
@@ -42,8 +42,8 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// run is main without process state, for use by tests.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// runCommand is main without process state, for use by tests.
+func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	cli.StrictDefaults(root)
 	args, bare := bareAllow(args)

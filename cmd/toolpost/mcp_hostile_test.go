@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcp"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/mcpbridge"
 )
@@ -188,7 +191,7 @@ func TestMCPCommandsInWords(t *testing.T) {
 	for line, want := range map[string][]string{
 		`a 'b c' "d'e" f\ g`: {"a", "b c", "d'e", "f g"}, `C:\x\y.exe  ''`: {`C:\x\y.exe`, ""}, "": nil, " \t": nil, `"a"b`: {"ab"}, `\"a`: {`"a`},
 	} {
-		if got, err := splitWords(line); err != nil || !slices.Equal(got, want) {
+		if got, err := mcpservers.SplitWords(line); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q is split into %q, %v", line, got, err)
 		}
 	}
@@ -202,12 +205,12 @@ func TestMCPCommandsInWords(t *testing.T) {
 	if n := strings.Count(r.errOut, "exit status 1"); n != 1 {
 		t.Errorf("the error stands there %d times:\n%s", n, r.errOut)
 	}
-	s := &settings{mcp: []string{"python3 a.py", "python3 b.py"}}
-	chosen, err := s.chosenServers(newMCPList())
+	s := &settings.Settings{MCP: []string{"python3 a.py", "python3 b.py"}}
+	chosen, err := mcpservers.Chosen(s, mcp.NewList())
 	if err != nil || chosen[0].Name != "python3" || chosen[1].Name != "python3-2" {
 		t.Fatalf("the servers are %+v, %v", chosen, err)
 	}
-	if got := s.told(chosen)("approve it: toolpost mcp tools python3-2 --approve"); got != "approve it: toolpost mcp tools 'python3 b.py' --approve" {
+	if got := mcpservers.Namer(s, chosen)("approve it: toolpost mcp tools python3-2 --approve"); got != "approve it: toolpost mcp tools 'python3 b.py' --approve" {
 		t.Errorf("it says %s", got)
 	}
 }
@@ -217,14 +220,14 @@ func TestMCPDoctorInterrupted(t *testing.T) {
 	mcpHome(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	cmd := newMCPDoctor()
+	cmd := mcp.NewDoctor()
 	cmd.SetContext(ctx)
 	command, env := mcptest.Command("silent")
-	findings, err := new(settings).examineServers(cmd, []mcpbridge.ServerConfig{{Name: "silent", Command: command, Env: env}})
+	findings, err := mcp.Examine(new(settings.Settings), cmd, []mcpbridge.ServerConfig{{Name: "silent", Command: command, Env: env}})
 	if !errors.Is(err, context.Canceled) || findings != nil {
 		t.Errorf("%+v, %v", findings, err)
 	}
-	if got := byHand(mcpbridge.ServerConfig{URL: "https://h.example.org/mcp?key=x"}); got != "is this its address? https://h.example.org/mcp" {
+	if got := mcp.ByHand(mcpbridge.ServerConfig{URL: "https://h.example.org/mcp?key=x"}); got != "is this its address? https://h.example.org/mcp" {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -57,7 +57,7 @@ func pasteLogin(t *testing.T) result {
 		resp.Body.Close()
 		return ended + "\n"
 	}}
-	code := run(t.Context(), []string{"mcp", "login", "mine", "--paste"}, in, &out, &errOut)
+	code := runCommand(t.Context(), []string{"mcp", "login", "mine", "--paste"}, in, &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 

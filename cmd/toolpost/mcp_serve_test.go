@@ -87,7 +87,7 @@ func TestMCPServeFollowsItsServers(t *testing.T) {
 	var errOut bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		code := run(t.Context(), []string{"mcp", "serve", "--mcp", "one", "--yes"}, in, out, &errOut)
+		code := runCommand(t.Context(), []string{"mcp", "serve", "--mcp", "one", "--yes"}, in, out, &errOut)
 		out.Close()
 		ended <- code
 	}()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -17,9 +19,9 @@ import (
 // simulator.
 func ollamaWith(t *testing.T, models ...string) {
 	t.Helper()
-	was := patience
-	patience = time.Minute
-	t.Cleanup(func() { patience = was })
+	was := openmodel.Patience
+	openmodel.Patience = time.Minute
+	t.Cleanup(func() { openmodel.Patience = was })
 	simulator := new(sim.Server)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/tags" {
@@ -44,16 +46,16 @@ func ollamaWith(t *testing.T, models ...string) {
 
 // models list shows the usable models. --all and --json show all known ones, as before.
 func TestModelsHere(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
 	t.Setenv("GROQ_API_KEY", "k")
 	r := toolpost(t, "", "models", "list")
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
 	if r.code != cli.ExitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
-		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], offlineID) || !strings.Contains(r.errOut, "--all") {
+		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], openmodel.OfflineID) || !strings.Contains(r.errOut, "--all") {
 		t.Errorf("%+v", r)
 	}
-	var here []found
+	var here []openmodel.Choice
 	if r := toolpost(t, "", "models", "list", "--here", "--json", "qwen"); json.Unmarshal([]byte(r.out), &here) != nil || len(here) != 1 || here[0].ID != "ollama/qwen3:8b" || here[0].Why == "" {
 		t.Errorf("%+v", r)
 	}
@@ -72,7 +74,7 @@ func TestModelsHere(t *testing.T) {
 
 // A model without a provider is found on this machine. The error for a misspelt model suggests a close name.
 func TestModelIsFoundByItsName(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	ollamaWith(t, "sim/native", "qwen3:8b", "llama3.2:latest")
 	for _, c := range []struct{ id, opens, says string }{
 		{"qwen3:8b", "ollama/qwen3:8b", ""},
@@ -88,11 +90,11 @@ func TestModelIsFoundByItsName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := s.client()
+		client, err := openmodel.Client(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, f, err := s.open(t.Context(), s.choose(t.Context()), client.Open)
+		_, f, err := openmodel.Open(t.Context(), s, openmodel.Choose(t.Context(), s), client.Open)
 		if c.opens != "" && (err != nil || f.ID != c.opens) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %+v, %v", c.id, f, err)
 		}
@@ -108,7 +110,7 @@ func TestModelIsFoundByItsName(t *testing.T) {
 
 // A shell completes the values of flags and arguments.
 func TestShellCompletion(t *testing.T) {
-	bare(t, map[string]string{"c.yaml": "tasks: {review: {task: Read it}}\n", "own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
+	clitest.Bare(t, map[string]string{"c.yaml": "tasks: {review: {task: Read it}}\n", "own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
 	ollamaWith(t, "qwen3:8b")
 	id := runID(t, toolpost(t, "", "run", "-m", "sim/native", "list the files").errOut)
 	for _, c := range []struct{ args, want string }{

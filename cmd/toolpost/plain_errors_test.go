@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 )
 
 // TestKeysProblemsAreSaid checks that the keys commands explain problems with the store and how to fix them, as serve
@@ -37,8 +38,8 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv(keysEnv, "sqlite:notes.txt")
-	must(t, toolpost(t, "", "keys", "list"), 1, keysEnv+": notes.txt is not an SQLite database")
+	t.Setenv(keys.StoreEnv, "sqlite:notes.txt")
+	must(t, toolpost(t, "", "keys", "list"), 1, keys.StoreEnv+": notes.txt is not an SQLite database")
 }
 
 // TestServeSaysWhatToWrite checks the errors for durations without a unit, and that mistakes in the environment are not

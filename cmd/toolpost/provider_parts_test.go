@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -38,11 +40,11 @@ gateway:
 	if got.errOut != "" {
 		t.Error(got.errOut)
 	}
-	s := newSettings()
-	if err := s.readFile(file); err != nil {
+	s := settings.Defaults()
+	if err := s.ReadFile(file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.client()
+	c, err := openmodel.Client(s)
 	if err != nil {
 		t.Fatal(err)
 	}

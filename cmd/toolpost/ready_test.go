@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // A run that would fail because of a missing key does not start. It leaves nothing in the store, and prints only the
 // reason.
 func TestMissingKeyBeginsNoRun(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	r := toolpost(t, "", "run", "-m", "anthropic/claude-sonnet-4-5", "hi")
 	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "set ANTHROPIC_API_KEY") || strings.Contains(r.errOut, "did ") {
 		t.Errorf("exit %d, %q", r.code, r.errOut)
@@ -23,7 +24,7 @@ func TestMissingKeyBeginsNoRun(t *testing.T) {
 
 // verify prints the id of the run that "latest" refers to.
 func TestVerifyNamesTheLatest(t *testing.T) {
-	bare(t, map[string]string{"notes.txt": "hello"})
+	clitest.Bare(t, map[string]string{"notes.txt": "hello"})
 	expect(t, cli.ExitOK, nil, "run", "-m", "sim/offline", "Read notes.txt")
 	r := toolpost(t, "", "receipts", "verify", "latest")
 	if r.code != cli.ExitOK || strings.Contains(r.out, "latest") || !strings.Contains(r.out, "sealed  20") {
@@ -33,7 +34,7 @@ func TestVerifyNamesTheLatest(t *testing.T) {
 
 // The sources of settings are aligned in one column.
 func TestConfigShowIsATable(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	r := toolpost(t, "", "config", "show")
 	column := -1
 	for line := range strings.Lines(r.out) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -63,7 +65,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	expect(t, cli.ExitOK, []string{"sim/native", "task of k"}, "receipts", "list", "-n", "1")
 	expect(t, cli.ExitUsage, []string{"--limit"}, "receipts", "list", "--limit", "-1")
 	r := expect(t, cli.ExitOK, nil, "receipts", "list", "--json")
-	var rows []listedRun
+	var rows []runstore.Listed
 	if err := json.Unmarshal([]byte(r.out), &rows); err != nil || len(rows) != 4 || rows[0].Run != "k" || rows[0].Model != "sim/native" {
 		t.Errorf("%v\n%s", err, r.out)
 	}
@@ -77,7 +79,7 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 
 // TestLatestEverywhere uses latest in every command that takes a run.
 func TestLatestEverywhere(t *testing.T) {
-	bare(t, map[string]string{"a.txt": "hello"})
+	clitest.Bare(t, map[string]string{"a.txt": "hello"})
 	expect(t, cli.ExitOK, nil, "run", "read a.txt")
 	id := runID(t, toolpost(t, "", "run", "list the files").errOut)
 	expect(t, cli.ExitOK, nil, "receipts", "keygen", "k")

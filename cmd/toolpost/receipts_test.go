@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -258,7 +259,7 @@ func TestReceiptsInADatabase(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "my runs.db")
 	t.Setenv("TOOLPOST_STORE", "sqlite:"+file)
 	expect(t, cli.ExitFailed, []string{"there are no runs"}, "receipts", "list")
-	store, done, err := openSQLite(file, true)
+	store, done, err := runstore.OpenSQLite(file, true)
 	if err != nil {
 		t.Fatal(err)
 	}

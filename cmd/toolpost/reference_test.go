@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/run"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
@@ -37,11 +39,11 @@ var settingSections = []struct {
 	of    reflect.Type
 	keys  map[string]string
 }{
-	{"limits", reflect.TypeFor[limitsConfig](), map[string]string{
+	{"limits", reflect.TypeFor[settings.LimitsConfig](), map[string]string{
 		"bytes": "bytes of a response", "text": "bytes of text and arguments", "thinking": "bytes of thinking", "events": "events", "time": "time of the vendor",
 		"idle": "time without content; see [providers](../providers.md#answers-without-end)",
 	}},
-	{"tasks.NAME", reflect.TypeFor[taskConfig](), map[string]string{
+	{"tasks.NAME", reflect.TypeFor[settings.TaskConfig](), map[string]string{
 		"task": "the task; `{1}` to `{9}` and `{args}` are words after the name", "model": "overrides `model`", "system": "overrides `system`",
 		"allow": "overrides `allow`", "tools": "overrides `tools`", "max_turns": "overrides `max_turns`",
 	}},
@@ -65,20 +67,20 @@ func TestSettingsReference(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("# Settings\n\nThe settings of `toolpost`. [Configuration](../configuration.md) explains the file; `toolpost config show` prints the values in effect. " +
 		"This page is generated.\n\n| key | variable | flag of `run` | default | meaning |\n|---|---|---|---|---|\n")
-	flags := newRun().Flags()
-	for _, row := range settingTable {
+	flags := run.New().Flags()
+	for _, row := range settings.Table {
 		flag := ""
-		if f := flags.Lookup(strings.ReplaceAll(row.key, "_", "-")); f != nil {
+		if f := flags.Lookup(strings.ReplaceAll(row.Key, "_", "-")); f != nil {
 			flag = "`--" + f.Name + "`"
 			if f.Shorthand != "" {
 				flag = "`-" + f.Shorthand + "`, " + flag
 			}
 		}
-		help := row.help
-		if link := settingPages[row.key]; link != "" {
+		help := row.Help
+		if link := settingPages[row.Key]; link != "" {
 			help += " ([more](../" + link + "))"
 		}
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", row.key, row.env, flag, settingDefaults[row.key], help)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", row.Key, row.Env, flag, settingDefaults[row.Key], help)
 	}
 	for _, section := range settingSections {
 		fmt.Fprintf(&page, "\n## %s\n\n| key | meaning |\n|---|---|\n", section.title)
@@ -100,7 +102,7 @@ func TestSettingsReference(t *testing.T) {
 	testkit.Page(t, "../../docs/reference/settings.md", page.String())
 	for _, names := range []map[string]string{settingDefaults, settingPages} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if !slices.ContainsFunc(settingTable, func(row setting) bool { return row.key == name }) {
+			if !slices.ContainsFunc(settings.Table, func(row settings.Setting) bool { return row.Key == name }) {
 				t.Errorf("there is no setting %s", name)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -35,7 +36,7 @@ func TestResumeRemembersTheRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tool is a POSIX program")
 	}
-	work := bare(t, map[string]string{
+	work := clitest.Bare(t, map[string]string{
 		"below/notes.txt": "Apples keep for weeks.\n",
 		"own.yaml":        "- name: count_words\n  description: Count the words of a file.\n  parameters: {type: object, properties: {path: {type: string}}, required: [path]}\n  effects: [read_only, local]\n  command: [wc, -w, '{path}']\n",
 		"schema.json":     `{"type":"object","properties":{"answer":{"type":"string"}}}`,
@@ -77,27 +78,4 @@ func TestResumeRemembersTheRun(t *testing.T) {
 		t.Errorf("resumed with another model: %+v", r)
 	}
 	check("sim/native", 8)
-}
-
-// A run whose record lacks the source of its tools is not resumed without them.
-func TestResumeAsksForWhatIsMissing(t *testing.T) {
-	set := consentTools(t, t.TempDir())
-	for _, c := range []struct{ tools, want string }{
-		{"read_file write_file", ""},
-		{"read_file count_words", "count_words, which are not there now: name their file with --tools"},
-	} {
-		err := complete(&agent.Settings{Tools: strings.Fields(c.tools)}, set)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.tools, err)
-		}
-	}
-	s := &settings{Root: t.TempDir()}
-	reading, done, err := s.toolSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer done()
-	if err := complete(&agent.Settings{Tools: []string{"write_file", "run_command"}}, reading); err == nil || !strings.Contains(err.Error(), "add --allow exec,write") {
-		t.Error(err)
-	}
 }

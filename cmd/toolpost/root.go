@@ -1,17 +1,29 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/chat"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/completion"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/doctor"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcp"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/models"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/receipts"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/replay"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/run"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/simulator"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/text"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/tools"
 )
 
 func newRoot() *cobra.Command {
@@ -50,48 +62,15 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(text.NewExplain())
 	root.AddCommand(text.NewValidate(), text.NewSchema())
 	root.AddCommand(text.NewRepair())
-	root.AddCommand(newModels())
-	root.AddCommand(newTools(), newMCP())
-	root.AddCommand(newSim(), newServe(), newKeys(), newUsage())
-	root.AddCommand(newReceipts(), evaluate.New(evaluationHost()))
-	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())
-	root.AddCommand(newConfig(), newDoctor())
+	root.AddCommand(models.New(evaluate.NewDrift(evaluationHost())))
+	root.AddCommand(tools.New(), mcp.New())
+	root.AddCommand(simulator.New(), serve.New(), keys.New(), keys.NewUsage())
+	root.AddCommand(receipts.New(), evaluate.New(evaluationHost()))
+	root.AddCommand(run.New(), chat.New(), replay.New(), runs.New())
+	root.AddCommand(config.New(), doctor.New())
 	cli.WrapArgs(root)
-	addCompletion(root)
+	completion.Add(root)
 	return root
-}
-
-// release is the version of a released build, which internal/release sets.
-var release string
-
-// buildInfo is the output of version.
-type buildInfo struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Time     string `json:"time,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func readBuildInfo() buildInfo {
-	b := buildInfo{Version: cmp.Or(release, "unknown"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	b.Version = cmp.Or(release, info.Main.Version)
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		case "vcs.time":
-			b.Time = s.Value
-		}
-	}
-	return b
 }
 
 func newVersion() *cobra.Command {
@@ -103,7 +82,7 @@ func newVersion() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), readBuildInfo())
+				return cli.PrintJSON(cmd.OutOrStdout(), buildinfo.Read())
 			}
 			return printVersion(cmd.OutOrStdout())
 		},
@@ -113,12 +92,12 @@ func newVersion() *cobra.Command {
 }
 
 func printVersion(w io.Writer) error {
-	b := readBuildInfo()
+	b := buildinfo.Read()
 	_, err := fmt.Fprintf(w, "toolpost %s%s %s %s\n", b.Version, revision(b), b.Go, b.Platform)
 	return err
 }
 
-func revision(b buildInfo) string {
+func revision(b buildinfo.Info) string {
 	if b.Revision == "" {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
@@ -24,7 +25,7 @@ type result struct {
 func toolpost(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(stdin), &out, &errOut)
+	code := runCommand(t.Context(), args, strings.NewReader(stdin), &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 
@@ -81,7 +82,7 @@ func TestHelp(t *testing.T) {
 
 func TestVersionJSON(t *testing.T) {
 	r := toolpost(t, "", "version", "--json")
-	var b buildInfo
+	var b buildinfo.Info
 	if err := json.Unmarshal([]byte(r.out), &b); err != nil || b.Go == "" || b.Platform == "" {
 		t.Errorf("%+v %v from %s", b, err, r.out)
 	}

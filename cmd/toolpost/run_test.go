@@ -14,6 +14,8 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/replay"
 )
 
 // fruit is a folder with files to search.
@@ -37,7 +39,7 @@ func runID(t *testing.T, text string) string {
 // TestRunOnABareMachine runs a task of several steps with real tools and without a model. The record verifies and can
 // be replayed.
 func TestRunOnABareMachine(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	r := toolpost(t, "", "run", fruitTask)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "read_file says: # Apples\n\nApples keep for weeks.") {
 		t.Fatalf("%+v", r)
@@ -64,7 +66,7 @@ func TestRunOnABareMachine(t *testing.T) {
 
 // TestRunSameOnEveryModel runs the task on models with native calls and on models with dialects.
 func TestRunSameOnEveryModel(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	for _, model := range []string{"sim/native", "sim/hermes_json", "sim/kimi_k2", "sim/qwen3_coder_xml", "sim/deepseek_v31", "sim/native+slow-args=1ms"} {
 		r := toolpost(t, "", "run", "-m", model, fruitTask)
 		if r.code != cli.ExitOK || !strings.Contains(r.out, "Apples keep for weeks.") || !strings.Contains(r.errOut, "2 calls in") {
@@ -75,7 +77,7 @@ func TestRunSameOnEveryModel(t *testing.T) {
 
 // TestRunJSON prints every event as a line, and nothing else.
 func TestRunJSON(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	r := toolpost(t, "", "run", "--json", fruitTask)
 	if r.code != cli.ExitOK || r.errOut != "" {
 		t.Fatalf("%+v", r)
@@ -101,7 +103,7 @@ func TestRunJSON(t *testing.T) {
 
 // TestRunOutputSchema prints only the structured answer.
 func TestRunOutputSchema(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"answer.json": `{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name","age"]}`,
 		"bad.json":    `{"type":"nonsense"}`,
 	})
@@ -120,7 +122,7 @@ func TestRunOutputSchema(t *testing.T) {
 
 // TestRunAsksFirst: calls that change things run only after approval.
 func TestRunAsksFirst(t *testing.T) {
-	work := bare(t, map[string]string{
+	work := clitest.Bare(t, map[string]string{
 		"write.txtar": "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
 		"own.txtar":   "-- 1 --\ncall touch {\"path\":\"new2.txt\"}\n-- 2 --\ntext Done.\n",
 		"own.yaml":    "- name: touch\n  description: Make a file.\n  parameters: {type: object, properties: {path: {type: string}}, required: [path]}\n  command: [touch, '{path}']\n",
@@ -162,7 +164,7 @@ func TestRunSaysWhatToolsDeclared(t *testing.T) {
 		io.WriteString(w, "ok")
 	}))
 	defer server.Close()
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"post.txtar":  "-- 1 --\ncall order {\"n\":1}\n-- 2 --\ntext Done.\n",
 		"both.txtar":  "-- 1 --\ncall order {\"n\":1}\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
 		"quiet.txtar": "-- 1 --\ntext Done.\n",
@@ -185,7 +187,7 @@ func TestRunSaysWhatToolsDeclared(t *testing.T) {
 
 // TestRunTask builds the task from arguments and standard input.
 func TestRunTask(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for _, c := range []struct{ why, stdin, args, want string }{
 		{"words", "", "list the files", "list the files"},
 		{"standard input", "list\nthe files\n", "-", "list\nthe files"},
@@ -212,7 +214,7 @@ func TestRunTask(t *testing.T) {
 
 // TestRunWrongUse: usage errors name the mistake and the fix.
 func TestRunWrongUse(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for _, c := range []struct {
 		args string
 		code int
@@ -240,7 +242,7 @@ func TestRunWrongUse(t *testing.T) {
 
 // TestRunMaxTurns stops a model that never stops calling tools.
 func TestRunMaxTurns(t *testing.T) {
-	bare(t, map[string]string{"loop.txtar": "-- 1 --\ncall list_files {\"path\":\"a\"}\n-- 2 --\ncall list_files {\"path\":\"b\"}\n-- 3 --\ncall list_files {\"path\":\"c\"}\n-- 4 --\ntext I give up.\n"})
+	clitest.Bare(t, map[string]string{"loop.txtar": "-- 1 --\ncall list_files {\"path\":\"a\"}\n-- 2 --\ncall list_files {\"path\":\"b\"}\n-- 3 --\ncall list_files {\"path\":\"c\"}\n-- 4 --\ntext I give up.\n"})
 	r := toolpost(t, "", "run", "-m", "sim/script:loop.txtar", "--max-turns", "2", "go")
 	if strings.Count(r.errOut, "✗ list_files") != 2 {
 		t.Errorf("%+v", r)
@@ -250,12 +252,12 @@ func TestRunMaxTurns(t *testing.T) {
 // TestReplayShowsTheFirstDifference replays a sealed record after its task was changed.
 func TestReplayShowsTheFirstDifference(t *testing.T) {
 	p := cli.Palette{}
-	got := sideBySide(p, "read_file {\"path\":\"a.txt\"}", "", 40)
+	got := replay.SideBySide(p, "read_file {\"path\":\"a.txt\"}", "", 40)
 	want := "  recorded          │ now\n  read_file {\"path\" │ nothing\n  :\"a.txt\"}         │ \n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	id := runID(t, toolpost(t, "", "run", fruitTask).errOut)
 	if err := os.WriteFile("other.txtar", []byte("-- 1 --\ntext No.\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -279,7 +281,7 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 
 // A raw answer of a script is parsed like the text of any model.
 func TestRunRawScript(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"notes.txt": "Apples keep for weeks.\n",
 		"raw.txtar": "-- 1.raw --\nLet me look.\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"notes.txt\",}}\n</tool_call>\n-- 2.raw --\nThey do.\n",
 	})
@@ -291,7 +293,7 @@ func TestRunRawScript(t *testing.T) {
 
 // With --quiet, run prints the answer, and after a failure the error.
 func TestRunQuiet(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	r := toolpost(t, "", "run", "-q", fruitTask)
 	if r.code != cli.ExitOK || r.errOut != "" || !strings.Contains(r.out, "Apples keep for weeks.") {
 		t.Errorf("%+v", r)
@@ -304,7 +306,7 @@ func TestRunQuiet(t *testing.T) {
 
 // The names of durations in events include their unit.
 func TestRunJSONUnits(t *testing.T) {
-	bare(t, fruit)
+	clitest.Bare(t, fruit)
 	r := toolpost(t, "", "run", "--json", "-m", "sim/native+500+times=1", fruitTask)
 	for _, want := range []string{`"took_ns":`, `"wait_ns":`} {
 		if !strings.Contains(r.out, want) {
@@ -313,5 +315,21 @@ func TestRunJSONUnits(t *testing.T) {
 	}
 	if m := regexp.MustCompile(`"(took|delay|wait|time)":`).FindString(r.out); m != "" {
 		t.Errorf("%s has no unit", m)
+	}
+}
+
+// A run whose only call was refused did not complete its task.
+func TestRunThatWasRefused(t *testing.T) {
+	clitest.Bare(t, map[string]string{
+		"one.txtar":  "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
+		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",
+	})
+	r := toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--allow", "write", "write")
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing was run: write_file was refused") || !strings.Contains(r.errOut, "toolpost refused it: nobody can be asked here") {
+		t.Errorf("%+v", r)
+	}
+	r = toolpost(t, "", "run", "-m", "sim/script:some.txtar", "--allow", "write", "write")
+	if r.code != cli.ExitOK || !strings.Contains(r.errOut, "refused write_file") {
+		t.Errorf("%+v", r)
 	}
 }

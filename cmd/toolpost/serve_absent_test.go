@@ -3,11 +3,13 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckSaysWhoAnswers: a warning about an upstream without a key mentions other upstreams only if they can answer.
 func TestCheckSaysWhoAnswers(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	const openai, anthropic, offline = "{model: openai/gpt-4o}", "{model: anthropic/claude-sonnet-4-5}", "{model: sim/offline}"

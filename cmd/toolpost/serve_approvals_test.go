@@ -12,15 +12,17 @@ import (
 	"strings"
 	"testing"
 
+	runscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
 // waitingRuns returns the runs that 'toolpost runs list' shows.
-func waitingRuns(t *testing.T) []waitingRun {
+func waitingRuns(t *testing.T) []runscmd.WaitingRun {
 	t.Helper()
 	r := toolpost(t, "", "runs", "list", "--json")
-	var runs []waitingRun
+	var runs []runscmd.WaitingRun
 	if err := json.Unmarshal([]byte(r.out), &runs); err != nil {
 		t.Fatalf("%v: %s%s", err, r.out, r.errOut)
 	}
@@ -36,7 +38,7 @@ func (d *depot) startAdministrated(t *testing.T) (*exec.Cmd, string, func(method
 	}
 	addr := l.Addr().String()
 	l.Close()
-	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
+	t.Setenv(serve.AdminKeyEnv, "a-key-that-is-long-enough-for-it")
 	config, err := os.ReadFile(filepath.Join(d.dir, "gateway.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func (d *depot) startAdministrated(t *testing.T) (*exec.Cmd, string, func(method
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Authorization", "Bearer "+os.Getenv(adminKeyEnv))
+		r.Header.Set("Authorization", "Bearer "+os.Getenv(serve.AdminKeyEnv))
 		r.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckKnowsAddressesBehindAStar: an invalid address is refused for any model name. --check and serve use the same
@@ -29,7 +31,7 @@ func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
 	} {
 		for _, route := range [][2]string{{"a-*", "up/*"}, {"a", "up/m"}} {
 			t.Run(base+" "+route[1], func(t *testing.T) {
-				bare(t, map[string]string{"gateway.yaml": config(base, route[0], route[1])})
+				clitest.Bare(t, map[string]string{"gateway.yaml": config(base, route[0], route[1])})
 				checked := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check")
 				served := within(t, 10*time.Second, "serve", "--config", "gateway.yaml")
 				if checked.code == 0 || checked.code != served.code || refusalOf(checked) != refusalOf(served) {
@@ -43,7 +45,7 @@ func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
 			})
 		}
 	}
-	bare(t, map[string]string{"gateway.yaml": config("${NO_SUCH_BASE}/v1", "a-*", "up/*")}) // the variable may be set where the gateway runs
+	clitest.Bare(t, map[string]string{"gateway.yaml": config("${NO_SUCH_BASE}/v1", "a-*", "up/*")}) // the variable may be set where the gateway runs
 	const unset = "up: its address needs NO_SUCH_BASE to be set; see base_url of up in providers"
 	if r := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check"); r.code != 0 || !strings.Contains(r.errOut, ":4: warning: ") || !strings.Contains(r.errOut, unset) {
 		t.Errorf("--check says %d %s", r.code, r.errOut)
@@ -52,7 +54,7 @@ func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
 		t.Errorf("serve says %d %s", r.code, r.errOut)
 	}
 	for _, good := range []string{config("http://127.0.0.1:1/v1/", "*", "up/*"), config("http://${UP_HOST}/v1", "*", "*"), config("${NO_SUCH_BASE}/v1", "*", "sim/*")} {
-		bare(t, map[string]string{"gateway.yaml": good})
+		clitest.Bare(t, map[string]string{"gateway.yaml": good})
 		if r := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check"); r.code != 0 {
 			t.Errorf("%s\nis refused: %s", good, r.errOut)
 		}

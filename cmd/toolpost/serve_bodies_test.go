@@ -8,17 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
 // TestBodiesAreKept sends requests to a gateway that stores bodies, and searches the files of its store. They contain
 // the request and no secrets. The log reports that bodies are stored. Neither the log nor the metrics contain secrets.
 func TestBodiesAreKept(t *testing.T) {
 	const vendorKey, adminKey = "quite-unlike-a-key", "an-admin-key-of-more-than-24-bytes"
-	bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: " + keysFile + "\n  log_bodies: true\n  log_body_size: 5000\n  routes:\n    - {model: any, to: [{model: sim/offline}]}\n    - {model: quiet, to: [{model: sim/offline}], log_bodies: false}\n"})
+	clitest.Bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: " + keysFile + "\n  log_bodies: true\n  log_body_size: 5000\n  routes:\n    - {model: any, to: [{model: sim/offline}]}\n    - {model: quiet, to: [{model: sim/offline}], log_bodies: false}\n"})
 	t.Setenv("OPENAI_API_KEY", vendorKey)
-	t.Setenv(adminKeyEnv, adminKey)
+	t.Setenv(serve.AdminKeyEnv, adminKey)
 	key := makeKey(t, "--team", "research")
-	var said logWrites
+	var said clitest.Writes
 	url := startServeWith(t, &said, "--addr", "127.0.0.1:0", "--config", "gateway.yaml")
 	ask := func(model, text string) string {
 		t.Helper()
@@ -57,7 +60,7 @@ func TestBodiesAreKept(t *testing.T) {
 	if !strings.Contains(stored.String(), "Greetings!") || strings.Contains(stored.String(), "Whispered") {
 		t.Errorf("%v do not hold what was asked, or hold too much", files)
 	}
-	text, _ := said.all()
+	text, _ := said.All()
 	if !strings.Contains(text, "gateway.log_bodies") || !strings.Contains(text, "requests and answers are kept for 720h0m0s") {
 		t.Errorf("nobody is told that bodies are kept: %s", text)
 	}

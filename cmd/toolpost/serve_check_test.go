@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
 // within runs the command and interrupts it after a time limit.
@@ -18,7 +21,7 @@ func within(t *testing.T, limit time.Duration, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var out, errOut bytes.Buffer
-	code := run(ctx, args, strings.NewReader(""), &out, &errOut)
+	code := runCommand(ctx, args, strings.NewReader(""), &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 
@@ -95,8 +98,8 @@ var refused = []struct {
 func TestCheckAndServeRefuseTheSame(t *testing.T) {
 	for _, test := range refused {
 		t.Run(test.name, func(t *testing.T) {
-			bare(t, map[string]string{"gateway.yaml": strings.ReplaceAll(test.config, "sqlite:F", "sqlite:gateway.yaml")})
-			t.Setenv(adminKeyEnv, "an-admin-key-of-more-than-24-bytes")
+			clitest.Bare(t, map[string]string{"gateway.yaml": strings.ReplaceAll(test.config, "sqlite:F", "sqlite:gateway.yaml")})
+			t.Setenv(serve.AdminKeyEnv, "an-admin-key-of-more-than-24-bytes")
 			if test.says == nil {
 				t.Setenv("TOOLPOST_MAX_TURNS", "many")
 				test.says = []string{"TOOLPOST_MAX_TURNS"}
@@ -127,9 +130,9 @@ func TestCheckAndServeRefuseTheSame(t *testing.T) {
 // TestCheckWarns: probable mistakes are warnings, not errors. Something missing only in the environment does not fail a
 // check.
 func TestCheckWarns(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
-	t.Setenv(adminKeyEnv, "")
+	t.Setenv(serve.AdminKeyEnv, "")
 	for config, says := range map[string]string{
 		"gateway: {}\n": "there are no routes, so the offline model answers for every name",
 		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}, {model: sim/native, weight: 0}]}]\n":                                     ":2: warning: gateway.routes[0].to[1].weight: a weight of 0 takes sim/native out of the selection",
@@ -163,7 +166,7 @@ func TestCheckWarns(t *testing.T) {
 
 // TestCheckPasses: valid files pass in every notation.
 func TestCheckPasses(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for _, config := range []string{
 		"gateway:\n  routes:\n    - model: a\n      to: &up [&one {model: sim/offline}]\n    - {model: b, to: *up, fallback: [a]}\n    - {model: c, to: [{<<: *one, weight: 2}]}\n",
 		"gateway: {routes: [{model: '*', to: [{model: 'sim/*', weight: 3}]}], keep_alive: -1s}\n",
@@ -179,7 +182,7 @@ func TestCheckPasses(t *testing.T) {
 
 // TestCheckOfManyRoutes: the work of a check is linear in the number of routes, and its output does not list them all.
 func TestCheckOfManyRoutes(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	var b strings.Builder
 	b.WriteString("gateway:\n  routes:\n")
 	for i := range 15_000 {

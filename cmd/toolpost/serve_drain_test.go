@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestListensWhileDraining stops a gateway process while a stream is open. Until the stream ends, the gateway listens:
@@ -24,7 +26,7 @@ import (
 func TestListensWhileDraining(t *testing.T) {
 	goOn := make(chan struct{})
 	upstream := slowChat(t, goOn)
-	dir := bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  drain: 1m\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream)})
+	dir := clitest.Bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  drain: 1m\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream)})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", "--addr", "127.0.0.1:0", "--config", filepath.Join(dir, "gateway.yaml"))
 	cmd.Env = append(os.Environ(), beTheProgram)
 	log := newLines()

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckKnowsWhetherFallbacksAnswer: a fallback without a key does not count as a replacement.
 func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	const routes = "gateway:\n  routes:\n  - {model: a, to: [{model: openai/gpt-4o}], fallback: [%s]}\n" +
@@ -43,7 +45,7 @@ func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
 // TestVariablesThatNobodyReplaces: variables that would be sent or used as a file name without replacement are refused.
 // Unset variables are reported.
 func TestVariablesThatNobodyReplaces(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	t.Setenv("THERE", "there")
 	const route = "gateway:\n  routes: [{model: a, to: [{model: sim/offline}]%s}]\n"
 	for _, c := range []struct {

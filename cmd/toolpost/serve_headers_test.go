@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckKnowsPortsAndHeaders: invalid ports and headers are refused before the first request, by --check and by
@@ -35,7 +37,7 @@ func TestCheckKnowsPortsAndHeaders(t *testing.T) {
 		{"a header of an MCP server", mcp(`url: 'http://127.0.0.1:1/mcp', headers: {"X Team": s3cret-value}`), `headers: "X Team" is no name of a header`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bare(t, map[string]string{"gateway.yaml": test.config})
+			clitest.Bare(t, map[string]string{"gateway.yaml": test.config})
 			checked := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check")
 			served := within(t, 10*time.Second, "serve", "--config", "gateway.yaml")
 			if checked.code == 0 || checked.code != served.code || refusalOf(checked) != refusalOf(served) {
@@ -47,7 +49,7 @@ func TestCheckKnowsPortsAndHeaders(t *testing.T) {
 		})
 	}
 	for _, config := range []string{own("base_url: http://127.0.0.1:65535/v1\n    headers: {X-Team_1.a: 'a b', x: ''}"), own("base_url: http://[::1]/v1")} {
-		bare(t, map[string]string{"gateway.yaml": config})
+		clitest.Bare(t, map[string]string{"gateway.yaml": config})
 		if r := toolpost(t, "", "serve", "--config", "gateway.yaml", "--check"); r.code != 0 {
 			t.Errorf("%s\nis refused: %s", config, r.errOut)
 		}

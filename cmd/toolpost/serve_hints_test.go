@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
 // checked returns the output of serve --check for a configuration.
@@ -123,7 +125,7 @@ func TestCheckHints(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c.config, err, said)
 		}
 	}
-	t.Setenv(adminKeyEnv, "")
+	t.Setenv(serve.AdminKeyEnv, "")
 	said, err := checked(t, "gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n  routes: [{model: a, to: [{model: sim/offline}]}]\n", "--json")
 	var told struct {
 		OK       bool

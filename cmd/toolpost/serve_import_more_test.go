@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/sim"
 )
 
 // TestImportKeepsWhatIsMeant: wildcard names, fractional weights and settings with another place here are imported with
 // the same meaning, or reported.
 func TestImportKeepsWhatIsMeant(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	const sure = "model_list:\n  - {model_name: sure, litellm_params: {model: openai/gpt-4o}}\n"
 	for _, c := range []struct{ config, writes, says string }{
 		{sure + liteEntry("'*'", "model: '*'"), "    - model: \"*\"\n      to:\n        - {model: \"*\"}\n", ":3: * is asked for the model that the client names, as VENDOR/MODEL (openai/gpt-4o)"},
@@ -41,7 +42,7 @@ func TestImportKeepsWhatIsMeant(t *testing.T) {
 
 // TestImportedStar: the imported route for all names leads to the model that the client names.
 func TestImportedStar(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	place(t, "lite.yaml", "model_list:\n"+liteEntry("'*'", "model: '*'"))
 	r := toolpost(t, "", "serve", "import", "lite.yaml")
 	must(t, r, 0)

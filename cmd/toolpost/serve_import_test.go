@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
 const liteConfig = `router_settings:
@@ -169,10 +171,10 @@ func TestServeImportOf(t *testing.T) {
 func TestServeFor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	writeFile(t, file, "gateway:\n  addr: 127.0.0.1:9999\n  routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n    - {model: fast, to: [{model: sim/offline}]}\n")
-	for _, p := range codingAgents {
-		got := toolpost(t, "", "serve", "--config", file, "--for", p.name)
+	for _, p := range serve.CodingAgents {
+		got := toolpost(t, "", "serve", "--config", file, "--for", p.Name)
 		if got.code != 0 || !strings.Contains(got.out, "http://127.0.0.1:9999") || !strings.Contains(got.out, "fast") || strings.Contains(got.out, "{URL}") || strings.Contains(got.out, "{KEY}") {
-			t.Errorf("%s: %d %s", p.name, got.code, got.out)
+			t.Errorf("%s: %d %s", p.Name, got.code, got.out)
 		}
 	}
 	for config, want := range map[string][2]string{

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 )
 
 // locking opens a SQLite file as another program that can lock it.
@@ -37,8 +40,8 @@ func locking(t *testing.T, file string) (lock, free func()) {
 func TestLockedStore(t *testing.T) {
 	goOn := make(chan struct{})
 	upstream := slowChat(t, goOn)
-	bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  keys: sqlite:gateway.db\n  routes: [{model: m, to: [{model: up/m}]}, {model: off, to: [{model: sim/offline}]}]\n", upstream)})
-	t.Setenv(keysEnv, "")
+	clitest.Bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  keys: sqlite:gateway.db\n  routes: [{model: m, to: [{model: up/m}]}, {model: off, to: [{model: sim/offline}]}]\n", upstream)})
+	t.Setenv(keys.StoreEnv, "")
 	r := toolpost(t, "", "keys", "create", "--team", "a", "--config", "gateway.yaml")
 	must(t, r, 0, "shown only this once")
 	key := strings.TrimSpace(r.out)
@@ -89,8 +92,8 @@ func TestLockedStore(t *testing.T) {
 // TestRemovedStore removes a file of a gateway's store. The log and /readyz report it until the file is back.
 func TestRemovedStore(t *testing.T) {
 	for _, file := range []string{"keys.db", "state.db"} {
-		bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: sqlite:keys.db\n  state: sqlite:state.db\n  reload: 20ms\n  routes: [{model: m, to: [{model: sim/offline}]}]\n"})
-		t.Setenv(keysEnv, "")
+		clitest.Bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: sqlite:keys.db\n  state: sqlite:state.db\n  reload: 20ms\n  routes: [{model: m, to: [{model: sim/offline}]}]\n"})
+		t.Setenv(keys.StoreEnv, "")
 		log := newLines()
 		url, _ := startServing(t, log, "--addr", "127.0.0.1:0", "--config", "gateway.yaml")
 		ready := func(want int, says string) {

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/listen"
 )
 
 // TestServeRefusesWhatCannotBe: settings without effect, or that would refuse every request, are reported.
@@ -40,7 +43,7 @@ func TestAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := listenOn(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another address with --addr") {
+	if _, err := listen.On(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another address with --addr") {
 		t.Errorf("%v", err)
 	}
 }
@@ -52,8 +55,8 @@ func TestLogFitsTerminals(t *testing.T) {
 			{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"},
 			{"2026-11-18 01:02:03", "req_AZVA5TA74XCZXVS2RXW4QTJSFT", "research", "tp-px57t57ip4", "claude-*", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5", "ok (cached)", "12345", "678", "0.001234", "1.234s"},
 		}
-		got, _ := fitted(rows, width, logWhole, logLeast)
-		if got[1][0] != rows[1][0] || got[1][1] != rows[1][1] || tableWidth(got) > width {
+		got, _ := keys.Fitted(rows, width, keys.LogWhole, keys.LogLeast)
+		if got[1][0] != rows[1][0] || got[1][1] != rows[1][1] || keys.TableWidth(got) > width {
 			t.Errorf("%d columns: %q", width, got)
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckOfNames: names with a variable, which is not replaced, or with invisible characters are refused. The
 // characters do not reach a terminal.
 func TestCheckOfNames(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	const to = "to: [{model: sim/offline}]"
 	for _, c := range []struct{ config, says string }{
 		{"gateway:\n  routes:\n    - {model: '${NAME}', " + to + "}\n", ":3: gateway.routes[0].model: route 1 (${NAME}): variables are not replaced here, and ${NAME} would be part of the name"},
@@ -29,7 +31,7 @@ func TestCheckOfNames(t *testing.T) {
 
 // TestCheckOfLimits: a limit below 0 means no limit, and is reported.
 func TestCheckOfLimits(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	const routes = "gateway: {routes: [{model: a, to: [{model: sim/offline}]}]}\n"
 	said, err := checked(t, "limits:\n  idle: -5m\n  text: -1\n"+routes)
 	if err != nil || !strings.Contains(said, ":2: warning: limits.idle: a value below 0 means no limit") || !strings.Contains(said, ":3: warning: limits.text: a value below 0 means no limit") {
@@ -43,7 +45,7 @@ func TestCheckOfLimits(t *testing.T) {
 // TestCheckSaysThatServeDoesNotStart: a missing variable is a warning in a check. The warning mentions that serve
 // refuses to start without it.
 func TestCheckSaysThatServeDoesNotStart(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for _, name := range []string{"AZURE_OPENAI_ENDPOINT", "AWS_REGION", "TOOLPOST_ADMIN_KEY"} {
 		t.Setenv(name, "")
 	}

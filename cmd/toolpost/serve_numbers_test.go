@@ -1,10 +1,14 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+)
 
 // TestServeSaysWhichNumberToWrite: the error for an invalid number gives its place, the problem and a valid value.
 func TestServeSaysWhichNumberToWrite(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	route := "  routes:\n    - {model: m, to: [{model: sim/offline}]}\n"
 	weight := func(w string) string {
 		return "gateway:\n  routes:\n    - {model: m, to: [{model: sim/offline, weight: " + w + "}]}\n"

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/listen"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
 // servedAt starts serve with a configuration file, and returns its address, the file and its log.
@@ -133,7 +135,7 @@ const routeTo = "gateway:\n  addr: 127.0.0.1:0\n  reload: 5ms\n  routes:\n    - 
 // TestServeReloads: the configuration is reloaded when the file changes and on SIGHUP. An invalid file is reported and
 // changes nothing.
 func TestServeReloads(t *testing.T) {
-	t.Setenv(adminKeyEnv, "an-admin-key-of-more-than-24-bytes")
+	t.Setenv(serve.AdminKeyEnv, "an-admin-key-of-more-than-24-bytes")
 	url, file, log := servedAt(t, fmt.Sprintf(routeTo, "first"))
 	asks := func(model string) int {
 		status, _ := fetched(t, http.DefaultClient, url+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"Hello"}]}`)
@@ -252,7 +254,7 @@ func TestMonitorsAreNoPages(t *testing.T) {
 
 // TestIPv4Only: 0.0.0.0 listens on all IPv4 addresses and on no IPv6 address.
 func TestIPv4Only(t *testing.T) {
-	l, err := listenOn("0.0.0.0:0")
+	l, err := listen.On("0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +442,7 @@ func TestAdministratorsStayHere(t *testing.T) {
 		{"admin_addr: 127.0.0.1:8232", good, ""},
 		{"admin_addr: 0.0.0.0:8232\n  admin_hosts: [\"gw.example.org:8232\"]", good, ""},
 	} {
-		t.Setenv(adminKeyEnv, test.key)
+		t.Setenv(serve.AdminKeyEnv, test.key)
 		writeFile(t, file, "gateway:\n  keys: sqlite:"+filepath.Join(t.TempDir(), "k.db")+"\n  "+test.config+"\n")
 		for _, args := range [][]string{{"--check"}, nil} {
 			if test.says == "" && args == nil {

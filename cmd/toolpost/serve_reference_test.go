@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
 )
 
@@ -47,13 +49,13 @@ This page is generated from the program.
 
 | setting | kind | default | meaning |
 |---|---|---|---|
-` + referenceRows(t, reflect.TypeFor[gatewayConfig]()) + `
+` + referenceRows(t, reflect.TypeFor[settings.GatewayConfig]()) + `
 
 A file may have 1 MiB. A text must not be empty: leave out a setting that you do not need. A duration has a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `.
 
 A number or a duration of 0 means the default, except for ` + "`routes.to.weight`" + `, ` + "`retries`" + ` and ` + "`routes.rounds`" + `; ` + "`--check`" + ` warns where the default is not 0.
 
-A running gateway takes over changes of the file. These settings need a restart, which the log reports: ` + restartSettings(reflect.TypeFor[gatewayConfig]()) + `.
+A running gateway takes over changes of the file. These settings need a restart, which the log reports: ` + restartSettings(reflect.TypeFor[settings.GatewayConfig]()) + `.
 The first built-in tools of any route, and MCP servers that no route had, are refused until a restart.
 
 ` + "`0.0.0.0`" + ` is every IPv4 address and no IPv6 address. ` + "`[::]`" + ` and an address without a host are both.
@@ -80,7 +82,7 @@ gateway:
 
 | setting of a row | kind | default | meaning |
 |---|---|---|---|
-` + referenceRows(t, reflect.TypeFor[providerConfig]()) + `
+` + referenceRows(t, reflect.TypeFor[settings.ProviderConfig]()) + `
 
 ` + "`region`, `project` and `endpoint`" + ` may be ` + "`${NAME}`" + `, an environment variable. A row without ` + "`key_env`" + ` uses the key of its vendor, which is valid in all regions. The key
 of an endpoint or a vendor is never sent to another address.
@@ -97,9 +99,9 @@ A coding agent that uses the gateway can use any model, also a model without too
 ` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway has keys, replace ` + "`none`" + ` with a key from
 ` + "`toolpost keys`" + `. This page is generated; ` + "`conformance/run agents`" + ` runs all but aider through the gateway.
 `)
-	for _, p := range codingAgents {
-		fmt.Fprintf(&b, "\n## %s\n\n`toolpost serve --for %s`\n\n```text\n", p.title, p.name)
-		p.print(&b, "http://"+defaultAddr, "fast", noKey)
+	for _, p := range serve.CodingAgents {
+		fmt.Fprintf(&b, "\n## %s\n\n`toolpost serve --for %s`\n\n```text\n", p.Title, p.Name)
+		p.Print(&b, "http://"+serve.DefaultAddr, "fast", serve.NoKey)
 		b.WriteString("```\n")
 	}
 	testkit.Page(t, "../../docs/gateway/agents.md", b.String())

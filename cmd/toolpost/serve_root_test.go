@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/sim"
 )
 
 // TestServeToolsAreNotForTheGatewaysOwnFiles: tools of a route cannot read the configuration or the stores of the
 // gateway anywhere below root. They can read other files.
 func TestServeToolsAreNotForTheGatewaysOwnFiles(t *testing.T) {
-	dir := bare(t, map[string]string{"notes.txt": "The tide is high.\n", "sub/gateway.yaml": "the tide of another\n", "etc/b/state.db": "", "a/state.db": "the tide of a\n", "runs/x.jsonl": "the tide of others\n"})
+	dir := clitest.Bare(t, map[string]string{"notes.txt": "The tide is high.\n", "sub/gateway.yaml": "the tide of another\n", "etc/b/state.db": "", "a/state.db": "the tide of a\n", "runs/x.jsonl": "the tide of others\n"})
 	script, err := sim.ParseScript([]byte(`-- 1 --
 call read_file {"path":"gateway.yaml"}
 call read_file {"path":"keys.db"}
@@ -74,7 +75,7 @@ text Done.
 // TestRootOfServe: tools of a route work in the root folder. An implicit root is refused if it is the root of the file
 // system, else reported. A root inside the gateway's own folders is refused.
 func TestRootOfServe(t *testing.T) {
-	dir := bare(t, nil)
+	dir := clitest.Bare(t, nil)
 	const route = "gateway:\n  addr: 127.0.0.1:0\n  routes: [{model: a, to: [{model: sim/offline}], tools: [TOOL]}]\n"
 	place(t, "files.yaml", strings.Replace(route, "TOOL", "read_file", 1))
 	place(t, "fetch.yaml", strings.Replace(route, "TOOL", "fetch_url", 1))
@@ -107,7 +108,7 @@ func TestRootOfServe(t *testing.T) {
 // TestServeRefusesAFileThatSaysNothing: an empty configuration file that the user named is an error. Without any file
 // there is no error.
 func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for _, text := range []string{"", "\n", "# gateway:\n", "---\n", "---\n# nothing\n", "null\n"} {
 		place(t, "gateway.yaml", text)
 		must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration is empty")
@@ -124,7 +125,7 @@ func TestServeWarnsOfOpenSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such bits")
 	}
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a")
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes: [{model: a, to: [{model: sim/offline}]}]\n")
 	if r := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"); r.code != 0 || strings.Contains(r.errOut, "may read") {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	keyscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/pgtest"
 	"github.com/toolpost/toolpost/sim"
@@ -38,9 +40,9 @@ type depot struct {
 // the signatures back.
 func newDepot(t *testing.T, keys string) *depot {
 	t.Helper()
-	d := &depot{dir: bare(t, nil), models: map[string]*heard{}}
+	d := &depot{dir: clitest.Bare(t, nil), models: map[string]*heard{}}
 	t.Setenv("TOOLPOST_STORE", filepath.Join(d.dir, "runs"))
-	t.Setenv(keysEnv, keys)
+	t.Setenv(keyscmd.StoreEnv, keys)
 	place(t, "own.yaml", strings.ReplaceAll(deliverTool, "FOLDER", d.dir))
 	var routes strings.Builder
 	for name, script := range map[string]string{
@@ -349,8 +351,8 @@ func TestStateSetting(t *testing.T) {
 		{"", "sqlite:keys.db", true, "keys.db"}, {"  state: sqlite:own.db\n", "sqlite:keys.db", true, "own.db"}, {"  state: sqlite:own.db\n", "", true, "own.db"},
 		{"  state: memory\n", "sqlite:keys.db", false, ""}, {"", "", false, ""},
 	} {
-		bare(t, map[string]string{"gateway.yaml": "gateway:\n" + test.config + "  routes: [{model: m, to: [{model: sim/offline}]}]\n"})
-		t.Setenv(keysEnv, test.keys)
+		clitest.Bare(t, map[string]string{"gateway.yaml": "gateway:\n" + test.config + "  routes: [{model: m, to: [{model: sim/offline}]}]\n"})
+		t.Setenv(keyscmd.StoreEnv, test.keys)
 		key := ""
 		if test.keys != "" {
 			key = keyOf(t, "a")

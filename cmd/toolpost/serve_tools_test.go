@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -34,7 +37,7 @@ func (h *heard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 // TestServeTools: routes have built-in tools and tools of MCP servers. Tools that do more than read need yes_to. Each
 // run is recorded for its request.
 func TestServeTools(t *testing.T) {
-	dir := bare(t, map[string]string{"notes.txt": "The tide is high.\n"})
+	dir := clitest.Bare(t, map[string]string{"notes.txt": "The tide is high.\n"})
 	script, err := sim.ParseScript([]byte("-- 1 --\ncall read_file {\"path\":\"notes.txt\"}\ncall one__echo {\"text\":\"hello there\"}\n-- 2 --\ntext Done.\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +69,7 @@ func TestServeTools(t *testing.T) {
 
 // TestServeToolsRefuses: invalid tool settings of a route are refused before the gateway listens.
 func TestServeToolsRefuses(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	for route, says := range map[string]string{
 		"tools: [read_fil]":                      "no tool is called read_fil",
 		"mcp: [nowhere]":                         "gateway.routes[0].mcp[0]: route 1 (a): mcp nowhere",
@@ -92,33 +95,33 @@ func TestServeToolsRefuses(t *testing.T) {
 // TestServeToolsLater: a reloaded configuration keeps the open tools. If it names other tools, the error asks for a
 // restart.
 func TestServeToolsLater(t *testing.T) {
-	bare(t, nil)
-	config := func(route string) *settings {
+	clitest.Bare(t, nil)
+	config := func(route string) *settings.Settings {
 		place(t, "gateway.yaml", "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], "+route+"}\n")
-		s := &settings{Root: ".", from: make(map[string]string)}
-		if err := s.readFile("gateway.yaml"); err != nil {
+		s := &settings.Settings{Root: ".", Sources: make(map[string]string)}
+		if err := s.ReadFile("gateway.yaml"); err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	first := config("tools: [read_file]")
 	first.Journal = t.TempDir()
-	tools, err := openRouteTools(newServe(), first, false)
+	tools, err := serve.OpenRouteTools(serve.New(), first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tools.close()
+	defer tools.Close()
 	again := config("tools: [read_file]")
-	if err := tools.attach(again); err != nil || again.Gateway.routes()[0].Tools == nil || again.Gateway.routes()[0].Tools != first.Gateway.routes()[0].Tools {
+	if err := tools.Attach(again); err != nil || serve.GatewayRoutes(again.Gateway)[0].Tools == nil || serve.GatewayRoutes(again.Gateway)[0].Tools != serve.GatewayRoutes(first.Gateway)[0].Tools {
 		t.Errorf("%v: what is known of the tools is lost", err)
 	}
-	if err := tools.attach(config("tools: [list_files]")); err != nil {
+	if err := tools.Attach(config("tools: [list_files]")); err != nil {
 		t.Error(err)
 	}
-	if err := tools.attach(config("mcp: [one]")); err == nil || !strings.Contains(err.Error(), "start it again") {
+	if err := tools.Attach(config("mcp: [one]")); err == nil || !strings.Contains(err.Error(), "start it again") {
 		t.Errorf("a server that was not there: %v", err)
 	}
-	if none := config("check: off"); tools.attach(none) != nil || none.Gateway.routes()[0].Tools != nil {
+	if none := config("check: off"); tools.Attach(none) != nil || serve.GatewayRoutes(none.Gateway)[0].Tools != nil {
 		t.Error("a route without tools has some")
 	}
 }
@@ -126,7 +129,7 @@ func TestServeToolsLater(t *testing.T) {
 // TestServeApproval: a call that needs approval waits. Another process approves it, and it runs once when the client
 // repeats the request.
 func TestServeApproval(t *testing.T) {
-	dir := bare(t, nil)
+	dir := clitest.Bare(t, nil)
 	script, err := sim.ParseScript([]byte("-- 1 --\ncall write_file {\"path\":\"note.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -32,7 +33,7 @@ type sentSpan struct {
 // TestServeTraces: a client's trace is continued and passed to the upstream. Its spans reach a collector without any
 // text of messages.
 func TestServeTraces(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	var mu sync.Mutex
 	var spans []sentSpan
 	var bodies []string

@@ -3,11 +3,13 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // TestCheckSaysWhatIsMeant: implausible settings are refused or reported, once and in suitable words.
 func TestCheckSaysWhatIsMeant(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	const to = "to: [{model: sim/offline}]"
 	for _, c := range []struct {
 		config, says, not string

@@ -10,13 +10,17 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/task"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // saidIn returns the conversation of a run as one text, with the kinds of media.
 func saidIn(t *testing.T, run string) string {
 	t.Helper()
-	store, done, err := openStoreAt(stateDir()+"/runs", false)
+	store, done, err := runstore.OpenAt(settings.StateDir()+"/runs", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +56,7 @@ var talkScripts = map[string]string{
 // -c continues the latest run and --resume any run. The model gets the earlier messages, the record names the earlier
 // run, and its settings apply.
 func TestContinue(t *testing.T) {
-	bare(t, talkScripts)
+	clitest.Bare(t, talkScripts)
 	first := runID(t, toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--system", "Be brief.", "who are you?").errOut)
 	r := toolpost(t, "", "run", "-c", "-m", "sim/script:two.txtar", "and again?")
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "You asked twice.") {
@@ -63,7 +67,7 @@ func TestContinue(t *testing.T) {
 	if got := saidIn(t, second); got != want || first == second {
 		t.Errorf("the conversation is\n%s", got)
 	}
-	record, err := os.ReadFile(stateDir() + "/runs/" + second + ".jsonl")
+	record, err := os.ReadFile(settings.StateDir() + "/runs/" + second + ".jsonl")
 	if err != nil || !strings.Contains(string(record), `"parent":"`+first+`"`) || !strings.Contains(string(record), "Be brief.") {
 		t.Errorf("the record does not know the run before: %v\n%s", err, record)
 	}
@@ -79,7 +83,7 @@ func TestContinue(t *testing.T) {
 	if r.code != cli.ExitOK || runID(t, r.errOut) != open || !strings.Contains(saidIn(t, open), "never mind") {
 		t.Errorf("an open run is resumed: %+v", r)
 	}
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	if r = toolpost(t, "", "run", "-c", "hi"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "there are no runs") {
 		t.Errorf("nothing to go on with: %+v", r)
 	}
@@ -91,9 +95,9 @@ func TestFilesBesideATask(t *testing.T) {
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 		t.Fatal(err)
 	}
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"one.txtar": talkScripts["one.txtar"], "a.md": "Apples.\n", "b.md": "```\ncode\n```\n", "p.png": picture.String(), "d.pdf": "%PDF-1.4\nx", "bin": "\x00\x01\x02\xff", "none": "",
-		"big": strings.Repeat("x", maxTask+1), "folder/x": "",
+		"big": strings.Repeat("x", cli.MaxTask+1), "folder/x": "",
 	})
 	for _, c := range []struct{ name, in, args, want string }{
 		{"text", "", "-f a.md sum", "user: sum \n\nThe content of a.md:\n```\nApples.\n```\n"},
@@ -124,7 +128,7 @@ func TestFilesBesideATask(t *testing.T) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
-	if r := toolpost(t, "", append([]string{"run", "x"}, strings.Fields(strings.Repeat("-f a.md ", maxAttached+1))...)...); r.code != cli.ExitUsage {
+	if r := toolpost(t, "", append([]string{"run", "x"}, strings.Fields(strings.Repeat("-f a.md ", task.MaxAttached+1))...)...); r.code != cli.ExitUsage {
 		t.Errorf("too many: %+v", r)
 	}
 }

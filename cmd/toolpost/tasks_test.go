@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 func TestFillTask(t *testing.T) {
@@ -12,7 +14,7 @@ func TestFillTask(t *testing.T) {
 		{"Read {1}.", "a.txt", "Read a.txt."}, {"Read {1} and {2}, {1}.", "a b", "Read a and b, a."}, {"Say {args}!", "a b c", "Say a b c!"}, {"List the files", "", "List the files"},
 		{"List the files in", "docs", "List the files in docs"}, {"Read {1}", "{2}", "Read {2}"}, {"Read {1}", "", "error"}, {"Read {1}", "a b", "error"}, {"Read {1}, then {args}", "a b", "Read a, then a b"},
 	} {
-		got, err := fillTask(c.template, strings.Fields(c.args))
+		got, err := settings.FillTask(c.template, strings.Fields(c.args))
 		if err != nil {
 			got = "error"
 		}
@@ -23,7 +25,7 @@ func TestFillTask(t *testing.T) {
 }
 
 func TestNamedTasks(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"a.txt":     "hello from a",
 		"c.yaml":    "tasks:\n  show: {task: 'read {1}', model: sim/native}\n  bad: {task: x, model: sim/nothing}\n  many: {task: x, max_turns: 9999}\n",
 		"typo.yaml": "tasks:\n  show: {tsak: x}\n", "empty.yaml": "tasks:\n  show: {model: x}\n", "name.yaml": "tasks:\n  'a b': {task: x}\n",

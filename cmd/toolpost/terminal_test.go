@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
 	"github.com/toolpost/toolpost/internal/pages"
 )
 
@@ -106,7 +108,7 @@ func atOtherWidth(steps []string) (changed []string, width string) {
 func playSteps(t *testing.T, archive *txtar.Archive, needs map[string]string, steps []string, suffix string) []txtar.File {
 	t.Helper()
 	term := newTerminal(t)
-	writeFiles(t, term.work, needs)
+	clitest.WriteFiles(t, term.work, needs)
 	var screens []txtar.File
 	for i, step := range steps {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
@@ -179,7 +181,7 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 // The parts of a screen that vary: the spinner, dates, and lines about calls that do not fit. In such a line the
 // duration of the call determines how much of its result (cut) and of its arguments (shortened) is shown.
 var (
-	turning   = regexp.MustCompile("[" + string(spinner) + "]")
+	turning   = regexp.MustCompile("[" + string(view.Spinner) + "]")
 	cut       = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
 	shortened = regexp.MustCompile(`^([✓✗*] \S+) .*… · `)
 	dated     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\bhead (sha256:)?[0-9a-f]{12,64}\b`)
@@ -214,7 +216,7 @@ func newTerminal(t *testing.T) *terminal {
 	if err := os.WriteFile(filepath.Join(bin, "rc"), []byte("PS1='$ '\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "s"), bin: bin, work: t.TempDir(), env: bareEnv(t.TempDir())}
+	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "s"), bin: bin, work: t.TempDir(), env: clitest.BareEnv(t.TempDir())}
 	t.Cleanup(func() {
 		if term.open {
 			_ = exec.Command("tmux", "-S", term.socket, "kill-server").Run()

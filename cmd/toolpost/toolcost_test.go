@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -24,7 +25,7 @@ func TestToolsCostWhatTheVendorIsSent(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&tools, "- {name: t%d, description: D, command: [\"true\"]}\n", i)
 	}
-	bare(t, map[string]string{"many.yaml": tools.String()})
+	clitest.Bare(t, map[string]string{"many.yaml": tools.String()})
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)

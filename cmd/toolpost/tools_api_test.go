@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 const apiYAML = `openapi: 3.0.3
@@ -43,7 +45,7 @@ func TestOpenAPIEverywhere(t *testing.T) {
 	for i := range 65 {
 		fmt.Fprintf(&many, "  /p%d: {get: {operationId: p%d, tags: [t%d], responses: {}}}\n", i, i, i%2)
 	}
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"api.yaml":  apiYAML,
 		"mine.yaml": "openapi: api.yaml\nserver: " + server.URL + "\nauth: {key: THINGS_KEY}\n",
 		"get.yaml":  "openapi: api.yaml\nserver: " + server.URL + "\noperations: ['get_*']\n",

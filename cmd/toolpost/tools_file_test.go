@@ -6,6 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 )
 
 const ownYAML = `# what we use at the office
@@ -22,7 +26,7 @@ const ownYAML = `# what we use at the office
 
 // A YAML tools file works in every command with --tools.
 func TestYAMLToolsEverywhere(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"own.yaml":   ownYAML,
 		"good.txt":   `<tool_call>{"name":"get_weather","arguments":{"city":"Rome"}}</tool_call>`,
 		"bad.txt":    `<tool_call>{"name":"get_weather","arguments":{"town":"Rome"}}</tool_call>`,
@@ -66,7 +70,7 @@ func TestCallHidesTheKeyOfATool(t *testing.T) {
 		w.Write([]byte("you sent " + r.Header.Get("X-Key")))
 	}))
 	defer server.Close()
-	bare(t, map[string]string{"own.yaml": "- name: ask\n  description: Ask.\n  effects: [read_only]\n  http: {method: GET, url: " + server.URL + ", headers: {X-Key: '${OFFICE_WORD}'}}\n"})
+	clitest.Bare(t, map[string]string{"own.yaml": "- name: ask\n  description: Ask.\n  effects: [read_only]\n  http: {method: GET, url: " + server.URL + ", headers: {X-Key: '${OFFICE_WORD}'}}\n"})
 	t.Setenv("OFFICE_WORD", "swordfish-of-the-office")
 	r := toolpost(t, "", "tools", "call", "--tools", "own.yaml", "ask")
 	if r.code != 0 || strings.Contains(r.out+r.errOut, "swordfish") || !strings.Contains(r.out, "you sent") {
@@ -75,7 +79,7 @@ func TestCallHidesTheKeyOfATool(t *testing.T) {
 }
 
 func TestToolsAdd(t *testing.T) {
-	bare(t, map[string]string{
+	clitest.Bare(t, map[string]string{
 		"office.yaml": ownYAML,
 		"list.json":   `[{"name":"f","description":"d","command":["true"]}]`,
 		"under.yaml":  "tools:\n  - name: f\n    description: d\n    command: [\"true\"]\n",
@@ -118,8 +122,8 @@ func TestToolsAdd(t *testing.T) {
 		t.Errorf("what stood in the file is no longer there:\n%s", text)
 	}
 	for _, c := range []struct{ file, names string }{{"tools.yaml", "count_words ask_server"}, {"office.yaml", "get_weather book_flight again"}, {"list.json", "f g"}, {"under.yaml", "f g"}} {
-		s := &settings{Root: ".", Tools: []string{c.file}}
-		set, done, err := s.toolSet()
+		s := &settings.Settings{Root: ".", Tools: []string{c.file}}
+		set, done, err := toolset.Open(s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/tools"
 )
 
 const someTools = `[
@@ -69,7 +71,7 @@ func TestToolsList(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, r.out)
 		}
 	}
-	var rows []listed
+	var rows []tools.Listed
 	if err := json.Unmarshal([]byte(toolpost(t, "", "tools", "list", "--json", "--tools", file).out), &rows); err != nil || len(rows) != 2 || rows[0].Tokens == 0 {
 		t.Errorf("%v %v", rows, err)
 	}

@@ -7,13 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
 // TestUsageRefusesFlagsThatDoNothing: an invalid count, a count without a list, and a duplicate column are refused
 // before the store is opened.
 func TestUsageRefusesFlagsThatDoNothing(t *testing.T) {
-	bare(t, nil)
+	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
 		"--by request --last -1":    "--last: -1 is no number of requests",
@@ -36,7 +38,7 @@ func TestUsageRowsAreLines(t *testing.T) {
 	cmd := new(cobra.Command)
 	cmd.SetOut(&out)
 	list := []access.Spend{{Route: "one\ntwo\tthree", Team: "a\r\nb"}, {Route: "plain", Team: "c"}}
-	if err := printSpend(cmd, list, []access.Grouping{access.ByRoute, access.ByTeam}); err != nil {
+	if err := keys.PrintSpend(cmd, list, []access.Grouping{access.ByRoute, access.ByTeam}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

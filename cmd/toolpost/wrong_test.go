@@ -12,6 +12,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
 // wrongInput is a common mistake: a command line in which SERVER is replaced by a server that refuses every key, and
@@ -72,7 +75,7 @@ var wrongInputs = []wrongInput{
 	{"no schema", "", "validate number", 2, "--schema"},
 	{"a task that is no text", "\xff\xfe\x00", "run -", 1, "UTF-8"},
 	{"a model that answers for others and does not exist", "", "sim --unknown nonsense", 2, "--unknown: "},
-	{"a task that is huge", strings.Repeat("x", maxTask+1), "run -", 1, "longer than"},
+	{"a task that is huge", strings.Repeat("x", cli.MaxTask+1), "run -", 1, "longer than"},
 	{"a batch of no JSON", "nonsense\n", "parse --batch", 0, ""},
 	// tools by hand
 	{"a mistyped tool", "", "tools call raed_file", 1, ""},
@@ -114,7 +117,7 @@ func TestWrongInputs(t *testing.T) {
 		"far.yaml": "openapi: https://example.org/x\n", "keyed.yaml": "openapi: openapi.yaml\nauth: {a: B}\n", "modle.yaml": "modle: x\n", "list.yaml": "model: [a]\n", "schema.json": `{"type":"string"}`,
 		"folder/a": "a",
 	}
-	bare(t, kept)
+	clitest.Bare(t, kept)
 	toolpost(t, "", "run", "list the files")
 	for _, c := range wrongInputs {
 		t.Run(c.why, func(t *testing.T) { c.try(t, places) })
@@ -157,7 +160,7 @@ func TestNoRoom(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
 	}
-	bare(t, map[string]string{"a.txt": "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "tools.yaml": ownYAML, "config.yaml": "# mine\nmodel: a/b\n"})
+	clitest.Bare(t, map[string]string{"a.txt": "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "tools.yaml": ownYAML, "config.yaml": "# mine\nmodel: a/b\n"})
 	toolpost(t, "", "run", "list the files")
 	for _, args := range []string{"parse a.txt", "explain a.txt", "tools list", "tools audit", "receipts list", "receipts show latest", "receipts verify latest", "models list", "config show", "config path", "version", "run hello"} {
 		for _, where := range []string{"/dev/full", "a closed pipe"} {

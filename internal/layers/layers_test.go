@@ -136,6 +136,37 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/configcheck": 2, // configuration files, checked against declarations
 	"cmd/toolpost/internal/serveimport": 3, // the import of LiteLLM configurations
 	"cmd/toolpost/internal/evaluate":    3, // suites, comparisons and reports
+
+	"cmd/toolpost/internal/buildinfo": 0, // the version
+	"cmd/toolpost/internal/listen":    1, // HTTP until a command is interrupted
+	"cmd/toolpost/internal/findings":  1, // what doctor reports
+	"cmd/toolpost/internal/task":      1, // words, standard input and attached files
+	"cmd/toolpost/internal/settings":  1, // the configuration: declarations and reading
+
+	"cmd/toolpost/internal/runstore":   2, // the record of runs
+	"cmd/toolpost/internal/toolset":    2, // the tools of the settings
+	"cmd/toolpost/internal/mcpservers": 2, // the MCP servers of the settings
+	"cmd/toolpost/internal/openmodel":  2, // the choice of a model, and opening it
+	"cmd/toolpost/internal/view":       2, // calls, warnings and the transcript for a person
+	"cmd/toolpost/internal/clitest":    2, // what tests of the command share
+
+	"cmd/toolpost/internal/ask":     3, // questions about calls, and grants
+	"cmd/toolpost/internal/session": 3, // what a conversation needs, opened
+
+	"cmd/toolpost/internal/completion": 3, // commands, one package for each group
+	"cmd/toolpost/internal/config":     3,
+	"cmd/toolpost/internal/doctor":     3,
+	"cmd/toolpost/internal/keys":       3,
+	"cmd/toolpost/internal/models":     3,
+	"cmd/toolpost/internal/receipts":   3,
+	"cmd/toolpost/internal/replay":     3,
+	"cmd/toolpost/internal/runs":       3,
+	"cmd/toolpost/internal/simulator":  3,
+	"cmd/toolpost/internal/tools":      3,
+	"cmd/toolpost/internal/chat":       4,
+	"cmd/toolpost/internal/mcp":        4,
+	"cmd/toolpost/internal/run":        4,
+	"cmd/toolpost/internal/serve":      4,
 }
 
 // why is the reason for each layer, for the reader of a failure.

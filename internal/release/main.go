@@ -172,7 +172,7 @@ func (r *release) build(dir, platform string) (*target, error) {
 	if goos == "windows" {
 		t.program += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X main.release="+r.version, "-o", t.program, "./cmd/toolpost")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo.Release="+r.version, "-o", t.program, "./cmd/toolpost")
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := cmd.CombinedOutput(); err != nil {

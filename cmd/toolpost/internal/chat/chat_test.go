@@ -1,0 +1,173 @@
+package chat
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/ask"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// typed presses the keys of a text.
+func typed(c *chat, text string) {
+	for _, r := range text {
+		k := tea.KeyPressMsg{Code: r, Text: string(r)}
+		switch r {
+		case '\n':
+			k = tea.KeyPressMsg{Code: tea.KeyEnter}
+		case '\t':
+			k = tea.KeyPressMsg{Code: tea.KeyTab}
+		}
+		c.Update(k)
+	}
+}
+
+func newTestChat(t *testing.T) *chat {
+	t.Helper()
+	w := &session.Session{Settings: &settings.Settings{Root: "."}, ToolSet: tool.MustSet(), Found: openmodel.Choice{ID: "some/model"}}
+	c := newModel(t.Context(), w, cli.Palette{}, false)
+	c.send = func(tea.Msg) {}
+	c.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	return c
+}
+
+// Tab completes commands, their arguments, tools and files. Candidates are shown until the next key.
+func TestTabCompletes(t *testing.T) {
+	clitest.Bare(t, map[string]string{"notes/apples.md": "", "notes/pears.md": "", ".hidden": "", "note.txt": ""})
+	w := &session.Session{Settings: &settings.Settings{Root: "."}, ToolSet: clitest.ConsentTools(t, "."), Found: openmodel.Choice{ID: "some/model"}}
+	for _, c := range []struct{ typed, want, offers string }{
+		{"/mo\t", "/model", "/model /models"},
+		{"/he\t", "/help ", ""},
+		{"/nothing\t", "/nothing", ""},
+		{"/model sim/off\t", "/model sim/offline ", ""},
+		{"/model gpt-4o-m\t", "/model gpt-4o-mini ", ""},
+		{"/tools re\t", "/tools revoke ", ""},
+		{"/save no\t", "/save note", "note.txt notes/"},
+		{"look at notes/\t", "look at notes/", "notes/apples.md notes/pears.md"},
+		{"look at notes/a\t", "look at notes/apples.md ", ""},
+		{"use read_\t", "use read_file ", ""},
+		{"look \t", "look ", ""},
+		{"x .hi\t", "x .hidden ", ""},
+		{"/mo\tx", "/modelx", ""},
+	} {
+		m := newModel(t.Context(), w, cli.Palette{}, false)
+		m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+		typed(m, c.typed)
+		if got := m.input.Value(); got != c.want || strings.Join(m.offers, " ") != c.offers {
+			t.Errorf("%q becomes %q with %q", c.typed, got, m.offers)
+		}
+	}
+}
+
+// Lines entered during a turn wait for its end, in order. After a failure they return to the input. During a question
+// nothing is sent, and queued lines do not answer it.
+func TestQueue(t *testing.T) {
+	clitest.Bare(t, nil)
+	c := newTestChat(t)
+	c.stop = func() {}
+	typed(c, "one\n/tools\n")
+	if len(c.queue) != 1 || c.input.Value() != "" || !strings.Contains(c.View().Content, "⋯ one") {
+		t.Errorf("%q waits, %q is typed\n%s", c.queue, c.input.Value(), c.View().Content)
+	}
+	q := &asking{ask.Consent(cli.Palette{}, ask.Propose(t.Context(), clitest.ConsentTools(t, t.TempDir()), invoke.Question{CallID: "c", Tool: "run_command", Args: []byte(`{"program":"ls"}`)}), "you leave"), make(chan struct{})}
+	c.Update(q)
+	typed(c, "yes\n")
+	if q.Word != "" || len(c.queue) != 1 {
+		t.Errorf("the question has the answer %q, %q waits", q.Word, c.queue)
+	}
+	c.Update(turnOver{err: errors.New("broken")})
+	if len(c.queue) != 0 || !strings.HasPrefix(c.input.Value(), "one\n") {
+		t.Errorf("%q waits, %q is typed", c.queue, c.input.Value())
+	}
+	c = newTestChat(t)
+	c.stop = func() {}
+	typed(c, "/help\n/clear\n/quit\n")
+	if strings.Join(c.queue, " ") != "/clear /quit" {
+		t.Errorf("%q waits", c.queue)
+	}
+	_, cmd := c.Update(turnOver{done: agent.Done{Run: "r"}})
+	if len(c.queue) != 0 || cmd == nil || len(c.messages) != 0 {
+		t.Errorf("%q waits", c.queue)
+	}
+}
+
+// /save writes the conversation to a new file that only the user can read.
+func TestSave(t *testing.T) {
+	clitest.Bare(t, map[string]string{"there.md": "old"})
+	c := newTestChat(t)
+	c.whole = []llm.Message{llm.User("Weather?"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Let me look."}, llm.Call{Name: "weather", Args: []byte(`{"city":"Rome"}`)}}},
+		llm.Results(llm.Result{CallID: "1", Parts: []llm.Part{llm.Text{Text: "sunny"}}}), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Sunny."}}}}
+	typed(c, "/save talk.md\n")
+	text, err := os.ReadFile("talk.md")
+	want := "# A conversation with some/model\n\n## You\n\nWeather?\n\n## Model\n\nLet me look.\n\n> called weather {\"city\":\"Rome\"}\n\nSunny.\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if info, err := os.Stat("talk.md"); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	typed(c, "/save there.md\n/save\n/save no/such/folder.md\n")
+	if text, _ := os.ReadFile("there.md"); string(text) != "old" || !strings.Contains(c.View().Content, "there.md is there already") {
+		t.Errorf("%s\n%s", text, c.View().Content)
+	}
+}
+
+// An earlier conversation is shown, and an open turn is continued.
+func TestChatTakesUp(t *testing.T) {
+	clitest.Bare(t, nil)
+	c := newTestChat(t)
+	c.takeUp(session.Earlier{Run: "r", Messages: []llm.Message{llm.User("Hello?"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Hi **there**."}}}}})
+	c.Update(ask.Ticked{})
+	for _, want := range []string{"› Hello?", "Hi **there**.", "goes on with it"} {
+		if !strings.Contains(c.View().Content, want) {
+			t.Errorf("%q is not on the screen\n%s", want, c.View().Content)
+		}
+	}
+	if c.open != "r" || c.parent != "r" || len(c.messages) != 2 || len(c.runs) != 0 {
+		t.Errorf("%+v", c.open)
+	}
+	typed(c, "/clear\n")
+	if c.open != "" || c.parent != "" || len(c.messages) != 0 || strings.Contains(c.View().Content, "Hello") {
+		t.Errorf("/clear leaves\n%s", c.View().Content)
+	}
+}
+
+// TestChatBudget: the turns of a chat share one budget. An exhausted budget is reported before a request.
+func TestChatBudget(t *testing.T) {
+	clitest.Bare(t, nil)
+	c := newTestChat(t)
+	c.w.Budgeted = catalog.Dollar
+	c.stop = func() {}
+	c.Update(turnOver{done: agent.Done{Run: "r", Cost: catalog.Dollar}})
+	c.Update(ask.Ticked{})
+	typed(c, "Hello?\n")
+	if c.stop != nil || !strings.Contains(c.View().Content, "the budget of $1.00 is used up: this conversation cost $1.00") {
+		t.Errorf("a turn is under way: %v\n%s", c.stop != nil, c.View().Content)
+	}
+}
+
+// TestGrown: messages replaced by a summary are still saved.
+func TestGrown(t *testing.T) {
+	whole := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "1"}), llm.User("two"), llm.Assistant(llm.Text{Text: "2"})}
+	shown := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "[Summary]"}), llm.User("three"), llm.Assistant(llm.Text{Text: "3"})}
+	got := grown(whole, shown, &shown[2])
+	if len(got) != 6 || got[3].Text() != "2" || got[5].Text() != "3" {
+		t.Errorf("%v", got)
+	}
+	if got := grown(nil, shown, nil); len(got) != len(shown) {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,332 @@
+// Package mcpservers finds and opens the MCP servers of the configuration, of a project and of --mcp.
+package mcpservers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Active holds the MCP servers of a conversation.
+type Active struct {
+	Bridge  *mcpbridge.Servers // nil without servers
+	Initial *tool.Set          // the tools of the servers at the start
+	Changed func()             // called when tools may have changed; may be nil
+
+	RedactNotice func(string) string // redacts secrets in notices of servers; may be nil
+	noticing     sync.Mutex
+	notices      []string
+}
+
+// maxNotices limits the number of stored notices.
+const maxNotices = 200
+
+func (m *Active) Notice(n mcpbridge.Notice) {
+	m.noticing.Lock()
+	defer m.noticing.Unlock()
+	if len(m.notices) < maxNotices {
+		m.notices = append(m.notices, n.String())
+	}
+}
+
+// TakeNotices returns the notices of servers since the last call.
+func (m *Active) TakeNotices() []string {
+	m.noticing.Lock()
+	defer m.noticing.Unlock()
+	out := m.notices
+	m.notices = nil
+	if m.RedactNotice == nil {
+		return out
+	}
+	for i := range out {
+		out[i] = m.RedactNotice(out[i])
+	}
+	return out
+}
+
+// ShowNotices prints the new notices of servers.
+func (m *Active) ShowNotices(cmd *cobra.Command) {
+	for _, n := range m.TakeNotices() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(n))
+	}
+}
+
+// Dir returns the folder for tool lists and accepted tool definitions.
+func Dir() string { return filepath.Join(settings.StateDir(), "mcp") }
+
+// Options returns the options for opening servers. It also registers the secrets of the servers for redaction.
+func Options(s *settings.Settings, chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
+	for _, c := range chosen {
+		s.ToolSecrets = append(s.ToolSecrets, secret.Values(append(serverSecrets(c), mcpbridge.LoginSecrets(Dir(), c, os.LookupEnv)...))...)
+	}
+	return mcpbridge.Options{Dir: Dir(), Lookup: os.LookupEnv, Secrets: s.Secrets(), Supervised: true, Notify: notify, Version: buildinfo.Read().Version}
+}
+
+// Open opens servers without a model for sampling.
+func Open(s *settings.Settings, chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
+	return mcpbridge.Open(Options(s, chosen, notify), chosen...)
+}
+
+// Configured returns the servers of the configuration and of trusted project files, sorted by name.
+func Configured(s *settings.Settings) ([]mcpbridge.ServerConfig, error) {
+	entries := make(map[string]mcpbridge.ServerEntry)
+	files, err := ProjectFiles(s.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if !f.Trusted {
+			continue
+		}
+		for _, server := range f.Servers {
+			entries[server.Name] = server.Entry
+		}
+	}
+	for name, e := range s.MCPServers { // the user's servers override those of a project
+		entries[name] = e
+	}
+	var out []mcpbridge.ServerConfig
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		out = append(out, entries[name].Config(name))
+	}
+	return out, nil
+}
+
+// Chosen returns the servers that a command uses.
+func Chosen(s *settings.Settings, cmd *cobra.Command) ([]mcpbridge.ServerConfig, error) {
+	all, err := Configured(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.MCP) == 0 {
+		return slices.DeleteFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Disabled }), nil
+	}
+	var out []mcpbridge.ServerConfig
+	for _, word := range s.MCP {
+		if word == "none" {
+			if len(s.MCP) > 1 {
+				return nil, cli.Usagef(cmd, "--mcp none stands alone")
+			}
+			return nil, nil
+		}
+		c, err := Find(s, all, word)
+		if err != nil {
+			return nil, cli.Usagef(cmd, "--mcp: %w", err)
+		}
+		first := c.Name
+		for n := 2; slices.ContainsFunc(out, func(o mcpbridge.ServerConfig) bool { return o.Name == c.Name }); n++ {
+			c.Name = fmt.Sprint(first, "-", n)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// serverNamed returns the server that a word names: a configured server, an address, or a command with its arguments.
+func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
+	if i := slices.IndexFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Name == word }); i >= 0 {
+		all[i].Disabled = false
+		return all[i], nil
+	}
+	if strings.Contains(word, "://") {
+		u, err := url.Parse(word)
+		if err != nil {
+			return mcpbridge.ServerConfig{}, fmt.Errorf("the address cannot be read")
+		}
+		c := mcpbridge.ServerConfig{Name: serverName(u.Hostname()), URL: word}
+		return c, c.Check()
+	}
+	parts, err := SplitWords(word)
+	if err != nil {
+		return mcpbridge.ServerConfig{}, err
+	}
+	if len(parts) == 0 {
+		return mcpbridge.ServerConfig{}, fmt.Errorf("it names no server")
+	}
+	if _, err := exec.LookPath(parts[0]); err != nil && len(parts) == 1 {
+		names := make([]string, len(all))
+		for i, c := range all {
+			names[i] = c.Name
+		}
+		return mcpbridge.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, cli.DidYouMean(word, names))
+	}
+	c := mcpbridge.ServerConfig{Name: serverName(filepath.Base(parts[0])), Command: parts[0], Args: parts[1:]}
+	return c, c.Check()
+}
+
+// serverName derives the name of a server from the first word of a text.
+func serverName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, text)
+	name = strings.Trim(name[:min(len(name), 24)], "-")
+	if name == "" {
+		return "server"
+	}
+	return name
+}
+
+// projectFile is a file of MCP servers in a project.
+type projectFile struct {
+	Path    string
+	Hash    journal.Hash
+	Servers []mcpbridge.ImportedServer
+	Trusted bool  // the user has agreed to this content
+	changed bool  // the user has agreed to other content
+	broken  error // parse error
+}
+
+// projectNames are the usual locations of a project's server file.
+var projectNames = []string{".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"}
+
+// ProjectFiles returns the server files in a folder. Their servers are used only if the user has agreed to exactly this
+// content.
+func ProjectFiles(root string) ([]projectFile, error) {
+	agreed, err := ReadTrusted()
+	if err != nil {
+		return nil, err
+	}
+	var out []projectFile
+	for _, name := range projectNames {
+		f, err := ReadProjectFile(filepath.Join(root, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			out = append(out, projectFile{Path: cli.Absolute(filepath.Join(root, filepath.FromSlash(name))), broken: err})
+			continue
+		}
+		before, known := agreed[f.Path]
+		f.Trusted, f.changed = before == f.Hash, known && before != f.Hash
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func ReadProjectFile(file string) (projectFile, error) {
+	text, err := cli.ReadFile(file, settings.MaxConfig)
+	if err != nil {
+		return projectFile{}, err
+	}
+	f := projectFile{Path: cli.Absolute(file)}
+	if f.Servers, err = mcpbridge.ReadServers(text); err != nil {
+		return f, fmt.Errorf("%s: %w", file, err)
+	}
+	for i := range f.Servers {
+		InWorkspace(&f.Servers[i].Entry, file)
+	}
+	f.Hash, err = journal.HashValue(string(text))
+	return f, err
+}
+
+func TrustedFile() string { return filepath.Join(Dir(), "trusted", "files.json") }
+
+// ReadTrusted returns the hash of each project file that the user has agreed to.
+func ReadTrusted() (map[string]journal.Hash, error) {
+	agreed := make(map[string]journal.Hash)
+	text, err := cli.ReadFile(TrustedFile(), settings.MaxConfig)
+	if os.IsNotExist(err) {
+		return agreed, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &agreed); err != nil {
+		return nil, fmt.Errorf("%s: %w", TrustedFile(), err)
+	}
+	return agreed, nil
+}
+
+// WhereOf returns the address or the command of a server, without possible secrets.
+func WhereOf(c mcpbridge.ServerConfig) string {
+	if c.URL != "" {
+		if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
+			return u.Scheme + "://" + u.Host + u.Path
+		}
+		return "an address with variables"
+	}
+	return strings.Join(append([]string{c.Command}, c.Args...), " ")
+}
+
+// OpenOne opens the server that a word names. The caller closes it.
+func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *mcpbridge.Servers, string, error) {
+	s, err := settings.Load(cmd)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	all, err := Configured(s)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	c, err := Find(s, all, word)
+	if err != nil {
+		return nil, nil, "", cli.Usagef(cmd, "%w", err)
+	}
+	servers, err := Open(s, []mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
+		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
+			return // the command returns the same error
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(s.Redact(withWords(n.String(), c, word))))
+	})
+	if err == nil {
+		cli.MustEnd(cmd.Context())
+	}
+	return s, servers, c.Name, err
+}
+
+// InWorkspace makes the env_file path of a server in a project's file absolute, relative to the project.
+func InWorkspace(e *mcpbridge.ServerEntry, file string) {
+	if e.EnvFile == "" || filepath.IsAbs(e.EnvFile) || strings.HasPrefix(e.EnvFile, "${") {
+		return
+	}
+	dir := filepath.Dir(cli.Absolute(file))
+	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
+		dir = filepath.Dir(dir)
+	}
+	e.EnvFile = filepath.Join(dir, e.EnvFile)
+}
+
+// CheckSeen refuses a server with invisible characters. They could control a terminal, and readers of the file would
+// miss them.
+func CheckSeen(s mcpbridge.ImportedServer) error {
+	e := s.Entry
+	texts := append([]string{s.Name, e.Type, e.Command, e.EnvFile, e.Cwd, e.URL, e.Trust}, e.Args...)
+	for _, m := range []map[string]string{e.Env, e.Headers} {
+		for name, value := range m {
+			texts = append(texts, name, value)
+		}
+	}
+	if e.Tools != nil {
+		texts = append(texts, *e.Tools...)
+	}
+	for _, text := range texts {
+		for _, r := range text {
+			if r != '\t' && cli.Unseen(r) {
+				return fmt.Errorf("server %s holds a character that cannot be seen (U+%04X); nothing was taken over", strings.TrimSpace(cli.Revealed(cli.InOneLine(s.Name))), r)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package openmodel
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/internal/near"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// server is a server on this machine that answers, with its models.
+type server struct {
+	vendor, base string
+	models       []string
+}
+
+// localServers asks the usual local servers concurrently for their models. The result is in the order of locals. A server
+// without models did not answer.
+func localServers(ctx context.Context, s *settings.Settings) []server {
+	table := settings.Vendors()
+	out := make([]server, len(settings.LocalServers))
+	var asking sync.WaitGroup
+	for i, vendor := range settings.LocalServers {
+		out[i].vendor = vendor
+		if !slices.Contains(s.Local, vendor) {
+			continue
+		}
+		base, err := table[vendor].Root()
+		codec := wire.Codec{Format: table[vendor].Wires[0]}
+		if p, ok := s.Providers[vendor]; ok {
+			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
+		} else if err != nil {
+			continue // opening a model of this server reports the error
+		}
+		list := codec.Properties().Models
+		out[i].base = base
+		asking.Go(func() { out[i].models = modelsOf(ctx, strings.TrimSuffix(base, "/")+"/"+list.Path, list) })
+	}
+	asking.Wait()
+	return out
+}
+
+// maxServed limits the models taken from one server.
+const maxServed = 1000
+
+// modelsOf returns a server's list of models, nil if the server does not answer.
+func modelsOf(ctx context.Context, address string, list wire.ModelList) []string {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := local.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	names := list.Names(body)
+	names = names[:min(len(names), maxServed)]
+	for i, name := range names {
+		if strings.HasSuffix(name, ".gguf") { // a model file of the server
+			names[i] = path.Base(name)
+		}
+	}
+	return names
+}
+
+// FindLocal returns the first model of each server, in the order of locals. The id is empty if there is none.
+func FindLocal(ctx context.Context, s *settings.Settings) []Choice {
+	out := make([]Choice, len(settings.LocalServers))
+	for i, srv := range localServers(ctx, s) {
+		if len(srv.models) > 0 {
+			out[i] = Choice{srv.vendor + "/" + srv.models[0], "a server answers at " + srv.base}
+		}
+	}
+	return out
+}
+
+// Usable returns the models that are usable now: those of vendors whose key is set, those of local servers that
+// answer, agent programs, and the offline model. It sends no requests to other machines.
+func Usable(ctx context.Context, s *settings.Settings) []Choice {
+	out := WithKey(s)
+	for _, srv := range localServers(ctx, s) {
+		for _, model := range srv.models {
+			out = append(out, Choice{srv.vendor + "/" + model, "a server answers at " + srv.base})
+		}
+	}
+	for _, p := range AgentPrograms(s) {
+		if p.Why == nil {
+			out = append(out, Choice{p.ID, "an agent program of the configuration, " + cli.InOneLine(p.Path)})
+		}
+	}
+	return append(out, Choice{OfflineID, "it is always there; it follows rules and is no language model"})
+}
+
+// WithKey returns the default models of vendors whose key is set, and the user's own servers.
+func WithKey(s *settings.Settings) []Choice {
+	var out []Choice
+	table := settings.Vendors()
+	for _, k := range Keyed {
+		if env := table[k.Vendor].KeyEnv; env != "" && os.Getenv(env) != "" {
+			out = append(out, Choice{k.Vendor + "/" + k.Model, env + " is set; so are all its other models, as " + k.Vendor + "/…"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+		if !slices.Contains(settings.LocalServers, name) {
+			out = append(out, Choice{name + "/…", "one of your providers, " + s.Providers[name].Where()})
+		}
+	}
+	return out
+}
+
+// onServer returns the model of a local server for an id without a provider.
+func onServer(ctx context.Context, s *settings.Settings, id string) (f Choice, ok bool) {
+	for _, srv := range localServers(ctx, s) {
+		for _, model := range srv.models {
+			if model == id || model == id+":latest" {
+				return Choice{srv.vendor + "/" + model, "the server at " + srv.base + " has " + id}, true
+			}
+		}
+	}
+	return Choice{}, false
+}
+
+// Open opens a model. An id without a provider is looked up on local servers. The error for an unknown model suggests a
+// similar name.
+func Open(ctx context.Context, s *settings.Settings, f Choice, open func(string) (llm.Model, error)) (llm.Model, Choice, error) {
+	m, err := open(f.ID)
+	if err == nil {
+		return m, f, nil
+	}
+	if llm.KindOf(err) == llm.NotFound {
+		if there, ok := onServer(ctx, s, f.ID); ok {
+			m, err := open(there.ID)
+			return m, there, err
+		}
+	}
+	switch near := nearModel(ctx, s, f.ID); {
+	case near == "":
+	case llm.KindOf(err) == llm.NotFound:
+		err = misnamed{err, f.ID, near}
+	default:
+		err = fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return nil, f, err
+}
+
+// misnamed is the error for an unknown model with a similar name. Its message leaves out the general help about model
+// names.
+type misnamed struct {
+	error
+	id, near string
+}
+
+func (m misnamed) Error() string {
+	return fmt.Sprintf("nobody is known to serve %q; did you mean %s?", m.id, m.near)
+}
+
+func (m misnamed) Unwrap() error { return m.error }
+
+// nearModel returns the known model closest to an id, "" if none is close.
+func nearModel(ctx context.Context, s *settings.Settings, id string) string {
+	first := func(word string, names []string) string {
+		return strings.Join(near.Names(word, names, 1), "")
+	}
+	name, model, slash := strings.Cut(id, "/")
+	switch {
+	case strings.Contains(id, "://"):
+		return ""
+	case name == "sim" && slash:
+		return first(id, append(sim.Models(), "sim/offline"))
+	case slash:
+		vendor := first(name, slices.Sorted(maps.Keys(settings.Vendors())))
+		if vendor == "" || vendor == name {
+			return ""
+		}
+		return vendor + "/" + model
+	}
+	var names []string
+	for _, f := range Usable(ctx, s) {
+		_, model, _ := strings.Cut(f.ID, "/")
+		if len(near.Names(id, []string{model}, 1)) > 0 {
+			return f.ID
+		}
+	}
+	for _, m := range catalog.Default().Models() {
+		names = append(names, m.ID.Raw)
+	}
+	return first(id, names)
+}

@@ -1,0 +1,469 @@
+// Package run is the command run: one task, with the events on standard error and the answer on standard output.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
+	askcmd "github.com/toolpost/toolpost/cmd/toolpost/internal/ask"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/task"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
+	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+type runFlags struct {
+	schema string
+	resume string
+	goOn   bool
+	files  []string
+	json   bool
+	yes    bool
+	quiet  bool
+	plain  bool
+	askcmd.PendingFlags
+}
+
+func New() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [TASK | -]...",
+		Short: "Do a task with tools, on any model",
+		Long: `Give a model a task and tools, run what it calls, and leave a record that verifies.
+
+Without a model, run looks for keys in the environment, then for Ollama, llama.cpp, vLLM
+and LM Studio on this machine, then takes the offline model, and says which and why.
+
+Tools may read what is below --root. --allow adds classes of tools that write, run
+programs or reach the network; each such call is asked about, unless --yes. --tools adds
+tools of your own. With --later nobody is asked: the run ends with status 3, and goes on
+after 'toolpost runs approve'.
+
+A conversation that outgrows the model's window goes on with a summary of its oldest part,
+which the model writes. --budget-usd ends a run whose models cost more, and refuses models
+whose price is not known.
+
+-f gives the model files with the task. So does standard input that is a pipe or a file;
+an argument "-" says where in the task it stands. -c goes on with the latest run, --resume
+with any: an interrupted one where it was, one that has ended in a new run that knows what
+was said.
+
+What the model says goes to standard output, what is done to standard error. On a terminal
+Markdown is shown as such, unless --plain. With --json every event is one line of JSON on
+standard output.`,
+		Example: `  toolpost run 'Search docs for "Ollama", then read 20 lines of the file it shows'
+  toolpost run -m ollama/qwen3:8b --allow write "Correct the spelling in README.md"
+  toolpost run --tools tools.yaml --output-schema answer.json "What is the weather in Rome?"
+  git log --oneline -n 20 | toolpost run "What happened lately?"
+  toolpost run -f README.md "Sum it up"
+  toolpost run -m agent/codex "What does this folder hold?"
+  toolpost run -c "And in one sentence?"
+  toolpost run --resume 20261115-171147-nuyh2e4z`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			defer surviveClosedPipe()()
+			if err := f.PendingFlags.Check(cmd, f.yes); err != nil {
+				return err
+			}
+			return f.run(cmd, args)
+		},
+	}
+	settings.AddFlags(cmd)
+	cmd.Flags().StringVar(&f.schema, "output-schema", "", "the answer must match the JSON Schema in this `FILE`, or the output of an agent of a workflow, FILE#AGENT")
+	settings.AddTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
+	f.PendingFlags.Add(cmd)
+	return cmd
+}
+
+// surviveClosedPipe makes a write to a closed pipe an error instead of a fatal signal. The run can then be stopped and
+// its record closed.
+func surviveClosedPipe() (undo func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}
+
+// request describes a run: the task, the run that it continues, and the schema of its answer.
+type request struct {
+	*settings.Settings
+	task   llm.Message
+	old    session.Earlier
+	output *llm.OutputFormat
+}
+
+// request reads the task and the flags of the command.
+func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err error) {
+	if r.Settings, err = settings.Load(cmd); err != nil {
+		return r, err
+	}
+	if args, err = r.Named(cmd, args); err != nil {
+		return r, err
+	}
+	if r.task, err = task.Read(cmd, args, f.files, f.resume != "" || f.goOn); err != nil {
+		return r, err
+	}
+	if r.output, err = readOutputSchema(f.schema); err != nil {
+		return r, err
+	}
+	r.old, err = session.TakeUp(r.Settings, cmd, f.resume, f.goOn)
+	switch {
+	case err != nil:
+		return r, err
+	case r.old.Ended && len(r.task.Parts) == 0:
+		return r, cli.Usagef(cmd, "run %s has ended; what shall it go on with? 'toolpost receipts show %s' shows it", r.old.Run, r.old.Run)
+	case r.old.Open() && r.output == nil:
+		r.output = r.old.Record.Request.Output
+	}
+	return r, nil
+}
+
+func (f runFlags) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	req, err := f.request(cmd, args)
+	if err != nil {
+		return err
+	}
+	w, err := session.Open(ctx, req.Settings, cmd)
+	if err != nil {
+		return view.Advised(err)
+	}
+	defer w.Close()
+	if err := req.old.Complete(cmd, w.ToolSet); err != nil {
+		return err
+	}
+	pr := view.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	pr.Quiet = f.quiet
+	pr.Silent = req.output != nil
+	if !f.plain {
+		pr.AsMarkdown()
+	}
+	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now()}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if w.Timeout > 0 {
+		var over func()
+		ctx, over = context.WithTimeoutCause(ctx, w.Timeout, fmt.Errorf("the time of the run is over: --timeout is %s", w.Timeout))
+		defer over()
+	}
+	ask := askcmd.NewAsker(cmd.InOrStdin(), pr, w.ToolSet, f.yes, stop)
+	ask.Clean = w.Redact
+	ask.Wait = &f.PendingFlags
+	r.grants = &ask.Grants
+	var check session.Checking
+	if ask.In != nil {
+		check = ask.Checkpoint
+	}
+	a := w.Agent(ask.Approve, check)
+	a.Request.Output = req.output
+	if a.Program, err = w.Save(); err != nil {
+		return err
+	}
+	if note := w.Announce(); note != "" && !f.json && !f.quiet {
+		for line := range strings.Lines(note + "\n") {
+			pr.Line(pr.Palette.Dim(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	w.ShowNotices(cmd)
+	defer w.ShowNotices(cmd)
+	return r.watch(ctx, r.begin(ctx, a, req.old, req.task))
+}
+
+// begin starts a run, or continues an earlier one.
+func (r *runner) begin(ctx context.Context, a *agent.Agent, old session.Earlier, task llm.Message) iter.Seq2[llm.Event, error] {
+	cli.MustEnd(ctx)
+	if old.Open() {
+		r.id = old.Run
+		var more []llm.Message
+		if len(task.Parts) > 0 {
+			more = []llm.Message{task}
+		}
+		return a.Resume(ctx, old.Run, more...)
+	}
+	r.id = journal.NewRun()
+	return a.RunWith(ctx, agent.RunOptions{ID: r.id, Parent: old.Run}, append(old.Messages, task)...)
+}
+
+// readOutputSchema reads the file of --output-schema.
+func readOutputSchema(file string) (*llm.OutputFormat, error) {
+	if file == "" {
+		return nil, nil
+	}
+	file, agent, ofWorkflow := strings.Cut(file, "#")
+	text, err := cli.ReadBounded(file)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("%s is empty", file)
+	}
+	if ofWorkflow {
+		if text, err = workflowOutput(text, agent); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	if _, err := schema.Compile(schema.Schema(text)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &llm.OutputFormat{Name: "answer", Schema: []byte(text)}, nil
+}
+
+// workflowOutput returns the output schema of an agent of a Conductor workflow.
+func workflowOutput(text, agent string) (string, error) {
+	var workflow struct {
+		Agents []struct {
+			Name   string         `yaml:"name"`
+			Output map[string]any `yaml:"output"`
+		} `yaml:"agents"`
+	}
+	if err := yamlcheck.Decode([]byte(text), &workflow); err != nil {
+		return "", err
+	}
+	var names []string
+	for _, a := range workflow.Agents {
+		if a.Name == agent {
+			s, err := schema.FromFields(a.Output)
+			return string(s), err
+		}
+		names = append(names, a.Name)
+	}
+	return "", fmt.Errorf("no agent is called %s%s", agent, cli.DidYouMean(agent, names))
+}
+
+// runner watches one run and reports its outcome.
+type runner struct {
+	cmd   *cobra.Command
+	w     *session.Session
+	pr    *view.Printer
+	json  bool
+	began time.Time
+	id    string
+
+	grants  *askcmd.Grants
+	refused []string // the tools of refused calls
+}
+
+// watch shows the events of a run until it ends.
+func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) error {
+	stop := r.pr.Spin()
+	var done agent.Done
+	var failed, unread error
+	for ev, err := range events {
+		if err != nil {
+			failed = err
+			break
+		}
+		ev = r.w.RedactEvent(ev)
+		switch ev := ev.(type) {
+		case agent.Done:
+			done = ev
+		case invoke.Decided:
+			if !ev.Allowed {
+				r.refused = append(r.refused, ev.Tool)
+			}
+		}
+		if unread = r.show(ev); unread != nil {
+			break
+		}
+	}
+	stop()
+	if unread != nil {
+		return r.unreadable(unread)
+	}
+	if err := r.finish(done, failed); err != nil {
+		return r.unreadable(err)
+	}
+	if done.Status == agent.StatusPending {
+		return r.waits(done)
+	}
+	if failed == nil && done.Ran == 0 && len(r.refused) > 0 {
+		return fmt.Errorf("nothing was run: %s was refused", strings.Join(slices.Compact(r.refused), ", "))
+	}
+	return r.verdict(ctx, failed)
+}
+
+func (r *runner) show(ev llm.Event) error {
+	if _, ok := ev.(llm.KeepAlive); ok {
+		return nil
+	}
+	if !r.json {
+		return r.pr.Event(ev)
+	}
+	line, err := llm.MarshalEvent(ev)
+	if err != nil {
+		return err
+	}
+	_, err = r.cmd.OutOrStdout().Write(append(cli.EscapeUnseen(line), '\n'))
+	return err
+}
+
+// unreadable returns the error of a run whose output cannot be written.
+func (r *runner) unreadable(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		err = errors.New("nobody reads the output any more")
+	} else {
+		err = fmt.Errorf("the output cannot be written: %w", err)
+	}
+	return fmt.Errorf("%w; the run was stopped%s", err, r.goOn())
+}
+
+// goOn returns the command that resumes the run, "" if the run has not started.
+func (r *runner) goOn() string {
+	for _, err := range r.w.Store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
+		if err != nil {
+			break
+		}
+		return ": toolpost run --resume " + r.id + settings.RecordedAt(r.cmd)
+	}
+	return ""
+}
+
+// finish writes the answer, if it was held back, and the summary.
+func (r *runner) finish(d agent.Done, failed error) error {
+	if r.json {
+		return nil
+	}
+	if r.pr.Silent && len(d.Value) > 0 && failed == nil {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", d.Value); err != nil {
+			return err
+		}
+	}
+	if d.Run == "" || r.pr.Quiet {
+		return nil
+	}
+	_, err := io.WriteString(r.cmd.ErrOrStderr(), r.summary(d))
+	return err
+}
+
+// summary lists the number of calls, the changes and the receipt.
+func (r *runner) summary(d agent.Done) string {
+	p := r.pr.Palette
+	var b strings.Builder
+	did := cli.Count(d.Ran, "call")
+	if n := len(midway(d)); n > 0 {
+		did += fmt.Sprintf(" and %d begun", n)
+	}
+	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.Dim("did    "), did, cli.ShortDuration(time.Since(r.began)), r.w.Found.ID)
+	fmt.Fprintf(&b, "%s %s\n", p.Dim("changed"), strings.Join(changes(d), "\n        "))
+	if cost := costLine(d.Cost, d.Unpriced); cost != "" {
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("cost   "), cost)
+	}
+	if len(r.refused) > 0 {
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("refused"), cli.Printable(strings.Join(r.refused, ", ")))
+	}
+	for _, g := range r.grants.List() {
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("granted"), g)
+	}
+	fmt.Fprintf(&b, "%s toolpost receipts verify %s%s\n", p.Dim("receipt"), d.Run, settings.RecordedAt(r.cmd))
+	return b.String()
+}
+
+// changes lists the changes that tools reported. For other tools it relies on their declared effects.
+func changes(d agent.Done) []string {
+	var lines []string
+	for _, e := range d.Did {
+		lines = append(lines, view.Effect(e))
+	}
+	if tools := midway(d); len(tools) > 0 {
+		lines = append(lines, "not known: "+cli.InOneLine(strings.Join(tools, ", "))+" was begun, and may have changed things before it asked")
+	}
+	switch {
+	case len(d.Unreported) > 0:
+		lines = append(lines, "not known: "+cli.InOneLine(strings.Join(d.Unreported, ", "))+" may change things, and did not say what")
+	case len(lines) > 0:
+	case d.Ran > 0:
+		lines = append(lines, "nothing: the tools that ran declare that they only read")
+	default:
+		lines = append(lines, "nothing")
+	}
+	return lines
+}
+
+// midway returns the tools that wait for an answer during a call and do not declare that they only read.
+func midway(d agent.Done) []string {
+	var out []string
+	for _, q := range d.Waiting {
+		if q.Prompt > 0 && !q.Effects.Has(tool.ReadOnly) && !slices.Contains(out, q.Tool) {
+			out = append(out, q.Tool)
+		}
+	}
+	return out
+}
+
+// verdict turns the end of a run into the command's error.
+func (r *runner) verdict(ctx context.Context, failed error) error {
+	var held *journal.HeldError
+	switch {
+	case failed == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w%s", context.Cause(ctx), r.goOn())
+	case ctx.Err() != nil:
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
+		return cli.ErrInterrupted
+	case errors.As(failed, &held):
+		return fmt.Errorf("run %s is at work: %s owns it; wait until that process ends, or end it, and resume then", held.Run, held.Owner)
+	case errors.Is(failed, journal.ErrLeaseLost):
+		return fmt.Errorf("run %s has another owner now, so nothing more was done here: %w", r.id, failed)
+	case errors.Is(failed, journal.ErrSealed):
+		return fmt.Errorf("run %s has ended, there is nothing to go on with; 'toolpost receipts show %s' shows it", r.id, r.id)
+	case errors.Is(failed, syscall.ENOSPC), errors.Is(failed, syscall.EFBIG):
+		return fmt.Errorf("the record cannot be written, so nothing more was done: %w", failed)
+	}
+	return view.Advised(failed)
+}
+
+// costLine formats the cost of a run. It returns "" if the cost is 0.
+func costLine(cost catalog.Money, unpriced bool) string {
+	switch {
+	case cost == 0:
+		return ""
+	case unpriced:
+		return cost.String() + ", and what has no known price"
+	}
+	return cost.String()
+}
+
+// waits prints the waiting calls and how to decide about them. It returns the error that ends the command.
+func (r *runner) waits(d agent.Done) error {
+	if !r.json {
+		p := r.pr.Palette
+		for _, q := range d.Waiting {
+			for i, line := range runs.QuestionLines(p, q) {
+				head := p.Yellow("waits  ")
+				if i > 0 {
+					head = "       "
+				}
+				fmt.Fprintf(r.cmd.ErrOrStderr(), "%s %s\n", head, line)
+			}
+		}
+		id := d.Run + settings.RecordedAt(r.cmd)
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.Dim("decide "), id, id)
+	}
+	return cli.ErrWaiting
+}

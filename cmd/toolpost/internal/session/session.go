@@ -1,0 +1,187 @@
+// Package session opens what a conversation needs from the settings: model, tools, servers and record.
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/shorten"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// defaultSystem is the system prompt if the settings have none.
+const defaultSystem = `You do tasks with tools. Look before you answer: what you say about files, commands or pages must come from a tool's result, not from memory. Do the whole task, then answer in a few plain sentences. If a tool fails, do what its message suggests, or say what stopped you.`
+
+// Session holds everything that a conversation needs, built from the settings.
+type Session struct {
+	*settings.Settings
+	client       *provider.Client
+	Found        openmodel.Choice
+	Opened       llm.Model
+	better       llm.Model // asked when calls keep failing; nil if none is configured
+	Budgeted     catalog.Money
+	ToolSet      *tool.Set
+	hosted       []agent.ProviderTool // tools that other parties could run too
+	Store        runstore.Store
+	KnownSecrets *journal.Secrets // secrets to redact in the record
+	Closers      []func()
+	// windows holds the context limits learned from models, for all runs of a chat.
+	windows agent.Windows
+	mcpservers.Active
+}
+
+// Open opens model, tools and store. The caller calls done.
+func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Session, err error) {
+	w = &Session{Settings: s}
+	w.Budgeted, _ = s.Money() // already checked
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	if f := cmd.Flag("journal"); f != nil && f.Changed && settings.IsPostgres(s.Journal) && settings.HasPassword(s.Journal) {
+		return w, cli.Usagef(cmd, "%s", settings.PasswordShown)
+	}
+	if w.client, err = openmodel.Client(s); err != nil {
+		return w, err
+	}
+	var done func()
+	if w.ToolSet, done, err = toolset.Open(s); err != nil {
+		return w, err
+	}
+	w.Closers = append(w.Closers, done)
+	if err = w.UseServers(ctx, cmd); err != nil {
+		return w, err
+	}
+	if w.Store, done, err = runstore.OpenAt(s.Journal, true); err != nil {
+		return w, fmt.Errorf("the record of runs: %w", err)
+	}
+	w.Closers = append(w.Closers, done)
+	if w.hosted, err = w.ProviderTools(); err != nil {
+		return w, err
+	}
+	w.KnownSecrets = s.Secrets()
+	w.client.Secrets = s.ToolSecrets
+	switch store := w.Store.(type) {
+	case *journal.Dir:
+		store.Secrets = w.KnownSecrets
+	case *journal.SQL:
+		store.Secrets = w.KnownSecrets
+	}
+	if s.Stronger != "" {
+		if w.better, err = w.client.Open(s.Stronger); err != nil {
+			return w, fmt.Errorf("stronger: %w", err)
+		}
+		if err := w.affordable(w.better, s.Stronger); err != nil {
+			return w, err
+		}
+	}
+	return w, w.Use(ctx, openmodel.Choose(ctx, s))
+}
+
+// Use opens another model.
+func (w *Session) Use(ctx context.Context, f openmodel.Choice) error {
+	m, f, err := openmodel.Open(ctx, w.Settings, f, w.client.Open)
+	if err != nil {
+		return err
+	}
+	if own, ok := m.(*provider.Model); ok {
+		if err := own.Ready(); err != nil { // fail before a run is started
+			return err
+		}
+	}
+	if err := w.affordable(m, f.ID); err != nil {
+		return err
+	}
+	w.Found, w.Opened = f, m
+	return nil
+}
+
+func (w *Session) Close() {
+	for _, f := range w.Closers {
+		f()
+	}
+}
+
+// approving decides about calls, and checking about failures.
+type (
+	approving func(context.Context, invoke.Question) (journal.Approval, error)
+	Checking  func(context.Context, agent.Checkpoint) (agent.Choice, error)
+)
+
+// Agent returns the agent of a conversation. check may be nil; then there are no checkpoints.
+func (w *Session) Agent(approve approving, check Checking) *agent.Agent {
+	system := w.System
+	if system == "" {
+		system = defaultSystem
+	}
+	ag := &agent.Agent{
+		Model: Redact(w.Opened, w.KnownSecrets.Values), ID: w.Found.ID, System: system, Store: w.Store, MaxTurns: w.MaxTurns, Offer: w.offer(), Compact: agent.Summarize,
+		Tools: &invoke.Runner{Tools: w.ToolSet, Policy: invoke.AskFirst(nil), Approve: approve, Output: w.results()},
+	}
+	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
+	if w.better != nil {
+		ag.Ladder = &agent.Ladder{Stronger: Redact(w.better, w.KnownSecrets.Values), StrongerID: w.Stronger}
+	}
+	ag.Checkpoint = check
+	if w.Bridge != nil {
+		ag.BeforeTurn = w.Bridge.BeforeTurn(w.Initial)
+	}
+	ag.Hosted, ag.HostedSupport = w.hosted, w.hostedSupport(w.hosted)
+	ag.Money, ag.Cost, ag.Windows = w.Budgeted, w.costs(), &w.windows
+	return ag
+}
+
+// results configures how much of the tools' results the model sees. The settings are already checked.
+func (w *Session) results() invoke.ResultView {
+	mode, _ := shorten.ParseMode(cmp.Or(w.Results, "detailed"))
+	return invoke.ResultView{Mode: mode, Secrets: w.KnownSecrets}
+}
+
+// The limits for the tool definitions in a model's context.
+const (
+	leastToolTokens = 4_000
+	mostToolTokens  = 16_000
+	mostTools       = 64
+)
+
+// offer returns the limit for the tools that the model sees. It finds the others with find_tools.
+func (w *Session) offer() tool.SelectionBudget {
+	b := tool.SelectionBudget{Tools: mostTools, Cost: mostToolTokens}
+	if m, ok := w.Opened.(*provider.Model); ok {
+		b.CostOf = m.ToolCost() // in the form that the vendor receives
+		if window := m.Info().ContextWindow; window > 0 {
+			b.Cost = min(max(window/8, leastToolTokens), mostToolTokens)
+		}
+	}
+	if w.ToolTokens > 0 {
+		b.Cost = w.ToolTokens
+	}
+	return b
+}
+
+// Announce returns the model and the reason for its choice, "" if the user named the model.
+func (w *Session) Announce() string {
+	switch {
+	case w.Found.ID == openmodel.OfflineID && w.Model == "":
+		return openmodel.OfflineID + ": " + w.Found.Why + "\nIt follows rules and is no language model; 'toolpost doctor' says how to get one."
+	case w.Model == "" || w.Found.ID != w.Model:
+		return w.Found.ID + ": " + w.Found.Why
+	}
+	return ""
+}

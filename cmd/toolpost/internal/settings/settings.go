@@ -1,0 +1,754 @@
+// Package settings declares the configuration and reads it from file, environment and flags.
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/internal/child"
+	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/internal/tables"
+	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/agentcli"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/shorten"
+	"github.com/toolpost/toolpost/tool/builtin"
+)
+
+// Settings are the settings of run and chat, without the task. Each value comes from the configuration file, the
+// environment or a flag. Later sources override earlier ones.
+type Settings struct {
+	Model       string                    `yaml:"model"`
+	Stronger    string                    `yaml:"stronger"`
+	Local       []string                  `yaml:"local"`
+	Root        string                    `yaml:"root"`
+	Allow       []string                  `yaml:"allow"`
+	Sandbox     bool                      `yaml:"sandbox"`
+	Tools       []string                  `yaml:"tools"`
+	Lanes       []string                  `yaml:"lanes"` // which party runs tools; see parseLanes
+	System      string                    `yaml:"system"`
+	MaxTurns    int                       `yaml:"max_turns"`
+	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 uses the model's default
+	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 derives it from the model's context
+	Results     string                    `yaml:"results"`     // how much of results the model sees; "" means detailed
+	Budget      string                    `yaml:"budget_usd"`  // of a run or a chat, in dollars; "" means none
+	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
+	Temperature *float64                  `yaml:"temperature"` // nil uses the model's default
+	Journal     string                    `yaml:"journal"`
+	Limits      LimitsConfig              `yaml:"limits"`
+	Providers   map[string]ProviderConfig `yaml:"providers"`
+	Tasks       map[string]TaskConfig     `yaml:"tasks"`
+	// MCPServers are the MCP servers whose tools are used.
+	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
+	// Gateway holds the settings of serve.
+	Gateway GatewayConfig `yaml:"gateway"`
+	// AgentPrograms are the programs of the agent/NAME models.
+	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs"`
+
+	MCP []string `yaml:"-"` // values of --mcp: servers by name, command or address
+
+	ToolSecrets []string          `yaml:"-"` // credentials of declared tools
+	Sources     map[string]string `yaml:"-"` // the source of each setting; absent means the default
+	File        string            `yaml:"-"` // the configuration file; empty if there is none
+}
+
+// ProviderConfig is a server of the user, or another address for a known vendor.
+type ProviderConfig struct {
+	BaseURL  string            `yaml:"base_url" help:"the root of the API of a server, like http://gpu.example.org:8000/v1; ${NAME} in it is a variable of the environment"`
+	Wire     string            `yaml:"wire" help:"the format that the server speaks: chat, responses, messages, gemini, ollama, converse" default:"chat"`
+	KeyEnv   string            `yaml:"key_env" help:"the variable of the environment that holds the key; on Bedrock a token, or an access key as ID:SECRET" default:"the vendor's"`
+	Like     string            `yaml:"like" help:"the vendor that it is another account, region or endpoint of: all that is not said here is as there"`
+	Region   string            `yaml:"region" help:"the region of a row that is like bedrock, bedrock-claude, bedrock-openai or vertex-claude" default:"AWS_REGION, GOOGLE_CLOUD_LOCATION"`
+	Project  string            `yaml:"project" help:"the project of a row that is like vertex-claude" default:"GOOGLE_CLOUD_PROJECT"`
+	Endpoint string            `yaml:"endpoint" help:"the endpoint of a row that is like azure, like https://NAME.openai.azure.com; it needs key_env" default:"AZURE_OPENAI_ENDPOINT"`
+	Headers  map[string]string `yaml:"headers" help:"headers that go with every request"`
+}
+
+// LimitsConfig holds the limits that stop an answer; see llm.Limits.
+type LimitsConfig struct {
+	Bytes    int64         `yaml:"bytes"`
+	Text     int64         `yaml:"text"`
+	Thinking int64         `yaml:"thinking"`
+	Events   int64         `yaml:"events"`
+	Time     time.Duration `yaml:"time"`
+	Idle     time.Duration `yaml:"idle"`
+}
+
+// String returns the limits that are set, for people.
+func (l LimitsConfig) String() string {
+	var out []string
+	for _, row := range []struct {
+		name  string
+		value any
+	}{{"bytes", l.Bytes}, {"text", l.Text}, {"thinking", l.Thinking}, {"events", l.Events}, {"time", l.Time}, {"idle", l.Idle}} {
+		if v := fmt.Sprint(row.value); v != "0" && v != "0s" {
+			out = append(out, row.name+" "+v)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Setting is one row of the table of settings. A setting without a variable can only be set in the file.
+type Setting struct {
+	Key, Env, Help string
+	Value          func(*Settings) any // *string, *int, *bool, *time.Duration, **float64 or *[]string; other types for settings of the file only
+}
+
+// Table holds all settings in the order of config check.
+var Table = []Setting{
+	{"model", "TOOLPOST_MODEL", "the model to ask, like ollama/qwen3:8b", func(s *Settings) any { return &s.Model }},
+	{"stronger", "TOOLPOST_STRONGER", "the model to ask when calls keep failing", func(s *Settings) any { return &s.Stronger }},
+	{"local", "TOOLPOST_LOCAL", "the servers to look for on this machine, or none", func(s *Settings) any { return &s.Local }},
+	{"root", "TOOLPOST_ROOT", "the folder that tools may see", func(s *Settings) any { return &s.Root }},
+	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *Settings) any { return &s.Allow }},
+	{"sandbox", "TOOLPOST_SANDBOX", "whether programs are kept to that folder", func(s *Settings) any { return &s.Sandbox }},
+	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *Settings) any { return &s.Tools }},
+	{"lanes", "TOOLPOST_LANES", "the lane of a tool that the vendor, an MCP server or Toolpost could run", func(s *Settings) any { return &s.Lanes }},
+	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *Settings) any { return &s.System }},
+	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *Settings) any { return &s.MaxTurns }},
+	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *Settings) any { return &s.MaxTokens }},
+	{"tool_tokens", "TOOLPOST_TOOL_TOKENS", "how many tokens the definitions of the tools may have", func(s *Settings) any { return &s.ToolTokens }},
+	{"results", "TOOLPOST_RESULTS", "how much of the tools' results the model is shown: detailed, concise or minimal", func(s *Settings) any { return &s.Results }},
+	{"budget_usd", "TOOLPOST_BUDGET_USD", "what the models of a run, or of a chat, may cost, in US dollars", func(s *Settings) any { return &s.Budget }},
+	{"timeout", "TOOLPOST_TIMEOUT", "how long a run, or a turn of chat, may take, like 10m", func(s *Settings) any { return &s.Timeout }},
+	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words, 0 to 2; 0 is always the likeliest", func(s *Settings) any { return &s.Temperature }},
+	{"journal", "TOOLPOST_STORE", "where runs are recorded: a folder, sqlite:FILE or postgres://…", func(s *Settings) any { return &s.Journal }},
+	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *Settings) any { return s.Limits }},
+	{"providers", "", "your own servers, and further accounts, regions and endpoints of vendors", func(s *Settings) any { return s.Providers }},
+	{"tasks", "", "tasks by name, for run @NAME", func(s *Settings) any { return s.Tasks }},
+	{"mcp_servers", "", "MCP servers whose tools are used", func(s *Settings) any { return s.MCPServers }},
+	{"gateway", "", "what serve offers: addr, keep_alive, max_body, routes", func(s *Settings) any { return s.Gateway }},
+	{"agent_programs", "", "agent programs that agent/NAME asks", func(s *Settings) any { return s.AgentPrograms }},
+}
+
+// flagOf returns the value of a setting's flag.
+func (row Setting) flagOf(cmd *cobra.Command) (value string, set bool) {
+	f := cmd.Flags().Lookup(strings.ReplaceAll(row.Key, "_", "-"))
+	if f == nil || !f.Changed {
+		return "", false
+	}
+	value = f.Value.String()
+	if list, ok := f.Value.(interface{ GetSlice() []string }); ok {
+		value = strings.Join(list.GetSlice(), ",")
+	}
+	return value, true
+}
+
+// Set parses a value from a flag or a variable.
+func (row Setting) Set(s *Settings, value string) error {
+	switch p := row.Value(s).(type) {
+	case *string:
+		if row.Key == "budget_usd" && strings.TrimSpace(value) == "" { // perhaps from an unset variable
+			return errors.New("it is empty; leave it out to have no budget")
+		}
+		*p = value
+	case *[]string:
+		*p = nil
+		for _, word := range strings.Split(value, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				*p = append(*p, word)
+			}
+		}
+	case *int:
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is no number", value)
+		}
+		*p = n
+	case *bool:
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		*p = on
+	case *time.Duration:
+		d, err := time.ParseDuration(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is no duration like 90s or 10m", value)
+		}
+		*p = d
+	case **float64:
+		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil || math.IsNaN(x) {
+			return fmt.Errorf("%q is no number", value)
+		}
+		*p = &x
+	}
+	return nil
+}
+
+// beside resolves the paths of a configuration file relative to the file's folder.
+func (s *Settings) beside(file string) {
+	near := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
+			return path
+		}
+		return filepath.Join(filepath.Dir(file), path)
+	}
+	for i, tools := range s.Tools {
+		s.Tools[i] = near(tools)
+	}
+	for name, e := range s.MCPServers {
+		e.EnvFile = near(e.EnvFile)
+		s.MCPServers[name] = e
+	}
+	for name, e := range s.AgentPrograms {
+		e.Settings = near(e.Settings)
+		s.AgentPrograms[name] = e
+	}
+}
+
+// File returns the configuration file. named means that the user named the file, and it must exist.
+func File(cmd *cobra.Command) (file string, named bool) {
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
+		return f.Value.String(), true
+	}
+	if file := os.Getenv("TOOLPOST_CONFIG"); file != "" {
+		return file, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false // there is no file without a home directory
+	}
+	return filepath.Join(dir, "toolpost", "config.yaml"), false
+}
+
+// Load reads the settings of a command.
+func Load(cmd *cobra.Command) (*Settings, error) {
+	s := Defaults()
+	file, named := File(cmd)
+	if file != "" {
+		if err := s.ReadFile(file); errors.Is(err, fs.ErrNotExist) && !named {
+			file = ""
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	s.File = file
+	if err := s.Override(cmd); err != nil {
+		return nil, err
+	}
+	err := s.Check()
+	if wrong := (SettingError{}); errors.As(err, &wrong) && wrong.OfCommand() {
+		err = cli.Usagef(cmd, "%w", err)
+	}
+	return s, err
+}
+
+// Defaults returns the defaults.
+func Defaults() *Settings {
+	return &Settings{Root: ".", MaxTurns: DefaultTurns, Local: slices.Clone(LocalServers), Sources: make(map[string]string)}
+}
+
+// Override applies the environment and the flags.
+func (s *Settings) Override(cmd *cobra.Command) error {
+	for _, row := range Table {
+		if v, ok := os.LookupEnv(row.Env); ok && v != "" && row.Env != "" {
+			if err := row.Set(s, v); err != nil {
+				return cli.Usagef(cmd, "%s: %w", row.Env, err)
+			}
+			s.Sources[row.Key] = row.Env
+		}
+		if v, ok := row.flagOf(cmd); ok {
+			if err := row.Set(s, v); err != nil {
+				return cli.Usagef(cmd, "--%s: %w", row.Key, err)
+			}
+			s.Sources[row.Key] = "--" + strings.ReplaceAll(row.Key, "_", "-")
+		}
+	}
+	if cmd.Flags().Lookup("mcp") != nil {
+		s.MCP, _ = cmd.Flags().GetStringArray("mcp")
+	}
+	s.Journal = cmp.Or(s.Journal, filepath.Join(StateDir(), "runs"))
+	return nil
+}
+
+// SettingError is an invalid value of a setting and its source.
+type SettingError struct {
+	Sources string
+	Path    string // in the file, like providers.gpu.wire
+	Err     error  // names the setting
+}
+
+func (e SettingError) Error() string { return e.Sources + ": " + e.Err.Error() }
+
+// OfCommand reports whether the value came from a flag or a variable.
+func (e SettingError) OfCommand() bool {
+	return strings.HasPrefix(e.Sources, "--") || strings.HasPrefix(e.Sources, "TOOLPOST_")
+}
+func (e SettingError) Unwrap() error { return e.Err }
+
+// MaxConfig limits the size of the configuration file.
+const MaxConfig = 1 << 20
+
+// WithoutMark removes the byte order mark that editors on Windows put at the start of a text.
+func WithoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
+
+// ReadFile reads a configuration file. Unknown keys are errors that name their line; otherwise a misspelt setting would
+// be ignored silently.
+func (s *Settings) ReadFile(file string) error {
+	text, err := cli.ReadFile(file, MaxConfig)
+	if err != nil {
+		return fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	text = WithoutMark(text)
+	if err := yamlcheck.Check(text); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	present, err := Decode(text, s)
+	if err != nil {
+		return configError(file, err)
+	}
+	for key, v := range present {
+		if v != nil {
+			s.Sources[key] = file
+		}
+	}
+	s.beside(file)
+	for _, t := range s.Tasks {
+		for i, tools := range t.Tools {
+			if !filepath.IsAbs(tools) {
+				t.Tools[i] = filepath.Join(filepath.Dir(file), tools)
+			}
+		}
+	}
+	return nil
+}
+
+// Decode decodes the text of a configuration into s. It returns the values that are present, by key. Unknown
+// and duplicate keys are errors. A key of a merge (<<) may be repeated.
+func Decode(text []byte, s *Settings) (present map[string]any, err error) {
+	tree, err := yamlcheck.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range tree.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if err := yaml.NodeToValue(doc.Body, &present); err == nil && len(present) == 0 {
+			return nil, nil // comments only; decoding an empty document would reset the defaults
+		}
+		if err := yaml.NodeToValue(doc.Body, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+			return nil, err
+		}
+		break
+	}
+	return present, nil
+}
+
+// configError returns an error of one line with the place of the mistake.
+func configError(file string, err error) error {
+	line, text := configProblem(err)
+	if line == 0 {
+		return fmt.Errorf("%s: %w", file, plainError(err))
+	}
+	return fmt.Errorf("%s:%d: %s", file, line, text)
+}
+
+// configProblem returns the line of a mistake, 0 if it is unknown, and a description.
+func configProblem(err error) (line int, text string) {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return 0, plainError(err).Error()
+	}
+	text = plainProblem(at.GetMessage(), at.GetToken().Value)
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) {
+		text = fmt.Sprintf("the key %q is not known", at.GetToken().Value)
+		if near := nearest(at.GetToken().Value); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+	}
+	return at.GetToken().Position.Line, text
+}
+
+// plainError rewrites errors of the YAML parser that use Go terms.
+func plainError(err error) error {
+	text := err.Error()
+	if i := strings.LastIndex(text, "duration "); strings.HasPrefix(text, "time: ") && i >= 0 {
+		value := text[i+len("duration "):]
+		if strings.HasSuffix(value, `d"`) {
+			return fmt.Errorf("%s is no duration like 90s or 10m; the largest unit is h, and a day is 24h", value)
+		}
+		return fmt.Errorf("%s is no duration like 90s or 10m", value)
+	}
+	return err
+}
+
+// goTypes names the types of settings in plain words, by the suffix of their Go name.
+var goTypes = []struct{ end, is string }{
+	{"time.Duration", "a duration like 90s or 10m"}, {"int64", "a whole number"}, {"int", "a whole number"}, {"float64", "a number"},
+	{"bool", "true or false"}, {"string", "a text"},
+}
+
+// yamlWords maps messages of the YAML parser about common mistakes to helpful ones.
+var yamlWords = []struct{ says, means string }{
+	{"found character '\t'", "a tab stands here; YAML is indented with spaces alone"},
+	{"tab character cannot use", "a tab stands here; YAML is indented with spaces alone"},
+	{"found a tab character", "a tab stands here; YAML is indented with spaces alone"},
+	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
+	{"could not find flow mapping end token '}'", "the settings in braces that begin here do not end; a } is missing"},
+	{"non-map value is specified", "a setting and its value are expected here, like NAME: VALUE, with a space behind the colon and as far to the right as the line before"},
+	{"value is not allowed in this context", "nothing can stand here: settings of one thing begin in the same column, so this line stands too far to the left or to the right, or a text with a colon has no quotes"},
+	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
+}
+
+// plainProblem rewrites a message of the YAML parser without Go terms.
+func plainProblem(message, value string) string {
+	_, rest, found := strings.Cut(message, " of type ")
+	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
+		for _, row := range yamlWords {
+			if strings.Contains(message, row.says) {
+				return row.means
+			}
+		}
+		return strings.NewReplacer("sequence is expected", "a list is expected", "mapping is expected", "keys and values are expected").Replace(message)
+	}
+	for _, t := range goTypes {
+		if strings.HasSuffix(strings.TrimSpace(rest), t.end) {
+			return fmt.Sprintf("%q is not %s", cli.FirstLine(value, 60), t.is)
+		}
+	}
+	return fmt.Sprintf("%q does not belong here", cli.FirstLine(value, 60))
+}
+
+// nearest returns the setting whose key shares the longest prefix and suffix with a word.
+func nearest(word string) string {
+	best, most := "", 2
+	for _, row := range Table {
+		n := 0
+		for n < min(len(word), len(row.Key)) && word[n] == row.Key[n] {
+			n++
+		}
+		for i := 1; i <= min(len(word), len(row.Key))-n && word[len(word)-i] == row.Key[len(row.Key)-i]; i++ {
+			n++
+		}
+		if n > most {
+			best, most = row.Key, n
+		}
+	}
+	return best
+}
+
+// The classes of --allow, and the tools that each class offers.
+var Classes = map[string][]string{
+	"write": {"write_file", "edit_file"},
+	"exec":  {"run_command"},
+	"net":   {"fetch_url", "web_search"},
+}
+
+// CheckAllow refuses unknown classes.
+func CheckAllow(classes []string) error {
+	for _, class := range classes {
+		if _, ok := Classes[class]; !ok {
+			return fmt.Errorf("%q is not one of %s", class, strings.Join(slices.Sorted(maps.Keys(Classes)), ", "))
+		}
+	}
+	return nil
+}
+
+// ClassOf returns the class of --allow that offers a tool.
+func ClassOf(name string) string {
+	for class, names := range Classes {
+		if slices.Contains(names, name) {
+			return class
+		}
+	}
+	return ""
+}
+
+// settingCheck is the check of one setting. Its error describes the problem.
+type settingCheck struct {
+	key   string
+	check func() error
+}
+
+func (s *Settings) checks() []settingCheck {
+	return []settingCheck{
+		{"allow", func() error { return CheckAllow(s.Allow) }},
+		{"lanes", func() error { _, err := ParseLanes(s.Lanes); return err }},
+		{"results", func() error { _, err := shorten.ParseMode(cmp.Or(s.Results, "detailed")); return err }},
+		{"budget_usd", func() error { _, err := s.Money(); return err }},
+		{"tasks", func() error { return checkTasks(s.Tasks) }},
+		{"mcp_servers", s.checkServers},
+		{"agent_programs", s.checkAgentPrograms},
+	}
+}
+
+// Check returns the first invalid value, from any source.
+func (s *Settings) Check() error {
+	for _, p := range s.Problems() {
+		return p
+	}
+	return nil
+}
+
+// Problems returns all invalid values, from any source.
+func (s *Settings) Problems() (list []error) {
+	wrong := func(path, format string, args ...any) {
+		key, _, _ := strings.Cut(path, ".")
+		list = append(list, SettingError{cmp.Or(s.Sources[key], "the settings"), path, fmt.Errorf(format, args...)})
+	}
+	for _, c := range s.checks() {
+		if err := c.check(); err != nil {
+			wrong(c.key, c.key+": %w", err)
+		}
+	}
+	if s.Sandbox {
+		if err := builtin.CanSandbox(); err != nil {
+			wrong("sandbox", "programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", err)
+		}
+	}
+	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
+		wrong("max_turns", "max_turns is %d; it can be 1 to %d", s.MaxTurns, maxTurns)
+	}
+	if s.MaxTokens < 0 {
+		wrong("max_tokens", "max_tokens is %d; it cannot be less than 0", s.MaxTokens)
+	}
+	if s.ToolTokens < 0 {
+		wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
+	}
+	if s.Timeout < 0 {
+		wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)
+	}
+	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
+		wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
+	}
+	if i := slices.IndexFunc(s.Local, func(name string) bool { return name != "none" && !slices.Contains(LocalServers, name) }); i >= 0 {
+		wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(LocalServers, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+		if problem := NameProblem(name); problem != "" {
+			wrong("providers", "providers: %s", problem)
+		}
+		s.Providers[name].problems(name, func(setting, format string, args ...any) {
+			wrong("providers."+name+setting, "providers: "+format, append([]any{name}, args...)...)
+		})
+	}
+	return list
+}
+
+// problems reports the mistakes in the settings of a user's server.
+func (p ProviderConfig) problems(name string, wrong func(setting, format string, args ...any)) {
+	p.partProblems(name, wrong)
+	if p.BaseURL == "" && p.Like == "" && p.Vars(name) == nil {
+		wrong("", "%s has no base_url, and no like, which names a vendor that it is another account of")
+	}
+	var vendors []string
+	for _, v := range provider.Vendors() {
+		vendors = append(vendors, v.Name)
+	}
+	if p.Like != "" && !slices.Contains(vendors, p.Like) {
+		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(cli.DidYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
+	}
+	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // not repeated: it may be the key itself
+		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
+	}
+	if err := formats.Check(p.Wire); p.Wire != "" && err != nil {
+		wrong(".wire", "%s: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		if err := outbound.CheckHeader(name, p.Headers[name]); err != nil {
+			wrong(".headers", "headers of %s: %v", err)
+		}
+		if ref := VariableIn.FindString(p.Headers[name]); ref != "" {
+			wrong(".headers", "headers of %s: %s would be sent as it stands there: variables are not replaced in headers, and a key is read from key_env", ref)
+		}
+	}
+}
+
+// variableName reports whether a text is a valid name of an environment variable.
+func variableName(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	}) < 0
+}
+
+// The limits of max_turns.
+const (
+	DefaultTurns = 20
+	maxTurns     = 500
+)
+
+// checkAgentPrograms refuses agent programs with an invalid configuration.
+func (s *Settings) checkAgentPrograms() error {
+	for name, e := range s.AgentPrograms {
+		if err := e.Program(name).Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Money returns the limit for the cost of a run's models, 0 if there is none.
+func (s *Settings) Money() (catalog.Money, error) {
+	if s.Budget == "" {
+		return 0, nil
+	}
+	sum, err := catalog.ParseMoney(s.Budget)
+	if err == nil && sum == 0 {
+		err = errors.New("with a budget of nothing no model can be asked; leave it out for no bound")
+	}
+	return sum, err
+}
+
+// LocalServers are the servers to look for on this machine, in order of preference.
+var LocalServers = []string{"ollama", "llamacpp", "vllm", "lmstudio"}
+
+// Redact redacts secrets in the text of a server. A server may repeat a key in any message.
+func (s *Settings) Redact(text string) string { return s.Secrets().Clean(text).String() }
+
+// RedactError redacts secrets in the message of err.
+func (s *Settings) RedactError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := s.Redact(err.Error()); text != err.Error() {
+		return Reworded(err, text)
+	}
+	return err
+}
+
+// Reworded returns err with another message.
+func Reworded(err error, text string) error { return &redactedError{text, err} }
+
+// redactedError is an error with a rewritten message, because the original held a secret.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+func (e *redactedError) Unwrap() error { return e.err }
+
+// checkServers refuses servers with an invalid configuration.
+func (s *Settings) checkServers() error {
+	for name, e := range s.MCPServers {
+		if err := e.Config(name).Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StateDir returns the directory for persistent data other than configuration, such as the history of chat and the
+// records of runs.
+func StateDir() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolpost")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "toolpost")
+	}
+	return ".toolpost"
+}
+
+func IsPostgres(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// NamingNewer adds the name of the database to an error about tables of a newer version.
+func NamingNewer(name string, err error) error {
+	var schema *journal.SchemaError
+	var newer *tables.NewerError
+	switch {
+	case errors.As(err, &schema):
+		newer = &tables.NewerError{Version: schema.Version, Known: schema.Known}
+	case !errors.As(err, &newer):
+		return err
+	}
+	if IsPostgres(name) {
+		name = databaseOf(name)
+	}
+	return Reworded(err, name+": "+newer.Error())
+}
+
+// databaseOf returns the host and the name of a PostgreSQL database, without a password.
+func databaseOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the database"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+func HasPassword(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Has("password") {
+		return true
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// RedactAddress redacts the password in an address.
+func RedactAddress(name string) string {
+	if u, err := url.Parse(name); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return name
+}
+
+// VariableIn matches an environment variable in an address.
+var VariableIn = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// NameProblem describes why a model name is probably a mistake, "" if it is plausible.
+func NameProblem(name string) string {
+	ref := VariableIn.FindString(name)
+	switch {
+	case strings.ContainsFunc(name, child.IsControl):
+		return fmt.Sprintf("%q has invisible characters; remove them", name)
+	case strings.TrimSpace(name) != name:
+		return fmt.Sprintf("%q begins or ends with spaces; remove them", name)
+	case ref != "":
+		return fmt.Sprintf("variables are not replaced here, and %s would be part of the name; write the name itself", ref)
+	}
+	return ""
+}
+
+// Secrets returns the keys of the environment and the credentials of declared tools, in any form. A server or a tool
+// may repeat a secret, which must not reach the record, the model or the screen.
+func (s *Settings) Secrets() *journal.Secrets {
+	var names []string
+	for _, v := range provider.Vendors() {
+		names = append(names, v.KeyVars()...)
+	}
+	for _, p := range s.Providers {
+		names = append(names, p.KeyEnv)
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, secret.Values(provider.KeySecrets(strings.TrimSpace(os.Getenv(name))))...)
+	}
+	out := new(journal.Secrets)
+	for _, value := range append(all, s.ToolSecrets...) {
+		if !slices.Contains(out.Values, value) {
+			out.Values = append(out.Values, value)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+// Package task reads the task of a run: words, standard input and attached files.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The limits of the files attached to a task.
+const (
+	MaxAttached      = 32       // files
+	maxAttachedBytes = 16 << 20 // all files together
+)
+
+// attachments reads the files of -f. A "-" is standard input.
+func attachments(cmd *cobra.Command, files []string) ([]llm.Part, error) {
+	if len(files) > MaxAttached {
+		return nil, cli.Usagef(cmd, "%d files are given; %d can be, and tools can read more", len(files), MaxAttached)
+	}
+	var parts []llm.Part
+	left := int64(maxAttachedBytes)
+	for _, file := range files {
+		name, data, err := readAttached(cmd, file, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		part, err := attachment(name, data)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// readAttached reads a file of at most the given number of bytes.
+func readAttached(cmd *cobra.Command, file string, most int64) (name string, data []byte, err error) {
+	name = file
+	var from io.Reader
+	if file == "-" {
+		name, from = "standard input", cli.StandardInput(cmd)
+	} else {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return "", nil, fmt.Errorf("%s is a folder; name its files, or let tools look into it", file)
+		}
+		from = f
+	}
+	data, err = io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("%s: %w", name, err)
+	case int64(len(data)) > most:
+		return "", nil, fmt.Errorf("%s is too long: the files beside a task can have %d MiB together", name, maxAttachedBytes>>20)
+	}
+	return name, data, nil
+}
+
+// attachment returns a file as a part of a message. Images and PDFs are unchanged. Text is put in a fence that is
+// longer than any fence in the text.
+func attachment(name string, data []byte) (llm.Part, error) {
+	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	base := filepath.Base(name)
+	switch {
+	case len(data) == 0:
+		return nil, fmt.Errorf("%s is empty", name)
+	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+		return llm.Media{Kind: llm.Image, MIME: kind, Name: base, Data: data}, nil
+	case kind == "application/pdf":
+		return llm.Media{Kind: llm.Document, MIME: kind, Name: base, Data: data}, nil
+	case !utf8.Valid(data) || strings.ContainsRune(string(data), 0):
+		return nil, fmt.Errorf("%s is neither UTF-8 text, an image (PNG, JPEG, GIF, WebP) nor a PDF", name)
+	case len(data) > cli.MaxTask:
+		return nil, fmt.Errorf("%s has more than %d bytes of text; put it below --root and name it in the task, and tools read it piece by piece", name, cli.MaxTask)
+	}
+	text := strings.TrimSuffix(string(data), "\n")
+	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", cli.InOneLine(name), fence, text, fence)}, nil
+}
+
+// longestRun returns the length of the longest run of a character.
+func longestRun(text string, c byte) int {
+	longest, n := 0, 0
+	for i := range len(text) {
+		if text[i] != c {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// piped reports whether standard input is a pipe or a file, and so may hold input for the task. Terminals and devices
+// do not count.
+func piped(cmd *cobra.Command) bool {
+	f, ok := cmd.InOrStdin().(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
+}
+
+// pipedInput reads standard input when the task does not name it. It returns nil if the input is empty.
+func pipedInput(cmd *cobra.Command) (llm.Part, error) {
+	waiting := time.AfterFunc(2*time.Second, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: waiting for standard input, which is a pipe; </dev/null says that there is none")
+	})
+	defer waiting.Stop()
+	name, data, err := readAttached(cmd, "-", maxAttachedBytes)
+	if err != nil || len(strings.TrimSpace(string(data))) == 0 {
+		return nil, err
+	}
+	return attachment(name, data)
+}
+
+// Read builds the message for the model from the task, standard input and the attached files. If it is optional
+// and there is no input, the message has no parts.
+func Read(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
+	beside := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
+	task, err := readTask(cmd, words, optional)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	var parts []llm.Part
+	if task != "" {
+		parts = append(parts, llm.Text{Text: task})
+	}
+	if beside {
+		part, err := pipedInput(cmd)
+		if err != nil {
+			return llm.Message{}, err
+		}
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	more, err := attachments(cmd, files)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			err = context.Canceled
+		}
+		return llm.Message{}, err
+	}
+	return llm.Message{Role: llm.RoleUser, Parts: append(parts, more...)}, nil
+}
+
+// readTask joins the words of a task. Each "-" is replaced by standard input.
+func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) {
+	in := cmd.InOrStdin()
+	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && cli.IsTerminal(file)) {
+		args = []string{"-"}
+	}
+	words := make([]string, len(args))
+	for i, word := range args {
+		if words[i] = word; word != "-" {
+			continue
+		}
+		b, err := io.ReadAll(io.LimitReader(cli.StandardInput(cmd), cli.MaxTask+1))
+		if err != nil {
+			return "", fmt.Errorf("standard input: %w", err)
+		}
+		words[i] = string(b)
+	}
+	task := strings.TrimSpace(strings.Join(words, " "))
+	switch {
+	case len(task) > cli.MaxTask:
+		return "", fmt.Errorf("the task is longer than %d bytes; put long material into a file below --root and name the file", cli.MaxTask)
+	case strings.ToValidUTF8(task, "") != task:
+		return "", errors.New("the task is not UTF-8 text")
+	case task == "" && !optional:
+		return "", cli.Usagef(cmd, "what is the task? give it as an argument, or - and standard input")
+	}
+	return task, nil
+}

@@ -1,9 +1,0 @@
-//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
-
-package main
-
-import "os"
-
-// flushInput does nothing on systems without a known way to drop unread input. There, only the delay before keys count
-// protects a question.
-func flushInput(*os.File) {}
