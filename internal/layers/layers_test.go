@@ -143,30 +143,30 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/task":      1, // words, standard input and attached files
 	"cmd/toolpost/internal/settings":  1, // the configuration: declarations and reading
 
-	"cmd/toolpost/internal/runstore":   2, // the record of runs
-	"cmd/toolpost/internal/toolset":    2, // the tools of the settings
-	"cmd/toolpost/internal/mcpservers": 2, // the MCP servers of the settings
-	"cmd/toolpost/internal/openmodel":  2, // the choice of a model, and opening it
-	"cmd/toolpost/internal/view":       2, // calls, warnings and the transcript for a person
+	"cmd/toolpost/internal/runstore":   3, // the record of runs
+	"cmd/toolpost/internal/toolset":    3, // the tools of the settings
+	"cmd/toolpost/internal/mcpservers": 3, // the MCP servers of the settings
+	"cmd/toolpost/internal/openmodel":  3, // the choice of a model, and opening it
+	"cmd/toolpost/internal/view":       3, // calls, warnings and the transcript for a person
 	"cmd/toolpost/internal/clitest":    2, // what tests of the command share
 
-	"cmd/toolpost/internal/ask":     3, // questions about calls, and grants
-	"cmd/toolpost/internal/session": 3, // what a conversation needs, opened
+	"cmd/toolpost/internal/ask":     4, // questions about calls, and grants
+	"cmd/toolpost/internal/session": 4, // what a conversation needs, opened
 
-	"cmd/toolpost/internal/completion": 3, // commands, one package for each group
-	"cmd/toolpost/internal/config":     3,
-	"cmd/toolpost/internal/doctor":     3,
-	"cmd/toolpost/internal/keys":       3,
-	"cmd/toolpost/internal/models":     3,
-	"cmd/toolpost/internal/receipts":   3,
-	"cmd/toolpost/internal/replay":     3,
-	"cmd/toolpost/internal/runs":       3,
-	"cmd/toolpost/internal/simulator":  3,
-	"cmd/toolpost/internal/tools":      3,
-	"cmd/toolpost/internal/chat":       4,
-	"cmd/toolpost/internal/mcp":        4,
-	"cmd/toolpost/internal/run":        4,
-	"cmd/toolpost/internal/serve":      4,
+	"cmd/toolpost/internal/completion": 5, // commands, one package for each group
+	"cmd/toolpost/internal/config":     5,
+	"cmd/toolpost/internal/doctor":     5,
+	"cmd/toolpost/internal/keys":       5,
+	"cmd/toolpost/internal/models":     5,
+	"cmd/toolpost/internal/receipts":   5,
+	"cmd/toolpost/internal/replay":     5,
+	"cmd/toolpost/internal/runs":       5,
+	"cmd/toolpost/internal/simulator":  5,
+	"cmd/toolpost/internal/tools":      5,
+	"cmd/toolpost/internal/chat":       6,
+	"cmd/toolpost/internal/mcp":        6,
+	"cmd/toolpost/internal/run":        6,
+	"cmd/toolpost/internal/serve":      6,
 }
 
 // why is the reason for each layer, for the reader of a failure.

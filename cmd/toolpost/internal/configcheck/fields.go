@@ -50,7 +50,7 @@ func Fields(section reflect.Type) []Field {
 				inner.index = append([]int{i}, inner.index...)
 				list = append(list, inner)
 			}
-		case f.IsExported() && key != "":
+		case f.IsExported() && key != "" && key != "-":
 			list = append(list, Field{Key: key, Type: f.Type, Tag: f.Tag, index: []int{i}})
 		}
 	}
