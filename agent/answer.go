@@ -93,7 +93,7 @@ func (q *asker) recoveries() int {
 func (q *asker) request() *llm.Request {
 	req := q.turn.settings.Clone()
 	req.System, req.Messages, req.Tools = q.turn.system, q.turn.conversation(q.messages), q.turn.tools
-	req.Budget = q.budget
+	req.Budget, req.Echoes = q.budget, q.requestEchoes()
 	if q.final && len(q.turn.tools) > 0 {
 		req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 	}

@@ -174,7 +174,7 @@ func (r *reducer) compact(ctx context.Context, force bool) (*reduction, error) {
 	}
 	instead := llm.Note(fmt.Sprintf(cutHead, len(d.out)))
 	if text != "" {
-		instead = llm.Assistant(llm.Text{Text: fmt.Sprintf(summaryHead, len(d.out)) + text})
+		instead = llm.Assistant(llm.Text{Text: fmt.Sprintf(summaryHead, len(d.out)) + text, Origin: llm.OriginOfSummary(c.Messages)})
 		event.Summary = text
 	} else {
 		why := "no function writes one"
@@ -224,7 +224,15 @@ func (r *reducer) shortTask(d division, tokens int) llm.Message {
 	if llm.EstimateMessages(m) <= max(tokens, leastSummary) || text == "" {
 		return llm.Message{}
 	}
-	return llm.User(r.cutText(text, max(tokens, leastSummary)))
+	short := llm.Message{Role: m.Role}
+	has := max(llm.EstimateText(text), 1)
+	for _, p := range m.Parts {
+		if t, ok := p.(llm.Text); ok && t.Text != "" { // each keeps its origin
+			share := llm.EstimateText(t.Text) * max(tokens, leastSummary) / has
+			short.Parts = append(short.Parts, llm.Text{Text: r.cutText(t.Text, share), Ours: t.Ours, Origin: t.Origin})
+		}
+	}
+	return short
 }
 
 // cutText returns the beginning of a text, about so many tokens of it, followed by a remark.
@@ -265,7 +273,7 @@ func (r *reducer) trim(ctx context.Context) (*reduction, error) {
 	m := r.messages[at]
 	m.Parts = slices.Clone(m.Parts)
 	text := m.Parts[part].(llm.Text)
-	m.Parts[part] = llm.Text{Text: r.cutText(text.Text, longest/2), Ours: text.Ours}
+	m.Parts[part] = llm.Text{Text: r.cutText(text.Text, longest/2), Ours: text.Ours, Origin: text.Origin}
 	list := []messageRange{{From: 0, To: at}, {Message: &m}, {From: at + 1, To: len(r.messages)}}
 	r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 		"the conversation is longer than the model can take: a text of about %d tokens was cut to half", longest)})

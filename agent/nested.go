@@ -113,7 +113,7 @@ func (a *Agent) inside(ctx context.Context, name, task string) (tool.Output, err
 // has ended answers with what it answered.
 func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) {
 	var done Done
-	events := a.Run(ctx, llm.User(task))
+	events := a.Run(ctx, llm.User("", llm.Text{Text: task, Origin: llm.OriginModel}))
 	if a.Store != nil {
 		p, err := readRun(journal.Whole(a.Store.Read(ctx, run, 0)))
 		switch {

@@ -45,6 +45,10 @@ type beginning struct {
 	Ladder   *Ladder         `json:"ladder,omitempty"`
 	Lanes    offeredTools    `json:"lanes"`
 	Program  json.RawMessage `json:"program,omitempty"`
+	// Origins reports that the texts of the record have their origin.
+	Origins bool `json:"origins,omitempty"`
+	// Echoes is what the echo guard knows of an earlier run that this one continues.
+	Echoes *llm.EchoMemory `json:"echoes,omitempty"`
 }
 
 // limits are the numbers a run is held to.

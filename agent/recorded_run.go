@@ -23,6 +23,7 @@ type recordedRun struct {
 	over     *llm.Finish // of the last answer, if that was the end
 	begin    beginning
 	messages []llm.Message
+	left     []llm.Message              // that were left out of the conversation, or shortened
 	results  map[string]llm.Result      // of the calls of the last answer that are settled
 	receipts map[string]journal.Receipt // without those that met a checkpoint
 	turn     int
@@ -155,6 +156,7 @@ func (p *recordedRun) takeCut(e journal.Entry) error {
 	}
 	p.beforeQuestion()
 	if !p.whole {
+		p.left = append(p.left, c.left(p.messages)...)
 		p.messages = shortened(p.messages, nil, c.of)
 	}
 	return nil
@@ -169,6 +171,7 @@ func (p *recordedRun) takeCompact(e journal.Entry) (err error) {
 	p.beforeQuestion()
 	p.usage, p.cost, p.unpriced = p.usage.Add(c.Used), c.Cost, c.Unpriced
 	if !p.whole {
+		p.left = append(p.left, c.left(p.messages)...)
 		p.messages, err = c.apply(p.messages)
 	}
 	return err

@@ -254,12 +254,13 @@ func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, abo
 	if err != nil {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
-	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program, Origins: true}
 	m, id := a.modelOf(1)
 	if l.Lanes, err = a.offer(m, id, msgs, true); err != nil {
 		return err
 	}
 	l.prepare(a.Request, l.Lanes)
+	l.recallParent(ctx, a)
 	if err := a.affords(l.spending, 1); err != nil {
 		return err
 	}
@@ -300,6 +301,7 @@ func (a *Agent) restart(ctx context.Context, l *loop, session *invoke.Session, g
 	}
 	l.prepare(a.Request, l.Lanes)
 	l.restore(p)
+	l.recall(ctx, p.begin.Echoes, p.left, !p.begin.Origins)
 	l.spending.restore(p)
 	session.Task = l.task(p.messages)
 	if err := a.affords(l.spending, l.turn.n+1); err != nil {
@@ -313,7 +315,7 @@ func (a *Agent) restart(ctx context.Context, l *loop, session *invoke.Session, g
 		return err
 	}
 	if text := p.callsInLostAnswer(); text != "" {
-		l.left.added = []llm.Message{llm.User(text)}
+		l.left.added = []llm.Message{llm.User("", llm.Text{Text: text, Origin: llm.OriginResult})}
 	}
 	for _, in := range l.record.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {

@@ -134,10 +134,12 @@ func (l *loop) reduce(ctx context.Context, planned bool, compute func() (*reduct
 		return false, err
 	}
 	if r.cut != nil {
+		l.remember(r.cut.left(l.messages))
 		l.messages = shortened(l.messages, l.redactor, r.cut.of)
 		l.turn.view = shortened(l.turn.view, l.redactor, r.cut.of)
 		return true, nil
 	}
+	l.remember(r.compact.left(l.messages))
 	if l.messages, err = r.compact.apply(l.messages); err != nil {
 		return false, err
 	}

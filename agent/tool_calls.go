@@ -140,7 +140,7 @@ func (b *callBatch) run(ctx context.Context, at callSite, calls []llm.Call) (fai
 			failed = errors.Join(failed, b.write(ctx, kindCost, costEntry{b.turn.n, cost, b.spending.unpriced.Load()}))
 		}
 	}()
-	for ev, err := range b.effects.run(context.WithValue(ctx, spendingKey{}, b.spending), at, calls) {
+	for ev, err := range b.effects.run(b.withConversation(context.WithValue(ctx, spendingKey{}, b.spending)), at, calls) {
 		if err != nil {
 			return err
 		}

@@ -157,13 +157,20 @@ func (r *reading) mayRepeat() bool {
 	if r.Request == nil || r.Request.AllowEchoes {
 		return false
 	}
+	if e := r.Request.Echoes; e != nil && (len(e.Calls) > 0 || e.Full || e.Unknown) {
+		return true
+	}
+	for _, t := range r.Request.Tools {
+		if t.Origin.Outside() {
+			return true
+		}
+	}
 	for _, m := range r.Request.Messages {
 		for _, p := range m.Parts {
-			switch p.(type) {
-			case llm.Result, llm.Media:
+			if m.OriginOf(p).Outside() {
 				return true
 			}
-			if m.Role == llm.RoleTool {
+			if t, ok := p.(llm.Text); ok && len(t.Citations) > 0 {
 				return true
 			}
 		}
@@ -583,17 +590,17 @@ func (r *reading) isBareJSON(name string) bool {
 	return ok && d.Form == spec.JSONCall && d.Bare
 }
 
-// judge compares a call with what the conversation says already. In a tool
-// result or document, the same text makes it an echo, which is not run; in a
-// message of the user it may be what the user wants.
+// judge compares a call with what the conversation says already. In outside text,
+// the same text makes it an echo, which is not run; in a message of the user, or in
+// the definition of the called tool, it may be what the user wants.
 func (r *reading) judge(c llm.Call) bool {
 	at, found := r.echo(c)
 	c.Provenance.Marked = r.isMarked(c.Provenance)
-	r.repeats = found && !at.user
+	r.repeats = found && !at.mayMean(c.Name)
 	switch {
 	case !found:
 		return r.emit(c)
-	case at.user:
+	case !r.repeats:
 		c.Provenance.Echo = at.place
 		return r.emit(llm.Warning{Code: llm.EchoedCall, Feature: c.Name,
 			Detail: fmt.Sprintf("the same call stands in %s; if it changes something, a person is asked", at.place)}) && r.emit(c)
@@ -613,12 +620,18 @@ func (r *reading) echo(c llm.Call) (at passage, found bool) {
 	}
 	all := cmp.Or(r.first, r)
 	if all.echoes == nil {
-		all.echoes = newEchoes(r.Request.Messages)
+		all.echoes = newEchoes(r.Request)
 	}
-	if at, found = all.echoes.find(r.markup, c); found && !at.user {
+	if at, found = all.echoes.find(r.markup, c); found && !at.mayMean(c.Name) {
 		return at, true
 	}
-	if said, same := all.echoes.quoted(r.parser(), c); same && (!found || !said.user) {
+	if said, same := all.echoes.quoted(r.parser(), c); same && (!found || !said.mayMean(c.Name)) {
+		at, found = said, true
+	}
+	if found && !at.mayMean(c.Name) {
+		return at, true
+	}
+	if said, same := all.echoes.remembered(r.Request.Echoes, r.Tools, c); same {
 		return said, true
 	}
 	return at, found

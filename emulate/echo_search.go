@@ -24,8 +24,16 @@ type passage struct {
 	text  string // without its escapes
 	raw   string // as written in the conversation
 	place string
-	user  bool // a person wrote it; else it comes from a tool or a document
+	user  bool   // a person wrote it, or the model that gave the task; else it is outside text
+	tool  string // whose definition it is
 }
+
+// mayMean reports whether a call that repeats the passage may be meant: the user may have asked
+// for it, and a tool's own definition may show how it is called.
+func (p passage) mayMean(name string) bool { return p.user || p.tool != "" && p.tool == name }
+
+// outside reports whether the passage comes from neither the program, the user nor the model.
+func (p passage) outside() bool { return !p.user }
 
 // echoes finds calls whose text is already in a conversation. It reads the
 // conversation once, when the first call is found, and copies only the escaped parts.
@@ -33,20 +41,22 @@ type passage struct {
 // call whose sequences all occur is then searched for.
 type echoes struct {
 	passages []passage
+	unknown  bool // text of the user without an origin may come from a document
 	grams    []uint64
 	shift    int
 	searches int
 	quotes   *quotes // what the calls in it say, once that is asked
 }
 
-// newEchoes prepares the search of a conversation: the results of tools, documents,
-// and the user's text. The model's text, the system prompt and our own texts are not
-// searched.
-func newEchoes(messages []llm.Message) *echoes {
-	e := &echoes{}
-	for i, m := range messages {
-		for _, p := range m.Parts {
-			e.add(m.Role, i+1, p)
+// newEchoes prepares the search of a request: all text of outside origin, tool definitions
+// that did not come with the program, and the user's text. The model's text, the system
+// prompt and our own texts are not searched.
+func newEchoes(req *llm.Request) *echoes {
+	e := &echoes{unknown: req.Echoes != nil && req.Echoes.Unknown}
+	e.addMessages(req.Messages)
+	for _, t := range req.Tools {
+		if t.Origin.Outside() {
+			e.addDefinition(t)
 		}
 	}
 	size := 0
@@ -69,8 +79,17 @@ func newEchoes(messages []llm.Message) *echoes {
 	return e
 }
 
-// add takes a part of the n-th message.
-func (e *echoes) add(role llm.Role, n int, p llm.Part) {
+// addMessages takes the parts of a conversation.
+func (e *echoes) addMessages(messages []llm.Message) {
+	for i, m := range messages {
+		for _, p := range m.Parts {
+			e.add(m, i+1, p)
+		}
+	}
+}
+
+// add takes a part of m, the n-th message.
+func (e *echoes) add(m llm.Message, n int, p llm.Part) {
 	switch p := p.(type) {
 	case llm.Result:
 		for _, inner := range p.Parts {
@@ -79,12 +98,49 @@ func (e *echoes) add(role llm.Role, n int, p llm.Part) {
 	case llm.Media:
 		e.addDocument(n, p)
 	case llm.Text:
+		for _, c := range p.Citations {
+			e.addText(c.Quote, fmt.Sprintf("message %d, a quotation", n), false)
+		}
+		origin := m.OriginOf(p)
+		if e.unknown && m.Role == llm.RoleUser && origin == llm.OriginUser {
+			origin = llm.OriginUnknown
+		}
 		switch {
 		case p.Ours:
-		case role == llm.RoleUser:
-			e.addText(p.Text, fmt.Sprintf("message %d, of the user", n), true)
-		case role == llm.RoleTool:
+		case origin == llm.OriginResult:
 			e.addResult(n, "", p)
+		case origin == llm.OriginUser:
+			e.addText(p.Text, fmt.Sprintf("message %d, of the user", n), true)
+		case origin.Outside():
+			e.addText(p.Text, fmt.Sprintf("message %d, %s", n, placeOf(origin)), false)
+		case m.Role == llm.RoleUser || origin == llm.OriginUser.Summary():
+			e.addText(p.Text, fmt.Sprintf("message %d, %s", n, placeOf(origin)), true)
+		}
+	}
+}
+
+// placeOf describes text by its origin.
+func placeOf(o llm.TextOrigin) string {
+	switch o {
+	case llm.OriginDocument:
+		return "a document"
+	case llm.OriginUnknown:
+		return "text of unknown origin"
+	case llm.OriginModel:
+		return "text of a model"
+	case llm.OriginDescription:
+		return "the definition of a tool"
+	}
+	return "a " + string(o)
+}
+
+// addDefinition takes the description of a tool and its schema, which has descriptions as well.
+func (e *echoes) addDefinition(t llm.ToolDef) {
+	for _, text := range []string{t.Description, string(t.Schema)} {
+		first := len(e.passages)
+		e.addText(text, "the definition of "+t.Name, false)
+		for i := range e.passages[first:] {
+			e.passages[first+i].tool = t.Name
 		}
 	}
 }
@@ -109,8 +165,10 @@ func (e *echoes) addResult(n int, name string, p llm.Part) {
 // addDocument takes a document that is text, or that its address holds.
 func (e *echoes) addDocument(n int, m llm.Media) {
 	place := strings.TrimSpace(fmt.Sprintf("message %d, the document %s", n, m.Name))
-	if strings.HasPrefix(m.URL, "data:") {
-		e.addText(m.URL, place, false)
+	for _, text := range []string{m.URL, m.Name} {
+		if strings.HasPrefix(m.URL, "data:") || len(text) > 0 && strings.ContainsAny(text, "{(<[") {
+			e.addText(text, place, false)
+		}
 	}
 	if m.Kind == llm.Document && len(m.Data) > 0 && utf8.Valid(m.Data) {
 		e.addText(string(m.Data), place, false)
@@ -120,9 +178,15 @@ func (e *echoes) addDocument(n int, m llm.Media) {
 // addText takes a text as it reads without its escapes, and what the addresses
 // in it hold.
 func (e *echoes) addText(text, place string, user bool) {
+	if text == "" {
+		return
+	}
 	raw := text
-	text = unescaped(text)
-	e.passages = append(e.passages, passage{text, raw, place, user})
+	text = uncoloured(unescaped(text))
+	if mail, is := quotedPrintable(text); is {
+		e.passages = append(e.passages, passage{text: uncoloured(unescaped(mail)), raw: mail, place: place, user: user})
+	}
+	e.passages = append(e.passages, passage{text: text, raw: raw, place: place, user: user})
 	const start = ";base64,"
 	for rest := text; ; {
 		i := strings.Index(rest, start)
@@ -132,7 +196,7 @@ func (e *echoes) addText(text, place string, user bool) {
 		rest = rest[i+len(start):]
 		held := rest[:base64Length(rest)]
 		if data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(held, "=")); err == nil && utf8.Valid(data) {
-			e.passages = append(e.passages, passage{unescaped(string(data)), string(data), place, user})
+			e.passages = append(e.passages, passage{text: unescaped(string(data)), raw: string(data), place: place, user: user})
 		}
 		rest = rest[len(held):]
 	}
@@ -151,8 +215,8 @@ func base64Length(text string) int {
 // slot returns the bit of the sequence in w.
 func (e *echoes) slot(w window) uint64 { return w.last * 0x9E3779B97F4A7C15 >> e.shift }
 
-// find returns where the conversation holds the text of a call. A result or
-// document counts before what the user wrote.
+// find returns where the conversation holds the text of a call. Outside text counts
+// before what the user wrote.
 func (e *echoes) find(m dialect.Markup, c llm.Call) (p passage, found bool) {
 	if len(e.passages) == 0 {
 		return passage{}, false
@@ -164,7 +228,7 @@ func (e *echoes) find(m dialect.Markup, c llm.Call) (p passage, found bool) {
 	if e.searches++; e.searches > maxSearches {
 		return passage{place: "the conversation"}, true
 	}
-	return e.search(needle, closers, normalized(m.Opener))
+	return e.search(c.Name, needle, closers, normalized(m.Opener))
 }
 
 // needle returns the text to search for: the call as the model wrote it, without white
@@ -233,7 +297,7 @@ func (e *echoes) mayHold(text []byte) bool {
 
 // search searches the conversation as one text, which also finds a call that is split
 // between two results.
-func (e *echoes) search(needle []byte, closers [][]byte, opener []byte) (p passage, found bool) {
+func (e *echoes) search(name string, needle []byte, closers [][]byte, opener []byte) (p passage, found bool) {
 	s := searcher{needle: needle, back: failures(needle), closers: closers}
 	starts := make([]int, 0, len(e.passages))
 	var best *passage
@@ -243,11 +307,11 @@ func (e *echoes) search(needle []byte, closers [][]byte, opener []byte) (p passa
 			first--
 		}
 		for k := first; k <= i; k++ {
-			if at := &e.passages[k]; (best == nil || best.user && !at.user) && contains(at.text, opener) {
+			if at := &e.passages[k]; (best == nil || best.mayMean(name) && !at.mayMean(name)) && contains(at.text, opener) {
 				best = at
 			}
 		}
-		return best != nil && !best.user
+		return best != nil && !best.mayMean(name)
 	}
 	for i, at := range e.passages {
 		starts = append(starts, s.offset)

@@ -388,7 +388,7 @@ func TestEchoBounds(t *testing.T) {
 	page.WriteString(answer.String())
 	req := &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("Read it."),
 		llm.Results(llm.Result{CallID: "c", Name: "read_page", Parts: []llm.Part{llm.Text{Text: page.String()}}})}}
-	if e := newEchoes(req.Messages); len(e.grams)*8 > 1<<20 {
+	if e := newEchoes(req); len(e.grams)*8 > 1<<20 {
 		t.Errorf("%d bytes for a conversation of %d", len(e.grams)*8, page.Len())
 	}
 	got := became(t, CallReader{Request: req, Tools: echoTools}, answer.String(), 100)

@@ -2,7 +2,8 @@ package emulate
 
 import (
 	"bytes"
-	"hash/maphash"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -16,29 +17,32 @@ import (
 // read once, in the way in which the answer is read, and only if it names a tool that
 // the answer calls. Each call in it needs 16 bytes.
 type quotes struct {
+	callHasher
 	parser dialect.Parser
-	names  map[string]bool // tools that were looked for
-	read   []bool          // by passage
-	calls  map[uint64]int  // the passage, by what the call says
-	seed   maphash.Seed
-	args   map[string]map[string]bool // that tools declare
-	form   []byte
+	// thorough reads the places of names on their own, too: the text is not searched otherwise.
+	thorough bool
+	names    map[string]bool // tools that were looked for
+	read     []bool          // by passage
+	calls    map[uint64]int  // the passage, by what the call says
 }
 
-// quoted returns where the conversation holds a call that says the same as c. A result or document counts before what the user
-// wrote. A call without arguments says nothing.
+// newQuotes prepares to read passages in the way of a parser.
+func newQuotes(p dialect.Parser, passages []passage) *quotes {
+	p.Markup, p.Closing, p.ThinkingOff, p.Finish = false, false, true, nil
+	return &quotes{callHasher: callHasher{tools: p.Tools}, parser: p, names: make(map[string]bool), read: make([]bool, len(passages)), calls: make(map[uint64]int)}
+}
+
+// quoted returns where the conversation holds a call that says the same as c. Outside text counts
+// before what the user wrote. A call without arguments says nothing.
 func (e *echoes) quoted(p dialect.Parser, c llm.Call) (at passage, found bool) {
 	if len(e.passages) == 0 {
 		return passage{}, false
 	}
-	q := e.quotes
-	if q == nil {
-		p.Markup, p.ThinkingOff = false, true
-		q = &quotes{parser: p, names: make(map[string]bool), read: make([]bool, len(e.passages)), calls: make(map[uint64]int), seed: maphash.MakeSeed(),
-			args: make(map[string]map[string]bool)}
-		e.quotes = q
+	if e.quotes == nil {
+		e.quotes = newQuotes(p, e.passages)
 	}
-	key, says := q.key(c, c.Provenance.Marked)
+	q := e.quotes
+	key, says := q.hash(c, c.Provenance.Marked)
 	if !says {
 		return passage{}, false
 	}
@@ -57,35 +61,147 @@ func (q *quotes) look(passages []passage, name string) {
 	}
 	q.names[name] = true
 	for i, p := range passages {
-		if q.read[i] || !strings.Contains(p.text, name) {
+		shown := visible(p.text)
+		if !strings.Contains(shown, name) && !strings.Contains(strings.ToLower(shown), name) {
 			continue
 		}
-		q.read[i] = true
-		for _, text := range p.readings() {
-			for ev := range q.parser.Parse(dialect.Whole(text)) {
-				if c, ok := ev.(llm.Call); ok {
-					q.learn(passages, i, c)
-				}
+		if !q.read[i] {
+			q.read[i] = true
+			q.learnAll(passages, i, p.readings(), llm.Truncation)
+		}
+		if q.thorough {
+			texts := snippets(shown, name)
+			if p.raw != p.text && strings.Contains(shown, "+") { // + is a space in forms
+				texts = append(texts, snippets(strings.ReplaceAll(shown, "+", " "), name)...)
+			}
+			q.learnAll(passages, i, texts, llm.Completion)
+		}
+	}
+}
+
+// learnAll keeps the calls in readings of the i-th passage. Calls that needed a repair of class
+// unless or worse are not kept, except guesses.
+func (q *quotes) learnAll(passages []passage, i int, texts []string, unless llm.RepairClass) {
+	for _, text := range texts {
+		for ev := range q.parser.Parse(dialect.Whole(text)) {
+			c, ok := ev.(llm.Call)
+			if ok && !slices.ContainsFunc(c.Provenance.Repairs, func(r llm.Repair) bool { return r.Class >= unless && r.Class != llm.Guess }) {
+				q.learn(passages, i, c)
 			}
 		}
 	}
 }
 
-// learn keeps a call of the i-th passage. One with markers is repeated with them or without.
+// learn keeps a call of the i-th passage. A call with markers is repeated with them or without.
 func (q *quotes) learn(passages []passage, i int, c llm.Call) {
 	for _, marked := range []bool{false, c.Provenance.Marked} {
-		key, says := q.key(c, marked)
-		if old, there := q.calls[key]; says && (!there || passages[old].user && !passages[i].user) {
+		key, says := q.hash(c, marked)
+		if old, there := q.calls[key]; says && (!there || passages[old].mayMean(c.Name) && !passages[i].mayMean(c.Name)) {
 			q.calls[key] = i
 		}
 	}
+}
+
+// The places of a tool's name that are read on their own in a passage, and how much of the text
+// around each.
+const (
+	mostSnippets  = 64
+	snippetBefore = 300
+	snippetAfter  = 4 << 10
+)
+
+// snippets returns the places of a text that name a tool, each as separate texts that begin with
+// the markup before the name and end with the call, the line, the paragraph or later. The words
+// around a call in a page do not count there.
+func snippets(text, name string) []string {
+	var out []string
+	if !strings.Contains(text, name) {
+		text = strings.ToLower(text)
+	}
+	for at, n := 0, 0; n < mostSnippets; n++ {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			break
+		}
+		i += at
+		at = i + len(name)
+		end := min(len(text), i+snippetAfter)
+		from := max(strings.LastIndexByte(text[:i], '\n')+1, i-snippetBefore)
+		if open := strings.IndexAny(text[from:i], "<[{`✿"); open >= 0 {
+			out = append(out, endings(text[from+open:end], at-from-open)...)
+		} else { // the markup is above, or there is none
+			out = append(out, endings(text[i:end], len(name))...)
+		}
+		above := from // up to two lines before
+		for range 2 {
+			if above > 0 {
+				above = strings.LastIndexByte(text[:above-1], '\n') + 1
+			}
+		}
+		if above = max(above, from-snippetBefore); above < from {
+			if open := strings.IndexAny(text[above:i], "<[{`✿"); open >= 0 && open < from-above {
+				out = append(out, endings(text[above+open:end], at-above-open)...)
+			}
+		}
+	}
+	return out
+}
+
+// endings returns a text as far as it may be a call: all of it, to the end of the paragraph, the
+// line and the value after position n, with the tags that follow.
+func endings(text string, n int) []string {
+	out := []string{text}
+	for _, end := range []string{"\n\n", "\n"} {
+		if i := strings.Index(text[n:], end); i >= 0 {
+			out = append(out, text[:n+i])
+		}
+	}
+	if i := strings.IndexByte(text, '{'); i >= 0 {
+		out = append(out, withClosers(text, js.EndOfValue([]byte(text), i)))
+	}
+	if i := strings.IndexByte(text[n:], '{'); i >= 0 {
+		out = append(out, withClosers(text, js.EndOfValue([]byte(text), n+i)))
+	}
+	for i := n; i < len(text); { // to each end tag that is followed by something else
+		j := strings.Index(text[i:], "</")
+		if j < 0 {
+			break
+		}
+		end := len(withClosers(text, i+j))
+		if len(out) > 12 {
+			break
+		}
+		out, i = append(out, text[:end]), max(end, i+j+2)
+	}
+	return out
+}
+
+// withClosers returns a text up to position i, with the brackets and end tags that follow.
+func withClosers(text string, i int) string {
+	for i < len(text) {
+		rest := strings.TrimLeft(text[i:], " \t\r\n")
+		next := len(text) - len(rest)
+		switch end := strings.IndexByte(rest, '>'); {
+		case strings.HasPrefix(rest, "}") || strings.HasPrefix(rest, "]") || strings.HasPrefix(rest, ")"):
+			i = next + 1
+			continue
+		case strings.HasPrefix(rest, "```"):
+			i = next + 3
+			continue
+		case (strings.HasPrefix(rest, "</") || strings.HasPrefix(rest, "<|") || strings.HasPrefix(rest, "<｜")) && end > 0:
+			i = next + end + 1
+			continue
+		}
+		break
+	}
+	return text[:i]
 }
 
 // readings returns the forms in which a passage may contain calls: as written, without
 // escapes, without line prefixes, each of its objects as a separate block, and, if it
 // is JSON, its texts.
 func (p passage) readings() []string {
-	p.text, p.raw = strings.ReplaceAll(p.text, mark, ""), strings.ReplaceAll(p.raw, mark, "") // in markers that were made harmless
+	p.text, p.raw = visible(p.text), visible(p.raw)
 	out := []string{p.text}
 	add := func(text string) {
 		if text != "" && !slices.Contains(out, text) {
@@ -143,35 +259,44 @@ func blocks(text string) string {
 	}
 }
 
-// key returns a hash of the meaning of a call: the tool, the dialect if its markers
-// count, and the arguments as values. It reports whether there are any.
-func (q *quotes) key(c llm.Call, marked bool) (key uint64, says bool) {
-	q.form = append(q.form[:0], c.Name...)
-	q.form = append(q.form, 0)
+// callHasher hashes the meaning of calls.
+type callHasher struct {
+	tools []llm.ToolDef
+	args  map[string]map[string]bool // that tools declare
+	form  []byte
+}
+
+// hash returns a hash of the meaning of a call: the tool, the dialect if its markers
+// count, and the arguments as values. It reports whether there are any. The hash is the
+// same in every process.
+func (h *callHasher) hash(c llm.Call, marked bool) (sum uint64, says bool) {
+	h.form = append(h.form[:0], c.Name...)
+	h.form = append(h.form, 0)
 	if marked {
-		q.form = append(q.form, c.Provenance.Dialect...)
+		h.form = append(h.form, c.Provenance.Dialect...)
 	}
-	q.form = append(q.form, 0)
-	start := len(q.form)
-	declared := q.declared(c.Name)
+	h.form = append(h.form, 0)
+	start := len(h.form)
+	declared := h.declared(c.Name)
 	form := js.Form{Mode: js.ByValue, OmitEmpty: true, Text: appendNormalized, Omit: func(depth int, name, _ []byte) bool {
 		return depth == 0 && declared != nil && !declared[string(name)]
 	}}
-	args, err := form.Append(q.form, c.Args)
+	args, err := form.Append(h.form, c.Args)
 	if err != nil { // nested too deep to be compared by value
-		args = append(q.form, c.Args...)
+		args = append(h.form, c.Args...)
 	}
-	q.form = args
-	return maphash.Bytes(q.seed, q.form), len(q.form) > start
+	h.form = args
+	all := sha256.Sum256(h.form)
+	return binary.BigEndian.Uint64(all[:]), len(h.form) > start
 }
 
 // declared returns the arguments that a tool has; nil if it may have others, too.
-func (q *quotes) declared(name string) map[string]bool {
-	known, there := q.args[name]
+func (h *callHasher) declared(name string) map[string]bool {
+	known, there := h.args[name]
 	if there {
 		return known
 	}
-	for _, t := range q.parser.Tools {
+	for _, t := range h.tools {
 		open := js.Get(t.Schema, "additionalProperties")
 		if t.Name != name || open != nil && string(open) != "false" || js.Get(t.Schema, "patternProperties") != nil {
 			continue
@@ -183,7 +308,10 @@ func (q *quotes) declared(name string) map[string]bool {
 			known[string(property)] = true
 		}
 	}
-	q.args[name] = known
+	if h.args == nil {
+		h.args = make(map[string]map[string]bool)
+	}
+	h.args[name] = known
 	return known
 }
 

@@ -54,7 +54,7 @@ func normalize(text string, begins bool, yield func(byte) bool) bool {
 // "notes.txt:12: ", "# ", "+". It takes as many as there are.
 func linePrefix(text string) int {
 	n := 0
-	if strings.HasPrefix(text, "-") { // of a difference; elsewhere it is part of the line
+	if strings.HasPrefix(text, "-") && commentSign(text) == 0 { // of a difference; elsewhere it is part of the line
 		n = 1
 	}
 	for {
@@ -79,10 +79,37 @@ func blanks(text string) int { return len(text) - len(strings.TrimLeft(text, " \
 // oneSign returns the length of a sign of quotation or of a comment at the start
 // of a line; 0 if there is none.
 func oneSign(text string) int {
-	for _, sign := range []string{"> ", "| ", "|\t", "# ", "// ", "* ", "; ", "+"} {
+	for _, sign := range []string{"> ", "| ", "|\t", "* ", "+", ":: ", "<!--", "/*", "(*", "{-", "REM ", "Rem ", "rem ", "dnl "} {
 		if strings.HasPrefix(text, sign) {
 			return len(sign)
 		}
+	}
+	return commentSign(text)
+}
+
+// commentSign returns the length of the sign that begins a line comment, in any number: "//", "///", "//!", "#", "--",
+// ";;", "%", "!", "'". Without a blank after it, markup or a word has to follow.
+func commentSign(text string) int {
+	if text == "" || !strings.ContainsRune("/-;%#!'>", rune(text[0])) {
+		return 0
+	}
+	n := 1
+	for n < len(text) && text[n] == text[0] {
+		n++
+	}
+	if n < 2 && (text[0] == '/' || text[0] == '-') {
+		return 0
+	}
+	if n < len(text) && text[n] == '!' {
+		n++
+	}
+	switch {
+	case n == len(text), strings.IndexByte(" \t\r\n", text[n]) >= 0:
+		return n
+	case text[0] == '!' || text[0] == '>' || text[0] == '\'': // part of a word
+		return 0
+	case strings.IndexByte("<[{(`\"", text[n]) >= 0 || text[n] >= utf8.RuneSelf || text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z':
+		return n
 	}
 	return 0
 }
@@ -150,7 +177,7 @@ func addNormalized(r rune, yield func(byte) bool) bool {
 		}
 		return yield(byte(r))
 	}
-	if strings.ContainsRune("“”‘’„‚«»‹›′″"+mark, r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+	if strings.ContainsRune("“”‘’„‚«»‹›′″", r) || unicode.IsSpace(r) || invisible(r) {
 		return true
 	}
 	var b [utf8.UTFMax]byte
@@ -160,6 +187,109 @@ func addNormalized(r rune, yield func(byte) bool) bool {
 		}
 	}
 	return true
+}
+
+// ignorable are characters without a shape of their own that are not format characters.
+var ignorable = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x0080, Hi: 0x009F, Stride: 1}, {Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x115F, Hi: 0x1160, Stride: 1}, {Lo: 0x17B4, Hi: 0x17B5, Stride: 1},
+	{Lo: 0x180B, Hi: 0x180F, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xFE00, Hi: 0xFE0F, Stride: 1},
+	{Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1}, {Lo: 0xFFFC, Hi: 0xFFFC, Stride: 1},
+}, R32: []unicode.Range32{{Lo: 0xE0100, Hi: 0xE01EF, Stride: 1}}}
+
+// invisible reports whether a character does not show: the mark in a token that was neutralised, joiners, direction
+// marks, variation selectors, fillers.
+func invisible(r rune) bool {
+	return strings.ContainsRune(mark, r) || unicode.Is(unicode.Cf, r) || unicode.Is(ignorable, r)
+}
+
+// visible returns a text without invisible characters.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf && invisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// uncoloured returns a text without the control sequences of terminals.
+func uncoloured(text string) string {
+	text = strings.ReplaceAll(text, "^[[", "\x1b[")
+	text = strings.ReplaceAll(text, "\u009b", "\x1b[")
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '\x1b')
+		if i < 0 {
+			if b.Len() == 0 {
+				return text
+			}
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		text = text[i+controlLength(text[i:]):]
+	}
+}
+
+// controlLength returns the length of the control sequence that begins a text.
+func controlLength(text string) int {
+	if len(text) < 2 {
+		return len(text)
+	}
+	switch text[1] {
+	case '[':
+		for i := 2; i < len(text); i++ {
+			switch c := text[i]; {
+			case c >= 0x40 && c <= 0x7E:
+				return i + 1
+			case c < 0x20 || c > 0x7E:
+				return i
+			}
+		}
+		return len(text)
+	case ']', 'P', '_', '^': // a title or a link, which ends with a bell or ESC \
+		for i := 2; i < len(text) && text[i] != '\n'; i++ {
+			if text[i] == '\a' {
+				return i + 1
+			}
+			if text[i] == '\x1b' {
+				return min(i+2, len(text))
+			}
+		}
+	}
+	return 2
+}
+
+// quotedPrintable returns the text that mail has in quoted-printable form. It reports false if a text does not look
+// like that: its signs of markup are escaped, or lines are continued.
+func quotedPrintable(text string) (string, bool) {
+	looks := strings.Contains(text, "=\n") || strings.Contains(text, "=\r\n")
+	for _, sign := range []string{"=3C", "=3c", "=7B", "=7b", "=5B", "=5b", "=22", "=3D", "=3d", "=5F", "=5f", "=E2=9C", "=28"} {
+		looks = looks || strings.Contains(text, sign)
+	}
+	if !looks {
+		return "", false
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '=')
+		if i < 0 {
+			b.WriteString(text)
+			return b.String(), true
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		n := 1
+		if v, ok := hexadecimal(text, 1, 2); ok {
+			b.WriteByte(byte(v))
+			n = 3
+		} else if end := strings.TrimLeft(text[1:], " \t\r"); strings.HasPrefix(end, "\n") {
+			n = len(text) - len(end) + 1
+		} else {
+			b.WriteByte('=')
+		}
+		text = text[n:]
+	}
 }
 
 // mostEscapes is in how many ways, one within the other, a text may have been
@@ -233,6 +363,8 @@ func backslash(text string) (r rune, n int) {
 		return '\t', n + 1
 	case 'r':
 		return ' ', n + 1
+	case '"':
+		return '"', n + 1
 	case 'u':
 		v, ok := hexadecimal(text, n+1, 4)
 		if !ok {
@@ -247,6 +379,12 @@ func backslash(text string) (r rune, n int) {
 	case 'x':
 		if v, ok := hexadecimal(text, n+1, 2); ok {
 			return v, n + 3
+		}
+	case 'e', '0': // of a terminal's control sequence
+		for _, escape := range []string{"e[", "033[", "0[33"} {
+			if strings.HasPrefix(text[n:], escape) {
+				return '\x1b', n + len(escape) - 1
+			}
 		}
 	}
 	return ' ', n
@@ -263,8 +401,8 @@ func entity(text string) (r rune, n int) {
 		n += len("amp;")
 	}
 	end := strings.IndexByte(text[n:min(len(text), n+10)], ';')
-	if end < 1 {
-		return '&', n
+	if end < 1 || !wordOf(text[n:n+end]) {
+		return openEntity(text, n)
 	}
 	name := strings.ToLower(text[n : n+end])
 	if known, ok := entities[name]; ok {
@@ -287,6 +425,48 @@ func entity(text string) (r rune, n int) {
 		v = v*10 + c - '0'
 	}
 	return v, n + end + 1
+}
+
+// wordOf reports whether a text can be the name or number of an entity.
+func wordOf(text string) bool {
+	for i, c := range []byte(text) {
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '#' && i == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// openEntity reads a character reference without the semicolon, as browsers do: a number, or one of the oldest names.
+func openEntity(text string, n int) (r rune, length int) {
+	if !strings.HasPrefix(text[n:], "#") {
+		for _, name := range []string{"lt", "gt", "quot", "nbsp"} {
+			if len(text) >= n+len(name) && strings.EqualFold(text[n:n+len(name)], name) {
+				return entities[name], n + len(name)
+			}
+		}
+		return '&', n
+	}
+	base, i := rune(10), n+1
+	if i < len(text) && text[i]|0x20 == 'x' {
+		base, i = 16, i+1
+	}
+	first := i
+	for i < len(text) && i-first < 6 {
+		v, ok := hexadecimal(text, i, 1)
+		if !ok || v >= base {
+			break
+		}
+		r = r*base + v
+		i++
+	}
+	if i == first {
+		return '&', n
+	}
+	if i < len(text) && text[i] == ' ' { // which ends the number
+		i++
+	}
+	return r, i
 }
 
 // hexadecimal reads the n digits of text from i.

@@ -294,6 +294,9 @@ func (x *chain) takePlace(q *query) (done bool, err error) {
 // prepare applies the settings of the route to the request. The client's bytes are kept for relaying if they still
 // match the request.
 func (x *chain) prepare(q *query) (done bool, err error) {
+	for i := range q.req.Tools { // the client may have them from anywhere
+		q.req.Tools[i].Origin = llm.OriginDescription
+	}
 	changed := q.settings.Override.apply(q.req)
 	if err := x.offerTools(q.candidates[0], q.req); err != nil {
 		return false, err

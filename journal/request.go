@@ -135,6 +135,7 @@ type (
 		Grammar     *llm.Grammar      `json:"grammar,omitempty"`
 		Examples    []json.RawMessage `json:"examples,omitempty"`
 		Hosted      *llm.HostedConfig `json:"hosted,omitempty"`
+		Origin      llm.TextOrigin    `json:"origin,omitempty"`
 		Extra       llm.Extra         `json:"extra,omitempty"`
 	}
 )

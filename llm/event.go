@@ -82,7 +82,7 @@ func (d ThinkingDelta) About() Thinking {
 // newTextDelta returns a whole part as one piece.
 func newTextDelta(t Text) TextDelta {
 	d := TextDelta{Text: t.Text}
-	if t.LogProbs != nil || t.Refusal || len(t.Citations) > 0 || !t.State.IsZero() || len(t.Extra) > 0 {
+	if t.LogProbs != nil || t.Refusal || t.Origin != "" || len(t.Citations) > 0 || !t.State.IsZero() || len(t.Extra) > 0 {
 		t.Text = ""
 		d.Part = &t
 	}

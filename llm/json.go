@@ -137,6 +137,7 @@ type (
 		Text      string     `json:"text"`
 		Refusal   bool       `json:"refusal,omitempty"`
 		Ours      bool       `json:"-"` // the record marks our text in another way
+		Origin    TextOrigin `json:"origin,omitempty"`
 		Citations []Citation `json:"citations,omitempty"`
 		LogProbs  *LogProbs  `json:"log_probs,omitempty"`
 		State     State      `json:"state,omitzero"`

@@ -324,9 +324,10 @@ func TestUser(t *testing.T) {
 	}{
 		{llm.User("Hello"), []llm.Part{llm.Text{Text: "Hello"}}},
 		{llm.User(""), []llm.Part{llm.Text{}}},
-		{llm.User("What is this?", image, llm.Text{Text: "A note."}), []llm.Part{image, llm.Text{Text: "A note."}, llm.Text{Text: "What is this?"}}},
+		{llm.User("What is this?", image, llm.Text{Text: "A note."}), []llm.Part{image, llm.Text{Text: "A note.", Origin: llm.OriginDocument}, llm.Text{Text: "What is this?"}}},
+		{llm.User("What is this?", image, llm.Text{Text: "A note."}), []llm.Part{image, llm.Text{Text: "A note.", Origin: llm.OriginDocument}, llm.Text{Text: "What is this?"}}},
 		{llm.User("", image), []llm.Part{image}},
-		{llm.User("Look", &image, nil, &llm.Text{Text: "A note."}, (*llm.Media)(nil)), []llm.Part{image, llm.Text{Text: "A note."}, llm.Text{Text: "Look"}}},
+		{llm.User("Look", &image, nil, &llm.Text{Text: "A note."}, (*llm.Media)(nil)), []llm.Part{image, llm.Text{Text: "A note.", Origin: llm.OriginDocument}, llm.Text{Text: "Look"}}},
 		{llm.User("", nil), []llm.Part{llm.Text{}}},
 	} {
 		if diff := cmp.Diff(llm.Message{Role: llm.RoleUser, Parts: c.want}, c.got); diff != "" {

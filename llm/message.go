@@ -32,7 +32,8 @@ func System(text string) Message {
 	return Message{Role: RoleSystem, Parts: []Part{Text{Text: text}}}
 }
 
-// User returns a message of the user: the attached parts, like images and documents, and then the text. With attached
+// User returns a message of the user: the attached parts, like images and documents, and then the text. An attached
+// Text without an origin counts as a document. With attached
 // parts the text may be empty. Pointers to parts count as the parts they point to; nil is skipped.
 func User(text string, with ...Part) Message {
 	parts := make([]Part, 0, len(with)+1)
@@ -45,8 +46,10 @@ func User(text string, with ...Part) Message {
 			}
 		case *Text:
 			if p != nil {
-				parts = append(parts, *p)
+				parts = append(parts, attached(*p))
 			}
+		case Text:
+			parts = append(parts, attached(p))
 		default:
 			parts = append(parts, p)
 		}
@@ -55,6 +58,14 @@ func User(text string, with ...Part) Message {
 		parts = append(parts, Text{Text: text})
 	}
 	return Message{Role: RoleUser, Parts: parts}
+}
+
+// attached returns a text that is attached to a message: a document, unless it has another origin.
+func attached(t Text) Text {
+	if t.Origin == "" && !t.Ours {
+		t.Origin = OriginDocument
+	}
+	return t
 }
 
 // Note returns a message in the user's place that this library wrote itself.
@@ -112,7 +123,10 @@ type Text struct {
 	// Ours marks text that this library added to a conversation: the error in
 	// an answer or a call, and how to correct it. It may quote the model, so
 	// calls are not compared with it.
-	Ours      bool
+	Ours bool
+	// Origin is where the text comes from; empty means the origin of the role. See
+	// [Message.OriginOf].
+	Origin    TextOrigin
 	Citations []Citation
 	// LogProbs are the log probabilities of its tokens, if the request asked
 	// for them. Only answers have them.

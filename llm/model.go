@@ -82,6 +82,8 @@ type Request struct {
 	// if a tool result, a document or a user message of this conversation has
 	// the same text.
 	AllowEchoes bool
+	// Echoes is what the echo guard knows beyond the messages; nil means nothing.
+	Echoes *EchoMemory
 
 	// Limits ends an answer that is too long or too slow.
 	Limits Limits

@@ -38,6 +38,9 @@ type ToolDef struct {
 	Examples []json.RawMessage
 	// Hosted configures a HostedTool.
 	Hosted *HostedConfig
+	// Origin is [OriginDescription] if the definition did not come with the program, but
+	// from a server, a file or a client. Empty means that the program wrote it.
+	Origin TextOrigin `json:",omitempty"`
 	Extra  Extra
 }
 

@@ -58,6 +58,7 @@ var samples = map[string]func(*llm.Request){
 	"budget":               func(r *llm.Request) { r.Budget = llm.NewRetryBudget(1) },
 	"text_calls":           func(r *llm.Request) { r.Promotion = llm.PromoteAll },
 	"allow_echoes":         func(r *llm.Request) { r.AllowEchoes = true },
+	"echoes":               func(r *llm.Request) { r.Echoes = &llm.EchoMemory{Full: true} },
 	"limits":               func(r *llm.Request) { r.Limits.Text = 1000 },
 	"extra":                func(*llm.Request) {}, // see handled: it depends on the format
 }
@@ -65,7 +66,7 @@ var samples = map[string]func(*llm.Request){
 var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
 
 // unsent are fields that are for us, not for the vendor.
-var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "limits"}
+var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "echoes", "limits"}
 
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama", wire.Converse: "bedrock"}
@@ -179,7 +180,7 @@ func TestEveryFieldIsAnOption(t *testing.T) {
 			t.Errorf("llm.Request.%s is in no row of the table of options", name)
 		}
 	}
-	for field, want := range map[reflect.Type]int{reflect.TypeFor[llm.Reasoning](): 4, reflect.TypeFor[llm.ToolChoice](): 3, reflect.TypeFor[llm.ToolDef](): 9} {
+	for field, want := range map[reflect.Type]int{reflect.TypeFor[llm.Reasoning](): 4, reflect.TypeFor[llm.ToolChoice](): 3, reflect.TypeFor[llm.ToolDef](): 10} {
 		if field.NumField() != want {
 			t.Errorf("%s has %d fields, not %d: give what is new a row in the table of options, and count again", field, field.NumField(), want)
 		}

@@ -168,7 +168,11 @@ func (o Origin) String() string {
 
 // Def returns the definition of t for a model.
 func (t Tool) Def() llm.ToolDef {
-	return llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples, Extra: t.Extra}
+	d := llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples, Extra: t.Extra}
+	if t.Origin != Program && t.Origin != Builtin {
+		d.Origin = llm.OriginDescription
+	}
+	return d
 }
 
 // Run calls the tool. A panic comes back as an error of code Execution.

@@ -121,7 +121,7 @@ func question(p *mcp.CreateMessageParams) (*llm.Request, error) {
 		}
 		said := rpc.PlainText(text.Text)
 		size += len(said)
-		req.Messages = append(req.Messages, llm.Message{Role: role, Parts: []llm.Part{llm.Text{Text: said}}})
+		req.Messages = append(req.Messages, llm.Message{Role: role, Parts: []llm.Part{llm.Text{Text: said, Origin: llm.OriginDocument}}})
 	}
 	if size > maxSampleBytes {
 		return nil, fmt.Errorf("a question has at most %d bytes", maxSampleBytes)

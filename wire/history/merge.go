@@ -96,5 +96,5 @@ func sameText(a, b llm.Text) bool {
 	case len(a.Citations)+len(b.Citations)+len(a.Extra)+len(b.Extra) > 0, a.LogProbs != nil, b.LogProbs != nil: // of one text alone
 		return false
 	}
-	return a.Refusal == b.Refusal && a.Ours == b.Ours
+	return a.Refusal == b.Refusal && a.Ours == b.Ours && a.Origin == b.Origin
 }

@@ -31,7 +31,7 @@ func tools(planned, said llm.ToolDef) bool {
 	return planned.Kind == said.Kind && planned.Name == said.Name && planned.Description == said.Description &&
 		(planned.Strict == nil || said.Strict != nil) && strict(planned) == strict(said) &&
 		compactJSON(planned.Schema, said.Schema) && lists(planned.Examples, said.Examples) &&
-		pointers(planned.Grammar, said.Grammar) && pointers(planned.Hosted, said.Hosted) && extras(planned.Extra, said.Extra)
+		pointers(planned.Grammar, said.Grammar) && pointers(planned.Hosted, said.Hosted) && planned.Origin == said.Origin && extras(planned.Extra, said.Extra)
 }
 
 // compactJSON reports whether two texts are the same JSON, except for white space.
@@ -64,7 +64,7 @@ func parts(a, b llm.Part) bool {
 }
 
 func texts(a, b llm.Text) bool {
-	return a.Text == b.Text && a.Refusal == b.Refusal && a.Ours == b.Ours && states(a.State, b.State) && extras(a.Extra, b.Extra) &&
+	return a.Text == b.Text && a.Refusal == b.Refusal && a.Ours == b.Ours && a.Origin == b.Origin && states(a.State, b.State) && extras(a.Extra, b.Extra) &&
 		pointers(a.LogProbs, b.LogProbs) && lists(a.Citations, b.Citations)
 }
 

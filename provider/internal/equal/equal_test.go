@@ -81,7 +81,7 @@ func something(t *testing.T, typ reflect.Type) reflect.Value {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7)
-	case reflect.Uint8, reflect.Uint16:
+	case reflect.Uint8, reflect.Uint16, reflect.Uint64:
 		v.SetUint(1)
 	case reflect.Float64:
 		v.SetFloat(7)

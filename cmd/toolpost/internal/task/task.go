@@ -95,7 +95,7 @@ func attachment(name string, data []byte) (llm.Part, error) {
 	}
 	text := strings.TrimSuffix(string(data), "\n")
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", cli.InOneLine(name), fence, text, fence)}, nil
+	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", cli.InOneLine(name), fence, text, fence), Origin: llm.OriginDocument}, nil
 }
 
 // longestRun returns the length of the longest run of a character.
