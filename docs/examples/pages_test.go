@@ -23,7 +23,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"context", "extraction", "media", "resume", "switch"} {
+	for _, name := range []string{"context", "extraction", "media", "programs", "resume", "switch"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("../" + name + ".md")
