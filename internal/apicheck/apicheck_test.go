@@ -13,8 +13,8 @@ var update = flag.Bool("update", false, "write api/current.txt")
 
 const current = "../../api/current.txt"
 
-// TestExportedNames compares the exported names with api/current.txt. A change that is meant is
-// listed by -update, and a line that goes needs an entry in CHANGELOG.md.
+// TestExportedNames compares the exported names with api/current.txt. An intended change is
+// listed by -update. A line that goes needs an entry in CHANGELOG.md.
 func TestExportedNames(t *testing.T) {
 	lines, err := Surface("../..")
 	if err != nil {
