@@ -49,9 +49,9 @@ func (p planner) emulation() emulate.Emulation {
 	}
 	switch {
 	case p.route.Kind == Constrained:
-		e.Host = p.host()
+		e.Host = constraint{p.info.Constrain, *p.format()}.host()
 	case p.route.Output == OutputConstrained: // only the answer is held to a schema
-		e.Host, e.Gate = p.host(), emulate.GateOff
+		e.Host, e.Gate = constraint{p.info.Constrain, *p.format()}.host(), emulate.GateOff
 	}
 	return e
 }
@@ -99,9 +99,6 @@ func (c constraint) host() emulate.Host {
 	}
 	return emulate.OutputHost
 }
-
-// host returns how the model's host takes schemas and grammars.
-func (p planner) host() emulate.Host { return constraint{p.info.Constrain, *p.format()}.host() }
 
 // extra adds a field of the host to a request.
 func (c constraint) extra(req *llm.Request, key string, value any) {

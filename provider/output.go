@@ -134,7 +134,7 @@ func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
 		p.answer.Output = []emulate.Reader{emulate.AnswerByTool(p.req, p.forces(p.req) == catalog.Yes)}
 		p.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
 	case way == OutputConstrained:
-		e := emulate.Emulation{Size: p.info.ID.Size, Host: p.host()}
+		e := emulate.Emulation{Size: p.info.ID.Size, Host: constraint{p.info.Constrain, *p.format()}.host()}
 		read, losses, err := e.AnswerBySchema(p.req)
 		if err != nil {
 			p.err = err

@@ -82,7 +82,7 @@ const (
 )
 
 // fits reports whether the conditions hold for the current state of the request.
-func (p planner) fits(c condition) bool {
+func (c condition) fits(p planner) bool {
 	return !(c&translated != 0 && p.asIs ||
 		c&native != 0 && p.route.Kind != Native ||
 		c&emulated != 0 && p.route.Kind == Native ||
@@ -102,7 +102,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	p := planner{m, m.newJob(req, asIs)}
 	for i := range requestRules {
 		r := &requestRules[i]
-		if !p.fits(r.when) {
+		if !r.when.fits(p) {
 			continue
 		}
 		if r.apply(p); p.err != nil {

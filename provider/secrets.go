@@ -29,7 +29,7 @@ func (m *Model) redactBody(body []byte) ([]byte, []llm.Warning) {
 	if n == 0 {
 		return body, nil
 	}
-	return clean, m.redactedWarning(n)
+	return clean, redactedWarning(m.base.Host, n)
 }
 
 // redactRequest returns req without the secrets that do not belong to the host of
@@ -57,12 +57,12 @@ func (m *Model) redactRequest(req *llm.Request) (*llm.Request, []llm.Warning) {
 	if c.found == 0 {
 		return req, nil
 	}
-	return out, m.redactedWarning(c.found)
+	return out, redactedWarning(m.base.Host, c.found)
 }
 
 // redactedWarning warns of secrets that were found.
-func (m *Model) redactedWarning(n int) []llm.Warning {
-	return []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", m.base.Host, n)}}
+func redactedWarning(host string, n int) []llm.Warning {
+	return []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", host, n)}}
 }
 
 // redactor takes secrets out of a request.

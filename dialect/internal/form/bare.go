@@ -8,7 +8,6 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
-	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
@@ -109,24 +108,6 @@ func (m bareReader) plausible(c byte) bool {
 		return chars.IsNameStart(m.Peek(1))
 	}
 	return m.Names.First.Has(c) && !m.Names.Any && m.AtLine()
-}
-
-// plausibleKey reports whether the key at i may be a key of a call.
-func (m bareReader) plausibleKey(i int) bool {
-	j := i
-	if chars.IsQuote(m.Peek(i)) {
-		i++
-		j = i
-	}
-	j = m.Word(j, ":")
-	key := string(m.Buf[m.Pos+i : m.Pos+j])
-	if values.Keys[key] != values.OtherKey || m.Names.Offered(key) {
-		return true
-	}
-	if j = m.Spaces(j + 1); m.Peek(j) == ':' {
-		j = m.Spaces(j + 1)
-	}
-	return m.asJson().mayPrecede(key, j)
 }
 
 // moreBare reads the calls that directly follow a call without a marker.

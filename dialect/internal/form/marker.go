@@ -60,26 +60,6 @@ func (m markerReader) hasBody(i int) bool {
 	return t.Is(lexicon.Prefixes) || strings.IndexByte("<{`\\", m.Buf[m.Pos+i]) >= 0
 }
 
-// onlyTextIn returns the length of the text i bytes from here, up to the end of the element of the call, if it can be
-// the only argument of the tool written. Otherwise it returns 0.
-func (m markerReader) onlyTextIn(written string, i int) int {
-	name, known := m.Names.Resolve(written)
-	shape := m.Names.Shape(name)
-	if !known || shape == nil || onlyParam(shape) == "" {
-		return 0
-	}
-	for j := i; j < i+scan.MaxGuess && m.At(j); j++ {
-		if m.Buf[m.Pos+j] != '<' {
-			continue
-		}
-		if t, _ := m.Match(j); !t.Is(lexicon.EndCall) || m.Spaces(i) == j {
-			return 0
-		}
-		return j - i
-	}
-	return 0
-}
-
 // namesTool reports whether the tag contains no name and an offered name follows it.
 func (m markerReader) namesTool(tg tag) bool {
 	i := m.Spaces(tg.length)

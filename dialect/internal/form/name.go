@@ -482,3 +482,21 @@ func nameJSONReaders() []reader[named] {
 		},
 	}
 }
+
+// plausibleKey reports whether the key at i may be a key of a call.
+func (m bareReader) plausibleKey(i int) bool {
+	j := i
+	if chars.IsQuote(m.Peek(i)) {
+		i++
+		j = i
+	}
+	j = m.Word(j, ":")
+	key := string(m.Buf[m.Pos+i : m.Pos+j])
+	if values.Keys[key] != values.OtherKey || m.Names.Offered(key) {
+		return true
+	}
+	if j = m.Spaces(j + 1); m.Peek(j) == ':' {
+		j = m.Spaces(j + 1)
+	}
+	return m.asJson().mayPrecede(key, j)
+}

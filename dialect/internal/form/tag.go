@@ -1149,3 +1149,23 @@ func (s *sink) trimmed(raw []byte) int {
 	}
 	return 0
 }
+
+// onlyTextIn returns the length of the text i bytes from here, up to the end of the element of the call, if it can be
+// the only argument of the tool written. Otherwise it returns 0.
+func (m markerReader) onlyTextIn(written string, i int) int {
+	name, known := m.Names.Resolve(written)
+	shape := m.Names.Shape(name)
+	if !known || shape == nil || onlyParam(shape) == "" {
+		return 0
+	}
+	for j := i; j < i+scan.MaxGuess && m.At(j); j++ {
+		if m.Buf[m.Pos+j] != '<' {
+			continue
+		}
+		if t, _ := m.Match(j); !t.Is(lexicon.EndCall) || m.Spaces(i) == j {
+			return 0
+		}
+		return j - i
+	}
+	return 0
+}

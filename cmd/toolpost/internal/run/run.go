@@ -20,7 +20,6 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	askcmd "github.com/toolpost/toolpost/cmd/toolpost/internal/ask"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/task"
@@ -454,7 +453,7 @@ func (r *runner) waits(d agent.Done) error {
 	if !r.json {
 		p := r.pr.Palette
 		for _, q := range d.Waiting {
-			for i, line := range runs.QuestionLines(p, q) {
+			for i, line := range view.QuestionLines(p, q) {
 				head := p.Yellow("waits  ")
 				if i > 0 {
 					head = "       "

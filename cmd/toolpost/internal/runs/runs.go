@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -109,49 +110,12 @@ func printWaiting(cmd *cobra.Command, found []WaitingRun, all bool) error {
 	for _, r := range found {
 		fmt.Fprintf(w, "%s  %s  %s\n", p.Bold(r.Run), r.Started, p.Dim(cli.OneLine(cli.Printable(runstore.TaskOf(r.Task, r.Team, r.Route)), 120)))
 		for _, q := range r.Waiting {
-			for _, line := range QuestionLines(p, q) {
+			for _, line := range view.QuestionLines(p, q) {
 				fmt.Fprintln(w, "  "+line)
 			}
 		}
 	}
 	return w.Flush()
-}
-
-// QuestionLines describes a question. The arguments are shown in full, because the approver has to see them.
-func QuestionLines(p cli.Palette, q invoke.Question) []string {
-	plain := func(text string) string { return text }
-	lines := theirs(p.Cyan(cli.InOneLine(q.CallID))+" "+p.Bold(cli.InOneLine(q.Tool))+" ", string(q.Args), plain)
-	switch {
-	case q.Prompt > 0:
-		lines = append(lines, theirs(p.Yellow("asks: "), q.Message, plain)...)
-		if q.Repeats != "" {
-			lines = append(lines, p.Yellow("the tool had begun: to answer calls it again, and what it did may happen twice"))
-		}
-		lines = append(lines, theirs(p.Dim("the answer matches "), string(q.Schema), p.Dim)...)
-	case q.Reason != "":
-		lines = append(lines, theirs("", q.Reason, p.Dim)...)
-	}
-	if q.Hides() {
-		lines = append(lines, p.Yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
-	}
-	if !q.Until.IsZero() {
-		lines = append(lines, p.Dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
-	}
-	return lines
-}
-
-// theirs returns the lines of a foreign text after a head. All lines except the first have a mark, which prevents them
-// from imitating lines of Toolpost.
-func theirs(head, text string, style func(string) string) []string {
-	lines := strings.Split(strings.TrimRight(cli.Revealed(text), "\n"), "\n")
-	for i := range lines {
-		lines[i] = style(lines[i])
-		if i > 0 {
-			lines[i] = "│ " + lines[i]
-		}
-	}
-	lines[0] = head + lines[0]
-	return lines
 }
 
 // decideFlags are the flags of approve and deny.

@@ -17,7 +17,7 @@ func Redact(m llm.Model, secrets []string) llm.Model {
 	set := secret.NewSet(secrets...)
 	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
-			w := &withholder{set: set, yield: yield}
+			w := &redactor{set: set, yield: yield}
 			for ev, err := range m.Stream(ctx, req) {
 				if !w.event(ev, err) || err != nil {
 					return
@@ -28,8 +28,8 @@ func Redact(m llm.Model, secrets []string) llm.Model {
 	})
 }
 
-// withholder processes one answer.
-type withholder struct {
+// redactor processes one answer.
+type redactor struct {
 	set      *secret.Set
 	yield    func(llm.Event, error) bool
 	held     []byte
@@ -39,12 +39,12 @@ type withholder struct {
 }
 
 // pass yields an event and reports whether the caller still reads.
-func (w *withholder) pass(ev llm.Event, err error) bool {
+func (w *redactor) pass(ev llm.Event, err error) bool {
 	w.stopped = w.stopped || !w.yield(ev, err)
 	return !w.stopped
 }
 
-func (w *withholder) event(ev llm.Event, err error) bool {
+func (w *redactor) event(ev llm.Event, err error) bool {
 	switch d := ev.(type) {
 	case llm.TextDelta:
 		if d.Part == nil && err == nil {
@@ -72,7 +72,7 @@ func (w *withholder) event(ev llm.Event, err error) bool {
 }
 
 // piece passes on text that cannot be part of a secret.
-func (w *withholder) piece(text string, thinking bool) bool {
+func (w *redactor) piece(text string, thinking bool) bool {
 	if thinking != w.thinking && !w.flush() {
 		return false
 	}
@@ -84,13 +84,13 @@ func (w *withholder) piece(text string, thinking bool) bool {
 }
 
 // flush passes on the held text, which is not a secret.
-func (w *withholder) flush() bool {
+func (w *redactor) flush() bool {
 	text := string(w.held)
 	w.held = nil
 	return w.send(text)
 }
 
-func (w *withholder) send(text string) bool {
+func (w *redactor) send(text string) bool {
 	switch {
 	case text == "":
 		return !w.stopped
@@ -101,7 +101,7 @@ func (w *withholder) send(text string) bool {
 }
 
 // redact removes secrets from text and warns once.
-func (w *withholder) redact(text []byte) string {
+func (w *redactor) redact(text []byte) string {
 	out, n := w.set.Redact(text)
 	if n > 0 && !w.warned {
 		w.warned = true
