@@ -32,6 +32,7 @@ var elsewhere = map[string]string{
 	"toolpost sim --script conversation.txtar":                                                   "serves until it is stopped: TestSim",
 	"toolpost mcp serve --http 127.0.0.1:8232":                                                   "serves until it is stopped: TestMCPServe",
 	"toolpost mcp serve --http 0.0.0.0:8232 --keys keys.txt --host tools.example.org":            "serves until it is stopped: TestMCPServe",
+	"toolpost mcp doctor https://mcp.example.org/mcp":                                            "asks a server of the network: TestMCPDoctorInterrupted",
 	"toolpost mcp serve --through files":                                                         "serves until it is stopped: TestMCPServe",
 	"toolpost mcp serve --through https://mcp.example.org/mcp --yes":                             "serves until it is stopped: TestMCPServe",
 	"toolpost sim --script conversation.txtar --unknown sim/native":                              "serves until it is stopped: TestSim",
