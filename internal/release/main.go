@@ -28,6 +28,9 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 
 var semantic = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
+// versionVariable is the string variable that holds the version of a released build.
+const versionVariable = "github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo.Release"
+
 // release is what a run makes, and where.
 type release struct {
 	root    string // of the module
@@ -172,7 +175,7 @@ func (r *release) build(dir, platform string) (*target, error) {
 	if goos == "windows" {
 		t.program += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo.Release="+r.version, "-o", t.program, "./cmd/toolpost")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -X "+versionVariable+"="+r.version, "-o", t.program, "./cmd/toolpost")
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -194,6 +194,22 @@ func TestWrongVersionsAndPlatforms(t *testing.T) {
 	}
 }
 
+// TestVersionVariable: the linker ignores a name that does not exist, and the version would be missing in silence.
+func TestVersionVariable(t *testing.T) {
+	dot := strings.LastIndex(versionVariable, ".")
+	folder := strings.TrimPrefix(versionVariable[:dot], "github.com/toolpost/toolpost/")
+	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(folder), "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "\nvar "+versionVariable[dot+1:]+" string\n") {
+			return
+		}
+	}
+	t.Errorf("no variable %s", versionVariable)
+}
+
 // TestFormula: the Homebrew formula has the checksum of each archive, and names no archive that was not made.
 func TestFormula(t *testing.T) {
 	r := &release{out: t.TempDir(), version: "v0.9.0", url: "https://example.org/releases"}
