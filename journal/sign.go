@@ -68,6 +68,12 @@ func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
 	if !genuine(b, s.Sig, key) {
 		return errors.New("journal: the signature is not genuine")
 	}
+	return s.About(r)
+}
+
+// About returns an error unless s names the run of r with its number of entries and its seal. It
+// needs no key, and does not check who signed.
+func (s Signature) About(r *Report) error {
 	if s.Run != r.Run || s.Count != r.Entries || s.Seal != r.Head {
 		return fmt.Errorf("journal: the signature is of run %s with %d entries and seal %s, not of run %s with %d and %s",
 			s.Run, s.Count, s.Seal.Short(), r.Run, r.Entries, r.Head.Short())

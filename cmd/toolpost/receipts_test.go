@@ -216,6 +216,18 @@ func TestReceiptsExport(t *testing.T) {
 	expect(t, cli.ExitUsage, []string{`no format "c"`}, "receipts", "export", "sealed", "--format", "c")
 }
 
+func TestReceiptsVerifyExportWithoutAFile(t *testing.T) {
+	ownStore(t)
+	out := filepath.Join(t.TempDir(), "out")
+	for _, name := range []string{"REPLAY.jsonl", "RECEIPT.json"} {
+		expect(t, cli.ExitOK, nil, "receipts", "export", "sealed", "--out", out, "--force")
+		if err := os.Remove(filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, cli.ExitFailed, []string{"broken  " + out, name + " is missing"}, "receipts", "verify", out)
+	}
+}
+
 func TestReceiptsSign(t *testing.T) {
 	path := ownStore(t)
 	key := filepath.Join(t.TempDir(), "audit.key")
@@ -243,7 +255,7 @@ func TestReceiptsSign(t *testing.T) {
 	if _, err := r.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, cli.ExitOK, nil, "receipts", "verify", "sealed")
+	expect(t, cli.ExitFailed, []string{"the signature is of run sealed with 5 entries"}, "receipts", "verify", "sealed")
 	expect(t, cli.ExitFailed, []string{"not signed by the key", "the signature is of run sealed with 5 entries"}, "receipts", "verify", "--key", key+".pub", "sealed")
 
 	if runtime.GOOS != "windows" {

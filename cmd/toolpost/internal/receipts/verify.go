@@ -272,6 +272,10 @@ func (v *verifier) signatures(d *verdict, file string) error {
 	d.Signers = sigs
 	if v.key == nil {
 		for _, s := range sigs {
+			if err := s.About(d.Run); err != nil { // whoever signed, it was something else
+				d.Problems = append(d.Problems, strings.TrimPrefix(err.Error(), "journal: "))
+				continue
+			}
 			d.Notes = append(d.Notes, fmt.Sprintf("signed by key %s, not checked: name the key with --key", s.Key.Short()))
 		}
 		return nil
@@ -320,6 +324,14 @@ func (v *verifier) export(dir string) error {
 		return nil
 	}
 	r := export.Verify(replay, receipt)
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{export.ReplayFile, replay}, {export.ReceiptFile, receipt}} {
+		if file.data == nil {
+			r.Problems = append(r.Problems, file.name+" is missing")
+		}
+	}
 	d := verdict{Target: dir, State: "agrees", Problems: r.Problems, Export: r}
 	for _, id := range r.Unknown {
 		d.Notes = append(d.Notes, fmt.Sprintf("outcome unknown: call %s has no result", id))
