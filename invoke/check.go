@@ -177,6 +177,9 @@ func (d *batch) validate(j *job) *tool.Error {
 	}
 	d.rounded(j)
 	checked := compiled.Check(j.args)
+	if d.s.runner.Exact && len(checked.Changes) > 0 {
+		return invalid(compiled.Validate(j.args))
+	}
 	if len(checked.Changes) == 0 {
 		j.args = checked.Args // {} for none: their hash is the same
 	}

@@ -52,6 +52,8 @@ type Runner struct {
 	Redact *journal.Secrets
 	// RunGuesses lets read-only tools run calls whose reading is a guess.
 	RunGuesses bool
+	// Exact does not convert arguments to the types of the schema: they are valid as they are, or refused.
+	Exact bool
 
 	// Now, Rand (in [0,1)) and NewID make runs repeatable; nil means the clock,
 	// random numbers, and call_1, call_2 and so on within a session.
@@ -87,7 +89,7 @@ func (r *Runner) With(tools *tool.Set) *Runner {
 	return &Runner{
 		Tools: tools, Policy: r.Policy, Approve: r.Approve, Timeout: r.Timeout, Grace: r.Grace, Parallel: r.Parallel, Attempts: r.Attempts,
 		Backoff: r.Backoff, Breaker: r.Breaker, LoopLimit: r.LoopLimit, Budget: r.Budget, Output: r.Output, Cache: r.Cache,
-		Redact: r.Redact, RunGuesses: r.RunGuesses, Now: r.Now, Rand: r.Rand, NewID: r.NewID,
+		Redact: r.Redact, RunGuesses: r.RunGuesses, Exact: r.Exact, Now: r.Now, Rand: r.Rand, NewID: r.NewID,
 	}
 }
 

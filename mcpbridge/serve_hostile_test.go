@@ -93,12 +93,28 @@ func TestASlowBodyEndsAlone(t *testing.T) {
 	}
 }
 
+// A new session takes the place of an idle one if there are too many; caller.Admit has the rule.
 func TestSessionsAreBounded(t *testing.T) {
-	address := serveOwn(t, nil).address(t, mcpbridge.HTTPAccess{MaxSessions: 1})
-	first, _, _ := exchangeRaw(t, address, "", initialize)
-	second, _, _ := exchangeRaw(t, address, "", initialize)
-	if first != http.StatusOK || second != http.StatusServiceUnavailable {
-		t.Errorf("the first was answered with %d, the second with %d", first, second)
+	s := serveOwn(t, nil)
+	address := s.address(t, mcpbridge.HTTPAccess{MaxSessions: 2})
+	for i := range 20 {
+		if status, _, text := exchangeRaw(t, address, "", initialize); status != http.StatusOK {
+			t.Errorf("session %d was answered with %d: %s", i, status, text)
+		}
+	}
+}
+
+// Methods of capabilities that a service does not declare are refused, not answered with an empty list.
+func TestUndeclaredMethodsAreRefused(t *testing.T) {
+	l := byLines(t, serveOwn(t, nil).ServePipe)
+	l.send(initialize)
+	l.answer("1")
+	l.send(initialized)
+	for i, method := range []string{"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "completion/complete", "logging/setLevel"} {
+		l.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{}}`, i+2, method))
+		if text := l.answer(fmt.Sprint(i + 2)); !strings.Contains(text, "-32601") {
+			t.Errorf("%s: %s", method, text)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +42,7 @@ type relayCall struct {
 	over     chan struct{}
 	overOnce sync.Once
 	reply    *serverReply // what the server answered, nil if it did not
+	place    string       // of the call among those under way
 	rounds   rounds
 }
 
@@ -72,16 +72,9 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e rp
 		writeMessage(w, http.StatusOK, rpc.ErrorResponse(e.ID, jsonrpc.CodeInvalidParams, err.Error()))
 		return
 	}
-	if sent := req.Header.Get("Mcp-Name"); sent != "" && sent != p.Name && !strings.HasPrefix(sent, "=?") {
-		// A proxy that reads only headers would see another tool.
-		writeMessage(w, http.StatusBadRequest, rpc.ErrorResponse(e.ID, mcp.CodeHeaderMismatch, "the header Mcp-Name and the name in the request differ"))
-		return
-	}
 	s := r.session(req, true)
-	if s == nil { // a request without a session has a separate record
-		s = r.newSession("", caller.UserOf(req))
-		s.introduce(p.Meta.Client, p.Meta.Capabilities)
-		defer r.drop(s)
+	if s == nil { // the requests of a connection without a session share a record
+		s = r.connection(req, p.Meta.Client, p.Meta.Capabilities)
 	}
 	if !s.Begin() {
 		writeMessage(w, http.StatusOK, rpc.ErrorResponse(e.ID, caller.ErrGone.Code, caller.ErrGone.Message))
@@ -240,9 +233,14 @@ func (c *relayCall) depart(cancel context.CancelFunc) bool {
 	c.inside.Lock()
 	defer c.inside.Unlock()
 	id := string(c.e.ID)
+	if c.key == "" { // clients may share a connection, and use the same ids
+		c.calls++
+		id += "#" + strconv.Itoa(c.calls)
+	}
 	if c.active[id] != nil {
 		return false
 	}
+	c.place = id
 	c.active[id], c.late[id] = cancel, make(chan []byte, 1)
 	return true
 }
@@ -250,8 +248,8 @@ func (c *relayCall) depart(cancel context.CancelFunc) bool {
 func (c *relayCall) arrive() {
 	c.inside.Lock()
 	defer c.inside.Unlock()
-	delete(c.active, string(c.e.ID))
-	delete(c.late, string(c.e.ID))
+	delete(c.active, c.place)
+	delete(c.late, c.place)
 	c.used = time.Now()
 }
 

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,8 +16,10 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/internal/caller"
 	"github.com/toolpost/toolpost/mcpbridge/internal/connection"
 	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 	"github.com/toolpost/toolpost/mcpbridge/serve"
@@ -34,7 +37,7 @@ func (r *Relay) Handler(a serve.HTTPAccess) (http.Handler, error) {
 		case r.foreign(req):
 			http.Error(w, "the session belongs to another key", http.StatusForbidden)
 		case r.unfit(w, req):
-		case r.full(a) && r.session(req, false) == nil && req.Method == http.MethodPost:
+		case req.Method == http.MethodPost && !r.knows(req) && !r.admit(a, caller.UserOf(req)):
 			w.Header().Set("Retry-After", "10")
 			http.Error(w, "there are too many sessions; try again later", http.StatusServiceUnavailable)
 		default:
@@ -81,6 +84,8 @@ func (r *Relay) post(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	switch {
+	case mismatched(req, e) != "":
+		writeMessage(w, http.StatusBadRequest, rpc.ErrorResponse(e.ID, mcp.CodeHeaderMismatch, "the header "+mismatched(req, e)+" and the request differ"))
 	case e.IsResponse() && r.answered(req, e):
 		w.WriteHeader(http.StatusAccepted)
 	case e.Method == "tools/call" && e.IsCall():
@@ -97,6 +102,42 @@ func (r *Relay) post(w http.ResponseWriter, req *http.Request) {
 	default:
 		r.pass(w, req, body, r.watch(req))
 	}
+}
+
+// mismatched returns the header that names something else than the body, "" if there is none: a proxy that reads only
+// headers would see another request.
+func mismatched(req *http.Request, e rpc.Envelope) string {
+	if sent := req.Header.Get("Mcp-Method"); sent != "" && sent != e.Method {
+		return "Mcp-Method"
+	}
+	name, named := nameIn(e)
+	sent := req.Header.Get("Mcp-Name")
+	if sent == "" || !named || sent == name {
+		return ""
+	}
+	if coded, ok := strings.CutPrefix(sent, codedHeader); ok {
+		text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(coded, "?="))
+		if err == nil && string(text) == name {
+			return ""
+		}
+	}
+	return "Mcp-Name"
+}
+
+// codedHeader begins a value that is not plain, in Base64; ?= ends it.
+const codedHeader = "=?base64?"
+
+// nameIn returns what a request names, if its method has a header for it.
+func nameIn(e rpc.Envelope) (name string, named bool) {
+	var p struct{ Name, URI string }
+	_ = json.Unmarshal(e.Params, &p) // what cannot be read has no name
+	switch e.Method {
+	case "tools/call", "prompts/get":
+		return p.Name, true
+	case "resources/read":
+		return p.URI, true
+	}
+	return "", false
 }
 
 // introduced notices the session that a server gives a client.

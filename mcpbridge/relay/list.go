@@ -26,6 +26,9 @@ func (c *relayCall) tool(ctx context.Context) (*relayedTool, error) {
 	for attempt := 1; ; attempt++ {
 		c.inside.Lock()
 		one, seen := c.tools[c.name], c.changes
+		if c.key == "" {
+			one = nil // nothing would tell of a change
+		}
 		c.inside.Unlock()
 		if one != nil {
 			return one, nil

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,7 +28,7 @@ func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) erro
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	p := rpc.NewPipe(in, out, r.options.Drain, ctx.Done())
-	c := &lineClient{relay: r, ctx: ctx, out: p, slots: make(chan struct{}, 4*cap(r.slots))}
+	c := &lineClient{relay: r, ctx: ctx, address: "pipe " + rand.Text(), out: p, slots: make(chan struct{}, 4*cap(r.slots))}
 	lines := make(chan []byte)
 	failed := make(chan error, 1)
 	go func() {
@@ -73,10 +76,11 @@ func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) erro
 
 // lineClient is a client that speaks in lines. To the relay it is one of HTTP.
 type lineClient struct {
-	relay *Relay
-	ctx   context.Context
-	slots chan struct{} // for requests under way
-	busy  sync.WaitGroup
+	relay   *Relay
+	ctx     context.Context
+	address string        // in the place of that of a connection over HTTP
+	slots   chan struct{} // for requests under way
+	busy    sync.WaitGroup
 
 	writing sync.Mutex
 	out     io.Writer
@@ -127,7 +131,7 @@ func (c *lineClient) again(text []byte, e rpc.Envelope) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	c.address(req, e)
+	c.addHeaders(req, e)
 	w := &lineWriter{client: c, e: e, header: make(http.Header), quiet: true}
 	c.relay.serve(w, req)
 	w.finish()
@@ -195,17 +199,16 @@ func (c *lineClient) post(ctx context.Context, text []byte, e rpc.Envelope, hear
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	c.address(req, e)
+	c.addHeaders(req, e)
 	w := &lineWriter{client: c, e: e, header: make(http.Header), heard: heard}
 	c.relay.serve(w, req)
 	w.finish()
 }
 
-// address adds the HTTP headers of a message.
-func (c *lineClient) address(req *http.Request, e rpc.Envelope) {
+// addHeaders adds the HTTP headers of a message.
+func (c *lineClient) addHeaders(req *http.Request, e rpc.Envelope) {
+	req.RemoteAddr = c.address
 	var p struct {
-		Name string
-		URI  string
 		Meta struct {
 			Revision string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`
@@ -222,9 +225,14 @@ func (c *lineClient) address(req *http.Request, e rpc.Envelope) {
 	if p.Meta.Revision == "" {
 		return
 	}
-	req.Header.Set("Mcp-Method", plainHeader(e.Method))
-	if name := cmp.Or(p.Name, p.URI); name != "" {
-		req.Header.Set("Mcp-Name", plainHeader(name))
+	if plainHeader(e.Method) == e.Method {
+		req.Header.Set("Mcp-Method", e.Method)
+	}
+	if name, _ := nameIn(e); name != "" && len(name) <= maxHeader {
+		if plainHeader(name) != name {
+			name = codedHeader + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
+		}
+		req.Header.Set("Mcp-Name", name)
 	}
 }
 
@@ -235,8 +243,11 @@ func plainHeader(v string) string {
 			return -1
 		}
 		return r
-	}, []byte(clip.Bytes(v, 1024))))
+	}, []byte(clip.Bytes(v, maxHeader))))
 }
+
+// maxHeader bounds the value of a header.
+const maxHeader = 1024
 
 // listen takes what the server says between requests.
 func (c *lineClient) listen() {
@@ -265,9 +276,14 @@ func (c *lineClient) leave() {
 	key := "\x00" + c.session
 	c.mu.Unlock()
 	c.relay.mu.Lock()
-	s := c.relay.sessions[key]
+	var own []*relayed
+	for place, s := range c.relay.sessions {
+		if place == key || strings.HasPrefix(place, connectionPlace(c.address)+"\x00") {
+			own = append(own, s)
+		}
+	}
 	c.relay.mu.Unlock()
-	if s != nil {
+	for _, s := range own {
 		c.relay.drop(s)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ type Relay struct {
 
 	mu       sync.Mutex
 	closed   bool
-	sessions map[string]*relayed     // by user and session
+	sessions map[string]*relayed     // by user and session, or connection
 	reported map[string]journal.Hash // changes of tools that were told, by name
 	noted    map[string]string       // what was told of tools that are not checked in full, by name
 }
@@ -83,6 +84,7 @@ func New(e *connection.Endpoint, tell func(config.Notice), options serve.Service
 		r.alone = options.Runner.With(nil)
 	}
 	r.alone.Approve, r.alone.LoopLimit, r.alone.Attempts, r.alone.Breaker, r.alone.Cache = nil, -1, 1, invoke.Breaker{Off: true}, false
+	r.alone.Exact = !options.Coerce
 	r.alone.Output.MaxChars, r.alone.Output.NoSpill = rpc.MaxFrame, true
 	r.alone.Timeout = cmp.Or(server.Call, relayTime)
 	r.asking = r.alone.With(nil)
@@ -105,7 +107,7 @@ func (r *Relay) Close() error {
 		ending.Go(func() {
 			r.drop(s)
 			<-s.Done
-			r.up.end(s.key[len(s.user)+1:])
+			r.forget(s)
 		})
 	}
 	ending.Wait()
@@ -118,7 +120,8 @@ func (r *Relay) Close() error {
 type relayed struct {
 	*caller.Account
 	relay *Relay
-	key   string
+	key   string // "" without a session
+	place string // among the sessions and connections
 	user  string
 	who   string // the client, for the record
 	forms bool   // the client can ask a person by a form
@@ -131,6 +134,7 @@ type relayed struct {
 	late    map[string]chan []byte       // responses that may come by another stream
 	waits   map[string]chan rpc.Envelope // answers to questions of ours
 	asked   int
+	calls   int // of a connection without a session
 	used    time.Time
 }
 
@@ -145,7 +149,7 @@ type relayedTool struct {
 
 func (r *Relay) newSession(key, user string) *relayed {
 	return &relayed{
-		Account: caller.NewAccount(r.life, r.options.Record, r.options.Failed), relay: r, key: key, user: user, used: time.Now(), active: make(map[string]context.CancelFunc),
+		Account: caller.NewAccount(r.life, r.options.Record, r.options.Failed), relay: r, key: key, place: key, user: user, used: time.Now(), active: make(map[string]context.CancelFunc),
 		late: make(map[string]chan []byte), waits: make(map[string]chan rpc.Envelope),
 	}
 }
@@ -154,8 +158,8 @@ func (r *Relay) newSession(key, user string) *relayed {
 func (r *Relay) drop(s *relayed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sessions[s.key] == s {
-		delete(r.sessions, s.key)
+	if r.sessions[s.place] == s {
+		delete(r.sessions, s.place)
 	}
 	s.drop.Do(func() {
 		s.Leave()
@@ -188,6 +192,50 @@ func (r *Relay) session(req *http.Request, make bool) *relayed {
 	return s
 }
 
+// connection returns what the requests of a client without a session share: those of one connection, from one user and one
+// client.
+func (r *Relay) connection(req *http.Request, info struct{ Name string }, capabilities json.RawMessage) *relayed {
+	user := caller.UserOf(req)
+	place := strings.Join([]string{connectionPlace(req.RemoteAddr), user, info.Name, string(capabilities)}, "\x00")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sessions[place]
+	if s == nil {
+		s = r.newSession("", user)
+		s.place = place
+		s.introduce(info, capabilities)
+		r.sessions[place] = s
+	}
+	s.touch()
+	return s
+}
+
+// knows reports whether a request is of a session or a connection that was admitted.
+func (r *Relay) knows(req *http.Request) bool {
+	if r.session(req, false) != nil {
+		return true
+	}
+	begin := connectionPlace(req.RemoteAddr) + "\x00" + caller.UserOf(req) + "\x00"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for place := range r.sessions {
+		if strings.HasPrefix(place, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// connectionPlace begins the places of the clients of a connection. No key of a user begins like it.
+func connectionPlace(address string) string { return "\x01" + address }
+
+// forget tells the server that a session is over.
+func (r *Relay) forget(s *relayed) {
+	if s.key != "" {
+		r.up.end(s.key[len(s.user)+1:])
+	}
+}
+
 // foreign reports whether the session of a request belongs to another key.
 func (r *Relay) foreign(req *http.Request) bool {
 	id := req.Header.Get("Mcp-Session-Id")
@@ -207,28 +255,42 @@ func (r *Relay) foreign(req *http.Request) bool {
 	return false
 }
 
-// full reports whether there are too many sessions, after it ended the idle ones.
-func (r *Relay) full(a serve.HTTPAccess) bool {
-	n := r.sweep(a.IdleTime)
-	return n >= a.MaxSessions
+// admit makes room for another session of a user, and reports whether there is any: idle sessions end, and if there are too
+// many, that of the client which was silent for longest.
+func (r *Relay) admit(a serve.HTTPAccess, user string) bool {
+	r.sweep(a.IdleTime)
+	r.mu.Lock()
+	all := make([]caller.Seat, 0, len(r.sessions))
+	for _, s := range r.sessions {
+		all = append(all, caller.Seat{ID: s.place, User: s.user, Idle: s.idle()})
+	}
+	id, room := caller.Admit(all, user, a.MaxSessions, a.MaxPerKey)
+	old := r.sessions[id]
+	r.mu.Unlock()
+	if room && old != nil {
+		r.drop(old)
+		r.forget(old)
+	}
+	return room
 }
 
-// sweep ends sessions that were silent for long, and returns how many there are.
-func (r *Relay) sweep(idle time.Duration) int {
+// connectionIdle is how long a connection without a session may be silent until its record is sealed.
+const connectionIdle = 5 * time.Minute
+
+// sweep ends sessions that were silent for long.
+func (r *Relay) sweep(idle time.Duration) {
 	r.mu.Lock()
 	var old []*relayed
 	for _, s := range r.sessions {
-		if s.idle() > idle {
+		if limit := idle; s.idle() > limit || s.key == "" && s.idle() > min(limit, connectionIdle) {
 			old = append(old, s)
 		}
 	}
-	n := len(r.sessions) - len(old)
 	r.mu.Unlock()
 	for _, s := range old {
 		r.drop(s)
-		r.up.end(s.key[len(s.user)+1:])
+		r.forget(s)
 	}
-	return n
 }
 
 // sweepFrom sweeps regularly, which ends the programs of idle sessions.

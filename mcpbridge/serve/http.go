@@ -42,10 +42,11 @@ type HTTPAccess struct {
 	// take to send one; 0 means 30 s.
 	MaxBody  int64
 	BodyTime time.Duration
-	// MaxSessions is how many sessions there may be; 0 means 256. IdleTime is how
-	// long one may be silent before it is ended; 0 means 30 min.
-	MaxSessions int
-	IdleTime    time.Duration
+	// MaxSessions is how many sessions there may be; 0 means 256. MaxPerKey is how many of them one key may have; 0
+	// means a quarter if there are several keys. A client beyond that gets the place of the session that was silent for
+	// longest. IdleTime is how long one may be silent before it is ended; 0 means 30 min.
+	MaxSessions, MaxPerKey int
+	IdleTime               time.Duration
 }
 
 // The bounds of a HTTPAccess that says nothing else.
@@ -60,6 +61,12 @@ const (
 func (g HTTPAccess) WithDefaults() HTTPAccess {
 	g.MaxBody, g.BodyTime = cmp.Or(g.MaxBody, rpc.MaxClientFrame), cmp.Or(g.BodyTime, defaultBodyTime)
 	g.MaxSessions, g.IdleTime = cmp.Or(g.MaxSessions, defaultMaxSessions), cmp.Or(g.IdleTime, defaultIdleTime)
+	if g.MaxPerKey == 0 {
+		g.MaxPerKey = g.MaxSessions
+		if len(g.Keys) > 1 {
+			g.MaxPerKey = max(g.MaxSessions/4, 1)
+		}
+	}
 	return g
 }
 
@@ -101,7 +108,7 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 			s.requests.serve(single, w, r)
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.sessions() >= g.MaxSessions {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && !s.seats.admit(s.server, g, caller.UserOf(r)) {
 			w.Header().Set("Retry-After", "10")
 			http.Error(w, "there are too many sessions; try again later", http.StatusServiceUnavailable)
 			return
@@ -109,16 +116,9 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		if r.Method == http.MethodDelete {
 			s.leaves(r.Header.Get("Mcp-Session-Id"), caller.UserOf(r))
 		}
-		s.requests.serve(sessions, w, r)
+		s.requests.serve(sessions, s.seats.noticing(w, r), r)
+		s.seats.left(r)
 	})), nil
-}
-
-func (s *Service) sessions() int {
-	n := 0
-	for range s.server.Sessions() {
-		n++
-	}
-	return n
 }
 
 // Guard lets requests in that come from where they may, with a key if there are

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -47,6 +48,9 @@ type ServiceOptions struct {
 	// Drain is how long calls may go on when the input of ServePipe has ended; 0
 	// means 5 s.
 	Drain time.Duration
+	// Coerce has a relay convert arguments to the types of the schema, like "3" to 3. By default a relay passes
+	// arguments on as they are, or refuses them. A Service always converts.
+	Coerce bool
 	// Failed is told what went wrong on our side, like a record that cannot be
 	// written.
 	Failed func(error)
@@ -80,6 +84,7 @@ type Service struct {
 	end      context.CancelFunc
 	closing  sync.WaitGroup
 	requests httpRequests
+	seats    seats
 
 	offering sync.Mutex // one at a time
 
@@ -103,10 +108,23 @@ func NewService(options ServiceOptions) (*Service, error) {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
 		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
+	s.server.AddReceivingMiddleware(refuseUndeclared)
 	if err := s.Offer(options.Runner.Tools); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// refuseUndeclared refuses the methods of capabilities that the server does not declare. The SDK answers some of them with
+// an empty list.
+func refuseUndeclared(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch area, _, _ := strings.Cut(method, "/"); area {
+		case "prompts", "resources", "completion", "logging":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not served here", clip.Bytes(rpc.PlainText(method), 60))}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // Offer replaces the offered tools, and tells the clients if they differ. It refuses a tool that no

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// turns lets calls that only read run side by side, and others alone, in the order
-// in which they came.
+// turns lets calls that may change something run one after the other, in the order in which they came, and after the reads
+// before them. Calls that only read wait for nothing: a command that takes long does not hold them up.
 type turns struct {
 	mu    sync.Mutex
 	last  chan struct{}   // closed when the last call that changes things is over
@@ -61,7 +61,7 @@ func (t *turns) wait(ctx context.Context, reads bool) (func(), error) {
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)
-		if before != nil {
+		if before != nil && !reads {
 			<-before
 		}
 		if !reads && readers != nil {

@@ -29,3 +29,29 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 		last()
 	}
 }
+
+// A call that only reads does not wait for a command that runs. The next command waits for both.
+func TestReadsRunNextToARunningCommand(t *testing.T) {
+	var turn turns
+	command, err := turn.wait(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := turn.wait(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan func())
+	go func() {
+		done, _ := turn.wait(context.Background(), false)
+		next <- done
+	}()
+	command()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := turn.wait(gone, false); err == nil {
+		t.Error("a command runs next to a read")
+	}
+	read()
+	(<-next)()
+}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 	defer o.Close()
 	cli.MustEnd(cmd.Context())
 	if f.http == "" {
-		return o.ServePipe(cmd.Context(), cli.StandardInput(cmd), cmd.OutOrStdout())
+		return cmp.Or(o.ServePipe(cmd.Context(), cli.StandardInput(cmd), cmd.OutOrStdout()), cmd.Context().Err())
 	}
 	h, err := o.Handler(access)
 	if err != nil {
