@@ -42,7 +42,7 @@ var fields = [...]fieldInfo{
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
 	{key: "thinking_open", answer: func(m *Model) *Answer { return &m.ThinkingOpen }, need: true},
 	{key: "sampling", text: func(m *Model) *string { return &m.Sampling }, values: []string{"any", "one", "none", "any unless thinking"}},
-	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
+	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }},
 	{key: "constrained_output", text: func(m *Model) *string { return &m.Constrain }, values: []string{"format", "json_schema", "structured_outputs", "response_format"}},
 	{key: "tool_search", answer: func(m *Model) *Answer { return &m.ToolSearch }},
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},

@@ -31,7 +31,7 @@ var fieldMeanings = map[string]string{
 	"thinking":                    "the text form of thinking",
 	"thinking_open":               "the answer starts inside thinking",
 	"sampling":                    "temperature, top_p and penalties: any of them, one of the first two, or none",
-	"emulation_style":             "the style of prompts",
+	"emulation_style":             "the style of prompts: json, xml, markdown, pythonic, react, hermes or a dialect",
 	"constrained_output":          "the field of a request that enforces a schema",
 	"tool_search":                 "the vendor searches deferred tools ([many tools](../many-tools.md))",
 	"tool_name":                   "allowed tool names, as a pattern such as `[a-zA-Z0-9_-]{1,64}`",

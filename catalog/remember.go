@@ -39,6 +39,27 @@ func Remember(file, id, note string, values map[string]string) error {
 	return replaceFile(file, data)
 }
 
+// Note returns the note that [Remember] wrote above the entry of an id, "" if there is none.
+func Note(file, id string) (string, error) {
+	data, err := readIfThere(file)
+	if err != nil {
+		return "", err
+	}
+	note := ""
+	for line := range strings.Lines(string(data)) {
+		text, isNote := strings.CutPrefix(strings.TrimSpace(line), notePrefix)
+		switch {
+		case isNote:
+			note = strings.TrimSpace(text)
+		case says(line) && depth(line) > 0 && note != "" && keyOf(line) == foldID(id):
+			return note, nil
+		case says(line):
+			note = ""
+		}
+	}
+	return "", nil
+}
+
 func readIfThere(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -73,3 +73,20 @@ func TestRememberRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestNoteIsReadBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "models.yaml")
+	if note, err := Note(file, "acme/bot"); note != "" || err != nil {
+		t.Errorf("without a file: %q, %v", note, err)
+	}
+	for id, note := range map[string]string{"acme/bot": "tuned: 95 % right", "acme/other": "probed"} {
+		if err := Remember(file, id, note, map[string]string{"native_tools": "false"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]string{"acme/bot": "tuned: 95 % right", "ACME/bot": "tuned: 95 % right", "acme/other": "probed", "acme/none": ""} {
+		if note, err := Note(file, id); note != want || err != nil {
+			t.Errorf("%s: %q, %v", id, note, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -46,6 +47,9 @@ func (p planner) emulation() emulate.Emulation {
 	}
 	if e.Style == "" && p.info.Emulation != "json" { // everybody's default, which the family's own comes before
 		e.Style = p.info.Emulation
+		if e.Dialects == nil && !slices.Contains(emulate.Styles(), e.Style) { // a dialect, which the catalogue may name, too
+			e.Dialects = p.client.dialects()
+		}
 	}
 	switch {
 	case p.route.Kind == Constrained:

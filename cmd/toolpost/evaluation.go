@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
@@ -57,16 +62,45 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 		return nil, err
 	}
 	if f := cmd.Flag("models"); f != nil && f.Value.String() != "" {
-		if client.Catalog, err = cli.UserCatalog(f.Value.String()); err != nil {
+		known, err := cli.UserCatalog(f.Value.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // 'eval tune' creates the file
 			return nil, err
+		}
+		if known != nil {
+			client.Catalog = known
 		}
 	}
 	open := func(id string) (llm.Model, error) {
 		m, _, err := openmodel.Open(cmd.Context(), s, openmodel.Choice{ID: id}, client.Open)
 		return m, err
 	}
+	set := func(id string, values map[string]string) (llm.Model, error) {
+		return openWith(cmd.Context(), s, client.Catalog, id, values)
+	}
 	tools := func(server string) ([]llm.ToolDef, error) { return toolsOfServer(cmd.Context(), s, server) }
-	return &evaluate.Models{Open: open, Cost: session.CostOf, Tools: tools, Default: s.Model}, nil
+	return &evaluate.Models{Open: open, Cost: session.CostOf, Tools: tools, Default: s.Model, Set: set, Catalog: client.Catalog}, nil
+}
+
+// openWith opens a model with other values of its catalogue entry. A separate client keeps what it learns apart.
+func openWith(ctx context.Context, s *settings.Settings, known *catalog.Catalog, id string, values map[string]string) (llm.Model, error) {
+	if strings.HasPrefix(id, "sim/") || strings.HasPrefix(id, "agent/") {
+		return nil, fmt.Errorf("%s has no settings to choose from; tuning is for models that are asked over HTTP", id)
+	}
+	client, err := openmodel.Client(s)
+	if err != nil {
+		return nil, err
+	}
+	var entry strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&entry, "    %s: %s\n", key, values[key])
+	}
+	if client.Catalog = known; entry.Len() > 0 {
+		if client.Catalog, err = known.Load("tune", fmt.Appendf(nil, "models:\n  %q:\n%s", id, entry.String())); err != nil {
+			return nil, err
+		}
+	}
+	m, _, err := openmodel.Open(ctx, s, openmodel.Choice{ID: id}, client.Open)
+	return m, err
 }
 
 // toolsOfServer returns the tools of a configured MCP server under the names that the server gives them.

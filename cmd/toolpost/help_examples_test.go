@@ -56,6 +56,8 @@ var elsewhere = map[string]string{
 	"toolpost tools audit --mcp files":                                                           "needs a server: TestMCPAudit",
 	"toolpost mcp doctor files --json":                                                           "needs a server: TestMCPCommands",
 	`toolpost mcp call files read_text_file '{"path":"README.md"}' --yes`:                        "needs a server: TestMCPCommands",
+	"toolpost eval tune -m ollama/qwen3:8b --dry-run":                                            "needs a model over HTTP: TestTuneWritesABetterSettingWithItsEvidence",
+	"toolpost eval tune suite.yaml -m http://127.0.0.1:8080/v1#smollm2 --every":                  "needs a model over HTTP: TestTuneWritesABetterSettingWithItsEvidence",
 	"toolpost eval diff 3f1c 88a0 --fail-on 'right<-2%'":                                         "needs two runs: TestDiffOfTwoRunsShowsBothAnswers",
 	"toolpost eval from --journal sqlite:gateway.db --json":                                      "needs a gateway: TestFromCountsRecordedRuns",
 	`toolpost run -m agent/codex "What does this folder hold?"`:                                  "needs a program: TestAgentPrograms",

@@ -45,6 +45,9 @@ type Models struct {
 	Open  func(id string) (llm.Model, error)
 	Cost  func(m llm.Model, id string, u llm.Usage) (catalog.Money, bool)
 	Tools func(server string) ([]llm.ToolDef, error)
+	// Set opens a model with other values of its entry in Catalog.
+	Set     func(id string, values map[string]string) (llm.Model, error)
+	Catalog *catalog.Catalog
 	// Default is the model of the settings, "" without one.
 	Default string
 }
@@ -64,7 +67,7 @@ or scoring it again asks no model.`,
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	cmd.PersistentFlags().String("config", "", "`FILE` to read in place of your config.yaml")
-	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newSuites())
+	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newSuites())
 	return cmd
 }
 

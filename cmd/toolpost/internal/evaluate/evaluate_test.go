@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -76,6 +77,13 @@ func (b *bench) host() Host {
 						b.asked.Add(1)
 						return b.model[id].Stream(ctx, req)
 					}), nil
+				},
+				Catalog: catalog.Default(),
+				Set: func(_ string, values map[string]string) (llm.Model, error) {
+					if values["emulation_style"] == "react" { // the one setting that works
+						return sim.Offline{}, nil
+					}
+					return mute{}, nil
 				},
 				Cost: func(_ llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
 					return catalog.Money(u.Input+u.Output) * catalog.Dollar, id == "sim/offline"
@@ -393,6 +401,41 @@ func TestDriftKeepsResultsAndComparesHosts(t *testing.T) {
 	} {
 		if r := b.command(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
 			t.Errorf("%s: exit %d\n%s", args, r.code, r.errOut)
+		}
+	}
+}
+
+func TestTuneWritesABetterSettingWithItsEvidence(t *testing.T) {
+	b := newBench(t)
+	var cases strings.Builder
+	cases.WriteString(small)
+	for i, city := range strings.Fields("Lima Cairo Kyoto Quito Berlin Madrid Dublin Vienna Paris Tokyo Bern Riga Delhi Seoul") {
+		fmt.Fprintf(&cases, "  - {id: more %d, task: What is the weather in %s?, expect: {calls: [get_weather: {city: {$text: %s}}]}}\n", i, city, city)
+	}
+	suite, file := b.file("cities.yaml", cases.String()), filepath.Join(b.dir, "models.yaml")
+	if out := b.run("tune", suite, "-m", "acme/bot", "--models", file, "--dry-run"); !strings.Contains(out, "react: ") || !strings.Contains(out, "nothing was written") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("--dry-run wrote the file")
+	}
+	b.run("tune", suite, "-m", "acme/bot", "--models", file)
+	known, err := cli.UserCatalog(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note, err := catalog.Note(file, "acme/bot")
+	if m := known.Lookup("acme/bot"); err != nil || m.Emulation != "react" || m.NativeTools.Support != catalog.No || !strings.Contains(note, "right on the other half of suite small, before ") {
+		t.Errorf("%v: %q, %q", err, m.Emulation, note)
+	}
+	for args, says := range map[string]string{
+		"tune":                        "which model?",
+		"tune structured -m acme/bot": "tuning needs 12",
+		"tune " + b.file("few.yaml", small) + " -m acme/bot": "tuning needs 12",
+		"tune " + suite + " -m acme/bot --concurrency 0":     "--concurrency",
+	} {
+		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
+			t.Errorf("eval %s: exit %d\n%s", args, r.code, r.errOut)
 		}
 	}
 }

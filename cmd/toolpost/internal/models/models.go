@@ -38,7 +38,8 @@ Nothing here uses the network, except update with a URL, probe and drift.`,
 	}
 	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
 	load := func() (*catalog.Catalog, error) { return cli.UserCatalog(file) }
-	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate(), newModelsProbe(&file), drift)
+	note := func(id string) (string, error) { return foundOut(file, id) }
+	cmd.AddCommand(newModelsList(load), newModelsShow(load, note), newModelsUpdate(), newModelsProbe(&file), drift)
 	return cmd
 }
 
@@ -156,7 +157,7 @@ func tokens(n int) string {
 	return fmt.Sprint(n)
 }
 
-func newModelsShow(load loader) *cobra.Command {
+func newModelsShow(load loader, note func(id string) (string, error)) *cobra.Command {
 	var asJSON, asBatch, explain bool
 	cmd := &cobra.Command{
 		Use:   "show ID...",
@@ -190,7 +191,7 @@ it; for a model nobody knows the answers are safe and a warning says so.
 				if i > 0 && !asJSON {
 					fmt.Fprintln(cmd.OutOrStdout())
 				}
-				if err := showModel(cmd, c.Lookup(id), asJSON, explain); err != nil {
+				if err := showModel(cmd, c.Lookup(id), note, asJSON, explain); err != nil {
 					return err
 				}
 			}
@@ -217,26 +218,42 @@ func (row modelRow) lookup(c *catalog.Catalog) (catalog.Model, error) {
 type explained struct {
 	Model   catalog.Model `json:"model"`
 	Explain []catalog.Why `json:"explain"`
+	Found   string        `json:"found,omitempty"` // the evidence of 'models probe' or 'eval tune'
 }
 
-func showModel(cmd *cobra.Command, m catalog.Model, asJSON, explain bool) error {
+// foundOut returns the note of what was found out about a model, by 'models probe' or 'eval tune'.
+func foundOut(file, id string) (string, error) {
+	if file == "" {
+		var err error
+		if file, err = catalog.UserFile(); err != nil {
+			return "", nil // without a folder of the user there is no file
+		}
+	}
+	return catalog.Note(file, id)
+}
+
+func showModel(cmd *cobra.Command, m catalog.Model, note func(id string) (string, error), asJSON, explain bool) error {
+	evidence, err := note(m.ID.Raw)
+	if err != nil {
+		return err
+	}
 	switch {
 	case asJSON && explain:
-		return cli.PrintJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
+		return cli.PrintJSON(cmd.OutOrStdout(), explained{m, m.Explain(), evidence})
 	case asJSON:
 		return cli.PrintJSON(cmd.OutOrStdout(), m)
 	}
-	return printModel(cmd, m, explain)
+	return printModel(cmd, m, evidence, explain)
 }
 
 // printModel prints all facts about a model. Warnings go to standard error.
-func printModel(cmd *cobra.Command, m catalog.Model, explain bool) error {
+func printModel(cmd *cobra.Command, m catalog.Model, evidence string, explain bool) error {
 	w := cmd.OutOrStdout()
 	var what, can [][]string
 	for _, row := range [][]string{
 		{"family", m.ID.Family}, {"root", differs(m.ID.Root(), m.ID.Family)}, {"version", m.ID.Version.String()}, {"revision", m.ID.Revision.String()},
 		{"variant", m.ID.Variant}, {"size", params(m.ID.Size)}, {"active", params(m.ID.Active)}, {"made from", m.ID.Base},
-		{"provider", m.ID.Provider}, {"organisation", m.ID.Org}, {"custom", map[bool]string{true: "yes"}[m.ID.Custom]},
+		{"provider", m.ID.Provider}, {"organisation", m.ID.Org}, {"custom", map[bool]string{true: "yes"}[m.ID.Custom]}, {"found", cli.Printable(evidence)},
 	} {
 		if row[1] != "" {
 			what = append(what, row)
