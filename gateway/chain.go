@@ -55,7 +55,8 @@ type chain struct {
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
-	x := &chain{Gateway: g, Request: &exchange.Request{Endpoint: vendorapi.Find(r), HTTP: r, ID: "req_" + rand.Text(), Start: time.Now(), Log: g.settings.Log, Metrics: g.meters}}
+	x := &chain{Gateway: g, Request: &exchange.Request{Endpoint: vendorapi.Find(r), HTTP: r, ID: "req_" + rand.Text(), Start: time.Now(), Log: g.settings.Log, Metrics: g.meters, Warned: &g.warned}}
+	x.Trace = &x.trace
 	x.Client = admit.NewClient(x.Request, w.Header(), g.settings.Access)
 	if e, _ := passthrough.FindEndpoint(r); e != nil || passthrough.AsksWebSocket(r) {
 		x.Action = format.NoOperation
@@ -64,7 +65,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 	x.Response = exchange.NewResponse(x.Request, w, g.settings.KeepAlive, g.settings.WriteTime)
 	x.Scope = conversation.NewScope(x.Response, g.stateStore)
 	x.signatures = conversation.NewSignatures(&x.Scope, x.ownsTool)
-	x.spent = admit.NewSpending(&x.Client, &x.Demand, &x.trace, x.Warn)
+	x.spent = admit.NewSpending(&x.Client, &x.Demand, &x.reserves, &x.trace, x.Warn)
 	w.Header().Set(exchange.RequestHeader, x.ID)
 	return x
 }
@@ -110,7 +111,7 @@ func (x *chain) used() llm.Usage {
 func (x *chain) end(err error) {
 	x.observed(err)
 	attrs := make([]slog.Attr, 0, 20)
-	attrs = append(attrs, slog.String("id", x.ID), slog.String("method", x.HTTP.Method), slog.String("path", x.logged(x.HTTP.URL.Path)), slog.Duration("took", time.Since(x.Start)))
+	attrs = append(attrs, slog.String("id", x.ID), slog.String("method", x.HTTP.Method), slog.String("path", x.logged(x.HTTP.URL.Path)), slog.Int("status", x.Writer.Status), slog.Duration("took", time.Since(x.Start)))
 	attrs = append(attrs, x.LogAttrs()...)
 	if x.Model != "" {
 		used := x.used()

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/internal/admit"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
@@ -43,6 +45,9 @@ type Setup struct {
 	MaxRequests int
 	// Access controls who may use the gateway, and counts their usage; nil allows every client.
 	Access *access.Book
+	// Reserve is how many output tokens a request without an output limit reserves of budgets; 0 means an estimate that
+	// is learned for each key and model, and a negative number the maximum of the model.
+	Reserve int
 	// BodyTime limits how long a client may take to send its request, WriteTime how long a chunk of the answer may stay
 	// unread; 0 means 1 and 2 minutes. The server must end an HTTP/2 connection that reads nothing at all: see
 	// [http.HTTP2Config.WriteByteTimeout].
@@ -87,9 +92,12 @@ type lasting struct {
 	checks   validators
 	meters   *metrics.Set
 	cache    conversation.Cache
+	reserves admit.Reserves
+	warned   exchange.WarningLog
 	inFlight atomic.Int64 // requests
 	streams  atomic.Int64 // open streams
 	draining atomic.Bool
+	leaving  atomic.Bool // requests are served, but no more should come
 }
 
 // New returns a gateway, or all errors in its routes. It sends no requests to upstreams.
@@ -126,6 +134,7 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.takeOver(before)
+	g.reserves.Fixed = c.Reserve
 	if c.State == nil {
 		c.State = &g.memory
 	}
@@ -144,6 +153,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.leave()
 	w = x.W
+	if g.leaving.Load() {
+		w.Header().Set("Connection", "close")
+	}
 	if err := x.Identify(); err != nil {
 		clientio.DiscardBody(x.W, x.HTTP)
 		x.Fail(err)

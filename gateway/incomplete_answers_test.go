@@ -102,23 +102,23 @@ func TestIncompleteAnswersAreBooked(t *testing.T) {
 		input       int64 // 0: estimated
 		status      string
 	}{
-		{"time", never(), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", ``, 500, 500, 0, "time_limit"},
-		{"time, after the head", never(" "), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", ``, 500, 500, 0, "time_limit"},
-		{"time, another format", never(), llm.Limits{Time: 300 * time.Millisecond}, false, "claude", ``, 500, 500, 0, "time_limit"},
-		{"idle", never(), llm.Limits{Idle: 300 * time.Millisecond}, false, "chat", ``, 500, 500, 0, "stalled"},
-		{"the gateway ends", never(), llm.Limits{}, true, "chat", ``, 500, 500, 0, "overloaded"},
-		{"a body that is cut", cut, llm.Limits{}, false, "chat", ``, 500, 500, 0, "network"},
+		{"time", never(), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", ``, 0, 0, 0, "time_limit"},
+		{"time, after the head", never(" "), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", ``, 0, 0, 0, "time_limit"},
+		{"time, another format", never(), llm.Limits{Time: 300 * time.Millisecond}, false, "claude", ``, 0, 0, 0, "time_limit"},
+		{"idle", never(), llm.Limits{Idle: 300 * time.Millisecond}, false, "chat", ``, 0, 0, 0, "stalled"},
+		{"the gateway ends", never(), llm.Limits{}, true, "chat", ``, 0, 0, 0, "overloaded"},
+		{"a body that is cut", cut, llm.Limits{}, false, "chat", ``, 0, 0, 0, "network"},
 		{"a body that is cut, then a refusal", func(w http.ResponseWriter, r *http.Request) {
 			if asked++; asked == 1 {
 				cut(w, r)
 				return
 			}
 			w.WriteHeader(http.StatusServiceUnavailable)
-		}, llm.Limits{}, false, "chat", ``, 500, 500, 0, "overloaded"},
-		{"a stream, time", never(chatPiece), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", `"stream":true,`, 25, 300, 0, "time_limit"},
-		{"a stream, idle", never(chatPiece), llm.Limits{Idle: 300 * time.Millisecond}, false, "chat", `"stream":true,`, 25, 300, 0, "stalled"},
-		{"a stream, the gateway ends", never(chatPiece), llm.Limits{}, true, "chat", `"stream":true,`, 15, 300, 0, "canceled"},
-		{"a stream that says its input", never(messagesPiece), llm.Limits{Time: 300 * time.Millisecond}, false, "claude", `"stream":true,`, 25, 300, 100, "time_limit"},
+		}, llm.Limits{}, false, "chat", ``, 0, 0, 0, "overloaded"},
+		{"a stream, time", never(chatPiece), llm.Limits{Time: 300 * time.Millisecond}, false, "chat", `"stream":true,`, 1, 20, 0, "time_limit"},
+		{"a stream, idle", never(chatPiece), llm.Limits{Idle: 300 * time.Millisecond}, false, "chat", `"stream":true,`, 1, 20, 0, "stalled"},
+		{"a stream, the gateway ends", never(chatPiece), llm.Limits{}, true, "chat", `"stream":true,`, 1, 20, 0, "canceled"},
+		{"a stream that says its input", never(messagesPiece), llm.Limits{Time: 300 * time.Millisecond}, false, "claude", `"stream":true,`, 1, 20, 100, "time_limit"},
 		{"refused", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, llm.Limits{}, false, "chat", ``, 0, 0, -1, "overloaded"},
 		{"a request that is wrong", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }, llm.Limits{}, false, "chat", ``, 0, 0, -1, "invalid"},
 		{"a connection without a word", func(w http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); hang(w) }, llm.Limits{}, false, "chat", ``, 0, 0, -1, "network"},

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func (g *guarded) told() string {
 const prices = "rules:\n  - match: {family: priced}\n    set: {price: {input: 1, output: 2}}\n  - match: {family: lengthy}\n    set: {max_output_tokens: 60000}\n"
 
 // guard starts a gateway that requires keys. It has a route for each upstream format, with the same name, and others.
-func guard(t *testing.T, upstream http.Handler) *guarded {
+func guard(t *testing.T, upstream http.Handler, reserve ...int) *guarded {
 	t.Helper()
 	if upstream == nil {
 		upstream = new(sim.Server)
@@ -86,7 +87,7 @@ func guard(t *testing.T, upstream http.Handler) *guarded {
 	}
 	routes = append(routes, to("costly", "up-chat/priced"), to("long", "up-chat/lengthy"), to("free-*", "up-chat/*"),
 		gateway.ModelRoute{Model: "falls", Upstreams: []gateway.Upstream{{Model: "up-chat/sim/native+status=500"}}, Fallback: []string{"chat"}})
-	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: routes, Access: g.book, MaxBody: 1 << 20, Log: slog.New(slog.NewTextHandler(g, nil))})
+	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: routes, Access: g.book, Reserve: cmp.Or(reserve...), MaxBody: 1 << 20, Log: slog.New(slog.NewTextHandler(g, nil))})
 	return g
 }
 

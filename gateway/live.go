@@ -92,6 +92,10 @@ func (l *Live) Close() {
 // ServeHTTP answers one request.
 func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.now.Load().ServeHTTP(w, r) }
 
+// Leave makes [Live.Ready] report that the gateway is about to end, so that load balancers send no more requests. Requests
+// are still served. Each closes its connection, because load balancers reuse connections.
+func (l *Live) Leave() { l.now.Load().leaving.Store(true) }
+
 // Drain refuses new requests with status 503 in each client's format and lets running requests finish; see [Live.Idle].
 // Keep the listener open, because clients and load balancers must see the refusals.
 func (l *Live) Drain() { l.now.Load().draining.Store(true) }
@@ -128,7 +132,7 @@ func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
 // is set, keys cannot be read or usage not written, or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
-	if g.draining.Load() {
+	if g.draining.Load() || g.leaving.Load() {
 		return errors.New("draining")
 	}
 	if why := l.trouble.Load(); why != nil && *why != "" {

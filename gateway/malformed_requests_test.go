@@ -340,7 +340,7 @@ func TestLocalOnly(t *testing.T) {
 		host, origin, site string
 		status             int
 	}{
-		{"127.0.0.1:8230", "", "", 200}, {"localhost:8230", "", "", 200}, {"[::1]:8230", "", "", 200}, {"LOCALHOST", "http://localhost:3000", "same-site", 200},
+		{"127.0.0.1:8230", "", "", 200}, {"localhost:8230", "", "", 200}, {"[::1]:8230", "", "", 200}, {"LOCALHOST:3000", "http://localhost:3000", "same-origin", 200},
 		{"evil.example", "", "", 421}, {"evil.example:8230", "", "", 421}, {"127.0.0.1.evil.example", "", "", 421}, {"0.0.0.0:8230", "", "", 421}, {"", "", "", 421},
 		{"127.0.0.1:8230", "http://evil.example", "", 403}, {"127.0.0.1:8230", "null", "", 403}, {"127.0.0.1:8230", "", "cross-site", 403},
 		{"127.0.0.1:8230", "http://localhost.evil.example", "", 403}, {"127.0.0.1:8230", "http://evil.example@127.0.0.1.nip.example", "", 403},

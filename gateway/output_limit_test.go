@@ -172,11 +172,11 @@ func TestOddBounds(t *testing.T) {
 	}
 }
 
-// TestUnsaidOutput checks the reservation of a request without an output limit: for a budget, the maximum output of the
-// model if known; for a limit per minute, the usual output.
+// TestUnsaidOutput checks the reservation of a request without an output limit where the maximum is reserved: for a budget, the
+// maximum output of the model if known; for a limit per minute, the usual output.
 func TestUnsaidOutput(t *testing.T) {
 	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
-	g := guard(t, up)
+	g := guard(t, up, -1)
 	for _, test := range []struct {
 		model, limit, member string
 		refused              bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http/httptrace"
 	"slices"
@@ -50,7 +51,15 @@ func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.
 // failed counts an upstream that did not answer, under the requested route, like the request itself.
 func (a *attempts) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
-		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, llm.KindOf(err).String())
+		kind := llm.KindOf(err).String()
+		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
+		var known *llm.Error
+		status := 0
+		if errors.As(err, &known) {
+			status = known.Status
+		}
+		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream),
+			slog.String("kind", kind), slog.Int("status", status), slog.String("error", a.x.logged(err.Error())))
 	}
 }
 

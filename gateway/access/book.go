@@ -20,6 +20,7 @@ type Book struct {
 
 	late   late
 	writes writes
+	holds  holds
 }
 
 func (b *Book) now() time.Time {
@@ -366,9 +367,6 @@ func (g *Rights) noPrice(r Claim) error {
 	return refuse(NoPrice, "the price of %s is not known, and what %s may spend is bounded in money", model, whose)
 }
 
-// holdTime is how long a reservation lasts if the gateway dies. No request takes longer.
-const holdTime = time.Hour
-
 // Admit reserves the most that a request may use, or returns a *[Refusal]. A request is admitted if each limit has
 // anything left.
 func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error) {
@@ -410,6 +408,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	if b.wrote(err) != nil {
 		return nil, err
 	}
+	b.hold(a.id)
 	return a, nil
 }
 
@@ -527,8 +526,10 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 		gone := new(StoreError)
 		switch {
 		case err == nil:
+			b.release(a.id)
 			return nil
 		case !errors.As(err, &gone) && ctx.Err() == nil:
+			b.release(a.id)
 			return err
 		case wait > settleLongest || ctx.Err() != nil:
 			return b.settleLater(lateLine{e, windows(k, a.at)}, err)

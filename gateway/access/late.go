@@ -95,6 +95,7 @@ func (b *Book) writeLate(ctx context.Context) {
 		err := b.Store.Settle(within, l.line, l.windows)
 		cancel()
 		if b.late.tried(err == nil); err == nil {
+			b.release(l.line.ID)
 			wait = lateWait
 			continue
 		}

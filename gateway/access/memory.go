@@ -94,6 +94,19 @@ func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Windo
 	return nil
 }
 
+// Extend implements [Store].
+func (m *Memory) Extend(_ context.Context, requests []string, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range requests {
+		if h, open := m.holds[id]; open {
+			h.Until = until
+			m.holds[id] = h
+		}
+	}
+	return nil
+}
+
 // Settle implements [Store].
 func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 	m.mu.Lock()
@@ -229,7 +242,7 @@ func (m *Memory) Clean(_ context.Context, now, before time.Time) error {
 
 // countsKept is how long counts of a minute, a day or a month are kept after the period ends: requests that began in
 // the period may still be running.
-const countsKept = 2 * holdTime
+const countsKept = 2 * requestTime
 
 // over reports whether a window can be deleted because nothing counts in it any more.
 func over(w Window, now time.Time) bool {

@@ -316,6 +316,23 @@ func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window
 	})
 }
 
+// extendAtOnce is how many reservations one statement renews.
+const extendAtOnce = 100
+
+// Extend implements [Store].
+func (s *SQL) Extend(ctx context.Context, requests []string, until time.Time) error {
+	for part := range slices.Chunk(requests, extendAtOnce) {
+		args, marks := []any{until.Unix()}, make([]string, len(part))
+		for i, id := range part {
+			args, marks[i] = append(args, id), fmt.Sprintf("$%d", i+2)
+		}
+		if _, err := s.db.ExecContext(ctx, `UPDATE toolpost_hold SET until_at = $1 WHERE request IN (`+strings.Join(marks, ", ")+`)`, args...); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
 // Settle implements [Store]. A request whose reservation has expired is still charged. The log line prevents charging
 // it twice.
 func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {

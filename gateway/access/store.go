@@ -139,6 +139,8 @@ type Store interface {
 	// scope. No other request of the scopes is checked in between. An error of check is returned unchanged, and nothing
 	// is counted then.
 	Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(used map[Window]Count, held map[string]Reservation) error) error
+	// Extend changes when the reservations of running requests expire.
+	Extend(ctx context.Context, requests []string, until time.Time) error
 	// Settle ends the reservation of a request, adds its usage to its windows and writes its log line. It is
 	// idempotent.
 	Settle(ctx context.Context, e LogLine, windows []Window) error

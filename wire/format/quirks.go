@@ -26,6 +26,9 @@ type Quirks struct {
 	// ThinkingParts sends thinking back as separate parts of the chat format's content, at their place in the text, as
 	// Mistral does. Answers in this form are read in any case.
 	ThinkingParts bool
+	// NameIsNextCall reports a server whose streams begin a second call with the name and the index of the first, without
+	// an id and without arguments. From other servers such a piece repeats the first call.
+	NameIsNextCall bool
 	// NoParallel leaves out the flag that forbids parallel calls.
 	NoParallel bool
 	// NoStrict leaves out the flag that holds a model to a schema.

@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +151,9 @@ var queries = map[string][]string{"GET /admin/usage": append(filterNames(), "by"
 // understand refuses requests for unknown paths or methods, and query parameters that are unknown, repeated or malformed.
 // Otherwise they would be ignored.
 func (a *Handler) understand(r *http.Request) error {
+	if path := strings.ToLower(r.URL.EscapedPath()); strings.Contains(path, "%2f") || strings.Contains(path, "%5c") {
+		return Invalidf("the path has an encoded slash, which proxies and servers read in different ways")
+	}
 	_, pattern := a.mux.Handler(r)
 	if pattern == "" {
 		var takes []string
@@ -242,12 +246,28 @@ func read(r *http.Request, into any) error {
 			return Invalidf("the member %.40q is null: leave it out, or say what it is", key)
 		}
 	}
+	known := memberNames(reflect.TypeOf(into).Elem())
+	for key := range js.Members(body) { // package json would also accept other spellings
+		if name := string(key); !slices.Contains(known, name) {
+			return Invalidf("unknown field %.40q; the fields are %s", name, strings.Join(known, ", "))
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return Invalidf("the body cannot be read: %v", js.Explain(err))
 	}
 	return nil
+}
+
+// memberNames returns the names of the members of a struct in JSON.
+func memberNames(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // notNil makes an empty list [] in JSON instead of null.

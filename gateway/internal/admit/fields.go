@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
@@ -223,7 +225,14 @@ func fieldsByName(list []vendorField) map[string]*vendorField {
 // that is too long.
 func foldName(into *[longestName]byte, key []byte) []byte {
 	n := 0
-	for _, c := range key {
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		if c >= utf8.RuneSelf { // some servers read these letters as the ASCII letters that they fold to
+			r, size := utf8.DecodeRune(key[i:])
+			if folded := foldLetter(r); folded != 0 {
+				c, i = folded, i+size-1
+			}
+		}
 		switch {
 		case c == '_' || c == '-':
 			continue
@@ -236,6 +245,16 @@ func foldName(into *[longestName]byte, key []byte) []byte {
 		n++
 	}
 	return into[:n]
+}
+
+// foldLetter returns the ASCII letter that Unicode folds a letter to, like s for the long ſ, or 0.
+func foldLetter(r rune) byte {
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if 'a' <= f && f <= 'z' {
+			return byte(f)
+		}
+	}
+	return 0
 }
 
 // fieldOf returns the known field of a name, nil if it is unknown.

@@ -122,9 +122,10 @@ func (a *outputLimit) guess(name string, value []byte) {
 	}
 }
 
-// output returns the most output tokens that a request may use, and the usual number if the request sets no limit. Both
-// cover all requested answers, and neither exceeds the maximum output of the model.
-func (a outputLimit) output(req *llm.Request, info catalog.Model) (most, usual int) {
+// output returns the output tokens that a request reserves for budgets, and the usual number, for limits per minute. If
+// the request sets no limit, budgets reserve the expected number. Both cover all requested answers, and neither exceeds
+// the maximum output of the model.
+func (a outputLimit) output(req *llm.Request, info catalog.Model, expected int) (most, usual int) {
 	answers := max(min(req.N, mostAnswers), a.Answers, 1)
 	gives := largestOutput
 	if info.MaxOutput > 0 {
@@ -135,9 +136,9 @@ func (a outputLimit) output(req *llm.Request, info catalog.Model) (most, usual i
 		return (said + a.guessed) * answers, (said + a.guessed) * answers
 	}
 	usual = max(said, min(defaultOutput, gives))
-	most = usual
-	if info.MaxOutput > 0 {
-		most = gives
+	most = max(said, min(expected, gives))
+	if expected == maxOutput && info.MaxOutput == 0 {
+		most = usual
 	}
 	return (most + a.guessed) * answers, (usual + a.guessed) * answers
 }

@@ -17,8 +17,9 @@ import (
 type Spending struct {
 	*Client
 	*Demand
-	trace *upstream.Trace
-	warn  func(llm.Warning)
+	trace    *upstream.Trace
+	warn     func(llm.Warning)
+	reserves *Reserves
 
 	admission *access.Admission
 	models    map[string]catalog.Model // candidates, by id
@@ -146,7 +147,6 @@ func (s *Spending) BookLost(err error) {
 			said.Output = max(said.Output, used.Output)
 			used = said
 		}
-		used.Output = max(used.Output, s.unseen())
 		s.BookEstimate("lost", used)
 	}
 	s.open = false
@@ -186,23 +186,6 @@ func (s *Spending) Retried(ev provider.RequestRetry) {
 	}
 }
 
-// unseenSpeed is the assumed speed of hidden output, in tokens per second.
-const unseenSpeed = 100
-
-// unseen estimates the hidden output of an incomplete answer. Without a stream, it assumes the whole reservation,
-// because vendors finish such answers. A stream ends when its client disconnects, so only the time until then counts.
-func (s *Spending) unseen() int {
-	sent := max(s.trace.SentAt(), s.work)
-	if sent <= 0 || !s.Rights.BoundsSize() { // no upstream was asked, or nothing was reserved
-		return 0
-	}
-	most, _ := s.Output.output(s.req, s.models[s.to])
-	if s.Streamed || s.text > 0 {
-		most = min(most, int(time.Since(time.Unix(0, sent)).Seconds()*unseenSpeed))
-	}
-	return most
-}
-
 // Record adds usage to the total of the request, and counts it in the metrics.
 func (s *Spending) Record(u llm.Usage) {
 	s.CountTokens(u)
@@ -217,6 +200,7 @@ func (s *Spending) Record(u llm.Usage) {
 	}
 	s.money += cost
 	s.used = s.used.Add(u)
+	s.reserves.learn(s.owner(), s.Model, u.Output)
 	share := s.share()
 	share.Input, share.Output, share.Money = share.Input+int64(u.Input), share.Output+int64(u.Output), share.Money+cost
 	share.Unpriced = share.Unpriced || !known && u.Input+u.Output > 0
@@ -252,7 +236,7 @@ func (s *Spending) MostRead(req *llm.Request) int {
 
 // AddMost raises a claim to the most that a model may use for a request.
 func (s *Spending) AddMost(claim *access.Claim, read int, req *llm.Request, info catalog.Model) {
-	most, usual := s.Output.output(req, info)
+	most, usual := s.Output.output(req, info, s.reserves.of(s.owner(), s.Model))
 	cost, _ := info.Price.Cost(llm.Usage{Input: read, Output: usual})
 	claim.Usual.Money = max(claim.Usual.Money, int64(cost))
 	claim.Usual.Tokens = max(claim.Usual.Tokens, int64(read+usual))
@@ -381,6 +365,14 @@ func (s *Spending) KeepBodies(b access.Bodies) error {
 }
 
 // NewSpending returns the spending of a new request.
-func NewSpending(c *Client, d *Demand, trace *upstream.Trace, warn func(llm.Warning)) Spending {
-	return Spending{Client: c, Demand: d, trace: trace, warn: warn}
+func NewSpending(c *Client, d *Demand, reserves *Reserves, trace *upstream.Trace, warn func(llm.Warning)) Spending {
+	return Spending{Client: c, Demand: d, reserves: reserves, trace: trace, warn: warn}
+}
+
+// owner returns the key of the request, "" without access control.
+func (s *Spending) owner() string {
+	if s.Rights == nil {
+		return ""
+	}
+	return s.Rights.Key.ID
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -44,8 +45,10 @@ func IsPrivateHost(host string) bool {
 	return err == nil || host != "" && !strings.Contains(host, ".")
 }
 
+// withoutPort returns a host without its port, which has to be a number.
 func withoutPort(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
+	h, port, err := net.SplitHostPort(host)
+	if _, wrong := strconv.ParseUint(port, 10, 16); err == nil && (port == "" || wrong == nil) {
 		return h
 	}
 	return host

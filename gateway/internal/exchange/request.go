@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -31,6 +33,32 @@ type Request struct {
 
 	Log     *slog.Logger
 	Metrics *metrics.Set
+	Warned  *WarningLog
+	Trace   *upstream.Trace
+}
+
+// WarningLog remembers which warnings were logged: each is logged once for a route. It is safe for concurrent use.
+type WarningLog struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// maxWarned limits the warnings that are logged. Details may contain words of clients.
+const maxWarned = 2000
+
+// first reports whether a warning of a route is new.
+func (l *WarningLog) first(route, text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := route + "\x00" + text
+	if l.seen[key] || len(l.seen) >= maxWarned {
+		return false
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]bool)
+	}
+	l.seen[key] = true
+	return true
 }
 
 // Context is cancelled when the client disconnects.

@@ -51,7 +51,8 @@ func NewResponse(req *Request, w http.ResponseWriter, keepAlive, writeTime time.
 const (
 	// RequestHeader is the id of the request, which is also in the log.
 	RequestHeader = "Toolpost-Request-Id"
-	// UpstreamHeader is the id of the model that answered, without the address of its host.
+	// UpstreamHeader is the id of the model that answered, without the address of its host. If a keep-alive had to be sent
+	// before the answer began, it is a trailer.
 	UpstreamHeader = "Toolpost-Upstream"
 	// WarningHeader reports deviations from the request, as far as known when the answer begins. Each value is one
 	// warning: "code; feature; detail".
@@ -89,7 +90,9 @@ func (r *Response) head(mediaType string) {
 	r.headerSent = true
 	r.W.Header().Set("Content-Type", mediaType)
 	r.W.Header().Set("Cache-Control", "no-cache")
-	r.W.Header().Set(UpstreamHeader, upstream.ShownID(r.Upstream))
+	if r.Stream == nil || !r.Stream.early {
+		r.W.Header().Set(UpstreamHeader, upstream.ShownID(r.Upstream))
+	}
 	r.writeOverflow()
 	r.W.WriteHeader(http.StatusOK)
 }
@@ -161,6 +164,7 @@ func (r *Response) addWarning(w llm.Warning) {
 	if slices.Contains(lines, text) { // each tool round of the route repeats it
 		return
 	}
+	r.logWarning(w, text)
 	if r.headerSent {
 		r.lateWarnings++
 		return
@@ -179,6 +183,19 @@ func (r *Response) addWarning(w llm.Warning) {
 	}
 	lines = slices.Insert(lines, min(at, len(lines)), text)
 	r.W.Header()[WarningHeader] = lines[:min(len(lines), maxWarnings)]
+}
+
+// wordyWarnings may repeat what a model or a tool wrote, which must not be in the log.
+var wordyWarnings = []llm.WarningCode{llm.RefusedCall, llm.FailedCall, llm.SuspectedCall, llm.CallAsText, llm.EchoedCall, llm.Repaired, llm.Corrected, llm.Ignored}
+
+// logWarning logs a warning the first time that the route has it.
+func (r *Response) logWarning(w llm.Warning, text string) {
+	if slices.Contains(wordyWarnings, w.Code) {
+		text = string(w.Code) + "; " + w.Feature
+	}
+	if r.Warned != nil && r.Warned.first(r.Trace.Route, text) {
+		r.Log.Warn("a client was warned; equal warnings of the route are not logged again", "id", r.ID, "route", r.Trace.Route, "code", string(w.Code), "feature", w.Feature, "warning", text)
+	}
 }
 
 // urgentWarnings come before all others. Without them a client would assume that a refused or failed call was done.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -31,6 +32,7 @@ type Stream struct {
 	timer  *time.Timer // nil without keep-alives; r.mu guards it, done and headed
 	done   bool
 	headed bool // the header is sent
+	early  bool // the header was sent before an upstream began to answer
 
 	mediaType string // media type of the stream
 	comments  bool   // the format allows comments
@@ -162,6 +164,7 @@ func (s *Stream) writeKeepAlive() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	if !s.done {
+		s.early = s.early || !s.r.headerSent
 		_ = s.write(llm.KeepAlive{})
 	}
 }
@@ -186,6 +189,9 @@ func (s *Stream) Fail(err error) {
 func (s *Stream) Stop() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
+	if s.early && !s.done {
+		s.r.W.Header().Set(http.TrailerPrefix+UpstreamHeader, upstream.ShownID(s.r.Upstream))
+	}
 	s.done = true
 	if s.timer != nil {
 		s.timer.Stop()

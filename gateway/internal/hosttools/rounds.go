@@ -99,7 +99,10 @@ func (s *Rounds) ask(ask Ask, each func(llm.Event) error) error {
 		}
 		r := s.newRound(n == 0, each)
 		if err := ask(s.next(), r.take); err != nil {
-			return err
+			if s.run.stopped == "" || llm.KindOf(err) != llm.BrokenPromise {
+				return err
+			}
+			r.answer.Add(llm.Finish{Reason: llm.Stop}) // the model called a tool once more, and its calls are reported below
 		}
 		done, err := s.after(r, each)
 		if err != nil || done {

@@ -25,6 +25,7 @@ type PendingCall struct {
 	started   bool  // CallStart was sent
 	naming    bool  // more of the name may come
 	lateName  bool  // the name began behind arguments
+	nameAgain bool  // its name came again after its arguments
 	waits     bool  // CallStart waits for the rest of the name, or of that of an earlier call
 	long      bool  // the name is longer than there is room for
 	misnamed  bool  // a piece of it had another name
@@ -63,6 +64,18 @@ func (a *calls) ofResponse() *calls { return cmp.Or(a.first, a) }
 // every parallel call the index 0, leave out the index, repeat the id in every
 // piece, say it late or leave it out of all: the id decides first, then index and order.
 func (a *calls) Delta(index int, id, name string, kind llm.ToolKind) *PendingCall {
+	if q := a.repeated(index, id, name); q != nil && name == q.Name {
+		q.nameAgain = true
+		a.again()
+		return q
+	} else if q != nil && q.nameAgain && (a.HasArgs || id != "" || name != "") {
+		q.nameAgain = false
+		p := a.NewCall(index, id, q.Name, kind)
+		if p != nil && name != "" {
+			a.rename(p, name)
+		}
+		return p
+	}
 	p := a.Find(index, id, name)
 	repeats := p != nil && id != ""
 	if p == nil && id != "" {
@@ -86,6 +99,27 @@ func (a *calls) Delta(index int, id, name string, kind llm.ToolKind) *PendingCal
 		a.rename(p, name)
 	}
 	return p
+}
+
+// repeated returns the complete call at the index of a piece that has its name or none. A name without an id and without
+// arguments repeats the call. If another id or arguments follow, they are those of a second call.
+func (a *calls) repeated(index int, id, name string) *PendingCall {
+	if index < 0 || !a.Indexed || a.OneDocument || a.Host.Quirks.NameIsNextCall {
+		return nil
+	}
+	for i := len(a.Calls) - 1; i >= 0; i-- {
+		if p := a.Calls[i]; p.Index == index {
+			if name == p.Name && (id != "" || a.HasArgs) {
+				return nil
+			}
+			more := p.nameAgain && a.Host.offersPrefix(p.Name+name)
+			if (p.Done || p.Whole()) && (name == p.Name || name == "" || more) && (id == "" || id != p.VendorID) {
+				return p
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // again notes that a piece of a call repeats its name or id. Clients of a relay concatenate the pieces of each field

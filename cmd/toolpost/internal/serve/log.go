@@ -8,10 +8,14 @@ import (
 	"time"
 )
 
-// gatewayLog returns a log of a gateway that writes to w. Call end after the last message.
-func gatewayLog(w io.Writer) (log *slog.Logger, end func()) {
+// gatewayLog returns a log of a gateway that writes to w, as text or JSON. Call end after the last message.
+func gatewayLog(w io.Writer, format string) (log *slog.Logger, end func()) {
 	lines := &lineBuffer{w: w}
-	return slog.New(promptHandler{slog.NewTextHandler(lines, nil), lines}), lines.flush
+	var handler slog.Handler = slog.NewTextHandler(lines, nil)
+	if format == "json" {
+		handler = slog.NewJSONHandler(lines, nil)
+	}
+	return slog.New(promptHandler{handler, lines}), lines.flush
 }
 
 // The limits of a lineBuffer.

@@ -13,7 +13,7 @@ import (
 // A log holds lines back only shortly after a write. It keeps their order and never holds back a warning.
 func TestLogOfManyRequests(t *testing.T) {
 	var out clitest.Writes
-	log, end := gatewayLog(&out)
+	log, end := gatewayLog(&out, "")
 	log.Info("line", "n", 0)
 	if text, _ := out.All(); !strings.Contains(text, "n=0") {
 		t.Fatalf("the first line waits: %q", text)

@@ -30,6 +30,7 @@ import (
 // The defaults of opsConfig.
 const (
 	defaultDrain  = 30 * time.Second
+	defaultLeave  = 5 * time.Second
 	defaultReload = 2 * time.Second
 	defaultHeader = 64 << 10
 )
@@ -249,14 +250,27 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		return err
 	case <-ctx.Done():
 	}
+	v.leave(ctx)
+	listener.Close()
 	v.drain(ctx, server)
 	return nil
 }
 
-// drain waits for open responses, up to a limit. It still accepts connections during this time and tells clients that
-// the gateway is stopping. Then it closes the listener.
+// leave serves requests for a while after SIGTERM. Load balancers see at /readyz that no more should come.
+func (v *serving) leave(ctx context.Context) {
+	v.live.Leave()
+	var by os.Signal // the cause of a context that a signal ended
+	if !errors.As(context.Cause(ctx), &by) || by.String() != syscall.SIGTERM.String() {
+		return // a person waits for the end
+	}
+	delay := cmp.Or(v.with.Gateway.Ops.DrainDelay, defaultLeave)
+	v.log.Info("the gateway is about to end; /readyz reports 503, and requests are still served", "for", delay)
+	time.Sleep(delay)
+}
+
+// drain waits for open responses, up to a limit. The listener is closed: load balancers try another gateway. Requests
+// on open connections are still served.
 func (v *serving) drain(ctx context.Context, server *http.Server) {
-	v.live.Drain()
 	limit := cmp.Or(v.with.Gateway.Ops.Drain, defaultDrain)
 	v.log.Info("no more requests are taken; open answers may end", "within", limit)
 	began := time.Now()
@@ -265,7 +279,9 @@ func (v *serving) drain(ctx context.Context, server *http.Server) {
 		defer cancel()
 		return wait(within) == nil
 	}
-	if !bounded(limit, v.live.Idle) {
+	idle := bounded(limit, v.live.Idle)
+	v.live.Drain()
+	if !idle {
 		v.log.Warn("answers that had not ended are ended with an error")
 		v.live.End()
 		bounded(EndTime, v.live.Idle)

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
@@ -167,21 +169,40 @@ func gatewaySetup(s *settings.Settings, log *slog.Logger) (gateway.Setup, error)
 		return gateway.Setup{}, err
 	}
 	c := s.Gateway
+	reserve, err := reserveOf(c.Keys.Reserve)
+	if err != nil {
+		return gateway.Setup{}, err
+	}
 	other, err := openmodel.Client(s)
 	if err != nil {
 		return gateway.Setup{}, err
 	}
 	return gateway.Setup{
 		Open: open, Inside: []string{"sim/", "sim/" + openmodel.ScriptPrefix, "agent/"}, Forward: other.Forwarder, Routes: GatewayRoutes(c), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
-		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log,
+		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log, Reserve: reserve,
 		Secrets: gatewaySecrets(s), MaxKeptBody: c.Keys.BodySize,
 	}, nil
 }
 
+// reserveOf returns gateway.Setup.Reserve for a setting.
+func reserveOf(text string) (int, error) {
+	switch text {
+	case "", "learned":
+		return 0, nil
+	case "max":
+		return -1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, configcheck.Errorf("gateway.reserve", "%q is not learned, max or a number of tokens", text)
+	}
+	return n, nil
+}
+
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
-	log, endLog := gatewayLog(cmd.ErrOrStderr())
-	defer endLog()
+	log, endLog := gatewayLog(cmd.ErrOrStderr(), "")
+	defer func() { endLog() }()
 	v := &serving{cmd: cmd, addrFlag: addr, log: log}
 	defer func() {
 		if v.tools != nil {
@@ -202,6 +223,11 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	}
 	v.say(slog.LevelWarn, "the gateway begins, though something may not be meant so", said)
 	v.with, v.addr = s, addressOf(s, addr)
+	if format := s.Gateway.Ops.LogFormat; format != "" {
+		endLog()
+		v.log, endLog = gatewayLog(cmd.ErrOrStderr(), format)
+		setup.Log = v.log
+	}
 	var err error
 	if v.tools, err = OpenRouteTools(cmd, s, false); err != nil {
 		return err

@@ -86,6 +86,7 @@ const maxNames = 50
 type KeysConfig struct {
 	Store      string        `yaml:"keys" help:"the store of keys and their use: sqlite:FILE or postgres://…; with it every request needs a key" restart:"yes"`
 	State      string        `yaml:"state" help:"the store of data between requests: sqlite:FILE, postgres://… or memory" default:"the store of keys, or memory without keys" restart:"yes"`
+	Reserve    string        `yaml:"reserve" help:"how many output tokens a request without max_tokens reserves of budgets: learned (95 of 100 answers of the key and model are not longer), max (the maximum of the model, a hard limit) or a number" default:"learned"`
 	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h" min:"1ms" restart:"yes"`
 	Bodies     bool          `yaml:"log_bodies" help:"keep requests and answers next to the log of requests, without known secrets; needs keys, and a route can override it" default:"false"`
 	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each body; the middle of longer ones is left out" default:"65536" min:"256" max:"1048576"`
@@ -99,6 +100,8 @@ type opsConfig struct {
 	OpsHosts      []string      `yaml:"ops_hosts" help:"host names with a dot that monitors may use at ops_addr, with the port; IP addresses and names without a dot are always allowed" restart:"yes"`
 	TLS           TLSConfig     `yaml:"tls" help:"the certificate for clients; it is read again when its files change" restart:"presence"`
 	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to stop" default:"30s" min:"1ms" restart:"yes"`
+	DrainDelay    time.Duration `yaml:"drain_delay" help:"how long new requests are still served after SIGTERM, while /readyz already reports 503; load balancers need the time to notice" default:"5s" min:"1ms" restart:"yes"`
+	LogFormat     string        `yaml:"log_format" help:"the format of the log" values:"text json" default:"text" restart:"yes"`
 	Reload        time.Duration `yaml:"reload" help:"how often the gateway looks for changes of the configuration; SIGHUP makes it look at once" default:"2s" min:"1ms" restart:"yes"`
 	MaxRequests   int           `yaml:"max_requests" help:"concurrent requests; further ones are refused with status 503" default:"16384" min:"1"`
 	MaxHeader     int           `yaml:"max_header" help:"bytes of the headers of a request" default:"65536" min:"512" restart:"yes"`

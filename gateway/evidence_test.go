@@ -1,0 +1,116 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// TestFailedAttemptsAreLogged checks that the log has one line for each failed attempt, the status of the request, and
+// each warning once for a route.
+func TestFailedAttemptsAreLogged(t *testing.T) {
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(503)
+		_, _ = io.WriteString(w, `{"error":{"message":"no capacity here"}}`)
+	}))
+	t.Cleanup(first.Close)
+	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { chatAnswer(w, r, "Hello") }))
+	t.Cleanup(second.Close)
+	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
+		"first": {BaseURL: first.URL + "/v1", Wires: []string{wire.Chat}}, "second": {BaseURL: second.URL + "/v1", Wires: []string{wire.Chat}}}}
+	log := new(safeLog)
+	url := serve(t, gateway.Setup{Open: opening(client), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{
+		{Model: "m", Upstreams: []gateway.Upstream{{Model: "first/m"}, {Model: "second/m", Priority: 1}}}}})
+	for range 2 {
+		if resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`); resp.StatusCode != 200 {
+			t.Fatal(body)
+		}
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	text := log.b.String()
+	for want, n := range map[string]int{
+		`msg="upstream attempt failed" id=req_`:                      2,
+		"route=m upstream=first/m kind=overloaded status=503 error=": 2,
+		"no capacity here": 2,
+		"first/m did not answer (overloaded), so second/m was asked": 1,
+		"status=200": 2,
+	} {
+		if strings.Count(text, want) != n {
+			t.Errorf("%q is %d times in\n%s", want, strings.Count(text, want), text)
+		}
+	}
+}
+
+// TestUpstreamTrailerAfterKeepAlive checks that a stream whose header had to be sent before an upstream answered names the
+// upstream that answered in a trailer, and none in the header.
+func TestUpstreamTrailerAfterKeepAlive(t *testing.T) {
+	gone := make(chan struct{})
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-gone:
+		}
+	}))
+	t.Cleanup(first.Close)
+	t.Cleanup(func() { close(gone) })
+	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { chatAnswer(w, r, "Hello") }))
+	t.Cleanup(second.Close)
+	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
+		"first": {BaseURL: first.URL + "/v1", Wires: []string{wire.Chat}}, "second": {BaseURL: second.URL + "/v1", Wires: []string{wire.Chat}}}}
+	url := serve(t, gateway.Setup{Open: opening(client), KeepAlive: 20 * time.Millisecond, Routes: []gateway.ModelRoute{
+		{Model: "m", Timing: gateway.Timing{FirstByte: 300 * time.Millisecond}, Upstreams: []gateway.Upstream{{Model: "first/m"}, {Model: "second/m", Priority: 1}}}}})
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(body), "Hello") {
+		t.Fatal(err, string(body))
+	}
+	if h, trailer := resp.Header.Get(gateway.UpstreamHeader), resp.Trailer.Get(gateway.UpstreamHeader); h != "" || trailer != "second/m" {
+		t.Errorf("header %q, trailer %q", h, trailer)
+	}
+}
+
+// TestLastRoundOfGatewayTools checks that a model that calls a tool of the gateway once more after the last round ends the
+// answer with what there is and a warning.
+func TestLastRoundOfGatewayTools(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		asked := 0
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				asked++
+			}
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), `"stream":true`) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Step %d.\",\"tool_calls\":[{\"index\":0,\"id\":\"c%d\",\"type\":\"function\",\"function\":{\"name\":\"clock\",\"arguments\":\"{\\\"what\\\":\\\"time\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", asked, asked)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"Step %d.","tool_calls":[{"id":"c%d","type":"function","function":{"name":"clock","arguments":"{\"what\":\"time\"}"}}]}}]}`, asked, asked)
+		}))
+		t.Cleanup(up.Close)
+		client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}}
+		route := to("m", "up/m")
+		route.Tools = served(reading("clock", "noon", new(counter)))
+		route.Tools.Rounds = 2
+		url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{route}})
+		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, stream))
+		if resp.StatusCode != 200 || !strings.Contains(body, "Step 3.") || asked != 3 || !strings.Contains(body+resp.Header.Get(gateway.WarningHeader), "was refused") {
+			t.Errorf("stream=%t, asked %d times: %d %v %s", stream, asked, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
