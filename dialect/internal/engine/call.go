@@ -168,6 +168,9 @@ func (m *machine) EndCall() {
 			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())
 		}
 	}
+	if !c.Whole && c.Marked && m.swallowsTag(c.Args) {
+		m.Repair("marker-in-value", llm.Guess, c.Start, m.Offset())
+	}
 	if c.Whole && c.repeatsKey() {
 		m.Repair("repeated-parameter", llm.Guess, c.Start, m.Offset()) // the last value counts
 	}
@@ -185,6 +188,13 @@ func (m *machine) EndCall() {
 	default:
 		m.Leave("", "", "")
 	}
+}
+
+// swallowsTag reports whether arguments contain a tag of the call that was read, or the beginning of one. The value may
+// have ended before it.
+func (m *machine) swallowsTag(args []byte) bool {
+	i := m.Rows.First()
+	return i >= 0 && slices.ContainsFunc(m.Lex.Fragments[i], func(s string) bool { return bytes.Contains(args, []byte(s)) })
 }
 
 // repeatsKey reports whether the arguments contain a key twice.

@@ -581,6 +581,9 @@ func (m jsonReader) asides(e *envelope) {
 		}
 		thinks, ok := values.AsideKeys[f.key]
 		var s string
+		if !ok && f.key != "text" && !plainMembers[f.key] && (m.Call.Open || e.name != "") {
+			m.unused(e)
+		}
 		if !ok && f.key != "text" || json.Unmarshal(f.value, &s) != nil || s == "" {
 			continue
 		}
@@ -591,6 +594,21 @@ func (m jsonReader) asides(e *envelope) {
 		}
 	}
 	e.extra = nil
+}
+
+// plainMembers are keys next to a call that the APIs of vendors have and that mean nothing for the call.
+var plainMembers = map[string]bool{
+	"type": true, "role": true, "index": true, "status": true, "object": true, "strict": true, "created": true, "model": true, "refusal": true,
+	"finish_reason": true, "description": true, "jsonrpc": true, "method": true, "recipient": true, "text": true,
+}
+
+// unused makes the call of an object doubtful: a member of it means nothing.
+func (m jsonReader) unused(e *envelope) {
+	if m.Call.Open {
+		m.Repair("unused-member", llm.Guess, e.start, m.Offset())
+	} else {
+		e.repairs = append(e.repairs, llm.Repair{Rule: "unused-member", Class: llm.Guess, Start: e.start, End: m.Offset()})
+	}
 }
 
 // mayPrecede reports whether an object that begins with key, whose value is at i, may hold a call in a later member.

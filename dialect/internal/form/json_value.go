@@ -38,7 +38,7 @@ func (m valueReader) arguments() {
 			m.BadArgs("the arguments are %s, not an object", clip.Bytes(string(v), 40))
 		}
 		if !ok && m.Offset() == start {
-			if c := m.Peek(0); c != '}' && c != ',' && !m.Closer(0) && m.More() {
+			if c := m.Peek(0); (c != '}' && c != ',' || m.Shape() != nil && !requiresNothing(m.Shape())) && !m.Closer(0) && m.More() {
 				m.BadArgs("the arguments are no JSON object")
 			}
 			m.skipUnreadable()

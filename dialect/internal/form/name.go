@@ -227,8 +227,12 @@ func (m nameReader) nameJSON(written string, i, j, start int) bool {
 		if !m.Marked && m.Names.Any {
 			return false // the word before it is not part of the call
 		}
+		e := m.asJson().newEnvelope(start)
+		if low := strings.ToLower(written); !caption[low] && values.Keys[low] == values.OtherKey && !m.Names.Offered(written) {
+			m.asJson().unused(e)
+		}
 		m.Skip(k, "name")
-		return m.asJson().object(m.asJson().newEnvelope(start))
+		return m.asJson().object(e)
 	}
 	if !m.callNamed(written, i, start) {
 		return false

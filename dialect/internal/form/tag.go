@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/internal/whole"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -117,6 +119,7 @@ func (m tagReader) parseTag(s string) tag {
 	for s != "" {
 		key, rest, ok := strings.Cut(s, "=")
 		if !ok {
+			t.attrs = append(t.attrs, field2{key: s}) // a word without a value
 			break
 		}
 		key = strings.TrimSpace(key)
@@ -400,6 +403,9 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 		m.typedChildren(kind, 1)
 		return m.Call.Open
 	}
+	if slices.ContainsFunc(tg.attrs, func(a field2) bool { return !paramAttributes[a.key] && !whole.IsAside(a.key) }) {
+		m.Repair("unused-attribute", llm.Guess, m.Offset()-tg.length, m.Offset())
+	}
 	v := m.valueOf(key)
 	v.typedBy(tg)
 	v.end, v.nameText = t, nameText
@@ -411,6 +417,11 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 		return m.listParam(key, v)
 	}
 	return m.readValue(v)
+}
+
+// paramAttributes are the attributes of parameters that say how to read them.
+var paramAttributes = map[string]bool{
+	"name": true, "key": true, "tool": true, "function": true, "string": true, "required": true, "encoding": true, "format": true,
 }
 
 // listParam reads a parameter that must be a list but is not written as a JSON list. Its items are elements, or the
@@ -595,6 +606,9 @@ func (m tagReader) pair(count *int) bool {
 		return m.Call.Open
 	}
 	key := strings.TrimSpace(string(m.Buf[m.Pos : m.Pos+i]))
+	if key == "" {
+		m.BadArgs("a parameter has no name")
+	}
 	m.Read(engine.ArgsSpan, i, "key")
 	m.Blank("")
 	if t, n := m.Match(0); t.Is(lexicon.EndParam) {
@@ -614,6 +628,9 @@ func (m tagReader) pair(count *int) bool {
 	case t.Is(lexicon.TagParam), t.Is(lexicon.Closes):
 		m.Repair("key-without-value", llm.Guess, m.Offset(), m.Offset())
 		return true
+	}
+	if !t.Is(lexicon.TagValue) && m.Peek(0) == '<' {
+		m.Repair("missing-value-tag", llm.Guess, m.Offset(), m.Offset())
 	}
 	m.argKey(key, count)
 	v := m.valueOf(key)
@@ -717,7 +734,7 @@ func (m tagReader) readValue(v value) bool {
 	if n := m.wrapped(); n > 0 && v.types&^schema.Null != schema.Object {
 		return m.wrappedValue(v, n)
 	}
-	s := sink{m: m.answer, value: v}
+	s, at := sink{m: m.answer, value: v}, len(m.Call.Args)
 	all := func() bool { return s.until('<', ']') }
 	for {
 		if !m.Flows(0, all) {
@@ -732,6 +749,8 @@ func (m tagReader) readValue(v value) bool {
 			s.close()
 			if end > 0 {
 				m.Skip(end, "end of value")
+			} else if bytes.Contains(m.Call.Args[min(at, len(m.Call.Args)):], []byte("</")) {
+				m.Repair("missing-end-of-parameter", llm.Guess, m.Offset(), m.Offset()) // its end tag may be misspelt
 			}
 			return true
 		}
@@ -873,11 +892,7 @@ func (m tagReader) endTagEnds(v *value, t *lexicon.Token, n int) (length int, ok
 	}
 	family := v.family()
 	if t.In(lexicon.EndParam).Meets(family) || t.In(lexicon.EndValue).Meets(family) {
-		ok = m.structure(n)
-		if i := m.Spaces(n); !ok && m.Peek(i) == '<' && chars.IsNameStart(m.Peek(i+1)) {
-			m.Repair("end-tag-in-value", llm.Guess, m.Offset(), m.Offset()+n) // or the element after it is not a parameter
-		}
-		return n, ok
+		return n, m.structure(n)
 	}
 	next, _ := m.Match(m.Spaces(n))
 	return n, next.In(lexicon.TagParam).Meets(family) || next.In(lexicon.EndCall).Meets(m.Rows)

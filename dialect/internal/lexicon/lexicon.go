@@ -6,6 +6,7 @@ package lexicon
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -23,6 +24,7 @@ type Lexicon struct {
 
 	properties
 
+	Fragments [][]string   // of each row: what shows that a value swallowed a tag of its call
 	Quotes    []BraceQuote // of the brace dialects
 	Openings  []Opening
 	Cited     []string   // the elements of citations
@@ -87,6 +89,9 @@ func New(rows []spec.Dialect) *Lexicon {
 	x.byteTables = newByteTables(x.Tree, rows)
 	for i, t := range x.Tokens() {
 		t.Number = i
+	}
+	for _, d := range rows {
+		x.Fragments = append(x.Fragments, fragments(d))
 	}
 	x.findRows()
 	x.findUnmarked()
@@ -323,4 +328,22 @@ func (x *Lexicon) EndsHeader(s string) bool {
 		}
 	}
 	return false
+}
+
+// fragments returns the beginnings of the tags of a dialect for parameters, up to the end of their first word.
+func fragments(d spec.Dialect) (list []string) {
+	for _, tag := range []string{d.Tags.Param.Open, d.Tags.Param.Close, d.Tags.Value.Open, d.Tags.Value.Close, d.Tags.Call.Close} {
+		start := strings.IndexFunc(tag, unicode.IsLetter)
+		if start < 1 || strings.HasPrefix(tag[start-1:], "%s") || strings.HasPrefix(tag[start:], "s>") {
+			continue
+		}
+		end := start
+		for end < len(tag) && chars.IsNameByte(tag[end]) && tag[end] != '=' {
+			end++
+		}
+		if s := tag[max(0, start-2):end]; end-start > 3 && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
