@@ -133,7 +133,7 @@ func (q *asker) failed(ctx context.Context, h *modelAnswer) (again bool, err err
 		if less, err := q.refusedAsTooLong(ctx); less || err != nil {
 			return less, err
 		}
-		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; that is longer than %s can take: %w", (&reducer{loop: q.loop}).sizeReport(), q.modelName(), h.err)}
+		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; that is longer than %s can take: %w", (&reducer{loop: q.loop}).sizeReport(), q.turn.modelName(), h.err)}
 	}
 	return q.modelFailed(ctx, q.blame(h.err), h)
 }
@@ -142,7 +142,7 @@ func (q *asker) failed(ctx context.Context, h *modelAnswer) (again bool, err err
 func (q *asker) blame(err error) *tool.Error {
 	e := *tool.FromError(err)
 	if llm.KindOf(err) == llm.BrokenPromise {
-		e = *tool.Errorf(tool.ModelRefusal, "%s did not do what was asked: %w", q.modelName(), err)
+		e = *tool.Errorf(tool.ModelRefusal, "%s did not do what was asked: %w", q.turn.modelName(), err)
 	}
 	e.Fix = tool.Advice(err, tool.ThePerson)
 	return &e
@@ -152,7 +152,7 @@ func (q *asker) blame(err error) *tool.Error {
 // it was told.
 func (q *asker) refused(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	h.err = nil // however it was noticed, this is what it is
-	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", q.modelName(), cmp.Or(q.turn.settings.Choice.Name, "a tool"))
+	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", q.turn.modelName(), cmp.Or(q.turn.settings.Choice.Name, "a tool"))
 	e.Fix = tool.Advice(e, tool.ThePerson)
 	return q.modelFailed(ctx, e, h)
 }
@@ -228,5 +228,5 @@ func (q *asker) modelFailed(ctx context.Context, e *tool.Error, h *modelAnswer) 
 	if h.err != nil {
 		return false, h.err
 	}
-	return false, fmt.Errorf("agent: %s: %w", q.modelName(), e)
+	return false, fmt.Errorf("agent: %s: %w", q.turn.modelName(), e)
 }

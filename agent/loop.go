@@ -220,7 +220,7 @@ func (l *loop) accept(ctx context.Context, h *modelAnswer, final bool) (over boo
 		l.sortOut()
 		return true, nil
 	}
-	l.callMade()
+	l.choice = afterCall(l.choice)
 	if err := l.mayRun(ctx, h.calls); err != nil {
 		return true, err
 	}

@@ -21,7 +21,7 @@ func TestEnvelopeGrammar(t *testing.T) {
 		{"legacy with arguments", `{"toolName":"bash","arguments":{"c":"ls"}}`, `bash {"c":"ls"}`},
 		{"the first name wins", `{"tool":"bash","toolName":"weather","input":{"n":1}}`, `bash {"n":1}`},
 		{"several inputs: nobody knows which is meant", `{"tool":"bash","arguments":{"n":3},"parameters":{"n":2},"input":{"n":1}}`, "itself"},
-		{"no input is no call", `{"tool":"bash"}`, "itself"},
+		{"no input: a tool that needs none, called in doubt", `{"tool":"bash"}`, `bash {}`},
 		{"legacy list", `{"tool_calls":[{"tool":"bash","input":{}},{"nonsense":1},{"tool":"weather","input":{}}]}`, `bash {} weather {}`},
 		{"legacy list with nothing left", `{"tool_calls":[{"nonsense":1}]}`, "itself"},
 		{"a fence", "```json\n{\"tool\":\"bash\",\"input\":{}}\n```", `bash {}`},

@@ -114,7 +114,7 @@ func (l *loop) fit(ctx context.Context, planned bool) error {
 			r.save = max(l.window.size-l.window.estimated(r.limit-r.limit/10), 1)
 			way, err := r.shorter(ctx)
 			if way == nil && err == nil && sure && planned {
-				err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; %s can take %d", r.sizeReport(), l.modelName(), r.limit)}
+				err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; %s can take %d", r.sizeReport(), l.turn.modelName(), r.limit)}
 			}
 			return way, err
 		})

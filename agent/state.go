@@ -224,16 +224,17 @@ func (l *loop) restore(p *recordedRun) {
 	}
 	l.choice = l.template.Choice
 	if p.called {
-		l.callMade()
+		l.choice = afterCall(l.choice)
 	}
 	l.renew()
 }
 
-// callMade ends the demand for a call: the model may answer in words from now on.
-func (l *loop) callMade() {
-	if l.choice.Mode == llm.MustCall {
-		l.choice.Mode, l.choice.Name = llm.MayCall, ""
+// afterCall is the choice of tools after a call was made: the model may answer in words from now on.
+func afterCall(c llm.ToolChoice) llm.ToolChoice {
+	if c.Mode == llm.MustCall {
+		c.Mode, c.Name = llm.MayCall, ""
 	}
+	return c
 }
 
 // renew fills the retry budget, because the run has made progress.
@@ -258,11 +259,11 @@ func (l *loop) turnModel() (llm.Model, string) {
 }
 
 // modelName is the name of the model in messages to people.
-func (l *loop) modelName() string {
-	if l.turn.model == "" {
+func (t *turn) modelName() string {
+	if t.model == "" {
 		return "the model"
 	}
-	return l.turn.model
+	return t.model
 }
 
 // exhausted returns the error of a run that has used up its tokens or its money. turns is
@@ -272,7 +273,7 @@ func (l *loop) exhausted(ctx context.Context, turns int) error {
 	if err != nil {
 		return err
 	}
-	return l.spending.exhausted(cost, turns, l.modelName())
+	return l.spending.exhausted(cost, turns, l.turn.modelName())
 }
 
 // redacted reports whether a redaction mark replaces a secret in the arguments of a call.

@@ -253,7 +253,7 @@ func (b *callBatch) faulty(ctx context.Context, o invoke.Outcome) error {
 	case b.asks:
 		return &AbortedError{Err: o.Error}
 	}
-	return fmt.Errorf("agent: %s sent calls that cannot be run %d times in a row: %w", b.modelName(), b.Limits.Budget+1, o.Error)
+	return fmt.Errorf("agent: %s sent calls that cannot be run %d times in a row: %w", b.turn.modelName(), b.Limits.Budget+1, o.Error)
 }
 
 // hopeless reports whether no step is left for a failed call, and no person has been asked about it

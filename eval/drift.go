@@ -272,15 +272,6 @@ func (p *Profile) within(limit int64) map[string]bool {
 	return out
 }
 
-// find returns a case by its id, nil if there is none.
-func (s *Suite) find(id string) *Case {
-	i := slices.IndexFunc(s.Cases, func(c Case) bool { return c.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return &s.Cases[i]
-}
-
 // KindProfile is the kind of entries with a [Profile] in the journal.
 const KindProfile journal.Kind = "eval.profile"
 

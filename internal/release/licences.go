@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,7 +22,11 @@ type module struct {
 
 // modules returns the modules of a build, the Go standard library first.
 func (r *release) modules(info *debug.BuildInfo) ([]module, error) {
-	std, err := readLicence(module{path: "std", version: info.GoVersion}, runtime.GOROOT())
+	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOROOT: %w", err)
+	}
+	std, err := readLicence(module{path: "std", version: info.GoVersion}, strings.TrimSpace(string(goRoot)))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package form
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
@@ -201,11 +200,6 @@ func (m elementReader) attributed(start int) bool {
 	}
 	m.children(word, count)
 	return true
-}
-
-// requiresNothing reports whether a tool can be called without arguments.
-func requiresNothing(shape *schema.Shape) bool {
-	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }
 
 // attributes reads the attributes of a tag from the i-th byte, after its name, up to its end.

@@ -3,6 +3,7 @@ package form
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
@@ -334,4 +335,9 @@ func (m valueReader) buffered() (json.RawMessage, bool) {
 func (m valueReader) reuse(r *jsonfix.Reader) {
 	r.Reset()
 	m.spare = r
+}
+
+// requiresNothing reports whether a tool can be called without arguments.
+func requiresNothing(shape *schema.Shape) bool {
+	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }

@@ -290,7 +290,6 @@ type progress struct {
 	quiet    bool
 	terminal bool
 	shown    time.Time
-	failed   int
 }
 
 // Between two lines of progress pass at least these times.
