@@ -429,6 +429,8 @@ func TestWithKeepsEverySetting(t *testing.T) {
 			f.SetBool(true)
 		case f.CanInt():
 			f.SetInt(7)
+		case f.Kind() == reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
 		case f.Kind() == reflect.Struct:
 			f.Field(f.NumField() - 1).Set(reflect.New(f.Field(f.NumField() - 1).Type()).Elem())
 		}
