@@ -121,10 +121,27 @@ func tokens(s string) int { return (len(s) + bytesPerToken - 1) / bytesPerToken 
 func inputTokens(req *llm.Request) int {
 	n := tokens(req.System)
 	for _, m := range req.Messages {
+		m.Parts = withoutOrigins(m.Parts)
 		b, _ := json.Marshal(m)
 		n += tokens(string(b))
 	}
 	return n
+}
+
+// withoutOrigins returns parts as a vendor gets them, without the origins of their texts.
+func withoutOrigins(parts []llm.Part) []llm.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			p.Origin = ""
+			parts[i] = p
+		case llm.Result:
+			p.Parts = withoutOrigins(p.Parts)
+			parts[i] = p
+		}
+	}
+	return parts
 }
 
 // outputTokens counts the tokens of an answer.

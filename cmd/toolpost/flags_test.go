@@ -135,7 +135,7 @@ func TestSignalsAreTold(t *testing.T) {
 		code   int
 	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(signalled{c.signal})
+		cancel(cli.Signalled{By: c.signal})
 		var out, errOut bytes.Buffer
 		clitest.Bare(t, nil)
 		if code := runCommand(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {

@@ -23,11 +23,6 @@ func main() {
 	os.Exit(runCommand(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// signalled is the cause of a context that a signal ended.
-type signalled struct{ os.Signal }
-
-func (s signalled) Error() string { return "signal: " + s.String() }
-
 // untilSignal returns a context that ends with the first interrupt or termination signal. A second signal ends the
 // program at once.
 func untilSignal() context.Context {
@@ -37,7 +32,7 @@ func untilSignal() context.Context {
 	go func() {
 		s := <-caught
 		signal.Stop(caught)
-		cancel(signalled{s})
+		cancel(cli.Signalled{By: s})
 	}()
 	return ctx
 }
@@ -55,11 +50,11 @@ func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, std
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	code := cli.UntilInterrupted(ctx, stderr, root.ExecuteContext)
-	var by signalled
+	var by cli.Signalled
 	switch {
 	case code != cli.ExitFailed && code != cli.ExitInterrupted || !errors.As(context.Cause(ctx), &by):
 		return code
-	case by.Signal == syscall.SIGTERM:
+	case by.By == syscall.SIGTERM:
 		return cli.ExitTerminated
 	}
 	return cli.ExitInterrupted

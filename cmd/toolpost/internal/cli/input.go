@@ -52,6 +52,11 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
+// Signalled is the cause of a context that a signal ended.
+type Signalled struct{ By os.Signal }
+
+func (s Signalled) Error() string { return "signal: " + s.By.String() }
+
 // Grace is how long an interrupted command may take to end.
 const Grace = 500 * time.Millisecond
 

@@ -256,11 +256,11 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 	return nil
 }
 
-// leave serves requests for a while after SIGTERM. Load balancers see at /readyz that no more should come.
+// leave serves requests for drain_delay after SIGTERM. Load balancers see at /readyz that no more should come.
 func (v *serving) leave(ctx context.Context) {
 	v.live.Leave()
-	var by os.Signal // the cause of a context that a signal ended
-	if !errors.As(context.Cause(ctx), &by) || by.String() != syscall.SIGTERM.String() {
+	var by cli.Signalled
+	if !errors.As(context.Cause(ctx), &by) || by.By != syscall.SIGTERM {
 		return // a person waits for the end
 	}
 	delay := cmp.Or(v.with.Gateway.Ops.DrainDelay, defaultLeave)
