@@ -74,6 +74,29 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A look ahead never moves the position, because the buffer moves while it waits. A long answer moves the buffer again and
+// again, with the end of a chunk at every place of a call.
+func TestFormsInLongAnswers(t *testing.T) {
+	for _, c := range []struct{ form, call string }{
+		{"tags", "<tool_call>\n<function=find_room>\n<parameter=town>\nSiena\n</parameter>\n</function>\n</tool_call>\n"},
+		{"tags with attributes", `<function_calls><invoke name="find_room"><parameter name="town">Siena</parameter></invoke></function_calls>` + "\n"},
+		{"values in attributes", `<function_calls><invoke name="find_room"><parameter name="town" value="Siena"/></invoke></function_calls>` + "\n"},
+		{"names in text", "<tool_call>\n<function=find_room>\n<parameter>town</parameter>\n<value>Siena</value>\n</function>\n</tool_call>\n"},
+	} {
+		text := strings.Repeat(c.call, 3000/len(c.call))
+		whole := meaning(t, text, len(text))
+		if got := strings.Count(whole, `[find_room {"town":"Siena"}`); got != 3000/len(c.call) {
+			t.Errorf("%s: %d calls, want %d: %s", c.form, got, 3000/len(c.call), whole)
+		}
+		for n := 1; n < 2*len(c.call); n++ {
+			if cut := meaning(t, text, n); cut != whole {
+				t.Errorf("%s in pieces of %d: %s, want %s", c.form, n, cut, whole)
+				break
+			}
+		}
+	}
+}
+
 // A menu lists the readers in order for each marker and each first byte.
 func TestMenu(t *testing.T) {
 	if len(builtin.readers.forms.lists) == 0 || len(builtin.readers.forms.marked) != len(builtin.Tokens()) {

@@ -28,7 +28,8 @@ func (m grammarReader) call(tg tag, start int) bool {
 	}
 	n := tg.length
 	if !tg.self {
-		n = m.elementEnd(string(m.Buf[m.Pos+1:m.Pos+m.Word(1, "/")]), n)
+		end := m.Word(1, "/") // it may wait for input and move the buffer
+		n = m.elementEnd(string(m.Buf[m.Pos+1:m.Pos+end]), n)
 	}
 	return m.read(n, m.asTag().tagID(tg), start)
 }
@@ -97,16 +98,13 @@ func (m grammarReader) foreignBody(i, depth int) bool {
 // foreignParam reports whether the tag t of a parameter, i bytes from here, has a value as an attribute, or only its text
 // is the name of the parameter and another element is its value.
 func (m grammarReader) foreignParam(t *lexicon.Token, i, n int) bool {
-	at := m.Pos
-	m.Pos += i
-	tg, ok := m.asTag().readTag(t, n)
+	tg, ok := m.asTag().readTag(t, i+n)
 	value := false
 	if ok && tg.name() == "" {
 		word := m.Spaces(m.Word(m.Spaces(tg.length), ""))
 		end, k := m.Match(word)
 		value = end.Is(lexicon.EndParam) && m.HasAt(m.Spaces(word+k), valueTag)
 	}
-	m.Pos = at
 	for _, a := range tg.attrs {
 		value = value || a.key == "value" || a.key == "val"
 	}
