@@ -182,11 +182,14 @@ func ignored(t *testing.T, name string, c change, values []string) string {
 	return ""
 }
 
+// knownBroken is how many of 1,000 changes are still read wrongly. It may only fall.
+const knownBroken = 6
+
 // A call of which a part cannot be used is doubtful or invalid. No value is invented.
 func TestNoBodyIsIgnored(t *testing.T) {
-	every, known := 23, 28 // known is the number of changes that are still read wrongly; it may only fall
+	every := 23
 	if os.Getenv("TOOLPOST_LONG") != "" {
-		every, known = 1, 690
+		every = 1
 	}
 	count, broken := 0, 0
 	for _, d := range dialect.All() {
@@ -214,7 +217,7 @@ func TestNoBodyIsIgnored(t *testing.T) {
 		}
 	}
 	t.Logf("%d changes, %d of them broken", count, broken)
-	if broken > known {
-		t.Errorf("%d of %d changed calls have another value or lose a part, want at most %d", broken, count, known)
+	if broken*1000 > knownBroken*count {
+		t.Errorf("%d of %d changed calls have another value or lose a part, want at most %d in 1,000", broken, count, knownBroken)
 	}
 }

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -158,7 +159,7 @@ func doubtIn(sentence []byte) Doubt {
 	}) {
 		word = strings.ReplaceAll(word, "’", "'")
 		switch {
-		case word == "no" && (strings.Contains(low, "no problem") || strings.Contains(low, "no worries")):
+		case word == "no" && isEnglish(low): // it denies a noun there, not the call
 		case refusals[word] || strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'"):
 			return AfterRefusal
 		case i == 0 && conditions[word]:
@@ -177,6 +178,14 @@ func doubtIn(sentence []byte) Doubt {
 	}
 	return NoDoubt
 }
+
+// isEnglish reports whether a sentence has a word that only English has.
+func isEnglish(low string) bool {
+	return slices.ContainsFunc(strings.Fields(low), func(w string) bool { return english[strings.Trim(w, ".,;:!?\"'()")] })
+}
+
+// english are frequent words of English that the other languages with the word "no" do not have.
+var english = words(`the and there is are was you it of with this that have has problem worries need yet more any result results`)
 
 // turns begin a clause in which the model does something else than what it said before.
 var turns = []string{
