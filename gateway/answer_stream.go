@@ -19,8 +19,8 @@ func (x *chain) stream(ways []upstream.Candidate, req *llm.Request) error {
 	x.streams.Add(1)
 	defer x.streams.Add(-1)
 	err := x.question(ways, req, func(ev llm.Event) error {
-		if w, ok := ev.(llm.Warning); ok {
-			return out.Warn(w)
+		if _, ok := ev.(llm.Warning); ok {
+			return warnClient(out, ev)
 		}
 		if ev = x.taken(ev, kept); x.Relaying {
 			return nil
@@ -36,6 +36,11 @@ func (x *chain) stream(ways []upstream.Candidate, req *llm.Request) error {
 	}
 	return err
 }
+
+// warnClient passes a warning on. It is not inlined, see newAsking.
+//
+//go:noinline
+func warnClient(out *exchange.Stream, ev llm.Event) error { return out.Warn(ev.(llm.Warning)) }
 
 // taken records an event and returns it as the client sees it.
 //

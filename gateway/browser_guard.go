@@ -16,14 +16,13 @@ import (
 // whatever address they came to, and requests of another origin. Use it for a gateway without client keys, because
 // pages could otherwise spend the gateway's own keys.
 func LocalOnly(next http.Handler) http.Handler {
-	next = NoOtherOrigins(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !clientio.IsLocalHost(r.Host) {
 			refusePage(w, r, http.StatusMisdirectedRequest,
 				"this server answers requests to this machine only, and the request names another host; behind a proxy, give its clients keys (the setting keys), or have the proxy name this machine in Host")
 			return
 		}
-		if !ownOrigin(r) || fromPage(r) && simpleBody(r) {
+		if fromOtherOrigin(r) || !ownOrigin(r) || fromPage(r) && simpleBody(r) {
 			refusePage(w, r, http.StatusForbidden, "this server does not answer pages of other origins")
 			return
 		}
@@ -59,12 +58,16 @@ func simpleBody(r *http.Request) bool {
 // page that reaches the gateway under another host name cannot present a key.
 func NoOtherOrigins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Sec-Fetch-Site") == "cross-site" || len(r.Header.Values("Origin")) > 1 || !localOrigin(r.Header.Get("Origin")) {
+		if fromOtherOrigin(r) {
 			refusePage(w, r, http.StatusForbidden, "this server does not answer pages of other origins")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func fromOtherOrigin(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" || len(r.Header.Values("Origin")) > 1 || !localOrigin(r.Header.Get("Origin"))
 }
 
 // refusePage refuses a request with an error in the format of its endpoint.

@@ -414,9 +414,10 @@ func (x *chain) seen(ev llm.Event) llm.Event {
 //
 //go:noinline
 func startWithModel(ev llm.Event, model string) llm.Event {
-	start := ev.(llm.Start)
+	start := new(llm.Start) // on the stack it would be there twice
+	*start = ev.(llm.Start)
 	start.Model = model
-	return start
+	return *start
 }
 
 // answering tells the codec about the tools of the request. It is not inlined; see newAsking.
