@@ -31,9 +31,9 @@ func ReadyText(name string) ([]byte, error) {
 	if !slices.Contains(ReadySuites(), name) {
 		hint := ""
 		if like := near.Names(name, ReadySuites(), 1); len(like) > 0 {
-			hint = "; did you mean " + like[0] + "?"
+			hint = ", did you mean " + like[0] + "?"
 		}
-		return nil, fmt.Errorf("there is no ready suite %q%s The suites are %s", name, hint, strings.Join(ReadySuites(), ", "))
+		return nil, fmt.Errorf("there is no ready suite %q%s; the suites are %s", name, hint, strings.Join(ReadySuites(), ", "))
 	}
 	return readyFiles.ReadFile("suites/" + name + ".yaml")
 }

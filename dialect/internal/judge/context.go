@@ -142,8 +142,26 @@ func endsClause(r rune) bool { return strings.ContainsRune(".!?:。！？：؟�
 // isQuestion reports whether r is a question mark of any script.
 func isQuestion(r rune) bool { return strings.ContainsRune("?？؟;՞፧⁇", r) && r != ';' }
 
-// doubtIn returns what the last sentence before a call says against it. Its structure decides first, words after it.
+// doubtIn returns what the last sentence before a call says against it. A refusal in an earlier clause than the
+// one that announces the call, as in "I don't know, let me look:", may not be about the call.
 func doubtIn(sentence []byte) Doubt {
+	doubt := doubtInClauses(sentence)
+	if doubt != AfterRefusal || !EndsLabel(sentence) {
+		return doubt
+	}
+	comma := bytes.LastIndexFunc(sentence, func(r rune) bool { return strings.ContainsRune(",،，、", r) })
+	if comma < 0 {
+		return doubt
+	}
+	_, size := utf8.DecodeRune(sentence[comma:])
+	if last := bytes.TrimSpace(sentence[comma+size:]); len(last) > 0 && doubtInClauses(last) == NoDoubt {
+		return InSentence
+	}
+	return doubt
+}
+
+// doubtInClauses is doubtIn for a whole sentence. Its structure decides first, words after it.
+func doubtInClauses(sentence []byte) Doubt {
 	last, _ := utf8.DecodeLastRune(sentence)
 	if isQuestion(last) {
 		return AfterQuestion

@@ -2,11 +2,17 @@ package judge
 
 import "testing"
 
-// The word "no" refuses a call in Spanish, Portuguese or Romanian. In English it denies a noun.
-func TestNoInEnglishIsNotARefusal(t *testing.T) {
+// The last sentence before a call may refuse it, ask about it or make a condition. The word "no" refuses in Spanish; in
+// English it denies a noun. An earlier clause than the one that announces the call leaves a weaker doubt.
+func TestDoubtOfTheSentenceBeforeACall(t *testing.T) {
 	for sentence, want := range map[string]Doubt{
 		"There are no files yet.":                      NoDoubt,
 		"All work and no play makes a dull tool.":      NoDoubt,
+		"I don't know, let me check:":                  InSentence,
+		"Es gibt noch keine Dateien, ich sehe nach:":   InSentence,
+		"Once I have the list, I show it:":             AfterCondition,
+		"I will not run the following call:":           AfterRefusal,
+		"If you agree, I run this:":                    AfterCondition,
 		"No problem, here it is.":                      NoDoubt,
 		"No, I will not run the following call.":       AfterRefusal,
 		"Esto no lo voy a ejecutar.":                   AfterRefusal,

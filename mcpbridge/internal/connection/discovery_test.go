@@ -79,11 +79,17 @@ func TestSlowStartIsConnectedWithinTheWholeTimeout(t *testing.T) {
 					toClient, fromServer := io.Pipe()
 					heard, in := io.Pipe()
 					sent := make(chan []byte, 100) // as the buffer of a pipe to a program
+					done := make(chan struct{})
 					go func() {
-						for line := range sent {
-							_, _ = fromClient.Write(line)
+						defer fromClient.Close()
+						for {
+							select {
+							case line := <-sent:
+								_, _ = fromClient.Write(line)
+							case <-done:
+								return
+							}
 						}
-						fromClient.Close()
 					}()
 					d := &discovery{limit: 15 * time.Second, tell: func(line []byte) { _, _ = in.Write(line) }, send: func(line []byte) { sent <- line }}
 					go s.run(toServer, fromServer)
@@ -112,8 +118,8 @@ func TestSlowStartIsConnectedWithinTheWholeTimeout(t *testing.T) {
 					if err == nil {
 						_ = session.Close()
 					}
-					close(sent)
 					d.end()
+					close(done)
 					for _, p := range []io.Closer{fromServer, toServer, in, heard} {
 						p.Close()
 					}

@@ -150,6 +150,10 @@ func (f *driftFlags) profile(cmd *cobra.Command, models *Models, store Store, id
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Latency) == 0 {
+		names := slices.Sorted(maps.Keys(p.Problems))
+		return nil, fmt.Errorf("%s answered none of the probes, so nothing is kept; the first problem: %s", id, p.Problems[names[0]])
+	}
 	return p, p.Keep(cmd.Context(), store)
 }
 

@@ -253,6 +253,7 @@ func TestFailOnSetsTheExitStatus(t *testing.T) {
 		{"diff " + b.order[1] + " " + b.order[0] + " --fail-on right<-2%", 1, "went from 100.0 % to 33.3 %"},
 		{"diff " + b.order[0] + " " + b.order[1] + " --fail-on right<-2%", 0, ""},
 		{"show " + b.order[0] + " --fail-on needless_calls>0%", 0, ""},
+		{"run basics --limit 2 -m sim/offline --against " + b.order[0] + " --fail-on right<-2%", 1, "no case in common"},
 		{"run " + suite + " -m sim/mute --fail-on right<-2%", 2, "--against"},
 		{"run " + suite + " -m sim/mute --fail-on rihgt<2%", 2, "unknown figure"},
 		{"run " + suite + " -m sim/mute --fail-on right<90", 2, "in percent"},

@@ -151,9 +151,15 @@ func (f *runFlags) finish(cmd *cobra.Command, ev *eval.Evaluator, suite *eval.Su
 	if err := f.write(cmd, s); err != nil {
 		return err
 	}
-	if before != nil && !f.json {
+	if before != nil {
 		for _, p := range pairs(before, s) {
-			fmt.Fprintf(cmd.OutOrStdout(), "\nagainst %s: %s\n", before.Run, cli.Printable(eval.Compare(before, p[0], s, p[1]).String()))
+			c := eval.Compare(before, p[0], s, p[1])
+			switch {
+			case c.Cases == 0 && len(s.Rows) > 0:
+				return nothingShared(before, s)
+			case !f.json:
+				fmt.Fprintf(cmd.OutOrStdout(), "\nagainst %s: %s\n", before.Run, cli.Printable(c.String()))
+			}
 		}
 	}
 	total := len(suite.Cases) * len(ev.Models) * max(1, ev.Repeat)

@@ -136,10 +136,18 @@ func chosenPairs(a, b *eval.Summary, modelA, modelB string) ([][2]string, error)
 	return [][2]string{{modelA, modelB}}, nil
 }
 
+// nothingShared is the error of a comparison of runs of different suites.
+func nothingShared(a, b *eval.Summary) error {
+	return fmt.Errorf("%s and %s have no case in common: compare runs of the same suite", a.Run, b.Run)
+}
+
 func printDiffs(cmd *cobra.Command, a, b *evaluation, chosen [][2]string, asJSON bool) error {
 	var all []*eval.PairedComparison
 	for _, p := range chosen {
 		c := eval.Compare(a.summary, p[0], b.summary, p[1])
+		if c.Cases == 0 {
+			return nothingShared(a.summary, b.summary)
+		}
 		if err := c.AddAnswers(cmd.Context(), a.store, a.summary.Run, p[0], b.store, b.summary.Run, p[1]); err != nil {
 			return err
 		}
