@@ -129,12 +129,12 @@ var inner = map[string]int{
 	"mcpbridge/agentcli":            6,
 	"mcpbridge":                     7, // the earlier names
 
-	"cmd/toolpost/internal/cli":      0, // arguments, input, output and exit codes of all commands
-	"cmd/toolpost/internal/toolfile": 1, // files of tool definitions
-	"cmd/toolpost/internal/term":     1, // drawing on a terminal
-	"cmd/toolpost/internal/text":     2, // parse, explain, repair, validate, schema
+	"cmd/toolpost/internal/cli":      -1, // arguments, input, output and exit codes of all commands
+	"cmd/toolpost/internal/toolfile": 1,  // files of tool definitions
+	"cmd/toolpost/internal/term":     1,  // drawing on a terminal
+	"cmd/toolpost/internal/text":     2,  // parse, explain, repair, validate, schema
 
-	"cmd/toolpost/internal/configcheck": 2, // configuration files, checked against declarations
+	"cmd/toolpost/internal/configcheck": 0, // configuration files, checked against declarations
 	"cmd/toolpost/internal/serveimport": 3, // the import of LiteLLM configurations
 	"cmd/toolpost/internal/evaluate":    3, // suites, comparisons and reports
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
@@ -363,76 +364,23 @@ func Decode(text []byte, s *Settings) (present map[string]any, err error) {
 func configError(file string, err error) error {
 	line, text := configProblem(err)
 	if line == 0 {
-		return fmt.Errorf("%s: %w", file, plainError(err))
+		return fmt.Errorf("%s: %s", file, text)
 	}
 	return fmt.Errorf("%s:%d: %s", file, line, text)
 }
 
 // configProblem returns the line of a mistake, 0 if it is unknown, and a description.
 func configProblem(err error) (line int, text string) {
-	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
-		return 0, plainError(err).Error()
-	}
-	text = plainProblem(at.GetMessage(), at.GetToken().Value)
+	line, text = configcheck.Problem(err)
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) {
-		text = fmt.Sprintf("the key %q is not known", at.GetToken().Value)
-		if near := nearest(at.GetToken().Value); near != "" {
+		key := unknown.GetToken().Value
+		text = fmt.Sprintf("the key %q is not known", key)
+		if near := nearest(key); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 	}
-	return at.GetToken().Position.Line, text
-}
-
-// plainError rewrites errors of the YAML parser that use Go terms.
-func plainError(err error) error {
-	text := err.Error()
-	if i := strings.LastIndex(text, "duration "); strings.HasPrefix(text, "time: ") && i >= 0 {
-		value := text[i+len("duration "):]
-		if strings.HasSuffix(value, `d"`) {
-			return fmt.Errorf("%s is no duration like 90s or 10m; the largest unit is h, and a day is 24h", value)
-		}
-		return fmt.Errorf("%s is no duration like 90s or 10m", value)
-	}
-	return err
-}
-
-// goTypes names the types of settings in plain words, by the suffix of their Go name.
-var goTypes = []struct{ end, is string }{
-	{"time.Duration", "a duration like 90s or 10m"}, {"int64", "a whole number"}, {"int", "a whole number"}, {"float64", "a number"},
-	{"bool", "true or false"}, {"string", "a text"},
-}
-
-// yamlWords maps messages of the YAML parser about common mistakes to helpful ones.
-var yamlWords = []struct{ says, means string }{
-	{"found character '\t'", "a tab stands here; YAML is indented with spaces alone"},
-	{"tab character cannot use", "a tab stands here; YAML is indented with spaces alone"},
-	{"found a tab character", "a tab stands here; YAML is indented with spaces alone"},
-	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
-	{"could not find flow mapping end token '}'", "the settings in braces that begin here do not end; a } is missing"},
-	{"non-map value is specified", "a setting and its value are expected here, like NAME: VALUE, with a space behind the colon and as far to the right as the line before"},
-	{"value is not allowed in this context", "nothing can stand here: settings of one thing begin in the same column, so this line stands too far to the left or to the right, or a text with a colon has no quotes"},
-	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
-}
-
-// plainProblem rewrites a message of the YAML parser without Go terms.
-func plainProblem(message, value string) string {
-	_, rest, found := strings.Cut(message, " of type ")
-	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
-		for _, row := range yamlWords {
-			if strings.Contains(message, row.says) {
-				return row.means
-			}
-		}
-		return strings.NewReplacer("sequence is expected", "a list is expected", "mapping is expected", "keys and values are expected").Replace(message)
-	}
-	for _, t := range goTypes {
-		if strings.HasSuffix(strings.TrimSpace(rest), t.end) {
-			return fmt.Sprintf("%q is not %s", cli.FirstLine(value, 60), t.is)
-		}
-	}
-	return fmt.Sprintf("%q does not belong here", cli.FirstLine(value, 60))
+	return line, text
 }
 
 // nearest returns the setting whose key shares the longest prefix and suffix with a word.
