@@ -1,16 +1,15 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/admit"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -41,11 +40,10 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 		x.Metrics.Cached.Add(1, r.Model, "off")
 		return false, nil
 	}
-	x.cacheKey = x.keyOf(r, body)
-	x.cacheFor = r.Cache.For
-	var found *conversation.CachedAnswer
+	x.cacheKey, x.cacheFor = x.keyOf(r, body), r.Cache.For
+	var found *conversation.Earlier
 	if !asksAgain(x.HTTP, "no-cache") {
-		found = x.lasting.cache.Get(x.cacheKey, time.Now())
+		found = x.FromCache(x.cacheKey)
 	}
 	if found == nil {
 		x.W.Header().Set(CacheHeader, "miss")
@@ -59,14 +57,7 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 	}
 	defer x.book(nil)
 	x.Metrics.Cached.Add(1, r.Model, "hit")
-	header := x.W.Header()
-	for name, values := range found.Header {
-		header[name] = slices.Clone(values)
-	}
-	header.Set(CacheHeader, "hit")
-	x.MarkBegun(found.Upstream)
-	x.W.WriteHeader(http.StatusOK)
-	_, _ = x.W.Write(found.Body) // a disconnected client needs no answer
+	x.Resend(found, func(header http.Header) { header.Set(CacheHeader, "hit") }, func() error { _, err := x.W.Write(found.Body); return err })
 	return true, nil
 }
 
@@ -107,30 +98,18 @@ func asksAgain(r *http.Request, word string) bool {
 	return false
 }
 
-// keyOf returns the cache key of a request. Owners never share answers, and a change of the route's upstreams or
-// overrides invalidates its answers.
-func (x *chain) keyOf(r *route, body []byte) conversation.CacheKey {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %+v ", x.Owner, x.Codec.Format, x.HTTP.URL.RequestURI(), r.Model, r.Override)
+// keyOf returns the cache key of a request. A change of the route's upstreams or overrides invalidates its answers.
+func (x *chain) keyOf(r *route, body []byte) state.Place {
+	details := fmt.Appendf(nil, "%q %+v ", r.Model, r.Override)
 	for _, u := range r.Upstreams {
-		fmt.Fprintf(h, "%q %+v ", u.Model, u.Way)
+		details = fmt.Appendf(details, "%q %+v ", u.Model, u.Way)
 	}
-	if x.Rights != nil { // keys of one team with different tools get different answers
-		fmt.Fprintf(h, "%q ", x.Rights.Key.Tools)
-	}
-	fmt.Fprintf(h, "%q ", conversation.CanonicalBetas(x.HTTP.Header)) // sent to the upstream
-	h.Write(body)
-	return conversation.CacheKey(h.Sum(nil))
+	return x.CacheKey(x.Model, body, details)
 }
 
 // remember caches an answer that ended well.
 func (x *chain) remember(err error) {
-	body, kept := x.Writer.Copy.Bytes()
-	if err != nil || x.cacheFor == 0 || !kept || x.Writer.Status != http.StatusOK || x.invalid > 0 {
-		return
+	if f := x.tally.finish; err == nil && x.cacheFor > 0 && x.invalid == 0 && (f == llm.Stop || f == llm.ToolCalls) {
+		x.Cache(x.cacheKey, x.cacheFor)
 	}
-	if f := x.tally.finish; f != llm.Stop && f != llm.ToolCalls {
-		return
-	}
-	x.lasting.cache.Put(&conversation.CachedAnswer{Key: x.cacheKey, Owner: x.Owner, Until: time.Now().Add(x.cacheFor), Header: x.KeptHeader(), Body: body, Upstream: x.Upstream})
 }

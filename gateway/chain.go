@@ -48,7 +48,7 @@ type chain struct {
 	usage    llm.Usage
 	step     *observe.Request // nil without an observer
 	tally    tally
-	cacheKey conversation.CacheKey
+	cacheKey state.Place
 	cacheFor time.Duration             // how long the answer may be cached
 	rounds   *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
 	repeat   *conversation.Idempotency // the idempotency state of the request; nil if it has none

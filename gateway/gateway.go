@@ -88,10 +88,9 @@ type Gateway struct {
 
 // lasting is the state that a gateway hands to its successor; see [Live].
 type lasting struct {
-	memory   state.Memory // the store if Setup.State is nil
+	memory   state.Memory // the answer cache, and the store if Setup.State is nil
 	checks   validators
 	meters   *metrics.Set
-	cache    conversation.Cache
 	reserves admit.Reserves
 	warned   exchange.WarningLog
 	inFlight atomic.Int64 // requests
@@ -138,7 +137,7 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.State == nil {
 		c.State = &g.memory
 	}
-	g.stateStore = conversation.NewStore(c.State, g.meters, c.Log)
+	g.stateStore = conversation.NewStore(c.State, &g.memory, g.meters, c.Log)
 	g.answers.Store, g.answers.Life, g.answers.Deleting = g.stateStore, c.AnswerLife, g.stateStore.ForgetReplay
 	return g, nil
 }

@@ -23,23 +23,22 @@ type Memory struct {
 // shelf holds the entries of one kind.
 type shelf struct {
 	at     map[Place][]*kept // the oldest first
-	order  list.List         // of *kept that may be dropped, the oldest first
-	size   int               // of those
+	size   int               // of those that may be dropped
 	owners map[string]*holding
 	puts   int // ever
 }
 
 // holding is what one owner has of a kind.
 type holding struct {
-	order list.List // of *kept that may be dropped, the oldest first
+	order list.List // of *kept that may be dropped, the one unused for longest first
 	size  int       // of those
 	held  int       // entries that may not
 }
 
 type kept struct {
 	Kept
-	n        int           // how many were put before it
-	all, own *list.Element // nil if it is held
+	n     int           // how many were put before it
+	place *list.Element // in the order of its owner; nil if it is held
 }
 
 // Empty reports whether a kind has no entries. It saves a lookup.
@@ -71,6 +70,9 @@ func (m *Memory) Get(_ context.Context, kind Kind, owner string, hashes ...Hash)
 					found = make(map[Hash][][]byte)
 				}
 				found[h] = append(found[h], k.Value)
+				if k.place != nil {
+					s.owners[owner].order.MoveToBack(k.place)
+				}
 			}
 		}
 	}
@@ -196,19 +198,26 @@ func (s *shelf) put(e Kept) {
 		o.held++
 		return
 	}
-	k.all, k.own = s.order.PushBack(k), o.order.PushBack(k)
+	k.place = o.order.PushBack(k)
 	s.size += e.size()
 	o.size += e.size()
 	most := limits[e.Kind]
 	if len(s.at[e.Place]) > most.alike {
 		s.drop(s.at[e.Place][0])
 	}
-	for o.size > most.owner {
-		s.drop(o.order.Front().Value.(*kept))
+	for s.size > most.size {
+		s.drop(s.largest().order.Front().Value.(*kept))
 	}
-	for s.size > most.size || s.order.Len() > most.entries {
-		s.drop(s.order.Front().Value.(*kept))
+}
+
+// largest returns the owner with the most bytes that may be dropped.
+func (s *shelf) largest() (most *holding) {
+	for _, o := range s.owners {
+		if most == nil || o.size > most.size {
+			most = o
+		}
 	}
+	return most
 }
 
 // drop forgets an entry.
@@ -220,11 +229,10 @@ func (s *shelf) drop(k *kept) {
 		s.at[k.Place] = list
 	}
 	o := s.owners[k.Owner]
-	if k.all == nil {
+	if k.place == nil {
 		o.held--
 	} else {
-		s.order.Remove(k.all)
-		o.order.Remove(k.own)
+		o.order.Remove(k.place)
 		s.size -= k.size()
 		o.size -= k.size()
 	}

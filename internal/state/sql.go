@@ -2,10 +2,12 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -41,14 +43,12 @@ var (
 	dropAny   = `DELETE FROM toolpost_state WHERE kind = $1 AND owner = $2 AND hash = $3 AND until_at > $4`
 	dropMine  = dropAny + ` AND value = $5`
 	dropEnded = `DELETE FROM toolpost_state WHERE until_at <= $1`
+	sumOwners = `SELECT owner, CAST(SUM(size) AS BIGINT) FROM toolpost_state WHERE kind = $1 AND held = 0 GROUP BY owner`
 	dropRest  = `DELETE FROM toolpost_state WHERE (kind, owner, hash, item) IN (
 	SELECT kind, owner, hash, item FROM (
-		SELECT kind, owner, hash, item,
-			SUM(size) OVER (PARTITION BY owner ORDER BY at DESC, hash, item) AS own,
-			SUM(size) OVER (ORDER BY at DESC, owner, hash, item) AS total,
-			ROW_NUMBER() OVER (ORDER BY at DESC, owner, hash, item) AS n
+		SELECT kind, owner, hash, item, SUM(size) OVER (PARTITION BY owner ORDER BY at DESC, hash, item) AS own
 		FROM toolpost_state WHERE kind = $1 AND held = 0) AS newest
-	WHERE own > $2 OR total > $3 OR n > $4)`
+	WHERE own > $2)`
 	selectHeld = `SELECT owner, hash, item, until_at, value FROM toolpost_state WHERE kind = $1 AND held = 1 AND until_at > $2
 	ORDER BY at, owner, hash, item LIMIT $3`
 	countOwn  = `SELECT COUNT(*) FROM toolpost_state WHERE kind = $1 AND owner = $2 AND held = 1 AND until_at > $3`
@@ -210,7 +210,7 @@ func (s *SQL) putOnce(ctx context.Context, entries []Kept) error {
 func (s *SQL) tooMany(e *Kept) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.since[e.Kind] += e.size(); s.since[e.Kind] < limits[e.Kind].owner {
+	if s.since[e.Kind] += e.size(); s.since[e.Kind] < limits[e.Kind].size/2 {
 		return false
 	}
 	s.since[e.Kind] = 0
@@ -342,17 +342,45 @@ func (s *SQL) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// trim drops the oldest entries of a kind that are too many, and notes whose entries that cannot be
-// dropped are.
+// ownerSum is what an owner has of a kind.
+type ownerSum struct {
+	owner string
+	size  int64
+}
+
+func (o *ownerSum) fields() []any { return []any{&o.owner, &o.size} }
+
+// fairShare returns how many bytes each owner may have, so that all together have at most so many. Owners that need
+// less than an equal part leave the rest to the others.
+func fairShare(sums []ownerSum, size int64) int64 {
+	slices.SortFunc(sums, func(a, b ownerSum) int { return cmp.Compare(a.size, b.size) })
+	for i, o := range sums {
+		if share := size / int64(len(sums)-i); o.size > share {
+			return share
+		}
+		size -= o.size
+	}
+	return math.MaxInt64
+}
+
+// trim drops the oldest entries of owners beyond their fair share of a kind, and notes the owners with too many
+// entries that cannot be dropped.
 func (s *SQL) trim(ctx context.Context, kind Kind) error {
 	most := limits[kind]
-	if _, err := s.db.ExecContext(ctx, dropRest, string(kind), room*most.owner, room*most.size, room*most.entries); err != nil {
+	rows, err := s.db.QueryContext(ctx, sumOwners, string(kind))
+	sums, err := tables.Collect(rows, err, (*ownerSum).fields)
+	if err != nil {
 		return failed(err)
+	}
+	if share := fairShare(sums, int64(room)*int64(most.size)); share < math.MaxInt64 {
+		if _, err := s.db.ExecContext(ctx, dropRest, string(kind), share); err != nil {
+			return failed(err)
+		}
 	}
 	if most.held == 0 || most.counted {
 		return nil
 	}
-	rows, err := s.db.QueryContext(ctx, countHeld, string(kind), most.held)
+	rows, err = s.db.QueryContext(ctx, countHeld, string(kind), most.held)
 	owners, err := tables.Collect(rows, err, func(o *string) []any { return []any{o} })
 	if err != nil {
 		return failed(err)

@@ -27,6 +27,8 @@ const (
 	Request Kind = "request"
 	// Waiting is a call that waits for a person, or was decided after it waited.
 	Waiting Kind = "waiting"
+	// Cached is an answer for equal requests. Gateways keep it in memory only.
+	Cached Kind = "cached"
 )
 
 // Hash is what an entry is found by.
@@ -88,33 +90,34 @@ type Store interface {
 	Sweep(ctx context.Context) error
 }
 
-// limit bounds the entries of a kind.
+// limit bounds the entries of a kind. All kinds and stores share one eviction rule: if a kind has more bytes than its
+// limit, the owner with the most bytes loses its oldest entries first. An owner that stays within its fair share
+// loses nothing.
 type limit struct {
-	entries int // in all
-	size    int // bytes, in all
-	owner   int // bytes of one owner
-	value   int // bytes of one entry
-	alike   int // entries of one key
-	held    int // entries of one owner that are not dropped
+	size  int // bytes of all owners
+	value int // bytes of one entry
+	alike int // entries of one key
+	held  int // entries of one owner that are not dropped
 	// counted: a database counts those before each claim, because there are few of them. Others are counted with each sweep.
 	counted bool
 }
 
 // limits are those of a store in memory. A database has room for more.
 var limits = map[Kind]limit{
-	Signature: {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 4 << 20, alike: 8},
-	Turn:      {entries: 20_000, size: 128 << 20, owner: 32 << 20, value: 8 << 20, alike: 8},
-	Answer:    {entries: 5_000, size: 128 << 20, owner: 64 << 20, value: 16 << 20, alike: 1},
-	Item:      {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 16 << 20, alike: 1},
-	Request:   {entries: 20_000, size: 64 << 20, owner: 32 << 20, value: 2 << 20, alike: 1, held: 20_000},
-	Waiting:   {entries: 20_000, size: 64 << 20, owner: 16 << 20, value: 1 << 20, alike: 1, held: 200, counted: true},
+	Signature: {size: 64 << 20, value: 4 << 20, alike: 8},
+	Turn:      {size: 128 << 20, value: 8 << 20, alike: 8},
+	Answer:    {size: 128 << 20, value: 16 << 20, alike: 1},
+	Item:      {size: 64 << 20, value: 16 << 20, alike: 1},
+	Request:   {size: 64 << 20, value: 2 << 20, alike: 1, held: 20_000},
+	Waiting:   {size: 64 << 20, value: 1 << 20, alike: 1, held: 200, counted: true},
+	Cached:    {size: 64 << 20, value: 2 << 20, alike: 1},
 }
 
 // room is how much more a database may keep than memory.
 var room = 16 // tests give it less
 
-// overhead is added to the size of each value.
-const overhead = 256
+// overhead is added to the size of each value. It is what an entry costs in memory.
+const overhead = 1024
 
 func (e *Kept) size() int { return len(e.Value) + len(e.Owner) + len(e.Item) + overhead }
 

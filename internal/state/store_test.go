@@ -209,9 +209,9 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// TestBounds: a value that is too large is refused; an owner with too much loses its own oldest
-// entries and nobody else's, and none that are held.
-func TestBounds(t *testing.T) {
+// TestFairShare: a value that is too large is refused. If a kind is full, the owners with the most bytes lose their
+// oldest entries, and other owners and entries that are held lose nothing.
+func TestFairShare(t *testing.T) {
 	onEach(t, func(t *testing.T, open opener) {
 		c := newClock()
 		s := open(t, c)
@@ -228,21 +228,25 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		state.SmallRoom(t)
-		for i := range 40 {
-			if err := put(state.Kept{Place: key(state.Signature, "you", fmt.Sprint(i)), Value: make([]byte, 1<<20)}); err != nil {
-				t.Fatal(err)
+		for i := range 80 {
+			for _, owner := range []string{"you", "they"}[:1+i%2] { // they have half as much
+				if err := put(state.Kept{Place: key(state.Signature, owner, fmt.Sprint(i)), Value: make([]byte, 1<<20)}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []state.Place{mine, held, key(state.Signature, "you", "39"), key(state.Signature, "you", "9")} {
+		for _, k := range []state.Place{mine, held, key(state.Signature, "you", "79"), key(state.Signature, "you", "50"), key(state.Signature, "they", "19")} {
 			if values(t, s, k) == nil {
 				t.Errorf("%v is gone", k)
 			}
 		}
-		if values(t, s, key(state.Signature, "you", "7")) != nil {
-			t.Error("an owner has more than it may")
+		for _, k := range []state.Place{key(state.Signature, "you", "47"), key(state.Signature, "they", "15")} {
+			if values(t, s, k) != nil {
+				t.Errorf("%v is more than a fair share", k)
+			}
 		}
 	})
 }

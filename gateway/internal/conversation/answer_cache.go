@@ -1,108 +1,56 @@
 package conversation
 
 import (
-	"container/list"
-	"crypto/sha256"
+	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/toolpost/toolpost/internal/state"
 )
 
-// The limits of an answer cache, in bytes.
-const (
-	MaxCached      = 1 << 20  // one answer
-	maxCachedTotal = 64 << 20 // all answers
-)
+// MaxCached limits the body of an answer that is kept for equal requests, in bytes.
+const MaxCached = 1 << 20
 
-// CacheKey identifies a request: its owner, its route and its content.
-type CacheKey [sha256.Size]byte
-
-// CachedAnswer is an answer in the form in which it was sent.
-type CachedAnswer struct {
-	Key      CacheKey
-	Owner    string
-	Until    time.Time
-	Header   http.Header
-	Body     []byte
-	Upstream string // the id of the model that answered
+// CacheKey returns the cache key of a request for a model. Owners never share answers. With other details, such as the
+// upstreams of the route, the answer is another one.
+func (m *Scope) CacheKey(model string, body []byte, details ...[]byte) state.Place {
+	words := append(m.requestWords(model, canonical(body)), betaWords(m.HTTP.Header), []byte(m.HTTP.URL.RequestURI()))
+	return state.Place{Kind: state.Cached, Owner: m.Owner, Hash: state.HashOf(append(words, details...)...)}
 }
 
-// Cache keeps answers in memory. If it is full, the owner with the most space loses the answers that were unused for
-// longest. The zero value is empty and ready to use.
-type Cache struct {
-	mu     sync.Mutex
-	at     map[CacheKey]*list.Element
-	owners map[string]*cacheShare
-	size   int
-}
-
-// cacheShare holds the answers of one owner, the last used first.
-type cacheShare struct {
-	order list.List // of *cached
-	size  int
-}
-
-// Get returns an answer, or nil.
-func (c *Cache) Get(key CacheKey, now time.Time) *CachedAnswer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.at[key]
-	if e == nil {
+// FromCache returns the cached answer to an equal request, or nil.
+func (m *Scope) FromCache(key state.Place) *Earlier {
+	found, err := m.Store.cache.Get(m.Context(), key.Kind, key.Owner, key.Hash)
+	if err != nil || len(found[key.Hash]) == 0 {
 		return nil
 	}
-	found := e.Value.(*CachedAnswer)
-	if !found.Until.After(now) {
-		c.drop(e)
+	answer, err := readEarlier(found[key.Hash][0])
+	if err != nil {
 		return nil
 	}
-	c.owners[found.Owner].order.MoveToFront(e)
-	return found
+	return answer
 }
 
-// Put stores an answer, and drops others if the cache is full.
-func (c *Cache) Put(a *CachedAnswer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.at[a.Key]; e != nil {
-		c.drop(e)
+// Cache keeps the answer that the client got, for equal requests.
+func (m *Scope) Cache(key state.Place, life time.Duration) {
+	body, whole := m.Writer.Copy.Bytes()
+	if !whole || m.Writer.Status != http.StatusOK {
+		return
 	}
-	if c.at == nil {
-		c.at, c.owners = make(map[CacheKey]*list.Element), make(map[string]*cacheShare)
-	}
-	share := c.owners[a.Owner]
-	if share == nil {
-		share = new(cacheShare)
-		c.owners[a.Owner] = share
-	}
-	c.at[a.Key] = share.order.PushFront(a)
-	c.size += a.cost()
-	share.size += a.cost()
-	for c.size > maxCachedTotal {
-		c.drop(c.largest().order.Back())
+	value, err := json.Marshal(Earlier{Run: m.ID, Header: m.KeptHeader(), Body: body, Upstream: m.Upstream})
+	if err == nil {
+		_ = m.Store.cache.Put(m.Context(), state.Kept{Place: key, Value: value, Until: time.Now().Add(life)}) // only a value that is too large fails
 	}
 }
 
-// largest returns the share that uses the most space. The caller holds c.mu.
-func (c *Cache) largest() (most *cacheShare) {
-	for _, s := range c.owners {
-		if most == nil || s.size > most.size {
-			most = s
-		}
+// Resend sends the headers of a stored answer, and calls send for its body.
+func (m *Scope) Resend(found *Earlier, set func(http.Header), send func() error) {
+	header := m.W.Header()
+	for name, values := range found.Header {
+		header[name] = values
 	}
-	return most
+	set(header)
+	m.MarkBegun(found.Upstream)
+	m.W.WriteHeader(http.StatusOK)
+	_ = send() // a disconnected client needs no answer
 }
-
-// drop removes an answer. The caller holds c.mu.
-func (c *Cache) drop(e *list.Element) {
-	a := e.Value.(*CachedAnswer)
-	share := c.owners[a.Owner]
-	share.order.Remove(e)
-	delete(c.at, a.Key)
-	c.size -= a.cost()
-	if share.size -= a.cost(); share.order.Len() == 0 {
-		delete(c.owners, a.Owner)
-	}
-}
-
-// cost returns the memory that an answer uses.
-func (a *CachedAnswer) cost() int { return len(a.Body) + 1024 }

@@ -72,6 +72,6 @@ func (m *Scope) keptTurn(key state.Hash, t heldTurn) ([]state.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := state.Kept{Place: state.Place{Kind: state.Turn, Owner: m.Owner, Hash: key}, Item: m.ID, Value: value, Until: time.Now().Add(heldLife)}
+	at := state.Kept{Place: state.Place{Kind: state.Turn, Owner: m.Owner, Hash: key}, Item: m.ID, Value: value, Until: time.Now().Add(turnLife)}
 	return append([]state.Kept{at}, t.links(at, m.Codec.Properties().OptionalCallIDs)...), nil
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
@@ -13,9 +12,6 @@ import (
 // A model may call tools of the gateway and of the client in one answer, or one after the other without text between
 // them. The client sees only its own calls. The calls and results of the gateway's tools are held here. They are put
 // back when the client sends its results.
-
-// heldLife is how long a turn is held.
-const heldLife = 24 * time.Hour
 
 // heldTurn is the part of a conversation from the client's last messages to the client's calls. Its key is the hash of
 // these messages and of the calls. The key does not include call ids, because some clients do not send them back. If

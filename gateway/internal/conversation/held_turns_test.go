@@ -87,7 +87,7 @@ func TestHeldTurns(t *testing.T) {
 	if len(full) != 3 || len(full[2].Parts) != 1 {
 		t.Error("the conversation was changed")
 	}
-	at = at.Add(heldLife + time.Second)
+	at = at.Add(turnLife + time.Second)
 	if got := h.of("me", "2").MergeHeld(full, anyTool); len(got) != 3 {
 		t.Errorf("what is over is found: %+v", got)
 	}

@@ -32,15 +32,8 @@ const (
 	ReplayHeader = "Toolpost-Replay-Of"
 )
 
-// The limits of the stored state of requests.
-const (
-	maxIdempotencyKey = 255
-	replayLife        = 24 * time.Hour // how long an answer is kept
-	// leaseTime is how long a named request without changes stays in progress if its gateway dies. A request that may
-	// have changed something stays in progress for OpenRunLife, even after it ended without an answer.
-	leaseTime   = 2 * time.Minute
-	OpenRunLife = time.Hour
-)
+// maxIdempotencyKey limits the name of a request.
+const maxIdempotencyKey = 255
 
 // Earlier is the stored state of a request that must not run again. It is in progress until it has a header.
 type Earlier struct {
@@ -86,13 +79,9 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 		return nil, nil, err
 	}
 	p := &Idempotency{Scope: m, Named: name != "", changes: changes, form: m.formOf(m.Streamed)}
-	var tools []string
-	if m.Rights != nil { // keys of one team with different tools get different answers
-		tools = m.Rights.Key.Tools
-	}
-	said := [][]byte{[]byte(m.Codec.Format), []byte(model), fmt.Appendf(nil, "%q", tools), canonicalRequest(body)}
-	if betas := CanonicalBetas(m.HTTP.Header); p.Named && len(betas) > 0 { // without a name, the headers do not distinguish requests
-		said = append(said, fmt.Appendf(nil, "%q", betas))
+	said := m.requestWords(model, canonicalRequest(body))
+	if betas := betaWords(m.HTTP.Header); p.Named && betas != nil { // without a name, the headers do not distinguish requests
+		said = append(said, betas)
 	}
 	words := state.HashOf(said...)
 	p.content = fmt.Sprintf("%x", words)
@@ -244,17 +233,13 @@ func (p *Idempotency) Replay(found *Earlier) error {
 		}
 		send = func() error { return p.writeAs(said, form) }
 	}
-	header := p.W.Header()
-	for name, values := range found.Header {
-		header[name] = slices.Clone(values)
-	}
-	header.Set(ReplayHeader, found.Run)
-	if form != found.Form {
-		header.Set("Content-Type", map[bool]string{true: p.Codec.StreamType(), false: "application/json"}[form == streamForm])
-	}
-	p.MarkBegun(cmp.Or(found.Upstream, found.Header.Get(exchange.UpstreamHeader)))
-	p.W.WriteHeader(http.StatusOK)
-	_ = send() // a disconnected client needs no answer
+	found.Upstream = cmp.Or(found.Upstream, found.Header.Get(exchange.UpstreamHeader))
+	p.Resend(found, func(header http.Header) {
+		header.Set(ReplayHeader, found.Run)
+		if form != found.Form {
+			header.Set("Content-Type", map[bool]string{true: p.Codec.StreamType(), false: "application/json"}[form == streamForm])
+		}
+	}, send)
 	return nil
 }
 

@@ -20,9 +20,6 @@ import (
 // deletedMark is the link of a deleted answer. The hash of the request follows if it was known.
 var deletedMark = []byte("deleted:")
 
-// markLife is how long a mark without a request is kept. It is longer than the end of an answer takes.
-const markLife = 10 * time.Minute
-
 // saysDeleted reports whether a link marks the answer to a request as deleted.
 func saysDeleted(link []byte, request state.Hash) bool {
 	of, marked := bytes.CutPrefix(link, deletedMark)

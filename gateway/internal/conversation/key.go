@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -118,6 +119,25 @@ func isRandomID(id string) bool {
 		}
 	}
 	return false
+}
+
+// requestWords returns what identifies a request for a model with a body. Keys of one team with different tools get
+// different answers.
+func (m *Scope) requestWords(model string, body []byte) [][]byte {
+	var tools []string
+	if m.Rights != nil {
+		tools = m.Rights.Key.Tools
+	}
+	return [][]byte{[]byte(m.Codec.Format), []byte(model), fmt.Appendf(nil, "%q", tools), body}
+}
+
+// betaWords returns what identifies the beta features of a request, or nil if it has none.
+func betaWords(h http.Header) []byte {
+	betas := CanonicalBetas(h)
+	if len(betas) == 0 {
+		return nil
+	}
+	return fmt.Appendf(nil, "%q", betas)
 }
 
 // requestOf returns the place of the link from an answer id to its request.

@@ -214,7 +214,7 @@ func (n *SignedAnswer) store() error {
 	if err != nil {
 		return err
 	}
-	asked, until := questionBefore(n.messages), time.Now().Add(stateLife)
+	asked, until := questionBefore(n.messages), time.Now().Add(turnLife)
 	kept := func(c llm.Call) state.Kept {
 		return state.Kept{Place: state.Place{Kind: state.Signature, Owner: n.signatures.Owner, Hash: turnKey(n.signer, asked, c)}, Item: n.signatures.callToken(), Value: value, Until: until}
 	}

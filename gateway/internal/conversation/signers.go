@@ -3,7 +3,6 @@ package conversation
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -192,6 +191,3 @@ func (l Signer) relabelResult(r llm.Result) (llm.Result, bool) {
 	}
 	return r, changed
 }
-
-// stateLife is how long signatures are kept for clients that cannot carry them.
-const stateLife = 24 * time.Hour

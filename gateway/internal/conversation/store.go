@@ -18,6 +18,7 @@ const storeTime = 2 * time.Second
 // failure, callers continue without the data and warn the client.
 type Store struct {
 	backend state.Store
+	cache   *state.Memory // answers for equal requests; they are never stored elsewhere
 	Metrics *metrics.Set
 	Log     *slog.Logger
 }
@@ -91,8 +92,20 @@ func (r *Store) Held(ctx context.Context, kind state.Kind, most int) ([]state.Ke
 func (r *Store) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, SweepEvery/2)
 	defer cancel()
-	return r.checked(sweeping, "", r.backend.Sweep(ctx))
+	return errors.Join(r.cache.Sweep(ctx), r.checked(sweeping, "", r.backend.Sweep(ctx)))
 }
+
+// How long data is stored. Answers that clients continue by id have Setup.AnswerLife, cached answers the time of their
+// route, and waiting calls that of hosttools.Approvals and a day.
+const (
+	turnLife   = 24 * time.Hour   // signatures and held turns
+	replayLife = 24 * time.Hour   // the answer to a request with an Idempotency-Key
+	markLife   = 10 * time.Minute // the mark of a deleted answer without a request; the end of an answer takes less
+	// leaseTime is how long a named request without changes stays in progress if its gateway dies. A request that may
+	// have changed something stays in progress for OpenRunLife, even after it ended without an answer.
+	leaseTime   = 2 * time.Minute
+	OpenRunLife = time.Hour
+)
 
 // SweepEvery is the time between two removals of expired entries.
 const SweepEvery = time.Minute
@@ -124,7 +137,7 @@ func Unavailable(kind state.Kind) llm.Warning {
 	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the store of the gateway does not work now, so it goes on without"}
 }
 
-// NewStore returns a store that uses a backend, and counts and logs its failures.
-func NewStore(backend state.Store, metrics *metrics.Set, log *slog.Logger) *Store {
-	return &Store{backend: backend, Metrics: metrics, Log: log}
+// NewStore returns a store that uses a backend, and counts and logs its failures. Cache keeps answers for equal requests.
+func NewStore(backend state.Store, cache *state.Memory, metrics *metrics.Set, log *slog.Logger) *Store {
+	return &Store{backend: backend, cache: cache, Metrics: metrics, Log: log}
 }
