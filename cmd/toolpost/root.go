@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/completion"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/demo"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/doctor"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
@@ -67,7 +68,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(simulator.New(), serve.New(), keys.New(), keys.NewUsage())
 	root.AddCommand(receipts.New(), evaluate.New(evaluationHost()))
 	root.AddCommand(run.New(), chat.New(), replay.New(), runs.New())
-	root.AddCommand(config.New(), doctor.New())
+	root.AddCommand(config.New(), doctor.New(), demo.New())
 	cli.WrapArgs(root)
 	completion.Add(root)
 	return root

@@ -1,9 +1,9 @@
-// Command picture records a session of toolpost in a terminal and writes it as an animated SVG file. It needs tmux. Its
+// Command picture records 'toolpost demo' in a terminal and writes it as an animated SVG file. It needs tmux. Its
 // argument is the file to write:
 //
-//	go run ./cmd/toolpost/picture docs/session.svg
+//	go run ./cmd/toolpost/picture docs/pictures/demo.svg
 //
-// All text in the picture is real output of the command, with the offline model.
+// All text in the picture is real output of the command.
 package main
 
 import (
@@ -14,26 +14,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
 
-// The size of the terminal.
-const columns, rows = 100, 32
-
-// session holds the typed commands. Each command is a separate scene.
-var session = []string{
-	`toolpost run 'Search docs/design for "attempts multiply", then read 4 lines of the file it shows'`,
-	`toolpost receipts show latest`,
-	`toolpost explain --tools docs/examples/tools.json docs/examples/answer.txt`,
-}
+// The size of the picture.
+const columns, rows = 100, 22
 
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
 		log.Fatal("usage: go run ./cmd/toolpost/picture FILE")
 	}
-	scenes, err := record(session)
+	scenes, err := record()
 	if err == nil {
 		err = os.WriteFile(os.Args[1], draw(scenes, columns, rows), 0o644)
 	}
@@ -42,8 +36,8 @@ func main() {
 	}
 }
 
-// record plays the session in tmux and returns the screens with their colours.
-func record(session []string) ([]string, error) {
+// record plays the demo in tmux and returns a screen with colours for each scene. The dangerous call is refused.
+func record() ([]string, error) {
 	dir, err := os.MkdirTemp("", "picture")
 	if err != nil {
 		return nil, err
@@ -56,35 +50,64 @@ func record(session []string) ([]string, error) {
 	socket := filepath.Join(dir, "tmux")
 	tmux := func(args ...string) (string, error) {
 		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", "/dev/null"}, args...)...)
-		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
-			"TOOLPOST_LOCAL=none", "PS1=$ ", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX=")
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX=")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := tmux("-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "env", "-u", "NO_COLOR", "PS1=$ ", "sh"); err != nil {
+	if out, err := tmux("-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "50", "env", "-u", "NO_COLOR", "PS1=$ ", "sh"); err != nil {
 		return nil, fmt.Errorf("tmux: %w\n%s", err, out)
 	}
 	defer tmux("kill-server")
+	tmux("send-keys", "toolpost demo", "Enter")
 	var scenes []string
-	for _, command := range session {
-		tmux("send-keys", "clear", "Enter")
-		if err := settle(tmux, func(screen string) bool { return strings.TrimSpace(screen) == "$" }); err != nil {
+	for asked := false; ; {
+		last := ""
+		err := settle(tmux, func(screen string) bool {
+			lines := strings.Split(strings.TrimSpace(screen), "\n")
+			last = strings.TrimSpace(lines[len(lines)-1])
+			return strings.HasPrefix(last, "Enter: next") || strings.HasPrefix(last, "[y]es") && !asked || last == "$" && len(lines) > 1
+		})
+		if err != nil {
 			return nil, err
 		}
-		tmux("send-keys", "-l", command)
-		if err := settle(tmux, func(screen string) bool { return strings.Contains(flat(screen), flat(command)) }); err != nil {
+		screen, err := tmux("capture-pane", "-e", "-p")
+		if err != nil {
 			return nil, err
 		}
-		typed, _ := tmux("capture-pane", "-e", "-p")
-		tmux("send-keys", "Enter")
-		if err := settle(tmux, func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "\n$") }); err != nil {
-			return nil, err
+		scenes = append(scenes, lastScene(screen))
+		if last == "$" {
+			return scenes, nil
 		}
-		done, _ := tmux("capture-pane", "-e", "-p")
-		scenes = append(scenes, typed, done)
+		if strings.HasPrefix(last, "[y]es") {
+			asked = true
+			time.Sleep(time.Second) // a new question ignores keys for a moment
+			tmux("send-keys", "n")
+		} else {
+			tmux("send-keys", "-R") // an empty screen for the next scene
+			tmux("send-keys", "Enter")
+		}
 	}
-	return scenes, nil
 }
+
+// lastScene returns the lines of the last scene on a screen, below the command that was typed.
+func lastScene(screen string) string {
+	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	first, last := 0, len(lines)
+	for i, line := range lines {
+		switch plain := escapes.ReplaceAllString(line, ""); {
+		case heading.MatchString(plain):
+			first = i
+		case strings.HasPrefix(plain, "Enter: next"), strings.TrimSpace(plain) == "$" && i == len(lines)-1:
+			last = i
+		}
+	}
+	return "$ toolpost demo\n\n" + strings.TrimRight(strings.Join(lines[first:last], "\n"), "\n")
+}
+
+var (
+	escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	heading = regexp.MustCompile(`^\d of \d  `)
+)
 
 // settle waits until the screen is as wanted.
 func settle(tmux func(...string) (string, error), wanted func(string) bool) error {
@@ -97,31 +120,22 @@ func settle(tmux func(...string) (string, error), wanted func(string) bool) erro
 	return errors.New("the screen does not become what it should:\n" + screen)
 }
 
-// flat returns text without white space, which ignores the line breaks of the terminal.
-func flat(text string) string { return strings.Join(strings.Fields(text), "") }
-
 // The look of the picture.
 const (
 	cell, line, margin = 8.4, 18, 16
-	seconds            = 5 // for a screen with output; a typed command takes one second
+	seconds            = 7 // for each screen
 )
 
 // draw returns an animation that shows the screens in an endless loop. Viewers without animation show the last one.
 func draw(scenes []string, columns, rows int) []byte {
 	var b bytes.Buffer
 	width, height := int(cell*float64(columns))+2*margin, line*rows+3*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" xml:space="preserve" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" role="img" aria-label="A session of toolpost in a terminal">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" xml:space="preserve" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" role="img" aria-label="toolpost demo in a terminal">`+"\n", width, height, width, height)
 	b.WriteString(`<style>text{fill:#d8dee9;white-space:pre}` +
 		`.b{font-weight:bold}.d{fill:#8791a5}.c31{fill:#ff7b85}.c32{fill:#a3d977}.c33{fill:#f2c56b}.c34{fill:#7fb2ff}.c35{fill:#d39bea}.c36{fill:#6fd3d8}`)
-	total := 0
 	for i := range scenes {
-		total += length(i)
-	}
-	at := 0
-	for i := range scenes {
-		from, to := 100*float64(at)/float64(total), 100*float64(at+length(i))/float64(total)
-		fmt.Fprintf(&b, `#s%d{animation:k%d %ds step-end infinite}@keyframes k%d{0%%{opacity:%d}%.2f%%{opacity:1}%.2f%%{opacity:0}100%%{opacity:0}}`, i, i, total, i, visible(i == 0), from, to)
-		at += length(i)
+		from, to := 100*float64(i)/float64(len(scenes)), 100*float64(i+1)/float64(len(scenes))
+		fmt.Fprintf(&b, `#s%d{animation:k%d %ds step-end infinite}@keyframes k%d{0%%{opacity:%d}%.2f%%{opacity:1}%.2f%%{opacity:0}100%%{opacity:0}}`, i, i, seconds*len(scenes), i, visible(i == 0), from, to)
 	}
 	b.WriteString("</style>\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="10" fill="#1e222a"/><circle cx="20" cy="18" r="6" fill="#ff6159"/><circle cx="40" cy="18" r="6" fill="#ffbd2e"/><circle cx="60" cy="18" r="6" fill="#28c941"/>`+"\n", width, height)
@@ -134,13 +148,6 @@ func draw(scenes []string, columns, rows int) []byte {
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
-}
-
-func length(scene int) int {
-	if scene%2 == 0 {
-		return 1
-	}
-	return seconds
 }
 
 func visible(yes bool) int {

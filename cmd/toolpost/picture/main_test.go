@@ -41,19 +41,28 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// The picture in the documents shows the session, and no mistake.
+// TestThePictureOfTheDocuments: the picture shows all scenes of the demo and no mistake. A test of the command compares
+// its statements with the demo.
 func TestThePictureOfTheDocuments(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/session.svg")
+	text, err := os.ReadFile("../../../docs/pictures/demo.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := wellFormed(t, text)
-	for _, command := range session {
-		if !strings.Contains(said, command) {
-			t.Errorf("the picture does not show %s; go run ./cmd/toolpost/picture docs/session.svg", command)
+	for _, want := range []string{"$ toolpost demo", "1 of 6", "6 of 6", "[y]es this once", "→ refused"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the picture does not show %q; go run ./cmd/toolpost/picture docs/pictures/demo.svg", want)
 		}
 	}
-	if strings.Contains(said, "toolpost: ") || len(text) > 100_000 {
+	if strings.Contains(said, "scene 1 of the demo:") || len(text) > 100_000 {
 		t.Errorf("%d bytes:\n%s", len(text), said)
+	}
+}
+
+// TestLastScene: a screen is cut to its last scene.
+func TestLastScene(t *testing.T) {
+	got := lastScene("$ toolpost demo\nintro\n\n\x1b[1m1 of 6  One\x1b[0m\na\n\n\x1b[1m2 of 6  Two\x1b[0m\nb\n\n\x1b[2mEnter: next, q: end\x1b[0m\n\n")
+	if want := "$ toolpost demo\n\n\x1b[1m2 of 6  Two\x1b[0m\nb"; got != want {
+		t.Errorf("%q", got)
 	}
 }
