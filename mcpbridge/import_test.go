@@ -29,10 +29,10 @@ func TestReadServers(t *testing.T) {
   }
 }`, `Git_Hub {"type":"http","url":"https://h.example/mcp","headers":{"X":"${GIT_KEY}"}}
   "Git Hub" is called Git_Hub here
-  gallery is left out: nothing here corresponds to it
+  left out, without an effect on the server: gallery
   set the variable GIT_KEY: the file asks for it as input git-key
 play {"command":"npx","args":["-y","p@latest"],"envFile":"./.env","cwd":"./x"}
-  dev is left out: nothing here corresponds to it`},
+  left out, without an effect on the server: dev`},
 		{"Conductor", "workflow:\n  runtime:\n    mcp_servers:\n      s:\n        command: npx\n        timeout: 90000\n        tools: [\"*\"]\n      none:\n        command: x\n        tools: []\n",
 			`s {"command":"npx","call_timeout":90000000000,"tools":["*"]}` + "\n" + `none {"command":"x","tools":[]}`},
 		{"a byte order mark", "\ufeff" + `{"mcpServers":{"a":{"command":"x"}}}`, `a {"command":"x"}`},
@@ -105,6 +105,7 @@ func FuzzReadServers(f *testing.F) {
 		"{// c\n\"servers\": {\"Git Hub\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\", \"headers\": {\"X\": \"${input:git-key}\"}},},}",
 		"workflow:\n  runtime:\n    mcp_servers:\n      s:\n        command: npx\n        timeout: 90000\n        tools: [\"*\"]\n",
 		"mcp_servers:\n  a: &x\n    command: ${BIN:-x}\n    trust: annotations\n    enabled: false\n  b: *x\n",
+		"[mcp_servers.a]\ncommand = \"x\"\nargs = ['b', \"\"\"\\\nc\"\"\"]\nenv_vars = [{name = \"A\"}]\n",
 		"\ufeff{}", "a: [", `{"mcpServers":{"a":{"args":[null]}}}`,
 	} {
 		f.Add([]byte(text))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ func (l *remote) rebuild() {
 	var sets []*tool.Set
 	taken := make(map[string]bool)
 	for _, d := range l.list.Defs {
-		if l.Tools != nil && !slices.Contains(l.Tools, d.Name) || !l.record.Accepts(d, l.list.Prints[d.Name]) {
+		if !l.Uses(d.Name) || !l.record.Accepts(d, l.list.Prints[d.Name]) {
 			continue
 		}
 		t := l.tool(d, l.list)

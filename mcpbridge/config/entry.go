@@ -26,7 +26,9 @@ type ServerEntry struct {
 	CallTimeout    time.Duration `yaml:"call_timeout,omitempty" json:"call_timeout,omitempty"`
 	// Tools are the tools to use. A nil pointer, and the one item "*", mean all.
 	Tools *[]string `yaml:"tools,omitempty" json:"tools,omitempty"`
-	Trust string    `yaml:"trust,omitempty" json:"trust,omitempty"`
+	// DisabledTools are not used, whatever Tools says.
+	DisabledTools []string `yaml:"disabled_tools,omitempty" json:"disabled_tools,omitempty"`
+	Trust         string   `yaml:"trust,omitempty" json:"trust,omitempty"`
 	// Sampling lets the server ask the model of the run.
 	Sampling bool  `yaml:"sampling,omitempty" json:"sampling,omitempty"`
 	Enabled  *bool `yaml:"enabled,omitempty" json:"enabled,omitempty"`
@@ -36,7 +38,7 @@ type ServerEntry struct {
 func (e ServerEntry) Config(name string) ServerConfig {
 	c := ServerConfig{
 		Name: name, Transport: Transport(e.Type), Command: e.Command, Args: e.Args, Env: e.Env, EnvFile: e.EnvFile, Dir: e.Cwd, URL: e.URL, Headers: e.Headers, Protocol: e.Protocol,
-		Connect: e.ConnectTimeout, Call: e.CallTimeout, Trust: Trust(e.Trust), Sampling: e.Sampling, Disabled: e.Enabled != nil && !*e.Enabled,
+		Connect: e.ConnectTimeout, Call: e.CallTimeout, Trust: Trust(e.Trust), Sampling: e.Sampling, DisabledTools: e.DisabledTools, Disabled: e.Enabled != nil && !*e.Enabled,
 	}
 	if e.Tools != nil && (len(*e.Tools) != 1 || (*e.Tools)[0] != "*") {
 		c.Tools = append([]string{}, *e.Tools...)

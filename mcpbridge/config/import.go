@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
@@ -50,21 +47,58 @@ func (b BadServers) Unwrap() []error {
 	return out
 }
 
-// sections are where programs keep their servers.
-var sections = [][]string{
-	{"mcpServers"},                         // Claude Desktop, Claude Code, Cursor
-	{"servers"},                            // VS Code
-	{"mcp_servers"},                        // ours
-	{"workflow", "runtime", "mcp_servers"}, // Conductor
+// section is where a program keeps its servers.
+type section struct {
+	path []string
+	// seconds means that a timeout is in seconds, and not in milliseconds.
+	seconds bool
+	// starting means that a timeout is that of the start.
+	starting bool
 }
 
-// ReadServers reads the servers of a file: mcpServers of Claude Desktop and Cursor,
-// servers and inputs of VS Code, mcp_servers of Conductor workflows and of our
-// configuration. JSON may have comments. A file that cannot be understood is a
-// *[LineError]. If only some servers cannot, the error is [BadServers], in addition to the
-// others. A file without servers is an error, too.
+// sections are tried in this order.
+var sections = []section{
+	{path: []string{"mcpServers"}},                         // Claude, Cursor, Windsurf, Gemini
+	{path: []string{"mcp", "servers"}},                     // settings of VS Code
+	{path: []string{"servers"}},                            // mcp.json of VS Code
+	{path: []string{"mcp_servers"}},                        // ours, and Codex
+	{path: []string{"workflow", "runtime", "mcp_servers"}}, // Conductor
+	{path: []string{"context_servers"}},                    // Zed
+	{path: []string{"extensions"}, seconds: true},          // goose
+	{path: []string{"mcp"}, starting: true},                // opencode
+}
+
+// ReadServers reads the servers of a file of another program: of Claude Desktop, Claude Code, Codex, Cursor, Gemini,
+// goose, opencode, VS Code, Windsurf, Zed, Conductor workflows, and our configuration. JSON may have comments. A file
+// that cannot be understood is a *[LineError]. If only some servers cannot, the error is [BadServers], in addition to
+// the others. A file without servers is an error, too.
 func ReadServers(text []byte) ([]ImportedServer, error) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	file, err := readFile(bytes.TrimPrefix(text, []byte("\ufeff")))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sections {
+		entries := file.at(s.path...)
+		if entries == nil {
+			continue
+		}
+		if out, bad := importServers(s, entries); len(bad) > 0 {
+			return switched(file, out), bad
+		} else if len(out) > 0 {
+			return switched(file, out), nil
+		}
+	}
+	return nil, errNoServers
+}
+
+// readFile reads JSON with comments, YAML or TOML.
+func readFile(text []byte) (*value, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	if isTOML(string(text)) {
+		return readTOML(string(text))
+	}
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
 		text = plainJSON(text)
 	}
@@ -78,27 +112,19 @@ func ReadServers(text []byte) ([]ImportedServer, error) {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, errNoServers
 	}
-	for _, path := range sections {
-		node := descend(file.Docs[0].Body, path)
-		if node == nil {
-			continue
-		}
-		if out, bad := importServers(pairs(node)); len(bad) > 0 {
-			return out, bad
-		} else if len(out) > 0 {
-			return out, nil
-		}
-	}
-	return nil, errNoServers
+	return valueOf(file.Docs[0].Body), nil
 }
 
-// importServers reads servers and says where those stand that it cannot read.
-func importServers(entries []*ast.MappingValueNode) (out []ImportedServer, bad BadServers) {
+// maxFile bounds a file of servers.
+const maxFile = 4 << 20
+
+// importServers reads servers and reports the lines of those that it cannot read.
+func importServers(in section, entries *value) (out []ImportedServer, bad BadServers) {
 	names := make(map[string]bool)
-	for _, pair := range entries {
-		s, err := importServer(pair)
+	for _, p := range entries.pairs {
+		s, err := importServer(in, p)
 		if err == nil && names[s.Name] {
-			err = &LineError{pair.GetToken().Position.Line, fmt.Errorf("%s: another server is called %s here, too", keyOf(pair), s.Name)}
+			err = &LineError{p.line, fmt.Errorf("%s: another server is called %s here, too", p.key, s.Name)}
 		}
 		if err != nil {
 			bad = append(bad, err)
@@ -110,6 +136,45 @@ func importServers(entries []*ast.MappingValueNode) (out []ImportedServer, bad B
 	return out, bad
 }
 
+// switched turns off what a file turns off outside of the servers: mcp.allowed and mcp.excluded of Gemini, and tools of
+// opencode.
+func switched(file *value, servers []ImportedServer) []ImportedServer {
+	var allowed, excluded []string
+	if v := file.at("mcp", "allowed"); v != nil {
+		_ = v.read(&allowed) // another type is another program's
+	}
+	if v := file.at("mcp", "excluded"); v != nil {
+		_ = v.read(&excluded)
+	}
+	off := false
+	for i := range servers {
+		s := &servers[i]
+		disable := func(setting string) {
+			s.Entry.Enabled = &off
+			s.Notes = append(s.Notes, "is disabled, as "+setting+" says")
+		}
+		if allowed != nil && !slices.Contains(allowed, s.Name) {
+			disable("mcp.allowed")
+		} else if slices.Contains(excluded, s.Name) {
+			disable("mcp.excluded")
+		}
+		if file.at("mcp") == nil || file.at("tools") == nil {
+			continue
+		}
+		for _, p := range file.at("tools").pairs {
+			tool, own := strings.CutPrefix(p.key, s.Name)
+			switch tool = strings.TrimPrefix(tool, "_"); {
+			case p.of.text != "false" || !own:
+			case tool == "*":
+				disable("tools")
+			default:
+				s.Entry.DisabledTools = append(s.Entry.DisabledTools, tool)
+			}
+		}
+	}
+	return servers
+}
+
 func lineOf(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
@@ -118,206 +183,31 @@ func lineOf(err error) error {
 	return err
 }
 
-// descend follows keys into mappings; nil if one is not there.
-func descend(node ast.Node, path []string) ast.Node {
-	for _, key := range path {
-		found := false
-		for _, pair := range pairs(node) {
-			if keyOf(pair) == key {
-				node, found = pair.Value, true
-				break
-			}
-		}
-		if !found {
-			return nil
-		}
-	}
-	return node
-}
-
-func pairs(node ast.Node) []*ast.MappingValueNode {
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
-	}
-	return nil
-}
-
-func keyOf(pair *ast.MappingValueNode) string {
-	return strings.Trim(pair.Key.GetToken().Value, `"'`)
-}
-
-// fields are the keys of an entry, by the words of all programs.
-type fields struct {
-	entry *ServerEntry
-	notes *[]string
-}
-
 // importServer reads one server.
-func importServer(pair *ast.MappingValueNode) (ImportedServer, *LineError) {
-	s := ImportedServer{Name: keyOf(pair)}
-	at := func(n ast.Node, err error) *LineError {
-		return &LineError{n.GetToken().Position.Line, fmt.Errorf("%s: %w", keyOf(pair), err)}
-	}
+func importServer(in section, p pair) (ImportedServer, *LineError) {
+	s := ImportedServer{Name: p.key}
+	at := func(line int, err error) *LineError { return &LineError{line, fmt.Errorf("%s: %w", p.key, err)} }
 	if !ValidServerName(s.Name) {
 		renamed := safeServerName(s.Name)
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is called %s here", s.Name, renamed))
 		s.Name = renamed
 	}
-	if len(pairs(pair.Value)) == 0 {
-		return s, at(pair, errors.New("a server is a mapping with command or url"))
+	if p.of.kind != mapping || len(p.of.pairs) == 0 {
+		return s, at(p.line, errors.New("a server is a mapping with command or url"))
 	}
-	f := fields{&s.Entry, &s.Notes}
-	for _, p := range pairs(pair.Value) {
-		if err := f.take(keyOf(p), p.Value); err != nil {
-			return s, at(p, err)
+	f := fields{entry: &s.Entry, notes: &s.Notes, in: in, name: s.Name}
+	for _, member := range p.of.pairs {
+		if err := f.take(member.key, member.of); err != nil {
+			return s, at(member.line, err)
 		}
 	}
-	if err := f.variables(); err != nil {
-		return s, at(pair, err)
+	if err := f.finish(); err != nil {
+		return s, at(p.line, err)
 	}
 	if err := s.Entry.Config(s.Name).Check(); err != nil {
-		return s, at(pair, err)
+		return s, at(p.line, err)
 	}
 	return s, nil
-}
-
-// take reads one key of an entry.
-func (f fields) take(key string, node ast.Node) error {
-	into := map[string]any{
-		"type": &f.entry.Type, "command": &f.entry.Command, "args": &f.entry.Args, "env": &f.entry.Env, "envFile": &f.entry.EnvFile, "cwd": &f.entry.Cwd,
-		"url": &f.entry.URL, "serverUrl": &f.entry.URL, "headers": &f.entry.Headers,
-		"connect_timeout": &f.entry.ConnectTimeout, "call_timeout": &f.entry.CallTimeout, "protocol": &f.entry.Protocol, "trust": &f.entry.Trust,
-	}[key]
-	if done, err := f.takeOther(key, node); done {
-		return err
-	}
-	if into == nil {
-		f.note("%s is left out: nothing here corresponds to it", key)
-		return nil
-	}
-	if holdsNull(node) { // it would become an empty text
-		return fmt.Errorf("%s holds null", key)
-	}
-	if err := yaml.NodeToValue(node, into); err != nil {
-		return fmt.Errorf("%s cannot be read as what it should be", key)
-	}
-	if key == "type" {
-		f.entry.Type = transportWords[f.entry.Type]
-		if f.entry.Type == "" {
-			return errors.New("type is stdio, http or sse")
-		}
-	}
-	if key == "trust" && f.entry.Trust == string(TrustAnnotations) {
-		f.note("its annotations are trusted, as the file says")
-	}
-	return nil
-}
-
-// holdsNull reports whether a value, or one in it, is null.
-func holdsNull(node ast.Node) bool {
-	switch n := node.(type) {
-	case *ast.NullNode:
-		return true
-	case *ast.SequenceNode:
-		return slices.ContainsFunc(n.Values, holdsNull)
-	}
-	return slices.ContainsFunc(pairs(node), func(p *ast.MappingValueNode) bool { return holdsNull(p.Value) })
-}
-
-// takeOther reads a key whose value is not kept as it stands.
-func (f fields) takeOther(key string, node ast.Node) (done bool, err error) {
-	var ms int64
-	var on bool
-	list := []string{}
-	switch key {
-	case "timeout": // of a request, in milliseconds
-		if err := yaml.NodeToValue(node, &ms); err != nil || ms <= 0 || ms > int64(24*time.Hour/time.Millisecond) {
-			return true, errors.New("timeout is a number of milliseconds")
-		}
-		f.entry.CallTimeout = time.Duration(ms) * time.Millisecond
-	case "enabled", "disabled":
-		if err := yaml.NodeToValue(node, &on); err != nil {
-			return true, fmt.Errorf("%s is neither true nor false", key)
-		}
-		on = on == (key == "enabled")
-		f.entry.Enabled = &on
-	case "tools":
-		if err := yaml.NodeToValue(node, &list); err != nil {
-			return true, errors.New("tools is a list of names")
-		}
-		f.entry.Tools = &list
-	default:
-		return false, nil
-	}
-	return true, nil
-}
-
-// transportWords are the words of all programs for transports.
-var transportWords = map[string]string{
-	"stdio": "stdio", "local": "stdio", "http": "http", "streamableHttp": "http", "streamable-http": "http", "sse": "sse",
-}
-
-func (f fields) note(format string, args ...any) {
-	*f.notes = append(*f.notes, fmt.Sprintf(format, args...))
-}
-
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
-
-// variables turns the words of other programs for variables into ours.
-func (f fields) variables() error {
-	var wrong error
-	change := func(text *string) {
-		*text = variable.ReplaceAllStringFunc(*text, func(whole string) string {
-			out, err := f.variable(whole[2 : len(whole)-1])
-			if err != nil && wrong == nil {
-				wrong = err
-			}
-			return out
-		})
-	}
-	e := f.entry
-	for _, text := range []*string{&e.Command, &e.EnvFile, &e.Cwd, &e.URL} {
-		change(text)
-	}
-	for i := range e.Args {
-		change(&e.Args[i])
-	}
-	for _, m := range []map[string]string{e.Env, e.Headers} {
-		for key, value := range m {
-			change(&value)
-			m[key] = value
-		}
-	}
-	return wrong
-}
-
-func (f fields) variable(inside string) (string, error) {
-	kind, name, special := strings.Cut(inside, ":")
-	switch {
-	case inside == "workspaceFolder":
-		return ".", nil
-	case inside == "userHome":
-		return "${HOME}", nil
-	case inside == "pathSeparator" || inside == "/":
-		return "/", nil
-	case special && kind == "env":
-		return "${" + name + "}", nil
-	case special && kind == "input":
-		upper := strings.ToUpper(strings.Map(func(r rune) rune {
-			if r == '-' || r == '.' || r == ' ' {
-				return '_'
-			}
-			return r
-		}, name))
-		f.note("set the variable %s: the file asks for it as input %s", upper, name)
-		return "${" + upper + "}", nil
-	case special && !strings.HasPrefix(name, "-"):
-		return "", fmt.Errorf("${%s} is not known here", inside)
-	}
-	return "${" + inside + "}", nil
 }
 
 // safeServerName makes a name of a server out of any text.

@@ -51,6 +51,8 @@ type ServerConfig struct {
 	// Tools are the tools that are used, by the server's own names. Nil means all,
 	// empty but not nil none.
 	Tools []string
+	// DisabledTools are not used, whatever Tools says.
+	DisabledTools []string
 	// Trust is how far what the server says of its tools is believed.
 	Trust Trust
 	// Sampling lets the server ask the model of the run, in the middle of a call and
@@ -109,6 +111,11 @@ func (s ServerConfig) Revision() string {
 		return ""
 	}
 	return s.Protocol
+}
+
+// Uses reports whether a tool of the server is used, by the server's own name.
+func (s ServerConfig) Uses(tool string) bool {
+	return (s.Tools == nil || slices.Contains(s.Tools, tool)) && !slices.Contains(s.DisabledTools, tool)
 }
 
 // Kind is the transport, which the zero value leaves to the other fields.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -166,7 +165,7 @@ func (r *Relay) know(list *toollist.List) map[string]*relayedTool {
 	r.learn(list)
 	out := make(map[string]*relayedTool, len(list.Defs))
 	for _, d := range list.Defs {
-		if r.server.Tools != nil && !slices.Contains(r.server.Tools, d.Name) {
+		if !r.server.Uses(d.Name) {
 			continue
 		}
 		one := &relayedTool{def: d, print: list.Prints[d.Name]}
@@ -228,7 +227,7 @@ func (r *Relay) filterList(s *relayed, data []byte, id json.RawMessage) []byte {
 	kept := []json.RawMessage{}
 	for _, raw := range e.Result.Tools {
 		var t struct{ Name string }
-		if json.Unmarshal(raw, &t) != nil || r.server.Tools != nil && !slices.Contains(r.server.Tools, t.Name) {
+		if json.Unmarshal(raw, &t) != nil || !r.server.Uses(t.Name) {
 			continue
 		}
 		if ok, known := use[t.Name]; ok || !known { // what cannot be read cannot be called

@@ -119,7 +119,7 @@ func (m *Memory) Learn(s config.ServerConfig, list *List) []config.Notice {
 		switch {
 		case !seen && len(m.Known) < MaxKnown:
 			m.accept(d, now)
-			if !first && (s.Tools == nil || slices.Contains(s.Tools, d.Name)) {
+			if !first && s.Uses(d.Name) {
 				news = append(news, config.Notice{Server: s.Name, Tool: d.Name, Text: "is new since the server was first listed"})
 			}
 		case !seen, m.print(d.Name) == now:

@@ -83,10 +83,10 @@ func newMCPImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Take over the servers of another program's file",
-		Long: `Read the servers of a file and add them to the configuration file: mcpServers of Claude
-Desktop, Claude Code and Cursor, servers and inputs of VS Code, mcp_servers of Conductor
-workflows. What cannot be taken over is said. Nothing is started.`,
-		Example: "  toolpost mcp import cursor.json\n  toolpost mcp import workflow.yaml --print",
+		Long: `Read the servers of a file and add them to the configuration file: of Claude Desktop, Claude
+Code, Codex, Cursor, Gemini, goose, opencode, VS Code, Windsurf, Zed, and of Conductor workflows.
+Settings that are left out are reported with a remedy. Nothing is started.`,
+		Example: "  toolpost mcp import ~/.codex/config.toml\n  toolpost mcp import workflow.yaml --print",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := cli.ReadFile(args[0], settings.MaxConfig)
