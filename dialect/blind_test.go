@@ -19,6 +19,8 @@ var blindTools = []llm.ToolDef{
 	{Name: "lookup_word", Schema: []byte(`{"type":"object","properties":{"word":{"type":"string"},"lang":{"type":"string"}},"required":["word"]}`)},
 	{Name: "save_text", Schema: []byte(`{"type":"object","properties":{"file":{"type":"string"},"body":{"type":"string"}},"required":["file","body"]}`)},
 	{Name: "delete_branch", Schema: []byte(`{"type":"object","properties":{"branch":{"type":"string"},"force":{"type":"boolean"}},"required":["branch"]}`)},
+	{Name: "tag_items", Schema: []byte(`{"type":"object","properties":{"labels":{"type":"array","items":{"type":"string"}},"archive":{"type":"boolean"}},"required":["labels"]}`)},
+	{Name: "list_notes", Schema: []byte(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)},
 }
 
 type blindRow struct {
@@ -101,6 +103,8 @@ func TestBlindSets(t *testing.T) {
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{218, 232}, sure: [2]int{82, 232}, wrong: 6},
 		{name: "honest_b", read: [2]int{217, 225}, sure: [2]int{114, 225}},
+		{name: "honest_c", read: [2]int{0, 225}, sure: [2]int{0, 225}},
+		{name: "long_c", read: [2]int{0, 128}, sure: [2]int{0, 128}},
 		{name: "long", read: [2]int{99, 100}, sure: [2]int{96, 100}, wrong: 1},
 		{name: "long_b", read: [2]int{100, 100}, sure: [2]int{98, 100}, hint: true},
 	} {
@@ -123,4 +127,52 @@ func TestBlindSets(t *testing.T) {
 			t.Errorf("%s: %v, want %+v", set.name, counts, set)
 		}
 	}
+}
+
+// What the beginning of a text gives, the whole text gives as well.
+func TestTruncationInventsNoCall(t *testing.T) {
+	names := []string{"honest", "honest_b", "honest_c", "long", "long_b", "long_c", "twins", "twins_b"}
+	every := 37
+	if os.Getenv("TOOLPOST_LONG") != "" {
+		every = 1
+	}
+	count := 0
+	for _, name := range names {
+		for _, row := range blindRows(t, name) {
+			hints := []string{"", row.Dialect}
+			if row.Dialect == "" {
+				hints = hints[:1]
+			}
+			for _, hint := range hints {
+				whole := blindCalls(t, row.Text, hint)
+				for i := count % every; i < len(row.Text); i += every {
+					count++
+					for _, call := range blindCalls(t, row.Text[:i], hint) {
+						if !slices.ContainsFunc(whole, func(c wantCall) bool { return reflect.DeepEqual(c, call) }) {
+							t.Errorf("%s %s, hint %q: the first %d bytes give %v, the whole text %v\n%s", name, row.ID, hint, i, call, whole, row.Text[:i])
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d truncated texts", count)
+}
+
+// blindCalls returns the calls of a text, with doubtful ones.
+func blindCalls(t *testing.T, text, hint string) (calls []wantCall) {
+	p := dialect.Parser{Tools: blindTools, Dialect: hint}
+	for ev, err := range p.Parse(dialect.Whole(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call, ok := ev.(llm.Call); ok {
+			var args any
+			if err := json.Unmarshal(call.Args, &args); err != nil {
+				t.Errorf("%q: arguments %q: %v", text, call.Args, err)
+			}
+			calls = append(calls, wantCall{call.Name, args})
+		}
+	}
+	return calls
 }

@@ -182,16 +182,13 @@ func ignored(t *testing.T, name string, c change, values []string) string {
 	return ""
 }
 
-// knownBroken is how many of 1,000 changes are still read wrongly. It may only fall.
-const knownBroken = 6
-
 // A call of which a part cannot be used is doubtful or invalid. No value is invented.
 func TestNoBodyIsIgnored(t *testing.T) {
 	every := 23
 	if os.Getenv("TOOLPOST_LONG") != "" {
 		every = 1
 	}
-	count, broken := 0, 0
+	count := 0
 	for _, d := range dialect.All() {
 		for _, args := range bodyArgs {
 			text, err := dialect.Render(d.Name, llm.Call{Name: "find_room", Args: json.RawMessage(args)})
@@ -210,14 +207,10 @@ func TestNoBodyIsIgnored(t *testing.T) {
 				}
 				count++
 				if problem := ignored(t, d.Name, c, values); problem != "" {
-					broken++
-					t.Logf("%s, %s: %q\n%s", d.Name, c.what, c.text, problem)
+					t.Errorf("%s, %s: %q\n%s", d.Name, c.what, c.text, problem)
 				}
 			}
 		}
 	}
-	t.Logf("%d changes, %d of them broken", count, broken)
-	if broken*1000 > knownBroken*count {
-		t.Errorf("%d of %d changed calls have another value or lose a part, want at most %d in 1,000", broken, count, knownBroken)
-	}
+	t.Logf("%d changes", count)
 }

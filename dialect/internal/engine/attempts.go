@@ -21,6 +21,7 @@ type state struct {
 	Anchor   int
 	Anchored bool
 	Nested   int // depth of recursive readers
+	Unused   string // the rule for words before the call that mean nothing
 }
 
 // guessing is the current guess.

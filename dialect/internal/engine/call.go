@@ -96,6 +96,10 @@ func (m *machine) StartCall(written, id string, start int) bool {
 	} else if known && !offered.Spelled(written, name) {
 		m.Repair("name-spelling", llm.Syntax, start, m.Offset())
 	}
+	if m.Unused != "" {
+		m.Repair(m.Unused, llm.Guess, start, m.Offset())
+		m.Unused = ""
+	}
 	if known {
 		m.Emit(llm.CallStart{ID: id, Name: name})
 	}

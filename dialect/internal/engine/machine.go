@@ -242,7 +242,7 @@ func (m *machine) PassOn() {
 // and is not copied.
 func (m *machine) delta() llm.Event {
 	s := m.written(m.Base+m.run, m.Offset())
-	m.run, m.Around.from = m.Pos, m.Offset()
+	m.run, m.Around.from, m.Unused = m.Pos, m.Offset(), ""
 	return m.piece(s)
 }
 

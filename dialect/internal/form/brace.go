@@ -70,6 +70,9 @@ func (m braceReader) braceObject(shape *schema.Shape, depth int) {
 			m.skipUnreadable()
 			break
 		}
+		if key == "" {
+			m.BadArgs("a value has no key")
+		}
 		if !first {
 			m.Arg(",")
 		}

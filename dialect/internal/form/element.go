@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/internal/whole"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -414,6 +415,7 @@ func (m elementReader) children(word string, count int) {
 			m.putElements(held, &count)
 			held = nil
 		}
+		m.checkChild(n)
 		m.Skip(n, key)
 		e, ok := &values.Elem{Key: key}, true
 		if !empty {
@@ -429,6 +431,19 @@ func (m elementReader) children(word string, count int) {
 	m.putElements(held, &count)
 	m.closeArgs(count)
 	m.EndCall()
+}
+
+// checkChild makes the call doubtful if the tag of a parameter, of n bytes, has an attribute that means nothing.
+func (m elementReader) checkChild(n int) {
+	if m.Buf[m.Pos+n-2] == '/' || bytes.IndexByte(m.Buf[m.Pos:m.Pos+n], '=') < 0 {
+		return
+	}
+	t, _ := m.asTag().attributes(m.Word(1, "/"))
+	for _, a := range t.attrs {
+		if !whole.IsAside(a.key, a.value) {
+			m.Repair("unused-attribute", llm.Guess, m.Offset(), m.Offset()+n)
+		}
+	}
 }
 
 // lacksSlash reports whether the tag of the element key is the end tag of the enclosing element word without its slash.
@@ -461,8 +476,13 @@ func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool
 		}
 		part := tighten(string(raw), prefix)
 		inner.WriteString(part)
+		same := strings.Count(part, "<"+key+">")
 		if prefix != "" {
-			depth += strings.Count(part, prefix+"<"+key+">")
+			inside := strings.Count(part, prefix+"<"+key+">")
+			depth, same = depth+inside, same-inside
+		}
+		if same > 0 {
+			m.Repair("marker-in-value", llm.Guess, m.Offset(), m.Offset()) // its own tag twice
 		}
 		if depth == 0 {
 			return &values.Elem{Key: key, Inner: inner.String(), Prefix: prefix}, true
@@ -499,7 +519,7 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 		return m.afterChild(key)
 	}
 	e := values.Entities{Add: s.add, Off: prefix != "" || !m.Rows.Meets(m.Lex.Elements)}
-	start := m.Offset()
+	start, at := m.Offset(), len(m.Call.Args)
 	if !m.untilChild(key, prefix, e.Take) {
 		return false
 	}
@@ -507,6 +527,9 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 		m.Repair("xml-entities", llm.Syntax, start, m.Offset())
 	}
 	s.close()
+	if bytes.Contains(m.Call.Args[min(at, len(m.Call.Args)):], []byte("<"+key+">")) {
+		m.Repair("marker-in-value", llm.Guess, start, m.Offset()) // its own tag twice
+	}
 	return true
 }
 

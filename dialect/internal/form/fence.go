@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // fence reads a call in a code fence. It reports false if the fence does not hold a call.
@@ -43,7 +44,7 @@ func (m fenceReader) fenced(start int) bool {
 	if m.Rows.Meets(all) {
 		m.Rows = m.Rows.And(all)
 	}
-	m.Skip(n, "fence")
+	m.openFence(n)
 	m.fenceInfo()
 	m.Blank("")
 	if m.HasAt(0, "```") || !m.asMarker().one(start) {
@@ -61,11 +62,38 @@ func (m fenceReader) fenced(start int) bool {
 	return true
 }
 
+// openFence skips the beginning of a fence of n bytes. Its info string should be a language, a notation of calls or the
+// name of a tool.
+func (m fenceReader) openFence(n int) {
+	word := strings.ToLower(strings.TrimLeft(string(m.Buf[m.Pos:m.Pos+n]), "`"))
+	if word != "" && !judge.Languages[word] && !judge.Documents[word] && !judge.CallWords[word] && !notations[word] && m.Lex.Fences["```"+word].Empty() && !m.Names.Offered(word) {
+		m.noteUnused(unusedText)
+	}
+	m.Skip(n, "fence")
+}
+
+// noteUnused makes the call that is being read, or that begins next, doubtful: a part of the text means nothing.
+func (m *answer) noteUnused(rule string) {
+	if m.Call.Open {
+		m.Repair(rule, llm.Guess, m.Call.Start, m.Offset())
+	} else {
+		m.Unused = rule
+	}
+}
+
+// notations are further info strings of fences that hold calls.
+var notations = map[string]bool{"json": true, "json5": true, "jsonc": true, "yaml": true, "yml": true, "python": true, "py": true}
+
 // fenceInfo skips the words after the first word of an info string.
 func (m fenceReader) fenceInfo() {
 	for i := 0; i < lexicon.MaxName && m.At(i); i++ {
 		c := m.Buf[m.Pos+i]
 		if c == '\n' {
+			for word := range strings.FieldsSeq(string(m.Buf[m.Pos : m.Pos+i])) {
+				if !judge.CallWords[strings.ToLower(word)] {
+					m.Unused = unusedText
+				}
+			}
 			m.Skip(i, "fence")
 		}
 		if !chars.IsNameByte(c) && c != ' ' && c != '=' {

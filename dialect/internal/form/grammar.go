@@ -63,7 +63,7 @@ func (m grammarReader) read(n int, id string, start int) bool {
 // hasForeign reports whether a tag has attributes other than those that name a call.
 func (m grammarReader) hasForeign(tg tag) bool {
 	for _, a := range tg.attrs {
-		if role := values.Keys[a.key]; role != values.NameRole && role != values.BothRole && a.key != "key" && !whole.IsAside(a.key) {
+		if role := values.Keys[a.key]; role != values.NameRole && role != values.BothRole && a.key != "key" && !whole.IsAside(a.key, a.value) {
 			return true
 		}
 	}

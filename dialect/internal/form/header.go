@@ -91,6 +91,9 @@ func (m headerReader) misaddressed(t *lexicon.Token, n int) bool {
 
 // headerCall reads the call of the tool to, which the header of n bytes names.
 func (m headerReader) headerCall(to string, n, start int) bool {
+	if to != "" && m.Lex.Head.Unused(lexicon.FoldAll(string(m.Buf[m.Pos:m.Pos+n]))) || m.Peek(m.Spaces(n)) == '<' && !m.Names.Any && !m.Names.Offered(to) {
+		m.Unused = unusedText
+	}
 	if m.Names.None || m.Peek(m.Spaces(n)) == '<' && m.AnyOf(m.Spaces(n), m.Lex.Head.Calls) == 0 {
 		if t, _ := m.Match(m.Spaces(n)); m.Names.Offered(to) && !t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) {
 			m.Lost.Add(m.Lex.Header, start)

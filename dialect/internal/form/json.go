@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/dialect/internal/whole"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -145,6 +146,9 @@ func (m jsonReader) brokenObject(e *envelope) bool {
 		m.BadArgs("the call is no JSON object")
 		m.skipUnreadable()
 		m.EndCall()
+	}
+	if e.begun {
+		m.asides(e)
 	}
 	return e.begun
 }
@@ -290,6 +294,8 @@ func (m jsonReader) noteExtra(e *envelope) {
 			m.Repair("argument-outside", llm.Guess, e.start, m.Offset())
 		case m.contradicts(e, f):
 			m.Repair("second-"+f.key, llm.Guess, e.start, m.Offset())
+		case e.unused(f):
+			m.noteUnused(unusedMember)
 		default:
 			return false
 		}
@@ -317,14 +323,15 @@ func (m jsonReader) flat(e *envelope) bool {
 		return false
 	}
 	shape := m.Names.Shape(name)
-	var args []field
+	var args, rest []field
 	for _, f := range e.extra {
 		switch {
-		case f.key == "type":
-		case shape == nil || shape.Declares(f.key):
+		case f.key != "type" && (shape == nil || shape.Declares(f.key)):
 			args = append(args, f)
-		case !m.Marked:
+		case f.key != "type" && !m.Marked:
 			return false
+		default:
+			rest = append(rest, f)
 		}
 	}
 	if len(args) == 0 && (e.legacy && !m.Marked || known && !m.NeedsNothing(name)) {
@@ -349,7 +356,10 @@ func (m jsonReader) flat(e *envelope) bool {
 	if len(args) > 0 {
 		m.Repair("flat-arguments", llm.Syntax, e.start, m.Offset())
 	}
+	e.extra = rest
+	m.noteExtra(e)
 	m.EndCall()
+	m.asides(e)
 	return true
 }
 
@@ -581,8 +591,10 @@ func (m jsonReader) asides(e *envelope) {
 		}
 		thinks, ok := values.AsideKeys[f.key]
 		var s string
-		if !ok && f.key != "text" && !plainMembers[f.key] && (m.Call.Open || e.name != "") {
-			m.unused(e)
+		if unused := e.unused(f); unused && e.begun && !m.Call.Open { // the calls have left
+			m.Emit(llm.TextDelta{Text: chars.QuoteJSON(f.key) + ": " + string(f.value)})
+		} else if unused {
+			m.noteUnused(unusedMember)
 		}
 		if !ok && f.key != "text" || json.Unmarshal(f.value, &s) != nil || s == "" {
 			continue
@@ -602,13 +614,23 @@ var plainMembers = map[string]bool{
 	"finish_reason": true, "description": true, "jsonrpc": true, "method": true, "recipient": true, "text": true,
 }
 
-// unused makes the call of an object doubtful: a member of it means nothing.
-func (m jsonReader) unused(e *envelope) {
-	if m.Call.Open {
-		m.Repair("unused-member", llm.Guess, e.start, m.Offset())
-	} else {
-		e.repairs = append(e.repairs, llm.Repair{Rule: "unused-member", Class: llm.Guess, Start: e.start, End: m.Offset()})
+// unusedMember is the rule for a member next to a call that means nothing.
+const unusedMember = "unused-member"
+
+// unused reports whether the member f next to a call means nothing: it is no text, no thinking, no id, no repetition of
+// a part of the call, and no member that the APIs of vendors have.
+func (e *envelope) unused(f field) bool {
+	_, aside := values.AsideKeys[f.key]
+	if kind := values.KindOfCall(f.value); f.key == "type" && kind != "" {
+		return kind != e.name && !whole.IsAside(f.key, kind)
 	}
+	switch values.Keys[f.key] {
+	case values.IdRole:
+		return bytes.ContainsAny(f.value, "<> ")
+	case values.OtherKey:
+		return !aside && !plainMembers[f.key] && string(f.value) != "null"
+	}
+	return false // contradicts decides
 }
 
 // mayPrecede reports whether an object that begins with key, whose value is at i, may hold a call in a later member.

@@ -90,7 +90,7 @@ func (m lineReader) keyLines(written string, i, k, start int) bool {
 		m.CutCall()
 		return true
 	}
-	args, err := values.ReadYAML(string(yaml), m.Shape())
+	args, _, err := values.ReadYAML(string(yaml), m.Shape())
 	if err != nil {
 		m.BadArgs("the lines of arguments cannot be read: %v", err)
 	} else {

@@ -211,10 +211,14 @@ func (m markerReader) noise() bool {
 			return false
 		}
 		m.Skip(i, "noise")
+		m.Unused = unusedText
 		return true
 	}
 	return false
 }
+
+// unusedText is the rule for words before a call that mean nothing.
+const unusedText = "unused-text"
 
 // one reads the call at the current position in any form.
 func (m markerReader) one(start int) bool {

@@ -168,6 +168,12 @@ func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start i
 	}
 	k := m.Spaces(j + n)
 	next, _ := m.Match(k)
+	kind := func() {
+		if values.Keys[written] != values.BothRole {
+			m.Unused = unusedText
+		}
+		m.Skip(k, "kind")
+	}
 	switch c := m.Peek(k); {
 	case m.asLine().keyLine(k, written) > 0:
 		return m.asLine().keyLines(written, i, k, start)
@@ -176,17 +182,17 @@ func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start i
 	case c == '{' && chars.IsCounter(written) && !m.Names.Any && !m.Names.Offered(written):
 		return m.unnamed(written, k, start)
 	case c == '{' && t.In(lexicon.Separates).Meets(m.Lex.KindFirst) && !m.Names.Offered(written) && m.asBare().plausibleKey(m.Spaces(k+1)):
-		m.Skip(k, "kind") // name and arguments are in the object
+		kind() // name and arguments are in the object
 		return m.asMarker().one(start)
 	case next.Is(lexicon.TagCall) && !m.Names.Offered(written):
-		m.Skip(k, "kind")
+		kind()
 		return m.asMarker().one(start)
 	case next.Is(lexicon.TagParam) || next.Is(lexicon.Closes) && t.In(lexicon.Separates).Meets(m.Lex.Pairs):
 		return m.asTag().pairs(written, i, k, start)
 	case chars.IsNameStart(c) && t.In(lexicon.Separates).Meets(m.Lex.KindFirst):
 		m.Narrow(m.Lex.KindFirst)
 		m.Form(spec.NameJSON)
-		m.Skip(k, "kind")
+		kind()
 		return m.asMarker().one(start)
 	}
 	m.Keep(m.Lex.NameFirst)
@@ -229,7 +235,7 @@ func (m nameReader) nameJSON(written string, i, j, start int) bool {
 		}
 		e := m.asJson().newEnvelope(start)
 		if low := strings.ToLower(written); !caption[low] && values.Keys[low] == values.OtherKey && !m.Names.Offered(written) {
-			m.asJson().unused(e)
+			m.noteUnused(unusedMember)
 		}
 		m.Skip(k, "name")
 		return m.asJson().object(e)
@@ -274,7 +280,7 @@ func (m nameReader) jsonBody() {
 	}
 	fenced := m.HasAt(0, "```")
 	if fenced {
-		m.Skip(m.FenceLength(), "fence")
+		m.asFence().openFence(m.FenceLength())
 		m.Blank("")
 	}
 	switch c := m.Peek(0); {

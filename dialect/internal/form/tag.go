@@ -403,7 +403,7 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 		m.typedChildren(kind, 1)
 		return m.Call.Open
 	}
-	if slices.ContainsFunc(tg.attrs, func(a field2) bool { return !paramAttributes[a.key] && !whole.IsAside(a.key) }) {
+	if slices.ContainsFunc(tg.attrs, func(a field2) bool { return !paramAttributes[a.key] && !whole.IsAside(a.key, a.value) }) {
 		m.Repair("unused-attribute", llm.Guess, m.Offset()-tg.length, m.Offset())
 	}
 	v := m.valueOf(key)
@@ -419,10 +419,8 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 	return m.readValue(v)
 }
 
-// paramAttributes are the attributes of parameters that say how to read them.
-var paramAttributes = map[string]bool{
-	"name": true, "key": true, "tool": true, "function": true, "string": true, "required": true, "encoding": true, "format": true,
-}
+// paramAttributes are the attributes that name a parameter.
+var paramAttributes = map[string]bool{"name": true, "key": true, "tool": true, "function": true}
 
 // listParam reads a parameter that must be a list but is not written as a JSON list. Its items are elements, or the
 // parameter is repeated for each item. The values are held until one of these is certain.

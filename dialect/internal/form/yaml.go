@@ -29,12 +29,12 @@ func (m elementReader) yamlElement(word string, n, start int) bool {
 		m.CutCall()
 		return true
 	}
-	args, err := values.ReadYAML(values.WithoutFence(text), m.Shape())
+	args, odd, err := values.ReadYAML(values.WithoutFence(text), m.Shape())
 	if err != nil {
 		m.BadArgs("the YAML cannot be read: %v", err)
 	} else {
 		m.ArgBytes(args)
-		if chars.IsPlainTag("<"+word+">") && !m.Hint.Meets(m.Lex.Yaml) { // a document may hold such an element
+		if odd || chars.IsPlainTag("<"+word+">") && !m.Hint.Meets(m.Lex.Yaml) { // a document may hold such an element
 			m.Repair("yaml", llm.Guess, start+n, m.Offset())
 		}
 	}

@@ -290,6 +290,12 @@ func (x *Lexicon) Marks(t *Token) bool {
 
 // Recipient returns whom a header addresses, and its channel.
 func (h *headWords) Recipient(header string) (to, channel string) {
+	_, to, channel = h.split(header)
+	return to, channel
+}
+
+// split returns the recipient and the channel of a header, and the other words with the channel.
+func (h *headWords) split(header string) (rest, to, channel string) {
 	for _, s := range h.skip {
 		header = strings.ReplaceAll(header, s, " ")
 	}
@@ -302,12 +308,36 @@ func (h *headWords) Recipient(header string) (to, channel string) {
 	for _, word := range strings.Fields(header) {
 		if c, ok := cutAny(word, h.channels); ok {
 			channel = strings.Trim(c, "?–-")
+			word = c
 		}
 		if r, ok := cutAny(word, h.To); ok {
 			to = r
+			continue
+		}
+		rest += " " + word
+	}
+	return rest, to, channel
+}
+
+// Unused reports whether a header holds words that mean nothing: neither a recipient, a channel, a role nor the notation
+// of the message.
+func (h *headWords) Unused(header string) bool {
+	for _, s := range h.Ends {
+		header = strings.ReplaceAll(header, s, " ")
+	}
+	header, _, _ = h.split(header)
+	for _, word := range strings.Fields(header) {
+		if !headerWords[strings.Trim(word, "?–-:")] {
+			return true
 		}
 	}
-	return to, channel
+	return false
+}
+
+// headerWords are the words that may be in a header besides the recipient: channels, roles, and notations of arguments.
+var headerWords = map[string]bool{
+	"": true, "commentary": true, "analysis": true, "final": true, "assistant": true, "functions": true, "function": true, "tool": true,
+	"json": true, "code": true, "python": true, "text": true, "xml": true, "none": true, "call": true, "user": true, "system": true,
 }
 
 // cutAny returns word without the one of list it begins with.
@@ -330,8 +360,18 @@ func (x *Lexicon) EndsHeader(s string) bool {
 	return false
 }
 
-// fragments returns the beginnings of the tags of a dialect for parameters, up to the end of their first word.
+// fragments returns the beginnings of the tags of a dialect for parameters, up to the end of their first word, and the
+// words in them that have signs of special tokens on both sides.
 func fragments(d spec.Dialect) (list []string) {
+	for _, tag := range []string{d.Tags.Param.Open, d.Tags.Param.Close} {
+		for _, word := range strings.FieldsFunc(tag, func(c rune) bool { return !unicode.IsLetter(c) }) {
+			for _, s := range []string{"|" + word + "|", "]" + word + "[", "｜" + word + "｜"} {
+				if strings.Contains(tag, s) && !slices.Contains(list, s) {
+					list = append(list, s)
+				}
+			}
+		}
+	}
 	for _, tag := range []string{d.Tags.Param.Open, d.Tags.Param.Close, d.Tags.Value.Open, d.Tags.Value.Close, d.Tags.Call.Close} {
 		start := strings.IndexFunc(tag, unicode.IsLetter)
 		if start < 1 || strings.HasPrefix(tag[start-1:], "%s") || strings.HasPrefix(tag[start:], "s>") {

@@ -59,9 +59,19 @@ func TestReadYAML(t *testing.T) {
 		"city: >\n  first\n  second\n": `{"city":"first second\n"}`,
 		"city: 007\n":                  `{"city":"007"}`,
 	} {
-		got, err := ReadYAML(text, s)
-		if err != nil || string(got) != want {
+		got, odd, err := ReadYAML(text, s)
+		if err != nil || odd || string(got) != want {
 			t.Errorf("%q is %s (%v), want %s", text, got, err, want)
+		}
+	}
+}
+
+// A quote that ends within a value and a key that holds signs are not plain YAML.
+func TestOddYAML(t *testing.T) {
+	s := shape(t, `{"type":"object","properties":{"city":{"type":"string"}}}`)
+	for _, text := range []string{"city: \"Rome\"and more\n", "city: \"Rome\n", "ci(ty: Rome\n"} {
+		if _, odd, err := ReadYAML(text, s); err == nil && !odd {
+			t.Errorf("%q is plain", text)
 		}
 	}
 }

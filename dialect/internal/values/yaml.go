@@ -32,6 +32,7 @@ type yamlReader struct {
 	lines []yamlLine
 	at    int
 	out   []byte
+	odd   bool
 }
 
 // yamlLine is a line. raw is the whole line, text the part after its indentation.
@@ -42,8 +43,9 @@ type yamlLine struct {
 
 var errYAMLDeep = errors.New("it is nested too deeply")
 
-// ReadYAML returns a YAML mapping as JSON, with values typed by shape.
-func ReadYAML(text string, shape *schema.Shape) (json.RawMessage, error) {
+// ReadYAML returns a YAML mapping as JSON, with values typed by shape. odd reports whether a part of the text is not plain:
+// a quote that ends within a value, or a key that holds signs.
+func ReadYAML(text string, shape *schema.Shape) (args json.RawMessage, odd bool, err error) {
 	var r yamlReader
 	text = strings.TrimRight(text, " ")
 	for raw := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -53,15 +55,15 @@ func ReadYAML(text string, shape *schema.Shape) (json.RawMessage, error) {
 	}
 	l := r.next()
 	if l == nil {
-		return json.RawMessage("{}"), nil
+		return json.RawMessage("{}"), false, nil
 	}
 	if err := r.mapping(l.indent, shape, 0); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if r.next() != nil {
-		return nil, fmt.Errorf("line %d is indented less than the first key", r.at+1)
+		return nil, false, fmt.Errorf("line %d is indented less than the first key", r.at+1)
 	}
-	return r.out, nil
+	return r.out, r.odd, nil
 }
 
 // next skips empty lines and comments. It returns the next line, or nil at the end.
@@ -90,6 +92,7 @@ func (r *yamlReader) mapping(indent int, shape *schema.Shape, depth int) error {
 			r.out = append(r.out, ',')
 		}
 		seen[key] = true
+		r.odd = r.odd || strings.ContainsAny(key, "\"'<>(){}[],;=:")
 		r.out = append(append(r.out, chars.QuoteJSON(key)...), ':')
 		r.at++
 		var inner *schema.Shape
@@ -201,6 +204,8 @@ func (r *yamlReader) scalar(types schema.Types, text string) {
 		if inner, after, ok := yamlQuoted(text); ok && (after == "" || strings.HasPrefix(strings.TrimLeft(after, " "), "#")) {
 			r.put(schema.String&types, inner)
 			return
+		} else if !ok || after[0] != ' ' || strings.Contains(after, ": ") { // it is not text with words in quotes
+			r.odd = true
 		}
 	}
 	if text != "" && (text[0] == '{' || text[0] == '[') && types != schema.String && json.Valid([]byte(text)) {
@@ -240,7 +245,9 @@ func (r *yamlReader) put(types schema.Types, text string) {
 	if types == 0 {
 		types = schema.String
 	}
-	r.out = append(r.out, Typed(types, text)...)
+	v := Typed(types, text)
+	r.odd = r.odd || types&schema.String == 0 && v[0] == '"'
+	r.out = append(r.out, v...)
 }
 
 // joined returns a plain or quoted scalar that begins with rest and continues on the lines that are indented further. A

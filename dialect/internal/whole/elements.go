@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -271,7 +272,7 @@ func (r *reading) attributesOf(e *element, name string) bool {
 			if !r.addObject(a.value) {
 				return false
 			}
-		case !IsAside(a.key):
+		case !IsAside(a.key, a.value):
 			return false
 		}
 	}
@@ -279,8 +280,17 @@ func (r *reading) attributesOf(e *element, name string) bool {
 }
 
 // IsAside reports whether an attribute of a call is neither its name nor an argument.
-func IsAside(key string) bool {
-	return values.Keys[key] == values.IdRole || key == "type" || key == "index" || key == "version" || key == "xmlns"
+func IsAside(key, value string) bool {
+	switch key {
+	case "type":
+		value = strings.ToLower(value)
+		return loose.TypeNames[value] || values.Keys[value] == values.BothRole || isCallWord(value) || value == "raw" || value == "any" || value == "text"
+	case "index":
+		return chars.IsCounter(value)
+	case "string", "required":
+		return value == "true" || value == "false"
+	}
+	return values.Keys[key] == values.IdRole || key == "version" || key == "xmlns" || key == "encoding" || key == "format"
 }
 
 // namedParameter reads a parameter that an attribute names. Its value is its content or an attribute.
@@ -288,11 +298,13 @@ func (r *reading) namedParameter(e *element) bool {
 	value, given := e.attr("value", "val")
 	for _, a := range e.attrs {
 		switch a.key {
-		case "", "name", "key", "param", "id", "type", "string", "required":
+		case "", "name", "key", "param":
 		case "value", "val":
 			r.unsure = r.unsure || a.entity
 		default:
-			return false
+			if !IsAside(a.key, a.value) {
+				return false
+			}
 		}
 	}
 	switch {

@@ -429,7 +429,7 @@ var callWords = set(`tool tools function functions func fn call calls calling ca
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close let const var await return print result response output res now i i'll i’ll will let's me do please
-tool_use mcp default json properties plugin skill operation task step step: by the to`)
+tool_use mcp default json properties plugin skill operation task step step: by the to custom`)
 
 // nameWords are the words that announce the name of a tool.
 var nameWords = set("tool function call action invoke command use run execute tool_call function_call calling")
