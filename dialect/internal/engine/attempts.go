@@ -20,7 +20,7 @@ type state struct {
 	// Anchor is the offset of the possible call that is being read, valid if Anchored is set.
 	Anchor   int
 	Anchored bool
-	Nested   int // depth of recursive readers
+	Nested   int    // depth of recursive readers
 	Unused   string // the rule for words before the call that mean nothing
 }
 

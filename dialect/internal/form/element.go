@@ -325,13 +325,17 @@ func (m elementReader) namedElement(word string, n, start int) bool {
 	if !m.HasAt(i, end) {
 		return false
 	}
-	if m.asGrammar().rest(i+len(end), start) {
+	foreign := m.asGrammar().foreignBody(i+len(end), 0)
+	if foreign && m.asGrammar().rest(i+len(end), start) {
 		return true
 	}
 	if !m.StartCall(name, "", start) {
 		return false
 	}
 	m.Read(engine.NameSpan, i+len(end), "element")
+	if foreign {
+		m.BadArgs("the elements of the call cannot be read")
+	}
 	m.Blank("")
 	if inner, n := m.openTag(0); values.Keys[inner] == values.ArgsRole {
 		m.Skip(n, inner)

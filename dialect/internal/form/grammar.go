@@ -34,11 +34,8 @@ func (m grammarReader) call(tg tag, start int) bool {
 	return m.read(n, m.asTag().tagID(tg), start)
 }
 
-// rest reads the elements from here to the end of a call whose marker was read, if those after the name, i bytes from
-// here, are not those of a dialect.
-func (m grammarReader) rest(i, start int) bool {
-	return m.foreignBody(i, 0) && m.read(m.closer(i), "", start)
-}
+// rest reads the elements from here to the end of a call whose marker was read. Its name is read again.
+func (m grammarReader) rest(i, start int) bool { return m.read(m.closer(i), "", start) }
 
 // read reads a call of n bytes.
 func (m grammarReader) read(n int, id string, start int) bool {

@@ -747,7 +747,7 @@ func (m tagReader) readValue(v value) bool {
 			s.close()
 			if end > 0 {
 				m.Skip(end, "end of value")
-			} else if bytes.Contains(m.Call.Args[min(at, len(m.Call.Args)):], []byte("</")) {
+			} else if bytes.IndexByte(m.Call.Args[min(at, len(m.Call.Args)):], '<') >= 0 {
 				m.Repair("missing-end-of-parameter", llm.Guess, m.Offset(), m.Offset()) // its end tag may be misspelt
 			}
 			return true
