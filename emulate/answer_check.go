@@ -48,14 +48,65 @@ func (k *answerCheck) Take(ev llm.Event, err error) bool {
 	if other, is := ev.(llm.Alternative); is && err == nil {
 		return k.other(other)
 	}
+	if k.output != nil && !k.data.flows {
+		if err == nil && k.data.hold(ev) {
+			return true
+		}
+		if !k.settle(ev, err) {
+			return false
+		}
+	}
 	if err == nil {
 		ev, err = k.event(ev)
 	}
 	return k.out(ev, err) && err == nil
 }
 
-// End has nothing to add: the promise was looked at with the finish.
-func (k *answerCheck) End() {}
+// settle passes on the text that was held, before the event that ends the holding: data in a code fence are unwrapped if
+// they fit the schema. It is not inlined, see judged.
+//
+//go:noinline
+func (k *answerCheck) settle(ev llm.Event, err error) bool {
+	f, last := ev.(llm.Finish)
+	switch {
+	case err == nil && !last && !k.data.flows:
+		return true // a warning
+	case err == nil && last && f.Reason != llm.Length && f.Reason != llm.ContentFilter && len(k.data.held) > 0:
+		if data := unfence(textOf(k.data.held)); k.fault(data) == nil {
+			k.data.replace(data)
+			if !k.out(llm.Warning{Code: llm.Corrected, Feature: "output", Detail: "the data were in a code fence, which was removed"}, nil) {
+				return false
+			}
+		}
+	}
+	for _, ev := range k.data.release() {
+		ev, err := k.event(ev)
+		if !k.out(ev, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// textOf joins the text of events.
+func textOf(events []llm.Event) string {
+	var text strings.Builder
+	for _, ev := range events {
+		if d, is := ev.(llm.TextDelta); is {
+			text.WriteString(d.Text)
+		}
+	}
+	return text.String()
+}
+
+// End passes on the held text of an answer without an end. Everything else was decided with the finish.
+func (k *answerCheck) End() {
+	for _, ev := range k.data.release() {
+		if !k.out(ev, nil) {
+			return
+		}
+	}
+}
 
 // Stop has nothing to let go of.
 func (k *answerCheck) Stop() {}
@@ -79,6 +130,7 @@ type answerCheck struct {
 	excluded    string // the name of a call that the choice excludes
 	refused     bool
 	text        strings.Builder
+	data        fencedData
 	others      alternatives
 }
 
@@ -160,20 +212,21 @@ func (k *answerCheck) broken(f llm.Finish) error {
 	case k.choice.Mode == llm.MustCall && k.calls+k.invalid+k.hostedCalls == 0:
 		return fmt.Errorf("the model was to call %s and called nothing", cmp.Or(k.choice.Name, "a tool"))
 	case k.output != nil && k.calls+k.invalid == 0:
-		return k.badOutput()
+		if fault := k.fault(k.text.String()); fault != nil {
+			return fmt.Errorf("the answer does not match the schema that was asked for: %w", fault)
+		}
 	}
 	return nil
 }
 
-// badOutput returns how the answer fails its schema.
-func (k *answerCheck) badOutput() error {
+// fault returns how a text fails the schema of the answer.
+func (k *answerCheck) fault(text string) error {
 	c, err := (schema.Compiler{}).Compile(OutputSchema(k.output))
 	if err != nil {
 		return nil // the schema is not one; that was said when the request was made
 	}
-	faults := c.Validate([]byte(strings.TrimSpace(k.text.String())))
-	if len(faults) == 0 {
-		return nil
+	if faults := c.Validate([]byte(strings.TrimSpace(text))); len(faults) > 0 {
+		return faults[0]
 	}
-	return fmt.Errorf("the answer does not match the schema that was asked for: %w", faults[0])
+	return nil
 }

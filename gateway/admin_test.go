@@ -71,7 +71,7 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?limit=2&format=csv", "", 200, "at,id,team,key,route,model,upstream,format,status,cached,", ",green,"+id+",chat,chat,")
 	do("GET", "/admin/usage?by=key", "", 200, `"cached":0,"refused":1,`)
 	do("GET", "/admin/usage?format=xml", "", 400, "neither json nor csv")
-	do("GET", "/admin/usage?by=moon", "", 400, "only by team, key, route, model, upstream, day")
+	do("GET", "/admin/usage?by=moon", "", 400, "only by team, key, route, model, upstream, user, tag, day")
 	do("GET", "/admin/usage?since=soon", "", 400, "nor a day")
 	do("GET", "/admin/requests?limit=-1", "", 400, "is no number")
 	do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1 day"}`, 400, "is no duration")

@@ -65,6 +65,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 	x.Response = exchange.NewResponse(x.Request, w, g.settings.KeepAlive, g.settings.WriteTime)
 	x.Scope = conversation.NewScope(x.Response, g.stateStore)
 	x.signatures = conversation.NewSignatures(&x.Scope, x.ownsTool)
+	x.Response.Cost = x.spent.Cost
 	x.spent = admit.NewSpending(&x.Client, &x.Demand, &x.reserves, &x.trace, x.Warn)
 	w.Header().Set(exchange.RequestHeader, x.ID)
 	return x
@@ -117,7 +118,7 @@ func (x *chain) end(err error) {
 		used := x.used()
 		attrs = append(attrs, slog.String("route", x.trace.Route), slog.String("model", x.logged(x.Model)), slog.String("upstream", x.Upstream), slog.Bool("cached", x.spent.FromCache()),
 			slog.Int("input_tokens", used.Input), slog.Int("output_tokens", used.Output),
-			slog.Int("warnings", x.Warnings()), slog.Int("invalid_calls", x.invalid))
+			slog.String("cost", x.spent.Cost()), slog.Int("warnings", x.Warnings()), slog.Int("invalid_calls", x.invalid))
 	}
 	if err != nil && exchange.ShuttingDown(x.Context()) { // the upstream's error only shows the cancellation
 		err = fmt.Errorf("%w (%w)", exchange.ErrShutdown, err)
@@ -229,6 +230,7 @@ func (x *chain) readRequest(q *query) (done bool, err error) {
 		return false, err
 	}
 	x.Model = q.req.Model
+	x.Attribute(q.req.Extra[x.Codec.Format])
 	x.answering(q.req)
 	if err = cmp.Or(admit.CheckRepeated(q.body), x.Read(q.body, admit.Weighed), checkStore(&x.Codec, q.req)); err != nil {
 		return false, err

@@ -159,7 +159,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		clientio.DiscardBody(x.W, x.HTTP)
 		x.Fail(err)
 		x.end(err)
-		x.measure()
+		x.measure(err)
 		return
 	}
 	x.Limited = x.Rights != nil
@@ -178,7 +178,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.keepBodies(err)
 	x.end(err)
-	x.measure()
+	x.measure(err)
 	if x.CloseConn {
 		panic(http.ErrAbortHandler)
 	}

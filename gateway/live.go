@@ -271,7 +271,7 @@ func (x *chain) refuse(reason string, err error) {
 	}
 	x.Fail(err)
 	x.end(err)
-	x.measure()
+	x.measure(err)
 }
 
 func (g *Gateway) leave() { g.inFlight.Add(-1) }

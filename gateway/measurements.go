@@ -1,9 +1,14 @@
 package gateway
 
 import (
+	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/clientio"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -46,7 +51,7 @@ func (x *chain) measureEvent(ev llm.Event) {
 		}
 	case llm.Finish:
 		if t.finish = ev.Reason; !x.spent.Open() { // with keys, the booked usage is counted instead
-			x.spent.CountTokens(ev.Usage)
+			x.spent.Reported(ev.Usage)
 		}
 	}
 }
@@ -58,8 +63,26 @@ func dialectOf(p llm.Provenance) string {
 	return p.Dialect
 }
 
+// outcome is how a request ended, for the metrics.
+func (x *chain) outcome(err error) string {
+	status := x.Writer.Status
+	switch {
+	case err == nil && status < http.StatusBadRequest:
+		return "ok"
+	case errors.Is(err, clientio.ErrGone), x.Context().Err() != nil && !exchange.ShuttingDown(x.Context()):
+		return "cancelled"
+	case status < http.StatusBadRequest:
+		return "broken_stream"
+	case status < http.StatusInternalServerError:
+		return "client_error"
+	case upstream.IsOfUpstream(err):
+		return "upstream_error"
+	}
+	return "gateway_error"
+}
+
 // measure counts a finished request.
-func (x *chain) measure() {
+func (x *chain) measure(err error) {
 	t, m := &x.tally, x.Metrics
 	route, format := x.trace.Route, x.Codec.Format
 	if route == "" {
@@ -70,11 +93,12 @@ func (x *chain) measure() {
 	if x.Writer.Status != 0 {
 		status = strconv.Itoa(x.Writer.Status)
 	}
-	upstream := x.trace.Upstream
-	if upstream == "" {
-		upstream = noRoute
+	up := x.trace.Upstream
+	if up == "" {
+		up = noRoute
 	}
-	m.Requests.Add(1, route, upstream, format, status)
+	m.Requests.Add(1, route, up, format, status)
+	m.Outcomes.Add(1, route, x.Team(), x.outcome(err))
 	if t.read.IsZero() || x.Writer.SentAt.IsZero() {
 		return
 	}

@@ -128,7 +128,7 @@ func TestOtherEndpoints(t *testing.T) {
 	}
 	quiet(t, url)
 	if _, text := get(t, url+"/metrics"); !strings.Contains(text, `toolpost_passed_total{route="embed*",endpoint="embeddings",status="200"} 1`) ||
-		!strings.Contains(text, `toolpost_tokens_total{route="embed*",upstream="up/text-embed*",kind="input"}`) {
+		!strings.Contains(text, `toolpost_tokens_total{route="embed*",upstream="up/text-embed*",kind="input",team=`) {
 		t.Error(text)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"net/http/httptrace"
 	"slices"
+	"time"
 
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/clientio"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
@@ -37,9 +39,10 @@ type attempts struct {
 // Ask implements [upstream.Asker].
 func (a *attempts) Ask(to *upstream.Candidate, others bool) (begun bool, err error) {
 	a.x.spent.Begin(to.ID, a.req)
+	start := time.Now()
 	begun, err = a.x.askOne(to, a.req, a.each, others)
 	a.x.spent.BookLost(err)
-	a.failed(err)
+	a.ended(to, time.Since(start), err)
 	return begun, err
 }
 
@@ -48,18 +51,23 @@ func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.
 	a.x.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
-// failed counts an upstream that did not answer, under the requested route, like the request itself.
-func (a *attempts) failed(err error) {
-	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
-		kind := llm.KindOf(err).String()
-		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
-		var known *llm.Error
-		status := 0
-		if errors.As(err, &known) {
+// ended records an attempt. An upstream that did not answer is logged and counted under the requested route, like the
+// request itself. It is not inlined; see newAsking.
+//
+//go:noinline
+func (a *attempts) ended(to *upstream.Candidate, took time.Duration, err error) {
+	kind, status, text := "ok", 0, ""
+	if err != nil {
+		kind, text = llm.KindOf(err).String(), a.x.logged(err.Error())
+		if known := (*llm.Error)(nil); errors.As(err, &known) {
 			status = known.Status
 		}
+	}
+	a.x.spent.Attempted(access.Attempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
+	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
+		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
 		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream),
-			slog.String("kind", kind), slog.Int("status", status), slog.String("error", a.x.logged(err.Error())))
+			slog.String("kind", kind), slog.Int("status", status), slog.String("error", text))
 	}
 }
 
@@ -74,6 +82,9 @@ func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.E
 	a.each, a.others, a.watch = each, others, watch
 	req = x.signatures.ForUpstream(a.labels, to.Limited(req))
 	begun, err = a.answer(ctx, to, req)
+	if took := watch.Took(); took > 0 {
+		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
+	}
 	return begun, watch.Err(err)
 }
 

@@ -99,7 +99,7 @@ func TestKeys(t *testing.T) {
 	must(t, toolpost(t, "", "usage", "--by", "key", "--keys", keysFile), 0, "REQUESTS", "CACHED", "REFUSED")
 	must(t, toolpost(t, "", "usage", "--by", "route,upstream", "--keys", keysFile), 0, "ROUTE", "UPSTREAM", "sim/offline")
 	must(t, toolpost(t, "", "usage", "--by", "request", "--keys", keysFile), 0, "req_", "ROUTE", "sim/offline")
-	must(t, toolpost(t, "", "usage", "--by", "request", "--csv", "--keys", keysFile), 0, "at,id,team,key,route,model,upstream,format,status,cached,input,output,usd,unpriced,estimated,seconds", "req_")
+	must(t, toolpost(t, "", "usage", "--by", "request", "--csv", "--keys", keysFile), 0, "at,id,team,key,route,model,upstream,format,status,cached,input,output,usd,unpriced,estimated,seconds,user,tag,attempts", "req_")
 	var sums []struct {
 		Day      string
 		Requests int
@@ -165,7 +165,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 		"keys create --team a --expires soon --keys " + keysFile:       "nor a day",
 		"keys create --team a --keys postgres://u:p@127.0.0.1/x":       "a password on the command line",
 		"keys rotate tp-aaaaaaaaaa --grace -1h --keys " + keysFile:     "--grace",
-		"usage --by moon --keys " + keysFile:                           "is not key, team, route, model, upstream, day or request",
+		"usage --by moon --keys " + keysFile:                           "is not key, team, route, model, upstream, user, tag, day or request",
 		"usage --json --csv --keys " + keysFile:                        "use one of them",
 		"usage --since yesterday --keys " + keysFile:                   "nor a day",
 		"serve --addr 0.0.0.0:0":                                       "without keys everyone can use your accounts",

@@ -521,6 +521,7 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	defer cancel()
 	k := &a.Rights.Key
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
+	e.User, e.Tag = clip(e.User), clip(e.Tag)
 	for wait := settleWait; ; wait *= 4 { // a database may be failing over to another machine
 		err := b.wrote(b.Store.Settle(ctx, e, windows(k, a.at)))
 		gone := new(StoreError)
@@ -578,7 +579,7 @@ func (b *Book) UsageOf(ctx context.Context, only Filter, since time.Time, by ...
 }
 
 // Groupings are all groupings.
-var Groupings = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByDay}
+var Groupings = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByUser, ByTag, ByDay}
 
 // groupingNames returns the names of all groupings, for error messages.
 func groupingNames() string {

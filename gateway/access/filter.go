@@ -14,7 +14,7 @@ import (
 type Filter map[Grouping]string
 
 // Filters are the groupings that a filter may use. ByDay is not one of them: usage has a start day instead.
-var Filters = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream}
+var Filters = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByUser, ByTag}
 
 // check reports why the filter is invalid. An empty value is an error, because it usually comes from an unset variable.
 func (f Filter) check() error {
@@ -43,7 +43,7 @@ func (f Filter) has(u *Spend) bool {
 // number n.
 func (f Filter) where(n int) (text string, args []any) {
 	for _, g := range slices.Sorted(maps.Keys(f)) { // each is the name of a column: check rejects others
-		text += fmt.Sprintf(" AND %s = $%d", g, n+len(args))
+		text += fmt.Sprintf(" AND %s = $%d", g.column(), n+len(args))
 		args = append(args, f[g])
 	}
 	return text, args
@@ -69,8 +69,10 @@ func (b *Book) Resolve(ctx context.Context, f Filter) (Filter, error) {
 		return nil, err
 	}
 	f = maps.Clone(f)
-	if model, ok := f[ByModel]; ok {
-		f[ByModel] = clip(model) // as the log has it
+	for _, g := range []Grouping{ByModel, ByUser, ByTag} {
+		if value, ok := f[g]; ok {
+			f[g] = clip(value) // as the log has it
+		}
 	}
 	team, ofTeam := f[ByTeam]
 	key, ofKey := f[ByKey]

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// clip makes a model name safe for tables and logs. Clients choose the name on a wildcard route.
+// clip makes a name that clients choose safe for tables and logs: a model of a wildcard route, an end user or a tag.
 func clip(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -64,6 +64,9 @@ var logColumns = []column[LogLine]{
 	{"unpriced", func(e *LogLine) string { return strconv.FormatBool(e.Unpriced) }},
 	{"estimated", func(e *LogLine) string { return strconv.FormatBool(e.Estimated) }},
 	{"seconds", func(e *LogLine) string { return strconv.FormatFloat(e.Took.Seconds(), 'f', 3, 64) }},
+	{"user", func(e *LogLine) string { return e.User }},
+	{"tag", func(e *LogLine) string { return e.Tag }},
+	{"attempts", func(e *LogLine) string { return e.AttemptsText() }},
 }
 
 // WriteCSV writes usage as a CSV table with a header line. Amounts are in dollars.
@@ -121,10 +124,35 @@ func (u *Spend) at(g Grouping) *string {
 		return &u.Model
 	case ByUpstream:
 		return &u.Upstream
+	case ByUser:
+		return &u.User
+	case ByTag:
+		return &u.Tag
 	case ByDay:
 		return &u.Day
 	}
 	return new(string)
+}
+
+// column returns the name of the column in the tables of SQL, where user is a reserved word.
+func (g Grouping) column() string {
+	if g == ByUser {
+		return "end_user"
+	}
+	return string(g)
+}
+
+// AttemptsText lists the attempts of a request on one line, "" if the first upstream answered.
+func (e *LogLine) AttemptsText() string {
+	var list []string
+	for _, a := range e.Attempts {
+		text := a.Upstream + " " + a.Kind
+		if a.Status != 0 {
+			text += " " + strconv.Itoa(a.Status)
+		}
+		list = append(list, text+" "+strconv.FormatFloat(a.Seconds, 'f', 1, 64)+"s")
+	}
+	return strings.Join(list, ", ")
 }
 
 // dollars formats an amount as a JSON number.

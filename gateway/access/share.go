@@ -21,7 +21,7 @@ func one(is bool) int64 {
 
 // usageOf returns the usage of one request.
 func usageOf(e *LogLine) Spend {
-	return Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: e.Upstream, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money,
+	return Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: e.Upstream, User: e.User, Tag: e.Tag, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money,
 		Failed: one(e.Status != "ok"), Cached: one(e.Cached), Unpriced: one(e.Unpriced), Estimated: one(e.Estimated)}
 }
 
@@ -35,7 +35,7 @@ func usagesOf(e *LogLine) []Spend {
 	answered.Input, answered.Output, answered.Money, answered.Unpriced, answered.Estimated = 0, 0, 0, 0, 0
 	list := []Spend{answered}
 	for _, s := range e.Shares {
-		u := Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: s.Upstream, Day: e.day(), Input: s.Input, Output: s.Output, Money: s.Money,
+		u := Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: s.Upstream, User: e.User, Tag: e.Tag, Day: e.day(), Input: s.Input, Output: s.Output, Money: s.Money,
 			Unpriced: one(s.Unpriced), Estimated: one(s.Estimated)}
 		if s.Upstream == e.Upstream {
 			list[0] = list[0].plus(u, list[0].common(Groupings))

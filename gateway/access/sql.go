@@ -34,12 +34,12 @@ RETURNING scope, per, begin_at, requests, tokens, money`
 ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, usual_tokens = excluded.usual_tokens,
 	usual_money = excluded.usual_money, until_at = excluded.until_at`
 	dropHolds = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
-	addLine   = `INSERT INTO toolpost_request (id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took)
-VALUES ` + tables.Values(1, 16) + ` ON CONFLICT (id) DO NOTHING`
-	addUsage = `INSERT INTO toolpost_spend (` + strings.Join(groupColumns, ", ") + ", " + strings.Join(sumColumns, ", ") + `) VALUES ` + tables.Values(1, len(groupColumns)+len(sumColumns)) + `
+	addLine   = `INSERT INTO toolpost_request (id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took, end_user, tag, attempts)
+VALUES ` + tables.Values(1, 19) + ` ON CONFLICT (id) DO NOTHING`
+	addUsage = `INSERT INTO toolpost_bill (` + strings.Join(groupColumns, ", ") + ", " + strings.Join(sumColumns, ", ") + `) VALUES ` + tables.Values(1, len(groupColumns)+len(sumColumns)) + `
 ON CONFLICT (` + strings.Join(groupColumns, ", ") + `) DO UPDATE SET ` + addingUp()
 	// The columns of sums: the groupings and the numbers.
-	groupColumns = []string{"team", "key", "route", "model", "upstream", "day"}
+	groupColumns = columnsOf(Groupings)
 	sumColumns   = []string{"requests", "failed", "cached", "refused", "input", "output", "money", "unpriced", "estimated"}
 )
 
@@ -47,16 +47,24 @@ ON CONFLICT (` + strings.Join(groupColumns, ", ") + `) DO UPDATE SET ` + addingU
 func addingUp() string {
 	var set []string
 	for _, c := range sumColumns {
-		set = append(set, c+" = toolpost_spend."+c+" + excluded."+c)
+		set = append(set, c+" = toolpost_bill."+c+" + excluded."+c)
 	}
 	return strings.Join(set, ", ")
+}
+
+// columnsOf returns the names of the columns.
+func columnsOf(list []Grouping) (names []string) {
+	for _, g := range list {
+		names = append(names, g.column())
+	}
+	return names
 }
 
 // groups and sums return pointers to the fields of those columns.
 func (u *Spend) groups() []any {
 	var list []any
-	for _, c := range groupColumns {
-		list = append(list, u.at(Grouping(c)))
+	for _, g := range Groupings {
+		list = append(list, u.at(g))
 	}
 	return list
 }
@@ -151,6 +159,33 @@ SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, mon
 	team TEXT NOT NULL,
 	doc  TEXT NOT NULL)`,
 	`CREATE INDEX IF NOT EXISTS toolpost_bodies_at ON toolpost_bodies (at)`,
+}, {
+	`ALTER TABLE toolpost_request ADD COLUMN end_user TEXT NOT NULL DEFAULT ''`,
+	`ALTER TABLE toolpost_request ADD COLUMN tag TEXT NOT NULL DEFAULT ''`,
+	`ALTER TABLE toolpost_request ADD COLUMN attempts TEXT NOT NULL DEFAULT ''`,
+	`CREATE TABLE IF NOT EXISTS toolpost_bill (
+	team      TEXT NOT NULL,
+	key       TEXT NOT NULL,
+	route     TEXT NOT NULL,
+	model     TEXT NOT NULL,
+	upstream  TEXT NOT NULL,
+	end_user  TEXT NOT NULL,
+	tag       TEXT NOT NULL,
+	day       TEXT NOT NULL,
+	requests  BIGINT NOT NULL,
+	failed    BIGINT NOT NULL,
+	cached    BIGINT NOT NULL,
+	refused   BIGINT NOT NULL,
+	input     BIGINT NOT NULL,
+	output    BIGINT NOT NULL,
+	money     BIGINT NOT NULL,
+	unpriced  BIGINT NOT NULL,
+	estimated BIGINT NOT NULL,
+	PRIMARY KEY (team, key, route, model, upstream, end_user, tag, day))`,
+	// The old table stays for gateways of the previous version that are still running.
+	`INSERT INTO toolpost_bill (team, key, route, model, upstream, end_user, tag, day, requests, failed, cached, refused, input, output, money, unpriced, estimated)
+SELECT team, key, route, model, upstream, '', '', day, requests, failed, cached, refused, input, output, money, unpriced, estimated FROM toolpost_spend`,
+	`CREATE INDEX IF NOT EXISTS toolpost_bill_day ON toolpost_bill (day)`,
 }}
 
 // OpenSQL returns the store in a SQLite or PostgreSQL database. It creates missing tables and migrates those of earlier
@@ -336,10 +371,17 @@ func (s *SQL) Extend(ctx context.Context, requests []string, until time.Time) er
 // Settle implements [Store]. A request whose reservation has expired is still charged. The log line prevents charging
 // it twice.
 func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
-	u := usageOf(&e)
+	u, attempts := usageOf(&e), ""
+	if len(e.Attempts) > 0 {
+		doc, err := json.Marshal(e.Attempts)
+		if err != nil {
+			return err
+		}
+		attempts = string(doc)
+	}
 	return s.within(ctx, func(tx *sql.Tx) error {
 		res, err := tx.StmtContext(ctx, s.addLine).ExecContext(ctx,
-			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Route, e.Model, e.Upstream, e.Format, e.Status, u.Cached, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds())
+			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Route, e.Model, e.Upstream, e.Format, e.Status, u.Cached, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds(), e.User, e.Tag, attempts)
 		if err != nil {
 			return failed(err)
 		}
@@ -384,11 +426,11 @@ func (s *SQL) Add(ctx context.Context, u Spend) error {
 // Usage implements [Store].
 func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Grouping) ([]Spend, error) {
 	var names, groups []string
-	for _, c := range groupColumns {
+	for _, g := range Groupings {
 		name := "''"
-		if slices.Contains(by, Grouping(c)) {
-			name = c
-			groups = append(groups, c)
+		if slices.Contains(by, g) {
+			name = g.column()
+			groups = append(groups, name)
 		}
 		names = append(names, name)
 	}
@@ -397,7 +439,7 @@ func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Groupin
 		query += `, CAST(COALESCE(SUM(` + sum + `), 0) AS BIGINT)`
 	}
 	where, args := only.where(2)
-	query += ` FROM toolpost_spend WHERE day >= $1` + where
+	query += ` FROM toolpost_bill WHERE day >= $1` + where
 	if len(groups) > 0 {
 		query += ` GROUP BY ` + strings.Join(groups, ", ")
 	}
@@ -410,14 +452,15 @@ func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Groupin
 // Log implements [Store].
 func (s *SQL) Log(ctx context.Context, only Filter, most int) ([]LogLine, error) {
 	where, args := only.where(2)
-	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took
+	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took, end_user, tag, attempts
 FROM toolpost_request WHERE 1 = 1`+where+` ORDER BY at DESC, id LIMIT $1`, append([]any{most}, args...)...)
 	type row struct {
 		LogLine
 		at, cached, money, unpriced, estimated, took int64
+		attempts                                     string
 	}
 	list, err := collect(rows, err, func(r *row) []any {
-		return []any{&r.ID, &r.at, &r.Team, &r.Key, &r.Route, &r.Model, &r.Upstream, &r.Format, &r.Status, &r.cached, &r.Input, &r.Output, &r.money, &r.unpriced, &r.estimated, &r.took}
+		return []any{&r.ID, &r.at, &r.Team, &r.Key, &r.Route, &r.Model, &r.Upstream, &r.Format, &r.Status, &r.cached, &r.Input, &r.Output, &r.money, &r.unpriced, &r.estimated, &r.took, &r.User, &r.Tag, &r.attempts}
 	})
 	out := make([]LogLine, len(list))
 	for i, r := range list {
@@ -425,6 +468,9 @@ FROM toolpost_request WHERE 1 = 1`+where+` ORDER BY at DESC, id LIMIT $1`, appen
 		out[i].At, out[i].Took = time.UnixMilli(r.at).UTC(), time.Duration(r.took)*time.Millisecond
 		out[i].Cached = r.cached > 0
 		out[i].Money, out[i].Unpriced, out[i].Estimated = catalog.Money(r.money), r.unpriced > 0, r.estimated > 0
+		if r.attempts != "" && err == nil {
+			err = json.Unmarshal([]byte(r.attempts), &out[i].Attempts)
+		}
 	}
 	return out, err
 }

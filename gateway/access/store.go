@@ -72,7 +72,9 @@ type LogLine struct {
 	Model    string        `json:"model"`    // name that the client asked for
 	Upstream string        `json:"upstream"` // the id of the model that answered
 	Format   string        `json:"format"`
-	Status   string        `json:"status"` // "ok", or the kind of error
+	Status   string        `json:"status"`         // "ok", or the kind of error
+	User     string        `json:"user,omitempty"` // end user that the client named
+	Tag      string        `json:"tag,omitempty"`  // what the client booked the request to
 	Input    int64         `json:"input"`
 	Output   int64         `json:"output"`
 	Money    catalog.Money `json:"-"` // encoded as usd
@@ -83,9 +85,20 @@ type LogLine struct {
 	// Estimated reports that the tokens were estimated because the upstream did not report them.
 	Estimated bool          `json:"estimated,omitempty"`
 	Took      time.Duration `json:"-"` // encoded as seconds
+	// Attempts are the upstreams that were asked, in order. A request that the first upstream answered has none.
+	Attempts []Attempt `json:"attempts,omitempty"`
 	// Shares are the parts of each of several upstreams; they add up to the totals of the line. If empty, all usage is
 	// Upstream's. Shares count in the sums, but are not stored in the log.
 	Shares []Share `json:"-"`
+}
+
+// Attempt is one upstream that was asked for an answer.
+type Attempt struct {
+	Upstream string  `json:"upstream"`
+	Kind     string  `json:"kind"`             // "ok", or the kind of error
+	Status   int     `json:"status,omitempty"` // HTTP status of the upstream, if it sent one
+	Error    string  `json:"error,omitempty"`  // without keys
+	Seconds  float64 `json:"seconds"`
 }
 
 func (e *LogLine) count() Count { return Count{Tokens: add(e.Input, e.Output), Money: int64(e.Money)} }
@@ -94,12 +107,14 @@ func (e *LogLine) day() string { return e.At.UTC().Format(time.DateOnly) }
 
 // Spend is the total usage of a group of requests.
 type Spend struct {
-	// Team, Key, Route, Model, Upstream and Day are the values of the group. Fields outside the grouping are empty.
+	// Team, Key, Route, Model, Upstream, User, Tag and Day are the values of the group. Fields outside the grouping are empty.
 	Team      string        `json:"team,omitempty"`
 	Key       string        `json:"key,omitempty"`
 	Route     string        `json:"route,omitempty"`
 	Model     string        `json:"model,omitempty"`
 	Upstream  string        `json:"upstream,omitempty"`
+	User      string        `json:"user,omitempty"`
+	Tag       string        `json:"tag,omitempty"`
 	Day       string        `json:"day,omitempty"`
 	Requests  int64         `json:"requests"`
 	Failed    int64         `json:"failed"`  // of the requests
@@ -122,6 +137,8 @@ const (
 	ByRoute    Grouping = "route"
 	ByModel    Grouping = "model"
 	ByUpstream Grouping = "upstream"
+	ByUser     Grouping = "user"
+	ByTag      Grouping = "tag"
 	ByDay      Grouping = "day"
 )
 

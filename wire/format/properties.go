@@ -75,6 +75,8 @@ type Properties struct {
 	// Previous is the field of a request that names the stored answer from which it continues. Empty means that every
 	// request holds its whole conversation.
 	Previous string
+	// EndUser are the fields of a request that name the client's user, the most precise first. A dot leads into an object.
+	EndUser []string
 	// Items means that a turn of the model is a list of items, each with separate text.
 	Items bool
 	// Files is whose files the ids in a request are: formats with the same name have the same. Empty means those of the format alone.

@@ -183,6 +183,7 @@ const (
 // be asked: if the key has a budget, only those with a known price.
 func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
 	if s.Rights == nil {
+		s.ways = ways
 		return ways, nil
 	}
 	hosted := s.HostedTools(req)
@@ -191,7 +192,6 @@ func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstrea
 			return nil, err
 		}
 	}
-	s.models = make(map[string]catalog.Model, len(ways))
 	unpriced, asked := false, ""
 	if s.Rights.BoundsMoney() {
 		if len(ways) > 0 {
@@ -200,9 +200,7 @@ func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstrea
 		ways = slices.DeleteFunc(ways, func(w upstream.Candidate) bool { return !priced(w, hosted) })
 		unpriced = len(ways) == 0
 	}
-	for _, w := range ways {
-		s.models[w.ID] = infoOf(w)
-	}
+	s.ways = ways
 	claim := s.most(ways, req)
 	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = s.ID, s.Model, unpriced, asked
 	var err error

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -22,9 +23,10 @@ type Spending struct {
 	reserves *Reserves
 
 	admission *access.Admission
-	models    map[string]catalog.Model // candidates, by id
-	asked     int                      // number of model requests
-	answers   int                      // answers of one model request, if fields outside llm.Request set the number
+	ways      []upstream.Candidate // that may be asked
+	forwarded *catalog.Model       // the model of a forwarded request
+	asked     int                  // number of model requests
+	answers   int                  // answers of one model request, if fields outside llm.Request set the number
 
 	// State of the current model request:
 	open bool // its usage is not known yet
@@ -38,6 +40,8 @@ type Spending struct {
 	used                llm.Usage
 	money               catalog.Money
 	unpriced, estimated bool
+	priced              bool // a part of the usage was recorded
+	attempts            []access.Attempt
 	shares              []access.Share // for each upstream with usage
 	cached              bool           // answered from the cache
 
@@ -88,7 +92,7 @@ const (
 
 // odd reports whether reported usage is implausible.
 func (s *Spending) odd(u llm.Usage) bool {
-	info := s.models[s.to]
+	info := s.model()
 	in := max(MostInput, 4*info.ContextWindow)
 	out := max(largestOutput, 4*info.MaxOutput) * min(max(s.req.N, s.answers, 1), mostAnswers)
 	for _, n := range []int{u.Input, u.CacheRead, u.CacheWrite} {
@@ -190,20 +194,64 @@ func (s *Spending) Retried(ev provider.RequestRetry) {
 func (s *Spending) Record(u llm.Usage) {
 	s.CountTokens(u)
 	s.open = false
-	price := s.models[s.to].Price
-	cost, known := price.Cost(u)
-	if !known {
-		s.unpriced = s.unpriced || u.Input+u.Output > 0
-		plain := u
-		plain.Hosted = nil
-		cost, _ = price.Cost(plain)
-	}
-	s.money += cost
+	cost, known := s.charge(u)
 	s.used = s.used.Add(u)
 	s.reserves.learn(s.owner(), s.Model, u.Output)
 	share := s.share()
 	share.Input, share.Output, share.Money = share.Input+int64(u.Input), share.Output+int64(u.Output), share.Money+cost
 	share.Unpriced = share.Unpriced || !known && u.Input+u.Output > 0
+}
+
+// charge adds the price of usage to the cost of the request, and reports whether it is known.
+func (s *Spending) charge(u llm.Usage) (cost catalog.Money, known bool) {
+	s.priced = true
+	price := s.model().Price
+	if cost, known = price.Cost(u); !known {
+		s.unpriced = s.unpriced || u.Input+u.Output > 0
+		u.Hosted = nil
+		cost, _ = price.Cost(u)
+	}
+	s.money += cost
+	s.Metrics.Dollars.Add(float64(cost)/float64(catalog.Dollar), s.trace.Route, s.trace.Upstream, s.Team())
+	return cost, known
+}
+
+// Reported counts the usage that an upstream reports, for a request without a key.
+func (s *Spending) Reported(u llm.Usage) {
+	if s.CountTokens(u); u.Input+u.Output > 0 {
+		s.charge(u)
+	}
+}
+
+// Cost returns what the request cost so far in dollars, or "" if a part of it has no known price.
+func (s *Spending) Cost() string {
+	if s.unpriced || !s.priced && !s.cached {
+		return ""
+	}
+	return strings.TrimPrefix(s.money.String(), "$")
+}
+
+// model returns what is known about the model that is asked.
+func (s *Spending) model() catalog.Model {
+	if s.forwarded != nil {
+		return *s.forwarded
+	}
+	for _, w := range s.ways {
+		if w.ID == s.to {
+			return infoOf(w)
+		}
+	}
+	return catalog.Model{}
+}
+
+// maxAttempts limits the attempts that are stored with a request.
+const maxAttempts = 20
+
+// Attempted records that an upstream was asked.
+func (s *Spending) Attempted(a access.Attempt) {
+	if len(s.attempts) < maxAttempts {
+		s.attempts = append(s.attempts, a)
+	}
 }
 
 // share returns the share of the current upstream.
@@ -259,7 +307,10 @@ func (s *Spending) ClaimAgain(ways []upstream.Candidate, req *llm.Request) error
 func (s *Spending) Settle(upstream string, err error) {
 	s.BookLost(err)
 	line := access.LogLine{Route: s.trace.Route, Upstream: upstream, Format: s.Codec.Format, Status: "ok", Took: time.Since(s.Start), Cached: s.cached,
-		Input: int64(s.used.Input), Output: int64(s.used.Output), Money: s.money, Unpriced: s.unpriced, Estimated: s.estimated}
+		Input: int64(s.used.Input), Output: int64(s.used.Output), Money: s.money, Unpriced: s.unpriced, Estimated: s.estimated, User: s.EndUser, Tag: s.Tag}
+	if len(s.attempts) > 1 || len(s.attempts) == 1 && s.attempts[0].Kind != "ok" {
+		line.Attempts = s.attempts
+	}
 	if len(s.shares) > 1 || len(s.shares) == 1 && s.shares[0].Upstream != upstream {
 		line.Shares = s.shares
 	}
@@ -305,7 +356,7 @@ func (c *Client) CountRefusal(route string) {
 func (s *Spending) CountTokens(u llm.Usage) {
 	for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
 		if n > 0 && n <= MostInput { // an implausible value must not distort a counter, which never falls
-			s.Metrics.Tokens.Add(float64(n), s.trace.Route, s.trace.Upstream, tokenKinds[i])
+			s.Metrics.Tokens.Add(float64(n), s.trace.Route, s.trace.Upstream, tokenKinds[i], s.Team())
 		}
 	}
 }
@@ -319,7 +370,7 @@ func TokensOf(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToke
 // ClaimForwarded admits a request to another endpoint. If it is priced by input and output tokens, its usage is counted
 // like that of a model request.
 func (s *Spending) ClaimForwarded(up string, info catalog.Model, req *llm.Request, claim access.Claim, counted bool) error {
-	s.to, s.models, s.req = up, map[string]catalog.Model{up: info}, req
+	s.to, s.forwarded, s.req = up, &info, req
 	claim.ID, claim.Model = s.ID, s.Model
 	var err error
 	if s.admission, err = s.Book.Admit(s.Context(), s.Rights, claim); err != nil {

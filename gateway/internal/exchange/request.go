@@ -4,16 +4,19 @@ package exchange
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -29,6 +32,8 @@ type Request struct {
 	Model     string         // name of the model, as the client wrote it
 	Streamed  bool           // the client asked for a stream
 	Continues bool           // the conversation of an earlier answer precedes the messages
+	EndUser   string         // the client's own user, as it names them; "" if it does not
+	Tag       string         // what the client books the request to; "" if it does not say
 	Asked     []byte         // the body, if the format repeats parts of the request in answers; otherwise nil
 
 	Log     *slog.Logger
@@ -70,6 +75,40 @@ func (r *Request) KeyID() string {
 		return ""
 	}
 	return r.Rights.Key.ID
+}
+
+// Team returns the team of the client's key, or "" without access control.
+func (r *Request) Team() string {
+	if r.Rights == nil {
+		return ""
+	}
+	return r.Rights.Key.Team
+}
+
+// The request headers with which clients say who and what a request is for.
+const (
+	// UserHeader names the end user. Without it, the field of the client's format counts.
+	UserHeader = "Toolpost-User"
+	// TagHeader is what spend is booked to, such as a project.
+	TagHeader = "Toolpost-Tag"
+)
+
+// Attribute records the end user and the tag of a request. The fields are those of the request's format.
+func (r *Request) Attribute(fields map[string]json.RawMessage) {
+	r.EndUser, r.Tag = r.HTTP.Header.Get(UserHeader), r.HTTP.Header.Get(TagHeader)
+	if r.EndUser != "" || len(fields) == 0 {
+		return
+	}
+	for _, path := range r.Codec.Properties().EndUser {
+		name, inner, nested := strings.Cut(path, ".")
+		value := []byte(fields[name])
+		if nested {
+			value = js.Get(value, inner)
+		}
+		if r.EndUser = js.Text(value); r.EndUser != "" {
+			return
+		}
+	}
 }
 
 // ErrShutdown is the error of requests that were still running when the gateway shut down.

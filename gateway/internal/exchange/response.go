@@ -22,13 +22,14 @@ type Response struct {
 	Writer    clientio.Writer
 	keepAlive time.Duration
 
-	Relaying     bool    // the answer consists of the upstream's bytes
-	RelayedBytes bool    // some of the upstream's bytes were sent
-	CloseConn    bool    // close the connection after the answer, so an incomplete answer does not look complete
-	HideUsage    bool    // the client did not ask for usage in its stream
-	StripUsage   bool    // the upstream was asked for usage anyway, so it must be removed
-	id           string  // id of the answer if the upstream uses another format
-	Stream       *Stream // nil if the answer is not streamed
+	Relaying     bool          // the answer consists of the upstream's bytes
+	RelayedBytes bool          // some of the upstream's bytes were sent
+	CloseConn    bool          // close the connection after the answer, so an incomplete answer does not look complete
+	HideUsage    bool          // the client did not ask for usage in its stream
+	StripUsage   bool          // the upstream was asked for usage anyway, so it must be removed
+	Cost         func() string // what the request cost so far in dollars, "" if unknown
+	id           string        // id of the answer if the upstream uses another format
+	Stream       *Stream       // nil if the answer is not streamed
 
 	// mu guards the following fields: keep-alives are written while a step waits for the upstream.
 	mu               sync.Mutex
@@ -54,6 +55,8 @@ const (
 	// UpstreamHeader is the id of the model that answered, without the address of its host. If a keep-alive had to be sent
 	// before the answer began, it is a trailer.
 	UpstreamHeader = "Toolpost-Upstream"
+	// CostHeader is what the request cost, in dollars. For streams it is a trailer. It is missing if a price is unknown.
+	CostHeader = "Toolpost-Cost"
 	// WarningHeader reports deviations from the request, as far as known when the answer begins. Each value is one
 	// warning: "code; feature; detail".
 	WarningHeader = "Toolpost-Warning"
@@ -93,8 +96,21 @@ func (r *Response) head(mediaType string) {
 	if r.Stream == nil || !r.Stream.early {
 		r.W.Header().Set(UpstreamHeader, upstream.ShownID(r.Upstream))
 	}
+	if r.Stream == nil {
+		r.setCost("")
+	}
 	r.writeOverflow()
 	r.W.WriteHeader(http.StatusOK)
+}
+
+// setCost sets the header or trailer with the cost of the request.
+func (r *Response) setCost(prefix string) {
+	if r.Cost == nil {
+		return
+	}
+	if cost := r.Cost(); cost != "" {
+		r.W.Header().Set(prefix+CostHeader, cost)
+	}
 }
 
 // AnswerID returns the id of an answer that does not use the upstream's id.

@@ -192,6 +192,9 @@ func (s *Stream) Stop() {
 	if s.early && !s.done {
 		s.r.W.Header().Set(http.TrailerPrefix+UpstreamHeader, upstream.ShownID(s.r.Upstream))
 	}
+	if !s.done && s.r.headerSent {
+		s.r.setCost(http.TrailerPrefix)
+	}
 	s.done = true
 	if s.timer != nil {
 		s.timer.Stop()

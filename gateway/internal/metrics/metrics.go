@@ -167,8 +167,8 @@ var (
 
 // Set is every metric of a gateway. A reloaded gateway keeps the set of its predecessor.
 type Set struct {
-	Requests, Tokens, Calls, Repairs, Suspected, Invalid, Failures, Refused, Warnings, Cached, Forwarded, Reloads, HostedCalls, Estimated, State Metric
-	Duration, FirstByte, AddedLatency                                                                                                            Metric
+	Requests, Tokens, Calls, Repairs, Suspected, Invalid, Failures, Refused, Warnings, Cached, Forwarded, Reloads, HostedCalls, Estimated, State, Outcomes, Dollars Metric
+	Duration, FirstByte, AddedLatency, FirstToken                                                                                                                   Metric
 }
 
 func New() *Set {
@@ -183,7 +183,10 @@ func New() *Set {
 		{&m.Duration, "toolpost_request_seconds", "Time from the first byte of a request to the last byte of its answer.", modelSeconds, []string{"route", "format"}},
 		{&m.FirstByte, "toolpost_first_byte_seconds", "Time from the request to the first byte of the answer.", modelSeconds, []string{"route", "format"}},
 		{&m.AddedLatency, "toolpost_added_seconds", "Time that the gateway adds before the first byte: from the last byte of the request until the upstream is asked, and from the first event of its answer until that is sent.", ownSeconds, []string{"route", "format"}},
-		{&m.Tokens, "toolpost_tokens_total", "Tokens that upstreams report. With keys, booked tokens, including estimates. Without keys, an answer without reported usage adds none.", nil, []string{"route", "upstream", "kind"}},
+		{&m.FirstToken, "toolpost_first_token_seconds", "Time from asking an upstream to the first text, thinking or call of its answer.", modelSeconds, []string{"route", "upstream"}},
+		{&m.Outcomes, "toolpost_outcomes_total", "Requests by how they ended: ok, client_error, upstream_error, gateway_error, broken_stream (after the answer had begun) or cancelled (by the client).", nil, []string{"route", "team", "outcome"}},
+		{&m.Tokens, "toolpost_tokens_total", "Tokens that upstreams report. With keys, booked tokens, including estimates. Without keys, an answer without reported usage adds none.", nil, []string{"route", "upstream", "kind", "team"}},
+		{&m.Dollars, "toolpost_dollars_total", "What requests cost, in US dollars, as far as prices are known.", nil, []string{"route", "upstream", "team"}},
 		{&m.Calls, "toolpost_calls_total", "Tool calls by dialect. Native calls came through the API of the vendor.", nil, []string{"route", "dialect"}},
 		{&m.Repairs, "toolpost_repairs_total", "Repairs of tool calls, by class.", nil, []string{"route", "class"}},
 		{&m.Suspected, "toolpost_unpromoted_calls_total", "Text that looks like a call and stayed text.", nil, []string{"route", "code"}},
@@ -227,7 +230,7 @@ func (m *Metric) kind() string {
 
 // all returns the metrics in the order in which they are written.
 func (m *Set) all() []*Metric {
-	return []*Metric{&m.Requests, &m.Duration, &m.FirstByte, &m.AddedLatency, &m.Tokens, &m.Calls, &m.Repairs, &m.Suspected, &m.Invalid, &m.Warnings,
+	return []*Metric{&m.Requests, &m.Duration, &m.FirstByte, &m.AddedLatency, &m.FirstToken, &m.Outcomes, &m.Tokens, &m.Dollars, &m.Calls, &m.Repairs, &m.Suspected, &m.Invalid, &m.Warnings,
 		&m.Failures, &m.Refused, &m.Cached, &m.Forwarded, &m.HostedCalls, &m.Estimated, &m.State, &m.Reloads}
 }
 

@@ -38,6 +38,12 @@ func Wrap(all, last error, candidates ...Candidate) error {
 	return e
 }
 
+// IsOfUpstream reports whether an error is one of upstreams.
+func IsOfUpstream(err error) bool {
+	var up *upstreamError
+	return errors.As(err, &up)
+}
+
 // operatorFaults are errors that only the operator of the gateway can fix. Clients must not mistake them for errors in
 // their own requests or keys.
 var operatorFaults = []struct {

@@ -21,6 +21,7 @@ type Watch struct {
 	end    *time.Timer   // nil without a limit
 	whole  bool
 	begun  bool
+	took   time.Duration // until the answer began; 0 if it has not
 }
 
 // NewWatch returns the context for a request to an upstream, and its watch. If others is true, another upstream can be
@@ -78,7 +79,17 @@ func (w *Watch) saw(ev llm.Event) {
 	if w.begin != nil {
 		w.begin.Stop()
 	}
-	w.to.Began(time.Since(w.start), w.whole)
+	w.took = time.Since(w.start)
+	w.to.Began(w.took, w.whole)
+}
+
+// Took returns how long the answer took to begin, or 0 if it has not begun or has no beginning of its own because it
+// arrives as a whole.
+func (w *Watch) Took() time.Duration {
+	if w.whole {
+		return 0
+	}
+	return w.took
 }
 
 // Stop ends the watch and cancels the request.

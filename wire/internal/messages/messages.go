@@ -20,7 +20,8 @@ type Format struct{}
 
 // Properties are what the format can do.
 var Properties = format.Properties{
-	Name: format.Messages, Path: "messages", StreamType: "text/event-stream",
+	EndUser: []string{"metadata.user_id"},
+	Name:    format.Messages, Path: "messages", StreamType: "text/event-stream",
 	KeepAlive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Features: []format.Feature{
 		format.StrictTools, format.ToolExamples, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.OneCall, format.OutputSchema, format.OutputBesideTools,

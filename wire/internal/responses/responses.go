@@ -19,7 +19,8 @@ type Format struct{}
 
 // properties are what the format can do.
 var properties = format.Properties{
-	Name: format.Responses, Path: "responses", StreamType: "text/event-stream",
+	EndUser: []string{"safety_identifier", "user"},
+	Name:    format.Responses, Path: "responses", StreamType: "text/event-stream",
 	KeepAlive: codec.SSEKeepAlive, LogProbs: "openai", Files: "openai",
 	Features: []format.Feature{
 		format.StrictTools, format.FreeTextTools, format.ToolGrammars, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.ChoiceAllowed, format.OneCall,

@@ -32,9 +32,9 @@ func NewUsage() *cobra.Command {
 		Use:   "usage",
 		Short: "Show what the clients of a gateway have used",
 		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, route (as the configuration
-names it), model (as clients ask for it), upstream (who was asked) or day, or several of them.
---team, --key, --route, --model and --upstream count only requests of that one, and go with
-each other and with --since. --by request lists the latest requests; --last says how many.
+names it), model (as clients ask for it), upstream (who was asked), user or tag (as clients name
+them) or day, or several of them. --team, --key, --route, --model, --upstream, --user and --tag
+count only requests of that one, and go with each other and with --since. --by request lists the latest requests; --last says how many.
 CACHED are requests that were answered with an earlier answer; REFUSED were refused for a
 limit or a bound of their key, and are not in REQUESTS. --request shows what one of them
 asked and was answered, if the gateway keeps that (log_bodies). An amount with a * lacks
@@ -49,7 +49,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	}
 	addKeysFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
+	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, user, tag, day, several of them with commas, or request")
 	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within days like 30d, from the beginning of the first (UTC)")
 	f.IntVar(&u.last, "last", 50, fmt.Sprintf("with --by request: how many, up to %d", access.MaxLog))
 	f.StringVar(&u.request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
@@ -60,6 +60,8 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 		access.ByKey:      "only what this `KEY` has used: its id, or its name if no other key has it",
 		access.ByRoute:    "only requests of this `ROUTE`, as the configuration names it",
 		access.ByModel:    "only requests for this `MODEL`, as clients ask for it",
+		access.ByUser:     "only requests for this end `USER` of a client",
+		access.ByTag:      "only requests that clients booked to this `TAG`",
 		access.ByUpstream: "only requests that this `UPSTREAM` answered, like openai/gpt-5",
 	} {
 		f.String(string(g), "", usage)
@@ -118,7 +120,7 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 			return cli.Usagef(cmd, "--by: request stands alone: it lists requests, and sums nothing up")
 		}
 		if !slices.Contains(access.Groupings, access.Grouping(word)) {
-			return cli.Usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
+			return cli.Usagef(cmd, "--by: %q is not key, team, route, model, upstream, user, tag, day or request", word)
 		}
 		if slices.Contains(groups, access.Grouping(word)) {
 			return cli.Usagef(cmd, "--by: %s is named twice", word)
@@ -212,14 +214,14 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 	case len(log) == 0:
 		return nothingOf(cmd, "the log has no request", only)
 	}
-	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
+	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK", "ATTEMPTS"}}
 	for _, l := range log {
 		status := l.Status
 		if l.Cached {
 			status += " (cached)"
 		}
 		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, cli.Printable(l.Team), l.Key, cmp.Or(cli.Printable(l.Route), "-"), cli.Printable(l.Model), cmp.Or(cli.Printable(l.Upstream), "-"), status,
-			TokenSum(l.Input, l.Estimated), TokenSum(l.Output, l.Estimated), AmountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
+			TokenSum(l.Input, l.Estimated), TokenSum(l.Output, l.Estimated), AmountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String(), cmp.Or(cli.Printable(l.AttemptsText()), "-")})
 	}
 	return printFitted(cmd, rows, LogWhole, LogLeast...)
 }
@@ -228,7 +230,7 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 // drops first.
 var (
 	LogWhole = []string{"AT", "REQUEST"}
-	LogLeast = []string{"TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT", "TEAM", "USD"}
+	LogLeast = []string{"ATTEMPTS", "TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT", "TEAM", "USD"}
 )
 
 // printBodies prints the bodies of a request and its response.
