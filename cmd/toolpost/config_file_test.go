@@ -28,7 +28,7 @@ func TestConfigInitAndPath(t *testing.T) {
 	expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
 	text := files(t, file)
 	for _, row := range settings.Table { // each setting has an explanation and a valid example
-		if !strings.Contains(text, "\n#"+row.Key+":") || config.Examples[row.Key] == "" {
+		if !strings.Contains(text, "\n#"+row.Key+":") || strings.HasSuffix(config.ExampleOf(row), ": ") {
 			t.Errorf("%s is not in the file", row.Key)
 		}
 	}

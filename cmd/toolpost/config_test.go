@@ -129,9 +129,9 @@ func TestModelIsFound(t *testing.T) {
 	defer empty.Close()
 	choose := func(s *settings.Settings) openmodel.Choice { return openmodel.Choose(t.Context(), s) }
 	at := func(vendor, base string) *settings.Settings {
-		return &settings.Settings{Local: []string{vendor}, Providers: map[string]settings.ProviderConfig{vendor: {BaseURL: base}}}
+		return &settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{vendor}, Providers: map[string]settings.ProviderConfig{vendor: {BaseURL: base}}}}
 	}
-	if f := choose(&settings.Settings{Local: []string{"none"}}); f.ID != openmodel.OfflineID {
+	if f := choose(&settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{"none"}}}); f.ID != openmodel.OfflineID {
 		t.Errorf("nothing there: %+v", f)
 	}
 	if f := choose(at("vllm", empty.URL+"/v1")); f.ID != openmodel.OfflineID {
@@ -144,16 +144,16 @@ func TestModelIsFound(t *testing.T) {
 		t.Errorf("a server with a file: %+v", f)
 	}
 	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
-	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+	if f := choose(&settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{"ollama"}}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama elsewhere: %+v", f)
 	}
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	t.Setenv("OLLAMA_HOST", "0.0.0.0:"+port) // the listen address differs from the address for clients
-	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+	if f := choose(&settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{"ollama"}}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama on every address: %+v", f)
 	}
 	t.Setenv("OLLAMA_HOST", "http://[")
-	if f := choose(&settings.Settings{Local: []string{"ollama"}}); f.ID != openmodel.OfflineID {
+	if f := choose(&settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{"ollama"}}}); f.ID != openmodel.OfflineID {
 		t.Errorf("an address that is none: %+v", f)
 	}
 	t.Setenv("GROQ_API_KEY", "k")
@@ -164,7 +164,7 @@ func TestModelIsFound(t *testing.T) {
 	if f := choose(&settings.Settings{}); !strings.HasPrefix(f.ID, "anthropic/") {
 		t.Errorf("two keys: %+v", f)
 	}
-	if f := choose(&settings.Settings{Model: "x/y", Sources: map[string]string{"model": "--model"}}); f != (openmodel.Choice{ID: "x/y", Why: "set by --model"}) {
+	if f := choose(&settings.Settings{ModelOptions: settings.ModelOptions{Model: "x/y"}, Sources: map[string]string{"model": "--model"}}); f != (openmodel.Choice{ID: "x/y", Why: "set by --model"}) {
 		t.Errorf("the settings: %+v", f)
 	}
 }

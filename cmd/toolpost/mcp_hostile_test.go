@@ -205,7 +205,7 @@ func TestMCPCommandsInWords(t *testing.T) {
 	if n := strings.Count(r.errOut, "exit status 1"); n != 1 {
 		t.Errorf("the error stands there %d times:\n%s", n, r.errOut)
 	}
-	s := &settings.Settings{MCP: []string{"python3 a.py", "python3 b.py"}}
+	s := &settings.Settings{ToolOptions: settings.ToolOptions{MCP: []string{"python3 a.py", "python3 b.py"}}}
 	chosen, err := mcpservers.Chosen(s, mcp.NewList())
 	if err != nil || chosen[0].Name != "python3" || chosen[1].Name != "python3-2" {
 		t.Fatalf("the servers are %+v, %v", chosen, err)

@@ -98,7 +98,7 @@ func TestServeToolsLater(t *testing.T) {
 	clitest.Bare(t, nil)
 	config := func(route string) *settings.Settings {
 		place(t, "gateway.yaml", "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], "+route+"}\n")
-		s := &settings.Settings{Root: ".", Sources: make(map[string]string)}
+		s := &settings.Settings{ToolOptions: settings.ToolOptions{Root: "."}, Sources: make(map[string]string)}
 		if err := s.ReadFile("gateway.yaml"); err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func TestToolsAdd(t *testing.T) {
 		t.Errorf("what stood in the file is no longer there:\n%s", text)
 	}
 	for _, c := range []struct{ file, names string }{{"tools.yaml", "count_words ask_server"}, {"office.yaml", "get_weather book_flight again"}, {"list.json", "f g"}, {"under.yaml", "f g"}} {
-		s := &settings.Settings{Root: ".", Tools: []string{c.file}}
+		s := &settings.ToolOptions{Root: ".", Tools: []string{c.file}}
 		set, done, err := toolset.Open(s)
 		if err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@ func typed(c *chat, text string) {
 
 func newTestChat(t *testing.T) *chat {
 	t.Helper()
-	w := &session.Session{Settings: &settings.Settings{Root: "."}, ToolSet: tool.MustSet(), Found: openmodel.Choice{ID: "some/model"}}
+	w := &session.Session{Settings: &settings.Settings{ToolOptions: settings.ToolOptions{Root: "."}}, ToolSet: tool.MustSet(), Found: openmodel.Choice{ID: "some/model"}}
 	c := newModel(t.Context(), w, cli.Palette{}, false)
 	c.send = func(tea.Msg) {}
 	c.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
@@ -47,7 +47,7 @@ func newTestChat(t *testing.T) *chat {
 // Tab completes commands, their arguments, tools and files. Candidates are shown until the next key.
 func TestTabCompletes(t *testing.T) {
 	clitest.Bare(t, map[string]string{"notes/apples.md": "", "notes/pears.md": "", ".hidden": "", "note.txt": ""})
-	w := &session.Session{Settings: &settings.Settings{Root: "."}, ToolSet: clitest.ConsentTools(t, "."), Found: openmodel.Choice{ID: "some/model"}}
+	w := &session.Session{Settings: &settings.Settings{ToolOptions: settings.ToolOptions{Root: "."}}, ToolSet: clitest.ConsentTools(t, "."), Found: openmodel.Choice{ID: "some/model"}}
 	for _, c := range []struct{ typed, want, offers string }{
 		{"/mo\t", "/model", "/model /models"},
 		{"/he\t", "/help ", ""},

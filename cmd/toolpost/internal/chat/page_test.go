@@ -21,7 +21,7 @@ import (
 // streamed shows an answer with the given number of words, one event each, and returns the memory in use at the end.
 func streamed(t *testing.T, words int, end string) uint64 {
 	t.Helper()
-	w := &session.Session{Settings: &settings.Settings{Root: "."}, ToolSet: tool.MustSet(), Found: openmodel.Choice{ID: "some/model"}}
+	w := &session.Session{Settings: &settings.Settings{ToolOptions: settings.ToolOptions{Root: "."}}, ToolSet: tool.MustSet(), Found: openmodel.Choice{ID: "some/model"}}
 	c := newModel(t.Context(), w, cli.Palette{}, false)
 	c.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	c.send = func(m tea.Msg) {

@@ -146,3 +146,8 @@ func (r renamed) Set(value string) error {
 	fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: --%s is --%s now; the old name goes with the next release\n", r.old, r.today)
 	return r.flags.Set(r.today, value)
 }
+
+// AddConfigFlag adds the flag for the configuration file.
+func AddConfigFlag(flags *pflag.FlagSet) {
+	flags.String("config", "", "`FILE` to use in place of your config.yaml")
+}

@@ -59,7 +59,7 @@ show every setting with its source. A mistake is named with its file and line.`,
 			return printSettings(s, cmd, asJSON)
 		},
 	}
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
@@ -74,7 +74,7 @@ func checkFiles(s *settings.Settings) error {
 	if _, err := cli.UserCatalog(""); err != nil {
 		return err
 	}
-	_, done, err := toolset.Open(s)
+	_, done, err := toolset.Open(&s.ToolOptions)
 	if err == nil {
 		done()
 	}

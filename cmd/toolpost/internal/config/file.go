@@ -34,7 +34,7 @@ func newConfigPath() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 
@@ -65,7 +65,7 @@ A file that is there is left alone, unless --force.`,
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	return cmd
 }
@@ -76,39 +76,25 @@ func configTemplate() string {
 	b.WriteString("# Settings of toolpost. Take away a # to set one; 'toolpost config check' looks at the file.\n# Keys of vendors do not belong here: they are read from the environment.\n")
 	for _, row := range settings.Table {
 		fmt.Fprintf(&b, "\n# %s\n", strings.ToUpper(row.Help[:1])+row.Help[1:]+".")
-		for line := range strings.Lines(cmp.Or(Examples[row.Key], row.Key+":")) {
+		for line := range strings.Lines(ExampleOf(row)) {
 			b.WriteString("#" + strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}
 	return b.String()
 }
 
-// Examples are the settings as a file may set them.
-var Examples = map[string]string{
-	"model":       "model: ollama/qwen3:8b",
-	"stronger":    "stronger: anthropic/claude-sonnet-4-5",
-	"local":       "local: [ollama, llamacpp, vllm, lmstudio]",
-	"root":        "root: .",
-	"allow":       "allow: [write]",
-	"sandbox":     "sandbox: false",
-	"tools":       "tools: [tools.yaml]",
-	"system":      "system: Answer in one sentence.",
-	"max_turns":   "max_turns: 20",
-	"max_tokens":  "max_tokens: 4096",
-	"tool_tokens": "tool_tokens: 8000",
-	"lanes":       "lanes: [auto]",
-	"results":     "results: concise",
-	"budget_usd":  "budget_usd: 0.50",
-	"timeout":     "timeout: 10m",
-	"temperature": "temperature: 0",
-	"journal":     "journal: sqlite:runs.db",
-	"limits":      "limits: {text: 1000000, idle: 5m}",
-	"tasks":       "tasks:\n  review:                       # run @review FILE\n    task: Read {1} and list what could be clearer.\n    model: ollama/qwen3:8b",
-	"mcp_servers": "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, protocol, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
-	"gateway":     "gateway:\n  addr: 127.0.0.1:8230\n  routes:\n    - model: fast               # what clients ask for; names may end in *\n      to: [{model: ollama/qwen3:8b, weight: 1}]\n      # from, fallback, check: docs/gateway.md",
-	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
-
+// sections are examples of settings with sections.
+var sections = map[string]string{
+	"tasks":          "tasks:\n  review:                       # run @review FILE\n    task: Read {1} and list what could be clearer.\n    model: ollama/qwen3:8b",
+	"mcp_servers":    "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, protocol, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
+	"gateway":        "gateway:\n  addr: 127.0.0.1:8230\n  routes:\n    - model: fast               # what clients ask for; names may end in *\n      to: [{model: ollama/qwen3:8b, weight: 1}]\n      # from, fallback, check: docs/gateway.md",
+	"providers":      "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
 	"agent_programs": "agent_programs:\n  codex:                        # -m agent/codex\n    format: codex               # or claude\n    command: codex\n    env: {PATH: \"${PATH}\", HOME: \"${HOME}\"}\n    # args, cwd, settings, bridge, max_turns: docs/agent-programs.md",
+}
+
+// ExampleOf returns a setting as a file may set it.
+func ExampleOf(row settings.Setting) string {
+	return cmp.Or(sections[row.Key], row.Key+": "+row.Example)
 }
 
 func newConfigSet() *cobra.Command {
@@ -122,7 +108,7 @@ A value that no command would take is refused, and nothing is written.`,
 		Args:    cobra.ExactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return setConfig(cmd, args[0], &args[1]) },
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 
@@ -134,7 +120,7 @@ func newConfigUnset() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return setConfig(cmd, args[0], nil) },
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 

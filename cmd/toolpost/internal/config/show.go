@@ -53,7 +53,7 @@ whatever else is secret are not shown.`,
 			return w.Flush()
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }

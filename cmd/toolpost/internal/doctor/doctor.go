@@ -49,7 +49,7 @@ It is a failure if something is broken, not if something is missing.`,
 			return nil
 		},
 	}
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
@@ -144,7 +144,7 @@ func examineModel(ctx context.Context, s *settings.Settings) findingscmd.Finding
 }
 
 func examineTools(s *settings.Settings) findingscmd.Finding {
-	set, done, err := toolset.Open(s)
+	set, done, err := toolset.Open(&s.ToolOptions)
 	if err != nil {
 		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: err.Error(), Fix: "correct the file, or --root"}
 	}

@@ -66,7 +66,7 @@ or scoring it again asks no model.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
-	cmd.PersistentFlags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newSuites())
 	return cmd
 }

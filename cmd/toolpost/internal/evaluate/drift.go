@@ -61,7 +61,7 @@ The exit status is 1 if an ability drifted.`, len(eval.Probes().Cases)),
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.String("journal", "", "where results are kept: a `FOLDER`, sqlite:FILE or postgres://…")
-	flags.String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(flags)
 	return cmd
 }
 

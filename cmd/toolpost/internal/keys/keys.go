@@ -32,7 +32,7 @@ const StoreUsage = "where keys and what they use are kept: sqlite:`FILE` or post
 // addKeysFlags adds the flags that select the store of keys.
 func addKeysFlags(cmd *cobra.Command) {
 	cmd.PersistentFlags().String("keys", "", StoreUsage)
-	cmd.PersistentFlags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.PersistentFlags())
 }
 
 // StoreName returns the store of keys from --keys, the environment or the configuration, "" if there is none.

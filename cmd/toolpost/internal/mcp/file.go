@@ -55,7 +55,7 @@ belong into the file: write ${VARIABLE}, which is replaced when the server is st
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&env, "env", nil, "a variable for the server, `NAME=VALUE`; may be repeated")
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "a header of every request, `NAME: VALUE`; may be repeated")
 	cmd.Flags().StringVar(&kind, "type", "", "stdio, http or sse; by itself a command is stdio, an address http")
@@ -117,7 +117,7 @@ Settings that are left out are reported with a remedy. Nothing is started.`,
 			return importServers(cmd, ready, left, onlyPrint)
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&onlyPrint, "print", false, "print what would be added, and add nothing")
 	return cmd
 }
@@ -203,7 +203,7 @@ func newMCPRemove() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 

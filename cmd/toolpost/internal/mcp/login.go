@@ -71,7 +71,7 @@ by itself. Toolpost registers with the authorization server unless --client-id o
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&paste, "paste", false, "read the address at which the browser ended from standard input")
 	cmd.Flags().StringVar(&clientID, "client-id", "", "who Toolpost is to the authorization server, if you have registered it there")
 	cmd.Flags().StringVar(&secretEnv, "client-secret-env", "", "the `VARIABLE` that holds the secret of --client-id")
@@ -149,7 +149,7 @@ func newMCPLogout() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 
@@ -205,7 +205,7 @@ func newMCPStatus() *cobra.Command {
 			return cli.PrintTable(cmd.OutOrStdout(), "", table)
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }

@@ -97,7 +97,7 @@ func NewList() *cobra.Command {
 			return cli.PrintTable(cmd.OutOrStdout(), "", table)
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
@@ -167,7 +167,7 @@ and --approve takes all as they are now.`,
 			return printServerTools(s, cmd, defs, used, asJSON)
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().BoolVar(&approve, "approve", false, "accept the definitions of all tools as they are now")
 	return cmd
@@ -241,7 +241,7 @@ result as it is.`,
 			return toolset.PrintOutcome(cmd, o, asJSON, toolset.CleanLines)
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow any tool")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
 	return cmd
@@ -282,7 +282,7 @@ An address is tried by both transports of HTTP. It is a failure if one is not th
 			return err
 		},
 	}
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }

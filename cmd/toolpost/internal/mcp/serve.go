@@ -82,13 +82,13 @@ other than those of this machine and of --host, and those of web pages of other 
 	fl.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it, like https://app.example.org; may be repeated")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "allow any tool")
 	fl.StringSliceVar(&f.yesTo, "yes-to", nil, "allow the `TOOL` of this name; may be repeated")
-	fl.String("root", ".", settings.RootUsage)
-	fl.StringSlice("allow", nil, settings.AllowUsage)
+	fl.String("root", ".", settings.UsageOf("root"))
+	fl.StringSlice("allow", nil, settings.UsageOf("allow"))
 	fl.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
 	fl.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
 	fl.StringArray("mcp", nil, "offer the tools of this MCP `SERVER`, too: a name in the configuration, a command or an address; may be repeated")
-	fl.String("journal", "", settings.JournalUsage)
-	fl.String("config", "", settings.ConfigUsage)
+	fl.String("journal", "", settings.UsageOf("journal"))
+	cli.AddConfigFlag(fl)
 	return cmd
 }
 
@@ -188,7 +188,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 		return f.relay(cmd, w, options)
 	}
 	var done func()
-	if w.ToolSet, done, err = toolset.Open(w.Settings); err != nil {
+	if w.ToolSet, done, err = toolset.Open(&w.ToolOptions); err != nil {
 		return nil, err
 	}
 	w.Closers = append(w.Closers, done)

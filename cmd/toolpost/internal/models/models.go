@@ -86,7 +86,7 @@ family must hold, list what is known of all models. --json prints the latter, un
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().BoolVar(&all, "all", false, "list all models that are known")
 	cmd.Flags().BoolVar(&here, "here", false, "list only what can be asked here and now")
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 

@@ -53,7 +53,7 @@ URL is the root of the API, like http://127.0.0.1:8000/v1. No key is sent there 
 			return f.report(cmd, p)
 		},
 	}
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().StringVar(&f.wire, "wire", wire.Chat, "the `FORMAT` the server speaks: "+strings.Join(wire.Formats(), ", "))
 	cmd.Flags().StringVar(&f.keyEnv, "key-env", "", "the `VARIABLE` with the key for this address")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "do not write the findings down")

@@ -158,7 +158,7 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 	cmd.Flags().Bool(publicFlag, false, "listen where others can reach it without asking them for a key")
 	cmd.Flags().BoolVar(&check, "check", false, "only say everything that is wrong with the configuration, with its line")
 	cmd.Flags().Bool("json", false, "with --check: print one JSON object")
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cli.AddConfigFlag(cmd.Flags())
 	return withPrograms(cmd)
 }
 

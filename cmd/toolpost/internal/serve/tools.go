@@ -95,7 +95,7 @@ func (t *routeTools) openOwn(cmd *cobra.Command) error {
 		return fmt.Errorf("root: %w", err)
 	}
 	t.w.Closers = append(t.w.Closers, func() { files.Close() })
-	tools, err := toolset.List(&all, files)
+	tools, err := toolset.List(&all.ToolOptions, files)
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,11 @@ func TestAutoTakesTheVendor(t *testing.T) { // 3.7
 		{"nobody may reach the network", nil, nil, "anthropic/claude-sonnet-4-5", ""},
 		{"it was set", nil, []string{"web_search=auto"}, "anthropic/claude-sonnet-4-5", agent.LaneNative},
 	} {
-		s := &settings.Settings{Root: t.TempDir(), Allow: c.allow, Lanes: c.lanes, Sources: map[string]string{}}
+		s := &settings.Settings{ToolOptions: settings.ToolOptions{Root: t.TempDir(), Allow: c.allow, Lanes: c.lanes}, Sources: map[string]string{}}
 		if c.lanes != nil {
 			s.Sources["lanes"] = "--lanes"
 		}
-		set, done, err := toolset.Open(s)
+		set, done, err := toolset.Open(&s.ToolOptions)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,39 +19,15 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// saved holds the settings that a resumed run needs, as recorded. It does not include approvals: whoever resumes a run
-// is asked again. It does not include servers and keys either, which belong to the user.
-type saved struct {
-	Model       string   `json:"model"`
-	Stronger    string   `json:"stronger,omitempty"`
-	Root        string   `json:"root"`
-	Allow       []string `json:"allow,omitempty"`
-	Tools       []string `json:"tools,omitempty"`
-	Sandbox     bool     `json:"sandbox,omitempty"`
-	System      string   `json:"system,omitempty"`
-	MaxTurns    int      `json:"max_turns"`
-	MaxTokens   int      `json:"max_tokens,omitempty"`
-	ToolTokens  int      `json:"tool_tokens,omitempty"`
-	Lanes       []string `json:"lanes,omitempty"`
-	Results     string   `json:"results,omitempty"`
-	Budget      string   `json:"budget_usd,omitempty"`
-	Timeout     string   `json:"timeout,omitempty"` // like 10m0s
-	Temperature *float64 `json:"temperature,omitempty"`
-}
-
-// Save returns the settings of a run for its record. Paths of files and folders are absolute.
+// Save returns the settings of a run for its record, by key. Paths of files and folders are absolute. It does not include
+// approvals: whoever resumes a run is asked again. It does not include servers and keys either, which belong to the user.
 func (w *Session) Save() (json.RawMessage, error) {
-	out := saved{
-		Model: w.Found.ID, Stronger: w.Stronger, Root: cli.Absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
-		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Lanes: w.Lanes, Results: w.Results, Temperature: w.Temperature, Budget: w.Budget,
+	own := *w.Settings
+	own.Model, own.Root, own.Tools = w.Found.ID, cli.Absolute(w.Root), slices.Clone(w.Tools)
+	for i, file := range own.Tools {
+		own.Tools[i] = cli.Absolute(file)
 	}
-	if w.Timeout > 0 {
-		out.Timeout = w.Timeout.String()
-	}
-	for _, file := range w.Tools {
-		out.Tools = append(out.Tools, cli.Absolute(file))
-	}
-	return json.Marshal(out)
+	return json.Marshal(own.Recorded())
 }
 
 // Earlier is a run to continue. The zero value means none.
@@ -113,36 +89,17 @@ func recallSettings(ctx context.Context, s *settings.Settings, run string) (*age
 	if err != nil {
 		return nil, err
 	}
-	before := saved{Model: record.Model, System: record.System, MaxTurns: record.MaxTurns, Temperature: record.Request.Temperature, MaxTokens: record.Request.MaxTokens}
-	if record.Program != nil {
-		if err := json.Unmarshal(record.Program, &before); err != nil {
+	values := map[string]any{"model": record.Model, "system": record.System, "max_turns": record.MaxTurns, "max_tokens": record.Request.MaxTokens}
+	if t := record.Request.Temperature; t != nil {
+		values["temperature"] = *t
+	}
+	if record.Program != nil { // what is not on record was not set
+		values = map[string]any{"allow": []string(nil), "tools": []string(nil), "sandbox": false}
+		if err := json.Unmarshal(record.Program, &values); err != nil {
 			return nil, fmt.Errorf("the settings on record: %w", err)
 		}
 	}
-	from := "the record of " + run
-	take := func(key string, there bool, set func()) {
-		if there && !strings.HasPrefix(s.Sources[key], "--") {
-			set()
-			s.Sources[key] = from
-		}
-	}
-	take("model", before.Model != "", func() { s.Model = before.Model })
-	take("stronger", before.Stronger != "", func() { s.Stronger = before.Stronger })
-	take("root", before.Root != "", func() { s.Root = before.Root })
-	take("allow", record.Program != nil, func() { s.Allow = before.Allow })
-	take("tools", record.Program != nil, func() { s.Tools = before.Tools })
-	take("sandbox", record.Program != nil, func() { s.Sandbox = before.Sandbox })
-	take("system", before.System != "", func() { s.System = before.System })
-	take("max_turns", before.MaxTurns > 0, func() { s.MaxTurns = before.MaxTurns })
-	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
-	take("lanes", len(before.Lanes) > 0, func() { s.Lanes = before.Lanes })
-	take("tool_tokens", before.ToolTokens > 0, func() { s.ToolTokens = before.ToolTokens })
-	take("results", before.Results != "", func() { s.Results = before.Results })
-	take("budget_usd", before.Budget != "", func() { s.Budget = before.Budget })
-	timeout, _ := time.ParseDuration(before.Timeout)
-	take("timeout", timeout > 0, func() { s.Timeout = timeout })
-	take("temperature", before.Temperature != nil, func() { s.Temperature = before.Temperature })
-	return record, s.Check()
+	return record, cmp.Or(s.TakeRecorded("the record of "+run, values), s.Check())
 }
 
 // complete returns an error that names the missing tools of the run. Without them, calls that worked before would fail

@@ -22,8 +22,8 @@ func TestResumeAsksForWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: %v", c.tools, err)
 		}
 	}
-	s := &settings.Settings{Root: t.TempDir()}
-	reading, done, err := toolset.Open(s)
+	s := &settings.Settings{ToolOptions: settings.ToolOptions{Root: t.TempDir()}}
+	reading, done, err := toolset.Open(&s.ToolOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 		return w, err
 	}
 	var done func()
-	if w.ToolSet, done, err = toolset.Open(s); err != nil {
+	if w.ToolSet, done, err = toolset.Open(&s.ToolOptions); err != nil {
 		return w, err
 	}
 	w.Closers = append(w.Closers, done)

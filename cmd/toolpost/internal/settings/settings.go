@@ -4,6 +4,7 @@ package settings
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
@@ -38,41 +41,55 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// Settings are the settings of run and chat, without the task. Each value comes from the configuration file, the
-// environment or a flag. Later sources override earlier ones.
+// Settings are what the commands configure. Each value comes from the configuration file, the environment or a flag.
+// Later sources override earlier ones. The tags of a field declare its setting; see [Setting].
 type Settings struct {
-	Model       string                    `yaml:"model"`
-	Stronger    string                    `yaml:"stronger"`
-	Local       []string                  `yaml:"local"`
-	Root        string                    `yaml:"root"`
-	Allow       []string                  `yaml:"allow"`
-	Sandbox     bool                      `yaml:"sandbox"`
-	Tools       []string                  `yaml:"tools"`
-	Lanes       []string                  `yaml:"lanes"` // which party runs tools; see parseLanes
-	System      string                    `yaml:"system"`
-	MaxTurns    int                       `yaml:"max_turns"`
-	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 uses the model's default
-	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 derives it from the model's context
-	Results     string                    `yaml:"results"`     // how much of results the model sees; "" means detailed
-	Budget      string                    `yaml:"budget_usd"`  // of a run or a chat, in dollars; "" means none
-	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
-	Temperature *float64                  `yaml:"temperature"` // nil uses the model's default
-	Journal     string                    `yaml:"journal"`
-	Limits      LimitsConfig              `yaml:"limits"`
-	Providers   map[string]ProviderConfig `yaml:"providers"`
-	Tasks       map[string]TaskConfig     `yaml:"tasks"`
-	// MCPServers are the MCP servers whose tools are used.
-	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
-	// Gateway holds the settings of serve.
-	Gateway GatewayConfig `yaml:"gateway"`
+	ModelOptions `yaml:",inline"`
+	ToolOptions  `yaml:",inline"`
+	RunOptions   `yaml:",inline"`
+	Journal      string                "yaml:\"journal\" env:\"TOOLPOST_STORE\" help:\"where runs are recorded: a folder, sqlite:FILE or postgres://…\" flag:\"where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…\" example:\"sqlite:runs.db\""
+	Tasks        map[string]TaskConfig `yaml:"tasks" help:"tasks by name, for run @NAME"`
+	Gateway      GatewayConfig         `yaml:"gateway" help:"what serve offers: addr, keep_alive, max_body, routes"`
+
+	Sources map[string]string `yaml:"-"` // the source of each setting; absent means the default
+	File    string            `yaml:"-"` // the configuration file; empty if there is none
+}
+
+// ModelOptions choose and open a model.
+type ModelOptions struct {
+	Model     string                    "yaml:\"model\" env:\"TOOLPOST_MODEL\" help:\"the model to ask, like ollama/qwen3:8b\" flag:\"the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given\" short:\"m\" example:\"ollama/qwen3:8b\""
+	Stronger  string                    `yaml:"stronger" env:"TOOLPOST_STRONGER" help:"the model to ask when calls keep failing" example:"anthropic/claude-sonnet-4-5"`
+	Local     []string                  `yaml:"local" env:"TOOLPOST_LOCAL" help:"the servers to look for on this machine, or none" example:"[ollama, llamacpp, vllm, lmstudio]"`
+	Limits    LimitsConfig              `yaml:"limits" help:"where an answer is given up: bytes, text, thinking, events, time, idle" example:"{text: 1000000, idle: 5m}"`
+	Providers map[string]ProviderConfig `yaml:"providers" help:"your own servers, and further accounts, regions and endpoints of vendors"`
 	// AgentPrograms are the programs of the agent/NAME models.
-	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs"`
+	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs" help:"agent programs that agent/NAME asks"`
+}
 
-	MCP []string `yaml:"-"` // values of --mcp: servers by name, command or address
+// ToolOptions choose the tools and what they may do.
+type ToolOptions struct {
+	Root    string   "yaml:\"root\" env:\"TOOLPOST_ROOT\" help:\"the folder that tools may see\" flag:\"the `FOLDER` that tools may see\" example:\".\""
+	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" example:"[write]"`
+	Sandbox bool     `yaml:"sandbox" env:"TOOLPOST_SANDBOX" help:"whether programs are kept to that folder" flag:"keep the programs that tools run to the folder of --root (Linux)" example:"false"`
+	Tools   []string "yaml:\"tools\" env:\"TOOLPOST_TOOLS\" help:\"files that describe more tools\" flag:\"`FILE` that describes more tools, or gives built-in ones other words\" example:\"[tools.yaml]\""
+	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"who runs a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" example:\"[auto]\"" // see ParseLanes
+	// MCPServers are the MCP servers whose tools are used.
+	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
 
-	ToolSecrets []string          `yaml:"-"` // credentials of declared tools
-	Sources     map[string]string `yaml:"-"` // the source of each setting; absent means the default
-	File        string            `yaml:"-"` // the configuration file; empty if there is none
+	MCP         []string `yaml:"-"` // values of --mcp: servers by name, command or address
+	ToolSecrets []string `yaml:"-"` // credentials of declared tools
+}
+
+// RunOptions bound a run or a turn of a chat.
+type RunOptions struct {
+	System      string        `yaml:"system" env:"TOOLPOST_SYSTEM" help:"what the model is told before the task" flag:"what the model is told before the task" example:"Answer in one sentence."`
+	MaxTurns    int           `yaml:"max_turns" env:"TOOLPOST_MAX_TURNS" help:"how many turns with tools there may be" flag:"how many turns with tools there may be" example:"20"`
+	MaxTokens   int           `yaml:"max_tokens" env:"TOOLPOST_MAX_TOKENS" help:"how long one answer of the model may be" flag:"how many tokens one answer of the model may have; its own default if not given" example:"4096"`
+	ToolTokens  int           `yaml:"tool_tokens" env:"TOOLPOST_TOOL_TOKENS" help:"how many tokens the definitions of the tools may have" flag:"how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given" example:"8000"`
+	Results     string        `yaml:"results" env:"TOOLPOST_RESULTS" help:"how much of the tools' results the model is shown: detailed, concise or minimal" flag:"how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest" example:"concise"`
+	Budget      string        "yaml:\"budget_usd\" env:\"TOOLPOST_BUDGET_USD\" help:\"what the models of a run, or of a chat, may cost, in US dollars\" flag:\"what the models of a run, or of a whole chat, may cost, in US `DOLLARS`; no bound if not given\" example:\"0.50\""
+	Timeout     time.Duration "yaml:\"timeout\" env:\"TOOLPOST_TIMEOUT\" help:\"how long a run, or a turn of chat, may take, like 10m\" flag:\"how long a run, or a turn of chat, may take, like `10m`; no bound if not given\" example:\"10m\""
+	Temperature *float64      `yaml:"temperature" env:"TOOLPOST_TEMPERATURE" help:"how freely the model chooses words, 0 to 2; 0 is always the likeliest" flag:"how freely the model chooses words, 0 to 2; its own default if not given" example:"0"`
 }
 
 // ProviderConfig is a server of the user, or another address for a known vendor.
@@ -111,42 +128,56 @@ func (l LimitsConfig) String() string {
 	return strings.Join(out, ", ")
 }
 
-// Setting is one row of the table of settings. A setting without a variable can only be set in the file.
+// Setting is the declaration of a setting: the key, the variable (env), the meaning (help), the usage of its flag (flag,
+// short) and an example. A setting without a variable can only be set in the file.
 type Setting struct {
-	Key, Env, Help string
-	Value          func(*Settings) any // *string, *int, *bool, *time.Duration, **float64 or *[]string; other types for settings of the file only
+	Key, Env, Help, Example string
+	flag, short             string
+	field                   configcheck.Field
 }
 
 // Table holds all settings in the order of config check.
-var Table = []Setting{
-	{"model", "TOOLPOST_MODEL", "the model to ask, like ollama/qwen3:8b", func(s *Settings) any { return &s.Model }},
-	{"stronger", "TOOLPOST_STRONGER", "the model to ask when calls keep failing", func(s *Settings) any { return &s.Stronger }},
-	{"local", "TOOLPOST_LOCAL", "the servers to look for on this machine, or none", func(s *Settings) any { return &s.Local }},
-	{"root", "TOOLPOST_ROOT", "the folder that tools may see", func(s *Settings) any { return &s.Root }},
-	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *Settings) any { return &s.Allow }},
-	{"sandbox", "TOOLPOST_SANDBOX", "whether programs are kept to that folder", func(s *Settings) any { return &s.Sandbox }},
-	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *Settings) any { return &s.Tools }},
-	{"lanes", "TOOLPOST_LANES", "the lane of a tool that the vendor, an MCP server or Toolpost could run", func(s *Settings) any { return &s.Lanes }},
-	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *Settings) any { return &s.System }},
-	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *Settings) any { return &s.MaxTurns }},
-	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *Settings) any { return &s.MaxTokens }},
-	{"tool_tokens", "TOOLPOST_TOOL_TOKENS", "how many tokens the definitions of the tools may have", func(s *Settings) any { return &s.ToolTokens }},
-	{"results", "TOOLPOST_RESULTS", "how much of the tools' results the model is shown: detailed, concise or minimal", func(s *Settings) any { return &s.Results }},
-	{"budget_usd", "TOOLPOST_BUDGET_USD", "what the models of a run, or of a chat, may cost, in US dollars", func(s *Settings) any { return &s.Budget }},
-	{"timeout", "TOOLPOST_TIMEOUT", "how long a run, or a turn of chat, may take, like 10m", func(s *Settings) any { return &s.Timeout }},
-	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words, 0 to 2; 0 is always the likeliest", func(s *Settings) any { return &s.Temperature }},
-	{"journal", "TOOLPOST_STORE", "where runs are recorded: a folder, sqlite:FILE or postgres://…", func(s *Settings) any { return &s.Journal }},
-	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *Settings) any { return s.Limits }},
-	{"providers", "", "your own servers, and further accounts, regions and endpoints of vendors", func(s *Settings) any { return s.Providers }},
-	{"tasks", "", "tasks by name, for run @NAME", func(s *Settings) any { return s.Tasks }},
-	{"mcp_servers", "", "MCP servers whose tools are used", func(s *Settings) any { return s.MCPServers }},
-	{"gateway", "", "what serve offers: addr, keep_alive, max_body, routes", func(s *Settings) any { return s.Gateway }},
-	{"agent_programs", "", "agent programs that agent/NAME asks", func(s *Settings) any { return s.AgentPrograms }},
+var Table = func() (rows []Setting) {
+	for _, f := range configcheck.Fields(reflect.TypeFor[Settings]()) {
+		rows = append(rows, Setting{Key: f.Key, Env: f.Tag.Get("env"), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), flag: f.Tag.Get("flag"), short: f.Tag.Get("short"), field: f})
+	}
+	return rows
+}()
+
+// Value returns a setting: *string, *int, *bool, *time.Duration, **float64 or *[]string. Settings of the file only are
+// returned by value.
+func (row Setting) Value(s *Settings) any {
+	v := row.field.Of(reflect.ValueOf(s).Elem())
+	if row.Env == "" {
+		return v.Interface()
+	}
+	return v.Addr().Interface()
+}
+
+// FlagName returns the name of the setting's flag.
+func (row Setting) FlagName() string { return strings.ReplaceAll(row.Key, "_", "-") }
+
+// addFlag adds the flag of a setting. Its default is that of the setting.
+func (row Setting) addFlag(f *pflag.FlagSet) {
+	switch p := row.Value(Defaults()).(type) {
+	case *string:
+		f.StringP(row.FlagName(), row.short, *p, row.flag)
+	case *[]string:
+		f.StringSlice(row.FlagName(), nil, row.flag)
+	case *int:
+		f.Int(row.FlagName(), *p, row.flag)
+	case *bool:
+		f.Bool(row.FlagName(), *p, row.flag)
+	case *time.Duration:
+		f.Duration(row.FlagName(), *p, row.flag)
+	case **float64:
+		f.Float64(row.FlagName(), 0, row.flag)
+	}
 }
 
 // flagOf returns the value of a setting's flag.
 func (row Setting) flagOf(cmd *cobra.Command) (value string, set bool) {
-	f := cmd.Flags().Lookup(strings.ReplaceAll(row.Key, "_", "-"))
+	f := cmd.Flags().Lookup(row.FlagName())
 	if f == nil || !f.Changed {
 		return "", false
 	}
@@ -196,6 +227,58 @@ func (row Setting) Set(s *Settings, value string) error {
 			return fmt.Errorf("%q is no number", value)
 		}
 		*p = &x
+	}
+	return nil
+}
+
+// take applies a value, unless a flag set the setting.
+func (s *Settings) take(row Setting, from string, value any) {
+	if !strings.HasPrefix(s.Sources[row.Key], "--") {
+		row.field.Of(reflect.ValueOf(s).Elem()).Set(reflect.ValueOf(value))
+		s.Sources[row.Key] = from
+	}
+}
+
+// notRecorded are the settings that belong to the user and not to a run.
+var notRecorded = []string{"local", "journal"}
+
+// Recorded returns the settings that a run depends on, by key, for its record.
+func (s *Settings) Recorded() map[string]any {
+	out := make(map[string]any)
+	for _, row := range Table {
+		if v := row.field.Of(reflect.ValueOf(s).Elem()); row.Env != "" && !slices.Contains(notRecorded, row.Key) && !v.IsZero() {
+			if out[row.Key] = v.Interface(); v.Type() == reflect.TypeFor[time.Duration]() {
+				out[row.Key] = fmt.Sprint(v)
+			}
+		}
+	}
+	return out
+}
+
+// TakeRecorded applies the settings on record, except for those that flags set. An empty text and a 0 mean that nothing
+// was set.
+func (s *Settings) TakeRecorded(from string, values map[string]any) error {
+	for _, row := range Table {
+		v, there := values[row.Key]
+		if !there || row.Env == "" || slices.Contains(notRecorded, row.Key) {
+			continue
+		}
+		into := reflect.New(row.field.Type)
+		text, err := json.Marshal(v)
+		if word, is := v.(string); is && row.field.Type == reflect.TypeFor[time.Duration]() {
+			d, wrong := time.ParseDuration(word)
+			text, err = []byte(strconv.FormatInt(int64(d), 10)), wrong
+		}
+		if err = cmp.Or(err, json.Unmarshal(text, into.Interface())); err != nil {
+			return fmt.Errorf("the settings on record: %s: %w", row.Key, err)
+		}
+		switch value := into.Elem(); value.Kind() {
+		case reflect.String, reflect.Int, reflect.Int64:
+			if value.IsZero() {
+				continue
+			}
+		}
+		s.take(row, from, into.Elem().Interface())
 	}
 	return nil
 }
@@ -260,7 +343,9 @@ func Load(cmd *cobra.Command) (*Settings, error) {
 
 // Defaults returns the defaults.
 func Defaults() *Settings {
-	return &Settings{Root: ".", MaxTurns: DefaultTurns, Local: slices.Clone(LocalServers), Sources: make(map[string]string)}
+	s := &Settings{Sources: make(map[string]string)}
+	s.Root, s.Local, s.MaxTurns, s.Results = ".", slices.Clone(LocalServers), DefaultTurns, "detailed"
+	return s
 }
 
 // Override applies the environment and the flags.
@@ -276,7 +361,7 @@ func (s *Settings) Override(cmd *cobra.Command) error {
 			if err := row.Set(s, v); err != nil {
 				return cli.Usagef(cmd, "--%s: %w", row.Key, err)
 			}
-			s.Sources[row.Key] = "--" + strings.ReplaceAll(row.Key, "_", "-")
+			s.Sources[row.Key] = "--" + row.FlagName()
 		}
 	}
 	if cmd.Flags().Lookup("mcp") != nil {

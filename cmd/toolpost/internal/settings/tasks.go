@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,17 +61,12 @@ func (s *Settings) Named(cmd *cobra.Command, args []string) ([]string, error) {
 
 // takeTask applies the settings of a task, except for those that flags set.
 func (s *Settings) takeTask(name string, t TaskConfig) {
-	take := func(key string, there bool, set func()) {
-		if there && !strings.HasPrefix(s.Sources[key], "--") {
-			set()
-			s.Sources[key] = "the task " + name
+	values := map[string]any{"model": t.Model, "system": t.System, "allow": t.Allow, "tools": t.Tools, "max_turns": t.MaxTurns}
+	for _, row := range Table {
+		if v, there := values[row.Key]; there && !reflect.ValueOf(v).IsZero() {
+			s.take(row, "the task "+name, v)
 		}
 	}
-	take("model", t.Model != "", func() { s.Model = t.Model })
-	take("system", t.System != "", func() { s.System = t.System })
-	take("allow", len(t.Allow) > 0, func() { s.Allow = t.Allow })
-	take("tools", len(t.Tools) > 0, func() { s.Tools = t.Tools })
-	take("max_turns", t.MaxTurns != 0, func() { s.MaxTurns = t.MaxTurns })
 }
 
 // FillTask fills arguments into a template: {1} to {9} are single arguments and {args} all of them. Without

@@ -47,8 +47,8 @@ do not promise to only read need --yes, which allows any tool.`,
 				}
 				call.Args = json.RawMessage(text)
 			}
-			s := toolset.All(root, files...)
-			set, done, err := toolset.Open(s)
+			s := &settings.Settings{ToolOptions: *toolset.All(root, files...)}
+			set, done, err := toolset.Open(&s.ToolOptions)
 			if err != nil {
 				return err
 			}
@@ -61,10 +61,10 @@ do not promise to only read need --yes, which allows any tool.`,
 			return toolset.PrintOutcome(cmd, o, asJSON, toolset.AsText(cmd))
 		},
 	}
-	cmd.Flags().StringVar(&root, "root", ".", settings.RootUsage)
+	cmd.Flags().StringVar(&root, "root", ".", settings.UsageOf("root"))
 	cli.Formerly(cmd, cmd.Flags(), "dir", "root")
 	cmd.Flags().StringSliceVar(&files, "tools", nil, "`FILE` of tools that can be called, too; may be repeated")
-	cmd.Flags().StringSliceVar(&classes, "allow", nil, settings.AllowUsage)
+	cmd.Flags().StringSliceVar(&classes, "allow", nil, settings.UsageOf("allow"))
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow any tool")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
 	return cmd

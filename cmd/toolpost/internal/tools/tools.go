@@ -15,7 +15,6 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
@@ -140,7 +139,7 @@ It is a failure if a score is below --min.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().Float64Var(&least, "min", 0, "fail if a `score` is below this")
 	cmd.Flags().StringVar(&server, "mcp", "", "start this MCP `SERVER` and read its tools: a name in the configuration, a command or an address")
-	cmd.Flags().String("config", "", settings.ConfigUsage)
+	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
 

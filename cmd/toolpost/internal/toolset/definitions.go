@@ -46,6 +46,6 @@ func builtinDefinitions() ([]tool.Definition, error) {
 }
 
 // All returns settings with all built-in tools, with the file tools on dir, and the tools of the files.
-func All(dir string, files ...string) *settings.Settings {
-	return &settings.Settings{Root: dir, Allow: slices.Collect(maps.Keys(settings.Classes)), Tools: files}
+func All(dir string, files ...string) *settings.ToolOptions {
+	return &settings.ToolOptions{Root: dir, Allow: slices.Collect(maps.Keys(settings.Classes)), Tools: files}
 }

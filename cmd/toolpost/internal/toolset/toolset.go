@@ -15,7 +15,7 @@ import (
 
 // Open returns the tools that the settings offer to a model: the built-in read-only tools, those that --allow adds,
 // and those of the files. The caller calls done.
-func Open(s *settings.Settings) (set *tool.Set, done func(), err error) {
+func Open(s *settings.ToolOptions) (set *tool.Set, done func(), err error) {
 	files, err := builtin.OpenFiles(s.Root)
 	if err != nil {
 		return nil, nil, fmt.Errorf("root: %w", err)
@@ -30,7 +30,7 @@ func Open(s *settings.Settings) (set *tool.Set, done func(), err error) {
 	return set, func() { files.Close() }, nil
 }
 
-func List(s *settings.Settings, files *builtin.Files) ([]tool.Tool, error) {
+func List(s *settings.ToolOptions, files *builtin.Files) ([]tool.Tool, error) {
 	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
 	if err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func List(s *settings.Settings, files *builtin.Files) ([]tool.Tool, error) {
 
 // commandOf configures how programs run: under a supervisor that ends all their processes, and in a sandbox if the
 // settings require it.
-func commandOf(s *settings.Settings) builtin.Command {
+func commandOf(s *settings.ToolOptions) builtin.Command {
 	return builtin.Command{Dir: s.Root, Supervised: true, Sandbox: s.Sandbox}
 }
 
 // declareFile adds the tools of a file. A declaration without an action changes the description of an existing tool.
-func declareFile(s *settings.Settings, tools []tool.Tool, file string) ([]tool.Tool, error) {
+func declareFile(s *settings.ToolOptions, tools []tool.Tool, file string) ([]tool.Tool, error) {
 	text, err := cli.ReadBounded(file)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func declareFile(s *settings.Settings, tools []tool.Tool, file string) ([]tool.T
 	return AddText(s, tools, file, []byte(text))
 }
 
-func AddText(s *settings.Settings, tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
+func AddText(s *settings.ToolOptions, tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
 	if toolfile.IsAPI(text) {
 		return declareAPI(s, tools, file, text)
 	}
@@ -104,7 +104,7 @@ func AddText(s *settings.Settings, tools []tool.Tool, file string, text []byte) 
 }
 
 // withheld returns the --allow class that a built-in tool needs and the settings lack, "" if there is none.
-func withheld(s *settings.Settings, name string) string {
+func withheld(s *settings.ToolOptions, name string) string {
 	for class, names := range settings.Classes {
 		if slices.Contains(names, name) && !slices.Contains(s.Allow, class) {
 			return class
@@ -114,7 +114,7 @@ func withheld(s *settings.Settings, name string) string {
 }
 
 // declareAPI adds the operations of an OpenAPI document.
-func declareAPI(s *settings.Settings, tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
+func declareAPI(s *settings.ToolOptions, tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
 	a, err := toolfile.ReadAPI(file, text)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestOfferedTools(t *testing.T) {
 		{"a file without tools", "", "empty.yaml", "error: empty.yaml: it has no tools"},
 		{"a file that is not there", "", "nowhere.yaml", "error: nowhere.yaml: open"},
 	} {
-		s := &settings.Settings{Root: ".", Allow: strings.FieldsFunc(c.allow, func(r rune) bool { return r == ',' }), Tools: strings.Fields(c.tools)}
+		s := &settings.ToolOptions{Root: ".", Allow: strings.FieldsFunc(c.allow, func(r rune) bool { return r == ',' }), Tools: strings.Fields(c.tools)}
 		set, done, err := Open(s)
 		got := "error: "
 		if err != nil {
