@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -148,5 +149,32 @@ func TestShellCompletion(t *testing.T) {
 		if !found {
 			t.Errorf("toolpost %s: %s is not offered\n%s", c.args, c.want, r.out)
 		}
+	}
+}
+
+// TestServerWithoutModel: an id that names a server takes its only model, or the error lists the models.
+func TestServerWithoutModel(t *testing.T) {
+	clitest.Bare(t, nil)
+	ollamaWith(t, "native")
+	address := "ollama+http://" + os.Getenv("OLLAMA_HOST")
+	for _, id := range []string{"ollama", "ollama/", address} {
+		r := toolpost(t, "", "run", "-m", id, "--json", "hello")
+		if r.code != cli.ExitOK || !strings.Contains(r.out, `/native"`) && !strings.Contains(r.out, `#native"`) {
+			t.Errorf("%s: %+v", id, r)
+		}
+	}
+	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
+	r := toolpost(t, "", "run", "-m", "ollama", "hello")
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "ollama has 2 models; choose one:\n  ollama/qwen3:8b\n  ollama/llama3.2:latest") {
+		t.Errorf("%+v", r)
+	}
+	r = toolpost(t, "", "run", "-m", "http://127.0.0.1:9/v1", "hello")
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "toolpost: http://127.0.0.1:9/v1 names no model, and the server lists none; write http://127.0.0.1:9/v1#MODEL") || strings.Contains(r.errOut, "provider.Open") {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv("TOOLPOST_LOCAL", "none")
+	r = toolpost(t, "", "run", "-m", "qwen3:14b", "hello")
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "did you mean ollama/qwen3:14b?") {
+		t.Errorf("%+v", r)
 	}
 }

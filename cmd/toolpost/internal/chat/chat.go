@@ -59,12 +59,14 @@ without losing the conversation. Every turn is recorded as a run.`,
 	settings.AddTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, view.VerboseUsage)
 	return cmd
 }
 
 type chatFlags struct {
 	resume           string
 	goOn, yes, plain bool
+	verbose          bool
 	files            []string
 }
 
@@ -98,6 +100,7 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 	w.ShowNotices(cmd)
 	cli.MustEnd(cmd.Context())
 	c := newModel(cmd.Context(), w, cli.Colours(out), f.yes)
+	c.log.Warnings.All = f.verbose
 	c.log.Plain, c.journal = f.plain, settings.RecordedAt(cmd)
 	c.takeUp(old)
 	if len(first.Parts) > 0 {
@@ -215,7 +218,7 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 	ag := c.w.Agent(c.Approve, check)
 	program, err := c.w.Save()
 	if err != nil {
-		c.log.Add(view.Noted, cli.Printable(err.Error()))
+		c.log.Add(view.Noted, cli.Printable(cli.Plain(err)))
 	}
 	ag.Program = program
 	if ag.Money > 0 {
@@ -276,7 +279,7 @@ func (c *chat) end(over turnOver) {
 	case interrupted:
 		c.log.Add(view.Noted, "interrupted; what was done is kept, and /retry asks again")
 	case over.err != nil:
-		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(view.Advised(over.err).Error()))
+		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(cli.Plain(view.Advised(over.err))))
 	}
 	c.log.Calls.Stop()
 	if over.err != nil { // after a failure the person decides about queued lines

@@ -67,7 +67,7 @@ func (c *chat) command(line string) tea.Cmd {
 	if hint == "" {
 		hint = ";"
 	}
-	c.log.Add(view.Noted, cli.Printable(name)+" is no command"+hint+" /help lists them")
+	c.log.Add(view.Noted, "unknown command "+cli.Printable(name)+hint+" /help lists them")
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (c *chat) switchModel(id string) tea.Cmd {
 		return nil
 	}
 	if err := c.w.Use(c.ctx, openmodel.Choice{ID: id, Why: "chosen here"}); err != nil {
-		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(err.Error()))
+		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(cli.Plain(err)))
 		return nil
 	}
 	c.log.Add(view.Noted, "going on with "+c.w.Found.ID+c.route())

@@ -31,7 +31,7 @@ func (c *chat) save(file string) tea.Cmd {
 	case errors.Is(err, fs.ErrExist):
 		c.log.Add(view.Noted, cli.Printable(file)+" is there already; give another name")
 	case err != nil:
-		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(err.Error()))
+		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(cli.Plain(err)))
 	default:
 		c.log.Add(view.Noted, fmt.Sprintf("%s written to %s, readable by you alone", cli.Count(len(c.whole), "message"), cli.Printable(file)))
 	}

@@ -92,7 +92,7 @@ func noCommand(cmd *cobra.Command, word string) error {
 	if cmd.HasParent() {
 		where = " of " + cmd.CommandPath()
 	}
-	return fmt.Errorf("%s is no command%s%s", word, where, DidYouMean(word, names))
+	return fmt.Errorf("unknown command %q%s%s", word, where, DidYouMean(word, names))
 }
 
 // WrongFlag returns the error for a flag that cannot be parsed, with a suggestion if a name is close.
@@ -109,11 +109,11 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	}
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	return UsageError{fmt.Errorf("--%s is no flag of %s%s", word, cmd.CommandPath(), DidYouMean("--"+word, names)), cmd.CommandPath()}
+	return UsageError{fmt.Errorf("unknown flag --%s of %s%s", word, cmd.CommandPath(), DidYouMean("--"+word, names)), cmd.CommandPath()}
 }
 
 // notOf describes invalid values by the type of the flag.
-var notOf = map[string]string{"duration": "is no duration like 90s or 10m", "int": "is no whole number", "float64": "is no number", "bool": "is not true or false"}
+var notOf = map[string]string{"duration": "is not a duration like 90s or 10m", "int": "is not a whole number", "float64": "is not a number", "bool": "is not true or false"}
 
 // wrongValue rewrites the error of a flag's value in plain words, if the flag's type explains it.
 func wrongValue(err error) error {

@@ -58,10 +58,10 @@ func ExitCode(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "toolpost: interrupted")
 		return ExitInterrupted
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "toolpost: %v\nSee '%s --help'.\n", err, usage.command)
+		fmt.Fprintf(stderr, "toolpost: %s\nSee '%s --help'.\n", Plain(err), usage.command)
 		return ExitUsage
 	}
-	fmt.Fprintf(stderr, "toolpost: %v\n", err)
+	fmt.Fprintf(stderr, "toolpost: %s\n", Plain(err))
 	return ExitFailed
 }
 

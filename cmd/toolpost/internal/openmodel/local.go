@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
@@ -31,7 +32,6 @@ type server struct {
 // localServers asks the usual local servers concurrently for their models. The result is in the order of locals. A server
 // without models did not answer.
 func localServers(ctx context.Context, s *settings.Settings) []server {
-	table := settings.Vendors()
 	out := make([]server, len(settings.LocalServers))
 	var asking sync.WaitGroup
 	for i, vendor := range settings.LocalServers {
@@ -39,29 +39,42 @@ func localServers(ctx context.Context, s *settings.Settings) []server {
 		if !slices.Contains(s.Local, vendor) {
 			continue
 		}
-		base, err := table[vendor].Root()
-		codec := wire.Codec{Format: table[vendor].Wires[0]}
-		if p, ok := s.Providers[vendor]; ok {
-			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
-		} else if err != nil {
+		var format string
+		if out[i].base, format = addressOf(s, vendor); out[i].base == "" {
 			continue // opening a model of this server reports the error
 		}
-		list := codec.Properties().Models
-		out[i].base = base
-		asking.Go(func() { out[i].models = modelsOf(ctx, strings.TrimSuffix(base, "/")+"/"+list.Path, list) })
+		asking.Go(func() { out[i].models = modelsOf(ctx, out[i].base, format, Patience) })
 	}
 	asking.Wait()
 	return out
+}
+
+// addressOf returns the address and the format of a vendor or of one of the user's providers, or "" if it has none.
+func addressOf(s *settings.Settings, vendor string) (base, format string) {
+	row := settings.Vendors()[vendor]
+	if len(row.Wires) > 0 {
+		format = row.Wires[0]
+	}
+	if p, ok := s.Providers[vendor]; ok {
+		return p.BaseURL, cmp.Or(p.Wire, format, "chat")
+	}
+	base, err := row.Root()
+	if err != nil || format == "" {
+		return "", ""
+	}
+	return base, format
 }
 
 // maxServed limits the models taken from one server.
 const maxServed = 1000
 
 // modelsOf returns a server's list of models, nil if the server does not answer.
-func modelsOf(ctx context.Context, address string, list wire.ModelList) []string {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+func modelsOf(ctx context.Context, base, format string, limit time.Duration) []string {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	codec := wire.Codec{Format: format}
+	list := codec.Properties().Models
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/"+list.Path, nil)
 	if err != nil {
 		return nil
 	}
@@ -141,18 +154,23 @@ func onServer(ctx context.Context, s *settings.Settings, id string) (f Choice, o
 	return Choice{}, false
 }
 
-// Open opens a model. An id without a provider is looked up on local servers. The error for an unknown model suggests a
-// similar name.
+// Open opens a model. An id without a provider is looked up on local servers, and a server without a model is asked for
+// its models. The error for an unknown model suggests a similar name.
 func Open(ctx context.Context, s *settings.Settings, f Choice, open func(string) (llm.Model, error)) (llm.Model, Choice, error) {
 	m, err := open(f.ID)
 	if err == nil {
 		return m, f, nil
 	}
-	if llm.KindOf(err) == llm.NotFound {
-		if there, ok := onServer(ctx, s, f.ID); ok {
-			m, err := open(there.ID)
-			return m, there, err
-		}
+	there, found := Choice{}, false
+	if srv, ok := serverNamed(s, f.ID); ok {
+		there, err = onlyModel(ctx, srv, f.ID)
+		found = err == nil
+	} else if llm.KindOf(err) == llm.NotFound {
+		there, found = onServer(ctx, s, f.ID)
+	}
+	if found {
+		m, err := open(there.ID)
+		return m, there, err
 	}
 	switch near := nearModel(ctx, s, f.ID); {
 	case near == "":
@@ -183,9 +201,10 @@ func nearModel(ctx context.Context, s *settings.Settings, id string) string {
 		return strings.Join(near.Names(word, names, 1), "")
 	}
 	name, model, slash := strings.Cut(id, "/")
-	switch {
-	case strings.Contains(id, "://"):
+	if _, server := serverNamed(s, id); server || strings.Contains(id, "://") {
 		return ""
+	}
+	switch {
 	case name == "sim" && slash:
 		return first(id, append(sim.Models(), "sim/offline"))
 	case slash:
@@ -195,13 +214,16 @@ func nearModel(ctx context.Context, s *settings.Settings, id string) string {
 		}
 		return vendor + "/" + model
 	}
-	var names []string
 	for _, f := range Usable(ctx, s) {
 		_, model, _ := strings.Cut(f.ID, "/")
 		if len(near.Names(id, []string{model}, 1)) > 0 {
 			return f.ID
 		}
 	}
+	if name, tag, _ := strings.Cut(id, ":"); name != "" && tag != "" { // the way Ollama writes names
+		return "ollama/" + id
+	}
+	var names []string
 	for _, m := range catalog.Default().Models() {
 		names = append(names, m.ID.Raw)
 	}

@@ -34,14 +34,15 @@ import (
 )
 
 type runFlags struct {
-	schema string
-	resume string
-	goOn   bool
-	files  []string
-	json   bool
-	yes    bool
-	quiet  bool
-	plain  bool
+	schema  string
+	resume  string
+	goOn    bool
+	files   []string
+	json    bool
+	yes     bool
+	quiet   bool
+	verbose bool
+	plain   bool
 	askcmd.PendingFlags
 }
 
@@ -95,6 +96,7 @@ standard output.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, view.VerboseUsage)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
 	f.PendingFlags.Add(cmd)
 	return cmd
@@ -157,7 +159,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	pr := view.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
-	pr.Quiet = f.quiet
+	pr.Quiet, pr.Verbose = f.quiet, f.verbose
 	pr.Silent = req.output != nil
 	if !f.plain {
 		pr.AsMarkdown()

@@ -20,7 +20,7 @@ import (
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
-		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, cli.ShortDuration(ev.Wait), ev.Attempt+1, ev.Of, cli.InOneLine(ev.Problem))
+		return fmt.Sprintf("%s; trying again in %s, attempt %d of %d: %s", cli.KindWords(ev.Kind), cli.ShortDuration(ev.Wait), ev.Attempt+1, ev.Of, cli.InOneLine(ev.Problem))
 	case agent.AnswerRetry:
 		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, After(cli.ShortDuration(ev.Delay), ev.Delay > 0), cli.InOneLine(ev.Error))
 	case agent.Recovery:
@@ -123,14 +123,68 @@ func strategy(e *tool.Error, attempt int) string {
 	return fmt.Sprintf("%s, after attempt %d", e.Next(attempt), attempt)
 }
 
+// VerboseUsage describes the flag that shows all warnings.
+const VerboseUsage = "show every warning, also those about how the answer was made"
+
 // warnings collects warnings and reports each kind once, in one line: the first warning, and the number of further ones
-// that came at the same time.
+// that came at the same time. Warnings that a person can do nothing about are left out unless All is set.
 type warnings struct {
+	All    bool
 	seen   map[llm.Warning]bool // repeated warnings are dropped
 	said   map[warningKind]bool
 	first  llm.Warning
 	others int
 	later  int // further warnings of reported kinds
+}
+
+// quiet reports whether a warning tells how Toolpost did what was asked, and nothing is lost or weaker for the person.
+// The record has it.
+func quiet(w llm.Warning) bool {
+	switch w.Code {
+	case llm.Repaired, llm.Corrected:
+		return true
+	case llm.Degraded:
+		return w.Feature == "tools.examples"
+	case llm.Emulated:
+		return w.Feature != "gate"
+	}
+	return false
+}
+
+// codeWords begin the line about a warning.
+var codeWords = map[llm.WarningCode]string{
+	llm.Ignored:       "not used",
+	llm.SuspectedCall: "not run",
+	llm.CallAsText:    "not run",
+	llm.EchoedCall:    "not run",
+	llm.Stripped:      "secret removed",
+	llm.UnknownModel:  "unknown model",
+	llm.RefusedCall:   "refused",
+	llm.FailedCall:    "failed",
+}
+
+// featureWords replace names of features that only programs know.
+var featureWords = map[string]string{
+	"gate": "tools", "one_call": "parallel calls", "state": "conversation", "finish": "end of the answer", "tool_calls": "tool calls",
+	"tools.examples": "examples of tools", "max_tokens": "length of the answer", "n": "number of answers",
+}
+
+// warningText returns a warning in words: what it is about, and its detail.
+func warningText(w llm.Warning) string {
+	feature := cli.InOneLine(w.Feature)
+	if words := featureWords[feature]; words != "" {
+		feature = words
+	}
+	about := strings.Trim(codeWords[w.Code]+" ("+feature+")", " ")
+	if codeWords[w.Code] == "" {
+		about = feature
+	} else if feature == "" {
+		about = codeWords[w.Code]
+	}
+	if about == "" {
+		return cli.InOneLine(w.Detail)
+	}
+	return about + ": " + cli.InOneLine(w.Detail)
 }
 
 // maxSeen limits how many warnings are remembered.
@@ -146,6 +200,9 @@ type warningKind struct {
 func (w *warnings) add(next llm.Warning) string {
 	if w.seen == nil {
 		w.seen, w.said = make(map[llm.Warning]bool), make(map[warningKind]bool)
+	}
+	if !w.All && quiet(next) {
+		return ""
 	}
 	kind := warningKind{next.Code, next.Feature}
 	again := w.seen[next]
@@ -172,11 +229,7 @@ func (w *warnings) Flush() string {
 	if w.first == (llm.Warning{}) {
 		return ""
 	}
-	line := string(w.first.Code)
-	if w.first.Feature != "" {
-		line += " " + cli.InOneLine(w.first.Feature)
-	}
-	line += ": " + cli.InOneLine(w.first.Detail)
+	line := warningText(w.first)
 	if w.others > 0 {
 		line += fmt.Sprintf(" (and %d more)", w.others)
 	}

@@ -26,6 +26,7 @@ type Printer struct {
 	out, Log io.Writer
 	Silent   bool // the model's text goes to log: out gets only the answer
 	Quiet    bool // log gets nothing
+	Verbose  bool // log gets all warnings
 	Palette  cli.Palette
 	Live     bool           // log is a terminal
 	clean    bool           // out is a terminal: only text may reach it
@@ -115,6 +116,7 @@ func (pr *Printer) Event(ev llm.Event) error {
 	}
 	switch ev := ev.(type) {
 	case llm.Warning:
+		pr.warnings.All = pr.Verbose
 		pr.note(pr.warnings.add(ev))
 	case llm.TextDelta:
 		pr.text(ev.Text)

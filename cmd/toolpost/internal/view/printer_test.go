@@ -61,7 +61,7 @@ func TestPlainPipe(t *testing.T) {
 	if d := cmp.Diff("I will look.\nIt says \x1b]0;title\x07first.\n", out.String()); d != "" {
 		t.Errorf("what the model says, to the byte:\n%s", d)
 	}
-	want := `· degraded schema: one (and 1 more)
+	want := `· schema: one (and 1 more)
 ✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaired trailing-comma
 ✗ list_files · 1.5 s · timeout: it took too long · attempt 1 failed (timeout), again in 1.0 s
 · asking the model to mend its answer, 1 of 2 (validation): path is missing
@@ -145,7 +145,7 @@ func TestTranscript(t *testing.T) {
 	}
 	want := `› Look into a.txt.
 
-· degraded schema: one (and 1 more)
+· schema: one (and 1 more)
 
   Hm, let me see.
 
@@ -201,6 +201,7 @@ func TestLongAnswers(t *testing.T) {
 func TestWarningsAreFolded(t *testing.T) {
 	var out, log bytes.Buffer
 	pr := NewPrinter(&out, &log)
+	pr.Verbose = true
 	stop := pr.Spin()
 	examples := func(tool string) llm.Warning {
 		return llm.Warning{Code: llm.Degraded, Feature: "tools.examples", Detail: tool + ": no examples"}
@@ -215,9 +216,41 @@ func TestWarningsAreFolded(t *testing.T) {
 		}
 	}
 	stop()
-	want := "· degraded tools.examples: a: no examples (and 2 more)\n· corrected tool_calls: calls were in the text\n· 1 more warning of the kinds above\n"
+	want := "· examples of tools: a: no examples (and 2 more)\n· tool calls: calls were in the text\n· 1 more warning of the kinds above\n"
 	if log.String() != want {
 		t.Errorf("%s", log.String())
+	}
+}
+
+// TestWarningsWithoutRemedyNeedVerbose: what only tells how Toolpost did the work is shown with -v only; an ignored option
+// and a call that did not run are always shown.
+func TestWarningsWithoutRemedyNeedVerbose(t *testing.T) {
+	all := []llm.Warning{
+		{Code: llm.Corrected, Feature: "tool_calls", Detail: "calls were in the text"},
+		{Code: llm.Repaired, Feature: "output", Detail: "a comma was removed"},
+		{Code: llm.Ignored, Feature: "seed", Detail: "this vendor has no seed"},
+		{Code: llm.SuspectedCall, Detail: "text looks like a call"},
+		{Code: llm.Emulated, Feature: "gate", Detail: "no tool fits the request"},
+	}
+	show := func(verbose bool) string {
+		var out, log bytes.Buffer
+		pr := NewPrinter(&out, &log)
+		pr.Verbose = verbose
+		stop := pr.Spin()
+		for _, w := range all {
+			if err := pr.Event(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		return log.String()
+	}
+	want := "· not used (seed): this vendor has no seed\n· not run: text looks like a call\n· tools: no tool fits the request\n"
+	if got := show(false); got != want {
+		t.Errorf("without -v:\n%s", got)
+	}
+	if got := show(true); got != "· tool calls: calls were in the text\n· output: a comma was removed\n"+want {
+		t.Errorf("with -v:\n%s", got)
 	}
 }
 

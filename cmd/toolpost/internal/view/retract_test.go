@@ -29,7 +29,7 @@ func TestChatTakesBack(t *testing.T) {
 		tr.Event(ev)
 	}
 	got := strings.Join(tr.Lines(80, 0, time.Now()), "\n")
-	want := "› Hello\n\n· degraded schema: one\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
+	want := "› Hello\n\n· schema: one\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -52,7 +52,7 @@ func TestRunTakesBack(t *testing.T) {
 	if out.String() != "Half\nan ans\nA whole answer.\n" {
 		t.Errorf("out is %q", out.String())
 	}
-	want := "· degraded schema: one\n· what the model said so far does not count\n· asking again after incomplete, attempt 2 of 3: it broke off\n"
+	want := "· schema: one\n· what the model said so far does not count\n· asking again after incomplete, attempt 2 of 3: it broke off\n"
 	if log.String() != want {
 		t.Errorf("log is\n%s", log.String())
 	}

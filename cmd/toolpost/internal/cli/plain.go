@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// kindWords begin the message of a model's error, for the kinds whose cause may not explain itself.
+var kindWords = map[llm.Kind]string{
+	llm.Auth:          "the key was not accepted",
+	llm.RateLimited:   "too many requests",
+	llm.Overloaded:    "the server is busy",
+	llm.Server:        "the server failed",
+	llm.Network:       "no connection",
+	llm.Timeout:       "no answer in time",
+	llm.Incomplete:    "the answer broke off",
+	llm.Malformed:     "the answer cannot be read",
+	llm.Refused:       "the request was declined",
+	llm.BrokenPromise: "the model did not do what the request demands",
+	llm.Stalled:       "the answer stopped coming",
+}
+
+// Plain returns the message of an error without the names of packages and kinds, which are for programs.
+func Plain(err error) string {
+	text := err.Error()
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return text
+	}
+	return strings.Replace(text, e.Error(), plain(e), 1)
+}
+
+// KindWords describes a kind of error.
+func KindWords(k llm.Kind) string {
+	if words := kindWords[k]; words != "" {
+		return words
+	}
+	return strings.ReplaceAll(k.String(), "_", " ")
+}
+
+func plain(e *llm.Error) string {
+	var parts []string
+	if words := kindWords[e.Kind]; words != "" {
+		if e.Status != 0 {
+			words += fmt.Sprintf(" (HTTP %d)", e.Status)
+		}
+		parts = append(parts, words)
+	} else if e.Status != 0 {
+		parts = append(parts, fmt.Sprintf("HTTP %d", e.Status))
+	}
+	if e.Err != nil {
+		parts = append(parts, Plain(e.Err))
+	}
+	if len(parts) == 0 {
+		return KindWords(e.Kind)
+	}
+	return strings.Join(parts, ": ")
+}
