@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/doctor"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/evaluate"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/manual"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcp"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/models"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/receipts"
@@ -53,7 +54,8 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 			if version {
 				return printVersion(cmd.OutOrStdout())
 			}
-			return cmd.Help()
+			_, err := io.WriteString(cmd.OutOrStdout(), overview)
+			return err
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
@@ -68,11 +70,30 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(simulator.New(), serve.New(), keys.New(), keys.NewUsage())
 	root.AddCommand(receipts.New(), evaluate.New(evaluationHost()))
 	root.AddCommand(run.New(), chat.New(), replay.New(), runs.New())
-	root.AddCommand(config.New(), doctor.New(), demo.New())
+	root.AddCommand(config.New(), doctor.New(), demo.New(), manual.New())
 	cli.WrapArgs(root)
 	completion.Add(root)
 	return root
 }
+
+// overview is the output of the program without arguments.
+const overview = `Toolpost: any model, any tool, a call you can trust.
+
+  toolpost demo         see in one minute what it does, offline
+  toolpost run 'TASK'   do a task with tools, on any model
+  toolpost chat         talk to a model that has tools
+  toolpost serve        serve the vendors' APIs to any client, over any model
+  toolpost doctor       see what is found here, and what is missing
+
+Read text     parse, explain, repair, validate, schema
+Models        models, eval, sim
+Tools         tools, mcp
+Records       receipts, replay, runs
+Gateway       keys, usage
+Settings      config, completion, man, version
+
+'toolpost COMMAND --help' shows examples; 'toolpost help' lists all commands.
+`
 
 func newVersion() *cobra.Command {
 	var asJSON bool
