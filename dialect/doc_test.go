@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -39,9 +40,9 @@ became of every byte. This page is made from the table in package dialect/spec; 
 
 func cell(s string) string { return strings.NewReplacer("|", `\|`, "\n", "⏎").Replace(s) }
 
-func markersOf(d dialect.Dialect) string {
+func markersOf(d spec.Dialect) string {
 	var list []string
-	for _, p := range append(append([]dialect.Pair{}, d.Wrap...), append(d.Call, d.Tags.Call)...) {
+	for _, p := range append(append([]spec.Pair{}, d.Wrap...), append(d.Call, d.Tags.Call)...) {
 		if p.Open != "" && !strings.Contains(p.Open, "```") {
 			list = append(list, "`"+cell(strings.ReplaceAll(p.Open, "%s", "NAME"))+"`")
 		}

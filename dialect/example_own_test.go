@@ -5,18 +5,19 @@ import (
 	"fmt"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // A program adds a dialect of its own: a value, read and written like any
 // other.
 func ExampleList_With() {
-	list, err := dialect.Builtin().With(dialect.Dialect{
-		Name: "acme", Form: dialect.JSONCall,
-		Call:    []dialect.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
+	list, err := dialect.Builtin().With(spec.Dialect{
+		Name: "acme", Form: spec.JSONCall,
+		Call:    []spec.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
 		NameKey: "function", ArgsKey: "args",
-		Write:   dialect.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
-		Results: dialect.Results{Role: llm.RoleUser, Each: "<acme:result>$text</acme:result>"},
+		Write:   spec.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
+		Results: spec.Results{Role: llm.RoleUser, Each: "<acme:result>$text</acme:result>"},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -33,7 +33,7 @@ func Builtin() *List { return builtin() }
 
 var builtin = sync.OnceValue(func() *List { return newList(spec.Builtin()) })
 
-func newList(rows []Dialect) *List {
+func newList(rows []spec.Dialect) *List {
 	return &List{lex: form.New(rows), tells: tellsOf(rows)}
 }
 
@@ -43,7 +43,7 @@ func newList(rows []Dialect) *List {
 //
 // An error of kind llm.Invalid describes the fault of a dialect, or that its
 // name is taken. It takes some milliseconds to make a list: keep it.
-func (l *List) With(own ...Dialect) (*List, error) {
+func (l *List) With(own ...spec.Dialect) (*List, error) {
 	rows := slices.Clone(l.lex.Rows)
 	taken := make(map[string]bool, len(rows)+len(own))
 	for i := range rows {
@@ -64,17 +64,17 @@ func (l *List) With(own ...Dialect) (*List, error) {
 
 // All returns the dialects in the order of the list, which is the order in
 // which ties are decided. Their slices must not be changed.
-func (l *List) All() []Dialect { return slices.Clone(l.lex.Rows) }
+func (l *List) All() []spec.Dialect { return slices.Clone(l.lex.Rows) }
 
 // Lookup returns the dialect called name.
-func (l *List) Lookup(name string) (Dialect, bool) {
+func (l *List) Lookup(name string) (spec.Dialect, bool) {
 	rows := l.lex.Rows
 	for i := range rows {
 		if rows[i].Name == name {
 			return rows[i], true
 		}
 	}
-	return Dialect{}, false
+	return spec.Dialect{}, false
 }
 
 // Render writes parts as a model that speaks the dialect writes them: text,
@@ -108,7 +108,7 @@ func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
 
 // write writes parts so their calls are read unchanged. Values with
 // markup in them are read again: where they end is for the reader to say.
-func (l *List) write(d Dialect, parts []llm.Part) (string, error) {
+func (l *List) write(d spec.Dialect, parts []llm.Part) (string, error) {
 	for _, sections := range []bool{false, true} {
 		text, raw, err := write.Turn(d.Write, parts, sections)
 		if err != nil || !raw || l.readsBack(d, parts, sections) {
@@ -155,10 +155,10 @@ func (l *List) ResultMarkers(dialect string) []string {
 func (l *List) BeginsInThinking(text string) bool { return l.lex.BeginsInThinking(text) }
 
 // All returns the dialects that Toolpost knows; see [List.All].
-func All() []Dialect { return builtin().All() }
+func All() []spec.Dialect { return builtin().All() }
 
 // Lookup returns the dialect called name that Toolpost knows.
-func Lookup(name string) (Dialect, bool) { return builtin().Lookup(name) }
+func Lookup(name string) (spec.Dialect, bool) { return builtin().Lookup(name) }
 
 // Render is [List.Render] for the dialects that Toolpost knows.
 func Render(dialect string, parts ...llm.Part) (string, error) {

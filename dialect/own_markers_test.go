@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // ownMarkers are the pieces of markup that a dialect writes, with those of CDATA.
-func ownMarkers(d Dialect) []string {
+func ownMarkers(d spec.Dialect) []string {
 	out := []string{"]]>", "<![CDATA[", "<![CDATA[x]]>", "<value>", "</value>"}
 	fill := strings.NewReplacer("$key", "s", "$name", "say", "$args", "\x00", "$value", "\x00", "$type", "string", "$string", "true", "$attr", ` name="s"`, "$id", "0")
 	for _, text := range []string{d.Write.Param, d.Write.Node, d.Write.Call, d.Write.Open, d.Write.Close, d.Write.Delim, d.Write.Think.Open, d.Write.Think.Close, d.Write.End} {

@@ -11,31 +11,32 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // ownDialects returns n dialects of a user's own, of four forms in turn, and
 // what a call looks like in each.
-func ownDialects(n int) (rows []dialect.Dialect, texts []string) {
+func ownDialects(n int) (rows []spec.Dialect, texts []string) {
 	for i := range n {
 		name := fmt.Sprintf("own_%03d", i)
 		open, end := fmt.Sprintf("<<call %03d>>", i), fmt.Sprintf("<<end %03d>>", i)
-		d := dialect.Dialect{Name: name, Form: dialect.JSONCall, Call: []dialect.Pair{{Open: open, Close: end}}, NameKey: "name", ArgsKey: "arguments"}
+		d := spec.Dialect{Name: name, Form: spec.JSONCall, Call: []spec.Pair{{Open: open, Close: end}}, NameKey: "name", ArgsKey: "arguments"}
 		text := open + `{"name": "find_room", "arguments": {"town": "Siena", "beds": 2}}` + end
 		switch i % 4 {
 		case 1:
 			sep := fmt.Sprintf("<<with %03d>>", i)
-			d.Form, d.Sep = dialect.NameJSON, []string{sep}
+			d.Form, d.Sep = spec.NameJSON, []string{sep}
 			text = open + "find_room" + sep + `{"town": "Siena", "beds": 2}` + end
 		case 2:
-			d.Form = dialect.TagCall
-			d.Tags = dialect.Tags{
-				Call:  dialect.Pair{Open: fmt.Sprintf(`<do%03d tool="%%s">`, i), Close: fmt.Sprintf("</do%03d>", i)},
-				Param: dialect.Pair{Open: fmt.Sprintf(`<arg%03d key="%%s">`, i), Close: fmt.Sprintf("</arg%03d>", i)},
+			d.Form = spec.TagCall
+			d.Tags = spec.Tags{
+				Call:  spec.Pair{Open: fmt.Sprintf(`<do%03d tool="%%s">`, i), Close: fmt.Sprintf("</do%03d>", i)},
+				Param: spec.Pair{Open: fmt.Sprintf(`<arg%03d key="%%s">`, i), Close: fmt.Sprintf("</arg%03d>", i)},
 			}
 			text = fmt.Sprintf(`%[1]s<do%03[3]d tool="find_room"><arg%03[3]d key="town">Siena</arg%03[3]d><arg%03[3]d key="beds">2</arg%03[3]d></do%03[3]d>%[2]s`, open, end, i)
 		case 3:
-			d.Form = dialect.PyCall
+			d.Form = spec.PyCall
 			text = open + `find_room(town="Siena", beds=2)` + end
 		}
 		rows, texts = append(rows, d), append(texts, text)
@@ -99,45 +100,45 @@ func TestOwnDialectsBesideOthers(t *testing.T) {
 
 // What is wrong with a dialect is said, and nothing panics.
 func TestOwnDialectsAreChecked(t *testing.T) {
-	ok := dialect.Dialect{Name: "acme", Call: []dialect.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}}
+	ok := spec.Dialect{Name: "acme", Call: []spec.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}}
 	for _, tt := range []struct {
-		change func(*dialect.Dialect)
+		change func(*spec.Dialect)
 		want   string
 	}{
-		{func(d *dialect.Dialect) { d.Name = "" }, "the name"},
-		{func(d *dialect.Dialect) { d.Name = "a b" }, "the name"},
-		{func(d *dialect.Dialect) { d.Name = "hermes_json" }, `there is already a dialect called "hermes_json"`},
-		{func(d *dialect.Dialect) { d.Form = 99 }, "there is no form 99"},
-		{func(d *dialect.Dialect) { d.Text = 99 }, "to read text"},
-		{func(d *dialect.Dialect) { d.Write.Body = 99 }, "notation"},
-		{func(d *dialect.Dialect) { d.Results.ID = 99 }, "form of ids"},
-		{func(d *dialect.Dialect) { d.Call = nil }, "nothing says where a call begins"},
-		{func(d *dialect.Dialect) { d.Call[0].Open = "" }, "no Open"},
-		{func(d *dialect.Dialect) { d.Call[0].Open = "{" }, "must be 2 to 256 bytes long"},
-		{func(d *dialect.Dialect) { d.Call[0].Open = " call" }, "white space"},
-		{func(d *dialect.Dialect) { d.Call[0].Close = "a\x00b" }, "no text"},
-		{func(d *dialect.Dialect) { d.Think = []dialect.Pair{{}} }, "Think is empty"},
-		{func(d *dialect.Dialect) { d.Drop = []string{""} }, "empty"},
-		{func(d *dialect.Dialect) { d.Sep = []string{""} }, "empty"},
-		{func(d *dialect.Dialect) { d.Form = dialect.TagCall }, "the elements are missing"},
-		{func(d *dialect.Dialect) { d.Tags.Call.Open = "<do>" }, "has no %s"},
-		{func(d *dialect.Dialect) { d.Tags.Param.Open = "<do>" }, "has no %s"},
-		{func(d *dialect.Dialect) { d.Tags.Call.Open = "<do %s%" }, "without s, d or t"},
-		{func(d *dialect.Dialect) { d.Tags.Call.Open = `<do name="%s"` }, "nothing ends the tag"},
-		{func(d *dialect.Dialect) { d.Tags.Call.Open = `%s>` }, "must be 2"},
-		{func(d *dialect.Dialect) { d.Tags.Spaces = []string{""} }, "namespace"},
-		{func(d *dialect.Dialect) { d.Tags.Also = []dialect.Pair{{Open: "<tool>", Close: "</tool>"}} }, "must have =%s"},
-		{func(d *dialect.Dialect) { d.Form = dialect.Header }, "the header is missing"},
-		{func(d *dialect.Dialect) { d.Inline = []string{"<<CALL>>"} }, "does not begin with a letter"},
-		{func(d *dialect.Dialect) { d.Opening.Open = "all\n" }, "Opening needs both"},
-		{func(d *dialect.Dialect) { d.Tells = []dialect.Tell{{}} }, "a tell is empty"},
-		{func(d *dialect.Dialect) { d.Write.Call = "$name" }, "has no $args"},
-		{func(d *dialect.Dialect) { d.Write.Call = "$args" }, "has no $name"},
-		{func(d *dialect.Dialect) { d.Write = dialect.Writing{Call: "$name$args", Body: dialect.ParamsBody} }, "has no $value"},
-		{func(d *dialect.Dialect) { d.Write = dialect.Writing{Call: "$name$args", Types: []string{"x"}} }, "not six"},
-		{func(d *dialect.Dialect) { d.Write = dialect.Writing{Call: "$name$args", Whole: true} }, "Text.Open"},
-		{func(d *dialect.Dialect) { d.Results.Each = "x" }, "no $text"},
-		{func(d *dialect.Dialect) { d.Results.Each = "$text" }, "no role"},
+		{func(d *spec.Dialect) { d.Name = "" }, "the name"},
+		{func(d *spec.Dialect) { d.Name = "a b" }, "the name"},
+		{func(d *spec.Dialect) { d.Name = "hermes_json" }, `there is already a dialect called "hermes_json"`},
+		{func(d *spec.Dialect) { d.Form = 99 }, "there is no form 99"},
+		{func(d *spec.Dialect) { d.Text = 99 }, "to read text"},
+		{func(d *spec.Dialect) { d.Write.Body = 99 }, "notation"},
+		{func(d *spec.Dialect) { d.Results.ID = 99 }, "form of ids"},
+		{func(d *spec.Dialect) { d.Call = nil }, "nothing says where a call begins"},
+		{func(d *spec.Dialect) { d.Call[0].Open = "" }, "no Open"},
+		{func(d *spec.Dialect) { d.Call[0].Open = "{" }, "must be 2 to 256 bytes long"},
+		{func(d *spec.Dialect) { d.Call[0].Open = " call" }, "white space"},
+		{func(d *spec.Dialect) { d.Call[0].Close = "a\x00b" }, "no text"},
+		{func(d *spec.Dialect) { d.Think = []spec.Pair{{}} }, "Think is empty"},
+		{func(d *spec.Dialect) { d.Drop = []string{""} }, "empty"},
+		{func(d *spec.Dialect) { d.Sep = []string{""} }, "empty"},
+		{func(d *spec.Dialect) { d.Form = spec.TagCall }, "the elements are missing"},
+		{func(d *spec.Dialect) { d.Tags.Call.Open = "<do>" }, "has no %s"},
+		{func(d *spec.Dialect) { d.Tags.Param.Open = "<do>" }, "has no %s"},
+		{func(d *spec.Dialect) { d.Tags.Call.Open = "<do %s%" }, "without s, d or t"},
+		{func(d *spec.Dialect) { d.Tags.Call.Open = `<do name="%s"` }, "nothing ends the tag"},
+		{func(d *spec.Dialect) { d.Tags.Call.Open = `%s>` }, "must be 2"},
+		{func(d *spec.Dialect) { d.Tags.Spaces = []string{""} }, "namespace"},
+		{func(d *spec.Dialect) { d.Tags.Also = []spec.Pair{{Open: "<tool>", Close: "</tool>"}} }, "must have =%s"},
+		{func(d *spec.Dialect) { d.Form = spec.Header }, "the header is missing"},
+		{func(d *spec.Dialect) { d.Inline = []string{"<<CALL>>"} }, "does not begin with a letter"},
+		{func(d *spec.Dialect) { d.Opening.Open = "all\n" }, "Opening needs both"},
+		{func(d *spec.Dialect) { d.Tells = []spec.Tell{{}} }, "a tell is empty"},
+		{func(d *spec.Dialect) { d.Write.Call = "$name" }, "has no $args"},
+		{func(d *spec.Dialect) { d.Write.Call = "$args" }, "has no $name"},
+		{func(d *spec.Dialect) { d.Write = spec.Writing{Call: "$name$args", Body: spec.ParamsBody} }, "has no $value"},
+		{func(d *spec.Dialect) { d.Write = spec.Writing{Call: "$name$args", Types: []string{"x"}} }, "not six"},
+		{func(d *spec.Dialect) { d.Write = spec.Writing{Call: "$name$args", Whole: true} }, "Text.Open"},
+		{func(d *spec.Dialect) { d.Results.Each = "x" }, "no $text"},
+		{func(d *spec.Dialect) { d.Results.Each = "$text" }, "no role"},
 	} {
 		d := ok.Clone()
 		tt.change(&d)
@@ -170,7 +171,7 @@ func TestBuiltinDialectsAreValid(t *testing.T) {
 // A list keeps nothing of the values it was made of, and a copy of a row shares
 // no slice with it.
 func TestListsDoNotChange(t *testing.T) {
-	own := dialect.Dialect{Name: "acme", Call: []dialect.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}}
+	own := spec.Dialect{Name: "acme", Call: []spec.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}}
 	list, err := dialect.Builtin().With(own)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestListsDoNotChange(t *testing.T) {
 			shared(path+"[0]", a.Index(0), b.Index(0))
 		}
 	}
-	var full dialect.Dialect
+	var full spec.Dialect
 	fill(reflect.ValueOf(&full).Elem())
 	copied := full.Clone()
 	shared("Dialect", reflect.ValueOf(full), reflect.ValueOf(copied))
@@ -216,9 +217,9 @@ func TestListsDoNotChange(t *testing.T) {
 // mean nothing elsewhere.
 func TestOwnKeys(t *testing.T) {
 	for _, keys := range [][2]string{{"fn", "with"}, {"op", "data"}, {"do", "payload"}, {"method", "params"}, {"command", "options"}, {"name", "arguments"}} {
-		list, err := dialect.Builtin().With(dialect.Dialect{
-			Name: "own", Form: dialect.JSONCall, Call: []dialect.Pair{{Open: "<<KEYED>>", Close: "<<DONE>>"}}, NameKey: keys[0], ArgsKey: keys[1],
-			Write: dialect.Writing{Call: `<<KEYED>>{"` + keys[0] + `": "$name", "` + keys[1] + `": $args}<<DONE>>`},
+		list, err := dialect.Builtin().With(spec.Dialect{
+			Name: "own", Form: spec.JSONCall, Call: []spec.Pair{{Open: "<<KEYED>>", Close: "<<DONE>>"}}, NameKey: keys[0], ArgsKey: keys[1],
+			Write: spec.Writing{Call: `<<KEYED>>{"` + keys[0] + `": "$name", "` + keys[1] + `": $args}<<DONE>>`},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -193,9 +194,9 @@ var mutations = []mutation{
 			if p.Close == "" || !strings.Contains(s.Raw, p.Close) {
 				continue
 			}
-			sibling := dialect.Pair{Open: "<tool_calls>", Close: "</tool_calls>"}
+			sibling := spec.Pair{Open: "<tool_calls>", Close: "</tool_calls>"}
 			if p.Open == sibling.Open {
-				sibling = dialect.Pair{Open: "<tool_call>", Close: "</tool_call>"}
+				sibling = spec.Pair{Open: "<tool_call>", Close: "</tool_call>"}
 			}
 			return strings.NewReplacer(p.Open, sibling.Open, p.Close, sibling.Close).Replace(s.Raw), true
 		}
@@ -224,7 +225,7 @@ var mutations = []mutation{
 }
 
 // without removes the first pair of markers that is there.
-func without(raw string, pairs []dialect.Pair) (string, bool) {
+func without(raw string, pairs []spec.Pair) (string, bool) {
 	for _, p := range pairs {
 		if p.Open != "" && strings.Contains(raw, p.Open) {
 			return strings.NewReplacer(p.Open, "", p.Close, "").Replace(raw), true

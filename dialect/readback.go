@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/dialect/internal/write"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -14,7 +15,7 @@ import (
 // readsBack reports whether the calls among parts, as d writes them, are read as
 // the same calls. White space around a string does not count: some dialects
 // trim.
-func (l *List) readsBack(d Dialect, parts []llm.Part, sections bool) bool {
+func (l *List) readsBack(d spec.Dialect, parts []llm.Part, sections bool) bool {
 	var calls []llm.Part
 	types := map[string]map[string]any{}
 	for _, p := range parts {

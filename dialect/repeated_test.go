@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -31,7 +32,7 @@ func repeatable() []string {
 		}
 	}
 	for _, d := range dialect.All() {
-		for _, p := range slices.Concat(d.Wrap, d.Call, d.Think, d.Tags.Also, []dialect.Pair{d.Tags.Call, d.Tags.Param, d.Tags.Value, d.Opening}) {
+		for _, p := range slices.Concat(d.Wrap, d.Call, d.Think, d.Tags.Also, []spec.Pair{d.Tags.Call, d.Tags.Param, d.Tags.Value, d.Opening}) {
 			add(p.Open, p.Close)
 		}
 		for _, list := range [][]string{d.Sep, d.IDSep, d.Quotes, d.Code, d.Inline, d.BeforeName, d.AtStart, d.Drop, d.End, d.Role} {

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"slices"
 	"strings"
 )
@@ -22,12 +23,12 @@ func (l *List) FromTemplate(text string) (name, why string) {
 // tell is a sign and the dialect it is of.
 type tell struct {
 	dialect string
-	Tell
+	spec.Tell
 }
 
 // tellsOf returns the signs of all dialects in the order in which they are
 // tried; the first that fits wins.
-func tellsOf(rows []Dialect) (list []tell) {
+func tellsOf(rows []spec.Dialect) (list []tell) {
 	for _, d := range rows {
 		for _, t := range d.Tells {
 			list = append(list, tell{d.Name, t})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/llm"
@@ -419,11 +420,11 @@ func TestAroundWarns(t *testing.T) {
 
 // A program teaches a dialect of its own, and reads it.
 func TestAroundTeachesAnOwnDialect(t *testing.T) {
-	list, err := dialect.Builtin().With(dialect.Dialect{
-		Name: "angles", Title: "name and JSON between double angles", Form: dialect.NameJSON,
-		Call: []dialect.Pair{{Open: "<<call:", Close: "<<done>>"}}, Sep: []string{">>"},
-		Write:   dialect.Writing{Call: "<<call:$name>>$args<<done>>", Sep: "\n"},
-		Results: dialect.Results{Role: llm.RoleUser, Each: "<<result>>$text<<done>>", Stop: []string{"<<result>>"}},
+	list, err := dialect.Builtin().With(spec.Dialect{
+		Name: "angles", Title: "name and JSON between double angles", Form: spec.NameJSON,
+		Call: []spec.Pair{{Open: "<<call:", Close: "<<done>>"}}, Sep: []string{">>"},
+		Write:   spec.Writing{Call: "<<call:$name>>$args<<done>>", Sep: "\n"},
+		Results: spec.Results{Role: llm.RoleUser, Each: "<<result>>$text<<done>>", Stop: []string{"<<result>>"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
@@ -68,7 +67,7 @@ func familyTokens(family string, more []string) *Tokens {
 		return t.(*Tokens)
 	}
 	words := slices.Clone(more)
-	for _, t := range dialect.Templates() {
+	for _, t := range spec.Templates() {
 		if family == "" || len(t.Families) == 0 || slices.Contains(t.Families, family) {
 			words = append(words, t.Tokens...)
 		}
@@ -80,7 +79,7 @@ func familyTokens(family string, more []string) *Tokens {
 // knownFamilies returns the families whose templates are known.
 var knownFamilies = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, t := range dialect.Templates() {
+	for _, t := range spec.Templates() {
 		for _, f := range t.Families {
 			known[f] = true
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Emulation configures how a model without tool calling is made to call tools. The
@@ -89,7 +90,7 @@ func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, arg
 
 // Plan returns the request without tools, in words that teach them, and how to
 // read its answer. The caller's request is not changed. Calls and results of the
-// history should be in order, as wire.Heal leaves them.
+// history should be in order, as history.Repair leaves them.
 //
 // A request without tools is planned, too: the model may not know the roles of
 // calls and results, so those of the history become text. Those of tools that a
@@ -102,7 +103,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	}
 	asked := req
 	// A free-text tool is taught as a function with one argument.
-	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
+	req, aliases := history.Rules{NoFreeTools: true}.Apply(req)
 	// From here on no text from outside holds a control token of the model's
 	// template.
 	req, restored := e.tokens(req).Guard(req)
@@ -142,7 +143,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 }
 
 // Around returns a model that answers like inner and calls tools, which inner
-// need not know of. It asks inner for what [Emulation.Plan] says, after wire.Heal
+// need not know of. It asks inner for what [Emulation.Plan] says, after history.Repair
 // has put the history in order, and holds the answer to what the request demands
 // (see [Keep]). Its events are those of inner, as they stream, with the calls in
 // place of the text they were written in; warnings about the emulation come
@@ -176,7 +177,7 @@ func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 		return nil, err
 	}
 	healed := req.Clone()
-	messages, warnings := wire.Heal(req.Messages, "")
+	messages, warnings := history.Repair(req.Messages, "")
 	healed.Messages = messages
 	plan, err := e.Plan(healed)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Answer describes how the answer to one request is read. Each field is a
@@ -27,7 +27,7 @@ type Answer struct {
 	// Tokens restores the control tokens that were neutralised in the request.
 	Tokens Reader
 	// Aliases restores the caller's names and ids.
-	Aliases *wire.Aliases
+	Aliases *history.Aliases
 	// Wrapped are the tools whose arguments had to be put into an object.
 	Wrapped map[string]schema.Narrowed
 	// Nullable are the tools whose optional parameters had to become nullable.

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/internal/losses"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 	"golang.org/x/tools/txtar"
@@ -28,7 +29,7 @@ func unknownWays() map[string]emulate.Emulation {
 // planned is what a server makes of requests for a model that is told about tools in words.
 func planned(e emulate.Emulation) losses.Change {
 	return func(req *llm.Request) (*llm.Request, []llm.Warning, error) {
-		req, left := wire.WithoutHosted(req, func(llm.ToolDef) error { return fmt.Errorf("nobody runs it") })
+		req, left := loss.WithoutHosted(req, func(llm.ToolDef) error { return fmt.Errorf("nobody runs it") })
 		untold := 0
 		for i, m := range req.Messages {
 			req.Messages[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), hosted)

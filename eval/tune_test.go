@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/journal"
@@ -65,7 +66,7 @@ func tuningSuite(t *testing.T, n int) *eval.Suite {
 // dialectsWithMarkers returns 20 dialects whose calls begin with a marker that no other of them has.
 func dialectsWithMarkers(t *testing.T) []string {
 	t.Helper()
-	marker := func(d dialect.Dialect) string {
+	marker := func(d spec.Dialect) string {
 		text, err := dialect.Builtin().Render(d.Name, llm.Call{ID: "call_1", Name: "get_weather", Args: []byte(`{"city":"Rome"}`)})
 		before, _, found := strings.Cut(strings.TrimSpace(text), "get_weather")
 		if err != nil || !found {
@@ -79,7 +80,7 @@ func dialectsWithMarkers(t *testing.T) []string {
 		if len(mine) < 8 {
 			continue
 		}
-		if !slices.ContainsFunc(dialect.All(), func(o dialect.Dialect) bool {
+		if !slices.ContainsFunc(dialect.All(), func(o spec.Dialect) bool {
 			theirs := marker(o)
 			return o.Name != d.Name && theirs != "" && strings.Contains(theirs, mine)
 		}) {

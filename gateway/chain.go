@@ -22,6 +22,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
@@ -59,7 +60,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 	x.Trace = &x.trace
 	x.Client = admit.NewClient(x.Request, w.Header(), g.settings.Access)
 	if e, _ := passthrough.FindEndpoint(r); e != nil || passthrough.AsksWebSocket(r) {
-		x.Action = format.NoOperation
+		x.Action = serverapi.NoOperation
 	}
 	x.joinTrace()
 	x.Response = exchange.NewResponse(x.Request, w, g.settings.KeepAlive, g.settings.WriteTime)
@@ -304,7 +305,7 @@ func (x *chain) prepare(q *query) (done bool, err error) {
 	if err := x.offerTools(q.candidates[0], q.req); err != nil {
 		return false, err
 	}
-	if !changed && !x.Continues && x.rounds == nil && !x.reasks(q.candidates, q.req) && x.Codec.Quirks == (wire.Quirks{}) {
+	if !changed && !x.Continues && x.rounds == nil && !x.reasks(q.candidates, q.req) && x.Codec.Quirks == (format.Quirks{}) {
 		x.raw = q.body
 	}
 	if x.Codec.Properties().Previous != "" {

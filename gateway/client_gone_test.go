@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
@@ -41,7 +42,7 @@ type speaker struct{ llm.Model }
 // ServeHTTP serves one request.
 func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
-	if e.Action != format.Generate {
+	if e.Action != serverapi.Generate {
 		vendorapi.Fail(w, e.Codec, vendorapi.NoEndpoint(e.Codec, r))
 		return
 	}
@@ -64,7 +65,7 @@ func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", e.Codec.StreamType())
-	enc, flush := e.Codec.NewStream(w, wire.Head{Model: req.Model}), http.NewResponseController(w)
+	enc, flush := e.Codec.NewStream(w, format.Head{Model: req.Model}), http.NewResponseController(w)
 	for ev, err := range s.Stream(r.Context(), req) {
 		if err != nil || enc.Write(ev) != nil || flush.Flush() != nil {
 			return

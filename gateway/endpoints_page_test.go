@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/testkit"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
-var operations = map[format.Operation]string{
-	format.Generate: "answer", format.CountTokens: "count tokens", format.ListModels: "list models", format.GetModel: "describe a model",
-	format.ShowModel: "describe a model", format.GetVersion: "version", format.GetAnswer: "return a kept answer, or its `input_items`",
-	format.DeleteAnswer: "delete a kept answer", format.CancelAnswer: "refused",
+var operations = map[serverapi.Operation]string{
+	serverapi.Generate: "answer", serverapi.CountTokens: "count tokens", serverapi.ListModels: "list models", serverapi.GetModel: "describe a model",
+	serverapi.ShowModel: "describe a model", serverapi.GetVersion: "version", serverapi.GetAnswer: "return a kept answer, or its `input_items`",
+	serverapi.DeleteAnswer: "delete a kept answer", serverapi.CancelAnswer: "refused",
 }
 
 // administration describes the endpoints of administrators.

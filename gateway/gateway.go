@@ -18,11 +18,11 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Setup is the configuration of a gateway.
@@ -57,7 +57,7 @@ type Setup struct {
 	// State stores data between requests: answers that clients continue, signatures, results of the gateway's tools,
 	// calls that wait for a person, and requests that must not run twice. Gateways that share a store share this data.
 	// Nil means in memory.
-	State state.Store
+	State State
 	// AnswerLife is how long stored answers can be continued by id; 0 means 30 days.
 	AnswerLife time.Duration
 	// Log gets an entry for each request; nil turns logging off.
@@ -165,7 +165,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.Limited = x.Rights != nil
 	var err error
 	switch x.Action {
-	case format.Generate:
+	case serverapi.Generate:
 		err = x.answer()
 	default:
 		err = x.serveOther(w, r)
@@ -187,15 +187,15 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveOther serves requests other than model requests.
 func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	switch x.Action {
-	case format.CountTokens:
+	case serverapi.CountTokens:
 		return x.count()
-	case format.ListModels:
+	case serverapi.ListModels:
 		x.WriteModels(w, x.models())
-	case format.GetModel, format.ShowModel:
+	case serverapi.GetModel, serverapi.ShowModel:
 		return x.getModel()
-	case format.GetAnswer, format.DeleteAnswer, format.CancelAnswer:
+	case serverapi.GetAnswer, serverapi.DeleteAnswer, serverapi.CancelAnswer:
 		x.answers.Serve(x.Owner, x.Endpoint, w, r)
-	case format.GetVersion:
+	case serverapi.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:
 		return x.forwardRequest()

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // reaskings is how often a model is asked again about invalid calls.
@@ -147,7 +147,7 @@ func (r *reasking) next(req *llm.Request) *llm.Request {
 	said := r.said.Response().Message
 	for i, p := range said.Parts { // history repair would drop a call whose arguments are not an object
 		if c, ok := p.(llm.Call); ok && c.Kind == llm.FunctionTool && js.Kind(js.Trim(c.Args)) != '{' {
-			c.Args = append(append([]byte(`{"`+wire.FreeInput+`":`), c.Args...), '}')
+			c.Args = append(append([]byte(`{"`+history.FreeInput+`":`), c.Args...), '}')
 			said.Parts[i] = c
 		}
 	}

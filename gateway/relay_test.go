@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // raw sends a request unchanged and returns the answer unchanged.
@@ -104,7 +105,7 @@ func TestMendedInTheMiddle(t *testing.T) {
 func TestBrokenPromise(t *testing.T) {
 	for format := range roots {
 		codec, _ := wire.For(format)
-		if !codec.Properties().Has(wire.ChoiceRequired) {
+		if !codec.Properties().Has(wireformat.ChoiceRequired) {
 			continue
 		}
 		for _, stream := range []bool{false, true} {

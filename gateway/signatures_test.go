@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // block is a part of an answer of a vendor that signs: "think" with its signature, "text", or "call" of get_weather
@@ -100,7 +101,7 @@ func (v *signingVendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	out := codec.NewStream(w, wire.Head{})
+	out := codec.NewStream(w, format.Head{})
 	for _, ev := range answer.Events() {
 		if c, ok := ev.(llm.Call); ok && v.format == wire.Gemini {
 			c.ID = "" // like Google

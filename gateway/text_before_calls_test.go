@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // heldTexts end in text that may begin a call, or that was once taken for the beginning of one.
@@ -121,7 +122,7 @@ func answerIn(t *testing.T, format string, events []llm.Event, stream bool) []by
 		return b
 	}
 	var out bytes.Buffer
-	enc := codec.NewStream(&out, wire.Head{})
+	enc := codec.NewStream(&out, wireformat.Head{})
 	for _, ev := range events {
 		if err := enc.Write(ev); err != nil {
 			t.Fatal(err)

@@ -14,13 +14,14 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestCodec checks that a codec keeps the promises of package wire. An encoded
 // value decodes to the same value. A stream means the same however it is split.
 // A truncated call cannot be run. A warning names each part that the format
 // cannot carry. The reported properties of the format are true. Use it to test
-// another [wire.Format]:
+// another [format.Format]:
 //
 //	llmtest.TestCodec(t, wire.Codec{Own: myFormat{}})
 func TestCodec(t *testing.T, c wire.Codec) {
@@ -146,7 +147,7 @@ func codecFeatures(t *testing.T, c wire.Codec) {
 	for _, f := range features {
 		req := conversation()
 		f.ask(req)
-		if f.feature == wire.ReasoningSummary && len(p.Thinking.Summaries) > 0 {
+		if f.feature == format.ReasoningSummary && len(p.Thinking.Summaries) > 0 {
 			req.Reasoning.Summary = p.Thinking.Summaries[0]
 		}
 		got, warnings, err := carried(t, c, req, false)
@@ -259,7 +260,7 @@ func conversation() *llm.Request {
 
 // featureSample asks for a feature and holds the expected result.
 type featureSample struct {
-	feature wire.Feature
+	feature format.Feature
 	ask     func(*llm.Request)
 	of      func(*llm.Request) any
 }
@@ -274,43 +275,43 @@ func ptr[T any](v T) *T { return &v }
 var numberSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
 
 var features = []featureSample{
-	{wire.StrictTools, func(r *llm.Request) { r.Tools[0].Strict, r.Tools[1].Strict = ptr(true), ptr(true) }, toolsOf},
-	{wire.ToolExamples, func(r *llm.Request) { r.Tools[0].Examples = []json.RawMessage{json.RawMessage(`{"city":"Oslo"}`)} }, toolsOf},
-	{wire.FreeTextTools, func(r *llm.Request) { r.Tools[0].Kind, r.Tools[0].Schema = llm.FreeTool, nil }, func(r *llm.Request) any { return r.Tools[0].Kind }},
-	{wire.ToolGrammars, func(r *llm.Request) {
+	{format.StrictTools, func(r *llm.Request) { r.Tools[0].Strict, r.Tools[1].Strict = ptr(true), ptr(true) }, toolsOf},
+	{format.ToolExamples, func(r *llm.Request) { r.Tools[0].Examples = []json.RawMessage{json.RawMessage(`{"city":"Oslo"}`)} }, toolsOf},
+	{format.FreeTextTools, func(r *llm.Request) { r.Tools[0].Kind, r.Tools[0].Schema = llm.FreeTool, nil }, func(r *llm.Request) any { return r.Tools[0].Kind }},
+	{format.ToolGrammars, func(r *llm.Request) {
 		r.Tools[0].Kind, r.Tools[0].Schema, r.Tools[0].Grammar = llm.FreeTool, nil, &llm.Grammar{Syntax: "regex", Definition: "a+"}
 	}, func(r *llm.Request) any { return r.Tools[0].Grammar }},
-	{wire.HostedSearch, func(r *llm.Request) {
+	{format.HostedSearch, func(r *llm.Request) {
 		r.Tools = append(r.Tools, llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch})
 	}, func(r *llm.Request) any {
 		return slices.ContainsFunc(r.Tools, func(d llm.ToolDef) bool { return d.Kind == llm.HostedTool && d.Name == llm.WebSearch })
 	}},
-	{wire.ChoiceRequired, func(r *llm.Request) { r.Choice.Mode = llm.MustCall }, choiceOf},
-	{wire.ChoiceNamed, func(r *llm.Request) { r.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: "get_time"} }, choiceOf},
-	{wire.ChoiceNone, func(r *llm.Request) { r.Choice.Mode = llm.MustNotCall }, choiceOf},
-	{wire.ChoiceAllowed, func(r *llm.Request) { r.Choice.Allowed = []string{"get_time"} }, choiceOf},
-	{wire.OneCall, func(r *llm.Request) { r.OneCall = true }, func(r *llm.Request) any { return r.OneCall }},
-	{wire.OutputSchema, func(r *llm.Request) { r.Output = &llm.OutputFormat{Schema: numberSchema} }, func(r *llm.Request) any {
+	{format.ChoiceRequired, func(r *llm.Request) { r.Choice.Mode = llm.MustCall }, choiceOf},
+	{format.ChoiceNamed, func(r *llm.Request) { r.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: "get_time"} }, choiceOf},
+	{format.ChoiceNone, func(r *llm.Request) { r.Choice.Mode = llm.MustNotCall }, choiceOf},
+	{format.ChoiceAllowed, func(r *llm.Request) { r.Choice.Allowed = []string{"get_time"} }, choiceOf},
+	{format.OneCall, func(r *llm.Request) { r.OneCall = true }, func(r *llm.Request) any { return r.OneCall }},
+	{format.OutputSchema, func(r *llm.Request) { r.Output = &llm.OutputFormat{Schema: numberSchema} }, func(r *llm.Request) any {
 		if r.Output == nil {
 			return nil
 		}
 		return r.Output.Schema
 	}},
-	{wire.OutputAnyJSON, func(r *llm.Request) { r.Output = &llm.OutputFormat{} }, outputOf},
-	{wire.OutputBesideTools, func(*llm.Request) {}, func(*llm.Request) any { return nil }}, // about hosts, not about codecs
-	{wire.MaxTokens, func(r *llm.Request) { r.MaxTokens = 77 }, func(r *llm.Request) any { return r.MaxTokens }},
-	{wire.Temperature, func(r *llm.Request) { r.Temperature = ptr(0.5) }, func(r *llm.Request) any { return r.Temperature }},
-	{wire.TopP, func(r *llm.Request) { r.TopP = ptr(0.25) }, func(r *llm.Request) any { return r.TopP }},
-	{wire.TopK, func(r *llm.Request) { r.TopK = ptr(5) }, func(r *llm.Request) any { return r.TopK }},
-	{wire.FrequencyPenalty, func(r *llm.Request) { r.FrequencyPenalty = ptr(0.5) }, func(r *llm.Request) any { return r.FrequencyPenalty }},
-	{wire.PresencePenalty, func(r *llm.Request) { r.PresencePenalty = ptr(0.5) }, func(r *llm.Request) any { return r.PresencePenalty }},
-	{wire.Seed, func(r *llm.Request) { r.Seed = ptr(int64(7)) }, func(r *llm.Request) any { return r.Seed }},
-	{wire.SeveralAnswers, func(r *llm.Request) { r.N = 3 }, func(r *llm.Request) any { return r.N }},
-	{wire.StopSequences, func(r *llm.Request) { r.Stop = []string{"END", "\n\n"} }, func(r *llm.Request) any { return r.Stop }},
-	{wire.ReasoningOff, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }, reasoningOf},
-	{wire.ReasoningEffort, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }, reasoningOf},
-	{wire.ReasoningBudget, func(r *llm.Request) { r.Reasoning, r.MaxTokens = &llm.Reasoning{Budget: 2048}, 9000 }, reasoningOf},
-	{wire.ReasoningSummary, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high", Summary: "detailed"} }, reasoningOf},
+	{format.OutputAnyJSON, func(r *llm.Request) { r.Output = &llm.OutputFormat{} }, outputOf},
+	{format.OutputBesideTools, func(*llm.Request) {}, func(*llm.Request) any { return nil }}, // about hosts, not about codecs
+	{format.MaxTokens, func(r *llm.Request) { r.MaxTokens = 77 }, func(r *llm.Request) any { return r.MaxTokens }},
+	{format.Temperature, func(r *llm.Request) { r.Temperature = ptr(0.5) }, func(r *llm.Request) any { return r.Temperature }},
+	{format.TopP, func(r *llm.Request) { r.TopP = ptr(0.25) }, func(r *llm.Request) any { return r.TopP }},
+	{format.TopK, func(r *llm.Request) { r.TopK = ptr(5) }, func(r *llm.Request) any { return r.TopK }},
+	{format.FrequencyPenalty, func(r *llm.Request) { r.FrequencyPenalty = ptr(0.5) }, func(r *llm.Request) any { return r.FrequencyPenalty }},
+	{format.PresencePenalty, func(r *llm.Request) { r.PresencePenalty = ptr(0.5) }, func(r *llm.Request) any { return r.PresencePenalty }},
+	{format.Seed, func(r *llm.Request) { r.Seed = ptr(int64(7)) }, func(r *llm.Request) any { return r.Seed }},
+	{format.SeveralAnswers, func(r *llm.Request) { r.N = 3 }, func(r *llm.Request) any { return r.N }},
+	{format.StopSequences, func(r *llm.Request) { r.Stop = []string{"END", "\n\n"} }, func(r *llm.Request) any { return r.Stop }},
+	{format.ReasoningOff, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }, reasoningOf},
+	{format.ReasoningEffort, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }, reasoningOf},
+	{format.ReasoningBudget, func(r *llm.Request) { r.Reasoning, r.MaxTokens = &llm.Reasoning{Budget: 2048}, 9000 }, reasoningOf},
+	{format.ReasoningSummary, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high", Summary: "detailed"} }, reasoningOf},
 }
 
 // contents are the parts of messages besides text, calls and results.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // kept are the parts of an answer that every format must keep.
@@ -24,7 +25,7 @@ type kept struct {
 	Model  string
 }
 
-func keptOf(p wire.Properties, r *llm.Response) kept {
+func keptOf(p format.Properties, r *llm.Response) kept {
 	k := kept{r.Message.Parts, r.Finish.Reason, r.Finish.Usage, r.Finish.ID, r.Finish.Model}
 	if !p.AnswerIDs {
 		k.ID = ""
@@ -79,7 +80,7 @@ func compareAnswers(t *testing.T, c wire.Codec, s sample, got *llm.Response, war
 func encoded(t *testing.T, c wire.Codec, r *llm.Response) (string, []llm.Warning) {
 	t.Helper()
 	var b strings.Builder
-	w := c.NewStream(&b, wire.Head{ID: r.Finish.ID, Model: r.Finish.Model, Created: 1700000000})
+	w := c.NewStream(&b, format.Head{ID: r.Finish.ID, Model: r.Finish.Model, Created: 1700000000})
 	for _, ev := range r.Events() {
 		for _, piece := range halves(ev) {
 			if err := w.Write(piece); err != nil {
@@ -258,7 +259,7 @@ func codecStops(t *testing.T, c wire.Codec) {
 
 func codecSideBySide(t *testing.T, c wire.Codec) {
 	var b strings.Builder
-	w := c.NewStream(&b, wire.Head{ID: "i", Model: "m"})
+	w := c.NewStream(&b, format.Head{ID: "i", Model: "m"})
 	rome, oslo := call(1, "get_weather", `{"city":"Rome"}`), call(2, "get_weather", `{"city":"Oslo"}`)
 	for _, ev := range []llm.Event{
 		llm.CallStart{ID: rome.ID, Name: rome.Name}, llm.CallStart{ID: oslo.ID, Name: oslo.Name},
@@ -333,7 +334,7 @@ func written(t *testing.T, c wire.Codec, events ...llm.Event) []string {
 	t.Helper()
 	var b strings.Builder
 	var out []string
-	w := c.NewStream(&b, wire.Head{ID: "i", Model: "m"})
+	w := c.NewStream(&b, format.Head{ID: "i", Model: "m"})
 	for _, ev := range events {
 		if err := w.Write(ev); err != nil {
 			t.Fatal(err)
@@ -354,7 +355,7 @@ func (unknown) EventType() string { return "unknown" }
 
 func codecUnknownEvents(t *testing.T, c wire.Codec) {
 	var b strings.Builder
-	w := c.NewStream(&b, wire.Head{ID: "i", Model: "m"})
+	w := c.NewStream(&b, format.Head{ID: "i", Model: "m"})
 	events := []llm.Event{unknown{}, llm.TextDelta{Text: "hi"}, llm.Warning{Code: llm.Ignored, Feature: "f", Detail: "d"}, unknown{}, llm.Finish{Reason: llm.Stop}, llm.TextDelta{Text: "late"}}
 	for _, ev := range events {
 		if err := w.Write(ev); err != nil {
@@ -394,7 +395,7 @@ func codecErrors(t *testing.T, c wire.Codec) {
 func codecStreamErrors(t *testing.T, c wire.Codec) {
 	for _, events := range [][]llm.Event{nil, {llm.TextDelta{Text: "half"}}, {llm.CallStart{ID: "call_1", Name: "f"}, llm.CallDelta{ID: "call_1", Args: `{"a`}}} {
 		var b strings.Builder
-		w := c.NewStream(&b, wire.Head{ID: "i", Model: "m"})
+		w := c.NewStream(&b, format.Head{ID: "i", Model: "m"})
 		for _, ev := range events {
 			if err := w.Write(ev); err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/llmtest"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 func TestOwnCodec(t *testing.T) {
@@ -33,7 +34,7 @@ func TestOwnCodecInUse(t *testing.T) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		stream := codec.NewStream(w, wire.Head{Model: req.Model})
+		stream := codec.NewStream(w, format.Head{Model: req.Model})
 		for ev := range (parrot{}).Stream(r.Context(), req) {
 			_ = stream.Write(ev)
 		}
@@ -42,7 +43,7 @@ func TestOwnCodecInUse(t *testing.T) {
 	id := "acme/parrot-1"
 	c := &provider.Client{
 		HTTP:    server.Client(),
-		Formats: []wire.Format{acme{}},
+		Formats: []format.Format{acme{}},
 		Vendors: map[string]provider.Vendor{"acme": {BaseURL: server.URL, Wires: []string{"acme"}}},
 		Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Kind: "chat", NativeTools: catalog.Answer{Support: catalog.Yes}}),
 	}
@@ -59,10 +60,10 @@ func TestOwnCodecInUse(t *testing.T) {
 // streams are lines of JSON.
 type acme struct{}
 
-func (acme) Properties() wire.Properties {
-	return wire.Properties{
+func (acme) Properties() format.Properties {
+	return format.Properties{
 		Name: "acme", Path: "talk", StreamType: "application/x-ndjson",
-		Features:     []wire.Feature{wire.ChoiceNone, wire.MaxTokens, wire.Temperature},
+		Features:     []format.Feature{format.ChoiceNone, format.MaxTokens, format.Temperature},
 		StreamedArgs: true, AnswerIDs: true,
 		Errors: map[llm.Kind]string{llm.RateLimited: "slow_down", llm.Overloaded: "busy", llm.Invalid: "what"},
 	}
@@ -185,7 +186,7 @@ type acmeEnd struct {
 type acmeFail struct{ Code, Message string }
 
 // read adds a line to a.
-func (l acmeLine) read(a *wire.Answer, raw []byte) (more bool) {
+func (l acmeLine) read(a *format.Answer, raw []byte) (more bool) {
 	a.Text(l.Text)
 	if c := l.Call; c != nil {
 		a.Call(-1, c.ID, c.Name, c.Args)
@@ -199,7 +200,7 @@ func (l acmeLine) read(a *wire.Answer, raw []byte) (more bool) {
 	return l.End == nil && l.Error == nil
 }
 
-func (acme) DecodeStream(src io.Reader, a *wire.Answer) error {
+func (acme) DecodeStream(src io.Reader, a *format.Answer) error {
 	var bad error
 	err := a.Lines(src, func(raw []byte) bool {
 		var l acmeLine
@@ -212,7 +213,7 @@ func (acme) DecodeStream(src io.Reader, a *wire.Answer) error {
 	return err
 }
 
-func (acme) DecodeResponse(body []byte, a *wire.Answer) error {
+func (acme) DecodeResponse(body []byte, a *format.Answer) error {
 	var lines []acmeLine
 	if err := json.Unmarshal(body, &lines); err != nil {
 		return err
@@ -264,7 +265,7 @@ func encodeEvent(ev llm.Event) (line []byte, lost []llm.Warning) {
 	return line, lost
 }
 
-func (acme) EncodeStream(wire.Head) wire.EventWriter { return acmeWriter{} }
+func (acme) EncodeStream(format.Head) format.EventWriter { return acmeWriter{} }
 
 type acmeWriter struct{}
 

@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // defect is the variable that names the defect under test.
@@ -33,7 +34,7 @@ func mustFail(t *testing.T, test, name, promise string) {
 // brokenCodecs are formats that each break one promise.
 var brokenCodecs = map[string]struct {
 	promise string
-	format  wire.Format
+	format  format.Format
 }{
 	"a feature that is only claimed":   {"what the properties say of each feature is true", claims{}},
 	"options dropped without a word":   {"what the properties say of each feature is true", silent{}},
@@ -66,9 +67,9 @@ func TestBrokenCodec(t *testing.T) {
 
 type claims struct{ acme }
 
-func (f claims) Properties() wire.Properties {
+func (f claims) Properties() format.Properties {
 	p := f.acme.Properties()
-	p.Features = append(p.Features, wire.TopK)
+	p.Features = append(p.Features, format.TopK)
 	return p
 }
 
@@ -90,7 +91,7 @@ func (f changes) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.War
 
 type chunks struct{ acme }
 
-func (f chunks) DecodeStream(src io.Reader, a *wire.Answer) error {
+func (f chunks) DecodeStream(src io.Reader, a *format.Answer) error {
 	buf := make([]byte, 1<<20)
 	for !a.Stopped() {
 		n, err := src.Read(buf)
@@ -109,7 +110,7 @@ func (f chunks) DecodeStream(src io.Reader, a *wire.Answer) error {
 
 type early struct{ acme }
 
-func (f early) DecodeStream(src io.Reader, a *wire.Answer) error {
+func (f early) DecodeStream(src io.Reader, a *format.Answer) error {
 	err := f.acme.DecodeStream(src, a)
 	if err != nil && !a.Stopped() {
 		a.Finish(llm.Finish{Reason: llm.Stop})
@@ -124,7 +125,7 @@ func (wordless) DecodeError([]byte) (code, message string) { return "server_erro
 
 type trims struct{ acme }
 
-func (trims) DecodeStream(src io.Reader, a *wire.Answer) error {
+func (trims) DecodeStream(src io.Reader, a *format.Answer) error {
 	return a.Lines(src, func(raw []byte) bool {
 		var l acmeLine
 		_ = json.Unmarshal(raw, &l)
@@ -137,7 +138,7 @@ func (trims) DecodeStream(src io.Reader, a *wire.Answer) error {
 
 type noisy struct{ acme }
 
-func (f noisy) Properties() wire.Properties {
+func (f noisy) Properties() format.Properties {
 	p := f.acme.Properties()
 	p.KeepAlive = "still here\n"
 	return p
@@ -151,7 +152,7 @@ func TestKeepAliveOfLines(t *testing.T) {
 
 type blank struct{ acme }
 
-func (f blank) Properties() wire.Properties {
+func (f blank) Properties() format.Properties {
 	p := f.acme.Properties()
 	p.KeepAlive = "\n"
 	return p
@@ -168,7 +169,7 @@ func (f trusting) DecodeRequest(body []byte) (*llm.Request, bool, error) {
 
 type skips struct{ acme }
 
-func (skips) DecodeStream(src io.Reader, a *wire.Answer) error {
+func (skips) DecodeStream(src io.Reader, a *format.Answer) error {
 	for lines := bufio.NewScanner(src); lines.Scan(); {
 		var l acmeLine
 		if json.Unmarshal(lines.Bytes(), &l) == nil && !l.read(a, lines.Bytes()) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // askedBy returns the answer to a request with headers.
@@ -29,7 +29,7 @@ func askedBy(t *testing.T, method, address, body string, header map[string]strin
 
 // A browser lets a page use the server if its origin may, and no other.
 func TestPagesOfKnownOrigins(t *testing.T) {
-	access := mcpbridge.HTTPAccess{Keys: []string{"0123456789abcdef"}, Origins: []string{"https://app.example.org"}}
+	access := serve.HTTPAccess{Keys: []string{"0123456789abcdef"}, Origins: []string{"https://app.example.org"}}
 	for name, address := range map[string]string{
 		"service": serveOwn(t, nil).address(t, access),
 		"relay":   relayOf(t, wholeServer(t, "stdio", "2025-06-18"), invoke.AllowAll).url(t, access),
@@ -57,7 +57,7 @@ func TestPagesOfKnownOrigins(t *testing.T) {
 // A host is a name.
 func TestHostsAreNames(t *testing.T) {
 	for host, good := range map[string]bool{"tools.example.org": true, "tools.example.org:8232": true, "": false, "http://x/y": false, "u@x": false} {
-		if err := (mcpbridge.HTTPAccess{Hosts: []string{host}}).Check(); (err == nil) != good {
+		if err := (serve.HTTPAccess{Hosts: []string{host}}).Check(); (err == nil) != good {
 			t.Errorf("%q: %v", host, err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestHostsAreNames(t *testing.T) {
 
 // A relay takes over HTTP what a server takes, and no more.
 func TestRelayTakesOnlyRequestsOfTheProtocol(t *testing.T) {
-	address := relayOf(t, wholeServer(t, "stdio", "2025-06-18"), invoke.AllowAll).url(t, mcpbridge.HTTPAccess{})
+	address := relayOf(t, wholeServer(t, "stdio", "2025-06-18"), invoke.AllowAll).url(t, serve.HTTPAccess{})
 	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}`
 	for name, c := range map[string]struct {
 		method, body string

@@ -21,7 +21,8 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -92,7 +93,7 @@ func TestToolsThatChangeDuringTheListAreNotCalled(t *testing.T) {
 				fmt.Fprintf(w, "data: %s\n\n", strings.ReplaceAll(text, "ID", id))
 				return true
 			})
-			s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "web", URL: url})
+			s, _ := open(t, client.Options{}, config.ServerConfig{Name: "web", URL: url})
 			set := toolsOf(t, s)
 			for i, want := range []string{c.first, c.second} {
 				out, err := call(t, set, "web__act", "{}")
@@ -123,7 +124,7 @@ func TestOlderTransportAfterRefusedPost(t *testing.T) {
 				proxyTo(older, w, r)
 			}))
 			t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-			s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: server.URL + "/mcp"})
+			s, told := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: server.URL + "/mcp"})
 			err := s.Connect(t.Context(), "one")
 			if want {
 				if err != nil {
@@ -146,7 +147,7 @@ func TestOlderTransportAfterRefusedPost(t *testing.T) {
 func TestNoTransport(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: server.URL})
+	s, _ := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: server.URL})
 	err := s.Connect(t.Context(), "one")
 	if err == nil || !strings.Contains(err.Error(), "Not Found") || !strings.Contains(err.Error(), "type sse") {
 		t.Errorf("the error is %v", err)
@@ -185,7 +186,7 @@ func TestBusyServerGetsTheCallAgain(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return true
 			})
-			s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "web", URL: url})
+			s, _ := open(t, client.Options{}, config.ServerConfig{Name: "web", URL: url})
 			out, err := call(t, toolsOf(t, s), "web__act", "{}")
 			if !c.fails {
 				if err != nil || textOf(out) != "done" || calls.Load() != 1 {
@@ -217,13 +218,13 @@ func TestProtocolSetting(t *testing.T) {
 		{older, "auto", "2025-06-18"},
 		{older, "2026-07-28", "protocol demands 2026-07-28"},
 	} {
-		s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: c.url, Protocol: c.protocol})
+		s, _ := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: c.url, Protocol: c.protocol})
 		err := s.Connect(t.Context(), "one")
 		if got := s.Status()[0].Revision; got != c.want && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %s, %v", c, got, err)
 		}
 	}
-	bad := mcpbridge.ServerConfig{Name: "one", URL: older, Protocol: "2024-11-05"}
+	bad := config.ServerConfig{Name: "one", URL: older, Protocol: "2024-11-05"}
 	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "2025-11-25") {
 		t.Errorf("another revision: %v", err)
 	}
@@ -255,7 +256,7 @@ func TestSlowHTTPServerHasTheWholeTimeout(t *testing.T) {
 				time.Sleep(time.Second) // the other one is first
 				return true
 			})
-			s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: url, Connect: 3 * time.Second})
+			s, _ := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: url, Connect: 3 * time.Second})
 			if err := s.Connect(t.Context(), "one"); err != nil {
 				t.Error(err)
 			}
@@ -293,8 +294,8 @@ func TestSchemasThatCannotBeCheckedWhole(t *testing.T) {
 				writeAnswer(w, `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"act","description":"Act.",`+list+`}]}}`, id)
 				return true
 			})
-			server := mcpbridge.ServerConfig{Name: "web", URL: url}
-			s, told := open(t, mcpbridge.Options{}, server)
+			server := config.ServerConfig{Name: "web", URL: url}
+			s, told := open(t, client.Options{}, server)
 			runner := &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll}
 			session, err := runner.Session(nil)
 			if err != nil {
@@ -327,7 +328,7 @@ func TestElicitationOfOlderServersNamesTheSetting(t *testing.T) {
 	})
 	address := mcptest.HTTP(t, server, nil)
 	for protocol, want := range map[string]int{"": 1, "2025-11-25": 0} {
-		s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: address + "/stateless", Protocol: protocol})
+		s, told := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: address + "/stateless", Protocol: protocol})
 		set := toolsOf(t, s)
 		for range 2 {
 			if _, err := call(t, set, "one__order", "{}"); err == nil {

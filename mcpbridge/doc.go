@@ -1,5 +1,4 @@
-// Package mcpbridge collects the names of its subpackages, where they were before this release. New code imports
-// the subpackages:
+// Package mcpbridge has no names of its own. Its subpackages connect Toolpost with MCP:
 //
 //   - config: how a server is reached, how far it is trusted, and which tools it lists
 //   - client: servers as tools of a run, and logins

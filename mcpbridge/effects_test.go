@@ -17,7 +17,9 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -58,13 +60,13 @@ func newShop() *shop {
 }
 
 // eachShop runs a test with a shop of each revision.
-func eachShop(t *testing.T, test func(t *testing.T, s *shop, server mcpbridge.ServerConfig)) {
+func eachShop(t *testing.T, test func(t *testing.T, s *shop, server config.ServerConfig)) {
 	for revision, path := range map[string]string{"2025-11-25": "/sse", "2026-07-28": "/stateless"} {
 		t.Run("server "+revision, func(t *testing.T) {
 			s := newShop()
-			server := mcpbridge.ServerConfig{Name: "one", URL: mcptest.HTTP(t, s.Server, nil) + path}
+			server := config.ServerConfig{Name: "one", URL: mcptest.HTTP(t, s.Server, nil) + path}
 			if path == "/sse" {
-				server.Transport = mcpbridge.SSE
+				server.Transport = config.SSE
 			}
 			test(t, s, server)
 		})
@@ -74,7 +76,7 @@ func eachShop(t *testing.T, test func(t *testing.T, s *shop, server mcpbridge.Se
 // A tool that asks while it runs is called once, whatever the person says. The record says that it was begun, and what
 // it returned.
 func TestToolThatAsksIsCalledOnce(t *testing.T) {
-	eachShop(t, func(t *testing.T, shop *shop, server mcpbridge.ServerConfig) {
+	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
 		yes := func(q invoke.Question) journal.Approval {
 			a := q.Answer(true, "a person", "")
 			a.Value = json.RawMessage(`{"express":true}`)
@@ -110,7 +112,7 @@ func TestToolThatAsksIsCalledOnce(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				shop.orders.Store(0)
 				server.Call = 400 * time.Millisecond
-				s, _ := open(t, mcpbridge.Options{}, server)
+				s, _ := open(t, client.Options{}, server)
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				store := new(journal.Memory)
@@ -167,14 +169,14 @@ func lastReceipt(t *testing.T, store journal.Store, run string) (r journal.Recei
 // A question that waits for another process ends the call. The question says that to answer it makes the call again,
 // and to decline it leaves the outcome unknown.
 func TestToolThatAsksLater(t *testing.T) {
-	eachShop(t, func(t *testing.T, shop *shop, server mcpbridge.ServerConfig) {
+	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
 		for _, allowed := range []bool{true, false} {
 			shop.orders.Store(0)
 			script, err := sim.ParseScript([]byte("A question.\n-- 1 --\ncall one__order\n-- 2 --\ntext Done.\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, _ := open(t, mcpbridge.Options{}, server)
+			s, _ := open(t, client.Options{}, server)
 			a := &agent.Agent{Model: script, Store: new(journal.Memory), Tools: &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll,
 				Approve: func(context.Context, invoke.Question) (journal.Approval, error) {
 					return journal.Approval{}, new(invoke.PendingError)
@@ -202,14 +204,14 @@ func TestToolThatAsksLater(t *testing.T) {
 
 // Clients of served tools answer while the call stays open, in every revision and by every way.
 func TestServedToolThatAsksIsCalledOnce(t *testing.T) {
-	eachShop(t, func(t *testing.T, shop *shop, server mcpbridge.ServerConfig) {
+	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
 		for _, way := range []string{"stdio", "http"} {
 			for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 				for action, want := range map[string]string{"accept": "order placed, accept true", "decline": "order placed, decline", "cancel": "order placed, decline", "silence": "order placed, decline"} {
 					t.Run(way+" "+revision+" "+action, func(t *testing.T) {
 						shop.orders.Store(0)
-						s, _ := open(t, mcpbridge.Options{}, server)
-						served := serveOwn(t, func(o *mcpbridge.ServiceOptions) {
+						s, _ := open(t, client.Options{}, server)
+						served := serveOwn(t, func(o *serve.ServiceOptions) {
 							o.Runner = &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll}
 							if action == "silence" {
 								o.AskTime = 50 * time.Millisecond

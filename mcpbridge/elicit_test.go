@@ -11,18 +11,19 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/sim"
 )
 
 // asking returns an agent whose model calls the tool that asks for a name.
-func asking(t *testing.T, server mcpbridge.ServerConfig, approve func(context.Context, invoke.Question) (journal.Approval, error)) *agent.Agent {
+func asking(t *testing.T, server config.ServerConfig, approve func(context.Context, invoke.Question) (journal.Approval, error)) *agent.Agent {
 	t.Helper()
 	script, err := sim.ParseScript([]byte("A question.\n-- 1 --\ncall one__ask\n-- 2 --\ntext Done.\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := open(t, mcpbridge.Options{}, server)
+	s, _ := open(t, client.Options{}, server)
 	return &agent.Agent{Model: script, Store: new(journal.Memory), Tools: &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll, Approve: approve}}
 }
 
@@ -43,10 +44,10 @@ func said(done agent.Done) string {
 // each transport and so in each form of the protocol.
 func TestElicitation(t *testing.T) {
 	address := mcptest.HTTP(t, mcptest.Ordinary(), nil)
-	for name, server := range map[string]mcpbridge.ServerConfig{
+	for name, server := range map[string]config.ServerConfig{
 		"stdio": stdio("one", "ordinary"),
 		"http":  {Name: "one", URL: address + "/mcp"},
-		"sse":   {Name: "one", URL: address + "/sse", Transport: mcpbridge.SSE},
+		"sse":   {Name: "one", URL: address + "/sse", Transport: config.SSE},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := asking(t, server, func(context.Context, invoke.Question) (journal.Approval, error) {

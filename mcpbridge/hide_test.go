@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -22,7 +22,7 @@ func TestSecretsInDefinitions(t *testing.T) {
 	dir := t.TempDir()
 	list := fmt.Sprintf(listWith, `{"name":"`+secret+`","inputSchema":{}},{"name":"bad name `+secret+`","inputSchema":{}},`+
 		`{"name":"f","inputSchema":{"type":"object","description":"`+secret+`"}},{"name":"good","title":"`+secret+`","description":"Key `+secret+`.","inputSchema":{"type":"object"}}`)
-	s, told := open(t, mcpbridge.Options{Dir: dir, Secrets: secrets}, scripted(t, "one", mcptest.Script{List: list,
+	s, told := open(t, client.Options{Dir: dir, Secrets: secrets}, scripted(t, "one", mcptest.Script{List: list,
 		Call: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"no ` + secret + `"}}`}))
 	set := toolsOf(t, s)
 	if got := strings.Join(set.Names(), " "); got != "one__good" {
@@ -40,7 +40,7 @@ func TestSecretsInDefinitions(t *testing.T) {
 		t.Errorf("what is seen is %s", seen)
 	}
 
-	s, told = open(t, mcpbridge.Options{Secrets: secrets}, scripted(t, "two", mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no ` + secret + `"}}`}))
+	s, told = open(t, client.Options{Secrets: secrets}, scripted(t, "two", mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no ` + secret + `"}}`}))
 	err = s.Connect(context.Background(), "two")
 	if seen := fmt.Sprint(told, err, s.Status()); err == nil || strings.Contains(seen, secret) || !strings.Contains(seen, "stripped:value") {
 		t.Errorf("of a handshake that failed is seen: %s", seen)
@@ -56,7 +56,7 @@ func TestPartsOfSecrets(t *testing.T) {
 		"cut":       strings.Repeat("x", 590) + secret,
 		"separated": `hush-0123\u0007456789`,
 	} {
-		s, told := open(t, mcpbridge.Options{Secrets: secrets}, scripted(t, "two", mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + message + `"}}`}))
+		s, told := open(t, client.Options{Secrets: secrets}, scripted(t, "two", mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + message + `"}}`}))
 		err := s.Connect(context.Background(), "two")
 		if seen := fmt.Sprint(told, err, s.Status()); err == nil || strings.Contains(seen, "hush-") {
 			t.Errorf("%s: it is seen: %s", name, seen)
@@ -68,7 +68,7 @@ func TestPartsOfSecrets(t *testing.T) {
 // TestAServersWordsAreNoRefusal: a tool that ran and says "access denied" was not
 // refused by us.
 func TestAServersWordsAreNoRefusal(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
 	_, err := call(t, toolsOf(t, s), "one__fail", `{"text":"Access denied"}`)
 	if e := tool.FromError(err); e == nil || e.Code != tool.Execution || !strings.Contains(e.Message, "Access denied") {
 		t.Errorf("it returned %v", err)

@@ -14,7 +14,8 @@ import (
 
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -106,7 +107,7 @@ func TestHostileServers(t *testing.T) {
 			if c.called == "did not answer within" {
 				bad.Call = 300 * time.Millisecond
 			}
-			s, told := open(t, mcpbridge.Options{}, bad, scripted(t, "beside", mcptest.Script{List: oneTool, Call: answer}))
+			s, told := open(t, client.Options{}, bad, scripted(t, "beside", mcptest.Script{List: oneTool, Call: answer}))
 			set := toolsOf(t, s)
 			if !strings.Contains(told.String(), c.listed) {
 				t.Errorf("nobody was told %q, but %q", c.listed, told)
@@ -179,8 +180,8 @@ func TestServersThatSendUsElsewhere(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	defer server.CloseClientConnections()
-	for path, transport := range map[string]mcpbridge.Transport{"/mcp": mcpbridge.HTTP, "/sse": mcpbridge.SSE, "/huge": mcpbridge.HTTP, "/silent": mcpbridge.HTTP} {
-		s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "bad", Transport: transport, URL: server.URL + path,
+	for path, transport := range map[string]config.Transport{"/mcp": config.HTTP, "/sse": config.SSE, "/huge": config.HTTP, "/silent": config.HTTP} {
+		s, told := open(t, client.Options{}, config.ServerConfig{Name: "bad", Transport: transport, URL: server.URL + path,
 			Headers: map[string]string{"Authorization": "Bearer ours"}, Connect: 3 * time.Second})
 		toolsOf(t, s)
 		if !strings.Contains(told.String(), "MCP server bad is not there") {
@@ -199,7 +200,7 @@ func TestServersThatSendUsElsewhere(t *testing.T) {
 func TestAServerThatDoesNotRead(t *testing.T) {
 	deaf := stdio("deaf", "deaf")
 	deaf.Call = 300 * time.Millisecond
-	s, told := open(t, mcpbridge.Options{}, deaf)
+	s, told := open(t, client.Options{}, deaf)
 	one, ok := toolsOf(t, s).Lookup("deaf__f")
 	if !ok {
 		t.Fatalf("it has no tool: %s", told)
@@ -244,7 +245,7 @@ func TestAMalformedToolOverHTTP(t *testing.T) {
 			}
 			fmt.Fprint(w, text)
 		}))
-		s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "bad", URL: server.URL})
+		s, told := open(t, client.Options{}, config.ServerConfig{Name: "bad", URL: server.URL})
 		if names := toolsOf(t, s).Names(); len(names) != 1 || names[0] != "bad__good" {
 			t.Errorf("stream %v: the tools are %s: %s", stream, names, told)
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // TestClosingWhileClientsCome: a session that begins while the service is closed is closed with
@@ -15,7 +15,7 @@ import (
 func TestClosingWhileClientsCome(t *testing.T) {
 	for range 20 {
 		s := serveOwn(t, nil)
-		h, err := s.Handler(mcpbridge.HTTPAccess{})
+		h, err := s.Handler(serve.HTTPAccess{})
 		if err != nil {
 			t.Fatal(err)
 		}

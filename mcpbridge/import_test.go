@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/corpus"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // TestReadServers reads the files of other programs as they are.
@@ -40,7 +40,7 @@ play {"command":"npx","args":["-y","p@latest"],"envFile":"./.env","cwd":"./x"}
 			`a {"command":"${BIN:-x}","trust":"annotations","enabled":false}` + "\n  its annotations are trusted, as the file says"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			servers, err := mcpbridge.ReadServers([]byte(c.text))
+			servers, err := config.ReadServers([]byte(c.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{`{"mcpServers":{"a":{"command":"x","env":{"B":null}}}}`, "line 1: a: env holds null"},
 		{"{\"mcpServers\":{\"a b\":{\"command\":\"x\"},\n\"a_b\":{\"command\":\"y\"}}}", "line 2: a_b: another server is called a_b here, too"},
 	} {
-		if _, err := mcpbridge.ReadServers([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := config.ReadServers([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
@@ -87,8 +87,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 
 // TestOneBadServer does not keep the others from being read.
 func TestOneBadServer(t *testing.T) {
-	servers, err := mcpbridge.ReadServers([]byte("{\"mcpServers\":{\n\"a\":{},\n\"b\":{\"command\":\"x\"},\n\"c\":{\"url\":7}}}"))
-	var bad mcpbridge.BadServers
+	servers, err := config.ReadServers([]byte("{\"mcpServers\":{\n\"a\":{},\n\"b\":{\"command\":\"x\"},\n\"c\":{\"url\":7}}}"))
+	var bad config.BadServers
 	if !errors.As(err, &bad) || len(bad) != 2 || bad[0].Line != 2 || bad[1].Line != 4 {
 		t.Errorf("%v", err)
 	}
@@ -111,8 +111,8 @@ func FuzzReadServers(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		servers, err := mcpbridge.ReadServers(text)
-		var bad mcpbridge.BadServers
+		servers, err := config.ReadServers(text)
+		var bad config.BadServers
 		if err != nil && len(servers) > 0 && !errors.As(err, &bad) {
 			t.Errorf("there are servers and the error %v", err)
 		}
@@ -139,8 +139,8 @@ func TestWorkflows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers, err := mcpbridge.ReadServers(text)
-		var at *mcpbridge.LineError
+		servers, err := config.ReadServers(text)
+		var at *config.LineError
 		declares := strings.Contains(string(text), "\n    mcp_servers:\n")
 		switch {
 		case err == nil:

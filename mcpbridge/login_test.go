@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/mcptest"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // browser opens an address as a person would, and returns where it ended and what it
@@ -38,15 +39,15 @@ func browser(t *testing.T, address string, follow bool) (ended, shown string) {
 	return last, string(text)
 }
 
-func protected(t *testing.T, fault string) (*mcptest.Authority, mcpbridge.ServerConfig, mcpbridge.LoginOptions) {
+func protected(t *testing.T, fault string) (*mcptest.Authority, config.ServerConfig, client.LoginOptions) {
 	t.Helper()
 	a := mcptest.NewAuthority(t, mcptest.Ordinary(), fault)
-	o := mcpbridge.LoginOptions{Dir: t.TempDir(), Show: func(address string) { go browser(t, address, true) }}
-	return a, mcpbridge.ServerConfig{Name: "mine", URL: a.URL}, o
+	o := client.LoginOptions{Dir: t.TempDir(), Show: func(address string) { go browser(t, address, true) }}
+	return a, config.ServerConfig{Name: "mine", URL: a.URL}, o
 }
 
 // pasting is a login in which the person pastes where the browser ended.
-func pasting(t *testing.T, o mcpbridge.LoginOptions) mcpbridge.LoginOptions {
+func pasting(t *testing.T, o client.LoginOptions) client.LoginOptions {
 	var ended string
 	o.Show = func(address string) { ended, _ = browser(t, address, false) }
 	o.Paste = func(context.Context) (string, error) { return ended + "\n", nil }
@@ -65,13 +66,13 @@ func TestLogin(t *testing.T) {
 			case "metadata":
 				o.ClientMetadata = "https://toolpost.example.org/client.json"
 			}
-			before, told := open(t, mcpbridge.Options{Dir: o.Dir}, s)
+			before, told := open(t, client.Options{Dir: o.Dir}, s)
 			toolsOf(t, before)
 			if !strings.Contains(told.String(), "toolpost mcp login mine") {
 				t.Errorf("nobody is told to log in: %s", told)
 			}
 			before.Close()
-			if err := mcpbridge.Login(t.Context(), s, o); err != nil {
+			if err := client.Login(t.Context(), s, o); err != nil {
 				t.Fatal(err)
 			}
 			if registered := slices.Contains(a.Asked(), "/register"); registered == (way == "metadata") {
@@ -84,23 +85,23 @@ func TestLogin(t *testing.T) {
 			use(t, o.Dir, s, "hello")
 			a.Revoke() // the token is renewed, and the request made again
 			use(t, o.Dir, s, "hello again")
-			status, err := mcpbridge.LoginOf(s, o)
+			status, err := client.LoginOf(s, o)
 			if err != nil || !status.LoggedIn || !status.Renewed || status.Issued == "" {
 				t.Errorf("the status is %+v, %v", status, err)
 			}
-			if there, err := mcpbridge.Logout(o.Dir, "mine"); !there || err != nil {
+			if there, err := client.Logout(o.Dir, "mine"); !there || err != nil {
 				t.Errorf("there was no login: %v", err)
 			}
-			if status, _ := mcpbridge.LoginOf(s, o); status.LoggedIn {
+			if status, _ := client.LoginOf(s, o); status.LoggedIn {
 				t.Error("still logged in")
 			}
 		})
 	}
 }
 
-func use(t *testing.T, dir string, s mcpbridge.ServerConfig, text string) {
+func use(t *testing.T, dir string, s config.ServerConfig, text string) {
 	t.Helper()
-	servers, told := open(t, mcpbridge.Options{Dir: dir}, s)
+	servers, told := open(t, client.Options{Dir: dir}, s)
 	defer servers.Close()
 	if err := servers.Connect(context.Background(), s.Name); err != nil {
 		t.Fatalf("%v\n%s", err, told)
@@ -115,7 +116,7 @@ func use(t *testing.T, dir string, s mcpbridge.ServerConfig, text string) {
 func TestTokensAreRenewed(t *testing.T) {
 	a, s, o := protected(t, "")
 	a.Lifetime = 1
-	if err := mcpbridge.Login(t.Context(), s, o); err != nil {
+	if err := client.Login(t.Context(), s, o); err != nil {
 		t.Fatal(err)
 	}
 	use(t, o.Dir, s, "renewed")
@@ -132,7 +133,7 @@ func TestTokensAreRenewed(t *testing.T) {
 // one does not get it.
 func TestTokensStayWithTheirServer(t *testing.T) {
 	_, s, o := protected(t, "")
-	if err := mcpbridge.Login(t.Context(), s, o); err != nil {
+	if err := client.Login(t.Context(), s, o); err != nil {
 		t.Fatal(err)
 	}
 	seen := make(chan string, 16)
@@ -149,7 +150,7 @@ func TestTokensStayWithTheirServer(t *testing.T) {
 		t.Errorf("another server got %.12s…", h)
 	default:
 	}
-	if err := mcpbridge.Login(t.Context(), moved, o); !errors.Is(err, mcpbridge.ErrNoLogin) {
+	if err := client.Login(t.Context(), moved, o); !errors.Is(err, client.ErrNoLogin) {
 		t.Errorf("a server that asks nobody: %v", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestHostileAuthorities(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			a, s, o := protected(t, fault)
-			err := mcpbridge.Login(t.Context(), s, pasting(t, o))
+			err := client.Login(t.Context(), s, pasting(t, o))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the login says %v", err)
 			}
@@ -208,7 +209,7 @@ func TestCallbacksThatAreNotOurs(t *testing.T) {
 			browser(t, address, true)
 		}()
 	}
-	if err := mcpbridge.Login(t.Context(), s, o); err != nil {
+	if err := client.Login(t.Context(), s, o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -218,18 +219,18 @@ func TestLoginsOfOthers(t *testing.T) {
 	_, s, o := protected(t, "")
 	paste := pasting(t, o)
 	paste.Paste = func(context.Context) (string, error) { return "4/abcdef", nil }
-	if err := mcpbridge.Login(t.Context(), s, paste); err == nil || !strings.Contains(err.Error(), "whole address") {
+	if err := client.Login(t.Context(), s, paste); err == nil || !strings.Contains(err.Error(), "whole address") {
 		t.Errorf("half an address: %v", err)
 	}
-	if err := mcpbridge.Login(t.Context(), stdio("one", "ordinary"), o); err == nil || !strings.Contains(err.Error(), "is a program") {
+	if err := client.Login(t.Context(), stdio("one", "ordinary"), o); err == nil || !strings.Contains(err.Error(), "is a program") {
 		t.Errorf("a program: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Show = func(string) { cancel() }
-	if err := mcpbridge.Login(ctx, s, o); err == nil || !strings.Contains(err.Error(), "nobody has agreed") {
+	if err := client.Login(ctx, s, o); err == nil || !strings.Contains(err.Error(), "nobody has agreed") {
 		t.Errorf("nobody: %v", err)
 	}
-	if _, err := mcpbridge.Logout(o.Dir, "../mine"); err == nil {
+	if _, err := client.Logout(o.Dir, "../mine"); err == nil {
 		t.Error("a name that leads elsewhere is accepted")
 	}
 }

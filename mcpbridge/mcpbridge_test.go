@@ -20,7 +20,8 @@ import (
 	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -31,18 +32,18 @@ func TestMain(m *testing.M) {
 }
 
 // stdio returns a server that is this test program.
-func stdio(name, kind string) mcpbridge.ServerConfig {
+func stdio(name, kind string) config.ServerConfig {
 	command, env := mcptest.Command(kind)
-	return mcpbridge.ServerConfig{Name: name, Command: command, Env: env}
+	return config.ServerConfig{Name: name, Command: command, Env: env}
 }
 
 // notices collects what a person is told.
 type notices struct {
 	mu  sync.Mutex
-	all []mcpbridge.Notice
+	all []config.Notice
 }
 
-func (n *notices) add(one mcpbridge.Notice) {
+func (n *notices) add(one config.Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all = append(n.all, one)
@@ -73,14 +74,14 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func open(t *testing.T, o mcpbridge.Options, servers ...mcpbridge.ServerConfig) (*mcpbridge.Servers, *notices) {
+func open(t *testing.T, o client.Options, servers ...config.ServerConfig) (*client.Servers, *notices) {
 	t.Helper()
 	told := new(notices)
 	o.Notify, o.Supervised = told.add, true
 	if o.Wait == 0 {
 		o.Wait = time.Minute
 	}
-	s, err := mcpbridge.Open(o, servers...)
+	s, err := client.Open(o, servers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func open(t *testing.T, o mcpbridge.Options, servers ...mcpbridge.ServerConfig) 
 	return s, told
 }
 
-func toolsOf(t *testing.T, s *mcpbridge.Servers) *tool.Set {
+func toolsOf(t *testing.T, s *client.Servers) *tool.Set {
 	t.Helper()
 	set, err := s.Tools(context.Background())
 	if err != nil {
@@ -129,28 +130,28 @@ func TestEveryTransport(t *testing.T) {
 		seen = append(seen, r.Header.Get("Authorization"))
 	})
 	headers := map[string]string{"Authorization": "Bearer ${KEY}"}
-	for _, server := range []mcpbridge.ServerConfig{
+	for _, server := range []config.ServerConfig{
 		stdio("one", "ordinary"),
 		{Name: "one", URL: address + "/mcp", Headers: headers},
-		{Name: "one", Transport: mcpbridge.SSE, URL: address + "/sse", Headers: headers},
+		{Name: "one", Transport: config.SSE, URL: address + "/sse", Headers: headers},
 	} {
 		t.Run(string(server.Transport)+server.URL, func(t *testing.T) {
-			s, _ := open(t, mcpbridge.Options{Lookup: func(name string) (string, bool) { return "secret-" + name, true }}, server)
-			if st := s.Status()[0]; st.State != mcpbridge.Configured {
+			s, _ := open(t, client.Options{Lookup: func(name string) (string, bool) { return "secret-" + name, true }}, server)
+			if st := s.Status()[0]; st.State != client.Configured {
 				t.Errorf("at first the state is %s", st.State)
 			}
 			set := toolsOf(t, s)
 			if want := "one__echo"; !slices.Contains(set.Names(), want) {
 				t.Fatalf("%s is not among %s", want, set.Names())
 			}
-			if st := s.Status()[0]; st.State != mcpbridge.Started || st.Revision == "" || st.ListHash == "" || st.Tools != set.Len() {
+			if st := s.Status()[0]; st.State != client.Started || st.Revision == "" || st.ListHash == "" || st.Tools != set.Len() {
 				t.Errorf("after listing: %+v", st)
 			}
 			out, err := call(t, set, "one__echo", `{"text":"hello"}`)
 			if err != nil || textOf(out) != "hello" {
 				t.Errorf("echo returned %q, %v", textOf(out), err)
 			}
-			if st := s.Status()[0]; st.State != mcpbridge.Used {
+			if st := s.Status()[0]; st.State != client.Used {
 				t.Errorf("after a call the state is %s", st.State)
 			}
 		})
@@ -169,7 +170,7 @@ func TestEveryTransport(t *testing.T) {
 
 // TestResults has a server return every kind of content.
 func TestResults(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
 	set := toolsOf(t, s)
 	out, err := call(t, set, tool.SafeName("one__show.all"), "{}")
 	if err != nil {
@@ -214,7 +215,7 @@ func TestResults(t *testing.T) {
 }
 
 // scripted returns a server that answers as the script says.
-func scripted(t *testing.T, name string, script mcptest.Script) mcpbridge.ServerConfig {
+func scripted(t *testing.T, name string, script mcptest.Script) config.ServerConfig {
 	t.Helper()
 	kind, err := script.Write(filepath.Join(t.TempDir(), "script.json"))
 	if err != nil {
@@ -229,7 +230,7 @@ const oneTool = `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"f","inputS
 // TestExactNumbers: integers that no float64 holds come as they were sent, if the
 // server repeats them as text, as it should.
 func TestExactNumbers(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, scripted(t, "one", mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{` +
+	s, _ := open(t, client.Options{}, scripted(t, "one", mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{` +
 		`"content":[{"type":"text","text":"{\"total\":9007199254740993}"}],"structuredContent":{"total":9007199254740993}}}`}))
 	out, err := call(t, toolsOf(t, s), "one__f", "{}")
 	if err != nil || string(out.Structured) != `{"total":9007199254740993}` {
@@ -254,7 +255,7 @@ func (w *watcher) Report(p tool.Progress) {
 func (w *watcher) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) { return w.ask(p) }
 
 func TestProgressReachesTheCall(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
 	one, _ := toolsOf(t, s).Lookup("one__progress")
 	w := new(watcher)
 	seen := func() (got []tool.Progress) {
@@ -280,7 +281,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-ours")
 	server := stdio("one", "ordinary")
 	server.Env["TOKEN"], server.Env["PLACE"] = "${GIVEN}", "${NOWHERE:-here}"
-	s, _ := open(t, mcpbridge.Options{Lookup: func(name string) (string, bool) { return "given-value", name == "GIVEN" }}, server)
+	s, _ := open(t, client.Options{Lookup: func(name string) (string, bool) { return "given-value", name == "GIVEN" }}, server)
 	out, err := call(t, toolsOf(t, s), "one__environment", "")
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +307,7 @@ func TestFilters(t *testing.T) {
 	} {
 		server := stdio("one", "ordinary")
 		server.Tools = c.tools
-		s, _ := open(t, mcpbridge.Options{}, server)
+		s, _ := open(t, client.Options{}, server)
 		names := toolsOf(t, s).Names()
 		slices.Sort(names)
 		if got := strings.Join(names, " "); got != c.want {
@@ -315,7 +316,7 @@ func TestFilters(t *testing.T) {
 	}
 	server := stdio("one", "ordinary")
 	server.Tools = []string{"echo", "ehco"}
-	s, told := open(t, mcpbridge.Options{}, server)
+	s, told := open(t, client.Options{}, server)
 	toolsOf(t, s)
 	if !strings.Contains(told.String(), "tool ehco of MCP server one is chosen in the configuration") {
 		t.Errorf("a name that is not there was passed over: %s", told)
@@ -324,14 +325,14 @@ func TestFilters(t *testing.T) {
 
 // TestEffects: what a server promises counts only if it is trusted.
 func TestEffects(t *testing.T) {
-	for trust, want := range map[mcpbridge.Trust][3]tool.Effects{
-		"":                         {},
-		mcpbridge.TrustNone:        {},
-		mcpbridge.TrustAnnotations: {tool.ReadOnly | tool.Local, tool.Idempotent, 0},
+	for trust, want := range map[config.Trust][3]tool.Effects{
+		"":                      {},
+		config.TrustNone:        {},
+		config.TrustAnnotations: {tool.ReadOnly | tool.Local, tool.Idempotent, 0},
 	} {
 		server := stdio("one", "ordinary")
 		server.Trust = trust
-		s, _ := open(t, mcpbridge.Options{}, server)
+		s, _ := open(t, client.Options{}, server)
 		set := toolsOf(t, s)
 		for i, name := range []string{"one__echo", "one__add", "one__fail"} {
 			one, _ := set.Lookup(name)
@@ -348,9 +349,9 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 	t.Parallel()
 	silent := stdio("silent", "silent")
 	silent.Connect = 400 * time.Millisecond
-	missing := mcpbridge.ServerConfig{Name: "missing", Command: "no-such-program-anywhere"}
-	refused := mcpbridge.ServerConfig{Name: "refused", URL: "http://127.0.0.1:1/mcp"}
-	s, told := open(t, mcpbridge.Options{}, silent, missing, refused, stdio("exit", "exit:4"), stdio("good", "ordinary"))
+	missing := config.ServerConfig{Name: "missing", Command: "no-such-program-anywhere"}
+	refused := config.ServerConfig{Name: "refused", URL: "http://127.0.0.1:1/mcp"}
+	s, told := open(t, client.Options{}, silent, missing, refused, stdio("exit", "exit:4"), stdio("good", "ordinary"))
 	set := toolsOf(t, s)
 	if out, err := call(t, set, "good__echo", `{"text":"still here"}`); err != nil || textOf(out) != "still here" {
 		t.Errorf("the good server returned %q, %v", textOf(out), err)
@@ -366,7 +367,7 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 		}
 	}
 	for _, st := range s.Status()[:4] {
-		if st.Err == nil || st.State != mcpbridge.Configured {
+		if st.Err == nil || st.State != client.Configured {
 			t.Errorf("%s: %+v", st.Name, st)
 		}
 	}
@@ -375,10 +376,10 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 // TestALateServerComesLater: a server that is not ready in time does not hold the
 // beginning up.
 func TestALateServerComesLater(t *testing.T) {
-	s, told := open(t, mcpbridge.Options{Wait: time.Nanosecond}, stdio("one", "ordinary"))
+	s, told := open(t, client.Options{Wait: time.Nanosecond}, stdio("one", "ordinary"))
 	toolsOf(t, s)
 	told.wait(t, "its tools are used as soon as it has")
-	until(t, "a started server", func() bool { return s.Status()[0].State == mcpbridge.Started })
+	until(t, "a started server", func() bool { return s.Status()[0].State == client.Started })
 	if set := toolsOf(t, s); set.Len() == 0 {
 		t.Error("its tools are still not there")
 	}
@@ -387,7 +388,7 @@ func TestALateServerComesLater(t *testing.T) {
 // TestAServerThatDied is started again by the next call, and the call that it died
 // of is in doubt.
 func TestAServerThatDied(t *testing.T) {
-	s, told := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	s, told := open(t, client.Options{}, stdio("one", "ordinary"))
 	set := toolsOf(t, s)
 	_, err := call(t, set, "one__die", "{}")
 	if e := tool.FromError(err); e == nil || e.Code != tool.Uncertain || !strings.Contains(e.Message, "out of memory") {
@@ -401,7 +402,7 @@ func TestAServerThatDied(t *testing.T) {
 
 // TestBackoff: a server that cannot be started is not tried with each call.
 func TestBackoff(t *testing.T) {
-	s, told := open(t, mcpbridge.Options{}, stdio("one", "exit:1"))
+	s, told := open(t, client.Options{}, stdio("one", "exit:1"))
 	toolsOf(t, s)
 	first := strings.Count(told.String(), "is not there")
 	for range 3 {
@@ -417,7 +418,7 @@ func TestBackoff(t *testing.T) {
 
 // TestCancel tells the server that nobody waits any more.
 func TestCancel(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
 	one, _ := toolsOf(t, s).Lookup("one__wait")
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -430,7 +431,7 @@ func TestCancel(t *testing.T) {
 func TestCallTimeout(t *testing.T) {
 	server := stdio("one", "ordinary")
 	server.Call = 50 * time.Millisecond
-	s, _ := open(t, mcpbridge.Options{}, server)
+	s, _ := open(t, client.Options{}, server)
 	_, err := call(t, toolsOf(t, s), "one__wait", "{}")
 	if e := tool.FromError(err); e == nil || e.Code != tool.Uncertain {
 		t.Errorf("it returned %v", err)
@@ -439,7 +440,7 @@ func TestCallTimeout(t *testing.T) {
 
 // TestCloseLeavesNothing ends a server with the processes that it started.
 func TestCloseLeavesNothing(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("one", "child"))
+	s, _ := open(t, client.Options{}, stdio("one", "child"))
 	toolsOf(t, s)
 	var pid int
 	until(t, "the number of the child", func() bool {
@@ -460,7 +461,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 // TestLazyStart offers tools from memory and starts the server with the first call.
 func TestLazyStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mcp")
-	s, _ := open(t, mcpbridge.Options{Dir: dir}, stdio("one", "ordinary"))
+	s, _ := open(t, client.Options{Dir: dir}, stdio("one", "ordinary"))
 	before := toolsOf(t, s)
 	s.Close()
 	files, _ := filepath.Glob(filepath.Join(dir, "one-*.json"))
@@ -471,9 +472,9 @@ func TestLazyStart(t *testing.T) {
 		t.Fatalf("what is remembered: %v, %v", info, err)
 	}
 
-	s, _ = open(t, mcpbridge.Options{Dir: dir}, stdio("one", "ordinary"))
+	s, _ = open(t, client.Options{Dir: dir}, stdio("one", "ordinary"))
 	set := toolsOf(t, s)
-	if st := s.Status()[0]; st.State != mcpbridge.Listed {
+	if st := s.Status()[0]; st.State != client.Listed {
 		t.Errorf("the state is %s", st.State)
 	}
 	if !slices.Equal(set.Names(), before.Names()) {
@@ -482,42 +483,42 @@ func TestLazyStart(t *testing.T) {
 	if out, err := call(t, set, "one__echo", `{"text":"x"}`); err != nil || textOf(out) != "x" {
 		t.Errorf("the call returned %q, %v", textOf(out), err)
 	}
-	if st := s.Status()[0]; st.State != mcpbridge.Used {
+	if st := s.Status()[0]; st.State != client.Used {
 		t.Errorf("after the call the state is %s", st.State)
 	}
 
 	// Another program under the same name is not known.
 	other := stdio("one", "ordinary")
 	other.Args = []string{"other"}
-	s, _ = open(t, mcpbridge.Options{Dir: dir}, other)
-	if st := s.Status()[0]; st.State != mcpbridge.Configured {
+	s, _ = open(t, client.Options{Dir: dir}, other)
+	if st := s.Status()[0]; st.State != client.Configured {
 		t.Errorf("the state of another server is %s", st.State)
 	}
 }
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
-		server mcpbridge.ServerConfig
+		server config.ServerConfig
 		want   string
 	}{
-		{mcpbridge.ServerConfig{Name: "a b", Command: "x"}, "is no name for a server"},
-		{mcpbridge.ServerConfig{Name: "a__b", Command: "x"}, "without __"},
-		{mcpbridge.ServerConfig{Name: "a"}, "needs a command"},
-		{mcpbridge.ServerConfig{Name: "a", Transport: "http"}, "needs a url"},
-		{mcpbridge.ServerConfig{Name: "a", Transport: "carrier-pigeon", Command: "x"}, "stdio, http and sse"},
-		{mcpbridge.ServerConfig{Name: "a", Command: "x", URL: "http://h/"}, "has no url"},
-		{mcpbridge.ServerConfig{Name: "a", URL: "http://h/", Transport: "http", Env: map[string]string{"A": "b"}}, "has no command"},
-		{mcpbridge.ServerConfig{Name: "a", URL: "file:///etc/passwd"}, "http or https"},
-		{mcpbridge.ServerConfig{Name: "a", URL: "http://u:p@h/"}, "password"},
-		{mcpbridge.ServerConfig{Name: "a", Command: "x", Trust: "all"}, "there are none and annotations"},
-		{mcpbridge.ServerConfig{Name: "a", Command: "x", Connect: -1}, "negative"},
-		{mcpbridge.ServerConfig{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "no name of a variable"},
+		{config.ServerConfig{Name: "a b", Command: "x"}, "is no name for a server"},
+		{config.ServerConfig{Name: "a__b", Command: "x"}, "without __"},
+		{config.ServerConfig{Name: "a"}, "needs a command"},
+		{config.ServerConfig{Name: "a", Transport: "http"}, "needs a url"},
+		{config.ServerConfig{Name: "a", Transport: "carrier-pigeon", Command: "x"}, "stdio, http and sse"},
+		{config.ServerConfig{Name: "a", Command: "x", URL: "http://h/"}, "has no url"},
+		{config.ServerConfig{Name: "a", URL: "http://h/", Transport: "http", Env: map[string]string{"A": "b"}}, "has no command"},
+		{config.ServerConfig{Name: "a", URL: "file:///etc/passwd"}, "http or https"},
+		{config.ServerConfig{Name: "a", URL: "http://u:p@h/"}, "password"},
+		{config.ServerConfig{Name: "a", Command: "x", Trust: "all"}, "there are none and annotations"},
+		{config.ServerConfig{Name: "a", Command: "x", Connect: -1}, "negative"},
+		{config.ServerConfig{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "no name of a variable"},
 	} {
-		if _, err := mcpbridge.Open(mcpbridge.Options{}, c.server); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := client.Open(client.Options{}, c.server); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.server, err, c.want)
 		}
 	}
-	if _, err := mcpbridge.Open(mcpbridge.Options{}, stdio("a", ""), stdio("a", "")); err == nil {
+	if _, err := client.Open(client.Options{}, stdio("a", ""), stdio("a", "")); err == nil {
 		t.Error("two servers have one name")
 	}
 }
@@ -527,12 +528,12 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 func TestVariables(t *testing.T) {
 	server := stdio("one", "exit:1")
 	server.Args = []string{"${MISSING}"}
-	s, _ := open(t, mcpbridge.Options{}, server)
+	s, _ := open(t, client.Options{}, server)
 	if err := s.Connect(context.Background(), "one"); err == nil || !strings.Contains(err.Error(), "the variable MISSING is not set") {
 		t.Errorf("the error is %v", err)
 	}
-	server = mcpbridge.ServerConfig{Name: "one", Command: "/no/such/${SECRET}"}
-	s, _ = open(t, mcpbridge.Options{Lookup: func(string) (string, bool) { return "hunter2", true }}, server)
+	server = config.ServerConfig{Name: "one", Command: "/no/such/${SECRET}"}
+	s, _ = open(t, client.Options{Lookup: func(string) (string, bool) { return "hunter2", true }}, server)
 	if err := s.Connect(context.Background(), "one"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)
 	}
@@ -558,7 +559,7 @@ func TestArgumentsAsHeaders(t *testing.T) {
 		listener.CloseClientConnections()
 		listener.Close()
 	})
-	s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "headed", URL: listener.URL})
+	s, told := open(t, client.Options{}, config.ServerConfig{Name: "headed", URL: listener.URL})
 	if out, err := call(t, toolsOf(t, s), "headed__look", `{"region":"south"}`); err != nil || textOf(out) != "seen" {
 		t.Fatalf("%q, %v; %s", textOf(out), err, told)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 const listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
@@ -60,7 +60,7 @@ func TestRelayRefusesToolsThatChangeDuringTheList(t *testing.T) {
 				}
 			}))
 			t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-			l := relayLines(t, relayOf(t, mcpbridge.ServerConfig{Name: "web", URL: server.URL}, invoke.AllowAll))
+			l := relayLines(t, relayOf(t, config.ServerConfig{Name: "web", URL: server.URL}, invoke.AllowAll))
 			l.call(2, "act", `{}`)
 			l.hear("notifications/tools/list_changed") // the client is told, too
 			close(heard)

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // newestCall is a call of revision 2026-07-28.
@@ -44,7 +46,7 @@ func post(t *testing.T, client *http.Client, url, body string, headers map[strin
 }
 
 // serveRelay serves a relay over HTTP.
-func serveRelay(t *testing.T, r *relaying, access mcpbridge.HTTPAccess) string {
+func serveRelay(t *testing.T, r *relaying, access serve.HTTPAccess) string {
 	t.Helper()
 	h, err := r.Relay.Handler(access)
 	if err != nil {
@@ -82,10 +84,10 @@ func typedTool(t *testing.T, got *atomic.Value) string {
 // connection has a separate one.
 func TestRelayWritesOneRunPerConnection(t *testing.T) {
 	var got atomic.Value
-	upstream := mcpbridge.ServerConfig{Name: "web", URL: typedTool(t, &got)}
+	upstream := config.ServerConfig{Name: "web", URL: typedTool(t, &got)}
 	t.Run("http", func(t *testing.T) {
 		r := relayOf(t, upstream, invoke.AllowAll)
-		url := serveRelay(t, r, mcpbridge.HTTPAccess{})
+		url := serveRelay(t, r, serve.HTTPAccess{})
 		for i := range 50 {
 			if status, text := post(t, http.DefaultClient, url, newestCall(1, "a", fmt.Sprintf(`{"n":%d}`, i)), nil); status != http.StatusOK || !strings.Contains(text, "done") {
 				t.Fatal(status, text)
@@ -118,7 +120,7 @@ func TestRelayWritesOneRunPerConnection(t *testing.T) {
 // A header that names another method or tool than the body is refused: a proxy would have decided about another request.
 func TestRelayRefusesMismatchedHeaders(t *testing.T) {
 	var got atomic.Value
-	url := serveRelay(t, relayOf(t, mcpbridge.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll), mcpbridge.HTTPAccess{})
+	url := serveRelay(t, relayOf(t, config.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll), serve.HTTPAccess{})
 	for header, ok := range map[string]bool{
 		"Mcp-Method: tools/call": true, "Mcp-Method: tools/list": false, "Mcp-Method: TOOLS/CALL": false, "Mcp-Method: ping": false,
 		"Mcp-Name: act": true, "Mcp-Name: Act": false, "Mcp-Name: other": false, "Mcp-Name: =?base64?YWN0?=": true, "Mcp-Name: =?base64?b3RoZXI=?=": false, "Mcp-Name: =?base64?***?=": false,
@@ -133,7 +135,7 @@ func TestRelayRefusesMismatchedHeaders(t *testing.T) {
 	if status != http.StatusBadRequest {
 		t.Errorf("%d %s", status, text)
 	}
-	l := byLines(t, relayOf(t, mcpbridge.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll).Relay.ServePipe)
+	l := byLines(t, relayOf(t, config.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll).Relay.ServePipe)
 	for i, name := range []string{"äct", "act\\u0000", strings.Repeat("a", 2000)} { // a line has no headers
 		l.send(strings.Replace(newestCall(i, "a", `{}`), `"name":"act"`, `"name":"`+strings.ReplaceAll(name, `\\`, `\`)+`"`, 1))
 		if text := l.answer(fmt.Sprint(i)); !strings.Contains(text, "unknown tool") {
@@ -147,8 +149,8 @@ func TestRelayPassesArgumentsAsTheyAre(t *testing.T) {
 	for _, coerce := range []bool{false, true} {
 		var got atomic.Value
 		got.Store("nothing")
-		s, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "web", URL: typedTool(t, &got)})
-		r, err := s.Relay("web", mcpbridge.ServiceOptions{Runner: &invoke.Runner{Policy: invoke.AllowAll}, Coerce: coerce})
+		s, _ := open(t, client.Options{}, config.ServerConfig{Name: "web", URL: typedTool(t, &got)})
+		r, err := s.Relay("web", serve.ServiceOptions{Runner: &invoke.Runner{Policy: invoke.AllowAll}, Coerce: coerce})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,11 +174,11 @@ func TestRelayPassesArgumentsAsTheyAre(t *testing.T) {
 // gives way to another one.
 func TestSessionsAreBoundedPerKey(t *testing.T) {
 	keys := []string{"key-of-ada-0123456789", "key-of-bob-0123456789"}
-	access := mcpbridge.HTTPAccess{Keys: keys, MaxSessions: 8}
+	access := serve.HTTPAccess{Keys: keys, MaxSessions: 8}
 	var got atomic.Value
 	handlers := map[string]func(t *testing.T) string{
 		"relay": func(t *testing.T) string {
-			return serveRelay(t, relayOf(t, mcpbridge.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll), access)
+			return serveRelay(t, relayOf(t, config.ServerConfig{Name: "web", URL: typedTool(t, &got)}, invoke.AllowAll), access)
 		},
 		"serve": func(t *testing.T) string {
 			h, err := serveOwn(t, nil).Handler(access)

@@ -11,7 +11,8 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
@@ -31,7 +32,7 @@ func TestRelayKeepsSecrets(t *testing.T) {
 	const word, number = "hunter2-hunter2", "712345678901"
 	for _, way := range []string{"stdio", "http"} {
 		t.Run(way, func(t *testing.T) {
-			o := mcpbridge.Options{Secrets: &journal.Secrets{Values: []string{word, number}}}
+			o := client.Options{Secrets: &journal.Secrets{Values: []string{word, number}}}
 			l := relayLines(t, relayFrom(t, o, wholeServer(t, way, "2025-06-18"), invoke.AllowAll))
 			for id, send := range map[string]func(){
 				"2": func() { l.call(2, "echo", `{"text":"say \"`+word+`\""}`) },
@@ -128,10 +129,10 @@ func TestRelayPassesOddAnswersOn(t *testing.T) {
 // A tool that its server changes is neither called nor listed until somebody approves it.
 func TestRelayRefusesChangedTools(t *testing.T) {
 	for _, listed := range []bool{false, true} {
-		for _, trust := range []mcpbridge.Trust{mcpbridge.TrustNone, mcpbridge.TrustAnnotations} {
+		for _, trust := range []config.Trust{config.TrustNone, config.TrustAnnotations} {
 			server := stdio("one", "ordinary")
 			server.Trust = trust
-			r := relayFrom(t, mcpbridge.Options{Dir: t.TempDir()}, server, invoke.AllowAll)
+			r := relayFrom(t, client.Options{Dir: t.TempDir()}, server, invoke.AllowAll)
 			l := relayLines(t, r)
 			l.call(2, "echo", `{"text":"before"}`)
 			if got := l.answer("2"); !strings.Contains(got, "before") {
@@ -141,14 +142,14 @@ func TestRelayRefusesChangedTools(t *testing.T) {
 			if listed {
 				l.answer("3")
 				l.send(`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`)
-				if got := l.answer("4"); strings.Contains(got, "id_rsa") != (trust == mcpbridge.TrustAnnotations) {
+				if got := l.answer("4"); strings.Contains(got, "id_rsa") != (trust == config.TrustAnnotations) {
 					t.Errorf("%s: the list is %s", trust, got)
 				}
 			} else {
 				l.hear("notifications/tools/list_changed")
 			}
 			l.call(5, "echo", `{"text":"after"}`)
-			if got := l.answer("5"); strings.Contains(got, "nobody has approved it") != (trust == mcpbridge.TrustNone) {
+			if got := l.answer("5"); strings.Contains(got, "nobody has approved it") != (trust == config.TrustNone) {
 				t.Errorf("%s: it said %s", trust, got)
 			}
 			r.told.wait(t, "was changed by its server")

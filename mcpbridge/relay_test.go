@@ -18,30 +18,33 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/relay"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // relaying is a relay and its record.
 type relaying struct {
-	*mcpbridge.Relay
+	*relay.Relay
 	serving
 	told *notices
 }
 
 // relayOf relays a server with a policy.
-func relayOf(t *testing.T, server mcpbridge.ServerConfig, policy invoke.Policy) *relaying {
+func relayOf(t *testing.T, server config.ServerConfig, policy invoke.Policy) *relaying {
 	t.Helper()
-	return relayFrom(t, mcpbridge.Options{}, server, policy)
+	return relayFrom(t, client.Options{}, server, policy)
 }
 
 // relayFrom relays a server of which something may be known.
-func relayFrom(t *testing.T, o mcpbridge.Options, server mcpbridge.ServerConfig, policy invoke.Policy) *relaying {
+func relayFrom(t *testing.T, o client.Options, server config.ServerConfig, policy invoke.Policy) *relaying {
 	t.Helper()
 	r := &relaying{serving: serving{store: new(journal.Memory)}}
 	servers, told := open(t, o, server)
 	r.told = told
 	var err error
-	r.Relay, err = servers.Relay(server.Name, mcpbridge.ServiceOptions{
+	r.Relay, err = servers.Relay(server.Name, serve.ServiceOptions{
 		Runner: &invoke.Runner{Policy: policy}, Drain: 1,
 		Record: func(ctx context.Context) (*journal.Recorder, error) {
 			run := journal.NewRun()
@@ -63,7 +66,7 @@ func relayFrom(t *testing.T, o mcpbridge.Options, server mcpbridge.ServerConfig,
 func (r *relaying) client(t *testing.T, way string) mcp.Transport {
 	t.Helper()
 	if way == "http" {
-		return &mcp.StreamableClientTransport{Endpoint: r.url(t, mcpbridge.HTTPAccess{}), MaxRetries: -1}
+		return &mcp.StreamableClientTransport{Endpoint: r.url(t, serve.HTTPAccess{}), MaxRetries: -1}
 	}
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -83,7 +86,7 @@ func (r *relaying) client(t *testing.T, way string) mcp.Transport {
 	return &mcp.IOTransport{Reader: toClient, Writer: fromClient}
 }
 
-func (r *relaying) url(t *testing.T, a mcpbridge.HTTPAccess) string {
+func (r *relaying) url(t *testing.T, a serve.HTTPAccess) string {
 	t.Helper()
 	h, err := r.Relay.Handler(a)
 	if err != nil {
@@ -99,7 +102,7 @@ func (r *relaying) url(t *testing.T, a mcpbridge.HTTPAccess) string {
 }
 
 // wholeServer is the server of a test, by way and revision.
-func wholeServer(t *testing.T, way, revision string) mcpbridge.ServerConfig {
+func wholeServer(t *testing.T, way, revision string) config.ServerConfig {
 	if way == "stdio" {
 		return stdio("whole", "whole")
 	}
@@ -107,7 +110,7 @@ func wholeServer(t *testing.T, way, revision string) mcpbridge.ServerConfig {
 	if revision >= "2026" {
 		path = "/stateless"
 	}
-	return mcpbridge.ServerConfig{Name: "whole", URL: mcptest.HTTP(t, mcptest.Whole(), nil) + path}
+	return config.ServerConfig{Name: "whole", URL: mcptest.HTTP(t, mcptest.Whole(), nil) + path}
 }
 
 // guest is a client that can do all that a client may do.
@@ -351,7 +354,7 @@ func exchangeRaw(t *testing.T, address, session, body string) (status int, heade
 
 func TestRelayLosesNoNumbers(t *testing.T) {
 	for _, way := range []string{"stdio", "http"} {
-		address := relayOf(t, wholeServer(t, way, "2025-06-18"), invoke.AllowAll).url(t, mcpbridge.HTTPAccess{})
+		address := relayOf(t, wholeServer(t, way, "2025-06-18"), invoke.AllowAll).url(t, serve.HTTPAccess{})
 		_, h, _ := exchangeRaw(t, address, "", initialize)
 		session := h.Get("Mcp-Session-Id")
 		exchangeRaw(t, address, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -377,18 +380,18 @@ func TestRelayLosesNoNumbers(t *testing.T) {
 func TestRelayUsesTheLogin(t *testing.T) {
 	a, s, o := protected(t, "")
 	ask := func(r *relaying) (int, string) {
-		status, _, data := exchangeRaw(t, r.url(t, mcpbridge.HTTPAccess{}), "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		status, _, data := exchangeRaw(t, r.url(t, serve.HTTPAccess{}), "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 		return status, data
 	}
-	without := relayFrom(t, mcpbridge.Options{Dir: o.Dir}, s, invoke.AllowAll)
+	without := relayFrom(t, client.Options{Dir: o.Dir}, s, invoke.AllowAll)
 	if status, data := ask(without); status != http.StatusBadGateway || !strings.Contains(data, "the server mine wants a login that this relay does not have") {
 		t.Errorf("%d %s", status, data)
 	}
 	without.told.wait(t, "'toolpost mcp login mine' logs you in")
-	if err := mcpbridge.Login(t.Context(), s, pasting(t, o)); err != nil {
+	if err := client.Login(t.Context(), s, pasting(t, o)); err != nil {
 		t.Fatal(err)
 	}
-	with := relayFrom(t, mcpbridge.Options{Dir: o.Dir}, s, invoke.AllowAll)
+	with := relayFrom(t, client.Options{Dir: o.Dir}, s, invoke.AllowAll)
 	g := connectGuest(t, with.client(t, "http"), "2025-06-18", false)
 	for _, text := range []string{"hello", "hello again"} {
 		if got, _ := g.do(t, "echo", `{"text":"`+text+`"}`); got != text {

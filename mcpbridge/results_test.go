@@ -10,7 +10,9 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -18,7 +20,7 @@ import (
 var reached = []string{"stdio", "json", "stream", "stream in lines"}
 
 // serverWith returns a server that answers every call of f with a result.
-func serverWith(t *testing.T, way, result string) mcpbridge.ServerConfig {
+func serverWith(t *testing.T, way, result string) config.ServerConfig {
 	t.Helper()
 	message := `{"jsonrpc":"2.0","id":ID,"result":` + result + `}`
 	if way == "stdio" {
@@ -36,7 +38,7 @@ func serverWith(t *testing.T, way, result string) mcpbridge.ServerConfig {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: %s\n\n", text)
 	})
-	return mcpbridge.ServerConfig{Name: "one", URL: url}
+	return config.ServerConfig{Name: "one", URL: url}
 }
 
 // Results keep all digits of integers, and structured content that the text does not repeat reaches the model: for a
@@ -61,7 +63,7 @@ func TestResultsWithoutLoss(t *testing.T) {
 		for _, way := range reached {
 			t.Run(name+" by "+way, func(t *testing.T) {
 				server := serverWith(t, way, c.result)
-				s, _ := open(t, mcpbridge.Options{}, server)
+				s, _ := open(t, client.Options{}, server)
 				tools := toolsOf(t, s)
 				out, err := call(t, tools, "one__f", `{}`)
 				if err != nil || string(out.Structured) != c.structured {
@@ -75,7 +77,7 @@ func TestResultsWithoutLoss(t *testing.T) {
 				if err != nil || joined(results[0].Parts) != c.shown {
 					t.Errorf("the model is shown %q, %v; want %q", joined(results[0].Parts), err, c.shown)
 				}
-				service, err := mcpbridge.NewService(mcpbridge.ServiceOptions{Runner: &invoke.Runner{Tools: tools, Policy: invoke.AllowAll}})
+				service, err := serve.NewService(serve.ServiceOptions{Runner: &invoke.Runner{Tools: tools, Policy: invoke.AllowAll}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,7 +144,7 @@ func TestResultsThatDoNotEndACall(t *testing.T) {
 		for _, way := range reached {
 			t.Run(want+" by "+way, func(t *testing.T) {
 				server := serverWith(t, way, result)
-				s, _ := open(t, mcpbridge.Options{}, server)
+				s, _ := open(t, client.Options{}, server)
 				_, err := call(t, toolsOf(t, s), "one__f", `{}`)
 				if e := tool.FromError(err); e == nil || !strings.Contains(e.Message, want) || e.Code != tool.Uncertain {
 					t.Errorf("the client says %v", err)
@@ -164,7 +166,7 @@ func TestResultsThatDoNotEndACall(t *testing.T) {
 func TestErrorWordsOfAServer(t *testing.T) {
 	for _, words := range []string{"Refused to fetch https://example.org", "I declined to do that", "permission denied", "the order was cancelled"} {
 		server := serverWith(t, "stdio", `{"isError":true,"content":[{"type":"text","text":"`+words+`"}]}`)
-		s, _ := open(t, mcpbridge.Options{}, server)
+		s, _ := open(t, client.Options{}, server)
 		_, err := call(t, toolsOf(t, s), "one__f", `{}`)
 		if e := tool.FromError(err); e == nil || e.Code != tool.Execution || e.Message != words {
 			t.Errorf("%s: %v", words, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -37,7 +37,7 @@ text All done.
 	}
 	hangs := stdio("hangs", "ordinary")
 	hangs.Call = 200 * time.Millisecond
-	s, told := open(t, mcpbridge.Options{}, stdio("dies", "ordinary"), stdio("changes", "ordinary"), hangs)
+	s, told := open(t, client.Options{}, stdio("dies", "ordinary"), stdio("changes", "ordinary"), hangs)
 	first := toolsOf(t, s)
 	own := tool.MustSet(tool.Func("ours", "Ours.", func(context.Context, struct{}) (string, error) { return "ours", nil }))
 	all, err := tool.Join(own, first)

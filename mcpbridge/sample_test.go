@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
 )
 
 // asked is a model that servers may ask; it keeps what it was asked.
@@ -38,7 +38,7 @@ func TestSampling(t *testing.T) {
 		model := new(asked)
 		s := stdio("asks", "ordinary")
 		s.Sampling = true
-		servers, told := open(t, mcpbridge.Options{Sample: model.sample}, s)
+		servers, told := open(t, client.Options{Sample: model.sample}, s)
 		out, err := call(t, toolsOf(t, servers), "asks__sample", `{"times":`+times+`,"prompt":"What now?"}`)
 		if err != nil || !strings.Contains(textOf(out), "answer 1 to asks") {
 			t.Fatalf("%q, %v; %s", textOf(out), err, told)
@@ -71,7 +71,7 @@ func TestSamplingIsRefused(t *testing.T) {
 			model := new(asked)
 			s := stdio("asks", "ordinary")
 			s.Sampling = c.allowed
-			o := mcpbridge.Options{}
+			o := client.Options{}
 			if c.model {
 				o.Sample = model.sample
 			}
@@ -86,7 +86,7 @@ func TestSamplingIsRefused(t *testing.T) {
 	model := &asked{err: errors.New("no credit")}
 	s := stdio("asks", "ordinary")
 	s.Sampling = true
-	servers, _ := open(t, mcpbridge.Options{Sample: model.sample}, s)
+	servers, _ := open(t, client.Options{Sample: model.sample}, s)
 	out, err := call(t, toolsOf(t, servers), "asks__sample", `{"times":1,"prompt":"x"}`)
 	if got := textOf(out) + fmt.Sprint(err); !strings.Contains(got, "no credit") {
 		t.Errorf("a model that fails: %s", got)

@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
 // attempt calls a tool as a run does, and returns what the call or the start of the
 // server says.
-func attempt(t *testing.T, dir string, s mcpbridge.ServerConfig) error {
+func attempt(t *testing.T, dir string, s config.ServerConfig) error {
 	t.Helper()
-	servers, _ := open(t, mcpbridge.Options{Dir: dir}, s)
+	servers, _ := open(t, client.Options{Dir: dir}, s)
 	defer servers.Close()
 	if err := servers.Connect(t.Context(), s.Name); err != nil {
 		return err
@@ -54,7 +55,7 @@ func TestLoginsForLaterRequests(t *testing.T) {
 				if errors.As(err, &e) && e.Code == tool.Uncertain {
 					t.Errorf("a call that was refused is in doubt: %v", err)
 				}
-				if err := mcpbridge.Login(t.Context(), s, pasting(t, o)); err != nil {
+				if err := client.Login(t.Context(), s, pasting(t, o)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,7 +94,7 @@ func TestLoginsThatDoNotHelp(t *testing.T) {
 				if err = attempt(t, o.Dir, s); err == nil || !strings.Contains(err.Error(), "'toolpost mcp login mine'") {
 					break
 				}
-				if err = mcpbridge.Login(t.Context(), s, pasting(t, o)); err != nil {
+				if err = client.Login(t.Context(), s, pasting(t, o)); err != nil {
 					break
 				}
 			}
@@ -124,10 +125,10 @@ func TestChallengesAreForgotten(t *testing.T) {
 	}
 	moved := s
 	moved.URL += "?another"
-	if err := mcpbridge.Login(t.Context(), moved, pasting(t, o)); !errors.Is(err, mcpbridge.ErrNoLogin) {
+	if err := client.Login(t.Context(), moved, pasting(t, o)); !errors.Is(err, client.ErrNoLogin) {
 		t.Errorf("another address: %v", err)
 	}
-	if there, err := mcpbridge.Logout(o.Dir, "mine"); there || err != nil {
+	if there, err := client.Logout(o.Dir, "mine"); there || err != nil {
 		t.Errorf("%v, %v", there, err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(o.Dir, "tokens", "*")); len(files) != 0 {

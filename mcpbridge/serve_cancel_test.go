@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // lines is a client that writes and reads lines itself.
@@ -99,7 +99,7 @@ func TestServiceCancelsACallThatWaitsForItsTurn(t *testing.T) {
 	} {
 		for _, end := range []string{"notification", "input", "context"} {
 			t.Run(name+" by "+end, func(t *testing.T) {
-				s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Drain = 1 })
+				s := serveOwn(t, func(o *serve.ServiceOptions) { o.Drain = 1 })
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				l := byLines(t, func(_ context.Context, in io.Reader, out io.Writer) error { return s.ServePipe(ctx, in, out) })
@@ -167,8 +167,8 @@ func TestServiceDoesNotWaitForAPerson(t *testing.T) {
 
 // One client's end does not end the server for others.
 func TestServiceSurvivesAClientThatEndsItsSession(t *testing.T) {
-	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Runner.Timeout = time.Hour }) // only a cancellation ends a call
-	address := s.address(t, mcpbridge.HTTPAccess{})
+	s := serveOwn(t, func(o *serve.ServiceOptions) { o.Runner.Timeout = time.Hour }) // only a cancellation ends a call
+	address := s.address(t, serve.HTTPAccess{})
 	_, h, _ := exchangeRaw(t, address, "", initialize)
 	session := h.Get("Mcp-Session-Id")
 	var calls sync.WaitGroup

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // A line that is no message is answered, and calls that are under way go on.
@@ -29,7 +29,7 @@ func TestServiceSurvivesBadLines(t *testing.T) {
 		"a long number":      {`{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"ping"}`, "123456789012345678901234567890", `"result"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Drain = 1 })
+			s := serveOwn(t, func(o *serve.ServiceOptions) { o.Drain = 1 })
 			l := byLines(t, s.ServePipe)
 			l.send(initialize)
 			l.answer("1")

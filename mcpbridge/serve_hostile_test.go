@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 
 // hostileLines are what clients should not send by a pipe, and what must be in the
@@ -52,7 +53,7 @@ var hostileLines = map[string]struct{ lines, want string }{
 func TestHostileClientsOfAPipe(t *testing.T) {
 	for name, c := range hostileLines {
 		t.Run(name, func(t *testing.T) {
-			s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Drain = time.Second })
+			s := serveOwn(t, func(o *serve.ServiceOptions) { o.Drain = time.Second })
 			var out strings.Builder
 			_ = s.ServePipe(t.Context(), strings.NewReader(initialize+"\n"+c.lines+"\n"), &out)
 			if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "did {") {
@@ -80,7 +81,7 @@ func TestHostileClientsOfARelay(t *testing.T) {
 }
 
 func TestASlowBodyEndsAlone(t *testing.T) {
-	address := serveOwn(t, nil).address(t, mcpbridge.HTTPAccess{BodyTime: time.Millisecond})
+	address := serveOwn(t, nil).address(t, serve.HTTPAccess{BodyTime: time.Millisecond})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestASlowBodyEndsAlone(t *testing.T) {
 // A new session takes the place of an idle one if there are too many; caller.Admit has the rule.
 func TestSessionsAreBounded(t *testing.T) {
 	s := serveOwn(t, nil)
-	address := s.address(t, mcpbridge.HTTPAccess{MaxSessions: 2})
+	address := s.address(t, serve.HTTPAccess{MaxSessions: 2})
 	for i := range 20 {
 		if status, _, text := exchangeRaw(t, address, "", initialize); status != http.StatusOK {
 			t.Errorf("session %d was answered with %d: %s", i, status, text)
@@ -128,7 +129,7 @@ func FuzzClientMessage(f *testing.F) {
 		if strings.Contains(line, `"wait"`) {
 			t.Skip("it waits, as it should")
 		}
-		s, err := mcpbridge.NewService(mcpbridge.ServiceOptions{Runner: &invoke.Runner{Tools: ownTools(make(chan string, 100), make(chan string, 100))}, Drain: 10 * time.Millisecond})
+		s, err := serve.NewService(serve.ServiceOptions{Runner: &invoke.Runner{Tools: ownTools(make(chan string, 100), make(chan string, 100))}, Drain: 10 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +166,8 @@ func TestRelayReadsWhatServersRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, first := range []bool{false, true} {
 				url, ran := readsExactly(t, first)
-				r := relayOf(t, mcpbridge.ServerConfig{Name: "exact", URL: url}, invoke.AskFirst(invoke.AllowNamed("free")))
-				address := r.url(t, mcpbridge.HTTPAccess{})
+				r := relayOf(t, config.ServerConfig{Name: "exact", URL: url}, invoke.AskFirst(invoke.AllowNamed("free")))
+				address := r.url(t, serve.HTTPAccess{})
 				exchangeRaw(t, address, "", initialize)
 				_, _, data := exchangeRaw(t, address, "", line)
 				r.Relay.Close()

@@ -18,7 +18,8 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -73,17 +74,17 @@ func ownTools(started, ended chan string) *tool.Set {
 
 // serving is a Service and the record of its connections.
 type serving struct {
-	*mcpbridge.Service
+	*serve.Service
 	started, ended chan string
 	store          *journal.Memory
 	mu             sync.Mutex
 	runs           []string
 }
 
-func serveOwn(t *testing.T, change func(*mcpbridge.ServiceOptions)) *serving {
+func serveOwn(t *testing.T, change func(*serve.ServiceOptions)) *serving {
 	t.Helper()
 	s := &serving{started: make(chan string, 100), ended: make(chan string, 100), store: new(journal.Memory)}
-	o := mcpbridge.ServiceOptions{
+	o := serve.ServiceOptions{
 		Runner: &invoke.Runner{Tools: ownTools(s.started, s.ended), Policy: invoke.AskFirst(nil)},
 		Record: func(ctx context.Context) (*journal.Recorder, error) {
 			run := journal.NewRun()
@@ -98,7 +99,7 @@ func serveOwn(t *testing.T, change func(*mcpbridge.ServiceOptions)) *serving {
 		change(&o)
 	}
 	var err error
-	if s.Service, err = mcpbridge.NewService(o); err != nil {
+	if s.Service, err = serve.NewService(o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
@@ -152,12 +153,12 @@ var ways = map[string]func(t *testing.T, s *serving) mcp.Transport{
 		return &mcp.IOTransport{Reader: toClient, Writer: fromClient}
 	},
 	"http": func(t *testing.T, s *serving) mcp.Transport {
-		return &mcp.StreamableClientTransport{Endpoint: s.address(t, mcpbridge.HTTPAccess{}), MaxRetries: -1}
+		return &mcp.StreamableClientTransport{Endpoint: s.address(t, serve.HTTPAccess{}), MaxRetries: -1}
 	},
 }
 
 // address is where the service can be reached over HTTP.
-func (s *serving) address(t *testing.T, g mcpbridge.HTTPAccess) string {
+func (s *serving) address(t *testing.T, g serve.HTTPAccess) string {
 	t.Helper()
 	h, err := s.Handler(g)
 	if err != nil {
@@ -228,7 +229,7 @@ func (d *dialogue) do(t *testing.T, name, args string) (string, *mcp.CallToolRes
 }
 
 // eachWay runs a test for every transport in an old and a new revision.
-func eachWay(t *testing.T, change func(*mcpbridge.ServiceOptions), answer func(*mcp.ElicitParams) *mcp.ElicitResult, test func(*testing.T, *serving, *dialogue)) {
+func eachWay(t *testing.T, change func(*serve.ServiceOptions), answer func(*mcp.ElicitParams) *mcp.ElicitResult, test func(*testing.T, *serving, *dialogue)) {
 	for way, transport := range ways {
 		for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 			t.Run(way+" "+revision, func(t *testing.T) {
@@ -355,7 +356,7 @@ func TestServiceCancelsACall(t *testing.T) {
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
 func TestServiceCancelsCallsOfAClientThatIsGone(t *testing.T) {
-	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Drain = 1 })
+	s := serveOwn(t, func(o *serve.ServiceOptions) { o.Drain = 1 })
 	in, client := io.Pipe()
 	served := make(chan error)
 	go func() { served <- s.ServePipe(context.Background(), in, io.Discard) }()
@@ -388,7 +389,7 @@ func TestServiceAnswersWhatWasAskedBeforeTheInputEnded(t *testing.T) {
 }
 
 func TestServiceBoundsCallsUnderWay(t *testing.T) {
-	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.MaxCalls = 1; o.Drain = 1 })
+	s := serveOwn(t, func(o *serve.ServiceOptions) { o.MaxCalls = 1; o.Drain = 1 })
 	d := connectTo(t, ways["stdio"](t, s), "2025-06-18", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -406,7 +407,7 @@ func TestServiceRefusesToolsThatNoClientCanCall(t *testing.T) {
 		if err != nil {
 			continue // which is refused earlier
 		}
-		if _, err := mcpbridge.NewService(mcpbridge.ServiceOptions{Runner: &invoke.Runner{Tools: set}}); err == nil {
+		if _, err := serve.NewService(serve.ServiceOptions{Runner: &invoke.Runner{Tools: set}}); err == nil {
 			t.Errorf("%s is offered", schema)
 		}
 	}
@@ -414,7 +415,7 @@ func TestServiceRefusesToolsThatNoClientCanCall(t *testing.T) {
 
 func TestHTTPAccess(t *testing.T) {
 	key := "0123456789abcdef"
-	access := mcpbridge.HTTPAccess{Keys: []string{key, "another-key-of-it"}, Hosts: []string{"tools.example.org"}, Origins: []string{"https://app.example.org"}, MaxBody: 4096}
+	access := serve.HTTPAccess{Keys: []string{key, "another-key-of-it"}, Hosts: []string{"tools.example.org"}, Origins: []string{"https://app.example.org"}, MaxBody: 4096}
 	address := serveOwn(t, nil).address(t, access)
 	for name, c := range map[string]struct {
 		host, origin, key, body string
@@ -475,7 +476,7 @@ func TestHTTPAccess(t *testing.T) {
 
 func TestHTTPAccessKeepsSessionsToTheirKeys(t *testing.T) {
 	one, two := "key-number-one-xx", "key-number-two-xx"
-	address := serveOwn(t, nil).address(t, mcpbridge.HTTPAccess{Keys: []string{one, two}})
+	address := serveOwn(t, nil).address(t, serve.HTTPAccess{Keys: []string{one, two}})
 	send := func(key, session, body string) *http.Response {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
@@ -502,10 +503,10 @@ func TestHTTPAccessKeepsSessionsToTheirKeys(t *testing.T) {
 // them then; what has not changed is no news.
 func TestServiceAnnouncesOtherTools(t *testing.T) {
 	news := make(chan struct{}, 10)
-	servers, told := open(t, mcpbridge.Options{Changed: func() { news <- struct{}{} }}, stdio("one", "ordinary"))
+	servers, told := open(t, client.Options{Changed: func() { news <- struct{}{} }}, stdio("one", "ordinary"))
 	first := toolsOf(t, servers)
 	<-news
-	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Runner = &invoke.Runner{Tools: first, Policy: invoke.AllowAll} })
+	s := serveOwn(t, func(o *serve.ServiceOptions) { o.Runner = &invoke.Runner{Tools: first, Policy: invoke.AllowAll} })
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
 			client, server := mcp.NewInMemoryTransports()

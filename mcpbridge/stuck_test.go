@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/mcptest"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -44,7 +45,7 @@ func TestServersThatHangAreRestarted(t *testing.T) {
 			c.script.Starts = filepath.Join(t.TempDir(), "starts")
 			bad := scripted(t, "bad", c.script)
 			bad.Connect, bad.Call = 20*time.Second, 300*time.Millisecond
-			s, told := open(t, mcpbridge.Options{}, bad)
+			s, told := open(t, client.Options{}, bad)
 			set := toolsOf(t, s)
 			if _, err := call(t, set, "bad__f", "{}"); err == nil {
 				t.Error("the call was answered")
@@ -74,7 +75,7 @@ func TestServersThatPassOverWhatTheyDoNotKnow(t *testing.T) {
 			if len(silent) == 1 {
 				server.Connect = time.Hour // that much is not waited for
 			}
-			s, told := open(t, mcpbridge.Options{Wait: time.Minute}, server)
+			s, told := open(t, client.Options{Wait: time.Minute}, server)
 			if out, err := call(t, toolsOf(t, s), "quiet__f", "{}"); err != nil || textOf(out) != "fine" {
 				t.Errorf("%q, %v: %s", textOf(out), err, told)
 			}
@@ -147,7 +148,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 			}
 			writeAnswer(w, answer, id)
 		})
-		s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "web", URL: url})
+		s, told := open(t, client.Options{}, config.ServerConfig{Name: "web", URL: url})
 		out, err := call(t, toolsOf(t, s), "web__f", "{}")
 		if !forgetful && (err != nil || textOf(out) != "fine") {
 			t.Errorf("%q, %v: %s", textOf(out), err, told)
@@ -198,7 +199,7 @@ func TestCallsThatAreSentOn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url, _ := webServer(t, c.answer)
-			s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "web", URL: url, Call: time.Minute})
+			s, told := open(t, client.Options{}, config.ServerConfig{Name: "web", URL: url, Call: time.Minute})
 			defer s.Close()
 			out, err := call(t, toolsOf(t, s), "web__f", "{}")
 			got := textOf(out)

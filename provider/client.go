@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Client opens models. The zero value is ready to use. Its fields must not be
@@ -41,7 +41,7 @@ type Client struct {
 	Vendors map[string]Vendor
 	// Formats are formats of the program's own. Rows of Vendors name them in
 	// Wires.
-	Formats []wire.Format
+	Formats []format.Format
 	// Dialects are the text dialects that calls are read in, and that Style may
 	// name; nil means [dialect.Builtin]. See [dialect.List.With].
 	Dialects *dialect.List
@@ -151,7 +151,7 @@ func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 
 // ownFormat returns the program's own format of that name, and nil if there is
 // none.
-func (c *Client) ownFormat(name string) wire.Format {
+func (c *Client) ownFormat(name string) format.Format {
 	for _, f := range c.Formats {
 		if f.Properties().Name == name {
 			return f

@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/equal"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // ClientRequest is a request as a client of a vendor's format wrote it.
@@ -48,7 +48,7 @@ func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, 
 
 // differs reports whether a request uses something in which the host differs from the vendor who
 // made the format.
-func (r *ClientRequest) differs(q wire.Quirks) bool {
+func (r *ClientRequest) differs(q format.Quirks) bool {
 	req := r.Says
 	has := func(field string) bool { return js.Get(js.Trim(r.Body), field) != nil }
 	thought := func(msg llm.Message) bool {
@@ -69,7 +69,7 @@ func (r *ClientRequest) differs(q wire.Quirks) bool {
 	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
 	q.Members, q.ModelFields = "", "" // they apply to requests of other formats
 	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false, false
-	return q != wire.Quirks{}
+	return q != format.Quirks{}
 }
 
 // plan plans a request that is sent unchanged, and returns nil if it has to be

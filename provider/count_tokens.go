@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // CountTokens asks the vendor for the number of tokens of a request that a client
@@ -32,7 +32,7 @@ func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, c
 }
 
 // count sends the question for the tokens of a request.
-func (m *Model) count(ctx context.Context, count wire.TokenCount, body []byte) (int, error) {
+func (m *Model) count(ctx context.Context, count format.TokenCount, body []byte) (int, error) {
 	x, err := m.newExchange(ctx, llm.Limits{})
 	if err != nil {
 		return 0, err

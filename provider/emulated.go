@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/emulate/smallmodel"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // emulate teaches the tools in a prompt.
@@ -63,7 +63,7 @@ func (p planner) emulation() emulate.Emulation {
 // constraint holds an answer to a schema in the words of one host.
 type constraint struct {
 	field  string // of the request, as the catalogue names it
-	format wire.Properties
+	format format.Properties
 }
 
 // The fields that hosts have.

@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/deadline"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // maxError bounds the bytes of an error.
@@ -238,7 +239,7 @@ func (j *job) decode(src io.Reader) iter.Seq2[llm.Event, error] {
 // salvage reads the calls in text that a vendor failed to parse. It returns the error
 // if the text has no calls.
 func (x *exchange) salvage(e *llm.Error) *llm.Error {
-	var failed *wire.FailedGeneration
+	var failed *format.FailedGeneration
 	if !errors.As(e, &failed) {
 		return e
 	}

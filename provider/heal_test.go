@@ -14,12 +14,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 	"golang.org/x/tools/txtar"
 )
 
-// history reads a conversation: a line is "role part part …", with the parts
+// readHistory reads a conversation: a line is "role part part …", with the parts
 // text:…, call:id:name:args, result:id:text, thinking:vendor:text, cut:id:name:args.
-func history(t *testing.T, src string) []llm.Message {
+func readHistory(t *testing.T, src string) []llm.Message {
 	t.Helper()
 	var out []llm.Message
 	for line := range strings.Lines(src) {
@@ -77,7 +78,7 @@ func shown(messages []llm.Message) string {
 			case llm.Call:
 				fmt.Fprintf(&b, " call:%s:%s:%s", p.ID, p.Name, p.Args)
 			case llm.Result:
-				fmt.Fprintf(&b, " result:%s:%s", p.CallID, strings.Replace(p.Text(), wire.Interrupted, "INTERRUPTED", 1))
+				fmt.Fprintf(&b, " result:%s:%s", p.CallID, strings.Replace(p.Text(), history.Interrupted, "INTERRUPTED", 1))
 			case llm.Thinking:
 				fmt.Fprintf(&b, " thinking:%s:%s", p.State.Vendor, p.Text)
 			}
@@ -122,7 +123,7 @@ func TestHeal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := history(t, string(a.Files[0].Data))
+			in := readHistory(t, string(a.Files[0].Data))
 			for _, want := range a.Files[1:] {
 				h := hostOf(want.Name)
 				server, sent := mirror(t, h.wire)

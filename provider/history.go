@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // repairHistory puts the calls and results of the history in order. Vendors refuse
@@ -14,7 +14,7 @@ import (
 // user's turns is left. A request that is sent unchanged keeps its messages.
 func (p planner) repairHistory() {
 	said := p.req.Messages
-	healed, warnings := wire.Heal(said, p.codec.Vendor)
+	healed, warnings := history.Repair(said, p.codec.Vendor)
 	p.warnings = append(p.warnings, warnings...)
 	p.req.Messages = healed
 	if len(healed) > 0 || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {

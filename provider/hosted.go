@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // RunsHosted reports why the model's vendor cannot run the hosted tool def itself, or nil
@@ -55,7 +55,7 @@ func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	var r Route
 	m.choose(req, &r)
 	native, crowded := r.Kind == Native, m.crowded(req)
-	return wire.WithoutHosted(req, func(def llm.ToolDef) error {
+	return loss.WithoutHosted(req, func(def llm.ToolDef) error {
 		if !native {
 			return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // rerouted is an HTTP client that sends every request to the simulator,
@@ -150,7 +151,7 @@ var hostedCases = []hostedCase{
 		name: "a deployment of one's own on Azure, with a version", id: "lab/my-deployment", model: "my-deployment", wire: wire.Responses,
 		env: map[string]string{"AZURE_OPENAI_ENDPOINT": "https://lab.openai.azure.com", "AZURE_OPENAI_API_KEY": "az-key-123"},
 		vendors: map[string]provider.Vendor{"lab": {BaseURL: "https://lab.openai.azure.com/openai/v1", Wires: []string{wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true,
-			Quirks: wire.Quirks{Path: "responses?api-version=preview"}}},
+			Quirks: format.Quirks{Path: "responses?api-version=preview"}}},
 		whole:    "https://lab.openai.azure.com/openai/v1/responses?api-version=preview",
 		streamed: "https://lab.openai.azure.com/openai/v1/responses?api-version=preview",
 		header:   map[string]string{"Api-Key": "az-key-123"},

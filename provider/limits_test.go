@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // endless writes answers of one format that never end.
@@ -32,7 +33,7 @@ type endless struct {
 func (e endless) body(ctx context.Context) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
-		enc := wire.Codec{Format: e.format}.NewStream(w, wire.Head{ID: "a", Model: "m"})
+		enc := wire.Codec{Format: e.format}.NewStream(w, format.Head{ID: "a", Model: "m"})
 		for ev := range e.events {
 			select {
 			case <-ctx.Done():

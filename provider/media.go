@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // mediaLeft replaces a message or a result that has no content left. Vendors refuse
@@ -139,7 +139,7 @@ func holdsMedia(p llm.Part) bool {
 }
 
 // takenParts returns a copy of parts without the media that are not taken, which it tells left.
-func takenParts(parts []llm.Part, types wire.MediaTypes, left func(llm.MediaKind, string)) []llm.Part {
+func takenParts(parts []llm.Part, types format.MediaTypes, left func(llm.MediaKind, string)) []llm.Part {
 	out := make([]llm.Part, 0, len(parts))
 	for _, p := range parts {
 		switch part := p.(type) {

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Model is a model at a vendor. It is safe for concurrent use.
@@ -32,7 +33,7 @@ type Model struct {
 }
 
 // quirks are those of the vendor, for this model.
-func (m *Model) quirks() wire.Quirks {
+func (m *Model) quirks() format.Quirks {
 	q, ok := m.vendor.Families[m.info.ID.Root()]
 	if !ok {
 		q = m.vendor.Quirks
@@ -99,7 +100,7 @@ type settled struct {
 	dialect       string // that the model is known to write; "" if it has none
 	named         bool   // the catalogue knows the model by its own name, and not by a vendor's or an entry's
 	key           string // under which the client remembers what it learned about the model
-	format        wire.Properties
+	format        format.Properties
 	codec         wire.Codec
 	whole, stream *url.URL // where answers in one piece and streams are asked for
 	streamType    []string // the header that asks for a stream
@@ -143,10 +144,10 @@ func (m *Model) place(c *wire.Codec, stream bool) *url.URL {
 }
 
 // format returns the properties of the format the model is asked in.
-func (m *Model) format() *wire.Properties { return &m.settled.format }
+func (m *Model) format() *format.Properties { return &m.settled.format }
 
 // has reports whether the format can express a feature. To ask the properties themselves would copy them.
-func (m *Model) has(f wire.Feature) bool { return slices.Contains(m.settled.format.Features, f) }
+func (m *Model) has(f format.Feature) bool { return slices.Contains(m.settled.format.Features, f) }
 
 // key is under what the client remembers what it learned about a model.
 func (m *Model) key() string { return m.settled.key }

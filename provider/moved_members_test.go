@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestMembersOfOtherServers: members of another format that the maker of this one takes are not sent to a server that only speaks like it: it may
@@ -30,7 +31,7 @@ func TestMembersOfOtherServers(t *testing.T) {
 	}
 	rows := map[string]provider.Vendor{
 		"like":  {Like: "openai", BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}},
-		"own":   {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}, Quirks: wire.Quirks{MaxTokens: "max_tokens"}},
+		"own":   {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}, Quirks: format.Quirks{MaxTokens: "max_tokens"}},
 		"plain": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}},
 	}
 	client := &provider.Client{Vendors: rows, Key: func(string) (string, error) { return "k", nil }, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}

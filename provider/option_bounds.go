@@ -5,11 +5,11 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // bounds are those of the model at its host. Who only copies a format has those of its row.
-func (p planner) bounds() wire.RequestBounds {
+func (p planner) bounds() format.RequestBounds {
 	f := p.format()
 	b := f.BoundsOf(p.settled.family)
 	if b.MakerOnly && !p.vendor.Strict {

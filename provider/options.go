@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // Handling is what becomes of an option of a request.
@@ -42,21 +42,21 @@ type Option struct {
 // asked reports whether a request asks for the option. A schema of the answer
 // is one, whether it says much or little.
 func (o Option) asked(req *llm.Request) bool {
-	f := wire.Feature(o.Name)
-	return f.AskedBy(req) || f == wire.OutputSchema && wire.OutputAnyJSON.AskedBy(req)
+	f := wireformat.Feature(o.Name)
+	return f.AskedBy(req) || f == wireformat.OutputSchema && wireformat.OutputAnyJSON.AskedBy(req)
 }
 
 // On returns what becomes of the option in a format. Vendors that differ say
 // so in their own rows.
-func (o Option) On(format wire.Properties) Handling {
-	if o.otherwise == Mapped || format.Has(wire.Feature(o.Name)) {
+func (o Option) On(format wireformat.Properties) Handling {
+	if o.otherwise == Mapped || format.Has(wireformat.Feature(o.Name)) {
 		return Mapped
 	}
 	return o.otherwise
 }
 
 // handling is what becomes of an option at a vendor.
-func (v *Vendor) handling(o Option, format wire.Properties) Handling {
+func (v *Vendor) handling(o Option, format wireformat.Properties) Handling {
 	own, changed := v.Options[o.Name]
 	switch {
 	case v.Fields[o.Name] != "":
@@ -77,8 +77,8 @@ func (v *Vendor) handling(o Option, format wire.Properties) Handling {
 
 // freeTools reports whether a vendor has tools that take free text. Who only
 // copies a format does not.
-func (v *Vendor) freeTools(format *wire.Properties) bool {
-	return slices.Contains(format.Features, wire.FreeTextTools) && (v.Strict || !format.Imitated)
+func (v *Vendor) freeTools(format *wireformat.Properties) bool {
+	return slices.Contains(format.Features, wireformat.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 
 // Options returns the table of options. Every field of llm.Request is in it.

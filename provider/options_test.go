@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/vendors.md")
@@ -71,7 +72,7 @@ var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "echoes",
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama", wire.Converse: "bedrock"}
 
-func propertiesOf(format string) wire.Properties { return wire.Codec{Format: format}.Properties() }
+func propertiesOf(format string) format.Properties { return wire.Codec{Format: format}.Properties() }
 
 // ables are vendors that do all that their format can, where its maker does not
 // for all models.
@@ -232,7 +233,7 @@ func TestProvidersPage(t *testing.T) {
 
 // A feature of a format that no row speaks of fails here.
 func TestEveryFeatureIsAnOption(t *testing.T) {
-	inside := []wire.Feature{wire.OutputAnyJSON} // part of the row "output"
+	inside := []format.Feature{format.OutputAnyJSON} // part of the row "output"
 	for _, format := range wire.Formats() {
 		for _, f := range propertiesOf(format).Features {
 			if !slices.Contains(inside, f) && !slices.ContainsFunc(options, func(o Option) bool { return o.Name == string(f) }) {

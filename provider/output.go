@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // OutputWay is how the answer is held to a schema.
@@ -29,9 +29,9 @@ func (p planner) outputWay() (OutputWay, string) {
 	if !tools {
 		cond &^= catalog.WithTools
 	}
-	native, feature := p.info.JSONSchema.In(cond), wire.OutputSchema
+	native, feature := p.info.JSONSchema.In(cond), format.OutputSchema
 	if len(req.Output.Schema) == 0 {
-		native, feature = p.info.JSONMode.In(cond), wire.OutputAnyJSON
+		native, feature = p.info.JSONMode.In(cond), format.OutputAnyJSON
 	}
 	if !p.has(feature) || p.vendor.Options["output"] == Degraded || p.mustClose(req.Output.Schema) {
 		native = catalog.No
@@ -107,9 +107,9 @@ func (p planner) outputSchema() {
 // that is sent unchanged: the format can express it, the catalogue does not deny it,
 // and the schema needs no change.
 func (p planner) maybeHeld() bool {
-	out, support, feature := p.req.Output, p.info.JSONSchema, wire.OutputSchema
+	out, support, feature := p.req.Output, p.info.JSONSchema, format.OutputSchema
 	if len(out.Schema) == 0 {
-		support, feature = p.info.JSONMode, wire.OutputAnyJSON
+		support, feature = p.info.JSONMode, format.OutputAnyJSON
 	}
 	if support.In(p.conditions(p.req)) == catalog.No || !p.has(feature) || p.vendor.Options["output"] == Degraded {
 		return false

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -15,12 +16,12 @@ import (
 // on every route: where the vendor leaves them in the text, where the dialect is
 // taught in a prompt, and where another one was taught.
 func TestOwnDialect(t *testing.T) {
-	list, err := dialect.Builtin().With(dialect.Dialect{
-		Name: "acme", Form: dialect.JSONCall,
-		Call:    []dialect.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
+	list, err := dialect.Builtin().With(spec.Dialect{
+		Name: "acme", Form: spec.JSONCall,
+		Call:    []spec.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
 		NameKey: "function", ArgsKey: "args",
-		Write:   dialect.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
-		Results: dialect.Results{Role: llm.RoleUser, Each: "<acme:result>$text</acme:result>"},
+		Write:   spec.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
+		Results: spec.Results{Role: llm.RoleUser, Each: "<acme:result>$text</acme:result>"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // MaxProbe is how many requests a probe sends at most.
@@ -328,7 +328,7 @@ func (p *probing) choice() {
 	req.Choice = llm.ToolChoice{Mode: llm.MustCall}
 	required := p.ask(req)
 	switch {
-	case !p.format().Has(wire.ChoiceRequired):
+	case !p.format().Has(format.ChoiceRequired):
 		p.found("forced call", "tool_choice_required", catalog.No, "the format has no choice")
 	case required.err != nil || named.err != nil:
 		p.found("forced call", "tool_choice_required", refused(cmp.Or(required.err, named.err)), "%v", cmp.Or(required.err, named.err))
@@ -339,7 +339,7 @@ func (p *probing) choice() {
 	}
 	req = withTools(rome)
 	req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
-	if !p.format().Has(wire.ChoiceNone) {
+	if !p.format().Has(format.ChoiceNone) {
 		return
 	}
 	h := p.ask(req)

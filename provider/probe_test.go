@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // probe asks the simulator's model of a name.
@@ -130,9 +131,9 @@ func skip(format, name string) bool {
 	can := wire.Codec{Format: format}.Properties()
 	switch name {
 	case "forced call":
-		return !can.Has(wire.ChoiceRequired)
+		return !can.Has(wireformat.ChoiceRequired)
 	case "forbidden call":
-		return !can.Has(wire.ChoiceNone)
+		return !can.Has(wireformat.ChoiceNone)
 	case "calls have their own index", "the reason fits the answer":
 		return format != "chat"
 	}

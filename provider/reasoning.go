@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // budgets are how many tokens an effort is worth where a vendor counts tokens.
@@ -86,7 +86,7 @@ func (p planner) nameEffort() {
 	rules := p.format().Thinking
 	r, since := p.req.Reasoning, rules.EffortOnly
 	refused := !since.IsZero() && !p.info.ID.Version.IsZero() && p.info.ID.Version.Compare(since) >= 0
-	lacks := !p.has(wire.ReasoningBudget) && p.has(wire.ReasoningEffort) && (p.info.Efforts != "" || slices.Contains(rules.Families, p.settled.family))
+	lacks := !p.has(format.ReasoningBudget) && p.has(format.ReasoningEffort) && (p.info.Efforts != "" || slices.Contains(rules.Families, p.settled.family))
 	if r.Budget <= 0 || !refused && !lacks {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/relay"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Relay sends a client's request unchanged and writes the answer as it arrives, byte
@@ -121,9 +122,9 @@ type streamRelay struct {
 
 // decide is called for every event, deep in a stack that is held for as long as the
 // stream lasts. Rare cases have a function each that is not inlined.
-func (s *streamRelay) decide(ev llm.Event) wire.RelayDecision {
+func (s *streamRelay) decide(ev llm.Event) format.RelayDecision {
 	switch ev.(type) {
-	case wire.RelayFailure, wire.RelayTrailing:
+	case format.RelayFailure, format.RelayTrailing:
 		return s.afterAnswer(ev)
 	case llm.Finish:
 		s.checkFinish(ev)
@@ -145,22 +146,22 @@ func (s *streamRelay) checkFinish(ev llm.Event) {
 }
 
 //go:noinline
-func (s *streamRelay) giveUp(err error) wire.RelayDecision { return wire.GiveUp(s.lost(err, true)) }
+func (s *streamRelay) giveUp(err error) format.RelayDecision { return format.GiveUp(s.lost(err, true)) }
 
 // afterAnswer decides about an error of the upstream, and about bytes after the end
 // of the answer. An error that may contain the key is not passed on.
 //
 //go:noinline
-func (s *streamRelay) afterAnswer(ev llm.Event) wire.RelayDecision {
-	if f, failed := ev.(wire.RelayFailure); failed {
+func (s *streamRelay) afterAnswer(ev llm.Event) format.RelayDecision {
+	if f, failed := ev.(format.RelayFailure); failed {
 		if said := string(f.Said); f.Said != nil && credential.Redact(said, s.key) == said {
-			return wire.Pass
+			return format.Pass
 		}
 		return s.giveUp(f.Err)
 	}
-	t, _ := ev.(wire.RelayTrailing)
+	t, _ := ev.(format.RelayTrailing)
 	s.yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
-	return wire.Pass
+	return format.Pass
 }
 
 // clientReader reads an answer whose errors are shown to a client: they do not contain

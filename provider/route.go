@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // RouteKind is how a model is asked for calls.
@@ -136,7 +136,7 @@ func (m *Model) forcesBySchema(req *llm.Request) bool {
 
 // forces reports whether the vendor can force a call in such a request.
 func (m *Model) forces(req *llm.Request) catalog.Support {
-	if !m.has(wire.ChoiceRequired) {
+	if !m.has(format.ChoiceRequired) {
 		return catalog.No
 	}
 	return m.info.ToolChoiceRequired.In(m.conditions(req))

@@ -11,6 +11,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // defineTools gives a schema to the client's tools that only models of another vendor
@@ -30,7 +32,7 @@ func (p planner) freeTextTools() {
 	}
 	for i := range p.req.Tools {
 		if t := &p.req.Tools[i]; t.Kind == llm.FreeTool {
-			p.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", p.vendor.Name, t.Name, wire.FreeInput)
+			p.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", p.vendor.Name, t.Name, history.FreeInput)
 		}
 	}
 }
@@ -39,8 +41,8 @@ func (p planner) freeTextTools() {
 func (m *Model) freeTools() bool { return m.vendor.freeTools(m.format()) }
 
 // rules are the vendor's demands on names and ids.
-func (m *Model) rules() wire.Rules {
-	return wire.Rules{
+func (m *Model) rules() history.Rules {
+	return history.Rules{
 		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
 		LetterFirst: m.format().LetterFirst,
 		NoFreeTools: !m.freeTools(),
@@ -55,20 +57,20 @@ func (p planner) toolChoice() {
 	}
 	ch := p.req.Choice
 	switch {
-	case ch.Forbids() && (p.vendor.NoNone || !p.has(wire.ChoiceNone)):
+	case ch.Forbids() && (p.vendor.NoNone || !p.has(format.ChoiceNone)):
 		p.req.Tools, p.req.Choice = nil, llm.ToolChoice{}
 		p.warn(llm.Degraded, "tool_choice.none", "%s may not honour it; the tools are withheld", p.vendor.Name)
 		return
 	case ch.Forbids():
 		p.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 		return
-	case ch.Allowed != nil && (p.vendor.NoAllowed || !p.has(wire.ChoiceAllowed)):
+	case ch.Allowed != nil && (p.vendor.NoAllowed || !p.has(format.ChoiceAllowed)):
 		p.withhold(ch.Allowed)
 	}
 	if ch.Mode == llm.MustCall && p.forces(p.req) == catalog.No {
 		p.demand()
 	}
-	if p.req.OneCall && (!p.has(wire.OneCall) || p.vendor.Quirks.NoParallel) {
+	if p.req.OneCall && (!p.has(format.OneCall) || p.vendor.Quirks.NoParallel) {
 		p.req.OneCall = false
 		p.warn(llm.Emulated, "one_call", "%s cannot be held to one call; only the first counts", p.vendor.Name)
 	}
@@ -227,7 +229,7 @@ func (p planner) narrowTool(t *llm.ToolDef, room *strictRoom) *narrowed {
 // describeExamples moves examples into the description where the format has no
 // place for them.
 func (p planner) describeExamples(t *llm.ToolDef) {
-	if len(t.Examples) == 0 || p.has(wire.ToolExamples) {
+	if len(t.Examples) == 0 || p.has(format.ToolExamples) {
 		return
 	}
 	var b strings.Builder

@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Vendor is who serves models: one row of a table.
@@ -37,10 +38,10 @@ type Vendor struct {
 	Sign string
 	// Headers go with every request.
 	Headers map[string]string
-	Quirks  wire.Quirks
+	Quirks  format.Quirks
 	// Families are the quirks of families that it serves in another way than
 	// the rest.
-	Families map[string]wire.Quirks
+	Families map[string]format.Quirks
 	// Schemas is whose rules for schemas it has; empty means OpenAI's.
 	Schemas schema.Vendor
 	// Strict is set if the vendor can hold models to the schemas of tools.
@@ -69,7 +70,7 @@ type Vendor struct {
 	// the tokens neutralised.
 	Apart bool
 	// bounds are what it refuses although it only copies a format.
-	bounds wire.RequestBounds
+	bounds format.RequestBounds
 	// beside are the fields, in JSON, with which the vendor accepts hosted tools
 	// together with functions.
 	beside map[string]string
@@ -125,7 +126,7 @@ func typed(v Vendor) Vendor {
 }
 
 // like is a vendor that copies OpenAI's chat API.
-func like(name, base, key string, quirks wire.Quirks) Vendor {
+func like(name, base, key string, quirks format.Quirks) Vendor {
 	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}.taking("")
 }
 
@@ -148,7 +149,7 @@ func (v Vendor) with(fields map[string]string, options map[string]Handling) Vend
 }
 
 // refusing is a vendor that refuses some of what others who copy its format take.
-func refusing(v Vendor, b wire.RequestBounds) Vendor {
+func refusing(v Vendor, b format.RequestBounds) Vendor {
 	v.bounds = b
 	return v
 }
@@ -158,7 +159,7 @@ var noPenalties = map[string]Handling{"frequency_penalty": Ignored, "presence_pe
 
 // older is for copies of the first version of the API: another name for the token
 // limit, and no strict tools.
-var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
+var older = format.Quirks{MaxTokens: "max_tokens", NoStrict: true}
 
 // topK is for servers that accept the option in addition to those of the format.
 var topK = map[string]string{"top_k": "top_k"}
@@ -178,18 +179,18 @@ var builtin = []Vendor{
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil).taking("user verbosity logprobs cache_control"),
-	refusing(like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}), wire.RequestBounds{SaysJSON: true, MaxStops: 4}).with(nil, noPenalties).taking("user"),
+	refusing(like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", format.Quirks{NoStrict: true}), format.RequestBounds{SaysJSON: true, MaxStops: 4}).with(nil, noPenalties).taking("user"),
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
 	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil).taking("user"),
-	apart(refusing(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}), wire.RequestBounds{SaysJSON: true, MaxStops: 16})).taking("logprobs"),
-	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true, ThinkingParts: true}))).with(map[string]string{"seed": "random_seed"}, nil),
-	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
-	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),
-	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user logprobs"),
+	apart(refusing(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}), format.RequestBounds{SaysJSON: true, MaxStops: 16})).taking("logprobs"),
+	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true, ThinkingParts: true}))).with(map[string]string{"seed": "random_seed"}, nil),
+	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", format.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
+	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),
+	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", format.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user logprobs"),
 	apart(like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older)).with(topK, nil),
 	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
 	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),
-	apart(like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
+	apart(like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
 	local("vllm", "http://127.0.0.1:8000/v1", "").taking("user logprobs"),
 	local("sglang", "http://127.0.0.1:30000/v1", "").taking("user logprobs"),
@@ -201,7 +202,7 @@ var builtin = []Vendor{
 	{Name: "vertex-claude", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
-		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
+		Families: map[string]format.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
 	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: credential.AWSBearer, Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Quirks: older, NoAllowed: true,
@@ -293,7 +294,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Name, out.Like = cmp.Or(v.Name, base.Name), v.Like
 	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
-		base.Promotion, out.Apart, out.bounds = "", false, wire.RequestBounds{} // it is somebody else's server
+		base.Promotion, out.Apart, out.bounds = "", false, format.RequestBounds{} // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 		if out.server == "" && self[base.Name] == nil {
 			wires := v.Wires
@@ -355,8 +356,8 @@ func (v Vendor) namesHost(base Vendor) bool {
 
 // quirks returns the quirks of a row, or of the row that it is like. Another server
 // may refuse unknown members.
-func (v Vendor) quirks(base Vendor) wire.Quirks {
-	own := v.Quirks != (wire.Quirks{})
+func (v Vendor) quirks(base Vendor) format.Quirks {
+	own := v.Quirks != (format.Quirks{})
 	out := base.Quirks
 	if own {
 		out = v.Quirks

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // tape is a model that plays one list of events per question. An error ends it.
@@ -232,7 +233,7 @@ func TestCodecsCannotRetract(t *testing.T) {
 	for _, format := range wire.Formats() {
 		codec, _ := wire.For(format)
 		var out strings.Builder
-		s := codec.NewStream(&out, wire.Head{ID: "x", Model: "m"})
+		s := codec.NewStream(&out, wireformat.Head{ID: "x", Model: "m"})
 		m := &refine.Again{Model: &tape{takes: [][]any{{text("half"), lost}, good}}, Retract: true}
 		var failed error
 		for ev, err := range m.Stream(t.Context(), ask()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // For every model of the server, this file applies the settings of a request
@@ -29,7 +30,7 @@ func honour(codec wire.Codec, req *llm.Request, r *llm.Response, limited bool) (
 	if top, asked := logProbs(codec, req); asked {
 		addProbs(codec.Properties().LogProbs, r, top)
 	}
-	if codec.Properties().Has(wire.SeveralAnswers) {
+	if codec.Properties().Has(format.SeveralAnswers) {
 		again(r, req.N)
 	}
 	return cut

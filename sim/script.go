@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Script is a model that gives prepared answers. Its answer depends only on the
@@ -160,7 +160,7 @@ func asOffered(c llm.Call, tools []llm.ToolDef) llm.Call {
 		case t.Kind == llm.FreeTool && !text:
 			c.Args, _ = json.Marshal(string(c.Args))
 		case t.Kind != llm.FreeTool && text:
-			c.Args, _ = json.Marshal(map[string]json.RawMessage{wire.FreeInput: c.Args})
+			c.Args, _ = json.Marshal(map[string]json.RawMessage{history.FreeInput: c.Args})
 		}
 		c.Kind = t.Kind
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // errCut ends a body early, on purpose.
@@ -73,7 +74,7 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 var midway = &llm.Error{Op: "sim", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: errors.New("this fault was asked for")}
 
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
-	enc := codec.NewStream(out, wire.Head{})
+	enc := codec.NewStream(out, format.Head{})
 	next := pieceLength(byWords)
 	if b.Seed > 0 {
 		next = bySeed(b.Seed)
@@ -110,7 +111,7 @@ func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writ
 // Formats with arguments as text send the truncated text. Formats whose whole
 // answers hold objects send an empty object. Formats that send arguments only
 // in one piece send no call at all.
-func deliverable(r *llm.Response, format wire.Properties, stream bool) {
+func deliverable(r *llm.Response, format format.Properties, stream bool) {
 	last := len(r.Message.Parts) - 1
 	if last < 0 {
 		return

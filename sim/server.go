@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // maxBody limits a request.
@@ -47,17 +47,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
 	var err error
 	switch e.Action {
-	case format.Generate:
+	case serverapi.Generate:
 		err = s.answer(e, w, r)
-	case format.CountTokens:
+	case serverapi.CountTokens:
 		err = s.count(e, w, r)
-	case format.ListModels:
+	case serverapi.ListModels:
 		e.WriteModels(w, described(Models()))
-	case format.GetModel, format.ShowModel:
+	case serverapi.GetModel, serverapi.ShowModel:
 		err = s.getModel(e, w, r)
-	case format.GetVersion:
+	case serverapi.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": "0.0.0-sim"})
-	case format.GetAnswer, format.DeleteAnswer:
+	case serverapi.GetAnswer, serverapi.DeleteAnswer:
 		s.answers.Serve("", e, w, r)
 	default:
 		err = vendorapi.NoEndpoint(e.Codec, r)

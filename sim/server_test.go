@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
@@ -279,7 +280,7 @@ func TestChoiceAndThinking(t *testing.T) {
 			t.Errorf("none: %s", got)
 		}
 		req.Model = "sim/native+ignore-choice"
-		forbids := c.codec.Properties().Has(wire.ChoiceNone) // elsewhere the tools were withheld
+		forbids := c.codec.Properties().Has(format.ChoiceNone) // elsewhere the tools were withheld
 		if got := described(c.ask(t.Context(), req)); got != bothCalls && forbids {
 			t.Errorf("none, ignored: %s", got)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // broken are requests that break one rule each, as clients send them, and a
@@ -204,10 +205,10 @@ func TestHonours(t *testing.T) {
 		if r := ask(func(r *llm.Request) { r.MaxTokens = 20; r.Tools = []llm.ToolDef{{Name: "f"}} }); len(r.Message.Calls()) != 0 || r.Finish.Reason != llm.Length {
 			t.Errorf("a call that was cut off counts: %v %v", r.Message.Calls(), r.Finish.Reason)
 		}
-		if r := ask(func(r *llm.Request) { r.Stop = []string{"seven", "three"} }); has(wire.StopSequences) && (r.Message.Text() != "one two " || r.Finish.Reason != llm.Stop) {
+		if r := ask(func(r *llm.Request) { r.Stop = []string{"seven", "three"} }); has(format.StopSequences) && (r.Message.Text() != "one two " || r.Finish.Reason != llm.Stop) {
 			t.Errorf("stop: %q %s", r.Message.Text(), r.Finish.Reason)
 		}
-		if r := ask(func(r *llm.Request) { r.N = 3 }); has(wire.SeveralAnswers) && (len(r.Alternatives) != 2 || r.Alternatives[1].Message.Text() != alphabet) {
+		if r := ask(func(r *llm.Request) { r.N = 3 }); has(format.SeveralAnswers) && (len(r.Alternatives) != 2 || r.Alternatives[1].Message.Text() != alphabet) {
 			t.Errorf("n: %d more", len(r.Alternatives))
 		}
 		r := ask(func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} })

@@ -24,9 +24,9 @@ func limit(t testing.TB, pattern string) catalog.Limit {
 }
 
 // targets are the rules of vendors that differ.
-func targets(t testing.TB) map[string]Rules {
+func targets(t testing.TB) map[string]history.Rules {
 	plain := limit(t, "[a-zA-Z0-9_-]{1,64}")
-	return map[string]Rules{
+	return map[string]history.Rules{
 		"openai":    {Name: plain, ID: limit(t, "[a-zA-Z0-9_-]{1,40}")},
 		"anthropic": {Name: plain, ID: plain, NoFreeTools: true},
 		"mistral":   {Name: plain, ID: limit(t, "[a-zA-Z0-9]{9}")},
@@ -89,7 +89,7 @@ func TestRulesHold(t *testing.T) {
 	}
 }
 
-func checkIDs(t *testing.T, vendor string, rules Rules, req, out *llm.Request, back *Aliases) {
+func checkIDs(t *testing.T, vendor string, rules history.Rules, req, out *llm.Request, back *history.Aliases) {
 	ids := map[string]bool{}
 	for i, m := range out.Messages {
 		var results []string
@@ -136,14 +136,14 @@ func TestAliasExamples(t *testing.T) {
 		Tools:    []llm.ToolDef{{Name: "github.create_issue"}},
 		Messages: []llm.Message{llm.Assistant(llm.Call{ID: "toolu_01ABC", Name: "github.create_issue"})},
 	}
-	out, _ := Rules{Name: plain, ID: limit(t, "[a-zA-Z0-9]{9}")}.Apply(req)
+	out, _ := history.Rules{Name: plain, ID: limit(t, "[a-zA-Z0-9]{9}")}.Apply(req)
 	if got := out.Tools[0].Name; got != "github_create_issue" {
 		t.Errorf("a dot that collides with nothing: %q", got)
 	}
 	if got := out.Messages[0].Calls()[0].ID; len(got) != 9 {
 		t.Errorf("mistral id %q", got)
 	}
-	out, _ = Rules{Name: plain, IDForm: "functions.{name}:{index}"}.Apply(req)
+	out, _ = history.Rules{Name: plain, IDForm: "functions.{name}:{index}"}.Apply(req)
 	if got := out.Messages[0].Calls()[0].ID; got != "functions.github_create_issue:0" {
 		t.Errorf("kimi id %q", got)
 	}

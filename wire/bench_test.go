@@ -11,13 +11,14 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // toolStream is a stream of n chunks that write the arguments of one call.
 func toolStream(tb testing.TB, format string, n int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	enc := Codec{Format: format}.NewStream(&b, Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	enc := Codec{Format: format}.NewStream(&b, wireformat.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
 	var args strings.Builder
 	send := func(ev llm.Event) {
 		if err := enc.Write(ev); err != nil {
@@ -94,7 +95,7 @@ func BenchmarkEncodeStream(b *testing.B) {
 			var out bytes.Buffer
 			for b.Loop() {
 				out.Reset()
-				enc := Codec{Format: format}.NewStream(&out, Head{ID: "i", Model: "m"})
+				enc := Codec{Format: format}.NewStream(&out, wireformat.Head{ID: "i", Model: "m"})
 				for range 1000 {
 					_ = enc.Write(llm.TextDelta{Text: "word "})
 				}
@@ -108,7 +109,7 @@ func BenchmarkEncodeStream(b *testing.B) {
 func textStream(tb testing.TB, format string, n int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	enc := Codec{Format: format}.NewStream(&b, Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	enc := Codec{Format: format}.NewStream(&b, wireformat.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
 	for range n {
 		if err := enc.Write(llm.TextDelta{Text: "some words "}); err != nil {
 			tb.Fatal(err)
@@ -148,7 +149,7 @@ func BenchmarkRelay(b *testing.B) {
 		})
 		run("relay", func(dst io.Writer, src io.Reader) error { return c.Relay(dst, src, nil) })
 		run("translate", func(dst io.Writer, src io.Reader) error {
-			enc := c.NewStream(dst, Head{})
+			enc := c.NewStream(dst, wireformat.Head{})
 			for ev, err := range c.DecodeStream(src) {
 				if err != nil {
 					return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // offering returns a codec that answers a request with those tools; without any it knows no request.
@@ -102,12 +103,12 @@ func TestCallNamesThatMayContinue(t *testing.T) {
 			t.Errorf("%v: relayed as\n%s", tools, out.String())
 		}
 		out.Reset()
-		replaced := func(ev llm.Event) RelayDecision {
+		replaced := func(ev llm.Event) wireformat.RelayDecision {
 			if s, ok := ev.(llm.CallStart); ok {
 				s.Name = "mine"
-				return Replace(s)
+				return wireformat.Replace(s)
 			}
-			return Pass
+			return wireformat.Pass
 		}
 		if err := c.Relay(&out, strings.NewReader(first+rest), replaced); err != nil {
 			t.Fatal(err)
@@ -595,7 +596,7 @@ func TestCallNamesInterrupted(t *testing.T) {
 		for _, format := range Formats() {
 			var out bytes.Buffer
 			client := Codec{Format: format}
-			enc := client.NewStream(&out, Head{ID: "i", Model: "m"})
+			enc := client.NewStream(&out, wireformat.Head{ID: "i", Model: "m"})
 			for _, ev := range events {
 				if err := enc.Write(ev); err != nil {
 					t.Errorf("%s: %s: %v", name, format, err)
@@ -607,11 +608,11 @@ func TestCallNamesInterrupted(t *testing.T) {
 			}
 		}
 		for at := -1; at < len(events); at++ {
-			out, _, err := relayThrough(t, c, strings.NewReader(stream), func(i int, ev llm.Event) RelayDecision {
+			out, _, err := relayThrough(t, c, strings.NewReader(stream), func(i int, ev llm.Event) wireformat.RelayDecision {
 				if i == at {
-					return Replace(ev)
+					return wireformat.Replace(ev)
 				}
-				return Pass
+				return wireformat.Pass
 			})
 			got, want := strings.ReplaceAll(addedUp(out), " {}]", " ]"), strings.ReplaceAll(test.want, " {}]", " ]")
 			// The index of a call that begins late may be another's, so the order is that of the upstream.
@@ -656,7 +657,7 @@ func TestCallNamesInterruptedAndTruncated(t *testing.T) {
 			}
 			for _, format := range Formats() {
 				var out bytes.Buffer
-				enc := Codec{Format: format}.NewStream(&out, Head{ID: "i", Model: "m"})
+				enc := Codec{Format: format}.NewStream(&out, wireformat.Head{ID: "i", Model: "m"})
 				for _, ev := range events {
 					if err := enc.Write(ev); err != nil {
 						t.Errorf("%s: cut off after %d, %s: %v", name, n, format, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/history"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -28,7 +29,7 @@ func paired(t *testing.T, format, body string) []string {
 			if !ok || r.CallID != c.ID || r.Name != c.Name {
 				t.Errorf("call %q %q is followed by %#v", c.ID, c.Name, req.Messages[i+1].Parts[k])
 			}
-			out = append(out, c.Name+string(c.Args)+" "+strings.Replace(r.Text(), Interrupted, "INTERRUPTED", 1))
+			out = append(out, c.Name+string(c.Args)+" "+strings.Replace(r.Text(), history.Interrupted, "INTERRUPTED", 1))
 		}
 	}
 	return out
@@ -42,8 +43,8 @@ func mended(t *testing.T, from, to, body string) (string, []llm.Warning) {
 		t.Fatalf("%s: %v", from, err)
 	}
 	var changed []llm.Warning
-	req.Messages, changed = Heal(req.Messages, to)
-	req, _ = Rules{}.Apply(req)
+	req.Messages, changed = history.Repair(req.Messages, to)
+	req, _ = history.Rules{}.Apply(req)
 	out, warnings, err := Codec{Format: to}.EncodeRequest(req, stream)
 	if err != nil {
 		t.Fatalf("%s → %s: %v", from, to, err)
@@ -182,12 +183,12 @@ func TestResultMatching(t *testing.T) {
 		"three of two":            {[]llm.Message{user, ask("A:f", "A:g"), tell("A:1", "A:2", "A:3")}, "f 1, g 2"},
 		"hosted beside":           {[]llm.Message{user, {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Call{ID: "A", Name: "h", Hosted: true}, llm.Result{CallID: "A", Hosted: true}, llm.Call{ID: "A", Name: "f"}}}, tell("A:1")}, "f 1"},
 	} {
-		healed, _ := Heal(tt.in, "")
+		healed, _ := history.Repair(tt.in, "")
 		var got []string
 		for i, m := range healed {
 			for k, c := range m.Calls() {
 				r := healed[i+1].Parts[k].(llm.Result)
-				got = append(got, c.Name+" "+strings.Replace(r.Text(), Interrupted, "INTERRUPTED", 1))
+				got = append(got, c.Name+" "+strings.Replace(r.Text(), history.Interrupted, "INTERRUPTED", 1))
 				if r.Name != c.Name {
 					t.Errorf("%s: the result of %s is named %s", name, c.Name, r.Name)
 				}
@@ -248,7 +249,7 @@ func TestResultMatchingIsLinear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Heal(req.Messages, "")
+		history.Repair(req.Messages, "")
 	}
 }
 
@@ -265,7 +266,7 @@ func TestResultsOfOneIDByName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		healed, _ := Heal(req.Messages, "")
+		healed, _ := history.Repair(req.Messages, "")
 		var said string
 		for _, m := range healed {
 			for _, part := range m.Parts {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // TestCallsWithoutPieces: a call that was started and has no pieces comes with all of its arguments, in every format.
@@ -16,7 +17,7 @@ func TestCallsWithoutPieces(t *testing.T) {
 		for _, args := range []string{`{}`, `{"a":1}`} {
 			var out bytes.Buffer
 			c := Codec{Format: format}
-			w := c.NewStream(&out, Head{ID: "x", Model: "m", Created: 1})
+			w := c.NewStream(&out, wireformat.Head{ID: "x", Model: "m", Created: 1})
 			for _, ev := range []llm.Event{
 				llm.CallStart{ID: "c1", Name: "f"}, llm.Call{ID: "c1", Name: "f", Args: []byte(args)}, llm.Finish{Reason: llm.ToolCalls},
 			} {
@@ -156,7 +157,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 			want := compact(t, whole.Message.Calls()[0].Args)
 			for cut := range args {
 				var b bytes.Buffer
-				enc := codec.NewStream(&b, Head{Model: "m"})
+				enc := codec.NewStream(&b, wireformat.Head{Model: "m"})
 				for _, ev := range []llm.Event{llm.Start{ID: "a"}, llm.CallStart{ID: "c1", Name: "f"}, llm.CallDelta{ID: "c1", Args: args[:cut]}, llm.CallDelta{ID: "c1", Args: args[cut:]}, call, llm.Finish{Reason: llm.ToolCalls}} {
 					if err := enc.Write(ev); err != nil {
 						t.Fatal(err)
@@ -178,7 +179,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 	}
 	codec, _ := For(Messages)
 	var b bytes.Buffer
-	enc := codec.NewStream(&b, Head{Model: "m"})
+	enc := codec.NewStream(&b, wireformat.Head{Model: "m"})
 	for _, ev := range []llm.Event{llm.Start{ID: "a"}, llm.CallStart{ID: "c1", Name: "f"}, llm.CallDelta{ID: "c1", Args: `["Ro`}, llm.InvalidCall{ID: "c1", Name: "f", Raw: `["Ro`, Reason: llm.CutOff}, llm.Finish{Reason: llm.Length}} {
 		if err := enc.Write(ev); err != nil {
 			t.Fatal(err)

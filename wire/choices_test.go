@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // several is what two formats send for three answers, side by side.
@@ -74,7 +75,7 @@ func TestSeveralAnswers(t *testing.T) {
 			t.Errorf("%s, streamed: %s", s.Format, answers(streamed))
 		}
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{})
+		enc := c.NewStream(&b, wireformat.Head{})
 		events, _ := decodeAll(c, strings.NewReader(s.stream))
 		for _, ev := range events {
 			write(t, enc, ev)
@@ -103,11 +104,11 @@ func TestSeveralAnswersRelayed(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", s.Format, err, cmp.Diff(s.stream, out))
 		}
 		for at := range events {
-			out, _, err := relayThrough(t, c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
+			out, _, err := relayThrough(t, c, strings.NewReader(s.stream), func(i int, ev llm.Event) wireformat.RelayDecision {
 				if i == at {
-					return Replace(ev)
+					return wireformat.Replace(ev)
 				}
-				return Pass
+				return wireformat.Pass
 			})
 			if got := build(t, c, out); err != nil || answers(got) != threeAnswers {
 				t.Errorf("%s, event %d %T: %v, %s\n%s", s.Format, at, events[at], err, answers(got), out)
@@ -138,9 +139,9 @@ func TestOneAnswerOnly(t *testing.T) {
 	}
 	for _, format := range Formats() {
 		c := Codec{Format: format}
-		can := c.Properties().Has(SeveralAnswers)
+		can := c.Properties().Has(wireformat.SeveralAnswers)
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{})
+		enc := c.NewStream(&b, wireformat.Head{})
 		for _, ev := range events {
 			write(t, enc, ev)
 		}
@@ -192,7 +193,7 @@ func TestLogProbs(t *testing.T) {
 			t.Errorf("%s, streamed: %s\n%s", s.Format, diff, stream)
 		}
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{})
+		enc := c.NewStream(&b, wireformat.Head{})
 		events, _ := decodeAll(c, strings.NewReader(s.stream))
 		for _, ev := range events {
 			write(t, enc, ev)
@@ -245,7 +246,7 @@ func TestUnknownEvents(t *testing.T) {
 		}
 		for _, to := range Formats() {
 			var b bytes.Buffer
-			enc := Codec{Format: to}.NewStream(&b, Head{})
+			enc := Codec{Format: to}.NewStream(&b, wireformat.Head{})
 			for _, ev := range events {
 				write(t, enc, ev)
 			}

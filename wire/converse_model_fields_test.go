@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestConverseModelFields: what clients of the converse format say in the fields of a model's maker reaches models elsewhere,
@@ -44,7 +45,7 @@ func TestConverseModelFields(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		body, warnings, err := Codec{Format: test.Format, Quirks: Quirks{ModelFields: test.maker}}.EncodeRequest(req, false)
+		body, warnings, err := Codec{Format: test.Format, Quirks: format.Quirks{ModelFields: test.maker}}.EncodeRequest(req, false)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -345,7 +346,7 @@ func shown(m llm.Message) llm.Message {
 func encodeLossy(t *testing.T, c Codec, r *llm.Response) string {
 	t.Helper()
 	var b bytes.Buffer
-	enc := c.NewStream(&b, Head{ID: "id", Model: "m"})
+	enc := c.NewStream(&b, format.Head{ID: "id", Model: "m"})
 	for _, ev := range r.Events() {
 		write(t, enc, ev)
 	}

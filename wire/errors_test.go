@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -121,7 +122,7 @@ func TestStreamErrors(t *testing.T) {
 	for _, format := range Formats() {
 		var b strings.Builder
 		c := Codec{Format: format}
-		enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+		enc := c.NewStream(&b, wireformat.Head{ID: "i", Model: "m"})
 		write(t, enc, llm.TextDelta{Text: "half"})
 		if err := enc.Fail(&llm.Error{Kind: llm.Overloaded, Err: errors.New("too busy")}); err != nil {
 			t.Fatal(err)

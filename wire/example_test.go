@@ -8,6 +8,8 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // A request in one format goes on in another. What it cannot carry there is a
@@ -62,7 +64,7 @@ func ExampleRules_Apply() {
 		return
 	}
 	req := &llm.Request{Tools: []llm.ToolDef{{Name: "calendar.create"}}}
-	out, back := wire.Rules{Name: names}.Apply(req)
+	out, back := history.Rules{Name: names}.Apply(req)
 	fmt.Println(out.Tools[0].Name, back.Name(out.Tools[0].Name))
 	// Output: calendar_create calendar.create
 }
@@ -90,16 +92,16 @@ data: [DONE]
 `)
 	codec, _ := wire.For(wire.Chat)
 	var client bytes.Buffer
-	err := codec.Relay(&client, upstream, func(ev llm.Event) wire.RelayDecision {
+	err := codec.Relay(&client, upstream, func(ev llm.Event) format.RelayDecision {
 		switch ev := ev.(type) {
 		case llm.CallStart, llm.CallDelta:
-			return wire.Hold
+			return format.Hold
 		case llm.Call:
 			if ev.Name == "delete_all" {
-				return wire.Replace(llm.TextDelta{Text: " (That was not allowed.)"})
+				return format.Replace(llm.TextDelta{Text: " (That was not allowed.)"})
 			}
 		}
-		return wire.Pass
+		return format.Pass
 	})
 	fmt.Println(err)
 	for ev, err := range codec.DecodeStream(&client) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // TestDocumentsOfMessages checks what becomes of documents of the Messages format where the vendor takes no such file.
@@ -85,7 +86,7 @@ func TestForeignFilesRepaired(t *testing.T) {
 		return []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "q"}, m}}}
 	}
 	for label, want := range map[string]int{"": 2, "openai/responses": 2, "openai/chat": 2, "chat": 2, "azure/responses": 1, "messages": 1, "anthropic/messages": 1} {
-		healed, lost := wire.Heal(held(label), "openai/responses")
+		healed, lost := history.Repair(held(label), "openai/responses")
 		if n := len(healed[0].Parts); n != want || (n == 1) != namedAny(lost, "file_id") {
 			t.Errorf("%q: %d parts, %v", label, n, lost)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 )
 
@@ -52,7 +53,7 @@ func TestFinishWordsAreOfTheFormat(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			stream := Codec{Format: Chat}.NewStream(&out, Head{ID: "i", Model: "m"})
+			stream := Codec{Format: Chat}.NewStream(&out, format.Head{ID: "i", Model: "m"})
 			for _, ev := range []llm.Event{llm.TextDelta{Text: "a"}, finish} {
 				if err := stream.Write(ev); err != nil {
 					t.Fatal(err)
@@ -86,7 +87,7 @@ func TestIncompleteWithoutAReason(t *testing.T) {
 			t.Errorf("%s in one piece: %v %s", details, err, whole)
 		}
 		var out bytes.Buffer
-		s := codec.NewStream(&out, Head{})
+		s := codec.NewStream(&out, format.Head{})
 		for _, ev := range []llm.Event{resp.Start, llm.TextDelta{Text: "so"}, resp.Finish} {
 			if err := s.Write(ev); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 	"golang.org/x/tools/txtar"
 )
 
@@ -130,7 +131,7 @@ func FuzzDecodeStream(f *testing.F) {
 	addSeeds(f, "stream", func(format string, seed uint64) []byte {
 		var b bytes.Buffer
 		c := Codec{Format: format}
-		enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+		enc := c.NewStream(&b, wireformat.Head{ID: "i", Model: "m"})
 		for _, ev := range newGen(format, seed).response().Events() {
 			if enc.Write(ev) != nil {
 				break
@@ -205,7 +206,7 @@ func checkStream(t *testing.T, c Codec, src io.Reader) *llm.Response {
 func FuzzRelay(f *testing.F) {
 	addSeeds(f, "stream", func(format string, seed uint64) []byte {
 		var b bytes.Buffer
-		enc := Codec{Format: format}.NewStream(&b, Head{ID: "i", Model: "m"})
+		enc := Codec{Format: format}.NewStream(&b, wireformat.Head{ID: "i", Model: "m"})
 		for _, ev := range newGen(format, seed).response().Events() {
 			if enc.Write(ev) != nil {
 				break
@@ -231,11 +232,11 @@ func FuzzRelay(f *testing.F) {
 			t.Fatalf("%s: %q became %q", c.Format, body, out)
 		}
 		at := half % max(1, len(want))
-		out, _, err = relayThrough(t, c, bytes.NewReader(body), func(i int, ev llm.Event) RelayDecision {
+		out, _, err = relayThrough(t, c, bytes.NewReader(body), func(i int, ev llm.Event) wireformat.RelayDecision {
 			if i == at {
-				return Replace(ev)
+				return wireformat.Replace(ev)
 			}
-			return Pass
+			return wireformat.Pass
 		})
 		if err == nil {
 			checkStream(t, c, strings.NewReader(out))

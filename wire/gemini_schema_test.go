@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/toolpost/toolpost/wire/format"
 	"strings"
 	"testing"
 )
@@ -65,7 +66,7 @@ func TestGeminiNullable(t *testing.T) {
 				t.Errorf("→ %s: %s", to, out)
 			}
 		}
-		again, _, err := Codec{Format: Gemini, Quirks: Quirks{OpenAPISchema: true}}.EncodeRequest(req, false)
+		again, _, err := Codec{Format: Gemini, Quirks: format.Quirks{OpenAPISchema: true}}.EncodeRequest(req, false)
 		if err != nil || string(at(again, "tools.0.functionDeclarations.0.parameters.properties.p")) == "" {
 			t.Errorf("%s went back as %s: %v", own, again, err)
 		}

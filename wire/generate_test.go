@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -312,7 +313,7 @@ func (g *gen) options(req *llm.Request) {
 		n := g.Int64N(1 << 31)
 		req.Seed = &n
 	}
-	if (Codec{Format: g.format}).Properties().Has(SeveralAnswers) && g.IntN(8) == 0 {
+	if (Codec{Format: g.format}).Properties().Has(format.SeveralAnswers) && g.IntN(8) == 0 {
 		req.N = 2 + g.IntN(3)
 	}
 	if g.topK && g.maybe() {

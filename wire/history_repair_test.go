@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // sentOn translates a request as providers do, which heal its history first.
@@ -15,7 +16,7 @@ func sentOn(t *testing.T, from, to, body string) (string, []llm.Warning) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	healed, changed := Heal(req.Messages, to)
+	healed, changed := history.Repair(req.Messages, to)
 	req.Messages = healed
 	out, warnings, err := Codec{Format: to}.EncodeRequest(req, stream)
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // TestDocumentsByFormat: a document reaches each format as one that it takes, as its text or as its address, with a warning; alone, beside text
@@ -132,7 +133,7 @@ func TestTypesInCapitals(t *testing.T) {
 func TestReferencesInThinking(t *testing.T) {
 	const thought = `[{"type":"text","text":"one "},{"type":"reference","reference_ids":[1,2]},{"type":"text","text":"two"}]`
 	const body = `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"thinking","thinking":` + thought + `,"closed":true},{"type":"text","text":"a"}]},{"role":"user","content":"c"}]}`
-	mistral := Codec{Format: Chat, Quirks: Quirks{ThinkingParts: true}}
+	mistral := Codec{Format: Chat, Quirks: format.Quirks{ThinkingParts: true}}
 	req, _, err := mistral.DecodeRequest([]byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestReferencesInThinking(t *testing.T) {
 	if told("changed", warnings); err != nil || !strings.Contains(string(out), `"text":"other"`) || strings.Contains(string(out), "reference_ids") {
 		t.Errorf("%s %v", out, err)
 	}
-	for _, c := range []Codec{{Format: Chat}, {Format: Chat, Quirks: Quirks{Thinking: "reasoning_content"}}, {Format: Messages}, {Format: Gemini}, {Format: Converse}, {Format: Ollama}, {Format: Responses}} {
+	for _, c := range []Codec{{Format: Chat}, {Format: Chat, Quirks: format.Quirks{Thinking: "reasoning_content"}}, {Format: Messages}, {Format: Gemini}, {Format: Converse}, {Format: Ollama}, {Format: Responses}} {
 		r := *req
 		r.MaxTokens = 9
 		_, warnings, err := c.EncodeRequest(&r, false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 const spaced = `{"model":"m","input":[{"role":"user","content":"go"},{"type":"function_call","call_id":"c1","name":"plan","namespace":"shell","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"ok"}],
@@ -48,7 +49,7 @@ func TestNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	var streamed bytes.Buffer
-	enc := to.NewStream(&streamed, Head{ID: "id", Model: "m"})
+	enc := to.NewStream(&streamed, format.Head{ID: "id", Model: "m"})
 	for _, ev := range answer.Events() {
 		write(t, enc, ev)
 	}

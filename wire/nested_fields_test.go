@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // Members that nobody knows go back to the object that they came from.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/internal/wire/names"
 )
 
 // Path returns where requests for a model go, below the root of the API's
@@ -17,7 +17,7 @@ func (c Codec) CountPath(model string) string { return placeOf(c.Properties().Co
 
 // placeOf returns a path with the name of the model in its place.
 func placeOf(place, model string) string {
-	before, after, found := strings.Cut(place, format.ModelMark)
+	before, after, found := strings.Cut(place, names.ModelMark)
 	if !found {
 		return place
 	}
@@ -49,7 +49,7 @@ func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
 	}
 	for _, stream := range []bool{false, true} {
 		place, _, _ := strings.Cut(c.place(stream), "?")
-		before, after, _ := strings.Cut(place, format.ModelMark)
+		before, after, _ := strings.Cut(place, names.ModelMark)
 		_, rest, found := strings.Cut(path, "/"+before)
 		if model, ends := strings.CutSuffix(rest, after); found && ends && model != "" {
 			return model, stream, true

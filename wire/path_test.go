@@ -4,12 +4,13 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/messages"
 )
 
 func TestPath(t *testing.T) {
-	vertex := Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict"}
-	deployment := Quirks{Path: "deployments/{model}/chat/completions?api-version=2024-10-21"}
+	vertex := format.Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict"}
+	deployment := format.Quirks{Path: "deployments/{model}/chat/completions?api-version=2024-10-21"}
 	for _, c := range []struct {
 		codec  Codec
 		model  string

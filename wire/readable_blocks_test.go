@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // resultIn is a request of a format whose last message is the result of a call, with content.
@@ -126,7 +127,7 @@ func TestReadableBlocksRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	healed, lost := wire.Heal(req.Messages, "gemini")
+	healed, lost := history.Repair(req.Messages, "gemini")
 	text, _ := healed[0].Parts[0].(llm.Text)
 	if text.Text != "t\ns\nSR1" || !text.State.IsZero() {
 		t.Errorf("healed to %+v", text)
@@ -136,7 +137,7 @@ func TestReadableBlocksRepaired(t *testing.T) {
 			t.Errorf("%q is not named: %v", feature, lost)
 		}
 	}
-	if same, _ := wire.Heal(req.Messages, wire.Messages); !bytes.Equal(same[0].Parts[0].(llm.Text).State.Data, req.Messages[0].Parts[0].(llm.Text).State.Data) {
+	if same, _ := history.Repair(req.Messages, wire.Messages); !bytes.Equal(same[0].Parts[0].(llm.Text).State.Data, req.Messages[0].Parts[0].(llm.Text).State.Data) {
 		t.Error("the vendor's own block is gone: " + fmt.Sprint(same))
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 	"github.com/toolpost/toolpost/wire/internal/messages"
 )
@@ -53,7 +53,7 @@ func relayStreams(t testing.TB) []relayed {
 		for seed := range uint64(4) {
 			var b bytes.Buffer
 			c := Codec{Format: format}
-			enc := c.NewStream(&b, Head{ID: "id-1", Model: "m-1", Created: 1700000000})
+			enc := c.NewStream(&b, wireformat.Head{ID: "id-1", Model: "m-1", Created: 1700000000})
 			for _, ev := range newGen(format, seed).response().Events() {
 				if err := enc.Write(ev); err != nil {
 					t.Fatal(err)
@@ -66,12 +66,12 @@ func relayStreams(t testing.TB) []relayed {
 }
 
 // relay relays a stream and returns what was written and the events.
-func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev llm.Event) RelayDecision) (out string, events []llm.Event, err error) {
+func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev llm.Event) wireformat.RelayDecision) (out string, events []llm.Event, err error) {
 	t.Helper()
 	var b bytes.Buffer
-	err = c.Relay(&b, src, func(ev llm.Event) RelayDecision {
-		if _, failed := ev.(RelayFailure); failed { // err says it too
-			return Pass
+	err = c.Relay(&b, src, func(ev llm.Event) wireformat.RelayDecision {
+		if _, failed := ev.(wireformat.RelayFailure); failed { // err says it too
+			return wireformat.Pass
 		}
 		events = append(events, ev)
 		return verdict(len(events)-1, ev)
@@ -79,7 +79,7 @@ func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev l
 	return b.String(), events, err
 }
 
-func passAll(int, llm.Event) RelayDecision { return Pass }
+func passAll(int, llm.Event) wireformat.RelayDecision { return wireformat.Pass }
 
 // decodeAll returns the events of a stream and its error.
 func decodeAll(c Codec, src io.Reader) (events []llm.Event, failed error) {
@@ -129,11 +129,11 @@ func TestRelayHolds(t *testing.T) {
 		}
 		for from := range events {
 			for _, length := range []int{1, 3, len(events)} {
-				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, _ llm.Event) RelayDecision {
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, _ llm.Event) wireformat.RelayDecision {
 					if i >= from && i < from+length {
-						return Hold
+						return wireformat.Hold
 					}
-					return Pass
+					return wireformat.Pass
 				})
 				if err != nil || out != s.stream {
 					t.Fatalf("%s, %d events held from %d: %v\n%s", s.name, length, from, err, cmp.Diff(s.stream, out))
@@ -201,11 +201,11 @@ func TestRelayTranslates(t *testing.T) {
 			continue
 		}
 		for at := range events {
-			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) wireformat.RelayDecision {
 				if i == at {
-					return Replace(ev)
+					return wireformat.Replace(ev)
 				}
-				return Pass
+				return wireformat.Pass
 			})
 			what := fmt.Sprintf("%s, event %d %T", s.name, at, events[at])
 			if err != nil {
@@ -214,15 +214,15 @@ func TestRelayTranslates(t *testing.T) {
 			sameAnswer(t, what, s.c, events, out)
 			for from := range at {
 				var held []llm.Event
-				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) wireformat.RelayDecision {
 					if i >= from && i < at {
 						held = append(held, ev)
-						return Hold
+						return wireformat.Hold
 					}
 					if i == at {
-						return Replace(append(held, ev)...)
+						return wireformat.Replace(append(held, ev)...)
 					}
-					return Pass
+					return wireformat.Pass
 				})
 				what := fmt.Sprintf("%s, held from %d %T to %d", s.name, from, events[from], at)
 				if err != nil {
@@ -266,7 +266,7 @@ func TestRelayHalfFrame(t *testing.T) {
 	defer func() { t.Logf("%d attacks", attacks) }()
 	c := Codec{Format: Converse}
 	var b bytes.Buffer
-	enc := c.NewStream(&b, Head{})
+	enc := c.NewStream(&b, wireformat.Head{})
 	write(t, enc, llm.TextDelta{Text: "hi"})
 	write(t, enc, llm.Finish{Reason: llm.Stop, Usage: llm.Usage{Input: 1, Output: 2}})
 	whole := b.String()
@@ -292,7 +292,7 @@ func TestRelayReplaces(t *testing.T) {
 	for _, format := range Formats() {
 		c := Codec{Format: format}
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+		enc := c.NewStream(&b, wireformat.Head{ID: "i", Model: "m"})
 		args := `{"path":"/etc/passwd"}`
 		for _, ev := range []llm.Event{
 			llm.TextDelta{Text: "Let me "}, llm.TextDelta{Text: "see. "},
@@ -303,20 +303,20 @@ func TestRelayReplaces(t *testing.T) {
 		} {
 			write(t, enc, ev)
 		}
-		out, _, err := relayThrough(t, c, &b, func(_ int, ev llm.Event) RelayDecision {
+		out, _, err := relayThrough(t, c, &b, func(_ int, ev llm.Event) wireformat.RelayDecision {
 			switch ev := ev.(type) {
 			case llm.TextDelta:
 				if ev.Text == "see. " {
-					return Replace(llm.TextDelta{Text: "look. "})
+					return wireformat.Replace(llm.TextDelta{Text: "look. "})
 				}
 			case llm.CallStart, llm.CallDelta:
-				return Hold
+				return wireformat.Hold
 			case llm.Call:
 				if ev.Name == "read" {
-					return Replace(llm.TextDelta{Text: "(not allowed)"})
+					return wireformat.Replace(llm.TextDelta{Text: "(not allowed)"})
 				}
 			}
-			return Pass
+			return wireformat.Pass
 		})
 		if err != nil {
 			t.Fatal(format, err)
@@ -337,32 +337,32 @@ func TestRelayReplaces(t *testing.T) {
 func TestRelayFinishReason(t *testing.T) {
 	call := []llm.Event{llm.CallStart{ID: "call_1", Name: "f"}, llm.CallDelta{ID: "call_1", Args: "{}"}, llm.Call{ID: "call_1", Name: "f", Args: []byte("{}")}}
 	text := llm.TextDelta{Text: "(not allowed)"}
-	withoutCalls := func(_ int, ev llm.Event) RelayDecision {
+	withoutCalls := func(_ int, ev llm.Event) wireformat.RelayDecision {
 		switch ev.(type) {
 		case llm.CallStart, llm.CallDelta:
-			return Hold
+			return wireformat.Hold
 		case llm.Call:
-			return Replace(text)
+			return wireformat.Replace(text)
 		}
-		return Pass
+		return wireformat.Pass
 	}
-	withCall := func(_ int, ev llm.Event) RelayDecision {
+	withCall := func(_ int, ev llm.Event) wireformat.RelayDecision {
 		if d, ok := ev.(llm.TextDelta); ok && d.Text != "" {
-			return Replace(call...)
+			return wireformat.Replace(call...)
 		}
-		return Pass
+		return wireformat.Pass
 	}
-	second := func(_ int, ev llm.Event) RelayDecision { // the first call passes as bytes
+	second := func(_ int, ev llm.Event) wireformat.RelayDecision { // the first call passes as bytes
 		if c, ok := ev.(llm.Call); ok && c.ID != "call_1" {
-			return Replace(ev)
+			return wireformat.Replace(ev)
 		}
-		return Pass
+		return wireformat.Pass
 	}
 	other := []llm.Event{llm.CallStart{ID: "call_2", Name: "f"}, llm.CallDelta{ID: "call_2", Args: "{}"}, llm.Call{ID: "call_2", Name: "f", Args: []byte("{}")}}
 	for name, test := range map[string]struct {
 		said    []llm.Event
 		reason  llm.Reason
-		verdict func(int, llm.Event) RelayDecision
+		verdict func(int, llm.Event) wireformat.RelayDecision
 		want    llm.Reason
 	}{
 		"all calls replaced": {call, llm.ToolCalls, withoutCalls, llm.Stop},
@@ -372,7 +372,7 @@ func TestRelayFinishReason(t *testing.T) {
 	} {
 		for _, c := range []Codec{{Format: Chat}, {Format: Responses}, {Format: Messages}, {Format: Gemini}, {Format: Ollama}, {Format: Converse}, {Format: Messages, Quirks: messages.OnBedrock()}} {
 			var b bytes.Buffer
-			enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+			enc := c.NewStream(&b, wireformat.Head{ID: "i", Model: "m"})
 			for _, ev := range append(slices.Clone(test.said), llm.Finish{Reason: test.reason}) {
 				write(t, enc, ev)
 			}
@@ -473,11 +473,11 @@ func TestRelayReplacedFinishEnds(t *testing.T) {
 			"text":           {llm.TextDelta{Text: " Bye."}},
 			"another finish": {llm.Finish{Reason: llm.Length}},
 		} {
-			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) RelayDecision {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) wireformat.RelayDecision {
 				if _, last := codec.Ends(ev); last {
-					return Replace(events...)
+					return wireformat.Replace(events...)
 				}
-				return Pass
+				return wireformat.Pass
 			})
 			if err != nil {
 				continue // the stream itself is broken
@@ -544,7 +544,7 @@ func TestRelayDropsWhatFollowsTheEnd(t *testing.T) {
 			if err != nil || strings.TrimRight(out, "\n") != strings.TrimRight(want, "\n") {
 				t.Errorf("%s: %v, %q", s.name, err, out[min(len(out), len(want)):])
 			}
-			if last, ok := events[len(events)-1].(RelayTrailing); !ok || last.Bytes != len(strings.TrimLeft(tail, "\n")) {
+			if last, ok := events[len(events)-1].(wireformat.RelayTrailing); !ok || last.Bytes != len(strings.TrimLeft(tail, "\n")) {
 				t.Errorf("%s: the last event is %#v, want %d bytes", s.name, events[len(events)-1], len(tail))
 			}
 		}
@@ -566,7 +566,7 @@ func TestArgumentsOfLaterAnswers(t *testing.T) {
 		chunk("1", `{"tool_calls":[{"index":0,"function":{"arguments":"7}"}}]}`) + end
 	var out bytes.Buffer
 	c := offering("get")
-	if err := c.Relay(&out, strings.NewReader(stream), func(llm.Event) RelayDecision { return Pass }); err != nil {
+	if err := c.Relay(&out, strings.NewReader(stream), func(llm.Event) wireformat.RelayDecision { return wireformat.Pass }); err != nil {
 		t.Fatal(err)
 	}
 	var args strings.Builder
@@ -596,19 +596,19 @@ func TestRelayHoldsUntilTranslated(t *testing.T) {
 		"a name said twice": chunkOf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get","arguments":"{"}}]}`) +
 			chunkOf(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"get","arguments":"}"}}]}`),
 	} {
-		for _, after := range []RelayDecision{Pass, Replace()} {
+		for _, after := range []wireformat.RelayDecision{wireformat.Pass, wireformat.Replace()} {
 			var out bytes.Buffer
 			c := offering("get")
-			err := c.Relay(&out, strings.NewReader(text+calls+chunksEnd), func(ev llm.Event) RelayDecision {
+			err := c.Relay(&out, strings.NewReader(text+calls+chunksEnd), func(ev llm.Event) wireformat.RelayDecision {
 				switch ev.(type) {
 				case llm.TextDelta, llm.CallStart, llm.KeepAlive:
-					return Hold
+					return wireformat.Hold
 				case llm.CallDelta, llm.Call: // the whole call would bring back what was dropped
 					return after
 				}
-				return Pass
+				return wireformat.Pass
 			})
-			if kept := after.Action == format.RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
+			if kept := after.Action == wireformat.RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
 				t.Errorf("%s: kept is to be %v: %v\n%s", name, kept, err, out.String())
 			}
 		}
@@ -632,13 +632,13 @@ func TestRelayHoldsOftenNotLong(t *testing.T) {
 		}
 		_, _ = io.WriteString(out, chunksEnd)
 	}()
-	err := (&Codec{Format: Chat}).Relay(io.Discard, in, func(ev llm.Event) RelayDecision {
+	err := (&Codec{Format: Chat}).Relay(io.Discard, in, func(ev llm.Event) wireformat.RelayDecision {
 		if text, ok := ev.(llm.TextDelta); ok && text.Text[0] == 'R' {
-			return Replace(ev)
+			return wireformat.Replace(ev)
 		} else if ok && text.Text[0] == 'H' {
-			return Hold
+			return wireformat.Hold
 		}
-		return Pass
+		return wireformat.Pass
 	})
 	if err != nil {
 		t.Error(err)
@@ -656,11 +656,11 @@ func TestManyDetailsAfterARewrite(t *testing.T) {
 	}
 	b.WriteString(chunkOf(`{"content":"said"}`) + chunksEnd)
 	var out bytes.Buffer
-	err := (&Codec{Format: Chat}).Relay(&out, strings.NewReader(b.String()), func(ev llm.Event) RelayDecision {
+	err := (&Codec{Format: Chat}).Relay(&out, strings.NewReader(b.String()), func(ev llm.Event) wireformat.RelayDecision {
 		if x, ok := ev.(llm.ThinkingDelta); ok && x.Text == "w3 " {
-			return Replace(ev)
+			return wireformat.Replace(ev)
 		}
-		return Pass
+		return wireformat.Pass
 	})
 	if err != nil || !strings.Contains(out.String(), fmt.Sprintf("w%d ", n-1)) || !strings.Contains(out.String(), "said") {
 		t.Errorf("%v, %d bytes", err, out.Len())

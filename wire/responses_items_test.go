@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // itemEvents are the events of a stream of items, with the item each is about.
@@ -70,7 +71,7 @@ func TestItemIDs(t *testing.T) {
 		{"a call that is cut off", []llm.Event{llm.CallStart{ID: "c1", Name: "f"}, llm.CallDelta{ID: "c1", Args: "{"}, llm.InvalidCall{ID: "c1", Name: "f", Raw: "{"}}, []string{""}},
 	} {
 		var b bytes.Buffer
-		enc := Codec{Format: Responses}.NewStream(&b, Head{})
+		enc := Codec{Format: Responses}.NewStream(&b, format.Head{})
 		for _, ev := range append(c.events, llm.Finish{Reason: llm.Stop}) {
 			if err := enc.Write(ev); err != nil {
 				t.Fatal(err)
@@ -123,7 +124,7 @@ data: {"type":"response.completed","response":{"id":"resp_9","object":"response"
 `
 	c := Codec{Format: Responses}
 	var b bytes.Buffer
-	enc := c.NewStream(&b, Head{})
+	enc := c.NewStream(&b, format.Head{})
 	for ev, err := range c.DecodeStream(strings.NewReader(said)) {
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +148,7 @@ func TestTypedMessages(t *testing.T) {
 		false: `{"role":"assistant","content":"b"}`,
 		true:  `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b","annotations":[]}]}`,
 	} {
-		c := Codec{Format: Responses, Quirks: Quirks{TypedMessages: typed}}
+		c := Codec{Format: Responses, Quirks: format.Quirks{TypedMessages: typed}}
 		b, _, err := c.EncodeRequest(req, false)
 		if err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("typed %v: %s, %v", typed, b, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -81,7 +82,7 @@ func TestModelFields(t *testing.T) {
 		},
 	}
 	for _, maker := range []string{"", AnthropicFields, AmazonFields, OpenAIFields} {
-		c := Codec{Format: Converse, Quirks: Quirks{ModelFields: maker}}
+		c := Codec{Format: Converse, Quirks: format.Quirks{ModelFields: maker}}
 		lost := 0
 		for i, set := range options {
 			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
@@ -144,7 +145,7 @@ func ignoreCreated(r *llm.Response) {
 func encodeStream(t *testing.T, c Codec, r *llm.Response) string {
 	t.Helper()
 	var b bytes.Buffer
-	enc := c.NewStream(&b, Head{ID: r.Finish.ID, Model: r.Finish.Model})
+	enc := c.NewStream(&b, format.Head{ID: r.Finish.ID, Model: r.Finish.Model})
 	for _, ev := range r.Events() {
 		if inv, ok := ev.(llm.InvalidCall); ok {
 			write(t, enc, llm.CallStart{ID: inv.ID, Name: inv.Name})
@@ -201,7 +202,7 @@ func TestNothingLeft(t *testing.T) {
 // without choices.
 func TestNoUsage(t *testing.T) {
 	var b bytes.Buffer
-	enc := Codec{Format: Chat}.NewStream(&b, Head{NoUsage: true})
+	enc := Codec{Format: Chat}.NewStream(&b, format.Head{NoUsage: true})
 	write(t, enc, llm.TextDelta{Text: "hi"})
 	write(t, enc, llm.Finish{Reason: llm.Stop})
 	if strings.Contains(b.String(), `"choices":[]`) || !strings.HasSuffix(b.String(), done) {

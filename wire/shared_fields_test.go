@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -114,13 +115,13 @@ func TestMembersOfHosts(t *testing.T) {
 		want            string // path and value, or nothing
 		warns           string
 	}{
-		{Responses, "user", `"u"`, Codec{Format: Chat, Quirks: Quirks{Members: "detail"}}, "", "only the hosts"},
-		{Responses, "user", `"u"`, Codec{Format: Chat, Quirks: Quirks{Members: "detail user"}}, `user "u"`, ""},
-		{Responses, "input.0.content.0.detail", `"low"`, Codec{Format: Chat, Quirks: Quirks{Members: "detail user"}}, `messages.0.content.0.image_url.detail "low"`, ""},
-		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Chat, Quirks: Quirks{Members: "cache_control"}}, `messages.0.content.1.cache_control ` + mark, ""},
+		{Responses, "user", `"u"`, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "detail"}}, "", "only the hosts"},
+		{Responses, "user", `"u"`, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "detail user"}}, `user "u"`, ""},
+		{Responses, "input.0.content.0.detail", `"low"`, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "detail user"}}, `messages.0.content.0.image_url.detail "low"`, ""},
+		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "cache_control"}}, `messages.0.content.1.cache_control ` + mark, ""},
 		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse}, "", "only the models"},
-		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse, Quirks: Quirks{ModelFields: AmazonFields}}, `messages.0.content.2.cachePoint {"type":"default"}`, "five minutes"},
-		{Messages, "tools.0.cache_control", mark, Codec{Format: Converse, Quirks: Quirks{ModelFields: AmazonFields}}, "", "only the models"},
+		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AmazonFields}}, `messages.0.content.2.cachePoint {"type":"default"}`, "five minutes"},
+		{Messages, "tools.0.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AmazonFields}}, "", "only the models"},
 		{Messages, "metadata.user_id", long, Codec{Format: Chat}, "", "longer than the vendor takes"},
 		{Chat, "safety_identifier", `"a@b.c"`, Codec{Format: Messages}, "", "address of a person"},
 		{Chat, "store", `true`, Codec{Format: Responses}, "", "go on from"},
@@ -174,7 +175,7 @@ func TestCacheMarksInResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, warnings, err := Codec{Format: Converse, Quirks: Quirks{ModelFields: AnthropicFields}}.EncodeRequest(req, false)
+	out, warnings, err := Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AnthropicFields}}.EncodeRequest(req, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestSharedEnds(t *testing.T) {
 // translated sends a request with one member to another format.
 func translated(t *testing.T, from, to, path, value, maker string) ([]byte, []llm.Warning) {
 	t.Helper()
-	c := Codec{Format: to, Quirks: Quirks{ModelFields: maker}}
+	c := Codec{Format: to, Quirks: wireformat.Quirks{ModelFields: maker}}
 	out, warnings, err := c.EncodeRequest(sampled(t, from, path, value), true)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +235,7 @@ func sampled(t *testing.T, format, path, value string) *llm.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, _, err := Codec{Format: format, Quirks: Quirks{ModelFields: AnthropicFields}}.DecodeRequest(body)
+	req, _, err := Codec{Format: format, Quirks: wireformat.Quirks{ModelFields: AnthropicFields}}.DecodeRequest(body)
 	if err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}

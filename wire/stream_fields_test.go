@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestStreamedLogProbabilitiesAreKept reads a stream of the responses format
@@ -45,7 +46,7 @@ func TestStreamedCallsKeepTheirFields(t *testing.T) {
 	call := llm.Call{ID: "c1", Name: "f", Args: json.RawMessage(`{"a":1}`), Extra: llm.Extra{wire.Chat: {"provider_note": json.RawMessage(`{"x":1}`)}}}
 	sent := &llm.Response{Message: llm.Assistant(call), Finish: llm.Finish{Reason: llm.ToolCalls}}
 	var body bytes.Buffer
-	enc := codec.NewStream(&body, wire.Head{ID: "r", Model: "m"})
+	enc := codec.NewStream(&body, format.Head{ID: "r", Model: "m"})
 	for _, ev := range sent.Events() {
 		if err := enc.Write(ev); err != nil {
 			t.Fatal(err)

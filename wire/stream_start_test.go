@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // startOf returns the start of a stream and fails if it is not the first event.
@@ -42,7 +43,7 @@ func TestStartIsPassedOn(t *testing.T) {
 			t.Errorf("%s: %+v", test.Format, want)
 		}
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{})
+		enc := c.NewStream(&b, wireformat.Head{})
 		for ev, err := range c.DecodeStream(strings.NewReader(test.stream)) {
 			if err != nil {
 				t.Fatal(test.Format, err)
@@ -66,7 +67,7 @@ func TestEveryAnswerHasAnID(t *testing.T) {
 		ids := map[string]bool{}
 		for range 2 {
 			var b bytes.Buffer
-			enc := c.NewStream(&b, Head{})
+			enc := c.NewStream(&b, wireformat.Head{})
 			write(t, enc, llm.TextDelta{Text: "hi"})
 			write(t, enc, llm.Finish{Reason: llm.Stop})
 			streamed := startOf(t, c, b.String())
@@ -103,7 +104,7 @@ func TestKeepAlive(t *testing.T) {
 	} {
 		c := Codec{Format: test.Format}
 		var b bytes.Buffer
-		enc := c.NewStream(&b, Head{})
+		enc := c.NewStream(&b, wireformat.Head{})
 		alive := 0
 		for ev, err := range c.DecodeStream(strings.NewReader(test.stream)) {
 			if err != nil {
@@ -129,7 +130,7 @@ func TestKeepAlive(t *testing.T) {
 // lines, before the first event and after it.
 func TestKeepAliveWithoutComments(t *testing.T) {
 	var b bytes.Buffer
-	enc := Codec{Format: Gemini}.NewStream(&b, Head{})
+	enc := Codec{Format: Gemini}.NewStream(&b, wireformat.Head{})
 	for _, ev := range []llm.Event{llm.KeepAlive{}, llm.TextDelta{Text: "hi"}, llm.KeepAlive{}, llm.Finish{Reason: llm.Stop}} {
 		write(t, enc, ev)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -47,7 +48,7 @@ func TestThinkingPartsGoBack(t *testing.T) {
 		{Role: llm.RoleTool, Parts: []llm.Part{llm.Result{CallID: "c1", Name: "f", Parts: []llm.Part{llm.Text{Text: "ok"}}}}}}}
 	const want = `"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}],"closed":true},{"type":"text","text":"said"}]`
 	for _, parts := range []bool{false, true} {
-		c := Codec{Format: Chat, Quirks: Quirks{ThinkingParts: parts}}
+		c := Codec{Format: Chat, Quirks: wireformat.Quirks{ThinkingParts: parts}}
 		body, warnings, err := c.EncodeRequest(req, false)
 		if err != nil || strings.Contains(string(body), want) != parts || strings.Contains(string(body), "hm") != parts || (len(warnings) == 0) != parts {
 			t.Errorf("%v: %v, %v\n%s", parts, err, warnings, body)
@@ -69,7 +70,7 @@ func TestThinkingPartsGoBack(t *testing.T) {
 // TestThinkingOfInstructions: instructions that show how to think, as Mistral recommends, stay as they are.
 func TestThinkingOfInstructions(t *testing.T) {
 	const content = `[{"type":"text","text":"Draft first."},{"type":"thinking","thinking":[{"type":"text","text":"Your thoughts."}]}]`
-	c := Codec{Format: Chat, Quirks: Quirks{ThinkingParts: true}}
+	c := Codec{Format: Chat, Quirks: wireformat.Quirks{ThinkingParts: true}}
 	req, _, err := c.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"system","content":` + content + `},{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestThinkingIsJoined(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			w := c.NewStream(&out, Head{})
+			w := c.NewStream(&out, wireformat.Head{})
 			for _, ev := range r.Events() {
 				if err := w.Write(ev); err != nil {
 					t.Fatal(err)
@@ -161,18 +162,18 @@ func TestDetailsOfARelay(t *testing.T) {
 	c := Codec{Format: Chat}
 	for _, word := range []string{"one ", "two ", "three", "said"} {
 		var out bytes.Buffer
-		err := c.Relay(&out, strings.NewReader(stream), func(ev llm.Event) RelayDecision {
+		err := c.Relay(&out, strings.NewReader(stream), func(ev llm.Event) wireformat.RelayDecision {
 			switch text := ev.(type) {
 			case llm.ThinkingDelta:
 				if text.Text == word {
-					return Replace(ev)
+					return wireformat.Replace(ev)
 				}
 			case llm.TextDelta:
 				if text.Text == word {
-					return Replace(ev)
+					return wireformat.Replace(ev)
 				}
 			}
-			return Pass
+			return wireformat.Pass
 		})
 		if got := detailsOf(out.String()); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("written anew from %q: %v, the client has %v, not %v, from\n%s", word, err, got, want, out.String())
@@ -244,14 +245,14 @@ func TestRelayLimitsHeldEvents(t *testing.T) {
 	src := &endless{frame: chunkOf(`{"content":"` + strings.Repeat("a", 1<<18) + `"}`)}
 	var out bytes.Buffer
 	first := true
-	err := c.Relay(&out, src, func(ev llm.Event) RelayDecision {
+	err := c.Relay(&out, src, func(ev llm.Event) wireformat.RelayDecision {
 		if _, text := ev.(llm.TextDelta); text && first {
 			first = false
-			return Replace(llm.TextDelta{Text: "begun"})
+			return wireformat.Replace(llm.TextDelta{Text: "begun"})
 		} else if text {
-			return Hold
+			return wireformat.Hold
 		}
-		return Pass
+		return wireformat.Pass
 	})
 	if err == nil || !strings.Contains(err.Error(), "are held back") || src.read > codec.MaxHeld+codec.MaxHeld/4 {
 		t.Errorf("%d bytes were read: %v", src.read, err)

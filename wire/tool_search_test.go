@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // TestDeferredTools: the vendor's own search and the tools it searches, there and back.
@@ -123,7 +124,7 @@ func TestSearchedAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				back.Messages, _ = wire.Heal(back.Messages, format)
+				back.Messages, _ = history.Repair(back.Messages, format)
 				again, _, err := codec.EncodeRequest(back, false)
 				if err != nil {
 					t.Fatal(err)

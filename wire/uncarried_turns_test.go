@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // A conversation of which nothing can be carried is never an empty list, which vendors refuse, and the client is told.
@@ -76,7 +77,7 @@ func TestUncarriedTurns(t *testing.T) {
 				r.MaxTokens = 9
 				var warnings []llm.Warning
 				if healed {
-					r.Messages, warnings = Heal(r.Messages, to)
+					r.Messages, warnings = history.Repair(r.Messages, to)
 				}
 				out, more, err := Codec{Format: to}.EncodeRequest(&r, false)
 				if to == from {
@@ -135,7 +136,7 @@ func TestUncarriedTurnsAtTheEnds(t *testing.T) {
 			for _, healed := range []bool{false, true} {
 				list := c.list
 				if healed {
-					list, _ = Heal(list, to)
+					list, _ = history.Repair(list, to)
 				}
 				out, _, err := Codec{Format: to}.EncodeRequest(&llm.Request{Model: "m", MaxTokens: 9, Messages: list}, false)
 				if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/internal/losses"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // TestUnknownMembersAreNotSilent adds a member that no format knows to each object of requests that use what each format
@@ -173,7 +174,7 @@ func TestUnknownMembersOfAnswersKeepTheirPlace(t *testing.T) {
 				t.Errorf("%s, %s: %q became %q, %v, %v: %s", format, tt[1], placeOf(t, []byte(body)), placeOf(t, out), warnings, err, out)
 			}
 			var stream bytes.Buffer
-			enc := c.NewStream(&stream, wire.Head{ID: "a", Model: "m"})
+			enc := c.NewStream(&stream, wireformat.Head{ID: "a", Model: "m"})
 			for _, ev := range r.Events() {
 				if err := enc.Write(ev); err != nil {
 					t.Fatal(err)
@@ -249,7 +250,7 @@ func streamLines(t *testing.T, format, body string) []byte {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	enc := c.NewStream(&out, wire.Head{})
+	enc := c.NewStream(&out, wireformat.Head{})
 	for _, ev := range r.Events() {
 		if err := enc.Write(ev); err != nil {
 			t.Fatal(err)
@@ -323,7 +324,7 @@ func rewritten(t *testing.T, format, lines string) (out []byte, warnings []llm.W
 	t.Helper()
 	c := wire.Codec{Format: format}
 	var b bytes.Buffer
-	enc := c.NewStream(&b, wire.Head{ID: "a", Model: "m", Created: 1})
+	enc := c.NewStream(&b, wireformat.Head{ID: "a", Model: "m", Created: 1})
 	for ev, err := range c.DecodeStream(bytes.NewReader(framed(t, format, []byte(lines)))) {
 		if err != nil {
 			t.Fatal(err)
@@ -442,7 +443,7 @@ func TestOwnFinishReasonsStayInStreams(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	var b bytes.Buffer
-	enc := wire.Codec{Format: wire.Chat}.NewStream(&b, wire.Head{})
+	enc := wire.Codec{Format: wire.Chat}.NewStream(&b, wireformat.Head{})
 	for ev, err := range (wire.Codec{Format: wire.Gemini}).DecodeStream(strings.NewReader(stream)) {
 		if err != nil {
 			t.Fatal(err)
@@ -461,11 +462,11 @@ func TestRelayCopiesUnknownFields(t *testing.T) {
 	stream := messagesStream(`{"type":"text","text":"","zq":1}`, messagesDelta(`{"type":"text_delta","text":"Hi","zq":1}`))
 	var out bytes.Buffer
 	c := wire.Codec{Format: wire.Messages}
-	err := c.Relay(&out, strings.NewReader(stream), func(ev llm.Event) wire.RelayDecision {
+	err := c.Relay(&out, strings.NewReader(stream), func(ev llm.Event) wireformat.RelayDecision {
 		if w, ok := ev.(llm.Warning); ok {
 			t.Error(w)
 		}
-		return wire.Pass
+		return wireformat.Pass
 	})
 	if err != nil || out.String() != stream {
 		t.Errorf("%v, %s", err, out.String())
@@ -530,11 +531,11 @@ func TestUnknownFieldsInTranslatedRelays(t *testing.T) {
 		for at, more := 0, true; more; at++ {
 			var out bytes.Buffer
 			n := 0
-			err := s.codec.Relay(&out, bytes.NewReader(stream), func(ev llm.Event) wire.RelayDecision {
+			err := s.codec.Relay(&out, bytes.NewReader(stream), func(ev llm.Event) wireformat.RelayDecision {
 				if n++; n <= at {
-					return wire.Pass
+					return wireformat.Pass
 				}
-				return wire.Replace(ev)
+				return wireformat.Replace(ev)
 			})
 			if more = n > at; err != nil {
 				t.Fatalf("%s, event %d: %v", s.name, at, err)

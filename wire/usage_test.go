@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
 // chatWith is a stream of a call that ends with a reason that does not fit it, and with more frames.
@@ -24,11 +25,11 @@ func TestUnknownUsageInRelay(t *testing.T) {
 	for more, told := range map[string]bool{"": false, usage: true} {
 		var out bytes.Buffer
 		codec := wire.Codec{Format: wire.Chat}
-		err := codec.Relay(&out, strings.NewReader(chatWith(more)), func(ev llm.Event) wire.RelayDecision {
+		err := codec.Relay(&out, strings.NewReader(chatWith(more)), func(ev llm.Event) wireformat.RelayDecision {
 			if f, ok := ev.(llm.Finish); ok {
-				return wire.Replace(f)
+				return wireformat.Replace(f)
 			}
-			return wire.Pass
+			return wireformat.Pass
 		})
 		text := out.String()
 		if err != nil || !strings.Contains(text, `"finish_reason":"tool_calls"`) || !strings.HasSuffix(text, "data: [DONE]\n\n") {
@@ -59,7 +60,7 @@ func TestUnknownUsage(t *testing.T) {
 				t.Errorf("%s in one piece, %+v: %s", format, u, body)
 			}
 			var out bytes.Buffer
-			s := codec.NewStream(&out, wire.Head{})
+			s := codec.NewStream(&out, wireformat.Head{})
 			for _, ev := range []llm.Event{llm.Start{}, llm.TextDelta{Text: "hi"}, end} {
 				if err := s.Write(ev); err != nil {
 					t.Fatal(err)
@@ -96,7 +97,7 @@ func TestUnknownUsageWhereRequired(t *testing.T) {
 				t.Errorf("%s is read as %v, %v", body, again, err)
 			}
 			var out bytes.Buffer
-			s := codec.NewStream(&out, wire.Head{})
+			s := codec.NewStream(&out, wireformat.Head{})
 			for _, ev := range []llm.Event{llm.Start{}, llm.TextDelta{Text: "hi"}, end} {
 				if err := s.Write(ev); err != nil {
 					t.Fatal(err)

@@ -21,6 +21,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/history"
@@ -28,7 +30,6 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/codec"
 	"github.com/toolpost/toolpost/wire/internal/converse"
 	"github.com/toolpost/toolpost/wire/internal/gemini"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 	"github.com/toolpost/toolpost/wire/internal/messages"
 	"github.com/toolpost/toolpost/wire/internal/ollama"
 	"github.com/toolpost/toolpost/wire/internal/responses"
@@ -41,7 +42,7 @@ type Codec struct {
 	// Format is one of the constants above. With Own it may be left out.
 	Format string
 	// Own is a format that this package does not have.
-	Own Format
+	Own format.Format
 	// Vendor labels opaque state. Decoding adds the label, and only state with this label is encoded. Empty means
 	// Format.
 	Vendor string
@@ -49,7 +50,7 @@ type Codec struct {
 	// an answer without ids count on from there.
 	Calls int
 	// Quirks are where a host differs from the vendor who made the format.
-	Quirks Quirks
+	Quirks format.Quirks
 
 	names   *codec.Namespaces // of the request that is answered
 	request *llm.Request      // that is answered, if it is known
@@ -84,7 +85,7 @@ func (c *Codec) name() string {
 // ownName is not inlined for the same reason as unknownFormat: properties are large.
 //
 //go:noinline
-func ownName(f Format) string { return f.Properties().Name }
+func ownName(f format.Format) string { return f.Properties().Name }
 
 // host returns the host that the codec describes. An error names the formats.
 func (c *Codec) host(op string) (h codec.Host, err error) {
@@ -131,7 +132,7 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 	}
 	h.Names, h.Request = codec.NamespacesOf(req), req
 	e := codec.NewEncoder(h)
-	if req.N > 1 && !h.Impl.Properties().Has(SeveralAnswers) {
+	if req.N > 1 && !h.Impl.Properties().Has(format.SeveralAnswers) {
 		e.Lost(llm.Ignored, "n", codec.OneAnswer)
 	}
 	if c.Own == nil {
@@ -169,7 +170,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	}
 	e := codec.NewEncoder(h)
 	e.Answering = true
-	if len(r.Alternatives) > 0 && !h.Impl.Properties().Has(SeveralAnswers) {
+	if len(r.Alternatives) > 0 && !h.Impl.Properties().Has(format.SeveralAnswers) {
 		e.Lost(llm.Ignored, "n", codec.OneAnswer)
 	}
 	for _, t := range codec.TextsOf(r.Message.Parts) {
@@ -368,16 +369,16 @@ func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 }
 
 // Relay copies the stream of an answer from src to dst, for a client that uses the upstream's format, and shows each
-// event to observe before its bytes are written. If all decisions are [Pass], the bytes are copied unchanged. [Hold]
-// and [Replace] act at the boundary of the event's frame (an event of the format's stream). A nil observe passes
+// event to observe before its bytes are written. If all decisions are [format.Pass], the bytes are copied unchanged. [format.Hold]
+// and [format.Replace] act at the boundary of the event's frame (an event of the format's stream). A nil observe passes
 // everything.
 //
 // The events are those of [Codec.DecodeStream], with four differences:
-//   - An error of the upstream inside its stream is a [RelayFailure].
+//   - An error of the upstream inside its stream is a [format.RelayFailure].
 //   - Arguments of calls are not repaired, because the client gets the upstream's bytes. A call that DecodeStream would
 //     repair is invalid here.
 //   - The final frames are written after the decision about the llm.Finish.
-//   - A [RelayTrailing] may follow the llm.Finish. Bytes after the end of an answer are dropped.
+//   - A [format.RelayTrailing] may follow the llm.Finish. Bytes after the end of an answer are dropped.
 //
 // Decided frames are written before Relay waits for more, and dst is flushed if it has a method Flush or FlushError.
 //
@@ -385,9 +386,9 @@ func (c Codec) DefineTools(tools []llm.ToolDef) []llm.ToolDef {
 // format unless the upstream sent one. If nothing was written yet, nothing is written: the caller can still answer with
 // another status.
 //
-// A document instead of a stream is written as a stream. So are the streams of a program's own [Format], and events in
+// A document instead of a stream is written as a stream. So are the streams of a program's own [format.Format], and events in
 // frames.
-func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
+func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) format.RelayDecision) error {
 	r := codec.NewRelay(dst, src, observe)
 	if err := c.fill(r.Host(), "Relay"); err != nil {
 		return err
@@ -401,7 +402,7 @@ func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Rela
 type StreamEncoder struct{ s *codec.Stream }
 
 // NewStream returns an encoder that writes to w. Each event is one Write, so a server can flush after each.
-func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
+func (c Codec) NewStream(w io.Writer, head format.Head) *StreamEncoder {
 	h, err := c.host("NewStream")
 	s := codec.NewStream(h, w, codec.StreamHead{Head: head})
 	s.Err = err
@@ -452,7 +453,7 @@ func (c Codec) MergePieces(messages []llm.Message) []llm.Message {
 // that pass on the tools of clients of another vendor. A program that offers a hosted tool itself gets an error from
 // [Codec.EncodeRequest] instead. The request is not changed.
 func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
-	return WithoutHosted(req, func(t llm.ToolDef) error {
+	return loss.WithoutHosted(req, func(t llm.ToolDef) error {
 		_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
 		if llm.KindOf(err) != llm.Unsupported {
 			return nil
@@ -468,7 +469,7 @@ func Uncarried(req, sent *llm.Request) []llm.Warning { return loss.Uncarried(req
 
 // Properties returns the properties of the codec's format at its host, and the
 // zero value if there is no such format.
-func (c Codec) Properties() Properties {
+func (c Codec) Properties() format.Properties {
 	if c.Own == nil && c.Quirks.Path == "" && !c.Quirks.Framed && c.Quirks.ModelFields == "" {
 		if f, ok := all.Find(c.Format); ok {
 			return *f.Properties()
@@ -481,21 +482,21 @@ func (c Codec) Properties() Properties {
 // would be held in every call of Properties, also below streams; see TestStackOfAStream of the command.
 //
 //go:noinline
-func (c *Codec) propertiesAtHost() Properties {
+func (c *Codec) propertiesAtHost() format.Properties {
 	h, err := c.host("Properties")
 	if err != nil {
-		return Properties{}
+		return format.Properties{}
 	}
 	return h.Properties()
 }
 
 // Server describes the HTTP API of the vendor's servers: paths, lists of models, stored answers. Without such a format
 // it has no routes. Callers must not change it.
-func (c Codec) Server() *format.ServerAPI {
+func (c Codec) Server() *serverapi.ServerAPI {
 	if f, ok := all.Find(c.Format); ok && c.Own == nil {
 		if described, ok := f.(codec.ServerDescriber); ok {
 			return described.Server()
 		}
 	}
-	return new(format.ServerAPI)
+	return new(serverapi.ServerAPI)
 }

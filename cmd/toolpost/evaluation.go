@@ -21,7 +21,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // evaluationHost gives 'eval' the user's models, servers and records.
@@ -109,7 +109,7 @@ func toolsOfServer(ctx context.Context, s *settings.Settings, name string) ([]ll
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Name == name })
+	i := slices.IndexFunc(all, func(c config.ServerConfig) bool { return c.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("no MCP server is named %s in the configuration", name)
 	}

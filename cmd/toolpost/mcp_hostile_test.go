@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // oneTool is the list of a server with one tool, e.
@@ -223,11 +223,11 @@ func TestMCPDoctorInterrupted(t *testing.T) {
 	cmd := mcp.NewDoctor()
 	cmd.SetContext(ctx)
 	command, env := mcptest.Command("silent")
-	findings, err := mcp.Examine(new(settings.Settings), cmd, []mcpbridge.ServerConfig{{Name: "silent", Command: command, Env: env}})
+	findings, err := mcp.Examine(new(settings.Settings), cmd, []config.ServerConfig{{Name: "silent", Command: command, Env: env}})
 	if !errors.Is(err, context.Canceled) || findings != nil {
 		t.Errorf("%+v, %v", findings, err)
 	}
-	if got := mcp.ByHand(mcpbridge.ServerConfig{URL: "https://h.example.org/mcp?key=x"}); got != "is this its address? https://h.example.org/mcp" {
+	if got := mcp.ByHand(config.ServerConfig{URL: "https://h.example.org/mcp?key=x"}); got != "is this its address? https://h.example.org/mcp" {
 		t.Errorf("it says %q", got)
 	}
 }

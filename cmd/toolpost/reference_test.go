@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/run"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
-	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // settingDefaults are the defaults of settings, for the page. A setting without a default has none.
@@ -47,7 +47,7 @@ var settingSections = []struct {
 		"task": "the task; `{1}` to `{9}` and `{args}` are words after the name", "model": "overrides `model`", "system": "overrides `system`",
 		"allow": "overrides `allow`", "tools": "overrides `tools`", "max_turns": "overrides `max_turns`",
 	}},
-	{"mcp_servers.NAME", reflect.TypeFor[mcpbridge.ServerEntry](), map[string]string{
+	{"mcp_servers.NAME", reflect.TypeFor[config.ServerEntry](), map[string]string{
 		"type": "`stdio`, `http` or `sse`; default: by `command` or `url`", "command": "the program of a stdio server", "args": "its arguments",
 		"env": "its variables", "envFile": "a file with `NAME=value` lines, relative to the configuration", "cwd": "its folder", "url": "the address",
 		"headers": "headers of every request", "protocol": "`auto` (default), `2025-11-25` (that or older) or `2026-07-28` (nothing else)", "connect_timeout": "time to get ready (`30s`)", "call_timeout": "time of a call (`60s`; relayed `10m`)",

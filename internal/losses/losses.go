@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Translation is a request of a client and its translation for an upstream.
@@ -38,7 +39,7 @@ func translate(from wire.Codec, to string, body []byte, change Change) (Translat
 	}
 	c := wire.Codec{Format: to}
 	req, left := c.Portable(req)
-	healed, changed := wire.Heal(req.Messages, to)
+	healed, changed := history.Repair(req.Messages, to)
 	req.Messages = healed
 	if change != nil {
 		var more []llm.Warning
@@ -138,7 +139,7 @@ func calls(req *llm.Request) []string {
 		for _, c := range m.Calls() {
 			if args := string(c.Args); !c.Hosted {
 				if c.Kind == llm.FreeTool {
-					args = `{"` + wire.FreeInput + `":` + args + `}`
+					args = `{"` + history.FreeInput + `":` + args + `}`
 				}
 				list = append(list, c.Name+" "+valueForm([]byte(args)))
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Events is a stream whose events are objects, in lines of text.
@@ -164,7 +165,7 @@ func (u *unknownStream) write(t *Translation) error {
 	var out bytes.Buffer
 	var whole llm.Builder
 	to := wire.Codec{Format: u.to}
-	enc := to.NewStream(&out, wire.Head{ID: "a", Model: "m", Created: 1})
+	enc := to.NewStream(&out, format.Head{ID: "a", Model: "m", Created: 1})
 	for ev, err := range u.codec.DecodeStream(bytes.NewReader(t.Body)) {
 		if err != nil {
 			return err

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Endpoint is the operation that a request asks for, and the codec of the client's format.
 type Endpoint struct {
-	Action format.Operation
+	Action serverapi.Operation
 	Codec  wire.Codec
 	path   *requestPath // of the codec that Find chose
 }
@@ -33,7 +33,7 @@ func describePath(c wire.Codec) *requestPath {
 
 // route is a route of a format.
 type route struct {
-	format.ServerPath
+	serverapi.ServerPath
 	name string // of the format
 	path *requestPath
 }
@@ -94,7 +94,7 @@ func Find(r *http.Request) Endpoint {
 			return Endpoint{p.Action, wire.Codec{Format: name, Quirks: p.Quirks}, p.path}
 		}
 	}
-	return Endpoint{Action: format.NoOperation, Codec: wire.Codec{Format: formatOf(r)}}
+	return Endpoint{Action: serverapi.NoOperation, Codec: wire.Codec{Format: formatOf(r)}}
 }
 
 // Route returns the path of a request with * in place of names and ids, and "" for unknown paths. The number of results
@@ -108,7 +108,7 @@ func Route(r *http.Request) string {
 			return p.Path
 		}
 		model, _, ok := wire.Codec{Format: p.name}.SplitPath(r.URL.Path)
-		if verb, found := strings.CutPrefix(r.URL.Path, p.Path+model); p.Action == format.Generate && ok && found {
+		if verb, found := strings.CutPrefix(r.URL.Path, p.Path+model); p.Action == serverapi.Generate && ok && found {
 			return p.Path + "*" + verb
 		}
 		return p.Path + "*"

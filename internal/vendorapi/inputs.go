@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // The default and the maximum length of a page of input items are OpenAI's.
@@ -31,7 +31,7 @@ type itemList struct {
 
 // inputOf returns the input items of a stored answer. They include the conversation before it if the request continued
 // from an earlier answer.
-func inputOf(codec wire.Codec, id string, k *kept) ([]format.StoredItem, error) {
+func inputOf(codec wire.Codec, id string, k *kept) ([]serverapi.StoredItem, error) {
 	if len(k.Messages) == 0 {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func inputOf(codec wire.Codec, id string, k *kept) ([]format.StoredItem, error) 
 }
 
 // paged returns a page of a list: the items after an id, up to a limit, newest first unless order is asc.
-func paged(all []format.StoredItem, query url.Values) (itemList, error) {
+func paged(all []serverapi.StoredItem, query url.Values) (itemList, error) {
 	list := itemList{Object: "list", Data: []json.RawMessage{}}
 	most := itemsPage
 	if text := query.Get("limit"); text != "" {
@@ -61,7 +61,7 @@ func paged(all []format.StoredItem, query url.Values) (itemList, error) {
 		return list, badQuery("order has to be asc or desc")
 	}
 	if after := query.Get("after"); after != "" {
-		i := slices.IndexFunc(all, func(it format.StoredItem) bool { return it.ID == after })
+		i := slices.IndexFunc(all, func(it serverapi.StoredItem) bool { return it.ID == after })
 		if i < 0 {
 			return list, badQuery("after names no item of the input: %.100q", after)
 		}
@@ -95,7 +95,7 @@ var errReplay = &llm.Error{Op: "server", Kind: llm.Invalid, Status: http.StatusB
 func (k *kept) under(e Endpoint, w http.ResponseWriter, r *http.Request, id, part string) error {
 	stored := e.Codec.Server().Stored
 	switch {
-	case part == stored.InputItems && e.Action == format.GetAnswer:
+	case part == stored.InputItems && e.Action == serverapi.GetAnswer:
 		all, err := inputOf(e.Codec, id, k)
 		if err != nil {
 			return unavailable(err)
@@ -105,7 +105,7 @@ func (k *kept) under(e Endpoint, w http.ResponseWriter, r *http.Request, id, par
 			WriteJSON(w, list)
 		}
 		return err
-	case part == stored.Cancel && e.Action == format.CancelAnswer:
+	case part == stored.Cancel && e.Action == serverapi.CancelAnswer:
 		return errCancel
 	}
 	return NoEndpoint(e.Codec, r)

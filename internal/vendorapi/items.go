@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Clients that continue from a stored answer may name its items one by one instead, by references in their input.
@@ -124,7 +124,7 @@ func (a *Answers) Refer(ctx context.Context, owner, by string, codec wire.Codec,
 }
 
 // referred returns the id in a reference, and "" if the element is not a reference.
-func referred(stored *format.StoredAnswers, element []byte) string {
+func referred(stored *serverapi.StoredAnswers, element []byte) string {
 	if !js.Is(js.Get(element, "type"), stored.Reference) {
 		return ""
 	}
@@ -132,7 +132,7 @@ func referred(stored *format.StoredAnswers, element []byte) string {
 }
 
 // named returns the owner's items to which an input refers.
-func (a *Answers) named(ctx context.Context, owner, by string, stored *format.StoredAnswers, input []byte) (map[string]json.RawMessage, error) {
+func (a *Answers) named(ctx context.Context, owner, by string, stored *serverapi.StoredAnswers, input []byte) (map[string]json.RawMessage, error) {
 	ids := map[string]state.Hash{}
 	var hashes []state.Hash
 	for element := range js.Elements(input) {

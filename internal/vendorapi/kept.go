@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
@@ -237,10 +238,10 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 			return
 		}
 	}
-	if err == nil && k != nil && e.Action == format.GetAnswer && r.URL.Query().Get("stream") == "true" {
+	if err == nil && k != nil && e.Action == serverapi.GetAnswer && r.URL.Query().Get("stream") == "true" {
 		err = errReplay
 	}
-	if err == nil && k != nil && e.Action == format.DeleteAnswer {
+	if err == nil && k != nil && e.Action == serverapi.DeleteAnswer {
 		var was bool
 		if was, err = a.delete(r.Context(), owner, e.Codec, id, k); err == nil && !was {
 			k = nil // deleted meanwhile
@@ -252,7 +253,7 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 		Fail(w, e.Codec, err)
 	case k == nil:
 		Fail(w, e.Codec, NoAnswer(e.Codec, id))
-	case e.Action == format.DeleteAnswer:
+	case e.Action == serverapi.DeleteAnswer:
 		WriteJSON(w, stored.Deleted(id))
 	default:
 		w.Header().Set("Content-Type", "application/json")

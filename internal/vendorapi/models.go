@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Model is what a server reports about a model.
-type Model = format.ModelInfo
+type Model = serverapi.ModelInfo
 
 // page returns how the server of a format describes models. A format without its own page has that of the first.
-func page(codec wire.Codec) *format.ModelPage {
+func page(codec wire.Codec) *serverapi.ModelPage {
 	if p := codec.Server().Models; p != nil {
 		return p
 	}
@@ -47,7 +47,7 @@ func (e Endpoint) WriteModels(w http.ResponseWriter, models []Model) {
 
 // WriteModel writes the description of one model.
 func (e Endpoint) WriteModel(w http.ResponseWriter, m Model) {
-	if e.Action == format.ShowModel {
+	if e.Action == serverapi.ShowModel {
 		WriteJSON(w, e.Codec.Server().Show.Show(m))
 		return
 	}
@@ -59,7 +59,7 @@ const maxShow = 64 << 10
 
 // ModelName returns the model that a request for one model names.
 func (e Endpoint) ModelName(r *http.Request) string {
-	if e.Action == format.ShowModel {
+	if e.Action == serverapi.ShowModel {
 		body, _ := io.ReadAll(io.LimitReader(r.Body, maxShow)) // an incomplete body names no model
 		return e.Codec.Server().Show.Name(body)
 	}

@@ -9,9 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Body reads the body of a request, up to a number of bytes.
@@ -108,11 +108,11 @@ func (e Endpoint) CountRequest(path string, body []byte) (*llm.Request, error) {
 }
 
 // countedModel returns the part of a path that * stands for in a route for [format.CountTokens].
-func countedModel(routes []format.ServerPath, path string) string {
+func countedModel(routes []serverapi.ServerPath, path string) string {
 	for _, r := range routes {
 		before, after, found := strings.Cut(r.Path, "*")
 		rest, begins := strings.CutPrefix(path, before)
-		if model, ends := strings.CutSuffix(rest, after); found && begins && ends && r.Action == format.CountTokens {
+		if model, ends := strings.CutSuffix(rest, after); found && begins && ends && r.Action == serverapi.CountTokens {
 			return model
 		}
 	}

@@ -6,14 +6,12 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// ModelMark is the placeholder for the model's name in a path.
-const ModelMark = "{model}"
-
 // ModelInPath reports whether the path of a request contains the model's name.
-func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, ModelMark) }
+func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, names.ModelMark) }
 
 // StreamInPath reports whether the path of a request says that a stream is
 // asked for.

@@ -1,13 +1,5 @@
 package format
 
-// The makers of models whose own fields the converse format carries; see
-// [Quirks.ModelFields].
-const (
-	AnthropicFields = "anthropic" // thinking, top_k
-	AmazonFields    = "amazon"    // reasoningConfig, inferenceConfig.topK
-	OpenAIFields    = "openai"    // reasoning_effort
-)
-
 // Quirks are the differences between hosts of one format.
 type Quirks struct {
 	// MaxTokens is the field of the chat format that limits the answer; empty
@@ -52,7 +44,7 @@ type Quirks struct {
 	// the messages format in frames and whose errors are its own.
 	Framed bool
 	// ModelFields is the maker whose names the converse format uses for what it
-	// leaves to each model, like [AnthropicFields]. Empty means that the models
+	// leaves to each model, like [names.AnthropicFields]. Empty means that the models
 	// take nothing beyond the format.
 	ModelFields string
 	// TypedMessages writes what the assistant said in the long form of the

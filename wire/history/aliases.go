@@ -7,9 +7,8 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // Rules are what a target accepts as names of tools and ids of calls; package
@@ -206,7 +205,7 @@ func (t *translation) tool(def *llm.ToolDef) {
 	if def.Kind == llm.FreeTool && t.rules.NoFreeTools {
 		t.aliases.free[def.Name] = true
 		def.Kind = llm.FunctionTool
-		def.Schema = []byte(`{"type":"object","properties":{"` + format.FreeInput + `":{"type":"string"}},"required":["` + format.FreeInput + `"]}`)
+		def.Schema = []byte(`{"type":"object","properties":{"` + FreeInput + `":{"type":"string"}},"required":["` + FreeInput + `"]}`)
 		if def.Grammar != nil {
 			def.Description = strings.TrimSpace(def.Description + "\n\nThe input must match this " + def.Grammar.Syntax + " grammar:\n" + def.Grammar.Definition)
 			def.Grammar = nil
@@ -221,7 +220,7 @@ func (t *translation) call(c llm.Call) llm.Call {
 	}
 	if c.Kind == llm.FreeTool && t.rules.NoFreeTools {
 		c.Kind = llm.FunctionTool
-		c.Args = append(append([]byte(`{"`+format.FreeInput+`":`), c.Args...), '}')
+		c.Args = append(append([]byte(`{"`+FreeInput+`":`), c.Args...), '}')
 	}
 	c.Name = t.name(c.Name)
 	id := t.id(c)
@@ -317,7 +316,7 @@ func (a *Aliases) Call(c llm.Call) llm.Call {
 // as it stands, which the tool can refuse in its own words.
 func freeText(args []byte) []byte {
 	args = js.Trim(args)
-	if text := js.Get(args, format.FreeInput); js.Kind(text) == '"' {
+	if text := js.Get(args, FreeInput); js.Kind(text) == '"' {
 		args = text
 	}
 	if js.Kind(args) != '"' {

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // Repair returns a history that every vendor accepts. Each call has exactly one result. The results of a turn follow it
@@ -456,3 +456,7 @@ func (h *repairer) withoutGaps() []llm.Message {
 	}
 	return out
 }
+
+// FreeInput is the argument that holds the text of a free-text tool in formats
+// that have functions only.
+const FreeInput = "input"

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -29,10 +30,10 @@ import (
 )
 
 // The dialect: how the model writes calls, and how it is shown results.
-var acme = dialect.Dialect{Name: "acme", Form: dialect.JSONCall, NameKey: "function",
-	ArgsKey: "args", Call: []dialect.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
-	Write:   dialect.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
-	Results: dialect.Results{Role: llm.RoleUser, Each: "acme says: $text"}}
+var acme = spec.Dialect{Name: "acme", Form: spec.JSONCall, NameKey: "function",
+	ArgsKey: "args", Call: []spec.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
+	Write:   spec.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
+	Results: spec.Results{Role: llm.RoleUser, Each: "acme says: $text"}}
 
 // The model only writes text. This one goes by rules; yours asks a service or a local process.
 type scribe struct{}

@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Clients repeat a request when its answer is late or lost, also at another gateway. If the gateway runs tools, they
@@ -284,7 +284,7 @@ func (m *Scope) writeAs(said *llm.Response, form string) error {
 		return err
 	}
 	w, end := m.AsArray(m.W, m.HTTP)
-	enc := m.Codec.NewStream(w, wire.Head{Model: m.Model, NoUsage: m.HideUsage})
+	enc := m.Codec.NewStream(w, format.Head{Model: m.Model, NoUsage: m.HideUsage})
 	for _, ev := range said.Events() {
 		if err := enc.Write(ev); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // OpenStream starts a stream and returns the function that ends it. Like other functions called before the answer
@@ -42,7 +43,7 @@ type Stream struct {
 
 func (r *Response) newStream() *Stream {
 	s := &Stream{r: r, conn: http.NewResponseController(r.W), keepAlive: r.keepAlive}
-	s.encoder = r.Codec.NewStream(r.W, wire.Head{Model: r.Model, NoUsage: r.HideUsage, Lost: s.warnLost, Echo: r.firstEcho})
+	s.encoder = r.Codec.NewStream(r.W, format.Head{Model: r.Model, NoUsage: r.HideUsage, Lost: s.warnLost, Echo: r.firstEcho})
 	if alive := s.describe(); alive && s.keepAlive > 0 {
 		s.r.mu.Lock()
 		s.timer = time.AfterFunc(s.keepAlive, s.writeKeepAlive)

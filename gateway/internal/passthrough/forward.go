@@ -20,15 +20,15 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // endpoint is an endpoint of a vendor other than those of chat models, and the format that it belongs to.
 type endpoint struct {
-	format.ForwardedPath
+	serverapi.ForwardedPath
 	format string
 }
 
@@ -138,7 +138,7 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if len(x.HTTP.Header["Content-Type"]) > 1 {
 		return exchange.Invalid("the request has several headers Content-Type")
 	}
-	if e.Model == format.ModelInBody {
+	if e.Model == serverapi.ModelInBody {
 		if model, err = x.modelOf(mediaType, body); err != nil {
 			return err
 		}
@@ -193,10 +193,10 @@ func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask p
 	mediaType := x.HTTP.Header.Get("Content-Type")
 	_, isForm := formBoundary(mediaType)
 	switch {
-	case e.Model == format.ModelInPath:
+	case e.Model == serverapi.ModelInPath:
 		ask.Path = strings.Replace(ask.Path, "/"+model+":", "/"+to+":", 1)
 		ask.Body, err = withGeminiModel(body, model, to)
-	case e.Model == format.ModelInBody && (model != "" || isForm):
+	case e.Model == serverapi.ModelInBody && (model != "" || isForm):
 		if ask.Body, mediaType, err = withModel(mediaType, body, to); isForm {
 			ask.Header.Set("Content-Type", mediaType)
 		}
@@ -207,7 +207,7 @@ func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask p
 // leftPassed records the input of a request whose response is incomplete, if the endpoint charges for input tokens: the
 // upstream has read them.
 func (x *Forwarder) leftPassed(e *endpoint, sent int, err error) {
-	if x.Rights != nil && e.Costs == format.InputOnly && x.Spent.Worked(err) {
+	if x.Rights != nil && e.Costs == serverapi.InputOnly && x.Spent.Worked(err) {
 		x.Spent.BookEstimate("lost", llm.Usage{Input: admit.TokensOf(sent)})
 	}
 }
@@ -221,20 +221,20 @@ func (x *Forwarder) claimForwarded(e *endpoint, up string, info catalog.Model, b
 	var claim access.Claim
 	req, err := new(llm.Request), error(nil)
 	switch e.Costs {
-	case format.InputAndOutput:
+	case serverapi.InputAndOutput:
 		if req, err = x.writtenRequest(body); err != nil {
 			return err
 		}
 		claim = x.mostWritten(req, info)
-	case format.InputOnly:
+	case serverapi.InputOnly:
 		usage := llm.Usage{Input: admit.TokensOf(len(body))}
 		claim.Tokens = int64(usage.Input)
 		cost, known := info.Price.Cost(usage)
 		claim.Money, claim.Unpriced = cost, !known
-	case format.OtherUnits:
+	case serverapi.OtherUnits:
 		claim.Unpriced = true
 	}
-	return x.Spent.ClaimForwarded(up, info, req, claim, e.Costs == format.InputAndOutput)
+	return x.Spent.ClaimForwarded(up, info, req, claim, e.Costs == serverapi.InputAndOutput)
 }
 
 // passRoute returns the route that forwards an endpoint.
@@ -255,14 +255,14 @@ func (x *Forwarder) passRoute(e *endpoint, model string) (*Route, error) {
 	if err := x.Refuse(x.mayPass(e)); err != nil {
 		return nil, err
 	}
-	if e.Costs == format.InputAndOutput {
+	if e.Costs == serverapi.InputAndOutput {
 		return nil, x.NoModel("")
 	}
 	others := false // routes of other teams forward the kind
 	for i := range x.Routes {
 		r := &x.Routes[i]
 		if slices.Contains(r.kinds, e.Kind) && (x.Rights == nil || x.Rights.Key.AllowsRoute(r.Name)) {
-			if x.Rights == nil || e.Model != format.NoModel || r.team == x.Owner {
+			if x.Rights == nil || e.Model != serverapi.NoModel || r.team == x.Owner {
 				return r, nil
 			}
 			others = true
@@ -284,9 +284,9 @@ func (x *Forwarder) mayPass(e *endpoint) error {
 	switch {
 	case len(k.Models) > 0:
 		return &access.Refusal{Ground: access.NoModel, Detail: fmt.Sprintf("the request names no model, and the key %s may use only some", k.ID)}
-	case e.Model == format.NoModel && len(k.Tools) > 0:
+	case e.Model == serverapi.NoModel && len(k.Tools) > 0:
 		return &access.Refusal{Ground: access.NoTool, Detail: fmt.Sprintf("%s may use any tool of the vendor, and the key %s may use only some", e.Kind, k.ID)}
-	case e.Model == format.NoModel && x.Rights.BoundsSize():
+	case e.Model == serverapi.NoModel && x.Rights.BoundsSize():
 		return &access.Refusal{Ground: access.NoPrice, Detail: fmt.Sprintf("what %s use is not counted, and what the key %s may use is bounded", e.Kind, k.ID)}
 	}
 	return nil
@@ -353,7 +353,7 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 	x.MarkBegun(x.Upstream)
 	x.Metrics.Forwarded.Add(1, r.Name, e.Kind, fmt.Sprint(resp.StatusCode))
 	var text *writtenStream // nil if the response is a document
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.Costs == format.InputAndOutput && kind == exchange.EventStream {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.Costs == serverapi.InputAndOutput && kind == exchange.EventStream {
 		text = new(writtenStream)
 	} else {
 		x.Writer.Copy = &clientio.Capture{Limit: maxUsage}
@@ -385,7 +385,7 @@ func (x *Forwarder) sendBack(e *endpoint, r *Route, resp *http.Response, sent in
 			return x.brokeOff(err)
 		}
 	}
-	if e.Costs == format.InputAndOutput {
+	if e.Costs == serverapi.InputAndOutput {
 		x.countWritten(resp.StatusCode, text)
 	} else {
 		x.countPassed(e, resp.StatusCode, sent)
@@ -443,9 +443,9 @@ func (x *Forwarder) countPassed(e *endpoint, status, sent int) {
 	}
 	silent := x.Usage.Input+x.Usage.Output == 0 && complete && x.HTTP.Method == http.MethodPost
 	switch {
-	case silent && e.Costs == format.InputOnly:
+	case silent && e.Costs == serverapi.InputOnly:
 		x.Spent.BookEstimate("absent", llm.Usage{Input: admit.TokensOf(sent)})
-	case silent && e.Costs == format.OtherUnits:
+	case silent && e.Costs == serverapi.OtherUnits:
 		x.Spent.RecordUnpriced()
 	default:
 		x.Spent.Record(x.Usage)

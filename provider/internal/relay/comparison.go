@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/equal"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // Comparison runs the stages of an answer while its bytes are relayed. It hands them
@@ -174,16 +174,16 @@ func (c *Comparison) Stop() {
 var errStopped = &llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("the caller stopped reading")}
 
 // Decide returns the decision about an event of a stream, from the result of Show.
-func (c *Comparison) Decide(instead []llm.Event, err *llm.Error) wire.RelayDecision {
+func (c *Comparison) Decide(instead []llm.Event, err *llm.Error) format.RelayDecision {
 	switch {
 	case err != nil:
-		return wire.GiveUp(err)
+		return format.GiveUp(err)
 	case c.Replaced:
-		return wire.Replace(slices.Clone(instead)...)
+		return format.Replace(slices.Clone(instead)...)
 	case c.Pending():
-		return wire.Hold
+		return format.Hold
 	}
-	return wire.Pass
+	return format.Pass
 }
 
 // Pending reports whether the stages still hold an event of any answer.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // chatStream reads chunks and whole answers: a message is a delta that says

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -19,7 +21,7 @@ type Format struct{}
 // properties are what the format can do.
 var properties = format.Properties{
 	EndUser: []string{"safety_identifier", "user"},
-	Name:    format.Chat, Path: "chat/completions", StreamType: "text/event-stream",
+	Name:    names.Chat, Path: "chat/completions", StreamType: "text/event-stream",
 	KeepAlive: codec.SSEKeepAlive, LogProbs: "openai", Files: "openai",
 	Features: []format.Feature{
 		format.StrictTools, format.FreeTextTools, format.ToolGrammars, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.ChoiceAllowed, format.OneCall,
@@ -32,7 +34,7 @@ var properties = format.Properties{
 	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: OpenaiThinking,
 	Bounds: map[string]format.RequestBounds{"": {MakerOnly: true, MaxStops: 4, SaysJSON: true, Media: format.MediaTypes{
-		llm.Image: format.WebImages, llm.Audio: format.OpenAISounds, llm.Document: {"application/pdf", format.AnyText}, llm.Video: {},
+		llm.Image: mediatype.WebImages, llm.Audio: mediatype.OpenAISounds, llm.Document: {"application/pdf", format.AnyText}, llm.Video: {},
 	}}},
 	Errors: OpenaiErrors,
 

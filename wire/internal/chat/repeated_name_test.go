@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // TestRepeatedNameIsNotASecondCall checks streams that send the name of a call again, at its index, without an id and
@@ -14,16 +15,16 @@ func TestRepeatedNameIsNotASecondCall(t *testing.T) {
 	const first, name = `{"index":0,"id":"c1","type":"function","function":{"name":"ping","arguments":"{\"a\":1}"}}`, `{"index":0,"function":{"name":"ping","arguments":""}}`
 	for title, c := range map[string]struct {
 		pieces []string
-		quirks wire.Quirks
+		quirks format.Quirks
 		want   string
 	}{
-		"repeated":           {[]string{first, name}, wire.Quirks{}, `c1 {"a":1}`},
-		"three times":        {[]string{first, name, name, `{"index":0,"function":{"name":"ping"}}`}, wire.Quirks{}, `c1 {"a":1}`},
-		"then another index": {[]string{first, name, `{"index":1,"id":"c2","function":{"name":"ping","arguments":"{}"}}`}, wire.Quirks{}, `c1 {"a":1} c2 {}`},
-		"arguments follow":   {[]string{first, name, `{"index":0,"function":{"arguments":"{\"a\":2}"}}`}, wire.Quirks{}, `c1 {"a":1} ? {"a":2}`},
-		"an id follows":      {[]string{first, name, `{"index":0,"id":"c2","function":{"arguments":"{\"a\":2}"}}`}, wire.Quirks{}, `c1 {"a":1} c2 {"a":2}`},
-		"with an id":         {[]string{first, `{"index":0,"id":"c2","function":{"name":"ping","arguments":""}}`}, wire.Quirks{}, `c1 {"a":1} c2 {}`},
-		"meant":              {[]string{first, name}, wire.Quirks{NameIsNextCall: true}, `c1 {"a":1} ? {}`},
+		"repeated":           {[]string{first, name}, format.Quirks{}, `c1 {"a":1}`},
+		"three times":        {[]string{first, name, name, `{"index":0,"function":{"name":"ping"}}`}, format.Quirks{}, `c1 {"a":1}`},
+		"then another index": {[]string{first, name, `{"index":1,"id":"c2","function":{"name":"ping","arguments":"{}"}}`}, format.Quirks{}, `c1 {"a":1} c2 {}`},
+		"arguments follow":   {[]string{first, name, `{"index":0,"function":{"arguments":"{\"a\":2}"}}`}, format.Quirks{}, `c1 {"a":1} ? {"a":2}`},
+		"an id follows":      {[]string{first, name, `{"index":0,"id":"c2","function":{"arguments":"{\"a\":2}"}}`}, format.Quirks{}, `c1 {"a":1} c2 {"a":2}`},
+		"with an id":         {[]string{first, `{"index":0,"id":"c2","function":{"name":"ping","arguments":""}}`}, format.Quirks{}, `c1 {"a":1} c2 {}`},
+		"meant":              {[]string{first, name}, format.Quirks{NameIsNextCall: true}, `c1 {"a":1} ? {}`},
 	} {
 		var b strings.Builder
 		for _, piece := range c.pieces {

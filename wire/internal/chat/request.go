@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {

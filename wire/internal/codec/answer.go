@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/sse"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // Bounds of one answer.

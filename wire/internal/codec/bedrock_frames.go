@@ -13,8 +13,8 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 
@@ -161,7 +161,7 @@ func frameOf(h *Host, data []byte) eventstream.Frame {
 
 // amazonCode returns Amazon's name for an error.
 func (r *Registry) amazonCode(err *llm.Error) string {
-	if f, ok := r.Find(format.Converse); ok {
+	if f, ok := r.Find(names.Converse); ok {
 		if named, ok := f.(ErrorHeaders); ok {
 			return named.ErrorHeader(r, err).Get(AWSErrorHeader)
 		}

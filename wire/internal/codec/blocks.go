@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // What the messages and converse formats share: a message is a role and a list
@@ -178,7 +178,7 @@ func (o *ObjectArgs) Begin(start llm.CallStart) string {
 }
 
 // wrapOpen begins the object around a value.
-const wrapOpen = `{"` + format.FreeInput + `":`
+const wrapOpen = `{"` + history.FreeInput + `":`
 
 // Piece returns the text to write for a piece.
 func (o *ObjectArgs) Piece(e *Encoder, args string) string {
@@ -203,4 +203,4 @@ func (o *ObjectArgs) End(call *llm.Call) string {
 }
 
 // objectsOnly is the warning about arguments that are not an object.
-const objectsOnly = "the format takes objects only; the value is under " + format.FreeInput
+const objectsOnly = "the format takes objects only; the value is under " + history.FreeInput

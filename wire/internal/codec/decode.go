@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // Counts reads the known counters of an object and returns the others.

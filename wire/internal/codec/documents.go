@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // Fields of a medium: how its source was written, and who owns where it is.
@@ -33,7 +33,7 @@ func (e *Encoder) DocumentText(m llm.Media) (llm.Text, bool) {
 	case m.URL != "" && len(m.Data) == 0:
 		e.Lost(llm.Degraded, "document", "the "+e.Host.Format+" format does not take this file by its address; the model is told the address")
 		text = m.URL
-	case format.IsText(m):
+	case mediatype.IsText(m):
 		e.Lost(llm.Degraded, "document", "the "+e.Host.Format+" format does not take this file; the text of the document is said as text")
 		if text = string(m.Data); strings.TrimSpace(text) == "" {
 			text = EmptyDocument

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
+	"github.com/toolpost/toolpost/wire/history"
 )
 
 // PlainText returns the text of a single part that has only text.
@@ -262,9 +262,9 @@ func IsForced(ch llm.ToolChoice) llm.ToolChoice {
 
 // FreeSchema is the schema of a free-text tool where there are only functions.
 func (e *Encoder) FreeSchema(t llm.ToolDef) []byte {
-	e.Lost(llm.Degraded, "free-text tool", "the format has functions only; the text is the argument "+format.FreeInput)
+	e.Lost(llm.Degraded, "free-text tool", "the format has functions only; the text is the argument "+history.FreeInput)
 	e.Unsupported(t.Grammar != nil, "grammar")
-	return []byte(`{"type":"object","properties":{"` + format.FreeInput + `":{"type":"string"}},"required":["` + format.FreeInput + `"]}`)
+	return []byte(`{"type":"object","properties":{"` + history.FreeInput + `":{"type":"string"}},"required":["` + history.FreeInput + `"]}`)
 }
 
 // StateFields writes the members of a state of this vendor.

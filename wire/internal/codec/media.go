@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 func Base64Text(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
@@ -77,11 +77,11 @@ func MediaKind(mime string) llm.MediaKind {
 
 // IsPDF reports whether a file is what all hosts of the chat format take.
 func IsPDF(m llm.Media) bool {
-	return format.BareType(m) == format.PDFType && len(m.Data) > 0 && m.ID == ""
+	return mediatype.BareType(m) == mediatype.PDFType && len(m.Data) > 0 && m.ID == ""
 }
 
 // fileTypes are the ends of names by the type of a file.
-var fileTypes = map[string]string{format.PDFType: ".pdf", format.PlainType: ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html",
+var fileTypes = map[string]string{mediatype.PDFType: ".pdf", mediatype.PlainType: ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/html": ".html",
 	"application/json": ".json", "application/xml": ".xml", "application/zip": ".zip"}
 
 // FileName returns the name of a file. OpenAI wants one where the bytes are sent, and knows the type by it.
@@ -89,7 +89,7 @@ func (e *Encoder) FileName(m llm.Media) string {
 	if m.Kind != llm.Document || len(m.Data) == 0 || e.OwnState(m.State) != nil || path.Ext(m.Name) != "" {
 		return m.Name
 	}
-	return cmp.Or(m.Name, "document") + fileTypes[format.BareType(m)]
+	return cmp.Or(m.Name, "document") + fileTypes[mediatype.BareType(m)]
 }
 
 // IsOwnFile reports whether a client of the same format wrote a medium as a file.
@@ -98,10 +98,10 @@ func (e *Encoder) IsOwnFile(m llm.Media) bool { return string(e.OwnState(m.State
 // KindFromType sets the kind of a file from its type, because clients also send images, audio and video as files. Image
 // types that few models accept, like SVG, stay documents.
 func KindFromType(d *Decoder, m *llm.Media) {
-	typ := format.BareType(*m)
+	typ := mediatype.BareType(*m)
 	family, _, _ := strings.Cut(typ, "/")
 	kind := llm.MediaKind(family)
-	if m.Kind != llm.Document || kind != llm.Audio && kind != llm.Video && !(slices.Contains(format.WebImages, typ) && len(m.Data) > 0) {
+	if m.Kind != llm.Document || kind != llm.Audio && kind != llm.Video && !(slices.Contains(mediatype.WebImages, typ) && len(m.Data) > 0) {
 		return
 	}
 	m.Kind, m.State = kind, d.State([]byte(loss.OwnFile))

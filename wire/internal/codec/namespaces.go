@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/names"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // NamespaceField is an extra field of a tool inside a namespace of the Responses format. It has the namespace without
@@ -33,19 +33,19 @@ type Namespaces struct {
 
 // NamespacesOf returns the tools of a request that belong to namespaces, and nil if it has no such tools.
 func NamespacesOf(req *llm.Request) *Namespaces {
-	var names *Namespaces
+	var found *Namespaces
 	for _, t := range req.Tools {
-		raw := t.Extra[format.Responses][NamespaceField]
+		raw := t.Extra[names.Responses][NamespaceField]
 		if raw == nil {
 			continue
 		}
-		if names == nil {
-			names = &Namespaces{make(map[string]qualified), make(map[qualified]string)}
+		if found == nil {
+			found = &Namespaces{make(map[string]qualified), make(map[qualified]string)}
 		}
 		q := qualified{js.Text(js.Get(raw, "name")), cmp.Or(js.Text(js.Get(raw, FunctionField)), t.Name)}
-		names.there[t.Name], names.here[q] = q, t.Name
+		found.there[t.Name], found.here[q] = q, t.Name
 	}
-	return names
+	return found
 }
 
 // CallName writes the name of a call, and the namespace of its tool.
@@ -82,7 +82,7 @@ func (n *Namespaces) WithNamespaces(messages []llm.Message) []llm.Message {
 			return
 		}
 		call.Name = q.name
-		own := maps.Clone(call.Extra[format.Responses])
+		own := maps.Clone(call.Extra[names.Responses])
 		if own == nil {
 			own = make(map[string]json.RawMessage)
 		}
@@ -90,7 +90,7 @@ func (n *Namespaces) WithNamespaces(messages []llm.Message) []llm.Message {
 		if call.Extra = maps.Clone(call.Extra); call.Extra == nil {
 			call.Extra = make(llm.Extra)
 		}
-		call.Extra[format.Responses] = own
+		call.Extra[names.Responses] = own
 	})
 }
 
@@ -147,7 +147,7 @@ func eachCall(messages []llm.Message, change func(*llm.Call)) []llm.Message {
 
 // Flatten gives a call the name that its tool has here.
 func (n *Namespaces) Flatten(c *llm.Call) {
-	raw := c.Extra[format.Responses][NamespaceField]
+	raw := c.Extra[names.Responses][NamespaceField]
 	if n == nil || raw == nil {
 		return
 	}
@@ -156,11 +156,11 @@ func (n *Namespaces) Flatten(c *llm.Call) {
 		return
 	}
 	c.Name = name
-	own := maps.Clone(c.Extra[format.Responses])
+	own := maps.Clone(c.Extra[names.Responses])
 	delete(own, NamespaceField)
 	c.Extra = maps.Clone(c.Extra)
-	if c.Extra[format.Responses] = own; len(own) == 0 {
-		delete(c.Extra, format.Responses)
+	if c.Extra[names.Responses] = own; len(own) == 0 {
+		delete(c.Extra, names.Responses)
 	}
 	if len(c.Extra) == 0 {
 		c.Extra = nil
@@ -168,7 +168,7 @@ func (n *Namespaces) Flatten(c *llm.Call) {
 }
 
 // hasNamespace reports whether a call names a namespace.
-func hasNamespace(c llm.Call) bool { return c.Extra[format.Responses][NamespaceField] != nil }
+func hasNamespace(c llm.Call) bool { return c.Extra[names.Responses][NamespaceField] != nil }
 
 // spaceMark stands between a namespace and the name of a tool in it.
 const spaceMark = "__"
@@ -176,14 +176,14 @@ const spaceMark = "__"
 // nameGone gives a call that still names a namespace, which is not offered any more, a name with that in it: its own, alone,
 // may be that of a tool of the client's. Written in the Responses format it has its own again.
 func nameGone(c *llm.Call) {
-	if space := js.Text(c.Extra[format.Responses][NamespaceField]); space != "" {
+	if space := js.Text(c.Extra[names.Responses][NamespaceField]); space != "" {
 		c.Name = space + spaceMark + c.Name
 	}
 }
 
 // nameInSpace is the name that a call has in the namespace that it names.
 func nameInSpace(c llm.Call) string {
-	return strings.TrimPrefix(c.Name, js.Text(c.Extra[format.Responses][NamespaceField])+spaceMark)
+	return strings.TrimPrefix(c.Name, js.Text(c.Extra[names.Responses][NamespaceField])+spaceMark)
 }
 
 // ItemName writes the name of a call in a conversation. A call whose own name includes a namespace is not of an offered
@@ -198,7 +198,7 @@ func (e *Encoder) ItemName(c llm.Call) {
 
 // flattenChoice gives the tools that a choice names with their namespaces the names that they have here.
 func (n *Namespaces) flattenChoice(req *llm.Request) {
-	own := req.Extra[format.Responses]
+	own := req.Extra[names.Responses]
 	if n == nil || len(own) == 0 {
 		return
 	}
@@ -217,7 +217,7 @@ func (n *Namespaces) flattenChoice(req *llm.Request) {
 		ch.Allowed[i] = flat(strings.Replace(AllowedPlace, "*", strconv.Itoa(i), 1), name)
 	}
 	if len(own) == 0 {
-		delete(req.Extra, format.Responses)
+		delete(req.Extra, names.Responses)
 	}
 }
 
@@ -229,7 +229,7 @@ func flattenNames(req *llm.Request) {
 		count[t.Name]++
 	}
 	for i, t := range req.Tools {
-		raw := t.Extra[format.Responses][NamespaceField]
+		raw := t.Extra[names.Responses][NamespaceField]
 		if raw == nil || count[t.Name] == 1 {
 			continue
 		}
@@ -244,7 +244,7 @@ func flattenNames(req *llm.Request) {
 		}
 		count[name]++
 		req.Tools[i].Name = name
-		req.Tools[i].Extra[format.Responses][NamespaceField], _ = json.Marshal(space)
+		req.Tools[i].Extra[names.Responses][NamespaceField], _ = json.Marshal(space)
 	}
 	names := NamespacesOf(req)
 	names.flattenChoice(req)

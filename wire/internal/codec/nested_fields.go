@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // ObjectSpec describes an object of requests whose members are read individually: its path in the value that keeps

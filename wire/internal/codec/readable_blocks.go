@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // What only one vendor has a block for, and others can read: a found page, a document made of texts. Its vendor

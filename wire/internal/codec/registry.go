@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -110,7 +111,7 @@ type ToolDefiner interface {
 }
 
 // ServerDescriber is a format whose vendor's HTTP API a server can imitate.
-type ServerDescriber interface{ Server() *format.ServerAPI }
+type ServerDescriber interface{ Server() *serverapi.ServerAPI }
 
 // FrameDetector is a format whose streams are binary frames.
 type FrameDetector interface {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // CachePoint is a block that says up to where the vendor caches a prompt. In
@@ -91,7 +91,7 @@ func (m *member) in(format string) (place, bool) {
 
 // both are the places of a member that the OpenAI formats call the same.
 func both(path string) []place {
-	return []place{{format: format.Chat, Path: path}, {format: format.Responses, Path: path}}
+	return []place{{format: names.Chat, Path: path}, {format: names.Responses, Path: path}}
 }
 
 const (
@@ -105,44 +105,44 @@ var SharedMembers = []member{
 	{Name: "user", of: ofRequest, kind: '"', At: both("user")},
 	{Name: "prompt_cache_key", of: ofRequest, kind: '"', At: both("prompt_cache_key")},
 	{Name: "prompt_cache_retention", of: ofRequest, kind: '"', At: both("prompt_cache_retention")},
-	{Name: "service_tier", of: ofRequest | ofFinish, kind: '"', At: both("service_tier"), not: []string{format.Messages, format.Converse}, why: otherTiers},
+	{Name: "service_tier", of: ofRequest | ofFinish, kind: '"', At: both("service_tier"), not: []string{names.Messages, names.Converse}, why: otherTiers},
 	{Name: "include_obfuscation", of: ofRequest, kind: 'b', At: both("stream_options.include_obfuscation")},
-	{Name: "verbosity", of: ofRequest, kind: '"', At: []place{{format: format.Chat, Path: "verbosity"}, {format: format.Responses, Path: "text.verbosity"}}},
-	{Name: "metadata", of: ofRequest, kind: '{', not: []string{format.Messages}, why: otherNotes, At: []place{
-		{format: format.Chat, Path: "metadata", onlyRead: storedOnly, toCommon: texts}, {format: format.Responses, Path: "metadata", toCommon: texts},
+	{Name: "verbosity", of: ofRequest, kind: '"', At: []place{{format: names.Chat, Path: "verbosity"}, {format: names.Responses, Path: "text.verbosity"}}},
+	{Name: "metadata", of: ofRequest, kind: '{', not: []string{names.Messages}, why: otherNotes, At: []place{
+		{format: names.Chat, Path: "metadata", onlyRead: storedOnly, toCommon: texts}, {format: names.Responses, Path: "metadata", toCommon: texts},
 	}},
 	{Name: "store", of: ofRequest, kind: 'b', At: []place{
-		{format: format.Chat, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the chat format stores are for the vendor's own products, and cannot be gone on from"},
-		{format: format.Responses, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the responses format stores are there to go on from"},
+		{format: names.Chat, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the chat format stores are for the vendor's own products, and cannot be gone on from"},
+		{format: names.Responses, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the responses format stores are there to go on from"},
 	}},
 	{Name: "safety_identifier", of: ofRequest, kind: '"', At: []place{
-		{format: format.Chat, Path: "safety_identifier", most: 64}, {format: format.Responses, Path: "safety_identifier", most: 64},
-		{format: format.Messages, Path: "metadata.user_id", most: 256, fromCommon: noAddress, notCarried: "the vendor refuses what may be an address of a person"},
+		{format: names.Chat, Path: "safety_identifier", most: 64}, {format: names.Responses, Path: "safety_identifier", most: 64},
+		{format: names.Messages, Path: "metadata.user_id", most: 256, fromCommon: noAddress, notCarried: "the vendor refuses what may be an address of a person"},
 	}},
 	{Name: "logprobs", of: ofRequest, kind: 'b', At: []place{
-		{format: format.Chat, Path: "logprobs"}, {format: format.Responses, Path: "include", element: "message.output_text.logprobs"},
+		{format: names.Chat, Path: "logprobs"}, {format: names.Responses, Path: "include", element: "message.output_text.logprobs"},
 	}},
-	{Name: "logprobs", of: ofRequest, kind: '0', At: []place{{format: format.Chat, Path: "top_logprobs", needs: "logprobs"}, {format: format.Responses, Path: "top_logprobs"}}},
+	{Name: "logprobs", of: ofRequest, kind: '0', At: []place{{format: names.Chat, Path: "top_logprobs", needs: "logprobs"}, {format: names.Responses, Path: "top_logprobs"}}},
 	{Name: "detail", of: ofImage, kind: '"', At: []place{
-		{format: format.Chat, Path: loss.InnerPrefix + "detail", fromCommon: chatDetail, notCarried: "the chat format knows auto, low and high"}, {format: format.Responses, Path: "detail"},
+		{format: names.Chat, Path: loss.InnerPrefix + "detail", fromCommon: chatDetail, notCarried: "the chat format knows auto, low and high"}, {format: names.Responses, Path: "detail"},
 	}},
 	{Name: "cache_control", of: ofBlock | ofThinking, kind: '{', At: []place{
-		{format: format.Messages, Path: "cache_control", of: ofBlock},
-		{format: format.Chat, Path: "cache_control", byHost: true, of: ofText},
-		{format: format.Converse, Path: CachePoint, of: ofBlock, outside: true, makers: []string{format.AnthropicFields, format.AmazonFields}, toCommon: fromCachePoint, fromCommon: toCachePoint},
+		{format: names.Messages, Path: "cache_control", of: ofBlock},
+		{format: names.Chat, Path: "cache_control", byHost: true, of: ofText},
+		{format: names.Converse, Path: CachePoint, of: ofBlock, outside: true, makers: []string{names.AnthropicFields, names.AmazonFields}, toCommon: fromCachePoint, fromCommon: toCachePoint},
 	}},
 	{Name: "cache_control", of: ofTool, kind: '{', At: []place{
-		{format: format.Messages, Path: "cache_control"},
-		{format: format.Chat, Path: "cache_control", byHost: true},
-		{format: format.Converse, Path: CachePoint, makers: []string{format.AnthropicFields}, toCommon: fromCachePoint, fromCommon: toCachePoint},
+		{format: names.Messages, Path: "cache_control"},
+		{format: names.Chat, Path: "cache_control", byHost: true},
+		{format: names.Converse, Path: CachePoint, makers: []string{names.AnthropicFields}, toCommon: fromCachePoint, fromCommon: toCachePoint},
 	}},
-	{Name: "citations", of: ofDocument, kind: '{', At: []place{{format: format.Messages, Path: "citations"}, {format: format.Converse, Path: loss.InnerPrefix + "citations", makers: []string{format.AnthropicFields}}}},
-	{Name: "context", of: ofDocument, kind: '"', At: []place{{format: format.Messages, Path: "context"}, {format: format.Converse, Path: loss.InnerPrefix + "context", makers: []string{format.AnthropicFields}}}},
+	{Name: "citations", of: ofDocument, kind: '{', At: []place{{format: names.Messages, Path: "citations"}, {format: names.Converse, Path: loss.InnerPrefix + "citations", makers: []string{names.AnthropicFields}}}},
+	{Name: "context", of: ofDocument, kind: '"', At: []place{{format: names.Messages, Path: "context"}, {format: names.Converse, Path: loss.InnerPrefix + "context", makers: []string{names.AnthropicFields}}}},
 	{Name: "anthropic_beta", of: ofRequest, kind: '[', At: []place{
-		{format: format.Messages, Path: "anthropic_beta", byHost: true}, {format: format.Converse, Path: "additionalModelRequestFields.anthropic_beta", makers: []string{format.AnthropicFields}},
+		{format: names.Messages, Path: "anthropic_beta", byHost: true}, {format: names.Converse, Path: "additionalModelRequestFields.anthropic_beta", makers: []string{names.AnthropicFields}},
 	}},
 	{Name: "effort", of: ofRequest, kind: '"', At: []place{
-		{format: format.Messages, Path: "output_config.effort"}, {format: format.Converse, Path: "outputConfig.effort", makers: []string{format.AnthropicFields}},
+		{format: names.Messages, Path: "output_config.effort"}, {format: names.Converse, Path: "outputConfig.effort", makers: []string{names.AnthropicFields}},
 	}},
 }
 
@@ -184,7 +184,7 @@ func noAddress(_ *Encoder, v json.RawMessage) json.RawMessage {
 // formats have one.
 func toCachePoint(e *Encoder, v json.RawMessage) json.RawMessage {
 	ttl := js.Get(v, "ttl")
-	if e.Host.Quirks.ModelFields == format.AmazonFields && ttl != nil {
+	if e.Host.Quirks.ModelFields == names.AmazonFields && ttl != nil {
 		if !js.Is(ttl, "5m") {
 			e.Lost(llm.Degraded, "cache_control.ttl", "the model keeps what is cached for five minutes")
 		}

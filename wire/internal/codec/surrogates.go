@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // Texts of package llm are UTF-8, which cannot encode half of a surrogate pair, like "\ud83d" alone in JSON. U+FFFD

@@ -8,9 +8,9 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // DecodeResponse reads a whole answer, block by block, as a stream would.

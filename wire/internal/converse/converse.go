@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -25,7 +26,7 @@ type Format struct{}
 
 // properties are what the format can do.
 var properties = format.Properties{
-	Name: format.Converse, Path: "model/{model}/converse", StreamPath: "model/{model}/converse-stream", StreamType: eventstream.MediaType,
+	Name: names.Converse, Path: "model/{model}/converse", StreamPath: "model/{model}/converse-stream", StreamType: eventstream.MediaType,
 	Features: []format.Feature{
 		format.StrictTools, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.OutputSchema, format.OutputBesideTools, format.MaxTokens, format.Temperature, format.TopP,
 		format.StopSequences, format.ReasoningEffort,

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // formats are the vendor's words for media types that differ from the
@@ -21,7 +22,7 @@ var formats = []struct {
 }{
 	{llm.Image, "jpeg", "image/jpg"},
 	{llm.Document, "pdf", "application/pdf"},
-	{llm.Document, txt, format.PlainType},
+	{llm.Document, txt, mediatype.PlainType},
 	{llm.Document, "md", "text/markdown"},
 	{llm.Document, "csv", "text/csv"},
 	{llm.Document, "html", "text/html"},
@@ -68,7 +69,7 @@ func converseFormat(m llm.Media) string {
 			return s
 		}
 	}
-	if format.IsText(m) {
+	if mediatype.IsText(m) {
 		return txt
 	}
 	return ""
@@ -83,7 +84,7 @@ func document(m llm.Media) bool {
 }
 
 // media are the media that a request can hold. Which sounds and videos a model takes differs.
-var media = format.MediaTypes{llm.Image: format.WebImages, llm.Document: append(converseTypes(llm.Document), format.AnyText)}
+var media = format.MediaTypes{llm.Image: mediatype.WebImages, llm.Document: append(converseTypes(llm.Document), format.AnyText)}
 
 // converseTypes are the media types of a kind that have a name in this format.
 func converseTypes(kind llm.MediaKind) (types []string) {
@@ -136,7 +137,7 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 	inner := e.Object()
 	e.OptString("format", formatName)
 	if m.Kind == llm.Document {
-		if mime := format.BareType(m); formatName == txt && mime != format.PlainType && mime != "" {
+		if mime := mediatype.BareType(m); formatName == txt && mime != mediatype.PlainType && mime != "" {
 			e.Lost(llm.Degraded, "document type", "the converse format does not take "+mime+", which is sent as plain text")
 		}
 		e.StringField("name", documentName(e, m.Name, formatName))

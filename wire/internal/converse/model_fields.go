@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 	"github.com/toolpost/toolpost/wire/internal/messages"
 )
 
@@ -29,15 +30,15 @@ type converseFields struct {
 }
 
 var makers = map[string]converseFields{
-	format.AnthropicFields: {
+	names.AnthropicFields: {
 		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary}, thinking: messages.Properties.Thinking,
 		encode: encodeAnthropicFields, decode: decodeAnthropicFields,
 	},
-	format.AmazonFields: {
+	names.AmazonFields: {
 		features: []format.Feature{format.TopK, format.ReasoningOff}, effort: true,
 		encode: encodeAmazonFields, decode: decodeAmazonFields,
 	},
-	format.OpenAIFields: {
+	names.OpenAIFields: {
 		effort: true,
 		encode: encodeOpenAIFields, decode: decodeOpenAIFields,
 	},
@@ -228,8 +229,8 @@ type restatedOne struct {
 
 func restatedOnes(req *llm.Request) iter.Seq2[string, restatedOne] {
 	return func(yield func(string, restatedOne) bool) {
-		d := &codec.Decoder{Host: codec.Host{Format: format.Converse}}
-		for key, v := range js.Members(req.Extra[format.Converse][restatedFields]) {
+		d := &codec.Decoder{Host: codec.Host{Format: names.Converse}}
+		for key, v := range js.Members(req.Extra[names.Converse][restatedFields]) {
 			one := restatedOne{raw: v}
 			if decodeAnyMaker(d, string(key), v, &one.Request) && !yield(string(key), one) {
 				return

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // EncodeRequest writes a request. The model and the stream are in the URL; see Path.

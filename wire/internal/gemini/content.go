@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 func encodeMessages(e *codec.Encoder, list []llm.Message, calls map[string]llm.Call) {
@@ -354,7 +354,7 @@ func decodeMedia(d *codec.Decoder, v []byte) llm.Media {
 			}
 		}
 	}
-	m.Kind = codec.MediaKind(cmp.Or(m.MIME, format.BareType(m)))
+	m.Kind = codec.MediaKind(cmp.Or(m.MIME, mediatype.BareType(m)))
 	return m
 }
 

@@ -3,9 +3,9 @@ package gemini
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {

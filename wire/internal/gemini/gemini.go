@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -23,7 +24,7 @@ type Format struct{}
 
 // properties are what the format can do.
 var properties = format.Properties{
-	Name: format.Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
+	Name: names.Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
 	KeepAlive: "\n\n", LogProbs: "gemini",
 	NoComments: true, // Google's clients for Go and Python end with an error at one
 	Features: []format.Feature{

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 // EncodeRequest writes a request. The model is in the URL; see Path.

@@ -2,26 +2,26 @@ package gemini
 
 import (
 	"github.com/toolpost/toolpost/internal/js"
-	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 )
 
-var server = format.ServerAPI{
-	Routes: []format.ServerPath{
-		{Method: "POST", Path: "/v1beta/models/*:countTokens", Action: format.CountTokens},
-		{Method: "POST", Path: "/v1/models/*:countTokens", Action: format.CountTokens},
-		{Method: "POST", Path: "/v1beta/models/", Action: format.Generate},
-		{Method: "POST", Path: "/v1/models/", Action: format.Generate},
-		{Method: "GET", Path: "/v1beta/models", Action: format.ListModels},
-		{Method: "GET", Path: "/v1beta/models/", Action: format.GetModel},
+var server = serverapi.ServerAPI{
+	Routes: []serverapi.ServerPath{
+		{Method: "POST", Path: "/v1beta/models/*:countTokens", Action: serverapi.CountTokens},
+		{Method: "POST", Path: "/v1/models/*:countTokens", Action: serverapi.CountTokens},
+		{Method: "POST", Path: "/v1beta/models/", Action: serverapi.Generate},
+		{Method: "POST", Path: "/v1/models/", Action: serverapi.Generate},
+		{Method: "GET", Path: "/v1beta/models", Action: serverapi.ListModels},
+		{Method: "GET", Path: "/v1beta/models/", Action: serverapi.GetModel},
 	},
-	Forwarded: []format.ForwardedPath{
-		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:embedContent", Root: "/v1beta", Model: format.ModelInPath, Costs: format.InputOnly},
-		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:batchEmbedContents", Root: "/v1beta", Model: format.ModelInPath, Costs: format.InputOnly},
+	Forwarded: []serverapi.ForwardedPath{
+		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:embedContent", Root: "/v1beta", Model: serverapi.ModelInPath, Costs: serverapi.InputOnly},
+		{Kind: "embeddings", Methods: "POST", Path: "/v1beta/models/*:batchEmbedContents", Root: "/v1beta", Model: serverapi.ModelInPath, Costs: serverapi.InputOnly},
 	},
 	Header: "X-Goog-Api-Key", Prefix: "/v1beta/",
 	EventsQuery: "alt=sse",
-	Models: &format.ModelPage{
-		One: func(m format.ModelInfo) map[string]any {
+	Models: &serverapi.ModelPage{
+		One: func(m serverapi.ModelInfo) map[string]any {
 			answer := map[string]any{"name": "models/" + m.Name, "displayName": m.Name,
 				"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
 			if m.Context > 0 {
@@ -34,13 +34,13 @@ var server = format.ServerAPI{
 		},
 		All: func(models []map[string]any) map[string]any { return map[string]any{"models": models} },
 	},
-	Count: func(body []byte) format.CountedRequest {
+	Count: func(body []byte) serverapi.CountedRequest {
 		if v := js.Get(body, "generateContentRequest"); js.Kind(v) == '{' {
 			body = v
 		}
-		return format.CountedRequest{Body: body}
+		return serverapi.CountedRequest{Body: body}
 	},
 }
 
 // Server returns the HTTP API of the format.
-func (Format) Server() *format.ServerAPI { return &server }
+func (Format) Server() *serverapi.ServerAPI { return &server }

@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // encodeMessages writes the messages. Results and what the user says after
@@ -147,7 +148,7 @@ func (Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 }
 
 // media are the media that a request can hold.
-var media = format.MediaTypes{llm.Image: format.WebImages, llm.Document: {"application/pdf", format.AnyText}, llm.Audio: {}, llm.Video: {}}
+var media = format.MediaTypes{llm.Image: mediatype.WebImages, llm.Document: {"application/pdf", format.AnyText}, llm.Audio: {}, llm.Video: {}}
 
 func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 	kind := string(md.Kind)
@@ -158,7 +159,7 @@ func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 	if e.ForeignFile(md) {
 		return
 	}
-	if mime := format.BareType(md); md.URL != "" && mime != "" && mime != format.PDFType { // an unknown type may be a PDF
+	if mime := mediatype.BareType(md); md.URL != "" && mime != "" && mime != mediatype.PDFType { // an unknown type may be a PDF
 		if t, said := e.DocumentText(md); said {
 			m.EncodeText(e, t)
 			return
@@ -175,16 +176,16 @@ func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 	case md.URL != "":
 		e.StringField("type", "url")
 		e.StringField("url", md.URL)
-	case format.BareType(md) == format.PlainType || format.IsText(md):
-		if mime := format.BareType(md); mime != format.PlainType {
+	case mediatype.BareType(md) == mediatype.PlainType || mediatype.IsText(md):
+		if mime := mediatype.BareType(md); mime != mediatype.PlainType {
 			e.Lost(llm.Degraded, "document type", "the messages format takes PDF and plain text only; "+mime+" is sent as plain text")
 		}
 		e.StringField("type", "text")
-		e.StringField("media_type", format.PlainType)
+		e.StringField("media_type", mediatype.PlainType)
 		e.StringField("data", string(md.Data))
 	default:
 		e.StringField("type", "base64")
-		e.StringField("media_type", format.BareType(md)) // the vendor takes no parameters
+		e.StringField("media_type", mediatype.BareType(md)) // the vendor takes no parameters
 		e.StringField("data", codec.Base64Text(md.Data))
 	}
 	e.End()

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // definedTool is what a tool takes that the client runs and the vendor defines: its models
@@ -91,7 +91,7 @@ func versionOf(typ string, own func(string) []byte) (definedTool, bool) {
 
 // define adds the description and schema of the tool's type.
 func define(t *llm.ToolDef) {
-	def, known := definition(func(key string) []byte { return t.Extra[format.Messages][key] })
+	def, known := definition(func(key string) []byte { return t.Extra[names.Messages][key] })
 	if !known || t.Description != "" || len(t.Schema) > 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func define(t *llm.ToolDef) {
 
 // asDefined returns a tool as the vendor takes it: without what its type says.
 func asDefined(t llm.ToolDef) llm.ToolDef {
-	def, known := definition(func(key string) []byte { return t.Extra[format.Messages][key] })
+	def, known := definition(func(key string) []byte { return t.Extra[names.Messages][key] })
 	if known && t.Description == def.Description && string(t.Schema) == def.Schema {
 		t.Description, t.Schema = "", nil
 	}
@@ -110,7 +110,7 @@ func asDefined(t llm.ToolDef) llm.ToolDef {
 // Described returns a tool that the vendor defines and the client runs, as it is offered to models of other vendors:
 // without its type, with the description for those models.
 func (m Format) Described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is bool) {
-	typ := js.Text(t.Extra[format.Messages]["type"])
+	typ := js.Text(t.Extra[names.Messages]["type"])
 	if !definesType(typ) {
 		return t, said, false
 	}
@@ -120,14 +120,14 @@ func (m Format) Described(t llm.ToolDef) (out llm.ToolDef, said llm.Warning, is 
 	}
 	t = m.Told(t)
 	t.Extra = t.Extra.Clone()
-	own := t.Extra[format.Messages]
+	own := t.Extra[names.Messages]
 	delete(own, "type")
 	if w, h := own["display_width_px"], own["display_height_px"]; js.Kind(w) == '0' && js.Kind(h) == '0' && strings.Contains(t.Description, "pixels wide") {
 		delete(own, "display_width_px")
 		delete(own, "display_height_px")
 	}
 	if len(own) == 0 {
-		delete(t.Extra, format.Messages)
+		delete(t.Extra, names.Messages)
 	}
 	return t, said, true
 }
@@ -138,7 +138,7 @@ func (Format) Told(t llm.ToolDef) llm.ToolDef {
 	if len(t.Schema) > 0 {
 		return t
 	}
-	own := t.Extra[format.Messages]
+	own := t.Extra[names.Messages]
 	def, _ := versionOf(knownVersion(js.Text(own["type"])), func(key string) []byte { return own[key] })
 	t.Description, t.Schema = cmp.Or(t.Description, def.Description), []byte(def.Schema)
 	return t
@@ -161,7 +161,7 @@ func knownVersion(typ string) string {
 
 // Defines reports whether the vendor defines a client tool by its type.
 func (Format) Defines(t llm.ToolDef) bool {
-	return t.Kind == llm.FunctionTool && definesType(js.Text(t.Extra[format.Messages]["type"]))
+	return t.Kind == llm.FunctionTool && definesType(js.Text(t.Extra[names.Messages]["type"]))
 }
 
 // definesType reports whether a type is that of a tool which the client runs and the vendor defines.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -21,7 +22,7 @@ type Format struct{}
 // Properties are what the format can do.
 var Properties = format.Properties{
 	EndUser: []string{"metadata.user_id"},
-	Name:    format.Messages, Path: "messages", StreamType: "text/event-stream",
+	Name:    names.Messages, Path: "messages", StreamType: "text/event-stream",
 	KeepAlive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Features: []format.Feature{
 		format.StrictTools, format.ToolExamples, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.OneCall, format.OutputSchema, format.OutputBesideTools,

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -309,7 +309,7 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
-	if own := t.Extra[format.Messages]; own["type"] != nil { // as the client of this format said it
+	if own := t.Extra[names.Messages]; own["type"] != nil { // as the client of this format said it
 		encodeOwn(e, own, h)
 		return
 	}

@@ -1,22 +1,24 @@
 package messages
 
-import "github.com/toolpost/toolpost/wire/format"
+import (
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
+)
 
-var server = format.ServerAPI{
-	Routes: []format.ServerPath{
-		{Method: "POST", Path: "/v1/messages", Action: format.Generate},
-		{Method: "POST", Path: "/v1/messages/count_tokens", Action: format.CountTokens},
-		{Method: "POST", Path: "/v1/projects/*/publishers/anthropic/models/*", Action: format.Generate, Quirks: OnVertex()},
-		{Method: "POST", Path: "/model/*/invoke", Action: format.Generate, Quirks: OnBedrock()},
-		{Method: "POST", Path: "/model/*/invoke-with-response-stream", Action: format.Generate, Quirks: OnBedrock()},
+var server = serverapi.ServerAPI{
+	Routes: []serverapi.ServerPath{
+		{Method: "POST", Path: "/v1/messages", Action: serverapi.Generate},
+		{Method: "POST", Path: "/v1/messages/count_tokens", Action: serverapi.CountTokens},
+		{Method: "POST", Path: "/v1/projects/*/publishers/anthropic/models/*", Action: serverapi.Generate, Quirks: OnVertex()},
+		{Method: "POST", Path: "/model/*/invoke", Action: serverapi.Generate, Quirks: OnBedrock()},
+		{Method: "POST", Path: "/model/*/invoke-with-response-stream", Action: serverapi.Generate, Quirks: OnBedrock()},
 	},
-	Forwarded: []format.ForwardedPath{
-		{Kind: "batches", Methods: "GET POST", Path: "/v1/messages/batches", Root: "/v1", Costs: format.OtherUnits},
-		{Kind: "batches", Methods: "GET POST DELETE", Path: "/v1/messages/batches/", Root: "/v1", Costs: format.OtherUnits},
+	Forwarded: []serverapi.ForwardedPath{
+		{Kind: "batches", Methods: "GET POST", Path: "/v1/messages/batches", Root: "/v1", Costs: serverapi.OtherUnits},
+		{Kind: "batches", Methods: "GET POST DELETE", Path: "/v1/messages/batches/", Root: "/v1", Costs: serverapi.OtherUnits},
 	},
 	Header: "Anthropic-Version", Prefix: "/v1/messages",
-	Models: &format.ModelPage{
-		One: func(m format.ModelInfo) map[string]any {
+	Models: &serverapi.ModelPage{
+		One: func(m serverapi.ModelInfo) map[string]any {
 			return map[string]any{"type": "model", "id": m.Name, "display_name": m.Name, "created_at": m.Since}
 		},
 		All: func(models []map[string]any) map[string]any {
@@ -30,4 +32,4 @@ var server = format.ServerAPI{
 }
 
 // Server returns the HTTP API of the format.
-func (Format) Server() *format.ServerAPI { return &server }
+func (Format) Server() *serverapi.ServerAPI { return &server }

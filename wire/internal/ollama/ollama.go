@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 
@@ -24,7 +25,7 @@ type Format struct{}
 
 // properties are what the format can do.
 var properties = format.Properties{
-	Name: format.Ollama, Path: "chat", StreamType: "application/x-ndjson",
+	Name: names.Ollama, Path: "chat", StreamType: "application/x-ndjson",
 	Features: []format.Feature{
 		format.OutputSchema, format.OutputAnyJSON, format.MaxTokens, format.Temperature, format.TopP, format.TopK, format.FrequencyPenalty, format.PresencePenalty, format.Seed, format.StopSequences,
 		format.ReasoningOff, format.ReasoningEffort,

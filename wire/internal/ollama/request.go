@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
-	"github.com/toolpost/toolpost/wire/internal/turns"
 )
 
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {

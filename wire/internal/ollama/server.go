@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
-	"github.com/toolpost/toolpost/wire/format"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 )
 
-var server = format.ServerAPI{
-	Routes: []format.ServerPath{
-		{Method: "POST", Path: "/api/chat", Action: format.Generate},
-		{Method: "POST", Path: "/api/generate", Action: format.Generate, Quirks: OnGenerate()},
-		{Method: "POST", Path: "/api/show", Action: format.ShowModel},
-		{Method: "GET", Path: "/api/tags", Action: format.ListModels},
-		{Method: "GET", Path: "/api/version", Action: format.GetVersion},
+var server = serverapi.ServerAPI{
+	Routes: []serverapi.ServerPath{
+		{Method: "POST", Path: "/api/chat", Action: serverapi.Generate},
+		{Method: "POST", Path: "/api/generate", Action: serverapi.Generate, Quirks: OnGenerate()},
+		{Method: "POST", Path: "/api/show", Action: serverapi.ShowModel},
+		{Method: "GET", Path: "/api/tags", Action: serverapi.ListModels},
+		{Method: "GET", Path: "/api/version", Action: serverapi.GetVersion},
 	},
-	Forwarded: []format.ForwardedPath{
-		{Kind: "embeddings", Methods: "POST", Path: "/api/embed", Root: "/api", Model: format.ModelInBody, Costs: format.InputOnly},
-		{Kind: "embeddings", Methods: "POST", Path: "/api/embeddings", Root: "/api", Model: format.ModelInBody, Costs: format.InputOnly},
+	Forwarded: []serverapi.ForwardedPath{
+		{Kind: "embeddings", Methods: "POST", Path: "/api/embed", Root: "/api", Model: serverapi.ModelInBody, Costs: serverapi.InputOnly},
+		{Kind: "embeddings", Methods: "POST", Path: "/api/embeddings", Root: "/api", Model: serverapi.ModelInBody, Costs: serverapi.InputOnly},
 	},
 	Prefix: "/api/",
-	Models: &format.ModelPage{
-		One: func(m format.ModelInfo) map[string]any { return map[string]any{"name": m.Name, "model": m.Name} },
+	Models: &serverapi.ModelPage{
+		One: func(m serverapi.ModelInfo) map[string]any { return map[string]any{"name": m.Name, "model": m.Name} },
 		All: func(models []map[string]any) map[string]any { return map[string]any{"models": models} },
 	},
-	Show: format.ModelQuery{Name: shownModel, Show: showModel},
+	Show: serverapi.ModelQuery{Name: shownModel, Show: showModel},
 	Ready: func(fields map[string]json.RawMessage) string {
 		if unloads(fields["keep_alive"]) {
 			return "unload"
@@ -37,7 +37,7 @@ var server = format.ServerAPI{
 }
 
 // Server returns the HTTP API of the format.
-func (Format) Server() *format.ServerAPI { return &server }
+func (Format) Server() *serverapi.ServerAPI { return &server }
 
 func shownModel(body []byte) string {
 	var query struct{ Model, Name string }
@@ -45,7 +45,7 @@ func shownModel(body []byte) string {
 	return cmp.Or(query.Model, query.Name)
 }
 
-func showModel(m format.ModelInfo) any {
+func showModel(m serverapi.ModelInfo) any {
 	capabilities := []string{"completion"}
 	if m.Tools {
 		capabilities = append(capabilities, "tools")

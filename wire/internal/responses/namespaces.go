@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -66,10 +66,10 @@ func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 			break
 		}
 		t.Name = name
-		own := maps.Clone(t.Extra[format.Responses])
+		own := maps.Clone(t.Extra[names.Responses])
 		delete(own, codec.NamespaceField)
 		t.Extra = maps.Clone(t.Extra)
-		t.Extra[format.Responses] = own
+		t.Extra[names.Responses] = own
 		encodeTool(e, t)
 		n++
 	}
@@ -81,7 +81,7 @@ func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 // spaceOf returns the namespace of a tool, nil if there is none, and the tool's name in it.
 func spaceOf(t llm.ToolDef) (map[string]json.RawMessage, string) {
 	var space map[string]json.RawMessage
-	if raw := t.Extra[format.Responses][codec.NamespaceField]; raw == nil || json.Unmarshal(raw, &space) != nil {
+	if raw := t.Extra[names.Responses][codec.NamespaceField]; raw == nil || json.Unmarshal(raw, &space) != nil {
 		return nil, t.Name
 	}
 	name := cmp.Or(js.Text(space[codec.FunctionField]), t.Name)

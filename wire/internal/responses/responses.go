@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/mediatype"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
@@ -20,7 +22,7 @@ type Format struct{}
 // properties are what the format can do.
 var properties = format.Properties{
 	EndUser: []string{"safety_identifier", "user"},
-	Name:    format.Responses, Path: "responses", StreamType: "text/event-stream",
+	Name:    names.Responses, Path: "responses", StreamType: "text/event-stream",
 	KeepAlive: codec.SSEKeepAlive, LogProbs: "openai", Files: "openai",
 	Features: []format.Feature{
 		format.StrictTools, format.FreeTextTools, format.ToolGrammars, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.ChoiceAllowed, format.OneCall,
@@ -33,7 +35,7 @@ var properties = format.Properties{
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id", Items: true,
 	Thinking: thinking(),
 	Bounds: map[string]format.RequestBounds{"": {MakerOnly: true, MinTokens: 16, SaysJSON: true, SystemApart: true, Media: format.MediaTypes{
-		llm.Image: format.WebImages, llm.Audio: {}, llm.Video: {},
+		llm.Image: mediatype.WebImages, llm.Audio: {}, llm.Video: {},
 	}}},
 	Errors: chat.OpenaiErrors, MoreErrors: chat.OpenaiCodes,
 }

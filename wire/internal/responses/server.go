@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
@@ -17,21 +18,21 @@ const (
 	inputField = "input"
 )
 
-var server = format.ServerAPI{
-	Routes: []format.ServerPath{
-		{Method: "POST", Path: "/openai/v1/responses", Action: format.Generate},
-		{Method: "POST", Path: "/openai/responses", Action: format.Generate},
-		{Method: "POST", Path: "/v1/responses", Action: format.Generate},
-		{Method: "POST", Path: "/responses", Action: format.Generate},
-		{Method: "POST", Path: "/v1/responses/input_tokens", Action: format.CountTokens},
-		{Method: "GET", Path: answerPath, Action: format.GetAnswer},
-		{Method: "POST", Path: answerPath + "*/" + cancelPart, Action: format.CancelAnswer},
-		{Method: "DELETE", Path: answerPath, Action: format.DeleteAnswer},
+var server = serverapi.ServerAPI{
+	Routes: []serverapi.ServerPath{
+		{Method: "POST", Path: "/openai/v1/responses", Action: serverapi.Generate},
+		{Method: "POST", Path: "/openai/responses", Action: serverapi.Generate},
+		{Method: "POST", Path: "/v1/responses", Action: serverapi.Generate},
+		{Method: "POST", Path: "/responses", Action: serverapi.Generate},
+		{Method: "POST", Path: "/v1/responses/input_tokens", Action: serverapi.CountTokens},
+		{Method: "GET", Path: answerPath, Action: serverapi.GetAnswer},
+		{Method: "POST", Path: answerPath + "*/" + cancelPart, Action: serverapi.CancelAnswer},
+		{Method: "DELETE", Path: answerPath, Action: serverapi.DeleteAnswer},
 	},
 	Prefix:      "/v1/responses",
 	Models:      chat.OpenAIModels,
 	CountObject: "response.input_tokens",
-	Stored: &format.StoredAnswers{
+	Stored: &serverapi.StoredAnswers{
 		Path: answerPath, InputItems: "input_items", Cancel: cancelPart,
 		Input: inputField, Output: "output", Reference: "item_reference",
 		List:             listInput,
@@ -44,12 +45,12 @@ var server = format.ServerAPI{
 }
 
 // Server returns the HTTP API of the format.
-func (Format) Server() *format.ServerAPI { return &server }
+func (Format) Server() *serverapi.ServerAPI { return &server }
 
 // listInput returns the input items of a request. Items with a missing or repeated id get an id made of the answer's id
 // and their position, because clients page through the list by id.
-func listInput(request []byte, id string) []format.StoredItem {
-	var list []format.StoredItem
+func listInput(request []byte, id string) []serverapi.StoredItem {
+	var list []serverapi.StoredItem
 	seen := map[string]bool{}
 	input := js.Get(request, inputField)
 	if js.Kind(input) == '"' {
@@ -61,7 +62,7 @@ func listInput(request []byte, id string) []format.StoredItem {
 			own = fmt.Sprintf("msg_%s_%d", strings.TrimPrefix(id, properties.IDPrefix), len(list))
 		}
 		seen[own] = true
-		list = append(list, format.StoredItem{ID: own, Item: listedItem(item, own)})
+		list = append(list, serverapi.StoredItem{ID: own, Item: listedItem(item, own)})
 	}
 	return list
 }

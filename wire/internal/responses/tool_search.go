@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // foundField is the extra field of a tool whose definition is in the output of a search.
@@ -29,7 +29,7 @@ func foundTools(d *codec.Decoder, v []byte) []llm.ToolDef {
 func offerFound(d *codec.Decoder, req *llm.Request) {
 	type place struct{ name, space string }
 	at := func(t llm.ToolDef) place {
-		return place{t.Name, string(t.Extra[format.Responses][codec.NamespaceField])}
+		return place{t.Name, string(t.Extra[names.Responses][codec.NamespaceField])}
 	}
 	offered := make(map[place]bool)
 	for _, t := range req.Tools {

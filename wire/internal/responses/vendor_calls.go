@@ -1,8 +1,8 @@
 package responses
 
 import (
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 // vendorCall describes an item that calls a tool of the vendor: the tool, and the members with arguments and result. A

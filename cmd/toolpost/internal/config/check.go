@@ -14,8 +14,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
-	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 func New() *cobra.Command {
@@ -117,7 +117,7 @@ func showSetting(row settings.Setting, s *settings.Settings) string {
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 	case map[string]settings.TaskConfig:
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
-	case map[string]mcpbridge.ServerEntry:
+	case map[string]config.ServerEntry:
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 	case map[string]agentcli.ProgramEntry:
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")

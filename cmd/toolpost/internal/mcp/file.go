@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/secret"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 func newMCPAdd() *cobra.Command {
@@ -33,7 +33,7 @@ belong into the file: write ${VARIABLE}, which is replaced when the server is st
   toolpost mcp add search https://mcp.example.org/mcp --header 'Authorization: Bearer ${SEARCH_KEY}'`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e := mcpbridge.ServerEntry{Type: kind, Trust: trust}
+			e := config.ServerEntry{Type: kind, Trust: trust}
 			if cmd.ArgsLenAtDash() == 1 {
 				e.Command, e.Args = args[1], args[2:]
 			} else if len(args) == 2 && cmd.ArgsLenAtDash() < 0 {
@@ -51,7 +51,7 @@ belong into the file: write ${VARIABLE}, which is replaced when the server is st
 			for _, n := range writtenKeys(e) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", cli.InOneLine(n))
 			}
-			_, err = addServers(cmd, []mcpbridge.ImportedServer{{Name: args[0], Entry: e}}, false)
+			_, err = addServers(cmd, []config.ImportedServer{{Name: args[0], Entry: e}}, false)
 			return err
 		},
 	}
@@ -93,8 +93,8 @@ Settings that are left out are reported with a remedy. Nothing is started.`,
 			if err != nil {
 				return err
 			}
-			servers, err := mcpbridge.ReadServers(text)
-			var bad mcpbridge.BadServers
+			servers, err := config.ReadServers(text)
+			var bad config.BadServers
 			if err != nil && !errors.As(err, &bad) {
 				return placed(args[0], err)
 			}
@@ -123,7 +123,7 @@ Settings that are left out are reported with a remedy. Nothing is started.`,
 }
 
 // importServers adds or prints the servers of a file that can be imported. It fails if any servers were left out.
-func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left int, onlyPrint bool) error {
+func importServers(cmd *cobra.Command, ready []config.ImportedServer, left int, onlyPrint bool) error {
 	if onlyPrint {
 		block, err := serverBlock(ready)
 		if err == nil && len(ready) > 0 {
@@ -148,7 +148,7 @@ func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left in
 
 // placed adds the file and the line to an error.
 func placed(file string, err error) error {
-	var at *mcpbridge.LineError
+	var at *config.LineError
 	if errors.As(err, &at) {
 		return fmt.Errorf("%s:%d: %w", file, at.Line, at.Err)
 	}
@@ -156,7 +156,7 @@ func placed(file string, err error) error {
 }
 
 // writtenKeys returns notes about values in the file that look like keys.
-func writtenKeys(e mcpbridge.ServerEntry) []string {
+func writtenKeys(e config.ServerEntry) []string {
 	var out []string
 	for what, m := range map[string]map[string]string{"env": e.Env, "header": e.Headers} {
 		for name, value := range m {
@@ -265,10 +265,10 @@ func othersUnchanged(before, after settings.Settings) error {
 }
 
 // serverBlock formats servers for the mcp_servers section.
-func serverBlock(servers []mcpbridge.ImportedServer) (string, error) {
+func serverBlock(servers []config.ImportedServer) (string, error) {
 	var b strings.Builder
 	for _, s := range servers {
-		text, err := yaml.MarshalWithOptions(map[string]mcpbridge.ServerEntry{s.Name: s.Entry}, yaml.Indent(2))
+		text, err := yaml.MarshalWithOptions(map[string]config.ServerEntry{s.Name: s.Entry}, yaml.Indent(2))
 		if err != nil {
 			return "", err
 		}
@@ -282,7 +282,7 @@ func serverBlock(servers []mcpbridge.ImportedServer) (string, error) {
 // addServers writes servers into the configuration file. It edits the text, which keeps comments. It then parses the
 // result to make sure that nothing else changed. A server whose name is taken is an error. With passOver it is skipped
 // and counted.
-func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver bool) (taken int, err error) {
+func addServers(cmd *cobra.Command, servers []config.ImportedServer, passOver bool) (taken int, err error) {
 	file, err := settings.OwnFile(cmd)
 	if err != nil {
 		return 0, err
@@ -295,7 +295,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file, err)
 	}
-	var fresh []mcpbridge.ImportedServer
+	var fresh []config.ImportedServer
 	for _, s := range servers {
 		if err := errors.Join(mcpservers.CheckSeen(s), s.Entry.Config(s.Name).Check()); err != nil {
 			return 0, cli.Usagef(cmd, "%w", err)
@@ -335,7 +335,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver
 }
 
 // withServers inserts a block of servers into the text of a configuration file.
-func withServers(old, block string, before settings.Settings, servers []mcpbridge.ImportedServer) (string, error) {
+func withServers(old, block string, before settings.Settings, servers []config.ImportedServer) (string, error) {
 	lines := strings.SplitAfter(old, "\n")
 	text := ""
 	for i, line := range lines {

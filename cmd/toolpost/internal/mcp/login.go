@@ -13,7 +13,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // loginPatience is the time limit for the consent in a browser.
@@ -41,7 +42,7 @@ by itself. Toolpost registers with the authorization server unless --client-id o
 			if err != nil {
 				return err
 			}
-			o := mcpbridge.LoginOptions{Dir: mcpservers.Dir(), Lookup: os.LookupEnv, ClientID: clientID, ClientMetadata: metadata}
+			o := client.LoginOptions{Dir: mcpservers.Dir(), Lookup: os.LookupEnv, ClientID: clientID, ClientMetadata: metadata}
 			if secretEnv != "" {
 				if o.ClientSecret = os.Getenv(secretEnv); o.ClientSecret == "" || clientID == "" {
 					return cli.Usagef(cmd, "--client-secret-env needs --client-id, and a variable that is set")
@@ -59,8 +60,8 @@ by itself. Toolpost registers with the authorization server unless --client-id o
 			cli.MustEnd(cmd.Context())
 			ctx, cancel := context.WithTimeout(cmd.Context(), loginPatience)
 			defer cancel()
-			err = mcpbridge.Login(ctx, c, o)
-			if errors.Is(err, mcpbridge.ErrNoLogin) {
+			err = client.Login(ctx, c, o)
+			if errors.Is(err, client.ErrNoLogin) {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s asks for no login\n", c.Name)
 				return err
 			}
@@ -111,14 +112,14 @@ func pastedLine(ctx context.Context, cmd *cobra.Command) (string, error) {
 }
 
 // serverByName returns a server of the configuration.
-func serverByName(cmd *cobra.Command, name string) (mcpbridge.ServerConfig, error) {
+func serverByName(cmd *cobra.Command, name string) (config.ServerConfig, error) {
 	s, err := settings.Load(cmd)
 	if err != nil {
-		return mcpbridge.ServerConfig{}, err
+		return config.ServerConfig{}, err
 	}
 	all, err := mcpservers.Configured(s)
 	if err != nil {
-		return mcpbridge.ServerConfig{}, err
+		return config.ServerConfig{}, err
 	}
 	var names []string
 	for _, c := range all {
@@ -127,7 +128,7 @@ func serverByName(cmd *cobra.Command, name string) (mcpbridge.ServerConfig, erro
 		}
 		names = append(names, c.Name)
 	}
-	return mcpbridge.ServerConfig{}, cli.Usagef(cmd, "no server of the configuration is called %s%s", name, cli.DidYouMean(name, names))
+	return config.ServerConfig{}, cli.Usagef(cmd, "no server of the configuration is called %s%s", name, cli.DidYouMean(name, names))
 }
 
 func newMCPLogout() *cobra.Command {
@@ -138,7 +139,7 @@ func newMCPLogout() *cobra.Command {
 		Example: "  toolpost mcp logout search",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			there, err := mcpbridge.Logout(mcpservers.Dir(), args[0])
+			there, err := client.Logout(mcpservers.Dir(), args[0])
 			if err != nil {
 				return cli.Usagef(cmd, "%w", err)
 			}
@@ -185,7 +186,7 @@ func newMCPStatus() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all = []mcpbridge.ServerConfig{one}
+				all = []config.ServerConfig{one}
 			}
 			rows, table := []loginRow{}, [][]string{}
 			for _, c := range all {
@@ -211,8 +212,8 @@ func newMCPStatus() *cobra.Command {
 }
 
 // loginOf describes the stored login for a server.
-func loginOf(c mcpbridge.ServerConfig) (loginRow, string) {
-	st, err := mcpbridge.LoginOf(c, mcpbridge.LoginOptions{Dir: mcpservers.Dir(), Lookup: os.LookupEnv})
+func loginOf(c config.ServerConfig) (loginRow, string) {
+	st, err := client.LoginOf(c, client.LoginOptions{Dir: mcpservers.Dir(), Lookup: os.LookupEnv})
 	row := loginRow{Name: c.Name, LoggedIn: st.LoggedIn, Renewed: st.Renewed, Scopes: st.Scopes, Issued: st.Issued}
 	switch {
 	case err != nil:

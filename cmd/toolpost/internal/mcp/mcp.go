@@ -19,7 +19,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 func New() *cobra.Command {
@@ -115,7 +116,7 @@ func listServers(s *settings.Settings) ([]listedServer, error) {
 	rows := []listedServer{}
 	for i, st := range servers.Status() {
 		row := listedServer{Name: st.Name, Type: string(st.Transport), State: st.State.String(), ListHash: st.ListHash, Where: mcpservers.WhereOf(all[i])}
-		if st.State >= mcpbridge.Listed {
+		if st.State >= client.Listed {
 			row.Tools = &st.Tools
 		}
 		if st.Disabled {
@@ -173,7 +174,7 @@ and --approve takes all as they are now.`,
 	return cmd
 }
 
-func printServerTools(s *settings.Settings, cmd *cobra.Command, defs []mcpbridge.ServerTool, used func(string) bool, asJSON bool) error {
+func printServerTools(s *settings.Settings, cmd *cobra.Command, defs []config.ServerTool, used func(string) bool, asJSON bool) error {
 	rows, table := []listedTool{}, [][]string{}
 	for _, d := range defs {
 		row := listedTool{s.Redact(d.Name), s.Redact(d.Description), used(d.Name), string(d.Fingerprint())}
@@ -288,7 +289,7 @@ An address is tried by both transports of HTTP. It is a failure if one is not th
 }
 
 // Examine starts servers concurrently and reports the results.
-func Examine(s *settings.Settings, cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]findingscmd.Finding, error) {
+func Examine(s *settings.Settings, cmd *cobra.Command, chosen []config.ServerConfig) ([]findingscmd.Finding, error) {
 	cli.MustEnd(cmd.Context())
 	told := mcpservers.Active{RedactNotice: mcpservers.Namer(s, chosen)}
 	servers, err := mcpservers.Open(s, chosen, told.Notice)
@@ -335,7 +336,7 @@ func Examine(s *settings.Settings, cmd *cobra.Command, chosen []mcpbridge.Server
 }
 
 // ByHand suggests how to debug a server that cannot be reached.
-func ByHand(c mcpbridge.ServerConfig) string {
+func ByHand(c config.ServerConfig) string {
 	if c.URL != "" {
 		return "is this its address? " + cli.Printable(mcpservers.WhereOf(c))
 	}

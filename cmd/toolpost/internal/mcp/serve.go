@@ -25,7 +25,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -94,7 +95,7 @@ other than those of this machine and of --host, and those of web pages of other 
 
 // mcpOffer is the served content: own tools, or another server.
 type mcpOffer interface {
-	Handler(mcpbridge.HTTPAccess) (http.Handler, error)
+	Handler(serve.HTTPAccess) (http.Handler, error)
 	ServePipe(context.Context, io.Reader, io.Writer) error
 	Close() error
 }
@@ -136,8 +137,8 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 }
 
 // access returns the access rules of the HTTP server.
-func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
-	a := mcpbridge.HTTPAccess{Hosts: f.hosts, Origins: f.origins}
+func (f *mcpServe) access(cmd *cobra.Command) (serve.HTTPAccess, error) {
+	a := serve.HTTPAccess{Hosts: f.hosts, Origins: f.origins}
 	if f.http == "" {
 		if f.keys != "" || len(f.hosts)+len(f.origins) > 0 {
 			return a, cli.Usagef(cmd, "--keys, --host and --origin are for --http")
@@ -212,7 +213,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 	}
 	options.Runner.Tools = w.ToolSet
 	w.WithholdSecrets(options.Runner)
-	s, err := mcpbridge.NewService(options)
+	s, err := serve.NewService(options)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 }
 
 // follow updates the tools of a service when the tools of the servers change, until the command ends.
-func (f *mcpServe) follow(cmd *cobra.Command, w *session.Session, s *mcpbridge.Service, own *tool.Set, news <-chan struct{}) {
+func (f *mcpServe) follow(cmd *cobra.Command, w *session.Session, s *serve.Service, own *tool.Set, news <-chan struct{}) {
 	ctx, end := context.WithCancel(cmd.Context())
 	var following sync.WaitGroup
 	w.Closers = append(w.Closers, func() { end(); following.Wait() })
@@ -252,7 +253,7 @@ func (f *mcpServe) follow(cmd *cobra.Command, w *session.Session, s *mcpbridge.S
 }
 
 // relay opens the server for --through.
-func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options mcpbridge.ServiceOptions) (mcpOffer, error) {
+func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options serve.ServiceOptions) (mcpOffer, error) {
 	for _, name := range []string{"tools", "mcp", "allow", "sandbox"} {
 		if cmd.Flags().Changed(name) {
 			return nil, cli.Usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
@@ -266,7 +267,7 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options mcpbrid
 	if err != nil {
 		return nil, cli.Usagef(cmd, "--through: %w", err)
 	}
-	servers, err := mcpservers.Open(w.Settings, []mcpbridge.ServerConfig{c}, f.notice(cmd, w.Redact))
+	servers, err := mcpservers.Open(w.Settings, []config.ServerConfig{c}, f.notice(cmd, w.Redact))
 	if err != nil {
 		return nil, err
 	}
@@ -279,8 +280,8 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options mcpbrid
 	return r, nil
 }
 
-func (f *mcpServe) notice(cmd *cobra.Command, clean func(string) string) func(mcpbridge.Notice) {
-	return func(n mcpbridge.Notice) { f.say(cmd, clean(n.String())) }
+func (f *mcpServe) notice(cmd *cobra.Command, clean func(string) string) func(config.Notice) {
+	return func(n config.Notice) { f.say(cmd, clean(n.String())) }
 }
 
 // say prints a message for the person who started the server. Standard output belongs to the client.
@@ -291,8 +292,8 @@ func (f *mcpServe) say(cmd *cobra.Command, text string) {
 }
 
 // options returns the options that own tools and a relayed server share: the policy and the record.
-func (f *mcpServe) options(cmd *cobra.Command, w *session.Session) (mcpbridge.ServiceOptions, error) {
-	var o mcpbridge.ServiceOptions
+func (f *mcpServe) options(cmd *cobra.Command, w *session.Session) (serve.ServiceOptions, error) {
+	var o serve.ServiceOptions
 	if flag := cmd.Flag("journal"); flag.Changed && settings.IsPostgres(w.Journal) && settings.HasPassword(w.Journal) {
 		return o, cli.Usagef(cmd, "%s", settings.PasswordShown)
 	}
@@ -306,7 +307,7 @@ func (f *mcpServe) options(cmd *cobra.Command, w *session.Session) (mcpbridge.Se
 	if f.yes {
 		policy = invoke.AllowAll
 	}
-	o = mcpbridge.ServiceOptions{Version: buildinfo.Read().Version, Failed: func(err error) { f.say(cmd, err.Error()) }, Runner: &invoke.Runner{Policy: policy}}
+	o = serve.ServiceOptions{Version: buildinfo.Read().Version, Failed: func(err error) { f.say(cmd, err.Error()) }, Runner: &invoke.Runner{Policy: policy}}
 	task := "calls of an MCP client"
 	if f.through != "" {
 		task = "calls of an MCP client to a relayed server"

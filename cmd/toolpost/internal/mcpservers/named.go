@@ -8,12 +8,12 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // Find returns the server that a word names. If the server is in a project's file that is not trusted, the error
 // tells the user about it.
-func Find(s *settings.Settings, all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
+func Find(s *settings.Settings, all []config.ServerConfig, word string) (config.ServerConfig, error) {
 	c, err := serverNamed(all, word)
 	if err == nil {
 		return c, nil
@@ -49,7 +49,7 @@ func (f projectFile) Notice() string {
 }
 
 // Namer returns a function that rewrites notices of the chosen servers for the user.
-func Namer(s *settings.Settings, chosen []mcpbridge.ServerConfig) func(string) string {
+func Namer(s *settings.Settings, chosen []config.ServerConfig) func(string) string {
 	return func(text string) string {
 		for i := range min(len(s.MCP), len(chosen)) { // each word is a server
 			text = withWords(text, chosen[i], s.MCP[i])
@@ -60,7 +60,7 @@ func Namer(s *settings.Settings, chosen []mcpbridge.ServerConfig) func(string) s
 
 // withWords replaces the name of a server that is not configured by the words of its --mcp flag. It applies to the
 // command that a notice suggests.
-func withWords(text string, c mcpbridge.ServerConfig, word string) string {
+func withWords(text string, c config.ServerConfig, word string) string {
 	if word == c.Name {
 		return text
 	}

@@ -7,12 +7,12 @@ import (
 	"unicode"
 
 	"github.com/toolpost/toolpost/internal/secret"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // serverSecrets returns the secret values that a server receives. A value in variables, environment or headers is
 // secret if its name is that of a credential, or if it is neither plain words nor a path.
-func serverSecrets(c mcpbridge.ServerConfig) []string {
+func serverSecrets(c config.ServerConfig) []string {
 	var out []string
 	add := func(name, value string) {
 		if len(value) >= secret.Least && (secret.IsCredential(name) || !wordsOrPath(value)) {

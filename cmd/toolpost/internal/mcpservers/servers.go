@@ -22,15 +22,16 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
 // Active holds the MCP servers of a conversation.
 type Active struct {
-	Bridge  *mcpbridge.Servers // nil without servers
-	Initial *tool.Set          // the tools of the servers at the start
-	Changed func()             // called when tools may have changed; may be nil
+	Bridge  *client.Servers // nil without servers
+	Initial *tool.Set       // the tools of the servers at the start
+	Changed func()          // called when tools may have changed; may be nil
 
 	RedactNotice func(string) string // redacts secrets in notices of servers; may be nil
 	noticing     sync.Mutex
@@ -40,7 +41,7 @@ type Active struct {
 // maxNotices limits the number of stored notices.
 const maxNotices = 200
 
-func (m *Active) Notice(n mcpbridge.Notice) {
+func (m *Active) Notice(n config.Notice) {
 	m.noticing.Lock()
 	defer m.noticing.Unlock()
 	if len(m.notices) < maxNotices {
@@ -74,21 +75,21 @@ func (m *Active) ShowNotices(cmd *cobra.Command) {
 func Dir() string { return filepath.Join(settings.StateDir(), "mcp") }
 
 // Options returns the options for opening servers. It also registers the secrets of the servers for redaction.
-func Options(s *settings.Settings, chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
+func Options(s *settings.Settings, chosen []config.ServerConfig, notify func(config.Notice)) client.Options {
 	for _, c := range chosen {
-		s.ToolSecrets = append(s.ToolSecrets, secret.Values(append(serverSecrets(c), mcpbridge.LoginSecrets(Dir(), c, os.LookupEnv)...))...)
+		s.ToolSecrets = append(s.ToolSecrets, secret.Values(append(serverSecrets(c), client.LoginSecrets(Dir(), c, os.LookupEnv)...))...)
 	}
-	return mcpbridge.Options{Dir: Dir(), Lookup: os.LookupEnv, Secrets: s.Secrets(), Supervised: true, Notify: notify, Version: buildinfo.Read().Version}
+	return client.Options{Dir: Dir(), Lookup: os.LookupEnv, Secrets: s.Secrets(), Supervised: true, Notify: notify, Version: buildinfo.Read().Version}
 }
 
 // Open opens servers without a model for sampling.
-func Open(s *settings.Settings, chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
-	return mcpbridge.Open(Options(s, chosen, notify), chosen...)
+func Open(s *settings.Settings, chosen []config.ServerConfig, notify func(config.Notice)) (*client.Servers, error) {
+	return client.Open(Options(s, chosen, notify), chosen...)
 }
 
 // Configured returns the servers of the configuration and of trusted project files, sorted by name.
-func Configured(s *settings.Settings) ([]mcpbridge.ServerConfig, error) {
-	entries := make(map[string]mcpbridge.ServerEntry)
+func Configured(s *settings.Settings) ([]config.ServerConfig, error) {
+	entries := make(map[string]config.ServerEntry)
 	files, err := ProjectFiles(s.Root)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func Configured(s *settings.Settings) ([]mcpbridge.ServerConfig, error) {
 	for name, e := range s.MCPServers { // the user's servers override those of a project
 		entries[name] = e
 	}
-	var out []mcpbridge.ServerConfig
+	var out []config.ServerConfig
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		out = append(out, entries[name].Config(name))
 	}
@@ -112,15 +113,15 @@ func Configured(s *settings.Settings) ([]mcpbridge.ServerConfig, error) {
 }
 
 // Chosen returns the servers that a command uses.
-func Chosen(s *settings.Settings, cmd *cobra.Command) ([]mcpbridge.ServerConfig, error) {
+func Chosen(s *settings.Settings, cmd *cobra.Command) ([]config.ServerConfig, error) {
 	all, err := Configured(s)
 	if err != nil {
 		return nil, err
 	}
 	if len(s.MCP) == 0 {
-		return slices.DeleteFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Disabled }), nil
+		return slices.DeleteFunc(all, func(c config.ServerConfig) bool { return c.Disabled }), nil
 	}
-	var out []mcpbridge.ServerConfig
+	var out []config.ServerConfig
 	for _, word := range s.MCP {
 		if word == "none" {
 			if len(s.MCP) > 1 {
@@ -133,7 +134,7 @@ func Chosen(s *settings.Settings, cmd *cobra.Command) ([]mcpbridge.ServerConfig,
 			return nil, cli.Usagef(cmd, "--mcp: %w", err)
 		}
 		first := c.Name
-		for n := 2; slices.ContainsFunc(out, func(o mcpbridge.ServerConfig) bool { return o.Name == c.Name }); n++ {
+		for n := 2; slices.ContainsFunc(out, func(o config.ServerConfig) bool { return o.Name == c.Name }); n++ {
 			c.Name = fmt.Sprint(first, "-", n)
 		}
 		out = append(out, c)
@@ -142,34 +143,34 @@ func Chosen(s *settings.Settings, cmd *cobra.Command) ([]mcpbridge.ServerConfig,
 }
 
 // serverNamed returns the server that a word names: a configured server, an address, or a command with its arguments.
-func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
-	if i := slices.IndexFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Name == word }); i >= 0 {
+func serverNamed(all []config.ServerConfig, word string) (config.ServerConfig, error) {
+	if i := slices.IndexFunc(all, func(c config.ServerConfig) bool { return c.Name == word }); i >= 0 {
 		all[i].Disabled = false
 		return all[i], nil
 	}
 	if strings.Contains(word, "://") {
 		u, err := url.Parse(word)
 		if err != nil {
-			return mcpbridge.ServerConfig{}, fmt.Errorf("the address cannot be read")
+			return config.ServerConfig{}, fmt.Errorf("the address cannot be read")
 		}
-		c := mcpbridge.ServerConfig{Name: serverName(u.Hostname()), URL: word}
+		c := config.ServerConfig{Name: serverName(u.Hostname()), URL: word}
 		return c, c.Check()
 	}
 	parts, err := SplitWords(word)
 	if err != nil {
-		return mcpbridge.ServerConfig{}, err
+		return config.ServerConfig{}, err
 	}
 	if len(parts) == 0 {
-		return mcpbridge.ServerConfig{}, fmt.Errorf("it names no server")
+		return config.ServerConfig{}, fmt.Errorf("it names no server")
 	}
 	if _, err := exec.LookPath(parts[0]); err != nil && len(parts) == 1 {
 		names := make([]string, len(all))
 		for i, c := range all {
 			names[i] = c.Name
 		}
-		return mcpbridge.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, cli.DidYouMean(word, names))
+		return config.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, cli.DidYouMean(word, names))
 	}
-	c := mcpbridge.ServerConfig{Name: serverName(filepath.Base(parts[0])), Command: parts[0], Args: parts[1:]}
+	c := config.ServerConfig{Name: serverName(filepath.Base(parts[0])), Command: parts[0], Args: parts[1:]}
 	return c, c.Check()
 }
 
@@ -192,7 +193,7 @@ func serverName(text string) string {
 type projectFile struct {
 	Path    string
 	Hash    journal.Hash
-	Servers []mcpbridge.ImportedServer
+	Servers []config.ImportedServer
 	Trusted bool  // the user has agreed to this content
 	changed bool  // the user has agreed to other content
 	broken  error // parse error
@@ -231,7 +232,7 @@ func ReadProjectFile(file string) (projectFile, error) {
 		return projectFile{}, err
 	}
 	f := projectFile{Path: cli.Absolute(file)}
-	if f.Servers, err = mcpbridge.ReadServers(text); err != nil {
+	if f.Servers, err = config.ReadServers(text); err != nil {
 		return f, fmt.Errorf("%s: %w", file, err)
 	}
 	for i := range f.Servers {
@@ -260,7 +261,7 @@ func ReadTrusted() (map[string]journal.Hash, error) {
 }
 
 // WhereOf returns the address or the command of a server, without possible secrets.
-func WhereOf(c mcpbridge.ServerConfig) string {
+func WhereOf(c config.ServerConfig) string {
 	if c.URL != "" {
 		if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
 			return u.Scheme + "://" + u.Host + u.Path
@@ -271,7 +272,7 @@ func WhereOf(c mcpbridge.ServerConfig) string {
 }
 
 // OpenOne opens the server that a word names. The caller closes it.
-func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *mcpbridge.Servers, string, error) {
+func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *client.Servers, string, error) {
 	s, err := settings.Load(cmd)
 	if err != nil {
 		return nil, nil, "", err
@@ -284,7 +285,7 @@ func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *mcpbridge.Se
 	if err != nil {
 		return nil, nil, "", cli.Usagef(cmd, "%w", err)
 	}
-	servers, err := Open(s, []mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
+	servers, err := Open(s, []config.ServerConfig{c}, func(n config.Notice) {
 		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
 			return // the command returns the same error
 		}
@@ -297,7 +298,7 @@ func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *mcpbridge.Se
 }
 
 // InWorkspace makes the env_file path of a server in a project's file absolute, relative to the project.
-func InWorkspace(e *mcpbridge.ServerEntry, file string) {
+func InWorkspace(e *config.ServerEntry, file string) {
 	if e.EnvFile == "" || filepath.IsAbs(e.EnvFile) || strings.HasPrefix(e.EnvFile, "${") {
 		return
 	}
@@ -310,7 +311,7 @@ func InWorkspace(e *mcpbridge.ServerEntry, file string) {
 
 // CheckSeen refuses a server with invisible characters. They could control a terminal, and readers of the file would
 // miss them.
-func CheckSeen(s mcpbridge.ImportedServer) error {
+func CheckSeen(s config.ImportedServer) error {
 	e := s.Entry
 	texts := append([]string{s.Name, e.Type, e.Command, e.EnvFile, e.Cwd, e.URL, e.Trust}, e.Args...)
 	for _, m := range []map[string]string{e.Env, e.Headers} {

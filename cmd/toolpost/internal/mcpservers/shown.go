@@ -9,12 +9,13 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // DescribeServer prints all settings that a project's server is started with, unchanged from the file. The user agrees
 // to exactly these settings.
-func DescribeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
+func DescribeServer(cmd *cobra.Command, s config.ImportedServer) {
 	out, e := cmd.OutOrStdout(), s.Entry
 	where := cli.ShellLine(append([]string{e.Command}, e.Args...))
 	if e.URL != "" {
@@ -34,7 +35,7 @@ func DescribeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		row("header", cli.ShellWord(name)+": "+cli.ShellWord(e.Headers[name]))
 	}
-	if e.Trust == string(mcpbridge.TrustAnnotations) {
+	if e.Trust == string(config.TrustAnnotations) {
 		row("trust", e.Trust)
 	}
 	if e.Sampling {
@@ -53,10 +54,10 @@ func optional(text string) string {
 }
 
 // ShowChange prints the accepted definition of a tool and the server's current one.
-func ShowChange(s *settings.Settings, cmd *cobra.Command, c mcpbridge.ToolChange) {
+func ShowChange(s *settings.Settings, cmd *cobra.Command, c config.ToolChange) {
 	out := cmd.ErrOrStderr()
 	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(s.Redact(c.Is.Name)))
-	hints := func(t mcpbridge.ServerTool) string {
+	hints := func(t config.ServerTool) string {
 		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
 		if t.DestructiveHint != nil {
 			text += fmt.Sprintf(", destructive %t", *t.DestructiveHint)
@@ -80,9 +81,9 @@ func ShowChange(s *settings.Settings, cmd *cobra.Command, c mcpbridge.ToolChange
 }
 
 // NotUsed returns the error for a call of a tool that the server offers and Toolpost does not use.
-func NotUsed(servers *mcpbridge.Servers, server, word, tool string) error {
+func NotUsed(servers *client.Servers, server, word, tool string) error {
 	defs, used := servers.Definitions(server)
-	if used(tool) || !slices.ContainsFunc(defs, func(d mcpbridge.ServerTool) bool { return d.Name == tool }) {
+	if used(tool) || !slices.ContainsFunc(defs, func(d config.ServerTool) bool { return d.Name == tool }) {
 		return nil
 	}
 	for _, c := range servers.Changes(server) {

@@ -22,7 +22,8 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -35,7 +36,7 @@ const defaultRounds = 10
 type routeTools struct {
 	w       *session.Session
 	own     *tool.Set // all built-in tools; nil if no route uses any
-	servers *mcpbridge.Servers
+	servers *client.Servers
 	names   []string         // of the servers
 	unknown map[string]error // the servers that the configuration lacks
 	runner  invoke.ResultView
@@ -113,7 +114,7 @@ func (t *routeTools) openServers(cmd *cobra.Command, s *settings.Settings, check
 	if err != nil {
 		return err
 	}
-	var chosen []mcpbridge.ServerConfig
+	var chosen []config.ServerConfig
 	t.unknown = make(map[string]error)
 	for _, name := range t.names {
 		c, err := mcpservers.Find(t.w.Settings, all, name)
@@ -138,8 +139,8 @@ func (t *routeTools) openServers(cmd *cobra.Command, s *settings.Settings, check
 }
 
 // notice prints the notices of servers for the person who started the gateway.
-func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
-	return func(n mcpbridge.Notice) {
+func (t *routeTools) notice(cmd *cobra.Command) func(config.Notice) {
+	return func(n config.Notice) {
 		t.noting.Lock()
 		defer t.noting.Unlock()
 		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(t.w.Redact(n.String())))
@@ -302,7 +303,7 @@ func routePolicy(names []string) invoke.Policy {
 // toolSource provides the tools of one route: built-in tools and the current tools of its servers.
 type toolSource struct {
 	own     *tool.Set
-	servers *mcpbridge.Servers
+	servers *client.Servers
 	names   []string
 
 	mu    sync.Mutex

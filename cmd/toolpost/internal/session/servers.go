@@ -13,7 +13,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -67,7 +67,7 @@ func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
 	w.RedactNotice = mcpservers.Namer(w.Settings, chosen)
 	options := mcpservers.Options(w.Settings, chosen, w.Notice)
 	options.Sample, options.Changed = w.sample, w.Changed
-	if w.Bridge, err = mcpbridge.Open(options, chosen...); err != nil {
+	if w.Bridge, err = client.Open(options, chosen...); err != nil {
 		return err
 	}
 	w.Closers = append(w.Closers, func() { w.Bridge.Close() })

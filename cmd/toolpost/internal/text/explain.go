@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/dialect/spec"
 )
 
 // maxExplained limits the text that explain reads with every dialect.
@@ -143,7 +144,7 @@ func traced(p dialect.Parser, c capture) (parseAnswer, []dialect.Span, error) {
 // listDialects prints the table of dialects.
 func listDialects(w io.Writer, asJSON bool) error {
 	all := dialect.All()
-	slices.SortFunc(all, func(a, b dialect.Dialect) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b spec.Dialect) int { return cmp.Compare(a.Name, b.Name) })
 	if asJSON {
 		type row struct {
 			Name   string `json:"name"`

@@ -1,7 +1,8 @@
-package format
+package serverapi
 
 import (
 	"encoding/json"
+	"github.com/toolpost/toolpost/wire/format"
 	"time"
 )
 
@@ -43,7 +44,7 @@ type ServerAPI struct {
 	// stream is one JSON array. Empty means that streams are always events.
 	EventsQuery string
 	// UnknownPath is the error for a path that the server does not have. Words has a %s for method and path each.
-	UnknownPath ErrorForm
+	UnknownPath format.ErrorForm
 	// Ready returns the finish reason of the answer to a request without messages, from the extra fields of the request.
 	Ready func(fields map[string]json.RawMessage) string
 	// Stored describes answers that the server stores; nil means that it stores none.
@@ -88,8 +89,8 @@ const (
 type ServerPath struct {
 	Method, Path string
 	Action       Operation
-	Shared       bool   // other formats have the path too; the headers of the request decide
-	Quirks       Quirks // of hosts that have this path
+	Shared       bool          // other formats have the path too; the headers of the request decide
+	Quirks       format.Quirks // of hosts that have this path
 }
 
 // ModelInfo is what a server reports about a model. Unknown numbers are 0.
@@ -119,7 +120,7 @@ type ModelQuery struct {
 type CountedRequest struct {
 	Body   []byte
 	Format string // of the body; empty means that of the server
-	Quirks Quirks
+	Quirks format.Quirks
 }
 
 // StoredAnswers describes answers that a server stores. Clients continue from one by its id.
@@ -136,7 +137,7 @@ type StoredAnswers struct {
 	List func(request []byte, id string) []StoredItem
 	// NotFound is the error for an unknown answer, PreviousNotFound that for a request that continues from one. Words has
 	// a %s for the id.
-	NotFound, PreviousNotFound ErrorForm
+	NotFound, PreviousNotFound format.ErrorForm
 	// Deleted is the answer to [DeleteAnswer].
 	Deleted func(id string) any
 }

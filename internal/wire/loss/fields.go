@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 const MessagePrefix = "message."
@@ -29,7 +29,7 @@ func CutPrefix(s, prefix string) (string, bool) {
 const Restated = "restated."
 
 // saidAnyway are fields that are kept unchanged although every format has their data in another form.
-var saidAnyway = map[[2]string]bool{{format.Ollama, "created_at"}: true}
+var saidAnyway = map[[2]string]bool{{names.Ollama, "created_at"}: true}
 
 // OwnExtra returns the fields that only this format knows, and notes those
 // that only others know.
@@ -139,11 +139,11 @@ type remainder struct {
 }
 
 var remainders = map[[2]string]remainder{
-	{format.Chat, "stream_options"}: {}, {format.Responses, "text"}: {}, {format.Responses, "reasoning"}: {}, {format.Messages, "output_config"}: {},
-	{format.Gemini, "generationConfig"}: {}, {format.Gemini, "toolConfig"}: {}, {format.Ollama, "options"}: {},
-	{format.Converse, "inferenceConfig"}: {}, {format.Converse, "toolConfig"}: {}, {format.Converse, "outputConfig"}: {},
-	{format.Chat, "usage"}: {}, {format.Responses, "usage"}: {}, {format.Messages, "usage"}: {}, {format.Gemini, "usageMetadata"}: {}, {format.Converse, "usage"}: {},
-	{format.Responses, "namespace"}: {known: []string{"name", "description", "function"}, whole: true},
+	{names.Chat, "stream_options"}: {}, {names.Responses, "text"}: {}, {names.Responses, "reasoning"}: {}, {names.Messages, "output_config"}: {},
+	{names.Gemini, "generationConfig"}: {}, {names.Gemini, "toolConfig"}: {}, {names.Ollama, "options"}: {},
+	{names.Converse, "inferenceConfig"}: {}, {names.Converse, "toolConfig"}: {}, {names.Converse, "outputConfig"}: {},
+	{names.Chat, "usage"}: {}, {names.Responses, "usage"}: {}, {names.Messages, "usage"}: {}, {names.Gemini, "usageMetadata"}: {}, {names.Converse, "usage"}: {},
+	{names.Responses, "namespace"}: {known: []string{"name", "description", "function"}, whole: true},
 }
 
 // NotSent is why an extra field is lost whose value is said otherwise, or not at all.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/format"
 )
 
 // OwnState returns the data of this vendor's state. The state of another vendor is not sent, because only that vendor
@@ -250,7 +250,7 @@ func filesOf(label string) (owner, files string) {
 }
 
 // sharedFiles are the formats whose file ids belong to one vendor; see [Properties.Files].
-var sharedFiles = []struct{ Format, vendor string }{{format.Chat, "openai"}, {format.Responses, "openai"}}
+var sharedFiles = []struct{ Format, vendor string }{{names.Chat, "openai"}, {names.Responses, "openai"}}
 
 // OwnFile is the state of a file in a form that the format accepts and its vendor does not prefer. It keeps this form
 // in the same format.

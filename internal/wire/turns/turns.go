@@ -4,8 +4,8 @@ package turns
 import (
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/loss"
 )
 
 func IsMedia(p llm.Part) bool {
