@@ -57,7 +57,7 @@ type Setup struct {
 	// State stores data between requests: answers that clients continue, signatures, results of the gateway's tools,
 	// calls that wait for a person, and requests that must not run twice. Gateways that share a store share this data.
 	// Nil means in memory.
-	State State
+	State state.Store // see [OpenState]
 	// AnswerLife is how long stored answers can be continued by id; 0 means 30 days.
 	AnswerLife time.Duration
 	// Log gets an entry for each request; nil turns logging off.

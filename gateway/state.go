@@ -7,12 +7,9 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 )
 
-// State stores what a gateway keeps between requests; see [Setup.State].
-type State = state.Store
-
-// OpenState returns a [State] in a database of SQLite or PostgreSQL, which gateways can share. It creates missing tables
+// OpenState returns the store of [Setup.State] in a database of SQLite or PostgreSQL, which gateways can share. It creates missing tables
 // and upgrades those of an earlier version; tables of a newer version are an error. The caller closes the database.
-func OpenState(ctx context.Context, db *sql.DB) (State, error) {
+func OpenState(ctx context.Context, db *sql.DB) (state.Store, error) {
 	s, err := state.OpenSQL(ctx, db)
 	if err != nil {
 		return nil, err
