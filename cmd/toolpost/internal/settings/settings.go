@@ -74,7 +74,7 @@ type ToolOptions struct {
 	Tools   []string "yaml:\"tools\" env:\"TOOLPOST_TOOLS\" help:\"files that describe more tools\" flag:\"`FILE` that describes more tools, or gives built-in ones other words\" example:\"[tools.yaml]\""
 	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"who runs a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" example:\"[auto]\"" // see ParseLanes
 	// MCPServers are the MCP servers whose tools are used.
-	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
+	MCPServers map[string]config.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
 
 	MCP         []string `yaml:"-"` // values of --mcp: servers by name, command or address
 	ToolSecrets []string `yaml:"-"` // credentials of declared tools
