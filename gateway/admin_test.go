@@ -130,8 +130,8 @@ func TestAdmin(t *testing.T) {
 	do("POST", "/admin/keys", `{"team":"green"}`, 503)
 }
 
-// TestCSVIsNoFormula checks that a client's model name cannot become a formula in a spreadsheet.
-func TestCSVIsNoFormula(t *testing.T) {
+// TestCSVCellsAreNotFormulas checks that a client's model name cannot become a formula in a spreadsheet.
+func TestCSVCellsAreNotFormulas(t *testing.T) {
 	var b strings.Builder
 	list := []access.Spend{{Model: "=1+1"}, {Model: "@x"}, {Model: "plain"}, {Model: `a"b,c`}}
 	if err := access.WriteCSV(&b, list, access.ByModel); err != nil {
@@ -144,9 +144,9 @@ func TestCSVIsNoFormula(t *testing.T) {
 	}
 }
 
-// TestEmptyNumbersOfAdministratorsAreRefused checks that an empty value, as of an unset variable in a script, is an
+// TestAdminRefusesEmptyNumbers checks that an empty value, as of an unset variable in a script, is an
 // error and not the default.
-func TestEmptyNumbersOfAdministratorsAreRefused(t *testing.T) {
+func TestAdminRefusesEmptyNumbers(t *testing.T) {
 	f := build(t)
 	for _, query := range []string{"limit=", "limit", "team=&limit="} {
 		refused(t, f, "GET", "/admin/requests?"+query, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
@@ -156,9 +156,9 @@ func TestEmptyNumbersOfAdministratorsAreRefused(t *testing.T) {
 	}
 }
 
-// TestMoreOfTheLogThanIsReadIsRefused checks that a limit above the maximum is an error: a truncated list would look
+// TestAdminLogLimit checks that a limit above the maximum is an error: a truncated list would look
 // complete.
-func TestMoreOfTheLogThanIsReadIsRefused(t *testing.T) {
+func TestAdminLogLimit(t *testing.T) {
 	f := build(t)
 	for _, limit := range []string{"-1", "10001", "99999999999999999999", "1e3", "all"} {
 		refused(t, f, "GET", "/admin/requests?limit="+limit, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
@@ -170,9 +170,9 @@ func TestMoreOfTheLogThanIsReadIsRefused(t *testing.T) {
 	}
 }
 
-// TestAdminNamesWhatItTakes checks that the response to a wrong method lists all allowed ones, and that an empty change
+// TestAdminErrorsListParameters checks that the response to a wrong method lists all allowed ones, and that an empty change
 // is refused.
-func TestAdminNamesWhatItTakes(t *testing.T) {
+func TestAdminErrorsListParameters(t *testing.T) {
 	book := &access.Book{Store: new(access.Memory)}
 	k, _, err := book.Create(t.Context(), access.Key{Name: "k", Team: "t"})
 	if err != nil {
@@ -204,9 +204,9 @@ func TestAdminNamesWhatItTakes(t *testing.T) {
 	}
 }
 
-// TestAdministrationRefusesEndlessBodies checks that a refused client gets its response, and is then disconnected,
+// TestAdminBodyLimit checks that a refused client gets its response, and is then disconnected,
 // although the request body never ends.
-func TestAdministrationRefusesEndlessBodies(t *testing.T) {
+func TestAdminBodyLimit(t *testing.T) {
 	host := strings.TrimPrefix(build(t).admin, "http://")
 	for head, status := range map[string]string{
 		"POST /admin/keys HTTP/1.1\r\nHost: " + host:                                                                          "401",
@@ -238,9 +238,9 @@ func TestAdministrationRefusesEndlessBodies(t *testing.T) {
 	}
 }
 
-// TestAdminQueriesAreReadWhole checks that malformed, unknown and repeated query parameters are refused at every path.
+// TestAdminRefusesUnknownParameters checks that malformed, unknown and repeated query parameters are refused at every path.
 // Without them the response would cover all teams.
-func TestAdminQueriesAreReadWhole(t *testing.T) {
+func TestAdminRefusesUnknownParameters(t *testing.T) {
 	f := build(t)
 	paths := map[string][]string{
 		"GET":   {"/admin/usage", "/admin/requests", "/admin/requests/req_x", "/admin/keys", "/admin/teams"},
@@ -336,9 +336,9 @@ func manyLines(size int) []access.LogLine {
 	return lines
 }
 
-// TestAdministratorsMayAskForLong checks that a query may take longer than the time limits for requests and reads, in
+// TestAdminSlowRequests checks that a query may take longer than the time limits for requests and reads, in
 // both protocols, with and without a body.
-func TestAdministratorsMayAskForLong(t *testing.T) {
+func TestAdminSlowRequests(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for _, body := range []string{"", "{}"} {
 		for _, two := range []bool{false, true} {
@@ -370,9 +370,9 @@ func TestAdministratorsMayAskForLong(t *testing.T) {
 	}
 }
 
-// TestAdministratorsMustRead checks that a client which does not read is disconnected after the time for a piece, and
+// TestAdminWriteTimeout checks that a client which does not read is disconnected after the time for a piece, and
 // that a slow reader gets the whole response, though that takes longer.
-func TestAdministratorsMustRead(t *testing.T) {
+func TestAdminWriteTimeout(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	ask := func(t *testing.T, host string) net.Conn {
 		conn, err := net.Dial("tcp", host)

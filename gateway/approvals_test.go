@@ -147,9 +147,9 @@ func TestAdminApprovals(t *testing.T) {
 	}
 }
 
-// TestAdminApprovesNothingUnseen checks that approving a call with hidden arguments requires the field unseen or other
+// TestAdminApprovalOfRedactedArguments checks that approving a call with hidden arguments requires the field unseen or other
 // arguments. Denying it does not.
-func TestAdminApprovesNothingUnseen(t *testing.T) {
+func TestAdminApprovalOfRedactedArguments(t *testing.T) {
 	hidden := `call write {"what":"-----BEGIN RSA PRIVATE KEY-----\nrm -rf /\n-----END RSA PRIVATE KEY-----"}`
 	for body, want := range map[string]struct {
 		status int
@@ -216,9 +216,9 @@ func TestApprovalWordsArePrintable(t *testing.T) {
 	}
 }
 
-// TestApprovedIsWhatRuns checks a call with a number that a float64 cannot hold. After its approval, a request with the
+// TestApprovedArgumentsRun checks a call with a number that a float64 cannot hold. After its approval, a request with the
 // arguments in the form shown to the person runs exactly these.
-func TestApprovedIsWhatRuns(t *testing.T) {
+func TestApprovedArgumentsRun(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	write := reading("write", "written", &n)
@@ -245,9 +245,9 @@ func TestApprovedIsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsThatCannotBeShown checks that calls do not wait or run if the record cannot show their exact
+// TestUnshowableCallIsRefused checks that calls do not wait or run if the record cannot show their exact
 // arguments.
-func TestNothingWaitsThatCannotBeShown(t *testing.T) {
+func TestUnshowableCallIsRefused(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	setup, model := stagedSetup(t, script(t, `call write {"what":"V\ud800"}`, "text Well."), wire.Chat, tools)

@@ -109,7 +109,7 @@ func (x *chain) keyOf(r *route, body []byte) state.Place {
 
 // remember caches an answer that ended well.
 func (x *chain) remember(err error) {
-	if f := x.tally.finish; err == nil && x.cacheFor > 0 && x.invalid == 0 && (f == llm.Stop || f == llm.ToolCalls) {
+	if f := x.measured.finish; err == nil && x.cacheFor > 0 && x.invalid == 0 && (f == llm.Stop || f == llm.ToolCalls) {
 		x.Cache(x.cacheKey, x.cacheFor)
 	}
 }

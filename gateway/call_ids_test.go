@@ -21,7 +21,7 @@ const twoTools = `"tools":[{"type":"function","function":{"name":"get_weather","
 
 // Calls of any kind never share an id, because the client could not assign results. In a stream, a call without an
 // index that repeats the id of a complete call is a separate call.
-func TestCallsOfOneIDAreTold(t *testing.T) {
+func TestDuplicateCallIDs(t *testing.T) {
 	custom := func(index, id, input string) string {
 		return `{` + index + `"id":"` + id + `","type":"custom","custom":{"name":"patch","input":"` + input + `"}}`
 	}
@@ -131,7 +131,7 @@ func callsOf(t *testing.T, body string) (ids, inputs []string) {
 
 // In a Chat stream, chunks with the same index are one call, even if the id comes after the name. A new name with a new
 // id begins another call, as on servers that give all calls the index 0. No call gets the arguments of another.
-func TestCallsWhoseIDComesLate(t *testing.T) {
+func TestLateCallIDs(t *testing.T) {
 	piece := func(index int, id, name, args string) string {
 		p := ""
 		if index >= 0 {
@@ -279,7 +279,7 @@ func TestCallsWithoutIDs(t *testing.T) {
 }
 
 // The ids of calls in a Chat stream may come after all calls. Both calls are complete for clients of every format.
-func TestIDsBehindAllCalls(t *testing.T) {
+func TestCallIDsAfterAllCalls(t *testing.T) {
 	chunk := func(delta, reason string) string {
 		return `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}]}` + "\n\n"
 	}
@@ -308,7 +308,7 @@ func TestIDsBehindAllCalls(t *testing.T) {
 }
 
 // The new id of a call does not occur in the conversation, even if the client dropped the beginning.
-func TestMintedIDsAreNew(t *testing.T) {
+func TestGeneratedCallIDsAreUnique(t *testing.T) {
 	call := `{"index":0,"type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}}`
 	client := saying(t, `{"role":"assistant","tool_calls":[`+call+`]}`, "tool_calls")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
@@ -322,7 +322,7 @@ func TestMintedIDsAreNew(t *testing.T) {
 
 // A document with a null or empty finish reason ended naturally, like a stream. A document without the field, or
 // without an answer, is an error.
-func TestDocumentsWithoutAReasonGetOne(t *testing.T) {
+func TestMissingFinishReasonInDocument(t *testing.T) {
 	chat := func(message, reason string) string {
 		return `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` + message + `}` + reason + `}]}`
 	}

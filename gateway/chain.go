@@ -43,16 +43,16 @@ type chain struct {
 	signatures conversation.Signatures
 	bodies     *bodyLog // nil if bodies are not logged
 
-	raw      []byte // the unchanged request body, for relaying; nil if the request was changed
-	holds    bool   // calls are held until they match their schemas
-	invalid  int    // calls that do not match
-	usage    llm.Usage
-	step     *observe.Request // nil without an observer
-	tally    tally
-	cacheKey state.Place
-	cacheFor time.Duration             // how long the answer may be cached
-	rounds   *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
-	repeat   *conversation.Idempotency // the idempotency state of the request; nil if it has none
+	raw         []byte // the unchanged request body, for relaying; nil if the request was changed
+	holds       bool   // calls are held until they match their schemas
+	invalid     int    // calls that do not match
+	usage       llm.Usage
+	step        *observe.Request // nil without an observer
+	measured    measurements
+	cacheKey    state.Place
+	cacheFor    time.Duration             // how long the answer may be cached
+	rounds      *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
+	idempotency *conversation.Idempotency // the idempotency state of the request; nil if it has none
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
@@ -210,8 +210,8 @@ func (x *chain) finish(q *query) {
 	}
 	if q.unanswered {
 		x.remember(q.err)
-		if x.repeat != nil {
-			x.repeat.Settle(q.err)
+		if x.idempotency != nil {
+			x.idempotency.Settle(q.err)
 		}
 	}
 }
@@ -379,7 +379,7 @@ const (
 // body reads the request.
 func (x *chain) body() ([]byte, error) {
 	body, err := clientio.ReadWithin(x.settings.BodyTime, x.W, x.HTTP, func() ([]byte, error) { return vendorapi.Body(x.W, x.HTTP, x.settings.MaxBody) })
-	x.tally.read = time.Now()
+	x.measured.read = time.Now()
 	if err != nil {
 		return nil, err
 	}
@@ -397,8 +397,8 @@ func (x *chain) keep(req *llm.Request, resp *llm.Response) {
 	case err != nil:
 		x.Tell(conversation.Unavailable(state.Answer))
 	}
-	if x.repeat != nil && x.Codec.Properties().Previous != "" {
-		x.repeat.AnswerID = resp.Start.ID
+	if x.idempotency != nil && x.Codec.Properties().Previous != "" {
+		x.idempotency.AnswerID = resp.Start.ID
 	}
 }
 
@@ -436,8 +436,8 @@ func (x *chain) seenEnd(end llm.Event) llm.Event {
 	ev.Model = x.Model
 	x.usage = ev.Usage
 	x.spent.SetComplete(true)
-	if x.repeat != nil && x.rounds == nil {
-		x.repeat.Answered = true
+	if x.idempotency != nil && x.rounds == nil {
+		x.idempotency.Answered = true
 	}
 	return x.AddEcho(ev)
 }
@@ -535,7 +535,7 @@ func (x *chain) book(err error) {
 // repeated reports whether a request was answered with the answer of an equal earlier one.
 func (x *chain) repeated(r *route, req *llm.Request, body []byte) (bool, error) {
 	p, found, err := x.Idempotency(req.Model, body, r.Tools != nil && r.Tools.MayChange(x.Context(), x.Rights))
-	if x.repeat = p; err != nil || found == nil {
+	if x.idempotency = p; err != nil || found == nil {
 		return false, err
 	}
 	if err := x.spent.ClaimFree(true); err != nil {
@@ -545,7 +545,7 @@ func (x *chain) repeated(r *route, req *llm.Request, body []byte) (bool, error) 
 	if x.Streamed {
 		x.askUsage(body)
 	}
-	x.repeat = nil
+	x.idempotency = nil
 	return true, p.Replay(found)
 }
 

@@ -162,9 +162,9 @@ func small(conn net.Conn) {
 // flood is the endless output of a model.
 var flood = strings.Repeat("word ", 200)
 
-// TestNobodyReads checks that reading from an upstream stops at a limit while the client does not read, that little
+// TestClientThatDoesNotRead checks that reading from an upstream stops at a limit while the client does not read, that little
 // memory is used, and that the answer continues when the client reads again: for every client and on every path.
-func TestNobodyReads(t *testing.T) {
+func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
 	endless := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {

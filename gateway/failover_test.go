@@ -74,10 +74,10 @@ func opensBreaker(t *testing.T, m *moody, url string) {
 	}
 }
 
-// TestLeftAloneIsTheLastResort checks that an upstream with an open breaker is asked if all others fail, before one of
+// TestSkippedUpstreamIsLastResort checks that an upstream with an open breaker is asked if all others fail, before one of
 // those is asked again. Once it has answered, it is a normal candidate again. A dead one must not prevent the retry of
 // the other.
-func TestLeftAloneIsTheLastResort(t *testing.T) {
+func TestSkippedUpstreamIsLastResort(t *testing.T) {
 	a, b, url := moodies(t, 0)
 	opensBreaker(t, b, url)
 	b.down.Store(0)
@@ -100,9 +100,9 @@ func TestLeftAloneIsTheLastResort(t *testing.T) {
 	}
 }
 
-// TestHealthAllowsATrial checks that an upstream with an open breaker is asked again once its health check succeeds,
+// TestHealthCheckClosesBreaker checks that an upstream with an open breaker is asked again once its health check succeeds,
 // before the cooldown ends.
-func TestHealthAllowsATrial(t *testing.T) {
+func TestHealthCheckClosesBreaker(t *testing.T) {
 	t.Parallel()
 	_, b, url := moodies(t, time.Second)
 	b.list.Store(404) // a server without a model list
@@ -124,8 +124,8 @@ func TestHealthAllowsATrial(t *testing.T) {
 	}
 }
 
-// TestBrokenIsNotHealthy checks which responses to a health check count as healthy.
-func TestBrokenIsNotHealthy(t *testing.T) {
+// TestHealthCheckResponses checks which responses to a health check count as healthy.
+func TestHealthCheckResponses(t *testing.T) {
 	for status, healthy := range map[int]string{200: "1", 404: "1", 405: "1", 429: "1", 501: "1", 401: "0", 500: "0", 502: "0", 503: "0", 529: "0"} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
@@ -147,8 +147,8 @@ func TestBrokenIsNotHealthy(t *testing.T) {
 	}
 }
 
-// TestFailuresOfFallbacks checks that failures are counted under the requested route, like requests.
-func TestFailuresOfFallbacks(t *testing.T) {
+// TestFailuresCountForRequestedRoute checks that failures are counted under the requested route, like requests.
+func TestFailuresCountForRequestedRoute(t *testing.T) {
 	a, b, url := moodies(t, 0)
 	a.down.Store(1)
 	b.down.Store(1)
@@ -164,8 +164,8 @@ func TestFailuresOfFallbacks(t *testing.T) {
 	}
 }
 
-// TestRefusedTakesNothing checks that a request refused because of a budget does not change the rate limit headers.
-func TestRefusedTakesNothing(t *testing.T) {
+// TestRefusedRequestKeepsRateLimits checks that a request refused because of a budget does not change the rate limit headers.
+func TestRefusedRequestKeepsRateLimits(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=10", "tokens/minute=90000", "tokens/day=1")})
 	left := func() (status int, requests, tokens string) {
@@ -186,9 +186,9 @@ func TestRefusedTakesNothing(t *testing.T) {
 	}
 }
 
-// TestPingsBeforeARefusal checks an upstream that sends keep-alives and then an error. It has not answered, so the
+// TestFallbackAfterKeepAlives checks an upstream that sends keep-alives and then an error. It has not answered, so the
 // header names the upstream that did. If the header had to be sent because of a long silence, the warning is a comment.
-func TestPingsBeforeARefusal(t *testing.T) {
+func TestFallbackAfterKeepAlives(t *testing.T) {
 	const begin = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
 		"event: ping\ndata: {\"type\":\"ping\"}\n\n"
 	const end = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
@@ -237,10 +237,10 @@ func (l *safeLog) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// TestUpstreamsThatAnswerWithAPage checks an upstream that returns 200 with a web page. Neither the client nor the log
+// TestHTMLPageInsteadOfAnswer checks an upstream that returns 200 with a web page. Neither the client nor the log
 // is told that it cannot be reached. The client learns nothing about its address or the page, which only the log shows.
 // A fallback answers.
-func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
+func TestHTMLPageInsteadOfAnswer(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<html>Sign in at " + r.Host + "</html>"))
@@ -276,9 +276,9 @@ func TestUpstreamsThatAnswerWithAPage(t *testing.T) {
 	}
 }
 
-// TestPagesTellNoKey checks a page that repeats the gateway's key in another encoding. If the shown part of the page
+// TestHTMLPageHidesKey checks a page that repeats the gateway's key in another encoding. If the shown part of the page
 // ends within the key, neither the client nor the log gets any of it.
-func TestPagesTellNoKey(t *testing.T) {
+func TestHTMLPageHidesKey(t *testing.T) {
 	const key = "sk+live+0123456789abcdefABCDEF+very+secret+key+of+the+operator"
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -304,9 +304,9 @@ func TestPagesTellNoKey(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsNoAnswer checks that a stream without an answer is an error, for clients of the upstream's format and
+// TestStreamWithoutAnswer checks that a stream without an answer is an error, for clients of the upstream's format and
 // of others.
-func TestNoAnswerIsNoAnswer(t *testing.T) {
+func TestStreamWithoutAnswer(t *testing.T) {
 	client := bodyOf(t, wire.Chat, "data: {\"id\":\"x\",\"choices\":[]}\n\ndata: [DONE]\n\n", `{"id":"x","object":"chat.completion","choices":[]}`)
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	for format := range roots {

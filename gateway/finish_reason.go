@@ -9,10 +9,10 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// heard records the kinds of content in an answer so far.
-type heard struct{ spoke, called, thought bool }
+// contentKinds records the kinds of content in an answer so far.
+type contentKinds struct{ spoke, called, thought bool }
 
-func (h *heard) hear(ev llm.Event) {
+func (h *contentKinds) record(ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
 		h.spoke = h.spoke || ev.Text != "" || ev.Part != nil
@@ -26,7 +26,7 @@ func (h *heard) hear(ev llm.Event) {
 }
 
 // natural returns the finish reason of an answer whose vendor reports an unknown one.
-func (h heard) natural() llm.Reason {
+func (h contentKinds) natural() llm.Reason {
 	if h.called {
 		return llm.ToolCalls
 	}

@@ -73,7 +73,7 @@ func TestInterruptedAnswers(t *testing.T) {
 
 // A stream that ends without a finish reason gets one, once, because clients wait for it. A warning reports the
 // correction. The upstream's own data stays unchanged.
-func TestStreamsWithoutAReasonGetOne(t *testing.T) {
+func TestMissingFinishReasonInStream(t *testing.T) {
 	chunk := func(choices, more string) string {
 		return `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + choices + `]` + more + "}\n\n"
 	}
@@ -120,9 +120,9 @@ func TestStreamsWithoutAReasonGetOne(t *testing.T) {
 	}
 }
 
-// TestFinishWords checks that an unknown finish reason is relayed unchanged. On every other path it becomes one of the
+// TestFinishReasons checks that an unknown finish reason is relayed unchanged. On every other path it becomes one of the
 // client's format, and only a warning names it.
-func TestFinishWords(t *testing.T) {
+func TestFinishReasons(t *testing.T) {
 	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	for _, c := range clients {
@@ -136,8 +136,8 @@ func TestFinishWords(t *testing.T) {
 	}
 }
 
-// TestUnknownFinish checks that an unknown finish reason reaches a client of another format as one of its own.
-func TestUnknownFinish(t *testing.T) {
+// TestUnknownFinishReason checks that an unknown finish reason reaches a client of another format as one of its own.
+func TestUnknownFinishReason(t *testing.T) {
 	client := saying(t, `{"role":"assistant","content":"hi"}`, "because_i_can")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	words := map[string]string{wire.Chat: `"finish_reason":"stop"`, wire.Messages: `"end_turn"`, wire.Gemini: `"STOP"`, wire.Ollama: `"stop"`, wire.Responses: `"completed"`, wire.Converse: `"end_turn"`}
@@ -151,8 +151,8 @@ func TestUnknownFinish(t *testing.T) {
 	}
 }
 
-// TestNothingButThinking checks that an answer with only thinking causes a warning.
-func TestNothingButThinking(t *testing.T) {
+// TestAnswerWithThinkingOnly checks that an answer with only thinking causes a warning.
+func TestAnswerWithThinkingOnly(t *testing.T) {
 	for _, upstream := range []string{wire.Messages, wire.Gemini} {
 		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+upstream+"/sim/native+think-call")}})
 		for format := range roots {

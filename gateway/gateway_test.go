@@ -195,9 +195,9 @@ func walk(t *testing.T, url, format, model string, stream bool) {
 	}
 }
 
-// TestErrorsAreTheClients checks that errors before an answer begins have their status and the client's format. An
+// TestErrorsInClientFormat checks that errors before an answer begins have their status and the client's format. An
 // upstream that refuses the gateway's key is not an error of the client.
-func TestErrorsAreTheClients(t *testing.T) {
+func TestErrorsInClientFormat(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{
 		to("busy", "up-chat/sim/native+503"), to("limited", "up-messages/sim/native+429=7s"), to("locked", "up-gemini/sim/native+401"),
 	}})
@@ -226,8 +226,8 @@ func TestErrorsAreTheClients(t *testing.T) {
 	}
 }
 
-// TestMidStream checks that an answer that breaks off ends the client's stream with an error, never with a finish.
-func TestMidStream(t *testing.T) {
+// TestErrorInTheMiddleOfAStream checks that an answer that breaks off ends the client's stream with an error, never with a finish.
+func TestErrorInTheMiddleOfAStream(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for format := range roots {
 		routes = append(routes, to("fails-"+format, "up-"+format+"/sim/native+fail=3"), to("cut-"+format, "up-"+format+"/sim/native+cut=400"))
@@ -244,8 +244,8 @@ func TestMidStream(t *testing.T) {
 	}
 }
 
-// TestCancelled checks that the request to the upstream is cancelled when the client disconnects.
-func TestCancelled(t *testing.T) {
+// TestCancelledRequest checks that the request to the upstream is cancelled when the client disconnects.
+func TestCancelledRequest(t *testing.T) {
 	gone := make(chan struct{})
 	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
@@ -311,9 +311,9 @@ func TestKeepAlive(t *testing.T) {
 	until("message_stop")
 }
 
-// TestCounts checks that tokens are counted by an upstream of the client's own format, and estimated with a warning
+// TestCountTokens checks that tokens are counted by an upstream of the client's own format, and estimated with a warning
 // otherwise.
-func TestCounts(t *testing.T) {
+func TestCountTokens(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("same", "up-messages/sim/native"), to("other", "up-chat/sim/native")}})
 	count := func(model string) (string, http.Header) {
 		body := `{"model":"` + model + `","messages":[{"role":"user","content":"How many tokens are these words?"}]}`
@@ -341,9 +341,9 @@ func TestCounts(t *testing.T) {
 // signature matches a vendor's signature.
 var signature = regexp.MustCompile(`"(?:signature|thoughtSignature|encrypted_content)":\s*"([^"]{8,})"`)
 
-// TestSignaturesOfOthers checks that an upstream's signatures come back to it, also from clients whose format cannot
+// TestSignaturesComeBackToTheirUpstream checks that an upstream's signatures come back to it, also from clients whose format cannot
 // carry them.
-func TestSignaturesOfOthers(t *testing.T) {
+func TestSignaturesComeBackToTheirUpstream(t *testing.T) {
 	var mu sync.Mutex
 	var asked, answered []string // the last request and response bodies
 	server := new(sim.Server)
@@ -476,8 +476,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestInvalidCallsAreSaid checks that the client is warned of a call that does not match its schema.
-func TestInvalidCallsAreSaid(t *testing.T) {
+// TestInvalidCallsAreReported checks that the client is warned of a call that does not match its schema.
+func TestInvalidCallsAreReported(t *testing.T) {
 	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 			call := llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"town":"Paris"}`)}

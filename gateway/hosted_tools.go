@@ -34,7 +34,7 @@ const (
 // offerTools prepares the tools of a route for a request.
 func (x *chain) offerTools(to upstream.Candidate, req *llm.Request) (err error) {
 	if t := x.routeOf(&to).Tools; t != nil {
-		x.rounds, err = hosttools.New(t, &x.Scope, x.repeat, to, req)
+		x.rounds, err = hosttools.New(t, &x.Scope, x.idempotency, to, req)
 	}
 	return err
 }

@@ -189,8 +189,8 @@ func servedTurns(t *testing.T, upstream, format string, stream bool) {
 	}
 }
 
-// TestServedAlone checks that a client without tools gets one answer, including the text between tool calls.
-func TestServedAlone(t *testing.T) {
+// TestServedToolsWithoutClientTools checks that a client without tools gets one answer, including the text between tool calls.
+func TestServedToolsWithoutClientTools(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			var n counter
@@ -293,9 +293,9 @@ func TestServedRounds(t *testing.T) {
 	}
 }
 
-// TestServedMany checks that only as many tools are offered as fit, that the client is warned, and that the model finds
+// TestServedToolsAreNarrowed checks that only as many tools are offered as fit, that the client is warned, and that the model finds
 // the others.
-func TestServedMany(t *testing.T) {
+func TestServedToolsAreNarrowed(t *testing.T) {
 	var n counter
 	var tools []tool.Tool
 	for i := range 40 {
@@ -370,8 +370,8 @@ func TestServedPolicyAndSecrets(t *testing.T) {
 	}
 }
 
-// TestServedCounted checks that the calls run by the gateway are counted by outcome.
-func TestServedCounted(t *testing.T) {
+// TestServedCallsAreCounted checks that the calls run by the gateway are counted by outcome.
+func TestServedCallsAreCounted(t *testing.T) {
 	var n counter
 	write := reading("write", "written", &n)
 	write.Effects, write.Origin = 0, tool.MCP
@@ -406,9 +406,9 @@ func TestServedOverride(t *testing.T) {
 	}
 }
 
-// TestServedDataIsAlone checks that for a client that wants data of a schema, text before a gateway tool call is not
+// TestServedToolsWithOutputSchema checks that for a client that wants data of a schema, text before a gateway tool call is not
 // part of the answer, because the client could not parse it.
-func TestServedDataIsAlone(t *testing.T) {
+func TestServedToolsWithOutputSchema(t *testing.T) {
 	for _, upstream := range []string{wire.Chat, wire.Messages, wire.Gemini, "text"} {
 		for format := range roots {
 			for _, stream := range []bool{false, true} {
@@ -472,8 +472,8 @@ func TestServedCallsThatWereEnded(t *testing.T) {
 	}
 }
 
-// TestReaskedDataIsAlone checks that text next to a call that is asked again is not part of the data either.
-func TestReaskedDataIsAlone(t *testing.T) {
+// TestRetryWithOutputSchema checks that text next to a call that is asked again is not part of the data either.
+func TestRetryWithOutputSchema(t *testing.T) {
 	model := llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			if len(results(req)) > 0 {
@@ -602,9 +602,9 @@ func TestServedProgress(t *testing.T) {
 	}
 }
 
-// TestServedHangs checks that a hanging tool is cancelled, the model is told, and the client gets its answer. Meanwhile
+// TestServedToolHangs checks that a hanging tool is cancelled, the model is told, and the client gets its answer. Meanwhile
 // it gets keep-alives.
-func TestServedHangs(t *testing.T) {
+func TestServedToolHangs(t *testing.T) {
 	hang := reading("look", "", new(counter))
 	hang.Call = func(ctx context.Context, _ json.RawMessage) (tool.Output, error) {
 		<-ctx.Done()
@@ -712,8 +712,8 @@ func TestServedMarkup(t *testing.T) {
 	}
 }
 
-// TestServedGoneOn checks that the gateway's calls and results are part of an answer that a client continues by its id.
-func TestServedGoneOn(t *testing.T) {
+// TestServedToolsContinuedConversation checks that the gateway's calls and results are part of an answer that a client continues by its id.
+func TestServedToolsContinuedConversation(t *testing.T) {
 	var n counter
 	url, model := staged(t, script(t, "call look {\"what\":\"one\"}\ncall get_weather {\"city\":\"Paris\"}", "text It is sunny."), wire.Chat, served(reading("look", "found", &n)))
 	tools := `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]`
@@ -863,9 +863,9 @@ func TestServedUpstreamFails(t *testing.T) {
 	}
 }
 
-// TestOwnDefinitionsAreNotTold checks that clients get warnings about the definitions of their own tools, but not about
+// TestServedDefinitionsAreHidden checks that clients get warnings about the definitions of their own tools, but not about
 // the gateway's: they could not act on these.
-func TestOwnDefinitionsAreNotTold(t *testing.T) {
+func TestServedDefinitionsAreHidden(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var n counter
 		look := reading("look", "found", &n)

@@ -71,10 +71,10 @@ func writing(t *testing.T, n *counter, next chan struct{}, begun chan struct{}) 
 	return url
 }
 
-// TestRepeatedWhileOpen checks that while a request may be changing something, an equal request is refused with the id
+// TestIdempotentRequestInProgress checks that while a request may be changing something, an equal request is refused with the id
 // of the first. Different requests are not refused, and neither are equal ones with another name. After the first has
 // ended, an equal request is new.
-func TestRepeatedWhileOpen(t *testing.T) {
+func TestIdempotentRequestInProgress(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var n counter
 		next, begun := make(chan struct{}), make(chan struct{}, 9)
@@ -114,9 +114,9 @@ func TestRepeatedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterLoss checks that a request whose client disconnected after a tool may have changed something does
+// TestIdempotentRequestAfterLostAnswer checks that a request whose client disconnected after a tool may have changed something does
 // not run again for an equal request or the same name, only for another name.
-func TestRepeatedAfterLoss(t *testing.T) {
+func TestIdempotentRequestAfterLostAnswer(t *testing.T) {
 	for _, name := range []string{"", "mine"} {
 		var n counter
 		next, begun := make(chan struct{}), make(chan struct{}, 9)
@@ -140,9 +140,9 @@ func TestRepeatedAfterLoss(t *testing.T) {
 	}
 }
 
-// TestRepeatedByName checks that a request with the same name gets the same answer, byte for byte, and runs nothing. A
+// TestIdempotencyKey checks that a request with the same name gets the same answer, byte for byte, and runs nothing. A
 // name that another request has is refused.
-func TestRepeatedByName(t *testing.T) {
+func TestIdempotencyKey(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		var n counter
 		url := writing(t, &n, nil, nil)
@@ -163,9 +163,9 @@ func TestRepeatedByName(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNone checks that a request with an empty name or two names is refused with a clear error and runs
+// TestInvalidIdempotencyKeys checks that a request with an empty name or two names is refused with a clear error and runs
 // nothing. Repeating the same name is allowed.
-func TestNamesThatAreNone(t *testing.T) {
+func TestInvalidIdempotencyKeys(t *testing.T) {
 	for _, test := range []struct {
 		names  []string
 		status int
@@ -194,8 +194,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestReadingRepeats checks that requests with read-only tools may be repeated.
-func TestReadingRepeats(t *testing.T) {
+// TestReadOnlyToolsNeedNoIdempotency checks that requests with read-only tools may be repeated.
+func TestReadOnlyToolsNeedNoIdempotency(t *testing.T) {
 	var n counter
 	begun, next := make(chan struct{}, 9), make(chan struct{})
 	look := reading("look", "found", &n)
@@ -219,10 +219,10 @@ func TestReadingRepeats(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembers checks that no request with a repeated field reaches an upstream, at the top level or deeper, and
+// TestDuplicateJSONMembers checks that no request with a repeated field reaches an upstream, at the top level or deeper, and
 // none with another spelling of a weighed field. The upstream might read another value than was checked. It covers each
 // format over an upstream of the same format, which gets the client's own bytes, and of another.
-func TestRepeatedMembers(t *testing.T) {
+func TestDuplicateJSONMembers(t *testing.T) {
 	var asked atomic.Int64
 	server := new(sim.Server)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -343,8 +343,8 @@ func TestReplaysOfDeletedAnswers(t *testing.T) {
 	}
 }
 
-// TestSameNameOtherRequest checks which differences make a request with the same name another request.
-func TestSameNameOtherRequest(t *testing.T) {
+// TestIdempotencyKeyOfOtherRequest checks which differences make a request with the same name another request.
+func TestIdempotencyKeyOfOtherRequest(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	const body = `{"model":"messages","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
@@ -377,8 +377,8 @@ func TestSameNameOtherRequest(t *testing.T) {
 	}
 }
 
-// TestReplaysAreBooked checks that a replay is recorded and logged under the upstream of the first answer.
-func TestReplaysAreBooked(t *testing.T) {
+// TestReplayedAnswersAreBooked checks that a replay is recorded and logged under the upstream of the first answer.
+func TestReplayedAnswersAreBooked(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(new(sim.Server))
 	t.Cleanup(up.Close)
@@ -549,9 +549,9 @@ func deletedAtItsEnd(t *testing.T, m *meeting, stream bool) (met, waited bool) {
 	return true, m.waited
 }
 
-// TestReplaysTellUsage checks that a replay reports usage only if the request asks for it, whichever form the first
+// TestReplayedAnswersReportUsage checks that a replay reports usage only if the request asks for it, whichever form the first
 // answer had.
-func TestReplaysTellUsage(t *testing.T) {
+func TestReplayedAnswersReportUsage(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	const whole, silent, telling = `"stream":false`, `"stream":true`, `"stream":true,"stream_options":{"include_usage":true}`

@@ -161,9 +161,9 @@ var places = map[string]func(r *http.Request, key string){
 	"gemini-only": func(r *http.Request, key string) { r.URL.RawQuery = "key=" + key + "&" + r.URL.RawQuery },
 }
 
-// TestKeysInEveryPlace checks that a key is found where clients of each format put it, and that it reaches nothing
+// TestKeyPlacesOfEveryFormat checks that a key is found where clients of each format put it, and that it reaches nothing
 // else.
-func TestKeysInEveryPlace(t *testing.T) {
+func TestKeyPlacesOfEveryFormat(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	for format := range roots {
@@ -201,8 +201,8 @@ func refusedStatus(format, key string) int {
 	return http.StatusUnauthorized
 }
 
-// TestRefusalsInTheVendorsWords checks status, code and headers of each refusal in each format.
-func TestRefusalsInTheVendorsWords(t *testing.T) {
+// TestRefusalsInVendorFormat checks status, code and headers of each refusal in each format.
+func TestRefusalsInVendorFormat(t *testing.T) {
 	g := guard(t, nil)
 	expired := g.key(t, access.Key{Expires: time.Now().Add(time.Hour)})
 	g.book.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
@@ -261,8 +261,8 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 	}
 }
 
-// TestRoomIsTold checks that clients see the rest of a limit in the headers of their vendor.
-func TestRoomIsTold(t *testing.T) {
+// TestRateLimitHeadersOfKeys checks that clients see the rest of a limit in the headers of their vendor.
+func TestRateLimitHeadersOfKeys(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=2")})
 	g.send(t, wire.Chat, question("chat"), false, bearerOf(key))
@@ -278,8 +278,8 @@ func TestRoomIsTold(t *testing.T) {
 	}
 }
 
-// TestTeamsShareNothing checks that no team can continue, read or delete an answer of another.
-func TestTeamsShareNothing(t *testing.T) {
+// TestTeamsAreSeparate checks that no team can continue, read or delete an answer of another.
+func TestTeamsAreSeparate(t *testing.T) {
 	g := guard(t, nil)
 	mine, ours, theirs := g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "blue"})
 	resp, body := g.send(t, wire.Responses, question("chat"), false, bearerOf(mine))
@@ -391,8 +391,8 @@ func TestSpendIsCounted(t *testing.T) {
 	}
 }
 
-// TestLeavingEarlyIsNotFree checks that usage is recorded if the client disconnects during the answer.
-func TestLeavingEarlyIsNotFree(t *testing.T) {
+// TestEarlyDisconnectIsBooked checks that usage is recorded if the client disconnects during the answer.
+func TestEarlyDisconnectIsBooked(t *testing.T) {
 	left := make(chan struct{})
 	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -434,8 +434,8 @@ func (s *telling) Settle(ctx context.Context, l access.LogLine, windows []access
 	return err
 }
 
-// TestBudgetHoldsThemBack checks that concurrent requests do not spend more than the budget.
-func TestBudgetHoldsThemBack(t *testing.T) {
+// TestBudgetRefusesConcurrentRequests checks that concurrent requests do not spend more than the budget.
+func TestBudgetRefusesConcurrentRequests(t *testing.T) {
 	const usage = `,"usage":{"prompt_tokens":10,"completion_tokens":1000,"total_tokens":1010}`
 	g := guard(t, counting(usage))
 	key := g.key(t, access.Key{Limits: quotas(t, "money/total=0.0101")}) // the cost of five answers
@@ -461,8 +461,8 @@ func (broken) Get(context.Context, string, string) (access.Row, error) {
 	return access.Row{}, &access.StoreError{Err: errors.New("dial tcp 10.0.0.7:5432: password of gateway is wrong")}
 }
 
-// TestStoreIsGone checks that no request is admitted while keys cannot be checked, and that the client gets no details.
-func TestStoreIsGone(t *testing.T) {
+// TestKeyStoreUnavailable checks that no request is admitted while keys cannot be checked, and that the client gets no details.
+func TestKeyStoreUnavailable(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	g.book.Store = broken{g.book.Store}
@@ -477,9 +477,9 @@ func TestStoreIsGone(t *testing.T) {
 	}
 }
 
-// TestReservationOfTheLargest checks that a request with the largest output limit reserves the rest of the budget, and
+// TestReservationOfLargestUpstream checks that a request with the largest output limit reserves the rest of the budget, and
 // that a request for many answers reserves for all of them.
-func TestReservationOfTheLargest(t *testing.T) {
+func TestReservationOfLargestUpstream(t *testing.T) {
 	for name, body := range map[string]string{
 		"largest": `{"model":"costly","max_tokens":9223372036854775807,"messages":[{"role":"user","content":"hi"}]}`,
 		"large":   `{"model":"costly","max_tokens":4611686018427387904,"messages":[{"role":"user","content":"hi"}]}`,
@@ -516,9 +516,9 @@ func TestReservationOfTheLargest(t *testing.T) {
 	}
 }
 
-// TestUsageIsAskedFor checks that the gateway asks the upstream for the usage of a stream if the key has limits, even
+// TestUsageIsRequestedFromUpstream checks that the gateway asks the upstream for the usage of a stream if the key has limits, even
 // if the client does not: thinking is not in the text.
-func TestUsageIsAskedFor(t *testing.T) {
+func TestUsageIsRequestedFromUpstream(t *testing.T) {
 	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -299,9 +299,9 @@ func answering(t *testing.T, status int, body string) (*provider.Client, *atomic
 		Retry: provider.Retry{Base: time.Hour, Cap: time.Hour}}, &asked
 }
 
-// TestFallbackAtOnce checks that a failing upstream is asked only once if there is another, also if the conversation is
+// TestFallbackWithoutRetry checks that a failing upstream is asked only once if there is another, also if the conversation is
 // too long for it or its filter blocks the answer, and that the client sees one answer.
-func TestFallbackAtOnce(t *testing.T) {
+func TestFallbackWithoutRetry(t *testing.T) {
 	filtered := `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n" +
 		`data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}` + "\n\ndata: [DONE]\n\n"
 	for name, test := range map[string]struct {

@@ -259,9 +259,9 @@ func TestBodiesAreForAdministrators(t *testing.T) {
 	}
 }
 
-// TestBodiesGivenBefore checks that a cached document is stored again, and that for a cached stream the entry refers to
+// TestBodiesOfReplayedAnswers checks that a cached document is stored again, and that for a cached stream the entry refers to
 // the first request.
-func TestBodiesGivenBefore(t *testing.T) {
+func TestBodiesOfReplayedAnswers(t *testing.T) {
 	g := logging(t, "text Hello.\n", func(s *gateway.Setup) {
 		for i := range s.Routes {
 			s.Routes[i].Cache = gateway.Cache{For: time.Minute}

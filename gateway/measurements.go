@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// tally holds the measurements of one request.
-type tally struct {
+// measurements holds the measurements of one request.
+type measurements struct {
 	read  time.Time // when the request was read
 	event time.Time // when the first event of the answer came
 
@@ -25,8 +25,8 @@ const noRoute = "none"
 
 // saw counts an event of an answer.
 func (x *chain) saw(ev llm.Event) {
-	if x.tally.event.IsZero() && llm.Begins(ev) {
-		x.tally.event = time.Now()
+	if x.measured.event.IsZero() && llm.Begins(ev) {
+		x.measured.event = time.Now()
 	}
 	x.measureEvent(ev)
 }
@@ -35,7 +35,7 @@ func (x *chain) saw(ev llm.Event) {
 //
 //go:noinline
 func (x *chain) measureEvent(ev llm.Event) {
-	t, m, route := &x.tally, x.Metrics, x.trace.Route
+	t, m, route := &x.measured, x.Metrics, x.trace.Route
 	switch ev := ev.(type) {
 	case llm.Call:
 		m.Calls.Add(1, route, dialectOf(ev.Provenance))
@@ -83,7 +83,7 @@ func (x *chain) outcome(err error) string {
 
 // measure counts a finished request.
 func (x *chain) measure(err error) {
-	t, m := &x.tally, x.Metrics
+	t, m := &x.measured, x.Metrics
 	route, format := x.trace.Route, x.Codec.Format
 	if route == "" {
 		route = noRoute

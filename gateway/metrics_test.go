@@ -133,8 +133,8 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMetricsNobodyReads checks that requests are answered while a client of the metrics does not read.
-func TestMetricsNobodyReads(t *testing.T) {
+// TestUnreadMetrics checks that requests are answered while a client of the metrics does not read.
+func TestUnreadMetrics(t *testing.T) {
 	l, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("native", "up-chat/sim/native")}})
 	ask(t, url, wire.Chat, question("native"), true)
 	client := &stuck{asked: make(chan struct{}), read: make(chan struct{})}

@@ -120,9 +120,9 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestOddBounds sends numbers that no host accepts: the error names the field. Values that some hosts read as "no
+// TestInvalidOutputLimits sends numbers that no host accepts: the error names the field. Values that some hosts read as "no
 // limit" pass.
-func TestOddBounds(t *testing.T) {
+func TestInvalidOutputLimits(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	for _, test := range []struct {
@@ -172,9 +172,9 @@ func TestOddBounds(t *testing.T) {
 	}
 }
 
-// TestUnsaidOutput checks the reservation of a request without an output limit where the maximum is reserved: for a budget, the
+// TestMissingOutputLimit checks the reservation of a request without an output limit where the maximum is reserved: for a budget, the
 // maximum output of the model if known; for a limit per minute, the usual output.
-func TestUnsaidOutput(t *testing.T) {
+func TestMissingOutputLimit(t *testing.T) {
 	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
 	g := guard(t, up, -1)
 	for _, test := range []struct {

@@ -396,9 +396,9 @@ func (l *logText) wait(words string) string {
 	return ""
 }
 
-// TestPassedAnswersThatBreakOff checks that a forwarded answer that breaks off closes the client's connection, and is
+// TestForwardedAnswersThatBreakOff checks that a forwarded answer that breaks off closes the client's connection, and is
 // in the log, the store and the metrics like any other failed request.
-func TestPassedAnswersThatBreakOff(t *testing.T) {
+func TestForwardedAnswersThatBreakOff(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/embeddings"):
@@ -463,9 +463,9 @@ func TestPassedAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestPassedWithKeys checks that files and batches belong to the team that their route names, and that other endpoints
+// TestForwardingWithKeys checks that files and batches belong to the team that their route names, and that other endpoints
 // do not let a key bypass its limits: not by a request without a model, a model in a form, or a model inside the body.
-func TestPassedWithKeys(t *testing.T) {
+func TestForwardingWithKeys(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
@@ -738,9 +738,9 @@ func TestCompletionsReserve(t *testing.T) {
 	}
 }
 
-// TestFormsThatCanBeReadInTwoWays checks that a form is refused with a reason if another program could find another
+// TestAmbiguousForms checks that a form is refused with a reason if another program could find another
 // model or another field in it than was checked.
-func TestFormsThatCanBeReadInTwoWays(t *testing.T) {
+func TestAmbiguousForms(t *testing.T) {
 	url, v := passing(t)
 	const model = "Content-Disposition: form-data; name=\"model\"\r\n\r\nembed-1\r\n"
 	for part, says := range map[string]string{
@@ -816,9 +816,9 @@ func TestFormsOfClients(t *testing.T) {
 	}
 }
 
-// TestFormsAreWrittenInOneWay checks forms with file names that look like field names, encoded fields, and boundaries
+// TestFormsAreRewritten checks forms with file names that look like field names, encoded fields, and boundaries
 // that Go would not write. They are accepted, and rewritten so the vendor can read them in only one way.
-func TestFormsAreWrittenInOneWay(t *testing.T) {
+func TestFormsAreRewritten(t *testing.T) {
 	url, v := passing(t)
 	const bound = "*****"
 	for part, want := range map[string]string{
@@ -850,9 +850,9 @@ func sameBoundary(form, boundary string) string {
 	return strings.ReplaceAll(form, own, "--"+boundary)
 }
 
-// TestFormsInForms checks that a form inside a field is not parsed: the boundary for the vendor differs from the
+// TestNestedForms checks that a form inside a field is not parsed: the boundary for the vendor differs from the
 // client's, and occurs once.
-func TestFormsInForms(t *testing.T) {
+func TestNestedForms(t *testing.T) {
 	url, v := passing(t)
 	for _, kinds := range [][]string{
 		{"multipart/form-data; boundary=A; boundary*=utf-8''B"}, {"multipart/form-data; boundary=A; boundary*0=B"}, {"multipart/form-data; boundary=B"},

@@ -38,9 +38,9 @@ func raw(t *testing.T, url, format, model string, body []byte, stream bool) []by
 	return b
 }
 
-// TestNothingToMendIsRelayed checks that a client gets the exact bytes of an upstream of its own format, and the
+// TestValidAnswersAreRelayedUnchanged checks that a client gets the exact bytes of an upstream of its own format, and the
 // upstream those of the client, except for the model name.
-func TestNothingToMendIsRelayed(t *testing.T) {
+func TestValidAnswersAreRelayedUnchanged(t *testing.T) {
 	var got []byte
 	server := new(sim.Server)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,9 +83,9 @@ func TestNothingToMendIsRelayed(t *testing.T) {
 	}
 }
 
-// TestMendedInTheMiddle checks that a call in the text of an upstream of the client's own format reaches the client as
+// TestRelayRepairsInTheMiddle checks that a call in the text of an upstream of the client's own format reaches the client as
 // a call, and the text before it once.
-func TestMendedInTheMiddle(t *testing.T) {
+func TestRelayRepairsInTheMiddle(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+format+"/sim/hermes_json")}})
@@ -120,8 +120,8 @@ func TestBrokenPromise(t *testing.T) {
 	}
 }
 
-// TestOneErrorInTheMiddle checks that a relayed answer that breaks off has exactly one error.
-func TestOneErrorInTheMiddle(t *testing.T) {
+// TestRelayReportsOneError checks that a relayed answer that breaks off has exactly one error.
+func TestRelayReportsOneError(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-messages/sim/native+fail=6"), to("cut", "up-messages/sim/native+cut=900")}})
 	codec, _ := wire.For(wire.Messages)
 	for _, model := range []string{"m", "cut"} {
@@ -173,9 +173,9 @@ func TestRepeatedAnswerIDs(t *testing.T) {
 	}
 }
 
-// TestRelayedIsMended checks that relayed answers are repaired too: a finish reason that contradicts the calls, and
+// TestRelayRepairsStreams checks that relayed answers are repaired too: a finish reason that contradicts the calls, and
 // repeated call ids.
-func TestRelayedIsMended(t *testing.T) {
+func TestRelayRepairsStreams(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+format+"/sim/native+wrong-finish")}})
@@ -239,7 +239,7 @@ func allOf(t *testing.T, url, path, body string) (status int, warning, answer st
 
 // A valid document in the client's own format is relayed byte for byte. Content that a client could not read, or would
 // misread, is repaired or becomes an error.
-func TestDocumentsAreMended(t *testing.T) {
+func TestRelayRepairsDocuments(t *testing.T) {
 	choice := func(index, message, reason string) string {
 		return `{` + index + `"message":{"role":"assistant",` + message + `},"finish_reason":` + reason + `}`
 	}
@@ -392,7 +392,7 @@ func TestSchemasInAnyOrderAreRelayed(t *testing.T) {
 }
 
 // An upstream that writes its document slowly is not silent.
-func TestDocumentsMayTrickle(t *testing.T) {
+func TestSlowDocuments(t *testing.T) {
 	said := `{"id":"a","object":"chat.completion","created":1,"model":"x","choices":[{"index":0,"message":{"role":"assistant","content":"slow"},"finish_reason":"stop"}]}`
 	url := answersOf(t, wire.Chat, "gpt-4o", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -427,7 +427,7 @@ func TestArraysOfRelayedEvents(t *testing.T) {
 }
 
 // If a vendor makes two calls although one was requested, both are relayed with a warning.
-func TestOneCallIsTheVendorsBusiness(t *testing.T) {
+func TestParallelCallLimitOfVendor(t *testing.T) {
 	said := `{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`
 	url := answersOf(t, wire.Messages, "claude-sonnet-4-5", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -440,7 +440,7 @@ func TestOneCallIsTheVendorsBusiness(t *testing.T) {
 }
 
 // A repair in a document changes nothing else: its parts keep their places and their data.
-func TestMendedDocumentsKeepTheirOrder(t *testing.T) {
+func TestRepairedDocumentsKeepMemberOrder(t *testing.T) {
 	for name, c := range map[string]struct{ format, model, path, request, said, want string }{
 		"messages": {wire.Messages, "claude-sonnet-4-5", "/v1/messages",
 			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`,

@@ -30,9 +30,9 @@ func greeting(model string) *llm.Request {
 	return &llm.Request{Model: model, MaxTokens: 99, Messages: []llm.Message{llm.User("Hello there")}}
 }
 
-// TestRouteOfAName checks the upstream of a model name for each kind of match, over HTTP and for clients of every
+// TestRouteOfModelName checks the upstream of a model name for each kind of match, over HTTP and for clients of every
 // format.
-func TestRouteOfAName(t *testing.T) {
+func TestRouteOfModelName(t *testing.T) {
 	a, b := newStation(t, "a", says("a")), newStation(t, "b", says("b"))
 	only := to("both", "b-chat/for-some")
 	only.From = []string{wire.Chat, wire.Gemini}
@@ -58,9 +58,9 @@ func TestRouteOfAName(t *testing.T) {
 	}
 }
 
-// TestShares checks that each upstream of a route gets its share of requests by weight, with sequential and concurrent
+// TestWeightedUpstreams checks that each upstream of a route gets its share of requests by weight, with sequential and concurrent
 // requests.
-func TestShares(t *testing.T) {
+func TestWeightedUpstreams(t *testing.T) {
 	for _, weights := range [][]int{{1, 1}, {2, 1}, {1, 3}, {5, 3, 2}, {0, 1}, {100, 1}} {
 		for _, atOnce := range []int{1, 12} {
 			var stations []*station
@@ -213,9 +213,9 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	fmt.Fprintf(w, `{"error":{"message":%q},"message":%q}`, why, why)
 }
 
-// TestOneAnswer checks that another upstream is asked as long as nothing has reached the client, and never after that:
+// TestOneUpstreamAnswers checks that another upstream is asked as long as nothing has reached the client, and never after that:
 // for every client, with and without streams, for every kind of failure.
-func TestOneAnswer(t *testing.T) {
+func TestOneUpstreamAnswers(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	const words = "These are the first words of an answer that is never said to its end, however long one waits for it."
 	var alone atomic.Bool
@@ -345,8 +345,8 @@ func (c *cutting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestAskedAgain checks that a single upstream is retried while nothing has reached the client, and never after that.
-func TestAskedAgain(t *testing.T) {
+// TestLastUpstreamIsAskedAgain checks that a single upstream is retried while nothing has reached the client, and never after that.
+func TestLastUpstreamIsAskedAgain(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	only := newStation(t, "only", says("These are the first words, and however long they are, they come once."))
 	var times atomic.Int64
@@ -495,8 +495,8 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestUpstreamsThatAreOff checks that an upstream that is off is never asked, even if the others fail.
-func TestUpstreamsThatAreOff(t *testing.T) {
+// TestDisabledUpstreams checks that an upstream that is off is never asked, even if the others fail.
+func TestDisabledUpstreams(t *testing.T) {
 	var asked []string
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
@@ -524,8 +524,8 @@ func TestUpstreamsThatAreOff(t *testing.T) {
 	}
 }
 
-// TestListsKnowForWhomRoutesAre checks that a list of models has exactly the names that a client of its format may use.
-func TestListsKnowForWhomRoutesAre(t *testing.T) {
+// TestModelListsByFormat checks that a list of models has exactly the names that a client of its format may use.
+func TestModelListsByFormat(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages, wire.Gemini, wire.Ollama, wire.Converse} {
 		r := to("only-"+format, "up-chat/sim/native")

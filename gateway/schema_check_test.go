@@ -114,9 +114,9 @@ func (k fate) look(t *testing.T, where string, got told, asked int64) {
 	}
 }
 
-// TestCutCalls checks that a call with truncated arguments, because of the length limit or a lost upstream, never
+// TestTruncatedCalls checks that a call with truncated arguments, because of the length limit or a lost upstream, never
 // reaches a client as a complete one, and that the client learns of the truncation.
-func TestCutCalls(t *testing.T) {
+func TestTruncatedCalls(t *testing.T) {
 	const half = `{"city":"Ro`
 	for name, ends := range map[string][]llm.Event{"length": {llm.Finish{Reason: llm.Length}}, "says stop": {llm.Finish{Reason: llm.Stop}}, "hangs up": nil} {
 		up := upstreamOf(t, llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -243,9 +243,9 @@ func TestUnknownCallsInText(t *testing.T) {
 	}
 }
 
-// TestCallsThatSayStop checks that an answer with a call and the finish reason "stop" reaches clients of every format
+// TestCallsWithStopReason checks that an answer with a call and the finish reason "stop" reaches clients of every format
 // with the finish reason for calls, on every path.
-func TestCallsThatSayStop(t *testing.T) {
+func TestCallsWithStopReason(t *testing.T) {
 	var routes []gateway.ModelRoute
 	for _, c := range clients {
 		for _, path := range []string{"relay", "translate"} {
@@ -379,7 +379,7 @@ func TestReaskEnds(t *testing.T) {
 }
 
 // A valid answer needs one request. Without reask, the client gets the model's answer unchanged.
-func TestReaskOnlyWhereItIsAskedFor(t *testing.T) {
+func TestReaskIsOptional(t *testing.T) {
 	for check, want := range map[gateway.Check]int{gateway.Reask: 1, gateway.Annotate: 1, gateway.CheckOff: 1} {
 		l := &learner{n: 0}
 		if got := ask(t, reaskingGateway(t, l, check), wire.Chat, weatherRequest(wire.Chat), true); got.err != nil || len(got.Message.Calls()) != 2 || int(l.asked.Load()) != want {

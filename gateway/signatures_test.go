@@ -219,9 +219,9 @@ func TestSignaturesStayWithTheirAnswer(t *testing.T) {
 	}
 }
 
-// TestThinkingOfOthers checks that a conversation without thinking does not get the thinking of another one with the
+// TestThinkingOfOtherVendors checks that a conversation without thinking does not get the thinking of another one with the
 // same call. If the two are indistinguishable, neither gets it, and the client is warned.
-func TestThinkingOfOthers(t *testing.T) {
+func TestThinkingOfOtherVendors(t *testing.T) {
 	const private, sign = "a private plan", "U0lHTkVE"
 	for _, test := range []struct {
 		name, id  string

@@ -56,9 +56,9 @@ func TestRoundsAreHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// TestOddUsage checks that usage reported by an upstream is recorded if plausible, and estimated if implausible or
+// TestInvalidUpstreamUsage checks that usage reported by an upstream is recorded if plausible, and estimated if implausible or
 // missing. The client gets its answer in any case.
-func TestOddUsage(t *testing.T) {
+func TestInvalidUpstreamUsage(t *testing.T) {
 	for usage, want := range map[string]struct {
 		input, output int64 // 0: estimated
 		reason        string
@@ -113,9 +113,9 @@ func TestOddUsage(t *testing.T) {
 	}
 }
 
-// TestMostOutputIsSeen checks that the output limit is read in every format, and that the larger of two counts, because
+// TestOutputLimitOfEveryFormat checks that the output limit is read in every format, and that the larger of two counts, because
 // a host may read either.
-func TestMostOutputIsSeen(t *testing.T) {
+func TestOutputLimitOfEveryFormat(t *testing.T) {
 	for _, test := range []struct{ format, members string }{
 		{wire.Chat, `"max_tokens":77`}, {wire.Chat, `"max_completion_tokens":77`}, {wire.Chat, `"max_tokens":77,"max_completion_tokens":5`}, {wire.Chat, `"max_completion_tokens":5,"max_tokens":77`},
 		{wire.Chat, `"max_completion_tokens":77,"max_tokens":5`}, {wire.Responses, `"max_output_tokens":77`}, {wire.Messages, `"max_tokens":77`},
@@ -129,8 +129,8 @@ func TestMostOutputIsSeen(t *testing.T) {
 	}
 }
 
-// TestLeavingIsBooked checks clients that disconnect before the answer: the input is booked, and what came of the answer.
-func TestLeavingIsBooked(t *testing.T) {
+// TestDisconnectIsBooked checks clients that disconnect before the answer: the input is booked, and what came of the answer.
+func TestDisconnectIsBooked(t *testing.T) {
 	begun := make(chan struct{}, 99)
 	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body) // reading shows the end of the connection

@@ -176,8 +176,8 @@ func sent(t *testing.T, method, url, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestStoreIsNotAsked checks that a request without anything to continue does not use the store.
-func TestStoreIsNotAsked(t *testing.T) {
+// TestStoreIsNotQueriedWithoutNeed checks that a request without anything to continue does not use the store.
+func TestStoreIsNotQueriedWithoutNeed(t *testing.T) {
 	store := new(flaky)
 	url := serve(t, gateway.Setup{State: store, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native"), to("other", "up-gemini/sim/native")}})
 	for _, model := range []string{"m", "other"} {
@@ -234,9 +234,9 @@ func TestOpenRunEnds(t *testing.T) {
 	}
 }
 
-// TestRepeatedInOtherWords checks that requests are equal regardless of JSON formatting and streaming. The replay has
+// TestIdempotencyIgnoresSpelling checks that requests are equal regardless of JSON formatting and streaming. The replay has
 // the requested form.
-func TestRepeatedInOtherWords(t *testing.T) {
+func TestIdempotencyIgnoresSpelling(t *testing.T) {
 	ways := []struct{ body, form string }{
 		{`{"model":"m","messages":[{"role":"user","content":"a"}],"temperature":1}`, "application/json"},
 		{`{ "temperature": 1.0, "messages": [ {"content": "\u0061", "role": "user"} ], "model": "m", "stream": false }`, "application/json"},
@@ -268,8 +268,8 @@ func TestRepeatedInOtherWords(t *testing.T) {
 	}
 }
 
-// TestRepeatedForms checks that an answer is replayed in each form of each format.
-func TestRepeatedForms(t *testing.T) {
+// TestIdempotencyAcrossForms checks that an answer is replayed in each form of each format.
+func TestIdempotencyAcrossForms(t *testing.T) {
 	for format := range roots {
 		codec, _ := wire.For(format)
 		var n counter

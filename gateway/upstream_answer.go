@@ -105,7 +105,7 @@ func (a *asking) answer(ctx context.Context, to *upstream.Candidate, req *llm.Re
 //go:noinline
 func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
 	labels := x.SignerOf(to.Opened)
-	return &asking{x: x, labels: labels, notes: x.signatures.Begin(labels, req), check: x.checking(x.holds || x.routeOf(to).Check == CheckOff, req)}
+	return &asking{x: x, labels: labels, signed: x.signatures.Begin(labels, req), check: x.checking(x.holds || x.routeOf(to).Check == CheckOff, req)}
 }
 
 // stream reads the answer of the upstream as events.
@@ -195,17 +195,17 @@ func (a *asking) warnPlain(req *llm.Request) {
 
 // asking is the state of a request to one upstream.
 type asking struct {
-	x       *chain
-	labels  conversation.Signer
-	notes   *conversation.SignedAnswer // nil if no signatures must be stored
-	check   checking
-	each    func(llm.Event) error
-	others  bool // another upstream can be asked
-	watch   *upstream.Watch
-	begun   bool
-	opening llm.Opening // events held back until the answer begins
-	given   bool        // the answer was given up for another upstream
-	heard               // content of the answer so far
+	x            *chain
+	labels       conversation.Signer
+	signed       *conversation.SignedAnswer // nil if no signatures must be stored
+	check        checking
+	each         func(llm.Event) error
+	others       bool // another upstream can be asked
+	watch        *upstream.Watch
+	begun        bool
+	opening      llm.Opening // events held back until the answer begins
+	given        bool        // the answer was given up for another upstream
+	contentKinds             // content of the answer so far
 }
 
 // take takes an event of the answer.
@@ -222,7 +222,7 @@ func (a *asking) take(ev llm.Event) error {
 			return err
 		}
 	}
-	a.hear(ev)
+	a.record(ev)
 	if !a.others {
 		a.begun = a.begun || llm.Begins(ev)
 		return a.pass(ev)
@@ -284,8 +284,8 @@ func (a *asking) pass(ev llm.Event) error {
 			return err
 		}
 	}
-	ev = a.notes.UniqueIDs(a.foreign(a.labels.Relabel(ev)))
-	if a.notes != nil && a.x.signatures.Add(a.notes, ev) != nil {
+	ev = a.signed.UniqueIDs(a.foreign(a.labels.Relabel(ev)))
+	if a.signed != nil && a.x.signatures.Add(a.signed, ev) != nil {
 		if err := a.each(conversation.Unavailable(state.Signature)); err != nil {
 			return err
 		}

@@ -43,10 +43,10 @@ var ends = map[string][]string{
 	wire.Ollama: {`"done":true`, `"error":`}, wire.Converse: {"messageStop", "exception"},
 }
 
-// TestFaults checks that for every fault of an upstream, a client of any format gets a well-formed error or answer.
+// TestUpstreamFaults checks that for every fault of an upstream, a client of any format gets a well-formed error or answer.
 // Unreadable answers must not become internal errors of the gateway (500). No goroutine and no connection to the
 // upstream may remain.
-func TestFaults(t *testing.T) {
+func TestUpstreamFaults(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	up := &connections{Server: httptest.NewUnstartedServer(new(sim.Server))}
 	up.Config.ConnState = up.state
@@ -185,7 +185,7 @@ func (c *connections) none(t *testing.T) {
 
 // Servers with answers that cannot be relayed unchanged: a client does not get the gateway's key, in any spelling, and
 // a correction that the header reports was really made.
-func TestRelayMendsWhatItSays(t *testing.T) {
+func TestRelayRepairsErrors(t *testing.T) {
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	const base64 = "c2stdXBzdHJlYW0tU0VDUkVULTAxMjM0NTY3ODlhYmNkZWY"
 	chunk := func(delta, finish string) string {
@@ -579,9 +579,9 @@ words of the vendor. This page is generated.
 |---|---|---|---|---|---|---|
 `
 
-// TestStatuses checks the response to every failure for clients of every format: the status, the vendor's code in the
+// TestUpstreamStatuses checks the response to every failure for clients of every format: the status, the vendor's code in the
 // vendor's form, the retry time, and whether to retry. The page of errors is generated from the table.
-func TestStatuses(t *testing.T) {
+func TestUpstreamStatuses(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(errorsPageHead)
 	defer func() { testkit.Page(t, "../docs/gateway/errors.md", page.String()) }()

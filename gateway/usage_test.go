@@ -35,9 +35,9 @@ func counted(next http.Handler, asked *[]byte) http.Handler {
 	})
 }
 
-// TestUsageForWhoAsks checks that a Chat stream has usage only for clients that ask for it, in a chunk after the
+// TestUsageOnlyForClientsThatAsk checks that a Chat stream has usage only for clients that ask for it, in a chunk after the
 // answer, for every kind of answer. The gateway itself always knows the usage if it needs it.
-func TestUsageForWhoAsks(t *testing.T) {
+func TestUsageOnlyForClientsThatAsk(t *testing.T) {
 	for name, path := range map[string]struct {
 		upstream, model string
 		route           provider.RouteKind

@@ -14,10 +14,10 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestMembersBeyondTheKey sends fields with which some vendor uses another model, runs a tool or charges more, with
+// TestFieldsBeyondTheKey sends fields with which some vendor uses another model, runs a tool or charges more, with
 // keys that each have a different limit. Fields that bypass the limit are refused before an upstream is asked; others
 // are passed on unchanged.
-func TestMembersBeyondTheKey(t *testing.T) {
+func TestFieldsBeyondTheKey(t *testing.T) {
 	g := guard(t, nil)
 	keys := map[string]string{
 		"free":   g.key(t, access.Key{}),
@@ -158,10 +158,10 @@ func TestBetasBeyondTheKey(t *testing.T) {
 	}
 }
 
-// TestWhatVendorsKeep sends references to objects in the gateway's vendor account: files, conversations, containers.
+// TestObjectsStoredByVendors sends references to objects in the gateway's vendor account: files, conversations, containers.
 // With keys, only the team that owns the account may use them. Without keys, and for the client's own data, nothing is
 // refused.
-func TestWhatVendorsKeep(t *testing.T) {
+func TestObjectsStoredByVendors(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(g.record(new(sim.Server)))
 	t.Cleanup(up.Close)
@@ -250,7 +250,7 @@ func TestWhatVendorsKeep(t *testing.T) {
 
 // Requests with an answer that would be delivered elsewhere are refused for every client: the answer would be lost and
 // not counted.
-func TestNothingInTheBackground(t *testing.T) {
+func TestBackgroundRequestsAreRefused(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-responses/echo")}})
 	for body, want := range map[string]int{
 		`{"model":"m","input":"Hello","background":true}`:                   400,

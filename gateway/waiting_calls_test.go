@@ -39,10 +39,10 @@ func asking(n *counter, life time.Duration) (*gateway.ServedTools, *journal.Memo
 	return tools, store
 }
 
-// TestPendingApproval checks a waiting call in every format. The model and the client are told, and a repeated request
+// TestWaitingCallApproval checks a waiting call in every format. The model and the client are told, and a repeated request
 // asks no second question. An approved call runs once, and its result goes to the same request. Another request with
 // the call is a new question.
-func TestPendingApproval(t *testing.T) {
+func TestWaitingCallApproval(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%t", format, stream), func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestPendingApproval(t *testing.T) {
 	}
 }
 
-// TestPendingEnds checks calls that a person denies, or that get no decision in time.
-func TestPendingEnds(t *testing.T) {
+// TestWaitingCallExpires checks calls that a person denies, or that get no decision in time.
+func TestWaitingCallExpires(t *testing.T) {
 	for name, test := range map[string]struct {
 		life  time.Duration
 		grant *agent.Grant
@@ -118,9 +118,9 @@ func TestPendingEnds(t *testing.T) {
 	}
 }
 
-// TestPendingIsTold checks that a client that asks for progress learns of a waiting call, and that the answer to a
+// TestWaitingCallIsReported checks that a client that asks for progress learns of a waiting call, and that the answer to a
 // named request is not replayed while its call waits.
-func TestPendingIsTold(t *testing.T) {
+func TestWaitingCallIsReported(t *testing.T) {
 	for format := range roots {
 		var n counter
 		tools, _ := asking(&n, 0)
@@ -261,8 +261,8 @@ func widen(t *testing.T, tools *gateway.ServedTools, n *counter) {
 	tools.Tools = served(write).Tools
 }
 
-// TestSameCallShownAlike checks that calls that look the same to a person are the same call, in any request.
-func TestSameCallShownAlike(t *testing.T) {
+// TestEqualCallsShareAnApproval checks that calls that look the same to a person are the same call, in any request.
+func TestEqualCallsShareAnApproval(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	widen(t, tools, &n)
@@ -351,9 +351,9 @@ func TestTwoCallsOfOneAnswer(t *testing.T) {
 	}
 }
 
-// TestOldResultSaysSo checks that a repeated result is marked as old for the model and the client. A request with a new
+// TestEarlierResultIsLabelled checks that a repeated result is marked as old for the model and the client. A request with a new
 // name asks a new question.
-func TestOldResultSaysSo(t *testing.T) {
+func TestEarlierResultIsLabelled(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	url, model := staged(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
@@ -408,9 +408,9 @@ func named(t *testing.T, url, name string) http.Header {
 	return resp.Header
 }
 
-// TestPendingAfterRestart checks that a new gateway continues waiting calls from the store and the record alone. The
+// TestWaitingCallAfterRestart checks that a new gateway continues waiting calls from the store and the record alone. The
 // previous gateway may have ended after the call ran but before this was stored, or after it began the call.
-func TestPendingAfterRestart(t *testing.T) {
+func TestWaitingCallAfterRestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		forget bool   // forget that the call is over
 		cut    string // keep only the record up to entries of this kind
@@ -497,8 +497,8 @@ func copied(t *testing.T, from *journal.Memory, run string, last journal.Kind) j
 	return to
 }
 
-// TestTooManyWait checks that an owner at the limit of waiting calls gets no more, and that no waiting call is dropped.
-func TestTooManyWait(t *testing.T) {
+// TestWaitingCallLimit checks that an owner at the limit of waiting calls gets no more, and that no waiting call is dropped.
+func TestWaitingCallLimit(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, time.Hour)
 	memory := new(state.Memory)
@@ -566,9 +566,9 @@ func (l *lateReader) Get(ctx context.Context, kind state.Kind, owner string, has
 	return l.Memory.Get(ctx, kind, owner, hashes...)
 }
 
-// TestCallThatIsOverMeanwhile checks a request that found a waiting call which others have run since, and asked about
+// TestCallDecidedMeanwhile checks a request that found a waiting call which others have run since, and asked about
 // again. The request must not affect the new question, and is told of it.
-func TestCallThatIsOverMeanwhile(t *testing.T) {
+func TestCallDecidedMeanwhile(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	setup, model := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)

@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestLongNamesAreToldInBrief checks that a name as long as a body is neither repeated in the response nor fills the
+// TestLongModelNamesAreShortened checks that a name as long as a body is neither repeated in the response nor fills the
 // log.
-func TestLongNamesAreToldInBrief(t *testing.T) {
+func TestLongModelNamesAreShortened(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	for format := range roots {
@@ -54,8 +54,8 @@ func TestRoutesThatAKeyMayNotUse(t *testing.T) {
 	}
 }
 
-// TestNamesWithQueries checks that a route must not lead to a name with a query, which may contain a key.
-func TestNamesWithQueries(t *testing.T) {
+// TestModelNamesWithQueries checks that a route must not lead to a name with a query, which may contain a key.
+func TestModelNamesWithQueries(t *testing.T) {
 	_, err := gateway.New(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/x?key=sk-1")}})
 	if err == nil || !strings.Contains(err.Error(), "no ?") || strings.Contains(err.Error(), "sk-1") {
 		t.Error(err)
@@ -95,8 +95,8 @@ func TestWarningsWithoutComments(t *testing.T) {
 	}
 }
 
-// TestGoingOnIsNoLoss checks that a conversation continued by id loses nothing, and that no warning claims a loss.
-func TestGoingOnIsNoLoss(t *testing.T) {
+// TestContinuedAnswerCausesNoWarning checks that a conversation continued by id loses nothing, and that no warning claims a loss.
+func TestContinuedAnswerCausesNoWarning(t *testing.T) {
 	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages} {
 		up := newStation(t, "up", says("Fine."))
 		var last string

@@ -8,9 +8,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestNoSpaceBetweenCalls checks that white space around calls in text does not reach clients as an answer, and that
+// TestWhitespaceBetweenCallsIsDropped checks that white space around calls in text does not reach clients as an answer, and that
 // white space within text does.
-func TestNoSpaceBetweenCalls(t *testing.T) {
+func TestWhitespaceBetweenCallsIsDropped(t *testing.T) {
 	const fence = "```json\\n{\\\"name\\\": \\\"get_weather\\\", \\\"arguments\\\": {\\\"city\\\": \\\"Paris\\\"}}\\n```"
 	for _, test := range []struct{ said, text string }{
 		{`\n` + fence + `\n\n` + strings.ReplaceAll(fence, "Paris", "Rome") + `\n`, ""},

@@ -73,9 +73,9 @@ func unreadOverHTTP2With(t *testing.T, host, method, path, body, header, value s
 	return nil, err
 }
 
-// TestUnreadOverHTTP2 checks that an HTTP/2 client that does not read its answer is disconnected after the time limit,
+// TestUnreadAnswerOverHTTP2 checks that an HTTP/2 client that does not read its answer is disconnected after the time limit,
 // on every path of an answer, and that other requests are still answered.
-func TestUnreadOverHTTP2(t *testing.T) {
+func TestUnreadAnswerOverHTTP2(t *testing.T) {
 	long := strings.Repeat("word ", 20_000)
 	words := func(text string, often int) llm.Model {
 		return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
@@ -138,9 +138,9 @@ func TestUnreadOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestSilenceIsNotUnread checks that an answer that is silent for longer than the read limit continues, in both
+// TestSilentUpstreamIsNoSlowReader checks that an answer that is silent for longer than the read limit continues, in both
 // protocols, and that the connection then serves another request.
-func TestSilenceIsNotUnread(t *testing.T) {
+func TestSilentUpstreamIsNoSlowReader(t *testing.T) {
 	const limit = 150 * time.Millisecond
 	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {

@@ -138,8 +138,8 @@ func (e *execution) sameWaits(calls []llm.Call, results []llm.Result) (err error
 
 // intends records that a tool may change something from now on.
 func (e *execution) intends() {
-	if e.repeat != nil {
-		e.repeat.Changed = true
+	if e.idempotency != nil {
+		e.idempotency.Changed = true
 	}
 }
 
@@ -184,10 +184,10 @@ func (e *execution) claimRun(calls []llm.Call) error {
 		t, ok := e.offer.set.Lookup(c.Name)
 		return ok && !t.Effects.Has(tool.ReadOnly)
 	})
-	if !changes || e.repeat == nil {
+	if !changes || e.idempotency == nil {
 		return nil
 	}
-	found, err := e.repeat.Claim(conversation.OpenRunLife)
+	found, err := e.idempotency.Claim(conversation.OpenRunLife)
 	switch {
 	case err != nil:
 		return conversation.ErrUnknownState()

@@ -35,14 +35,14 @@ type Rounds struct {
 type Ask func(req *llm.Request, each func(llm.Event) error) error
 
 // New returns the rounds of a request to a candidate, and restores the results of earlier calls in the conversation.
-// Repeat is nil if the request may run twice.
-func New(t *Tools, scope *conversation.Scope, repeat *conversation.Idempotency, to upstream.Candidate, req *llm.Request) (*Rounds, error) {
+// Idempotency is nil if the request may run twice.
+func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempotency, to upstream.Candidate, req *llm.Request) (*Rounds, error) {
 	runner, err := t.current(scope.Context())
 	if err != nil {
 		return nil, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
 	client := slices.Concat(req.Tools, legacyTools(req.Extra[scope.Codec.Format]))
-	r := &request{Scope: scope, tools: t, runner: runner, to: to, repeat: repeat}
+	r := &request{Scope: scope, tools: t, runner: runner, to: to, idempotency: idempotency}
 	o := &offer{set: allowedTools(scope.Rights, runner.Set()), client: req.Tools}
 	told := &reports{request: r, offer: o}
 	waiting := &waitingCalls{request: r, offer: o, reports: told}
@@ -162,12 +162,12 @@ func (s *Rounds) after(r *round, each func(llm.Event) error) (done bool, err err
 		s.HoldTurn(s.conv.Messages[s.before:], s.asked, s.all, theirs, results)
 	}
 	s.run.end(nil) // complete the record before the client has its answer
-	if r := s.repeat; r != nil && !r.Changed && !r.Named {
+	if r := s.idempotency; r != nil && !r.Changed && !r.Named {
 		r.Release() // nothing was changed, so the request may run again
 	}
 	err = each(s.finish(finish, theirs))
-	if s.repeat != nil {
-		s.repeat.Answered = err == nil
+	if s.idempotency != nil {
+		s.idempotency.Answered = err == nil
 	}
 	return true, err
 }

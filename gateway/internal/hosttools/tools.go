@@ -135,10 +135,10 @@ func (t *Tools) MayChange(ctx context.Context, rights *access.Rights) bool {
 // request is a client's request, and the tools that the gateway runs for it. It does not change.
 type request struct {
 	*conversation.Scope
-	tools  *Tools
-	runner *invoke.Runner
-	to     upstream.Candidate        // the first candidate
-	repeat *conversation.Idempotency // nil if the request may run twice
+	tools       *Tools
+	runner      *invoke.Runner
+	to          upstream.Candidate        // the first candidate
+	idempotency *conversation.Idempotency // nil if the request may run twice
 }
 
 // broken returns the error of a session that cannot continue.

@@ -135,10 +135,10 @@ func (w *waitingCalls) place(c llm.Call) state.Place {
 
 // given identifies the request that gets a result. A different request that sends the same call wants it to run again.
 func (w *waitingCalls) given() string {
-	if w.repeat == nil {
+	if w.idempotency == nil {
 		return w.ID
 	}
-	return fmt.Sprintf("%x", w.repeat.Key.Hash)
+	return fmt.Sprintf("%x", w.idempotency.Key.Hash)
 }
 
 // recall looks up which of the calls wait or were decided.
@@ -231,8 +231,8 @@ func (w *waitingCalls) waits(c llm.Call, q invoke.Question) (llm.Result, error) 
 
 // waiting returns the result that tells the model about a waiting call. It also warns the client.
 func (w *waitingCalls) waiting(c llm.Call, run, id string, until time.Time) (llm.Result, error) {
-	if w.repeat != nil {
-		w.repeat.Waits = true
+	if w.idempotency != nil {
+		w.idempotency.Waits = true
 	}
 	when := until.UTC().Format(time.RFC3339)
 	w.reports.queue = append(w.reports.queue, llm.Warning{Code: llm.Degraded, Feature: c.Name, Detail: fmt.Sprintf("the call %s of %s awaits a person's approval until %s", id, run, when)})
