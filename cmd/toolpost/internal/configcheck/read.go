@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -185,4 +188,211 @@ func (r *Report) section(n ast.Node, into reflect.Value, path string) {
 			r.meant = append(r.meant, strings.TrimPrefix(path+"."+meant, ".")) // no second report that this setting is missing
 		}
 	}
+}
+
+// Members yields the keys and values of a mapping.
+func Members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
+	return func(yield func(ast.Node, ast.Node) bool) {
+		switch n := n.(type) {
+		case *ast.MappingNode:
+			for _, v := range n.Values {
+				if !yield(v.Key, v.Value) {
+					return
+				}
+			}
+		case *ast.MappingValueNode:
+			yield(n.Key, n.Value)
+		}
+	}
+}
+
+// Scalar returns the text of a scalar value, "" for a list or a mapping.
+func Scalar(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return ""
+}
+
+// isMapping reports whether a value is a mapping.
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
+}
+
+// Problem returns the line of a mistake that the YAML parser found, 0 if it is unknown, and a description in user terms.
+func Problem(err error) (line int, text string) {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return 0, plainError(err)
+	}
+	text = plainMessage(at.GetMessage(), at.GetToken().Value)
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) {
+		text = fmt.Sprintf("unknown field %q", at.GetToken().Value)
+	}
+	return at.GetToken().Position.Line, text
+}
+
+// plainError rewrites errors of the YAML parser that use Go terms.
+func plainError(err error) string {
+	text := err.Error()
+	i := strings.LastIndex(text, "duration ")
+	if !strings.HasPrefix(text, "time: ") || i < 0 {
+		return text
+	}
+	value := text[i+len("duration "):]
+	if strings.HasSuffix(value, `d"`) {
+		return value + " is not a duration like 90s or 10m; the largest unit is h, and a day is 24h"
+	}
+	return value + " is not a duration like 90s or 10m"
+}
+
+// goTypes names the types of settings in plain words, by the suffix of their Go name.
+var goTypes = []struct{ end, is string }{
+	{"time.Duration", "a duration like 90s or 10m"}, {"int64", "a whole number"}, {"int", "a whole number"}, {"float64", "a number"},
+	{"bool", "true or false"}, {"string", "a text"},
+}
+
+// The advice on a tab in the indentation.
+const noTabs = "this line has a tab; YAML is indented with spaces only"
+
+// yamlMessages maps messages of the YAML parser about common mistakes to helpful ones.
+var yamlMessages = []struct{ contains, means string }{
+	{"found character '\t'", noTabs},
+	{"tab character cannot use", noTabs},
+	{"found a tab character", noTabs},
+	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
+	{"could not find flow mapping end token '}'", "the fields in braces that begin here do not end; a } is missing"},
+	{"non-map value is specified", "expected a field and its value, like NAME: VALUE, with a space after the colon and the same indentation as the line before"},
+	{"value is not allowed in this context", "unexpected value: either the indentation of this line differs from that of its section, or a text with a colon has no quotes"},
+	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
+}
+
+// plainMessage rewrites a message of the YAML parser without Go terms.
+func plainMessage(message, value string) string {
+	_, rest, found := strings.Cut(message, " of type ")
+	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
+		for _, row := range yamlMessages {
+			if strings.Contains(message, row.contains) {
+				return row.means
+			}
+		}
+		return strings.NewReplacer("sequence is expected", "expected a list", "mapping is expected", "expected keys and values").Replace(message)
+	}
+	for _, t := range goTypes {
+		if strings.HasSuffix(strings.TrimSpace(rest), t.end) {
+			return fmt.Sprintf("%q is not %s", cli.OneLine(value, 60), t.is)
+		}
+	}
+	return fmt.Sprintf("%q does not belong here", cli.OneLine(value, 60))
+}
+
+// mismatch describes in user terms why a value cannot have a type, "" if it may be valid and decoding decides.
+func (s *Schema) mismatch(n ast.Node, t reflect.Type, path string) string {
+	value := cli.OneLine(Scalar(n), 60)
+	_, isList := n.(*ast.SequenceNode)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n.Type() == ast.NullType && t.Kind() != reflect.String {
+		return ""
+	}
+	switch kind := t.Kind(); {
+	case isSection(t) && !isMapping(n):
+		return notASection(t, value, isList)
+	case kind == reflect.Slice && !isList:
+		return notAList(t, value, isMapping(n))
+	case kind == reflect.String && (isList || isMapping(n)):
+		return "expected a text, but found a list or a section"
+	case t == durations:
+		return notOfKind(n, "a duration like 90s or 10m", missingUnit)
+	case kind == reflect.Int || kind == reflect.Int64:
+		return notOfKind(n, "a whole number", notAnInteger)
+	case kind == reflect.String && value == "" && s.Filled != "" && strings.HasPrefix(path, s.Filled+"."):
+		return "the value is empty, perhaps because a variable is not set; set a value, or leave the field out"
+	}
+	return ""
+}
+
+// notOfKind describes why a value is not a number or a duration.
+func notOfKind(n ast.Node, kind string, why func(ast.NodeType, string) string) string {
+	if _, isList := n.(*ast.SequenceNode); isList || isMapping(n) {
+		return "expected " + kind + ", but found a list or a section"
+	}
+	return why(n.Type(), cli.OneLine(Scalar(n), 60))
+}
+
+// numberLike matches values that are meant as numbers.
+var numberLike = regexp.MustCompile(`^[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
+
+// missingUnit reports a number without a unit instead of a duration, and suggests the probable one. It returns "" for
+// valid values such as 0.
+func missingUnit(kind ast.NodeType, value string) string {
+	number, err := strconv.ParseFloat(value, 64)
+	isNumber := kind == ast.FloatType || kind == ast.IntegerType && value != "0"
+	if !isNumber && (!numberLike.MatchString(value) || err != nil || number == 0) {
+		return ""
+	}
+	text := fmt.Sprintf("%q is not a duration like 90s or 10m", value)
+	if _, wrong := time.ParseDuration(value + "s"); wrong == nil {
+		text += ": it has no unit; write " + value + "s for seconds"
+	} else if err == nil && math.Abs(number) < 1e9 {
+		text += ": it has no unit; write " + strconv.FormatFloat(number, 'f', -1, 64) + "s for seconds"
+	}
+	return text
+}
+
+// notAnInteger describes why a value is not a whole number, "" if it may be valid.
+func notAnInteger(kind ast.NodeType, value string) string {
+	number, err := strconv.ParseFloat(value, 64)
+	written := numberLike.MatchString(value)
+	switch {
+	case written && (err != nil || math.Abs(number) >= math.MaxInt64):
+		return fmt.Sprintf("%q is too large; write a smaller number, in digits", value)
+	case written && strings.ContainsAny(value, "eE") && number == math.Trunc(number):
+		return fmt.Sprintf("%q is not a whole number in digits; write %.0f", value, number)
+	case kind == ast.FloatType:
+		return fmt.Sprintf("%q is not a whole number", value)
+	}
+	return ""
+}
+
+// notAList reports that a list is expected, and suggests how to write the value as a list.
+func notAList(t reflect.Type, value string, isMapping bool) string {
+	switch {
+	case isMapping:
+		return "expected a list, but found fields; begin each item with a -"
+	case hasModel(t.Elem()):
+		return fmt.Sprintf("expected a list; write [{model: %s}]", value)
+	}
+	return fmt.Sprintf("expected a list; write [%s]", value)
+}
+
+// notASection reports that fields are expected, and suggests how to write the value as one.
+func notASection(t reflect.Type, value string, isList bool) string {
+	switch {
+	case isList:
+		return "expected fields, but found a list; write NAME: VALUE, without the - or the [ ]"
+	case hasModel(t) && value != "":
+		return fmt.Sprintf("expected fields, but found %q; write {model: %s}", value, value)
+	}
+	return fmt.Sprintf("expected fields, but found %q; write NAME: VALUE", value)
+}
+
+// hasModel reports whether a section has a field named model.
+func hasModel(t reflect.Type) bool {
+	if !isSection(t) {
+		return false
+	}
+	f, ok := fieldNamed(t, "model")
+	return ok && f.Type.Kind() == reflect.String
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -207,4 +210,220 @@ func (r *Report) Err() error {
 		return nil
 	}
 	return errors.New(strings.Join(lines, "\n"))
+}
+
+// CheckDeclared compares the values of a section with their declared bounds and words. A 0 in the file that means a
+// default is a warning, because the user may have meant none or no limit.
+func (r *Report) CheckDeclared(section reflect.Value, path string) {
+	for _, f := range Fields(section.Type()) {
+		r.checkField(f, f.Of(section), strings.TrimPrefix(path+"."+f.Key, "."))
+	}
+}
+
+func (r *Report) checkField(f Field, v reflect.Value, path string) {
+	given := v.Kind() == reflect.Pointer
+	if given {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch {
+	case isSection(v.Type()):
+		r.CheckDeclared(v, path)
+	case v.Kind() == reflect.Slice && isSection(v.Type().Elem()):
+		for i := range v.Len() {
+			r.CheckDeclared(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case v.CanInt() && v.IsZero() && !given:
+		if text := f.Tag.Get("default"); text != "" && r.zero[path] {
+			r.Warn(path, "0 means the default, which is %s; leave it out, or write another value", text)
+		}
+	case v.CanInt():
+		if problem := f.outOfBounds(v.Int()); problem != "" {
+			r.Wrong(path, "%s", problem)
+		}
+	case v.Kind() == reflect.String && v.String() != "":
+		if words := f.Words(); len(words) > 0 && !slices.Contains(words, v.String()) {
+			r.Wrong(path, "%q is not one of %s", v.String(), strings.Join(words, ", "))
+		}
+	}
+}
+
+// Words returns the words that a text may be, nil for any text.
+func (f Field) Words() []string { return strings.Fields(f.Tag.Get("values")) }
+
+// outOfBounds describes why a number is out of its bounds, "" if it is not.
+func (f Field) outOfBounds(n int64) string {
+	format := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if f.Type == durations {
+		format = func(n int64) string { return time.Duration(n).String() }
+	}
+	least, hasLeast := f.bound("min")
+	most, hasMost := f.bound("max")
+	switch {
+	case n < 0 && f.Tag.Get("negative") != "":
+	case hasLeast && hasMost && (n < least || n > most):
+		return fmt.Sprintf("%s is not between %s and %s", format(n), format(least), format(most))
+	case hasLeast && n < least:
+		return fmt.Sprintf("%s is too small; the minimum is %s", format(n), format(least))
+	case hasMost && n > most:
+		return fmt.Sprintf("%s is too large; the maximum is %s", format(n), format(most))
+	}
+	return ""
+}
+
+// BoundsText describes the bounds of a number for a reference page, "" if it has none.
+func (f Field) BoundsText() string {
+	least, most := f.Tag.Get("min"), f.Tag.Get("max")
+	switch {
+	case most != "":
+		return fmt.Sprintf("; %s to %s", least, most)
+	case least != "" && f.Type != durations:
+		return "; at least " + least
+	}
+	return ""
+}
+
+// bound parses a bound of a number or a duration.
+func (f Field) bound(tag string) (n int64, ok bool) {
+	text := f.Tag.Get(tag)
+	if text == "" {
+		return 0, false
+	}
+	if f.Type == durations {
+		d, err := time.ParseDuration(text)
+		return int64(d), err == nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+// NeedRestart returns the paths of the settings that differ and that a running gateway does not take over.
+func NeedRestart(before, now reflect.Value, path string) (paths []string) {
+	for _, f := range Fields(before.Type()) {
+		a, b := f.Of(before), f.Of(now)
+		switch f.Tag.Get("restart") {
+		case "yes":
+			if reflect.DeepEqual(a.Interface(), b.Interface()) {
+				continue
+			}
+		case "presence":
+			if a.IsZero() == b.IsZero() {
+				continue
+			}
+		default:
+			continue
+		}
+		paths = append(paths, path+"."+f.Key)
+	}
+	return paths
+}
+
+// places maps the key of each setting to its possible places: "" is the top of the file, "gateway.routes[]" an entry of
+// a list, and "providers.NAME" an entry with a user-defined name.
+func places(root reflect.Type) map[string][]string {
+	places := map[string][]string{}
+	findPlaces(root, "", places)
+	return places
+}
+
+// findPlaces adds the settings of a type and of its nested types.
+func findPlaces(t reflect.Type, at string, places map[string][]string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		at += map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".NAME"}[t.Kind()]
+		t = t.Elem()
+	}
+	if !isSection(t) {
+		return
+	}
+	for _, f := range Fields(t) {
+		places[f.Key] = append(places[f.Key], at)
+		findPlaces(f.Type, strings.TrimPrefix(at+"."+f.Key, "."), places)
+	}
+}
+
+// entryNumber matches the index of a list entry in a path.
+var entryNumber = regexp.MustCompile(`\[\d+\]`)
+
+// misplaced suggests where a misplaced setting belongs, "" if no setting has this name. Near places come first, because
+// a wrong indentation moves a setting to a neighbouring section.
+func (s *Schema) misplaced(name, path string) string {
+	if s.Hint != nil {
+		if hint := s.Hint(name, path); hint != "" {
+			return "; " + hint
+		}
+	}
+	here := entryNumber.ReplaceAllString(path, "[]")
+	found := slices.Clone(places(s.Root)[name])
+	if len(found) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return distance(here, a) - distance(here, b) })
+	words := placeWords(found[0])
+	if len(found) > 1 && distance(here, found[1]) == distance(here, found[0]) {
+		words += ", or " + placeWords(found[1])
+	}
+	return "; it belongs " + words
+}
+
+// distance returns the number of sections to leave and to enter between two places. Another top section is farther away
+// than any place in the same one.
+func distance(a, b string) int {
+	from, to := strings.FieldsFunc(a, between), strings.FieldsFunc(b, between)
+	if len(from) > 0 && (len(to) == 0 || from[0] != to[0]) {
+		return otherSection + len(to)
+	}
+	shared := 0
+	for shared < min(len(from), len(to)) && from[shared] == to[shared] {
+		shared++
+	}
+	return len(from) + len(to) - 2*shared
+}
+
+// otherSection is larger than any distance within a section.
+const otherSection = 100
+
+// between reports whether a character separates the parts of a place.
+func between(r rune) bool { return r == '.' || r == '[' }
+
+// placeWords describes a place in words.
+func placeWords(place string) string {
+	list, inList := strings.CutSuffix(place, "[]")
+	above, named := strings.CutSuffix(place, ".NAME")
+	switch {
+	case place == "":
+		return "at the top level, without indentation"
+	case inList:
+		return "in an entry of " + strings.ReplaceAll(list, "[]", "")
+	case named:
+		return "below a name in " + strings.ReplaceAll(above, "[]", "")
+	}
+	return "below " + strings.ReplaceAll(place, "[]", "")
+}
+
+// tooDeep reports that a top section is probably indented below a section with user-defined names, and so parsed as one
+// of these names. It returns "" unless the content has settings of the top section, because a user-defined name may be
+// any word.
+func (s *Schema) tooDeep(n ast.Node, name, path string, row reflect.Type) string {
+	top, ok := fieldNamed(s.Root, name)
+	if !ok || path == "" || row.Kind() != reflect.Struct || top.Type.Kind() != reflect.Map && !isSection(top.Type) {
+		return ""
+	}
+	fits := false
+	for k := range Members(n) {
+		if _, ok := fieldNamed(row, Scalar(k)); ok {
+			return ""
+		}
+		if isSection(top.Type) {
+			_, ok := fieldNamed(top.Type, Scalar(k))
+			fits = fits || ok
+		} else {
+			fits = true
+		}
+	}
+	if !fits {
+		return ""
+	}
+	return fmt.Sprintf("%s is indented below %s and is read as a name there; it belongs at the top level, without indentation", name, path)
 }

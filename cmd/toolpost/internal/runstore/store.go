@@ -3,6 +3,7 @@ package runstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -253,4 +255,145 @@ func namedSource(cmd *cobra.Command, store Store, run string) (Source, error) {
 	}
 	name, _ := Name(cmd) // the store was opened by this name
 	return src, fmt.Errorf("there is no run %s in %s", run, settings.RedactAddress(name))
+}
+
+// Listed is a run in a list.
+type Listed struct {
+	Run     string `json:"run"`
+	State   string `json:"state"`
+	Entries int64  `json:"entries"`
+	Calls   int    `json:"calls"`
+	Started string `json:"started,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Team    string `json:"team,omitempty"`  // for a request to a gateway
+	Route   string `json:"route,omitempty"` // for a request to a gateway
+}
+
+// TaskOf describes the task of a run with its team and route, as far as they are known.
+func TaskOf(task, team, route string) string {
+	var of []string
+	for _, row := range []struct{ name, value string }{{"team", team}, {"route", route}} {
+		if row.value != "" {
+			of = append(of, row.name+" "+row.value)
+		}
+	}
+	if len(of) == 0 {
+		return task
+	}
+	return strings.Join(of, ", ") + ": " + task
+}
+
+// List reads a complete run and verifies it. Otherwise the list would report a broken run as sealed.
+func List(cmd *cobra.Command, store Store, run string) Listed {
+	l := Listed{Run: run}
+	report, err := journal.VerifyLines(func(yield func([]byte, error) bool) {
+		for line, err := range store.Lines(cmd.Context(), run) {
+			if err == nil {
+				l.add(line)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	})
+	l.State, l.Entries = report.State(), report.Entries
+	broken, newer := new(journal.BrokenError), new(journal.FormatError)
+	switch {
+	case errors.As(err, &newer):
+		l.State = "newer"
+	case err != nil && !errors.As(err, &broken):
+		l.State = "unread"
+	case report.Run != "" && report.Run != run:
+		l.State = "broken" // the file holds another run
+	}
+	return l
+}
+
+func (l *Listed) add(line []byte) {
+	e, err := journal.ParseEntry(cli.TrimNewline(line))
+	if err != nil {
+		return
+	}
+	if l.Started == "" {
+		l.Started = e.At.Format("2006-01-02 15:04:05")
+	}
+	switch e.Kind {
+	case journal.KindStart:
+		var s journal.Start
+		if e.Decode(&s) == nil {
+			l.Task, l.Model, l.Team, l.Route = s.Task, s.Model, s.Team, s.Route
+		}
+	case journal.KindReceipt, journal.KindRefusal:
+		l.Calls++
+	}
+}
+
+// Latest is the id of the newest run of a store, unless a run has this name.
+const Latest = "latest"
+
+// datedRun is a run with its start time.
+type datedRun struct {
+	Run   string
+	began time.Time
+}
+
+// NewestFirst returns the runs of a store, the newest first. If the first entry of a run cannot be read, the time in
+// its id is used.
+func NewestFirst(ctx context.Context, store Store) ([]datedRun, error) {
+	var all []datedRun
+	for run, err := range store.Runs(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, datedRun{run, beganAt(ctx, store, run)})
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b datedRun) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(b.Run, a.Run)) })
+	return all, nil
+}
+
+func beganAt(ctx context.Context, store Store, run string) time.Time {
+	for line, err := range store.Lines(ctx, run) {
+		if e, bad := journal.ParseEntry(cli.TrimNewline(line)); err == nil && bad == nil {
+			return e.At
+		}
+		break
+	}
+	const form = "20060102-150405"
+	at, _ := time.Parse(form, run[:min(len(form), len(run))])
+	return at
+}
+
+// Named returns the id of a run that may be named "latest".
+func Named(ctx context.Context, store Store, name string) (string, error) {
+	if name != Latest {
+		return name, nil
+	}
+	for range store.Lines(ctx, Latest) {
+		return Latest, nil
+	}
+	runs, err := NewestFirst(ctx, store)
+	if err == nil && len(runs) == 0 {
+		err = errors.New("there are no runs yet, so none is the latest")
+	}
+	if err != nil {
+		return "", err
+	}
+	return runs[0].Run, nil
+}
+
+// NamedIn is the function runNamed for the store of the settings.
+func NamedIn(ctx context.Context, s *settings.Settings, name string) (string, error) {
+	if name != Latest {
+		return name, nil
+	}
+	store, done, err := OpenAt(s.Journal, false)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return Named(ctx, store, name)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
@@ -21,6 +23,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/listen"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
@@ -503,4 +506,199 @@ func (v *serving) serveCheck(asJSON bool) error {
 	}
 	_, err := fmt.Fprintln(v.cmd.OutOrStdout(), text)
 	return err
+}
+
+// names refuses implausible names, and numbers in place of words.
+func (x *examination) names() {
+	for i, r := range x.s.Gateway.Routes {
+		wrong := func(setting, problem string) {
+			if problem != "" {
+				x.AddError(&gateway.RouteError{Route: i, Model: r.Model, Setting: setting, Err: fmt.Errorf("%s", problem)})
+			}
+		}
+		wrong("model", settings.NameProblem(r.Model))
+		for k, u := range r.To {
+			wrong(fmt.Sprintf("to[%d].model", k), settings.NameProblem(u.Model))
+		}
+		for k, name := range r.Fallback {
+			wrong(fmt.Sprintf("fallback[%d]", k), settings.NameProblem(name))
+		}
+		wrong("pass_team", settings.NameProblem(r.PassTeam))
+		if r.Thinking != "" && strings.Trim(r.Thinking, "0123456789.-") == "" {
+			wrong("thinking", fmt.Sprintf("%q is not a level of thinking; write a word like off, low, medium or high", r.Thinking))
+		}
+	}
+}
+
+// fallbackCycles warns about routes whose fallbacks form a cycle. At run time each route is tried only once.
+func (x *examination) fallbackCycles() {
+	next := map[string]settings.RouteConfig{}
+	for _, r := range x.s.Gateway.Routes {
+		next[r.Model] = r
+	}
+	reported := map[string]bool{}
+	for i, r := range x.s.Gateway.Routes {
+		if cycle := fallbackCycle(next, r.Model, []string{r.Model}, map[string]bool{}); cycle != nil && !reported[r.Model] {
+			for _, name := range cycle {
+				reported[name] = true
+			}
+			x.Warn(fmt.Sprintf("gateway.routes[%d].fallback", i), "these fallbacks form a cycle (%s); each route is tried once, so this may be intended", strings.Join(cycle, " → "))
+		}
+	}
+}
+
+// fallbackCycle returns a cycle of fallbacks, nil if there is none. It visits each route once.
+func fallbackCycle(next map[string]settings.RouteConfig, first string, path []string, seen map[string]bool) []string {
+	for _, name := range next[path[len(path)-1]].Fallback {
+		if name == first && len(path) > 1 {
+			return append(slices.Clone(path), name)
+		}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if found := fallbackCycle(next, first, append(slices.Clone(path), name), seen); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// fileSchema describes the configuration file.
+var fileSchema = &configcheck.Schema{Root: reflect.TypeFor[settings.Settings](), Filled: "gateway", Hint: fieldHint}
+
+// fieldHint returns advice on fields of other programs and on keys in the file.
+func fieldHint(name, section string) string {
+	switch {
+	case name == "api_key" || name == "key":
+		return "the file contains no keys: key_env names the environment variable with the key"
+	case section == "" && serveimport.IsSection(name):
+		return "this looks like a configuration of the LiteLLM proxy; 'toolpost serve import FILE' converts it"
+	}
+	return ""
+}
+
+// examine finds all mistakes in the configuration of serve, without starting or changing anything. serve, serve --check
+// and every reload use it, so they report the same mistakes. serve itself can only fail later for reasons that a check
+// cannot see, such as a port in use.
+func (v *serving) examine() (*configcheck.Report, *settings.Settings, gateway.Setup) {
+	r, s := v.readSettings()
+	r.Explain = explainError
+	if s == nil {
+		return r, nil, gateway.Setup{}
+	}
+	x := &examination{Report: r, serving: v, s: s}
+	return r, s, x.check()
+}
+
+// readSettings reads the settings. After mistakes it returns the readable part, or nil if nothing is readable.
+func (v *serving) readSettings() (*configcheck.Report, *settings.Settings) {
+	s, partly, r := settings.Defaults(), settings.Defaults(), &configcheck.Report{}
+	file, named := settings.File(v.cmd)
+	if file != "" {
+		text, err := readConfig(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !named:
+		case err != nil:
+			r.Add(configcheck.Mistake{File: file, Problem: fmt.Sprintf("the configuration cannot be read: %v", err)})
+			return r, nil
+		default:
+			r = fileSchema.Read(file, text, partly)
+		}
+	}
+	switch {
+	case !r.Parsed() && len(r.List) > 0:
+		return r, nil
+	case named && len(r.List) == 0 && r.Empty():
+		r.AddError(errEmptyConfig)
+		return r, nil
+	case len(r.List) > 0:
+		s = partly
+	case r.File != "":
+		if err := s.ReadFile(file); err != nil {
+			r.AddError(err)
+			return r, nil
+		}
+	}
+	s.File = r.File
+	if err := s.Override(v.cmd); err != nil {
+		r.AddError(err)
+		return r, nil
+	}
+	return r, s
+}
+
+// errEmptyConfig refuses an empty configuration file that the user named, for example a file that is not written yet.
+// Otherwise the offline model would answer for every name.
+var errEmptyConfig = errors.New("the configuration is empty; to start without one, leave out --config and TOOLPOST_CONFIG")
+
+// readConfig reads the configuration file of a gateway. It requires a regular file, because the file is read more than
+// once. A second read of a pipe would return an empty configuration or block.
+func readConfig(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file, which is required because it is read more than once", file)
+	}
+	text, err := cli.ReadFile(file, settings.MaxConfig)
+	return settings.WithoutMark(text), err
+}
+
+// explainError places problems of routes and settings.
+func explainError(err error) (configcheck.Mistake, bool) {
+	var route *gateway.RouteError
+	var setting settings.SettingError
+	switch {
+	case errors.As(err, &route):
+		path := fmt.Sprintf("gateway.routes[%d].%s", route.Route, route.Setting)
+		problem, unset := route.Error(), new(provider.UnsetError)
+		if known := new(llm.Error); errors.As(route.Err, &known) && known.Err != nil { // the start of this error is meant for programs
+			problem = strings.Replace(problem, strings.TrimSuffix(known.Error(), known.Err.Error()), "", 1)
+		}
+		return configcheck.Mistake{Path: strings.TrimSuffix(path, "."), Problem: problem, Unset: errors.As(route.Err, &unset)}, true
+	case errors.As(err, &setting) && !setting.OfCommand():
+		return configcheck.Mistake{Path: setting.Path, Problem: setting.Err.Error()}, true
+	}
+	return configcheck.Mistake{}, false
+}
+
+// refusal returns an error with all mistakes, nil if there are none.
+func (v *serving) refusal(wrong []configcheck.Mistake) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	var lines []string
+	flags := true
+	for _, m := range wrong {
+		lines = append(lines, m.String())
+		flags = flags && m.Outside
+	}
+	if text := strings.Join(lines, "\n"); flags {
+		return cli.Usagef(v.cmd, "%s", text)
+	} else {
+		return errors.New(text)
+	}
+}
+
+// tryTools checks the tools that routes name. If none are open, it opens them temporarily, without starting servers.
+func (v *serving) tryTools(s *settings.Settings) error {
+	if v.tools != nil {
+		return v.tools.Attach(s)
+	}
+	tools, err := OpenRouteTools(v.cmd, s, true)
+	if err != nil {
+		return err
+	}
+	tools.Close()
+	return nil
+}
+
+// checkFile returns the mistakes that 'serve --check' finds in a file.
+func checkFile(file string) ([]configcheck.Mistake, error) {
+	cmd := New()
+	if err := cmd.Flags().Set("config", file); err != nil {
+		return nil, err
+	}
+	v := &serving{cmd: cmd, log: slog.New(slog.DiscardHandler)}
+	r, _, _ := v.examine()
+	wrong, _ := r.Split(true, "")
+	return wrong, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // note is a setting that was not imported, with its line.
@@ -231,4 +232,263 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// setting imports one setting, or reports why it is left out.
+func (in *importer) setting(section string, k, v ast.Node) {
+	switch name := keyName(k); name {
+	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
+		if len(items(v)) == 0 {
+			in.skip(k, "%s is no list of models and their fallbacks", name)
+		} else if name != "fallbacks" {
+			in.skip(k, "%s are fallbacks for every failure here, not only for the one in their name", name)
+		}
+		for _, row := range items(v) {
+			for from, to := range configcheck.Members(row) {
+				in.fallbacks(from, to)
+			}
+		}
+	case "model_group_alias":
+		if len(items(v)) > 0 || configcheck.Scalar(v) != "" {
+			in.skip(k, "model_group_alias is no mapping of names to models")
+		}
+		for name, of := range configcheck.Members(v) {
+			in.alias(name, of)
+		}
+	case "cache":
+		switch on, known := truth(v); {
+		case !known:
+			in.skip(k, "cache is not taken over: it is neither true nor false")
+		case on:
+			for _, r := range in.routes {
+				r.cache = "10m"
+			}
+			in.skip(k, "cache: answers are given again for 10 minutes, to requests without tools; see cache and cache_tools")
+		}
+	case "master_key", "database_url", "store_model_in_db":
+		in.keys = true
+		in.skip(k, "%s is not taken over: 'toolpost keys' makes keys, and keys: in the configuration says where they are kept", name)
+	case "num_retries", "allowed_fails", "cooldown_time", "routing_strategy", "enable_pre_call_checks":
+		in.skip(k, "%s is not taken over: an upstream is asked again, and the next one when it fails, by rules of the gateway (docs/gateway/operations.md)", name)
+	case "drop_params":
+		if on, _ := truth(v); !on {
+			in.skip(k, "drop_params: what an upstream cannot do is always left out with a warning in a header")
+		}
+	case "request_timeout", "timeout":
+		in.skip(k, "%s is not taken over: limits at the top of the configuration bounds how long an answer may take (limits: {time: 10m, idle: 1m})", name)
+	case "success_callback", "failure_callback", "callbacks":
+		in.skip(k, "%s is not taken over: the gateway has metrics and a log of requests", name)
+	default:
+		in.skip(k, "%s of %s is not taken over%s", name, section, hints[name])
+	}
+}
+
+// fallbacks imports the fallbacks of one model.
+func (in *importer) fallbacks(from, to ast.Node) {
+	name := keyName(from)
+	i := slices.IndexFunc(in.routes, func(r *route) bool { return r.model == name })
+	if i < 0 && name == "*" {
+		in.skip(from, "fallbacks of * are not taken over: give each route that needs one a fallback of its own")
+		return
+	}
+	if i < 0 {
+		in.skip(from, "fallbacks of %s: there is no such model", name)
+		return
+	}
+	for _, t := range items(to) {
+		if other := configcheck.Scalar(t); other != "" && !slices.Contains(in.routes[i].fallback, other) {
+			in.routes[i].fallback = append(in.routes[i].fallback, other)
+			if in.routes[i].places == nil {
+				in.routes[i].places = map[string]ast.Node{}
+			}
+			in.routes[i].places[other] = t
+		} else if other == "" {
+			in.skip(t, "a fallback of %s is no name of a model and is left out", name)
+		}
+	}
+}
+
+// dropBadFallbacks removes fallbacks to missing routes and to the route itself.
+func (in *importer) dropBadFallbacks() {
+	for _, r := range in.routes {
+		if r.aliasOf != nil && r.fallback == nil {
+			r.fallback, r.places = slices.Clone(r.aliasOf.fallback), r.aliasOf.places
+		}
+		if r.aliasOf != nil {
+			r.cache = r.aliasOf.cache
+		}
+		r.fallback = slices.DeleteFunc(r.fallback, func(name string) bool {
+			bad := name == r.model || !slices.ContainsFunc(in.routes, func(o *route) bool { return o.model == name })
+			if bad {
+				in.skip(r.places[name], "the fallback %s of %s leads to no other model and is left out", name, r.model)
+			}
+			return bad
+		})
+	}
+}
+
+// alias imports an alias of a model. The value is the name of the model, or an object with the name.
+func (in *importer) alias(key, of ast.Node) {
+	name, target, hidden := keyName(key), configcheck.Scalar(of), false
+	for k, v := range configcheck.Members(of) {
+		switch keyName(k) {
+		case "model":
+			target = configcheck.Scalar(v)
+		case "hidden":
+			hidden, _ = truth(v)
+		default:
+			in.skip(k, "%s of the alias %s is not taken over", keyName(k), name)
+		}
+	}
+	named := func(name string) int {
+		return slices.IndexFunc(in.routes, func(r *route) bool { return r.model == name })
+	}
+	switch i := named(target); {
+	case target == "":
+		in.skip(key, "the alias %s is left out: it names no model", name)
+	case named(name) >= 0:
+		in.skip(key, "the alias %s is left out: there is a model of that name", name)
+	case i < 0:
+		in.skip(key, "the alias %s is left out: there is no model %s", name, target)
+	case nameContainsKey(name):
+		in.skip(key, "an alias is left out: its name holds what looks like a key, which is not copied")
+	default:
+		r := in.routes[i]
+		in.routes = append(in.routes, &route{model: name, to: slices.Clone(r.to), pass: r.pass, hidden: hidden, aliasOf: r})
+	}
+}
+
+// azureHost matches an address on Azure with its API path, and captures the part before the path.
+var azureHost = regexp.MustCompile(`^([^?#]*?)/openai(/.*)?$`)
+
+// notInNames matches characters that are invalid in the name of a provider.
+var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// place imports the location of a model: the endpoint on Azure, the region on Bedrock, the region and the project of
+// Claude on Vertex AI. It reports locations that a provider cannot express.
+func (in *importer) place(p *modelParams, row *providerRow, vendor, name, region string) {
+	switch {
+	case vendor == "azure":
+		row.endpoint, row.base = row.base, ""
+		row.like = "azure"
+	case vendor == "bedrock" && row.base == "":
+		if row.region = in.placeOf(p, "aws_region_name"); row.region == "" {
+			row.region = region
+		}
+		row.like = "bedrock"
+	case vendor == "vertex" && row.base == "" && strings.HasPrefix(name, "claude"):
+		row.region, row.project = in.placeOf(p, "vertex_location"), in.placeOf(p, "vertex_project")
+		row.like = "vertex-claude"
+	case vendor == "vertex" && row.base == "":
+		in.withoutPlace(p)
+	default:
+		if region != "" {
+			in.fromEnv(p.model, "aws_region_name", region)
+		}
+		for _, setting := range []string{"aws_region_name", "vertex_project", "vertex_location"} {
+			if n := p.places[setting]; n != nil {
+				in.fromEnv(n, setting, configcheck.Scalar(n))
+			}
+		}
+	}
+	if row.region+row.project+row.endpoint == "" {
+		row.like = ""
+	}
+}
+
+// withoutPlace reports that the project and the region of Gemini on Vertex AI are dropped. With a key, no variable is
+// needed for them.
+func (in *importer) withoutPlace(p *modelParams) {
+	if n := p.places["vertex_project"]; n != nil {
+		in.skip(n, "vertex_project is not needed: Gemini is asked with the key in %s, which is of one project", vendorCalled("vertex").KeyEnv)
+	}
+	if n := p.places["vertex_location"]; n != nil {
+		in.skip(n, "vertex_location is not taken over: with a key, Gemini is asked at Google's address for all regions")
+	}
+}
+
+// placeOf returns a location setting as written in providers, "" if it comes from the environment anyway.
+func (in *importer) placeOf(p *modelParams, setting string) string {
+	n := p.places[setting]
+	value := configcheck.Scalar(n)
+	variable, fromVariable := strings.CutPrefix(value, "os.environ/")
+	switch {
+	case n == nil || variable == placeVariables[setting]:
+		return ""
+	case fromVariable && isVariable(variable):
+		return "${" + variable + "}"
+	case fromVariable || !addressPart.MatchString(value) || containsKey(value):
+		in.skipUnset(n, setting)
+		return ""
+	}
+	return value
+}
+
+// skipUnset reports that a setting must be in the environment.
+func (in *importer) skipUnset(n ast.Node, setting string) {
+	in.skip(n, "%s: set %s where the gateway is started", setting, placeVariables[setting])
+}
+
+// addressPart matches values that are safe within an address.
+var addressPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+
+// vendorNames maps LiteLLM's vendor names to those of [provider.Vendors], which has the variables of their keys.
+var vendorNames = map[string]string{
+	"openai": "openai", "anthropic": "anthropic", "gemini": "gemini", "groq": "groq", "mistral": "mistral", "deepseek": "deepseek",
+	"together_ai": "together", "fireworks_ai": "fireworks", "openrouter": "openrouter", "xai": "xai", "cerebras": "cerebras", "bedrock": "bedrock",
+	"ollama": "ollama", "ollama_chat": "ollama", "hosted_vllm": "vllm", "vllm": "vllm", "lm_studio": "lmstudio", "vertex_ai": "vertex", "vertex_ai_beta": "vertex",
+	"custom_openai": "openai-compatible", "openai_like": "openai-compatible", "litellm_proxy": "openai-compatible", "llamafile": "openai-compatible",
+	"azure": "azure", "cohere": "cohere", "cohere_chat": "cohere", "perplexity": "perplexity", "deepinfra": "deepinfra", "moonshot": "moonshot", "nvidia_nim": "nvidia", "huggingface": "huggingface",
+}
+
+// bareNames maps prefixes of model names without a vendor to vendors. All other names belong to OpenAI.
+var bareNames = []struct{ begin, vendor string }{{"claude", "anthropic"}, {"gemini", "gemini"}, {"command", "cohere"}, {"rerank", "cohere"}, {"embed-", "cohere"}}
+
+// apiPrefixes are prefixes of model names that select an API of a vendor. Here the API is detected.
+var apiPrefixes = map[string][]string{"openai": {"responses/"}, "azure": {"responses/"}, "bedrock": {"converse_like/", "converse/", "invoke/"}}
+
+// awsRegion matches an AWS region before the name of a model on Bedrock.
+var awsRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]/`)
+
+// placeVariables maps settings of a model to environment variables of the gateway. The gateway has only one value for each.
+var placeVariables = map[string]string{"aws_region_name": "AWS_REGION", "vertex_project": "GOOGLE_CLOUD_PROJECT", "vertex_location": "GOOGLE_CLOUD_LOCATION"}
+
+// modes maps LiteLLM's modes of other than chat models to the endpoints that are passed on for them.
+var modes = map[string]string{
+	"embedding": "embeddings", "image_generation": "images", "audio_transcription": "audio", "audio_speech": "audio", "moderation": "moderations", "rerank": "rerank",
+}
+
+// hints maps settings of LiteLLM to hints about the equivalent here.
+var hints = map[string]string{
+	"max_budget":      moneyHint,
+	"budget_duration": moneyHint,
+
+	"aws_access_key_id": awsHint, "aws_secret_access_key": awsHint, "aws_session_token": awsHint,
+}
+
+const awsHint = ": put the access key into a variable as ID:SECRET, and name it in key_env of a row under providers, {like: bedrock, key_env: NAME}"
+
+const moneyHint = ": 'toolpost keys create --limit money/month=50', or 'keys team', bounds what is spent"
+
+// vendorOf returns LiteLLM's name of a model's vendor.
+func vendorOf(model ast.Node) string {
+	vendor, _, ok := strings.Cut(configcheck.Scalar(model), "/")
+	if ok {
+		return vendor
+	}
+	for _, row := range bareNames {
+		if strings.HasPrefix(vendor, row.begin) {
+			return row.vendor
+		}
+	}
+	return "openai"
+}
+
+// vendorCalled returns the vendor with a name of ours. It has no name if there is none.
+func vendorCalled(name string) provider.Vendor {
+	list := provider.Vendors()
+	if i := slices.IndexFunc(list, func(v provider.Vendor) bool { return v.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return provider.Vendor{}
 }

@@ -5,14 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // reading holds the flags of parse and explain. In a batch they are the defaults of every row.
@@ -340,4 +346,235 @@ func (a *parseAnswer) from(p llm.Provenance) {
 	}
 	a.Repairs = append(a.Repairs, p.Repairs...)
 	a.Truncated = a.Truncated || p.Worst() == llm.Truncation
+}
+
+// print writes an answer that was read completely.
+func (a *parseAnswer) print(out answerSink) error {
+	for _, part := range a.parts {
+		var err error
+		switch part := part.(type) {
+		case llm.Thinking:
+			err = out.said(true, part.Text)
+		case llm.Text:
+			err = out.said(false, part.Text)
+		case llm.Call:
+			err = out.called(part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.end(a)
+}
+
+// entry writes text after a label and indents further lines.
+func entry(b *strings.Builder, label, text string) {
+	if text == "" {
+		return
+	}
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
+	fmt.Fprintf(b, "%s  %s\n", label, text)
+}
+
+// origin describes the dialect of a call, whether a marker announced it, and its repairs.
+func origin(p llm.Provenance) string {
+	var words []string
+	if p.Dialect != "" {
+		words = append(words, p.Dialect, string(p.Source()))
+	}
+	for _, r := range p.Repairs {
+		words = append(words, fmt.Sprintf("repaired %s (%v)", r.Rule, r.Class))
+	}
+	return strings.Join(words, ", ")
+}
+
+// toolList holds the tools of a batch row. If they are absent or null, it is nil and any name is a call. If the list is
+// empty, no name is a call.
+type toolList []llm.ToolDef
+
+// UnmarshalJSON reads definitions in every form that [tool.ParseDefs] knows.
+func (l *toolList) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	if b[0] != '[' {
+		return fmt.Errorf("tools: %.20s is no list", b)
+	}
+	list, err := parseTools(b)
+	*l = list
+	return err
+}
+
+// parseTools returns the definitions in text, without their ids. The list is never nil.
+func parseTools(text []byte) ([]llm.ToolDef, error) {
+	defs, err := tool.ParseDefs(text)
+	list := make([]llm.ToolDef, 0, len(defs))
+	for _, d := range defs {
+		list = append(list, d.ToolDef)
+	}
+	return list, err
+}
+
+// readTools reads a file of definitions.
+func readTools(file string) ([]llm.ToolDef, error) {
+	text, err := cli.ReadBounded(file)
+	if err != nil {
+		return nil, err
+	}
+	if s := strings.TrimSpace(text); s == "" || s == "null" {
+		return nil, fmt.Errorf("%s holds no list of tools", file)
+	}
+	defs, err := toolfile.ParseDefinitions(file, []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return toolfile.PlainDefs(defs), nil
+}
+
+// hold makes calls invalid that cannot be run: calls whose arguments do not match the schema of their tool, and a
+// completed call at the end of the text, unless it is known why the model stopped.
+func hold(a *parseAnswer, text string, endKnown bool, tools []llm.ToolDef) {
+	ends := -1
+	if !endKnown {
+		ends = len(strings.TrimRight(text, " \t\r\n"))
+	}
+	parts := a.parts
+	a.parts, a.Calls = nil, a.Calls[:0]
+	for _, part := range parts {
+		call, ok := part.(llm.Call)
+		if !ok {
+			a.parts = append(a.parts, part)
+			continue
+		}
+		before := len(call.Provenance.Repairs)
+		call, bad := fit(call, ends, tools)
+		if bad != nil {
+			a.refuse(*bad)
+			continue
+		}
+		a.Repairs = append(a.Repairs, call.Provenance.Repairs[before:]...)
+		a.parts, a.Calls = append(a.parts, call), append(a.Calls, newCallJSON(call))
+	}
+}
+
+// fit returns a call with arguments of the types of its schema, or why it cannot be run. The text ends at ends. A
+// negative value means that it is known why the model stopped.
+func fit(call llm.Call, ends int, tools []llm.ToolDef) (llm.Call, *llm.InvalidCall) {
+	if bad := cutCall(call, ends); bad != nil {
+		return call, bad
+	}
+	return checked(call, tools)
+}
+
+// refuse adds a call that cannot be run.
+func (a *parseAnswer) refuse(bad llm.InvalidCall) {
+	a.Invalid = append(a.Invalid, bad)
+	a.Truncated = a.Truncated || bad.Reason == llm.CutOff
+}
+
+// cutCall returns a call whose end was completed at the end of the text. It is unknown whether the model ended there.
+func cutCall(call llm.Call, ends int) *llm.InvalidCall {
+	cut := func(r llm.Repair) bool { return r.Class >= llm.Completion && !r.Doubts() && r.End >= ends }
+	if ends < 0 || !slices.ContainsFunc(call.Provenance.Repairs, cut) {
+		return nil
+	}
+	return held(call, llm.CutOff, "the text ends in the middle of this call; if the model itself stopped there, say --finish stop")
+}
+
+// checked returns the call with its arguments converted to the types of its schema, and each conversion as a repair. If
+// they do not match even then, it returns the call as invalid.
+func checked(call llm.Call, tools []llm.ToolDef) (llm.Call, *llm.InvalidCall) {
+	i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == call.Name })
+	if i < 0 || len(tools[i].Schema) == 0 {
+		return call, nil
+	}
+	compiled, err := schema.Compile(schema.Schema(tools[i].Schema))
+	if err != nil {
+		return call, held(call, llm.BadArguments, fmt.Sprintf("the schema of the tool cannot be used: %v", err))
+	}
+	found := compiled.Check(call.Args)
+	if found.Valid() {
+		call.Args = found.Args
+		repairs := slices.Clone(call.Provenance.Repairs)
+		for _, c := range found.Changes {
+			repairs = append(repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
+		}
+		call.Provenance.Repairs = repairs
+		return call, nil
+	}
+	var problems []string
+	for _, f := range found.Faults {
+		problems = append(problems, f.Message)
+	}
+	return call, held(call, llm.BadArguments, strings.Join(problems, "; "))
+}
+
+func held(call llm.Call, why llm.InvalidReason, problem string) *llm.InvalidCall {
+	return &llm.InvalidCall{ID: call.ID, Name: call.Name, Raw: string(call.Args), Reason: why, Problem: problem, Provenance: call.Provenance}
+}
+
+// capture is a captured answer: plain text, or the body of a vendor's response. The text of a response is parsed; its
+// own calls and thinking are kept.
+type capture struct {
+	format string      // empty for plain text
+	chunks []string    // the text in its original chunks
+	others []llm.Event // the vendor's events without text
+	reason llm.Reason  // why the model stopped; empty if unknown
+}
+
+// openCapture recognises a vendor's response. Other input, or a response that cannot be decoded, is plain text.
+func openCapture(text string) capture {
+	if found, ok := wire.Detect([]byte(beginning(text))); ok {
+		c, err := decodeCapture(found.Format, text)
+		if err == nil || found.Framing != wire.JSON && len(c.chunks)+len(c.others) > 0 {
+			return c
+		}
+	}
+	return capture{chunks: []string{text}}
+}
+
+// beginning returns enough of a text to detect a vendor's stream. A JSON document is needed completely.
+func beginning(text string) string {
+	const look = 1 << 20
+	if start := strings.TrimLeft(text[:min(len(text), look)], "\ufeff \t\r\n"); len(text) <= look || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[") {
+		return text
+	}
+	return text[:look]
+}
+
+// decodeCapture decodes a response. A stream that breaks off counts as cut off.
+func decodeCapture(format, text string) (capture, error) {
+	c := capture{format: format, reason: llm.Length}
+	for ev, err := range (wire.Codec{Format: format}).DecodeStream(strings.NewReader(text)) {
+		if err != nil {
+			return c, err
+		}
+		switch ev := ev.(type) {
+		case llm.TextDelta:
+			c.chunks = append(c.chunks, ev.Text)
+		case llm.Start, llm.KeepAlive:
+		case llm.Finish:
+			c.reason = ev.Reason
+		default:
+			c.others = append(c.others, ev)
+		}
+	}
+	return c, nil
+}
+
+// text returns the text of the answer.
+func (c capture) text() string { return strings.Join(c.chunks, "") }
+
+// feed returns the text in chunks of n bytes, or in its original chunks.
+func (c capture) feed(n int) iter.Seq2[string, error] {
+	if n > 0 {
+		return dialect.Cut(c.text(), n)
+	}
+	return func(yield func(string, error) bool) {
+		for _, chunk := range c.chunks {
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+	}
 }
