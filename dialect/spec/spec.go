@@ -184,11 +184,13 @@ type Text uint8
 // The ways to read untyped text. A schema, where there is one, comes first;
 // these tell what happens around and without it.
 const (
-	Literal  Text = iota // a JSON literal if it is one, else a string
-	Trimmed              // as Literal, without white space around it
-	OneLine              // as Literal, without one newline at each end
-	Verbatim             // always a string unless the schema says otherwise
-	Plain                // as Verbatim, without white space around it
+	Literal Text = iota // a JSON literal if it is one, else a string
+	// Trimmed is as Literal, without white space around it. Text of several lines keeps its indentation, and the newline
+	// at its end if it does not begin on a line of its own.
+	Trimmed
+	OneLine  // as Literal, without one newline at each end
+	Verbatim // always a string unless the schema says otherwise
+	Plain    // as Verbatim, without white space around it
 )
 
 // Writing is how a dialect is written, in the spelling its models were taught.

@@ -86,10 +86,31 @@ func ElementValue(e Elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, '}')
 }
 
+// Lines returns the text of an element without the white space that only lays out the element. One line has none around
+// it. Several lines keep their indentation, and the newline at their end if the first line follows the tag directly.
+func Lines(text string) string {
+	line := strings.TrimSpace(text)
+	if strings.IndexByte(line, '\n') < 0 {
+		return line
+	}
+	first := strings.IndexByte(text[:strings.Index(text, line)], '\n') + 1
+	last := strings.LastIndexByte(text, '\n')
+	switch {
+	case strings.TrimSpace(text[last:]) != "":
+	case first > 0:
+		text = strings.TrimSuffix(text[:last], "\r")
+	default:
+		text = text[:last+1]
+	}
+	return text[first:]
+}
+
 // elementText returns the value of an element without children.
 func elementText(e Elem, types schema.Types) json.RawMessage {
 	text := e.Inner
-	if types != schema.String || e.Prefix == "" {
+	if e.Prefix == "" {
+		text = Lines(text)
+	} else if types != schema.String {
 		text = strings.TrimSpace(text)
 	}
 	switch {

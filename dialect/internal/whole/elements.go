@@ -359,13 +359,7 @@ func (r *reading) value(key, inner string) bool {
 		}
 		return r.add(key, values.ElementValue(values.Elem{Key: key, Inner: inner}, shape, 0))
 	}
-	if strings.HasPrefix(inner, "\n") { // the value is on lines of its own
-		inner = strings.TrimRight(inner[1:], " \t")
-		inner = strings.TrimSuffix(inner, "\n")
-		if strings.IndexByte(inner, '\n') < 0 {
-			inner = strings.TrimSpace(inner)
-		}
-	}
+	inner = values.Lines(inner)
 	if strings.IndexByte(inner, '<') < 0 && strings.IndexByte(inner, '&') >= 0 {
 		plain := values.UnescapeXML(inner)
 		r.unsure, inner = r.unsure || plain != inner, plain
