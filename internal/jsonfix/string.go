@@ -324,7 +324,7 @@ func (s *stringReader) end(b *builder, n int, final bool) (more bool) {
 		b.i += n
 		b.endString()
 	case joining:
-		b.edit("string-concatenation", llm.Syntax, n+skip)
+		b.edit("string-concatenation", llm.Guess, n+skip)
 		b.i += n + skip
 		s.quote = quoteDouble
 		if b.in[b.i-1] != '"' {

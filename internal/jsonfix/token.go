@@ -276,7 +276,7 @@ func (t *tokenReader) arithmetic(b *builder, word []byte) bool {
 	}
 	value, ok := b.Types.Arithmetic(b.path(), string(word))
 	if ok {
-		t.note(b, "arithmetic", llm.Coercion, word)
+		t.note(b, "arithmetic", llm.Guess, word)
 		b.write(value)
 	}
 	return ok

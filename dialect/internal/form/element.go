@@ -460,7 +460,9 @@ func (m elementReader) lacksSlash(word, key string, count int) bool {
 // arguments as it arrives; other elements are returned.
 func (m elementReader) child(key, prefix string, count *int) (*values.Elem, bool) {
 	v := m.asTag().valueOf(key)
-	v.trim = m.Row().Text
+	if m.Call.EndTag == "" {
+		v.trim = m.Row().Text
+	}
 	if v.known && v.types == schema.String {
 		m.argKey(key, count)
 		return nil, m.childText(key, prefix, v)

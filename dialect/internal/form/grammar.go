@@ -93,14 +93,15 @@ func (m grammarReader) foreignBody(i, depth int) bool {
 }
 
 // foreignParam reports whether the tag t of a parameter, i bytes from here, has a value as an attribute, or only its text
-// is the name of the parameter and another element is its value.
+// or an element in it is the name of the parameter and another element is its value.
 func (m grammarReader) foreignParam(t *lexicon.Token, i, n int) bool {
 	tg, ok := m.asTag().readTag(t, i+n)
 	value := false
 	if ok && tg.name() == "" {
 		word := m.Spaces(m.Word(m.Spaces(tg.length), ""))
 		end, k := m.Match(word)
-		value = end.Is(lexicon.EndParam) && m.HasAt(m.Spaces(word+k), valueTag)
+		inner, _ := m.asElement().openTag(m.Spaces(tg.length))
+		value = end.Is(lexicon.EndParam) && m.HasAt(m.Spaces(word+k), valueTag) || values.Keys[inner] == values.NameRole || inner == "key"
 	}
 	for _, a := range tg.attrs {
 		value = value || a.key == "value" || a.key == "val"

@@ -338,12 +338,16 @@ func (m jsonReader) flat(e *envelope) bool {
 		if !m.Marked {
 			m.Lost.Add(m.Lex.Bare, e.start)
 		}
-		return m.Marked && m.noArguments(e)
+		if !m.Marked || shape == nil || !requiresNothing(shape) {
+			return m.Marked && m.noArguments(e)
+		} // all parameters are optional
+		e.repairs = append(e.repairs, llm.Repair{Rule: "missing-arguments", Class: llm.Guess, Start: e.start, End: m.Offset()})
 	}
 	if !m.StartCall(e.name, e.id, e.start) {
 		return false
 	}
 	e.begun = true
+	m.Call.Repairs = append(m.Call.Repairs, e.repairs...)
 	m.Arg("{")
 	for i, f := range args {
 		if i > 0 {

@@ -179,7 +179,7 @@ func (m pythonReader) keyLength(i int) int {
 	if j == i || m.Peek(k) != '=' || m.Peek(k+1) == '=' {
 		return 0
 	}
-	return k + 1 - i
+	return k + 1 + chars.BoolInt(m.Peek(k+1) == '>') - i
 }
 
 // declaredKey is keyLength for a parameter of the open call, in quotes or with a colon after it.
@@ -325,10 +325,10 @@ func (m pythonReader) fits(args []byte) bool {
 func (m pythonReader) pyArg(count, position *int) bool {
 	start := m.Offset()
 	if n := m.keyLength(0); n > 0 {
-		written := strings.Trim(strings.TrimRight(string(m.Buf[m.Pos:m.Pos+n]), ":= \t\r\n"), `"'`)
+		written := strings.Trim(strings.TrimRight(string(m.Buf[m.Pos:m.Pos+n]), ":=> \t\r\n"), `"'`)
 		key := loose.Unescape(written)
 		m.Skip(n, "key")
-		if m.Buf[m.Pos-1] == ':' {
+		if c := m.Buf[m.Pos-1]; c == ':' || c == '>' {
 			m.Repair("colon", llm.Syntax, m.Offset()-1, m.Offset())
 		}
 		if key != written {

@@ -150,7 +150,15 @@ func (m pythonReader) isPath(i int) bool {
 		return false
 	}
 	c := m.Peek(i + 3)
-	return c != '\\' && (!chars.IsQuote(c) || m.endsString(i+3))
+	if c == '\\' || chars.IsQuote(c) {
+		return c != '\\' && m.endsString(i+3)
+	}
+	for j := i + 3; j < i+scan.MaxTag && m.At(j) && !chars.IsQuote(m.Buf[m.Pos+j]); j++ {
+		if m.Buf[m.Pos+j] == ':' {
+			return false // several lines with keys
+		}
+	}
+	return strings.IndexByte("nrt", c) < 0 || m.Peek(i+4) > ' '
 }
 
 // pyText reads the text of a string up to a quote, or an escape that JSON writes differently. It reports whether it
@@ -201,7 +209,7 @@ func (m pythonReader) pyQuote(q byte, width int) bool {
 		return true
 	}
 	if n := m.concatenation(q); n > 0 {
-		m.Repair("string-concatenation", llm.Syntax, m.Offset(), m.Offset()+n)
+		m.Repair("string-concatenation", llm.Guess, m.Offset(), m.Offset()+n)
 		m.Read(engine.ArgsSpan, n, "string")
 		return false
 	}

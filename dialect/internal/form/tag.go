@@ -683,7 +683,7 @@ type value struct {
 func (m tagReader) valueOf(key string) value {
 	d := m.Row()
 	v := value{types: schema.Any, trim: d.Text}
-	if d.Text == spec.Plain {
+	if d.Text == spec.Plain || m.Call.EndTag != "" { // the element is none of the dialect
 		v.trim = spec.Trimmed
 	}
 	if s := m.Shape(); s != nil {

@@ -409,7 +409,8 @@ func (p *parser) quoted() (node, bool) {
 // isPath reports whether s begins like a path of Windows whose backslashes were
 // not escaped.
 func isPath(s string) bool {
-	return len(s) > 3 && s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\' && s[3] != '\\'
+	return len(s) > 3 && s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\' && s[3] != '\\' &&
+		(strings.IndexByte("nrt", s[3]) < 0 || len(s) > 4 && s[4] > ' ')
 }
 
 // escape reads an escape of a string. An unknown escape keeps its backslash,

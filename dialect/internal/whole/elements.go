@@ -62,7 +62,8 @@ func cutElement(text string) (e element, rest string, ok bool) {
 	if !ok || text[0] != '<' {
 		return e, "", false
 	}
-	e.tag = text[1:n]
+	name := text[1:n]
+	e.tag = name[strings.LastIndexByte(name, ':')+1:] // without its namespace
 	end := tagEnd(text, n)
 	if end < 0 {
 		return e, "", false
@@ -72,7 +73,7 @@ func cutElement(text string) (e element, rest string, ok bool) {
 	if e.attrs, ok = attributes(strings.TrimSpace(head)); !ok || self {
 		return e, text[end+1:], ok
 	}
-	e.inner, rest, ok = contentOf(text[end+1:], e.tag)
+	e.inner, rest, ok = contentOf(text[end+1:], name)
 	return e, rest, ok
 }
 
@@ -218,8 +219,11 @@ func (r *reading) element(e *element, depth int) bool {
 	switch {
 	case r.name == "":
 		return r.begins(e, depth)
-	case r.declares(e.tag) && len(e.attrs) == 0:
+	case r.declares(e.tag) && e.onlyAsides():
 		return r.value(e.tag, e.inner)
+	case parameterTags[tag] && len(e.attrs) == 0:
+		list, ok := elements(e.inner)
+		return ok && len(list) == 2 && r.pair(list, 0)
 	case r.declares(e.nameOf()) && (parameterTags[tag] || !r.names.Any && !r.isContainer(e.tag)):
 		return r.namedParameter(e)
 	case r.isContainer(e.tag):
@@ -251,7 +255,7 @@ func (r *reading) begins(e *element, depth int) bool {
 			return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
 		}
 	}
-	if values.ResultKeys[tag] || !isCallWord(e.tag) || strings.Contains(tag, "respon") || strings.Contains(tag, "output") {
+	if values.ResultKeys[tag] || !isCallWord(e.tag) && tag != "pre" && tag != "code" || strings.Contains(tag, "respon") || strings.Contains(tag, "output") {
 		return false // an element of a document or a result
 	}
 	return r.attributesOf(e, "") && r.block(e.inner, depth+1)
@@ -273,6 +277,16 @@ func (r *reading) attributesOf(e *element, name string) bool {
 				return false
 			}
 		case !IsAside(a.key, a.value):
+			return false
+		}
+	}
+	return true
+}
+
+// onlyAsides reports whether no attribute of an element is its name or a value.
+func (e *element) onlyAsides() bool {
+	for _, a := range e.attrs {
+		if !IsAside(a.key, a.value) {
 			return false
 		}
 	}

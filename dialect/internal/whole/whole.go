@@ -33,7 +33,7 @@ func Read(block string, n *offered.Names) (Call, bool) {
 		block = values.UnescapeXML(block)
 	}
 	r := &reading{names: n}
-	block, ok := unfenced(block)
+	block, ok := r.unfenced(block)
 	if !ok || !r.block(block, 0) || !r.fits() {
 		return Call{}, false
 	}
@@ -49,16 +49,22 @@ func Elements(text string, n *offered.Names) (Call, bool) {
 	return Call{Name: r.name, Args: r.object(), Unsure: r.unsure}, true
 }
 
-// unfenced removes the code fence around a block. Only a language that data has is allowed.
-func unfenced(block string) (string, bool) {
+// unfenced removes the code fence around a block. Its info string must be a language that data has, a word for a call, or
+// the name of the tool.
+func (r *reading) unfenced(block string) (string, bool) {
 	if !strings.HasPrefix(block, "```") {
 		return block, true
 	}
 	marks := len(block) - len(strings.TrimLeft(block, "`"))
 	head, body, ok := strings.Cut(block[marks:], "\n")
 	body, closed := strings.CutSuffix(body, block[:marks])
-	head = strings.ToLower(strings.TrimSpace(head))
-	return strings.TrimSpace(body), ok && closed && !strings.Contains(body, "```") && (head == "" || notations[head] || isCallWord(head))
+	head = strings.TrimSpace(head)
+	low := strings.ToLower(head)
+	ok = ok && closed && !strings.Contains(body, "```")
+	if head != "" && !notations[low] && !isCallWord(low) {
+		ok = ok && r.names.Offered(head) && r.setName(head)
+	}
+	return strings.TrimSpace(body), ok
 }
 
 // notations are languages of code fences that may hold a call.
@@ -95,6 +101,11 @@ func (r *reading) block(text string, depth int) bool {
 	case text[0] == '<':
 		if list, ok := elements(text); ok {
 			return r.elements(list, depth)
+		}
+	case text[0] == '"':
+		var inner string
+		if json.Unmarshal([]byte(text), &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+			return r.block(inner, depth+1)
 		}
 	}
 	return r.words(text)

@@ -44,6 +44,10 @@ func (p *scanner) next() bool {
 	case unicode.IsSpace(c):
 		p.i += n
 		return true
+	case p.depth > 0 && (c == '#' || strings.HasPrefix(p.s[p.i:], "//")): // a comment in an object
+		text, _, _ := strings.Cut(p.s[p.i:], "\n")
+		p.i += len(text)
+		return true
 	case isQuote(c):
 		return p.quoted(c)
 	case unicode.IsLetter(c) || c == '_':
@@ -141,6 +145,7 @@ func (p *scanner) named1(word string, end int) bool {
 	case p.declares(word) && (p.separated(end) || p.begun):
 		return p.parameter(word, end, line)
 	case p.name == "" && p.names.Offered(word):
+		p.named = p.named || p.i == 1 && p.s[0] == '/'
 		p.i = end
 		return p.setName(word)
 	case p.isAside(word, end):
@@ -237,6 +242,8 @@ func (p *scanner) valueOf(key string, line bool) bool {
 		return ok && p.ended() && p.addText(key, text)
 	case c == '{' || c == '[':
 		return p.json(key)
+	case line && strings.IndexByte("|>", p.s[p.i]) >= 0:
+		return p.lines(key)
 	case line:
 		text, _, _ := strings.Cut(p.s[p.i:], "\n")
 		p.i += len(text)
@@ -253,6 +260,27 @@ func (p *scanner) valueOf(key string, line bool) bool {
 	p.i += n
 	p.value = p.i == len(p.s)
 	return p.ended() && p.addText(key, text)
+}
+
+// lines reads a value that is a block of lines in YAML, from its header on.
+func (p *scanner) lines(key string) bool {
+	begin := strings.LastIndexByte(p.s[:p.i], '\n') + 1
+	indent := len(p.s[begin:]) - len(strings.TrimLeft(p.s[begin:], " "))
+	end := p.i
+	for end < len(p.s) {
+		line, _, _ := strings.Cut(p.s[end:], "\n")
+		if rest := strings.TrimLeft(line, " "); end > p.i && rest != "" && len(line)-len(rest) <= indent {
+			break
+		}
+		end = min(end+len(line)+1, len(p.s))
+	}
+	args, odd, err := values.ReadYAML(key+": "+p.s[p.i:end]+"\n", p.shape)
+	var object map[string]json.RawMessage
+	if err != nil || odd || json.Unmarshal(args, &object) != nil || len(object) != 1 {
+		return false
+	}
+	p.i, p.line, p.value = end, true, end == len(p.s)
+	return p.add(key, object[key])
 }
 
 // ended reports whether a value ends here: white space, a sign between members or a bracket follows.
@@ -320,10 +348,17 @@ func (p *scanner) aside(i int) bool {
 	if p.i == len(p.s) {
 		return false
 	}
-	if c, _ := p.rune(); isQuote(c) {
+	switch c, _ := p.rune(); {
+	case isQuote(c):
 		_, n, ok := p.str()
 		p.i += n
 		return ok
+	case c == '{' || c == '[':
+		dec := json.NewDecoder(strings.NewReader(p.s[p.i:]))
+		var v json.RawMessage
+		err := dec.Decode(&v)
+		p.i += int(dec.InputOffset())
+		return err == nil
 	}
 	n := p.wordAt(p.i)
 	p.i += n
@@ -400,12 +435,12 @@ func isCallWord(word string) bool {
 	if len(word) > 32 {
 		return false
 	}
-	parts := strings.FieldsFunc(low, func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == '/' })
+	parts := strings.FieldsFunc(word, func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == '/' })
 	if len(parts) < 2 {
 		parts = camel(word)
 	}
 	for _, part := range parts {
-		if !callWords[part] {
+		if !callWords[strings.ToLower(part)] && !(strings.Contains(word, ".") && part != word && isCallWord(part)) {
 			return false
 		}
 	}
@@ -429,7 +464,7 @@ var callWords = set(`tool tools function functions func fn call calls calling ca
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close let const var await return print result response output res now i i'll i’ll will let's me do please
-tool_use mcp default json properties plugin skill operation task step step: by the to custom`)
+tool_use mcp default json properties plugin skill operation task step step: by the to custom following`)
 
 // nameWords are the words that announce the name of a tool.
 var nameWords = set("tool function call action invoke command use run execute tool_call function_call calling")
