@@ -524,13 +524,13 @@ func (m elementReader) childText(key, prefix string, v value) bool {
 		s.close()
 		return m.afterChild(key)
 	}
-	e := values.Entities{Add: s.add, Off: prefix != "" || !m.Rows.Meets(m.Lex.Elements)}
+	e := values.Entities{Add: s.add, Off: prefix != ""}
 	start, at := m.Offset(), len(m.Call.Args)
 	if !m.untilChild(key, prefix, e.Take) {
 		return false
 	}
 	if e.Close() {
-		m.Repair("xml-entities", llm.Syntax, start, m.Offset())
+		m.noteEntities(start)
 	}
 	s.close()
 	if bytes.Contains(m.Call.Args[min(at, len(m.Call.Args)):], []byte("<"+key+">")) {

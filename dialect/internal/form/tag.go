@@ -731,7 +731,10 @@ func (m tagReader) readValue(v value) bool {
 	if n := m.wrapped(); n > 0 && v.types&^schema.Null != schema.Object {
 		return m.wrappedValue(v, n)
 	}
-	s, at := sink{m: m.answer, value: v}, len(m.Call.Args)
+	s, at, start := sink{m: m.answer, value: v}, len(m.Call.Args), m.Offset()
+	if m.Call.EndTag != "" { // the element is none of the dialect
+		s.entities = &values.Entities{Add: s.add}
+	}
 	all := func() bool { return s.until('<', ']') }
 	for {
 		if !m.Flows(0, all) {
@@ -743,6 +746,9 @@ func (m tagReader) readValue(v value) bool {
 		}
 		if end, ok := m.valueEnds(&v); ok {
 			s.unended = end == 0
+			if s.entities != nil && s.entities.Close() {
+				m.noteEntities(start)
+			}
 			s.close()
 			if end > 0 {
 				m.Skip(end, "end of value")
@@ -773,7 +779,11 @@ func (s *sink) until(a, b byte) bool {
 // take takes the next n bytes of the answer.
 func (s *sink) take(n int) {
 	m := s.m
-	s.add(m.Buf[m.Pos:][:n])
+	if s.entities != nil {
+		s.entities.Take(m.Buf[m.Pos:][:n])
+	} else {
+		s.add(m.Buf[m.Pos:][:n])
+	}
 	m.Read(engine.ArgsSpan, n, "value")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -16,15 +17,26 @@ import (
 type sink struct {
 	m *answer
 	value
-	raw     []byte // the text so far, until quoting
-	blank   int    // white space at the beginning of raw
-	pend    []byte // white space that may be trimmed, or part of a rune
-	quoting bool   // the value is a string, and its opening quote was written
-	passed  int    // number of bytes not taken yet that are known to be text
-	unended bool   // its end tag is missing, so a final newline is not part of it
-	lead    bool   // it begins on a line of its own, so the newline before its end tag is not part of it
-	lines   bool   // it has several lines
-	closers int    // maximum number of final closing brackets that may not be part of it
+	raw      []byte           // the text so far, until quoting
+	blank    int              // white space at the beginning of raw
+	pend     []byte           // white space that may be trimmed, or part of a rune
+	quoting  bool             // the value is a string, and its opening quote was written
+	passed   int              // number of bytes not taken yet that are known to be text
+	unended  bool             // its end tag is missing, so a final newline is not part of it
+	lead     bool             // it begins on a line of its own, so the newline before its end tag is not part of it
+	lines    bool             // it has several lines
+	entities *values.Entities // set if entities in the value are replaced
+	closers  int              // maximum number of final closing brackets that may not be part of it
+}
+
+// noteEntities records that entities in a value that begins at the offset start were replaced. Where the writer of the
+// dialect does not escape its values, they may belong to the text.
+func (m *answer) noteEntities(start int) {
+	class := llm.Guess
+	if m.Rows.Meets(m.Lex.Elements) {
+		class = llm.Syntax
+	}
+	m.Repair("xml-entities", class, start, m.Offset())
 }
 
 // add adds the next bytes of the value.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/schema"
@@ -204,12 +205,43 @@ func cutElement(s, key, prefix string) (inner, after string, ok bool) {
 
 var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// UnescapeXML replaces the predefined XML entities in s.
+// UnescapeXML replaces the predefined XML entities and the numeric ones in s.
 func UnescapeXML(s string) string {
 	if strings.IndexByte(s, '&') < 0 {
 		return s
 	}
-	return xmlEntities.Replace(s)
+	if !strings.Contains(s, "&#") {
+		return xmlEntities.Replace(s)
+	}
+	var out strings.Builder
+	for s != "" {
+		i := strings.Index(s, "&#")
+		if i < 0 {
+			i = len(s)
+		}
+		out.WriteString(xmlEntities.Replace(s[:i]))
+		c, n := numericEntity(s[i:])
+		out.WriteString(c)
+		s = s[i+n:]
+	}
+	return out.String()
+}
+
+// numericEntity returns the character of the entity like &#10; or &#x0a; at the beginning of s, and the length of the
+// entity. If it is none, the first byte stays.
+func numericEntity(s string) (c string, n int) {
+	end := strings.IndexByte(s[:min(len(s), len("&#x10ffff;"))], ';')
+	if end > 2 {
+		digits, base := s[2:end], 10
+		if digits[0]|0x20 == 'x' {
+			digits, base = digits[1:], 16
+		}
+		if v, err := strconv.ParseUint(digits, base, 21); err == nil && v > 0 && utf8.ValidRune(rune(v)) {
+			return string(rune(v)), end + 1
+		}
+	}
+	n = min(len(s), 1)
+	return s[:n], n
 }
 
 // Entities replaces XML entities in text that arrives in pieces. Text that also contains a tag is not XML but a

@@ -91,6 +91,16 @@ func TestUnquoter(t *testing.T) {
 	}
 }
 
+func TestUnescapeXML(t *testing.T) {
+	for text, want := range map[string]string{
+		"a&#10;b&#x41;&lt;": "a\nbA<", "&#;&#x;&#abc;&#": "&#;&#x;&#abc;&#", "&amp;#10;": "&#10;", "&#1114112;": "&#1114112;",
+	} {
+		if got := UnescapeXML(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Entities are replaced only in text without tags, however it is cut.
 func TestEntities(t *testing.T) {
 	for text, want := range map[string]string{
