@@ -92,7 +92,7 @@ func (m codeReader) codeBody(key string) bool {
 		m.Skip(m.FenceLength(), "fence")
 	}
 	m.Arg("{" + chars.QuoteJSON(key) + ":")
-	s := sink{m: m.answer, value: value{types: schema.String, trim: spec.Trimmed, known: true}}
+	s := sink{m: m.answer, value: value{types: schema.String, trim: spec.Trimmed, known: true}, unended: true}
 	stop := byte('>')
 	if fenced {
 		stop = '`'

@@ -164,7 +164,7 @@ func (s *sink) escape(p []byte) {
 // several lines ends before the last newline if it begins on a line of its own, and after it if not.
 func (s *sink) end(p []byte) []byte {
 	switch line := bytes.LastIndexByte(p, '\n'); {
-	case s.trim == spec.Trimmed && !s.lines:
+	case s.trim == spec.Trimmed && (!s.lines || s.unended):
 		return nil
 	case line < 0 || s.trim != spec.Trimmed && s.trim != spec.OneLine && !s.unended:
 		return p
