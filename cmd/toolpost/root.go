@@ -26,6 +26,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/simulator"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/text"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/tools"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/upgrade"
 )
 
 func newRoot() *cobra.Command {
@@ -70,7 +71,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(simulator.New(), serve.New(), keys.New(), keys.NewUsage())
 	root.AddCommand(receipts.New(), evaluate.New(evaluationHost()))
 	root.AddCommand(run.New(), chat.New(), replay.New(), runs.New())
-	root.AddCommand(config.New(), doctor.New(), demo.New(), manual.New())
+	root.AddCommand(config.New(), doctor.New(), demo.New(), manual.New(), upgrade.New())
 	cli.WrapArgs(root)
 	completion.Add(root)
 	return root

@@ -163,6 +163,7 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/doctor":     5,
 	"cmd/toolpost/internal/demo":       5,
 	"cmd/toolpost/internal/manual":     5,
+	"cmd/toolpost/internal/upgrade":    5,
 	"cmd/toolpost/internal/keys":       5,
 	"cmd/toolpost/internal/models":     5,
 	"cmd/toolpost/internal/receipts":   5,
