@@ -273,6 +273,49 @@ func TestReleaseInstallsAndRuns(t *testing.T) {
 		if listed := tool(t, "dpkg-deb", "--info", debs[0]); !strings.Contains(listed, "conffiles") {
 			t.Errorf("the configuration is not kept by an upgrade:\n%s", listed)
 		}
+		installInCleanRoot(t, debs[0])
+	}
+
+	again := filepath.Join(t.TempDir(), "dist")
+	if err := run("v0.9.0-test.1", again, "https://example.org", []string{runtime.GOOS + "/" + runtime.GOARCH}, packages); err != nil {
+		t.Fatal(err)
+	}
+	one, err1 := os.ReadFile(filepath.Join(out, sumsFile))
+	two, err2 := os.ReadFile(filepath.Join(again, sumsFile))
+	if err1 != nil || err2 != nil || !bytes.Equal(one, two) {
+		t.Errorf("the same release again has other files:\n%s\n%s", one, two)
+	}
+}
+
+// installInCleanRoot installs a .deb into a root file system that has nothing else, and runs the command in it.
+func installInCleanRoot(t *testing.T, deb string) {
+	t.Helper()
+	if err := exec.Command("unshare", "-r", "true").Run(); err != nil {
+		t.Logf("no user namespace, so the package is not installed: %v", err)
+		return
+	}
+	root := t.TempDir()
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "root", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, "unshare", "-r", "dpkg", "--root="+root, "-i", deb)
+	for want, args := range map[string][]string{
+		`"version": "v0.9.0-test.1"`: {"version", "--json"},
+		"list_files":                 {"run", "-m", "sim/offline", "list the files"},
+	} {
+		cmd := exec.Command("unshare", append([]string{"-r", "chroot", root, "/usr/bin/toolpost"}, args...)...)
+		cmd.Env = []string{"HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("in a clean root, %s: %v, want %s\n%s", strings.Join(args, " "), err, want, out)
+		}
+	}
+	if out := tool(t, "unshare", "-r", "dpkg", "--root="+root, "-r", "toolpost"); !strings.Contains(out, "Removing toolpost") {
+		t.Errorf("the package cannot be removed:\n%s", out)
 	}
 }
 
