@@ -8,7 +8,7 @@ import (
 
 // An answer is one line for every reader. Some languages end lines at other characters than newlines, and a model may
 // write any of them.
-func TestAnswersAreLines(t *testing.T) {
+func TestJSONLinesEscapeLineSeparators(t *testing.T) {
 	row := `{"id":1,"text":"a\u2028b\u0085c\u2029d: [f(x=\"\u2028\u0085\u2029\u000b\")]"}` + "\n"
 	r := toolpost(t, row, "parse", "--batch")
 	line, more, _ := strings.Cut(r.out, "\n")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFilesInACircle: in every YAML file of a command, a recursive anchor is an error with its position.
-func TestFilesInACircle(t *testing.T) {
+// TestRecursiveYAMLAnchors: in every YAML file of a command, a recursive anchor is an error with its position.
+func TestRecursiveYAMLAnchors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f.yaml")
 	for text, command := range map[string][]string{
 		"agents:\n  - {name: one, output: &o {answer: *o}}\n":                                    {"run", "-m", "sim/native", "--output-schema", file + "#one", "task"},

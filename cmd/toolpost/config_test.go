@@ -19,9 +19,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
-// TestSettingsByStrength sets the same setting in the file, the environment and a flag. Later sources override earlier
+// TestSettingsPrecedence sets the same setting in the file, the environment and a flag. Later sources override earlier
 // ones.
-func TestSettingsByStrength(t *testing.T) {
+func TestSettingsPrecedence(t *testing.T) {
 	clitest.Bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
 	values := func(args ...string) map[string]config.ShownSetting {
 		t.Helper()
@@ -107,8 +107,8 @@ func TestConfigIsStrict(t *testing.T) {
 	}
 }
 
-// TestModelIsFound tries the sources of a model in order: settings, keys, servers, offline.
-func TestModelIsFound(t *testing.T) {
+// TestModelSourcesInOrder tries the sources of a model in order: settings, keys, servers, offline.
+func TestModelSourcesInOrder(t *testing.T) {
 	clitest.Bare(t, nil)
 	defer func(was time.Duration) { openmodel.Patience = was }(openmodel.Patience)
 	openmodel.Patience = time.Minute

@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCommandsToCopyNameTheJournal: a printed command finds the run, for any --journal.
-func TestCommandsToCopyNameTheJournal(t *testing.T) {
+// TestPrintedCommandsNameTheJournal: a printed command finds the run, for any --journal.
+func TestPrintedCommandsNameTheJournal(t *testing.T) {
 	for _, dir := range []string{"elsewhere", "in two words", "it's"} {
 		clitest.Bare(t, map[string]string{"s.txtar": writes})
 		copied := func(r result, after, until string) []string {

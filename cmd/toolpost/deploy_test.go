@@ -241,9 +241,9 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// TestSecretExample checks that the Deployment reads the example Secret, that the gateway finds its keys through it,
+// TestExampleSecretIsRead checks that the Deployment reads the example Secret, that the gateway finds its keys through it,
 // and that all manifests are plain YAML.
-func TestSecretExample(t *testing.T) {
+func TestExampleSecretIsRead(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
 		found, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", pattern))
@@ -279,8 +279,8 @@ func TestSecretExample(t *testing.T) {
 	}
 }
 
-// TestUnitVerifies checks the unit with systemd, if it is installed.
-func TestUnitVerifies(t *testing.T) {
+// TestSystemdUnitIsValid checks the unit with systemd, if it is installed.
+func TestSystemdUnitIsValid(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd is not here")

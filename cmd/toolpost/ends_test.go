@@ -136,8 +136,8 @@ func appears(t *testing.T, file string) {
 
 var resumable = regexp.MustCompile(`toolpost run --resume (\S+)`)
 
-// TestInterruptedWhileTheModelThinks: a run stops at a signal, leaves a record that verifies, and can be resumed.
-func TestInterruptedWhileTheModelThinks(t *testing.T) {
+// TestInterruptDuringAnswer: a run stops at a signal, leaves a record that verifies, and can be resumed.
+func TestInterruptDuringAnswer(t *testing.T) {
 	for signal, code := range map[os.Signal]int{os.Interrupt: cli.ExitInterrupted, syscall.SIGTERM: cli.ExitTerminated} {
 		t.Run(signal.String(), func(t *testing.T) {
 			clitest.Bare(t, fruit)
@@ -167,8 +167,8 @@ func TestInterruptedWhileTheModelThinks(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileWaitingForInput: one signal ends a command that waits for input.
-func TestInterruptedWhileWaitingForInput(t *testing.T) {
+// TestInterruptDuringInput: one signal ends a command that waits for input.
+func TestInterruptDuringInput(t *testing.T) {
 	for _, args := range [][]string{{"parse"}, {"explain"}, {"parse", "--batch"}, {"tools", "list", "--tools", "-"}, {"tools", "call", "list_files", "-"}, {"run"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -177,8 +177,8 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileAToolRuns: the signal also ends the tool, and the record mentions it.
-func TestInterruptedWhileAToolRuns(t *testing.T) {
+// TestInterruptDuringToolCall: the signal also ends the tool, and the record mentions it.
+func TestInterruptDuringToolCall(t *testing.T) {
 	clitest.Bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"touch runs; sleep 3333.5\"]}\n-- 2 --\ntext Done.\n"})
 	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "sleep")
 	errOut := start(t, cmd)
@@ -234,9 +234,9 @@ func TestResumeOfALiveRun(t *testing.T) {
 	}
 }
 
-// TestALockedRecordDoesNotHoldUpTheEnd: a process that keeps a record locked is named, and a signal ends the program in
+// TestLockedRecordDoesNotBlockInterrupt: a process that keeps a record locked is named, and a signal ends the program in
 // bounded time.
-func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
+func TestLockedRecordDoesNotBlockInterrupt(t *testing.T) {
 	clitest.Bare(t, fruit)
 	cmd := program(t, "run", "-m", "sim/native+stall=10m", fruitTask)
 	errOut := start(t, cmd)

@@ -42,8 +42,8 @@ func TestEmptyFlagsAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrongKeysAreWrongUse: an invalid key is a usage error, described in the words of the command.
-func TestWrongKeysAreWrongUse(t *testing.T) {
+// TestInvalidKeyIsUsageError: an invalid key is a usage error, described in the words of the command.
+func TestInvalidKeyIsUsageError(t *testing.T) {
 	clitest.Bare(t, nil)
 	id := makeKey(t, "--team", "a")[:13]
 	for says, args := range map[string][]string{

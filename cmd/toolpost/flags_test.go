@@ -128,8 +128,8 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestSignalsAreTold: a command that a signal ended exits with 128 plus its number, as in shells.
-func TestSignalsAreTold(t *testing.T) {
+// TestExitStatusAfterSignal: a command that a signal ended exits with 128 plus its number, as in shells.
+func TestExitStatusAfterSignal(t *testing.T) {
 	for _, c := range []struct {
 		signal os.Signal
 		code   int

@@ -50,8 +50,8 @@ func afterSignal(t *testing.T, m machine, signal os.Signal, args ...string) ende
 	}
 }
 
-// TestInterruptedWhileReadingAFile: one signal ends a command that waits for a pipe in place of any of its files.
-func TestInterruptedWhileReadingAFile(t *testing.T) {
+// TestInterruptDuringFileRead: one signal ends a command that waits for a pipe in place of any of its files.
+func TestInterruptDuringFileRead(t *testing.T) {
 	rows := []string{
 		"run --tools pipe x",
 		"run --config pipe x",
@@ -97,8 +97,8 @@ func manyTools(n int) string {
 	return b.String()
 }
 
-// TestInterruptedWhileReadingManyTools: one signal ends a run that loads a large file of tools, or starts with it.
-func TestInterruptedWhileReadingManyTools(t *testing.T) {
+// TestInterruptDuringToolsFile: one signal ends a run that loads a large file of tools, or starts with it.
+func TestInterruptDuringToolsFile(t *testing.T) {
 	t.Parallel()
 	e := interruptOnce(t, newMachine(t, map[string]string{"tools.yaml": manyTools(50_000)}), syscall.SIGINT, "run", "-m", "sim/native+stall=10m", "--tools", "tools.yaml", "x")
 	t.Logf("it took %v to end", e.took)

@@ -7,9 +7,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestKeysWarnOfBoundsThatAreNobodys: keys create and keys set warn alike about unknown models, routes and tools of a
+// TestKeysWarnOfUnknownNames: keys create and keys set warn alike about unknown models, routes and tools of a
 // key.
-func TestKeysWarnOfBoundsThatAreNobodys(t *testing.T) {
+func TestKeysWarnOfUnknownNames(t *testing.T) {
 	clitest.Bare(t, nil)
 	place(t, "gateway.yaml", `mcp_servers:
   tickets: {command: tickets}

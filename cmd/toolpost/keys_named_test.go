@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 )
 
-// TestKeysAreNamed: keys can be selected by name. The error for an unknown name suggests a close one.
-func TestKeysAreNamed(t *testing.T) {
+// TestKeysSelectedByName: keys can be selected by name. The error for an unknown name suggests a close one.
+func TestKeysSelectedByName(t *testing.T) {
 	clitest.Bare(t, nil)
 	first := makeKey(t, "--team", "research", "--name", "laptop")[:13]
 	must(t, toolpost(t, "", "keys", "revoke", "labtop", "--keys", keysFile), 1, `key "labtop": it is not there: no key has this id or name; did you mean laptop?`)
@@ -22,9 +22,9 @@ func TestKeysAreNamed(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "revoke", "laptop", "--keys", keysFile), 0, second)
 }
 
-// TestKeysWarnOfNamesThatAreNobodys: limits of a team without keys, and bounds without a route, are stored with a
+// TestKeysWarnOfUnusedLimits: limits of a team without keys, and bounds without a route, are stored with a
 // warning.
-func TestKeysWarnOfNamesThatAreNobodys(t *testing.T) {
+func TestKeysWarnOfUnusedLimits(t *testing.T) {
 	clitest.Bare(t, nil)
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n    - {model: claude-*, to: [{model: anthropic/claude-*}]}\n")
 	makeKey(t, "--team", "research")
@@ -67,9 +67,9 @@ func TestUsageSince(t *testing.T) {
 	}
 }
 
-// TestTablesFit: a table is at most as wide as the terminal and keeps the columns that identify its rows. It is
+// TestTablesFitTerminal: a table is at most as wide as the terminal and keeps the columns that identify its rows. It is
 // complete if there is room or no terminal.
-func TestTablesFit(t *testing.T) {
+func TestTablesFitTerminal(t *testing.T) {
 	table := func() [][]string {
 		return [][]string{{"KEY", "TEAM", "NAME", "TOOLS", "LIMITS"},
 			{"tp-k3f9x2qabc", "research", "a laptop with a long name", "all", "money/month=50.00 requests/minute=60"},

@@ -137,9 +137,9 @@ func usageOfSome(t *testing.T, id string) {
 	}
 }
 
-// TestKeysAreChanged checks that the bounds of a key can be changed, and that lists show which earlier secrets are
+// TestKeysSet checks that the bounds of a key can be changed, and that lists show which earlier secrets are
 // valid.
-func TestKeysAreChanged(t *testing.T) {
+func TestKeysSet(t *testing.T) {
 	clitest.Bare(t, nil)
 	id := makeKey(t, "--team", "a", "--models", "gpt-*")[:len("tp-k3f9x2qabc")]
 	must(t, toolpost(t, "", "keys", "set", id, "--models", "claude-*", "--limit", "money/month=5", "--keys", keysFile), 0, "")
@@ -154,8 +154,8 @@ func TestKeysAreChanged(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "team", "a", "--json", "--keys", keysFile), 0, "tokens/day")
 }
 
-// TestKeysUsedWrongly checks the errors of the commands.
-func TestKeysUsedWrongly(t *testing.T) {
+// TestKeysErrors checks the errors of the commands.
+func TestKeysErrors(t *testing.T) {
 	clitest.Bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{

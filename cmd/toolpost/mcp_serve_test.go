@@ -79,8 +79,8 @@ func TestMCPServeRefuses(t *testing.T) {
 	}
 }
 
-// TestMCPServeFollowsItsServers: when the tools of a server change, clients are notified and see the new tools.
-func TestMCPServeFollowsItsServers(t *testing.T) {
+// TestMCPServeToolListChanges: when the tools of a server change, clients are notified and see the new tools.
+func TestMCPServeToolListChanges(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"))
 	in, client := io.Pipe()
 	answers, out := io.Pipe()

@@ -164,8 +164,8 @@ func TestMCPAddAndImport(t *testing.T) {
 	}
 }
 
-// TestMCPRemoveLeavesTheRest: comments and other settings are unchanged.
-func TestMCPRemoveLeavesTheRest(t *testing.T) {
+// TestMCPRemoveKeepsTheRest: comments and other settings are unchanged.
+func TestMCPRemoveKeepsTheRest(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
 		{"between", "mcp_servers:\n  # one\n  a:\n    command: x\n    # of a\n\n  # two\n  \"b\": # b\n    command: y\n    args:\n    - \"b:\"\n  # three\n  c: {command: z}\nmodel: sim/offline\n",
 			"mcp_servers:\n  # one\n  a:\n    command: x\n    # of a\n\n  # two\n  # three\n  c: {command: z}\nmodel: sim/offline\n"},
@@ -241,8 +241,8 @@ func TestProjectFiles(t *testing.T) {
 	}
 }
 
-// TestOutputOfAWorkflow makes a model answer with emit_output in the schema of a workflow's agent.
-func TestOutputOfAWorkflow(t *testing.T) {
+// TestWorkflowOutputSchema makes a model answer with emit_output in the schema of a workflow's agent.
+func TestWorkflowOutputSchema(t *testing.T) {
 	mcpHome(t, "")
 	place(t, "w.yaml", "agents:\n  - name: judge\n    output:\n      verdict: {type: string, enum: [passed, failed]}\n      score: {type: number, maximum: 10}\n")
 	place(t, "s.txtar", "An answer.\n-- 1 --\ncall emit_output {\"verdict\":\"passed\",\"score\":7}\n")

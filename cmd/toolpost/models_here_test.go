@@ -46,7 +46,7 @@ func ollamaWith(t *testing.T, models ...string) {
 }
 
 // models list shows the usable models. --all and --json show all known ones, as before.
-func TestModelsHere(t *testing.T) {
+func TestModelsListUsable(t *testing.T) {
 	clitest.Bare(t, nil)
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
 	t.Setenv("GROQ_API_KEY", "k")
@@ -74,7 +74,7 @@ func TestModelsHere(t *testing.T) {
 }
 
 // A model without a provider is found on this machine. The error for a misspelt model suggests a close name.
-func TestModelIsFoundByItsName(t *testing.T) {
+func TestModelWithoutProvider(t *testing.T) {
 	clitest.Bare(t, nil)
 	ollamaWith(t, "sim/native", "qwen3:8b", "llama3.2:latest")
 	for _, c := range []struct{ id, opens, says string }{

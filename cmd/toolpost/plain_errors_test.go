@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 )
 
-// TestKeysProblemsAreSaid checks that the keys commands explain problems with the store and how to fix them, as serve
+// TestKeyStoreErrors checks that the keys commands explain problems with the store and how to fix them, as serve
 // does.
-func TestKeysProblemsAreSaid(t *testing.T) {
+func TestKeyStoreErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("notes.txt", []byte("This is no database, but quite a long text.\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -42,9 +42,9 @@ func TestKeysProblemsAreSaid(t *testing.T) {
 	must(t, toolpost(t, "", "keys", "list"), 1, keys.StoreEnv+": notes.txt is not an SQLite database")
 }
 
-// TestServeSaysWhatToWrite checks the errors for durations without a unit, and that mistakes in the environment are not
+// TestServeDurationErrors checks the errors for durations without a unit, and that mistakes in the environment are not
 // attributed to the file.
-func TestServeSaysWhatToWrite(t *testing.T) {
+func TestServeDurationErrors(t *testing.T) {
 	dir := t.TempDir()
 	for value, want := range map[string]string{
 		"0.5": `gateway.drain: "0.5" is not a duration like 90s or 10m: it has no unit; write 0.5s for seconds`,

@@ -11,7 +11,7 @@ import (
 
 // A run that would fail because of a missing key does not start. It leaves nothing in the store, and prints only the
 // reason.
-func TestMissingKeyBeginsNoRun(t *testing.T) {
+func TestMissingKeyStartsNoRun(t *testing.T) {
 	clitest.Bare(t, nil)
 	r := toolpost(t, "", "run", "-m", "anthropic/claude-sonnet-4-5", "hi")
 	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "set ANTHROPIC_API_KEY") || strings.Contains(r.errOut, "did ") {
@@ -33,7 +33,7 @@ func TestVerifyNamesTheLatest(t *testing.T) {
 }
 
 // The sources of settings are aligned in one column.
-func TestConfigShowIsATable(t *testing.T) {
+func TestConfigShowAlignsSources(t *testing.T) {
 	clitest.Bare(t, nil)
 	r := toolpost(t, "", "config", "show")
 	column := -1

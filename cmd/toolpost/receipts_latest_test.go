@@ -77,8 +77,8 @@ func TestReceiptsListNewestFirst(t *testing.T) {
 	expect(t, cli.ExitOK, []string{"task of latest"}, "receipts", "show", "latest")
 }
 
-// TestLatestEverywhere uses latest in every command that takes a run.
-func TestLatestEverywhere(t *testing.T) {
+// TestLatestRunInEveryCommand uses latest in every command that takes a run.
+func TestLatestRunInEveryCommand(t *testing.T) {
 	clitest.Bare(t, map[string]string{"a.txt": "hello"})
 	expect(t, cli.ExitOK, nil, "run", "read a.txt")
 	id := runID(t, toolpost(t, "", "run", "list the files").errOut)

@@ -65,7 +65,7 @@ func commandsReadRecords(t *testing.T, original string) {
 const newerRun = `{"at":"2030-01-01T00:00:00Z","body":["packed"],"hash":"b3:00","kind":"start","prev":"","run":"future","seq":1,"v":9}` + "\n"
 
 // Every command refuses a run in a newer format in one line, and does not change it.
-func TestANewerRecordIsRefused(t *testing.T) {
+func TestNewerRecordIsRefused(t *testing.T) {
 	path := ownStore(t)
 	file := filepath.Join(path, "future.jsonl")
 	if err := os.WriteFile(file, []byte(newerRun), 0o600); err != nil {
@@ -91,7 +91,7 @@ func TestANewerRecordIsRefused(t *testing.T) {
 }
 
 // An empty file, a pipe or a directory in place of a run does not stop the verification of other runs.
-func TestEachRunIsJudgedByItself(t *testing.T) {
+func TestVerifyContinuesAfterUnreadableRun(t *testing.T) {
 	path := ownStore(t)
 	if err := os.WriteFile(filepath.Join(path, "empty.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)

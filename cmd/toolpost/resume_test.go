@@ -32,7 +32,7 @@ func stoppedRun(t *testing.T, args ...string) string {
 }
 
 // A resumed run uses its previous model, tools and settings, from any folder. Flags override them.
-func TestResumeRemembersTheRun(t *testing.T) {
+func TestResumeRestoresSettings(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tool is a POSIX program")
 	}

@@ -153,9 +153,9 @@ func TestRunAsksFirst(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatToolsDeclared: if a tool may change things and does not report its changes, the summary does not claim
+// TestRunSummaryOfUnreportedChanges: if a tool may change things and does not report its changes, the summary does not claim
 // that nothing changed.
-func TestRunSaysWhatToolsDeclared(t *testing.T) {
+func TestRunSummaryOfUnreportedChanges(t *testing.T) {
 	posts := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -319,7 +319,7 @@ func TestRunJSONUnits(t *testing.T) {
 }
 
 // A run whose only call was refused did not complete its task.
-func TestRunThatWasRefused(t *testing.T) {
+func TestRunWithRefusedCallFails(t *testing.T) {
 	clitest.Bare(t, map[string]string{
 		"one.txtar":  "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
 		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",

@@ -185,7 +185,7 @@ func TestKeysStayOutOfResults(t *testing.T) {
 }
 
 // For every way to split an answer into chunks, no part of a key passes, and no other text is lost.
-func TestWithhold(t *testing.T) {
+func TestSecretsAcrossChunks(t *testing.T) {
 	const key = "kA9-of_no-known-form-Zq7"
 	text := "kA kA9-of it is " + key + key + ", not " + key[:10] + " kA9"
 	want := strings.ReplaceAll(text, key, "[stripped:value]")

@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCheckSaysWhoAnswers: a warning about an upstream without a key mentions other upstreams only if they can answer.
-func TestCheckSaysWhoAnswers(t *testing.T) {
+// TestCheckMissingKeyNamesOtherUpstreams: a warning about an upstream without a key mentions other upstreams only if they can answer.
+func TestCheckMissingKeyNamesOtherUpstreams(t *testing.T) {
 	clitest.Bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("ANTHROPIC_API_KEY", "")

@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCheckKnowsAddressesBehindAStar: an invalid address is refused for any model name. --check and serve use the same
+// TestCheckWildcardAddresses: an invalid address is refused for any model name. --check and serve use the same
 // words, which name the provider and the setting and contain no password.
-func TestCheckKnowsAddressesBehindAStar(t *testing.T) {
+func TestCheckWildcardAddresses(t *testing.T) {
 	t.Setenv("UP_HOST", "127.0.0.1:1")
 	config := func(base, model, to string) string {
 		return fmt.Sprintf("providers:\n  up: {base_url: %q, wire: chat}\ngateway:\n  routes: [{model: %q, to: [{model: %q}]}]\n", base, model, to)

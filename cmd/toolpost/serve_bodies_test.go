@@ -13,9 +13,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 )
 
-// TestBodiesAreKept sends requests to a gateway that stores bodies, and searches the files of its store. They contain
+// TestServeLogBodies sends requests to a gateway that stores bodies, and searches the files of its store. They contain
 // the request and no secrets. The log reports that bodies are stored. Neither the log nor the metrics contain secrets.
-func TestBodiesAreKept(t *testing.T) {
+func TestServeLogBodies(t *testing.T) {
 	const vendorKey, adminKey = "quite-unlike-a-key", "an-admin-key-of-more-than-24-bytes"
 	clitest.Bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: " + keysFile + "\n  log_bodies: true\n  log_body_size: 5000\n  routes:\n    - {model: any, to: [{model: sim/offline}]}\n    - {model: quiet, to: [{model: sim/offline}], log_bodies: false}\n"})
 	t.Setenv("OPENAI_API_KEY", vendorKey)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestBodiesThatNeverEnd: a client that does not finish its request body cannot hold a connection forever, for any key
+// TestUnfinishedRequestBodies: a client that does not finish its request body cannot hold a connection forever, for any key
 // and path. A response may take longer than its request.
-func TestBodiesThatNeverEnd(t *testing.T) {
+func TestUnfinishedRequestBodies(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
 		io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"late"},"finish_reason":"stop"}]}`)

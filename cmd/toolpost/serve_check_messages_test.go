@@ -7,8 +7,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCheckSaysWhatIsMeant: implausible settings are refused or reported, once and in suitable words.
-func TestCheckSaysWhatIsMeant(t *testing.T) {
+// TestCheckImplausibleSettings: implausible settings are refused or reported, once and in suitable words.
+func TestCheckImplausibleSettings(t *testing.T) {
 	clitest.Bare(t, nil)
 	const to = "to: [{model: sim/offline}]"
 	for _, c := range []struct {

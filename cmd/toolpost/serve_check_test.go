@@ -203,7 +203,7 @@ func TestCheckOfManyRoutes(t *testing.T) {
 
 // A configuration must be a file. A pipe could be read only once; the second time it would be empty, without keys and
 // routes.
-func TestConfigurationIsAFile(t *testing.T) {
+func TestConfigurationMustBeRegularFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.yaml")
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
 		t.Skip("no pipes here:", string(out))

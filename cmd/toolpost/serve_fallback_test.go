@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCheckKnowsWhetherFallbacksAnswer: a fallback without a key does not count as a replacement.
-func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
+// TestCheckFallbackWithoutKey: a fallback without a key does not count as a replacement.
+func TestCheckFallbackWithoutKey(t *testing.T) {
 	clitest.Bare(t, nil)
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("ANTHROPIC_API_KEY", "")
@@ -42,9 +42,9 @@ func TestCheckKnowsWhetherFallbacksAnswer(t *testing.T) {
 	}
 }
 
-// TestVariablesThatNobodyReplaces: variables that would be sent or used as a file name without replacement are refused.
+// TestUnreplacedVariables: variables that would be sent or used as a file name without replacement are refused.
 // Unset variables are reported.
-func TestVariablesThatNobodyReplaces(t *testing.T) {
+func TestUnreplacedVariables(t *testing.T) {
 	clitest.Bare(t, nil)
 	t.Setenv("THERE", "there")
 	const route = "gateway:\n  routes: [{model: a, to: [{model: sim/offline}]%s}]\n"

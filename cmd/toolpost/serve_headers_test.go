@@ -8,9 +8,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestCheckKnowsPortsAndHeaders: invalid ports and headers are refused before the first request, by --check and by
+// TestCheckPortsAndHeaders: invalid ports and headers are refused before the first request, by --check and by
 // serve in the same words. Values of headers are not repeated.
-func TestCheckKnowsPortsAndHeaders(t *testing.T) {
+func TestCheckPortsAndHeaders(t *testing.T) {
 	const route = "gateway:\n  routes: [{model: a, to: [{model: ROUTE}]}]\n"
 	to := func(id string) string { return strings.Replace(route, "ROUTE", id, 1) }
 	own := func(rest string) string { return "providers:\n  one:\n    " + rest + "\n" + to("one/m") }

@@ -28,8 +28,8 @@ func checked(t *testing.T, config string, args ...string) (said string, err erro
 	return out.String(), err
 }
 
-// TestCheckSaysWhereSettingsBelong: the error for a wrongly indented setting gives its correct place.
-func TestCheckSaysWhereSettingsBelong(t *testing.T) {
+// TestCheckMisplacedSettings: the error for a wrongly indented setting gives its correct place.
+func TestCheckMisplacedSettings(t *testing.T) {
 	entry := "  routes:\n    - model: a\n      to:\n        - model: sim/offline\n"
 	for _, c := range []struct{ config, says string }{
 		{"gateway:\nroutes:\n  - {model: a, to: [{model: sim/offline}]}\n", `:2: routes: unknown field "routes"; it belongs below gateway`},
@@ -71,9 +71,9 @@ func TestCheckRounds(t *testing.T) {
 	}
 }
 
-// TestCheckIdleProviders: an unusable provider is reported even if no route uses it. Passwords in its address are not
+// TestCheckUnusedProviders: an unusable provider is reported even if no route uses it. Passwords in its address are not
 // repeated.
-func TestCheckIdleProviders(t *testing.T) {
+func TestCheckUnusedProviders(t *testing.T) {
 	for base, says := range map[string]string{
 		"nonsense":                   "begins with http:// or https://",
 		"htp://host/v1":              "not htp://",

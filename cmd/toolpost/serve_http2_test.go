@@ -16,9 +16,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// TestUnreadConnectionsOfHTTP2: an HTTP/2 client with an unlimited window that does not read its connection is
+// TestUnreadHTTP2Connections: an HTTP/2 client with an unlimited window that does not read its connection is
 // disconnected after write_timeout, and its upstream request is cancelled.
-func TestUnreadConnectionsOfHTTP2(t *testing.T) {
+func TestUnreadHTTP2Connections(t *testing.T) {
 	left := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {

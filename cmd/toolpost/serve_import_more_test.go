@@ -10,9 +10,9 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestImportKeepsWhatIsMeant: wildcard names, fractional weights and settings with another place here are imported with
+// TestImportOfWildcardsAndWeights: wildcard names, fractional weights and settings with another place here are imported with
 // the same meaning, or reported.
-func TestImportKeepsWhatIsMeant(t *testing.T) {
+func TestImportOfWildcardsAndWeights(t *testing.T) {
 	clitest.Bare(t, nil)
 	const sure = "model_list:\n  - {model_name: sure, litellm_params: {model: openai/gpt-4o}}\n"
 	for _, c := range []struct{ config, writes, says string }{

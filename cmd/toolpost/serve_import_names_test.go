@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestImportCopiesNoKeyOfAName: a labelled key or a query in the name of a model is neither written nor printed.
-func TestImportCopiesNoKeyOfAName(t *testing.T) {
+// TestImportHidesKeysInNames: a labelled key or a query in the name of a model is neither written nor printed.
+func TestImportHidesKeysInNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const secret = "SUPERSECRETabc123456789XYZ"
 	for _, row := range []importRow{
@@ -29,9 +29,9 @@ func TestImportCopiesNoKeyOfAName(t *testing.T) {
 	}
 }
 
-// TestImportTakesVariablesOfSmallLetters: an address from a variable becomes a provider, with any case of the name. The
+// TestImportLowerCaseVariables: an address from a variable becomes a provider, with any case of the name. The
 // variable is read where the gateway starts.
-func TestImportTakesVariablesOfSmallLetters(t *testing.T) {
+func TestImportLowerCaseVariables(t *testing.T) {
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "gateway.yaml")
 	writeFile(t, file, "model_list:\n"+liteEntry("a", "model: openai/m, api_base: os.environ/my_base")+liteEntry("b", "model: ollama/m, api_base: os.environ/Other_Base"))

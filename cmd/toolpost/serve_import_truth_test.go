@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestImportReadsTruthAsLiteLLMDoes: LiteLLM uses YAML 1.1, and its examples write True.
-func TestImportReadsTruthAsLiteLLMDoes(t *testing.T) {
+// TestImportOfYAML11Booleans: LiteLLM uses YAML 1.1, and its examples write True.
+func TestImportOfYAML11Booleans(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	for _, row := range []struct {
 		settings string

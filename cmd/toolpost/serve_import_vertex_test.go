@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// TestImportOfVertexAsksForNothingElse: the import does not ask for variables that Gemini on Vertex AI does not use.
-func TestImportOfVertexAsksForNothingElse(t *testing.T) {
+// TestImportOfVertexVariables: the import does not ask for variables that Gemini on Vertex AI does not use.
+func TestImportOfVertexVariables(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file = "model_list:\n  - model_name: g\n    litellm_params: {model: vertex_ai/gemini-2.5-pro, vertex_project: p-1, vertex_location: europe-west1}\n"
 	if err := os.WriteFile("lite.yaml", []byte(file), 0o600); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/listen"
 )
 
-// TestServeRefusesWhatCannotBe: settings without effect, or that would refuse every request, are reported.
-func TestServeRefusesWhatCannotBe(t *testing.T) {
+// TestServeRefusesImpossibleSettings: settings without effect, or that would refuse every request, are reported.
+func TestServeRefusesImpossibleSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for _, row := range []struct {
 		config string
@@ -48,8 +48,8 @@ func TestAddressInUse(t *testing.T) {
 	}
 }
 
-// TestLogFitsTerminals: time and id identify requests and are complete on any terminal.
-func TestLogFitsTerminals(t *testing.T) {
+// TestUsageLogFitsTerminal: time and id identify requests and are complete on any terminal.
+func TestUsageLogFitsTerminal(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		rows := [][]string{
 			{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"},

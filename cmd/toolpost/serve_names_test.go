@@ -42,9 +42,9 @@ func TestCheckOfLimits(t *testing.T) {
 	}
 }
 
-// TestCheckSaysThatServeDoesNotStart: a missing variable is a warning in a check. The warning mentions that serve
+// TestCheckMissingVariableWarns: a missing variable is a warning in a check. The warning mentions that serve
 // refuses to start without it.
-func TestCheckSaysThatServeDoesNotStart(t *testing.T) {
+func TestCheckMissingVariableWarns(t *testing.T) {
 	clitest.Bare(t, nil)
 	for _, name := range []string{"AZURE_OPENAI_ENDPOINT", "AWS_REGION", "TOOLPOST_ADMIN_KEY"} {
 		t.Setenv(name, "")

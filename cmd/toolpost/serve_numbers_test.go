@@ -6,8 +6,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
-// TestServeSaysWhichNumberToWrite: the error for an invalid number gives its place, the problem and a valid value.
-func TestServeSaysWhichNumberToWrite(t *testing.T) {
+// TestServeNumberErrors: the error for an invalid number gives its place, the problem and a valid value.
+func TestServeNumberErrors(t *testing.T) {
 	clitest.Bare(t, nil)
 	route := "  routes:\n    - {model: m, to: [{model: sim/offline}]}\n"
 	weight := func(w string) string {

@@ -222,9 +222,9 @@ func TestServeOps(t *testing.T) {
 	}
 }
 
-// TestMonitorsAreNoPages: health and metrics on a separate address are available by IP address, by a name in the local
+// TestOpsAddressRefusesBrowsers: health and metrics on a separate address are available by IP address, by a name in the local
 // network and by a configured name, but not to a page in a browser.
-func TestMonitorsAreNoPages(t *testing.T) {
+func TestOpsAddressRefusesBrowsers(t *testing.T) {
 	port := freePort(t)
 	servedAt(t, fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  ops_addr: 127.0.0.1:%d\n  ops_hosts: [\"gw.example.org:9464\"]\n", port))
 	for _, test := range []struct {
@@ -428,9 +428,9 @@ func slowChat(t *testing.T, goOn <-chan struct{}) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestAdministratorsStayHere: the administration API is served on loopback, or for configured host names, with a key.
+// TestAdminAPIIsLocal: the administration API is served on loopback, or for configured host names, with a key.
 // No error repeats a part of a key or a password.
-func TestAdministratorsStayHere(t *testing.T) {
+func TestAdminAPIIsLocal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	const good = "an-admin-key-of-more-than-24-bytes"
 	for _, test := range []struct{ config, key, says string }{

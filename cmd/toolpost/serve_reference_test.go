@@ -90,8 +90,8 @@ of an endpoint or a vendor is never sent to another address.
 	testkit.Page(t, "../../docs/gateway/configuration.md", page)
 }
 
-// TestProgramsAreDocumented: the page about coding agents has the output of --for.
-func TestProgramsAreDocumented(t *testing.T) {
+// TestCodingAgentsPage: the page about coding agents has the output of --for.
+func TestCodingAgentsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Coding agents on the gateway
 

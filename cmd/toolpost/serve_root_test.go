@@ -16,9 +16,9 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// TestServeToolsAreNotForTheGatewaysOwnFiles: tools of a route cannot read the configuration or the stores of the
+// TestServedToolsCannotReadGatewayFiles: tools of a route cannot read the configuration or the stores of the
 // gateway anywhere below root. They can read other files.
-func TestServeToolsAreNotForTheGatewaysOwnFiles(t *testing.T) {
+func TestServedToolsCannotReadGatewayFiles(t *testing.T) {
 	dir := clitest.Bare(t, map[string]string{"notes.txt": "The tide is high.\n", "sub/gateway.yaml": "the tide of another\n", "etc/b/state.db": "", "a/state.db": "the tide of a\n", "runs/x.jsonl": "the tide of others\n"})
 	script, err := sim.ParseScript([]byte(`-- 1 --
 call read_file {"path":"gateway.yaml"}
@@ -72,9 +72,9 @@ text Done.
 	}
 }
 
-// TestRootOfServe: tools of a route work in the root folder. An implicit root is refused if it is the root of the file
+// TestServeRootFolder: tools of a route work in the root folder. An implicit root is refused if it is the root of the file
 // system, else reported. A root inside the gateway's own folders is refused.
-func TestRootOfServe(t *testing.T) {
+func TestServeRootFolder(t *testing.T) {
 	dir := clitest.Bare(t, nil)
 	const route = "gateway:\n  addr: 127.0.0.1:0\n  routes: [{model: a, to: [{model: sim/offline}], tools: [TOOL]}]\n"
 	place(t, "files.yaml", strings.Replace(route, "TOOL", "read_file", 1))
@@ -105,9 +105,9 @@ func TestRootOfServe(t *testing.T) {
 	}
 }
 
-// TestServeRefusesAFileThatSaysNothing: an empty configuration file that the user named is an error. Without any file
+// TestServeRefusesEmptyFile: an empty configuration file that the user named is an error. Without any file
 // there is no error.
-func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
+func TestServeRefusesEmptyFile(t *testing.T) {
 	clitest.Bare(t, nil)
 	for _, text := range []string{"", "\n", "# gateway:\n", "---\n", "---\n# nothing\n", "null\n"} {
 		place(t, "gateway.yaml", text)
@@ -120,8 +120,8 @@ func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--check"), 0)
 }
 
-// TestServeWarnsOfOpenSecrets: key files that every user may read are reported.
-func TestServeWarnsOfOpenSecrets(t *testing.T) {
+// TestServeWarnsOfReadableKeyFiles: key files that every user may read are reported.
+func TestServeWarnsOfReadableKeyFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such bits")
 	}
@@ -138,9 +138,9 @@ func TestServeWarnsOfOpenSecrets(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--check", "--keys", keysFile), 0, "warning: --keys: every user of this machine may read keys.db")
 }
 
-// TestUnitAndImageStandWhereNothingIs: without a root, tools see an empty folder in the shipped unit and image. The
+// TestUnitAndImageHaveEmptyRoot: without a root, tools see an empty folder in the shipped unit and image. The
 // unit is restarted until its dependencies are up.
-func TestUnitAndImageStandWhereNothingIs(t *testing.T) {
+func TestUnitAndImageHaveEmptyRoot(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"systemd/toolpost.service": {"\nWorkingDirectory=/run/toolpost\n", "\nRuntimeDirectory=toolpost\n", "\nRuntimeDirectoryMode=0500\n", "\nRestart=on-failure\n", "\nRestartSec=5\n", "\nStartLimitIntervalSec=0\n"},
 		"container/Dockerfile":     {"\nWORKDIR /var/empty\nUSER "},

@@ -8,7 +8,7 @@ import (
 )
 
 // The content of a file never controls the terminal that shows its mistakes. A key in place of a name is not printed.
-func TestMistakesCanBeSeen(t *testing.T) {
+func TestCheckOutputIsPrintable(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, want string
 		hidden     []string
@@ -38,7 +38,7 @@ func TestMistakesCanBeSeen(t *testing.T) {
 }
 
 // The same holds for messages of import.
-func TestImportsCanBeSeen(t *testing.T) {
+func TestImportOutputIsPrintable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "l.yml")
 	if err := os.WriteFile(file, []byte("model_list:\n  - {model_name: \"evil\\e[31m\", litellm_params: {model: openai/gpt-4o}}\n"), 0o600); err != nil {
 		t.Fatal(err)

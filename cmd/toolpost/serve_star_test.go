@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestStarsOpenNoFiles: the part of a model name that matches a * cannot open a file or start a program on the
+// TestWildcardsOpenNoFiles: the part of a model name that matches a * cannot open a file or start a program on the
 // gateway's machine. Routes that name them explicitly can.
-func TestStarsOpenNoFiles(t *testing.T) {
+func TestWildcardsOpenNoFiles(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "talk.txtar")
 	writeFile(t, script, "-- 1.raw --\nGood evening.\n")
 	started := filepath.Join(t.TempDir(), "started")

@@ -90,7 +90,7 @@ func TestContinue(t *testing.T) {
 }
 
 // Files and standard input are attached to a task.
-func TestFilesBesideATask(t *testing.T) {
+func TestAttachedFiles(t *testing.T) {
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 		t.Fatal(err)

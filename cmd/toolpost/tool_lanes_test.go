@@ -109,9 +109,9 @@ func TestVendorAndServerInOneRun(t *testing.T) { // 3.1, 3.3, 3.6, 3.8
 	must(t, toolpost(t, "", "receipts", "show", "latest"), 0, "one__echo")
 }
 
-// TestServersToolInSeveralRounds: calls of a server's tools run in order, in any number of rounds. A failure is fed
+// TestMCPToolInSeveralRounds: calls of a server's tools run in order, in any number of rounds. A failure is fed
 // back, and the vendor's tool is not offered.
-func TestServersToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
+func TestMCPToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
 	v := vendorHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"),
 		[]string{uses("toolu_1", "one__fail", `{"text":"no such tide"}`), uses("toolu_2", "one__echo", `{"text":"first"}`)},
 		[]string{uses("toolu_3", "one__echo", `{"text":"second"}`)},
@@ -134,9 +134,9 @@ func TestServersToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
 	}
 }
 
-// TestNobodyRunsWhatIsNotThere: a missing tool is not offered and not claimed. Selected by name, it is refused before
+// TestMissingVendorToolIsNotOffered: a missing tool is not offered and not claimed. Selected by name, it is refused before
 // any request.
-func TestNobodyRunsWhatIsNotThere(t *testing.T) { // 3.7, 4.3
+func TestMissingVendorToolIsNotOffered(t *testing.T) { // 3.7, 4.3
 	v := vendorHome(t, "", lastWords)
 	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--lanes", "web_search=auto", "go"), 0, "web_search is run by: never", "own is not known to run tools itself")
 	if asked := v.requests(t); strings.Contains(strings.ToLower(asked[0]), "web_search") || strings.Contains(asked[0], "search the web") {
@@ -150,8 +150,8 @@ func TestNobodyRunsWhatIsNotThere(t *testing.T) { // 3.7, 4.3
 	}
 }
 
-// TestTheVendorNeedsNoServers: the vendor's tool needs no MCP settings.
-func TestTheVendorNeedsNoServers(t *testing.T) { // 3.9
+// TestVendorToolWithoutServers: the vendor's tool needs no MCP settings.
+func TestVendorToolWithoutServers(t *testing.T) { // 3.9
 	v := vendorHome(t, "lanes: [web_search=native]\n", []string{hostedSearch, hostedResult, `{"type":"text","text":"High at noon."}`})
 	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--mcp", "none", "go"), 0, "High at noon.")
 	if asked := v.requests(t); len(asked) != 1 || !strings.Contains(asked[0], "web_search_20250305") {

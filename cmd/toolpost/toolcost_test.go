@@ -18,9 +18,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestToolsCostWhatTheVendorIsSent: the tokens of many definitions are counted in the form for the model's vendor, not
+// TestToolTokensInVendorFormat: the tokens of many definitions are counted in the form for the model's vendor, not
 // as plain words. The budget lies between both counts.
-func TestToolsCostWhatTheVendorIsSent(t *testing.T) {
+func TestToolTokensInVendorFormat(t *testing.T) {
 	var tools bytes.Buffer
 	for i := range 40 {
 		fmt.Fprintf(&tools, "- {name: t%d, description: D, command: [\"true\"]}\n", i)

@@ -92,7 +92,7 @@ func TestOpenAPIEverywhere(t *testing.T) {
 }
 
 // A run that used find_tools can be continued, and an empty budget is refused.
-func TestGoOnWithFoundTools(t *testing.T) {
+func TestContinueWithFoundTools(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
 		args []string

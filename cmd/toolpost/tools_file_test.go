@@ -65,7 +65,7 @@ func TestYAMLToolsEverywhere(t *testing.T) {
 }
 
 // A key that the server of a declared tool repeats is not printed.
-func TestCallHidesTheKeyOfATool(t *testing.T) {
+func TestToolsCallRedactsKeys(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte("you sent " + r.Header.Get("X-Key")))
 	}))

@@ -93,8 +93,8 @@ func TestToolsAudit(t *testing.T) {
 	}
 }
 
-// TestToolsFilesInWords: errors about a file or a batch line contain no Go names.
-func TestToolsFilesInWords(t *testing.T) {
+// TestToolsFileErrors: errors about a file or a batch line contain no Go names.
+func TestToolsFileErrors(t *testing.T) {
 	for file, want := range map[string]string{
 		`[1,2]`:                       "definition 1: it is a number and must be an object",
 		`[{"name":7}]`:                `definition 1: "name" is a number and must be a string`,
@@ -112,8 +112,8 @@ func TestToolsFilesInWords(t *testing.T) {
 	}
 }
 
-// TestSelectSaysWhatDoesNotFit: tools that have nothing in common with the question are not listed as matches.
-func TestSelectSaysWhatDoesNotFit(t *testing.T) {
+// TestToolsSelectWithoutMatch: tools that have nothing in common with the question are not listed as matches.
+func TestToolsSelectWithoutMatch(t *testing.T) {
 	file := toolsFile(t, someTools)
 	for _, q := range []string{"", "   "} {
 		if r := toolpost(t, "", "tools", "select", "--tools", file, q); r.code != 2 || !strings.Contains(r.errOut, "QUERY is empty") || r.out != "" {
@@ -128,8 +128,8 @@ func TestSelectSaysWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestToolsAuditInWords: scores are printed as precisely as --min, and singular forms are correct.
-func TestToolsAuditInWords(t *testing.T) {
+// TestToolsAuditOutput: scores are printed as precisely as --min, and singular forms are correct.
+func TestToolsAuditOutput(t *testing.T) {
 	one := toolsFile(t, `[{"name":"save","description":"Saves a text, such as a note."}]`)
 	r := toolpost(t, "", "tools", "audit", "--tools", one, "--min", "0.60001")
 	if r.code != 1 || !strings.Contains(r.errOut, "--min is 0.60001") || !strings.Contains(r.out, "1 tool, ") {

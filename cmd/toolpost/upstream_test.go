@@ -151,7 +151,7 @@ func endlessServer(t *testing.T, behave func(net.Conn)) (address string, asked <
 
 // For any behaviour of a model's server, a signal ends the program within a second, unless a limit of the answer ended
 // it before. The memory stays bounded.
-func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
+func TestSignalEndsRunForAnyUpstream(t *testing.T) {
 	for name, behave := range upstreams {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -248,7 +248,7 @@ func TestEndlessAnswersEndRuns(t *testing.T) {
 }
 
 // The same holds for a conversation on the screen.
-func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
+func TestSignalEndsChatForAnyUpstream(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")
 	}

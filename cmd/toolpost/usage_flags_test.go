@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
-// TestUsageRefusesFlagsThatDoNothing: an invalid count, a count without a list, and a duplicate column are refused
+// TestUsageRefusesUnusedFlags: an invalid count, a count without a list, and a duplicate column are refused
 // before the store is opened.
-func TestUsageRefusesFlagsThatDoNothing(t *testing.T) {
+func TestUsageRefusesUnusedFlags(t *testing.T) {
 	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{

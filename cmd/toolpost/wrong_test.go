@@ -154,9 +154,9 @@ func (c wrongInput) try(t *testing.T, places *strings.Replacer) {
 	}
 }
 
-// TestNoRoom writes to a full disk and to a closed pipe. The error is one line, the exit status is 1, and no file is
+// TestFullDiskAndClosedPipe writes to a full disk and to a closed pipe. The error is one line, the exit status is 1, and no file is
 // left half-written.
-func TestNoRoom(t *testing.T) {
+func TestFullDiskAndClosedPipe(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
 	}
