@@ -58,7 +58,7 @@ func TestDemo(t *testing.T) {
 	for _, scene := range tour.Scenes {
 		for _, shown := range append(scene.Checked, scene.Title) {
 			if !strings.Contains(string(picture), shown) {
-				t.Errorf("the picture does not show %q; go run ./cmd/toolpost/picture docs/pictures/demo.svg", shown)
+				t.Errorf("the picture does not show %q; go run ./cmd/toolpost/picture docs/pictures", shown)
 			}
 		}
 	}

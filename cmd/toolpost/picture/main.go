@@ -1,9 +1,9 @@
-// Command picture records 'toolpost demo' in a terminal and writes it as an animated SVG file. It needs tmux. Its
-// argument is the file to write:
+// Command picture makes the pictures of the documents: the diagrams, and an animated recording of 'toolpost demo' in a
+// terminal. It needs tmux. Its argument is the folder to write to:
 //
-//	go run ./cmd/toolpost/picture docs/pictures/demo.svg
+//	go run ./cmd/toolpost/picture docs/pictures
 //
-// All text in the picture is real output of the command.
+// All text in the recording is real output of the command.
 package main
 
 import (
@@ -25,11 +25,14 @@ const columns, rows = 100, 22
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: go run ./cmd/toolpost/picture FILE")
+		log.Fatal("usage: go run ./cmd/toolpost/picture FOLDER")
 	}
 	scenes, err := record()
 	if err == nil {
-		err = os.WriteFile(os.Args[1], draw(scenes, columns, rows), 0o644)
+		err = os.WriteFile(filepath.Join(os.Args[1], "demo.svg"), draw(scenes, columns, rows), 0o644)
+	}
+	if err == nil {
+		err = writeDiagrams(os.Args[1])
 	}
 	if err != nil {
 		log.Fatal("picture: ", err)

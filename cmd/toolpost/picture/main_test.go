@@ -51,7 +51,7 @@ func TestThePictureOfTheDocuments(t *testing.T) {
 	said := wellFormed(t, text)
 	for _, want := range []string{"$ toolpost demo", "1 of 6", "6 of 6", "[y]es this once", "→ refused"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("the picture does not show %q; go run ./cmd/toolpost/picture docs/pictures/demo.svg", want)
+			t.Errorf("the picture does not show %q; go run ./cmd/toolpost/picture docs/pictures", want)
 		}
 	}
 	if strings.Contains(said, "scene 1 of the demo:") || len(text) > 100_000 {
