@@ -22,7 +22,6 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/state"
-	"github.com/toolpost/toolpost/journal"
 )
 
 // stateEnv is the variable for the store of state, for addresses with a password. inMemory means no database.
@@ -202,28 +201,4 @@ func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c settings
 	ended := make(chan error, 1)
 	go func() { ended <- listen.Serve(ctx, listener, handler) }()
 	return func() error { return <-ended }, nil
-}
-
-// gatewaySecrets returns the secrets that a gateway's request log must not contain: keys of vendors, credentials of
-// tools, and the key of administrators. The keys of its clients are recognised by their form.
-func gatewaySecrets(s *settings.Settings) *journal.Secrets {
-	out := s.Secrets()
-	if key := strings.TrimSpace(os.Getenv(AdminKeyEnv)); key != "" {
-		out.Values = append(out.Values, key)
-	}
-	return out
-}
-
-// keepingBodies returns the settings that store bodies, as paths. It returns none if no route stores
-// bodies.
-func keepingBodies(c settings.GatewayConfig) (paths []string) {
-	if c.Keys.Bodies {
-		paths = append(paths, "gateway.log_bodies")
-	}
-	for i, r := range c.Routes {
-		if r.Bodies != nil && *r.Bodies && !c.Keys.Bodies {
-			paths = append(paths, fmt.Sprintf("gateway.routes[%d].log_bodies", i))
-		}
-	}
-	return paths
 }

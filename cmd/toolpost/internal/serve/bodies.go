@@ -1,0 +1,34 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/journal"
+)
+
+// gatewaySecrets returns the secrets that a gateway's request log must not contain: keys of vendors, credentials of
+// tools, and the key of administrators. The keys of its clients are recognised by their form.
+func gatewaySecrets(s *settings.Settings) *journal.Secrets {
+	out := s.Secrets()
+	if key := strings.TrimSpace(os.Getenv(AdminKeyEnv)); key != "" {
+		out.Values = append(out.Values, key)
+	}
+	return out
+}
+
+// keepingBodies returns the settings that store bodies, as paths. It returns none if no route stores
+// bodies.
+func keepingBodies(c settings.GatewayConfig) (paths []string) {
+	if c.Keys.Bodies {
+		paths = append(paths, "gateway.log_bodies")
+	}
+	for i, r := range c.Routes {
+		if r.Bodies != nil && *r.Bodies && !c.Keys.Bodies {
+			paths = append(paths, fmt.Sprintf("gateway.routes[%d].log_bodies", i))
+		}
+	}
+	return paths
+}
