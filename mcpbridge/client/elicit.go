@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,14 +23,13 @@ import (
 func (l *remote) elicit(ctx context.Context, live *liveSession, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	decline := &mcp.ElicitResult{Action: "decline"}
 	f := live.calls.asking(ctx)
-	if f == nil || p == nil || p.Mode == "url" {
+	if f == nil || p == nil {
 		return decline, nil
 	}
-	schema, err := toollist.SchemaText(p.RequestedSchema)
+	prompt, err := l.prompt(p)
 	if err != nil {
 		return decline, nil
 	}
-	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip.Bytes(rpc.PlainText(p.Message), rpc.MaxQuestion)), Schema: schema, Held: true}
 	asks, cancel := context.WithCancel(f.ctx) // the context of the call has the runtime that asks
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -42,6 +43,12 @@ func (l *remote) elicit(ctx context.Context, live *liveSession, p *mcp.ElicitPar
 			f.waits(err)
 		}
 		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	if p.Mode == "url" {
+		if string(value) != "true" {
+			return decline, nil
+		}
+		return &mcp.ElicitResult{Action: "accept"}, nil
 	}
 	var content map[string]any
 	if err := json.Unmarshal(value, &content); err != nil {
@@ -58,4 +65,37 @@ func nobody(err error) bool {
 	}
 	var n interface{ Nobody() bool }
 	return errors.As(err, &n) && n.Nobody()
+}
+
+// maxAddress bounds an address that a person is asked to open.
+const maxAddress = 2 << 10
+
+// prompt is a question of a server as a person is asked it. An address is shown, and never opened from here.
+func (l *remote) prompt(p *mcp.ElicitParams) (tool.Prompt, error) {
+	message := clip.Bytes(rpc.PlainText(p.Message), rpc.MaxQuestion)
+	if p.Mode != "url" {
+		schema, err := toollist.SchemaText(p.RequestedSchema)
+		return tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, message), Schema: schema, Held: true}, err
+	}
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(p.URL) > maxAddress || rpc.PlainText(p.URL) != p.URL {
+		return tool.Prompt{}, errors.New("the address cannot be shown")
+	}
+	return tool.Prompt{
+		Message: fmt.Sprintf("MCP server %s asks you to open %s (host %s): %s\nAnswer true when you have done that.", l.Name, u.String(), u.Host, message),
+		Schema:  json.RawMessage(`{"type":"boolean"}`), Held: true,
+	}, nil
+}
+
+// addresses are the addresses that a server names in the error of a call that needs a visit first.
+func addresses(data json.RawMessage) string {
+	var named struct{ Elicitations []mcp.ElicitParams }
+	_ = json.Unmarshal(data, &named) // without any, the message has to do
+	var out []string
+	for i, e := range named.Elicitations {
+		if i < 5 {
+			out = append(out, clip.Bytes(rpc.PlainText(e.URL), maxAddress))
+		}
+	}
+	return strings.Join(out, ", ")
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -231,7 +232,7 @@ func (c *liveSession) why(err error) string {
 // handlers are what the server may ask us and tell us.
 func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{},
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -244,9 +245,31 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.calls.progress(req.Params) },
 	}
+	if l.host.options.Log != nil {
+		o.LoggingMessageHandler = func(_ context.Context, req *mcp.LoggingMessageRequest) { l.logged(req.Params) }
+	}
 	l.allowSampling(live, o)
 	return o
 }
+
+// logged passes on a log message of the server.
+func (l *remote) logged(p *mcp.LoggingMessageParams) {
+	if p == nil {
+		return
+	}
+	text, is := p.Data.(string)
+	if !is {
+		data, err := json.Marshal(p.Data)
+		if err != nil {
+			return
+		}
+		text = string(data)
+	}
+	l.host.options.Log(l.Name, clean(string(p.Level)), l.Redact(text))
+}
+
+// logLevel is the least level of the log messages that servers are asked for.
+const logLevel = "info"
 
 // take makes a list the current one, which was read after the server had announced so many changes. The caller holds the
 // lock.
@@ -260,6 +283,10 @@ func (l *remote) take(list *toollist.List, seen int32) {
 	}
 	if l.ServerConfig.Revision() == "" && l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= rpc.Legacy {
 		l.record.Revision = rpc.Legacy
+	}
+	if l.live != nil {
+		c := l.live.session.InitializeResult().Capabilities
+		l.record.Resources = c != nil && c.Resources != nil
 	}
 	if err := l.record.Save(l.Dir, l.ServerConfig); err != nil {
 		l.host.notify(config.Notice{Server: l.Name, Text: "cannot be remembered: " + err.Error()})

@@ -43,6 +43,8 @@ type Options struct {
 	// Sample asks the model of the run for a server that may ask it (see
 	// ServerConfig.Sampling); nil means no model. The receipt of the call has its usage.
 	Sample func(ctx context.Context, server string, req *llm.Request) (*llm.Response, error)
+	// Log gets the log messages of servers, cleaned and bounded. Nil means that servers are not asked for any.
+	Log func(server, level, text string)
 	// Secrets are values that must not reach a person, the model or the stored state through a
 	// server. Nil knows none.
 	Secrets *journal.Secrets

@@ -54,6 +54,12 @@ func (l *remote) rebuild() {
 		l.note(d.Name, note)
 		l.offer.names[d.Name] = t.Name
 	}
+	if l.offersResources(taken) {
+		if one, err := tool.NewSet(l.resourceTool()); err == nil {
+			sets = append(sets, one)
+			l.offer.names[readResource] = l.resourceTool().Name
+		}
+	}
 	l.offer.set, _ = tool.Join(sets...) // no two have one name
 	l.missing()
 }
@@ -74,7 +80,7 @@ func (l *remote) note(name, text string) {
 // does not do what it says is not passed over.
 func (l *remote) missing() {
 	for _, name := range l.Tools {
-		if _, listed := l.list.Prints[name]; !listed && l.fresh {
+		if _, listed := l.list.Prints[name]; !listed && l.fresh && l.offer.names[name] == "" {
 			l.host.notify(config.Notice{Server: l.Name, Tool: name, Text: "is chosen in the configuration, and the server has no such tool"})
 		}
 	}
@@ -157,6 +163,9 @@ func (l *remote) send(ctx context.Context, live *liveSession, name string, args 
 	defer live.calls.end(f)
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(f.token)
+	if l.host.options.Log != nil && live.session.InitializeResult().ProtocolVersion == rpc.Newest {
+		params.Meta[mcp.MetaKeyLogLevel] = logLevel
+	}
 	res, err := live.session.CallTool(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
 	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
 		f.late = true
@@ -224,6 +233,8 @@ func (l *remote) failure(ctx context.Context, live *liveSession, f *activeCall, 
 		return l.notRun(errors.New("it has forgotten the session, and the new one, too"), "Take another way.")
 	case wire != nil && strings.Contains(wire.Message, noSampling) && l.sampling() != nil:
 		return tool.Errorf(tool.Permission, "MCP server %s wants to ask the model in the middle of the call, and %v", l.Name, l.sampling())
+	case wire != nil && wire.Code == mcp.CodeURLElicitationRequired:
+		return l.notRun(errors.New(clip.Bytes(l.RedactHidden(rpc.PlainText(wire.Message)), convert.MaxError)), "The user has to open an address first: "+addresses(wire.Data)+". Call it again after that.")
 	case wire != nil:
 		code := tool.Execution
 		switch wire.Code {

@@ -52,7 +52,7 @@ func Unanswered(code tool.Code, effects tool.Effects) tool.Code {
 
 // The bounds of a result; its frame is bounded, too.
 const (
-	maxParts = 256
+	MaxParts = 256
 	MaxError = 16 << 10
 )
 
@@ -99,8 +99,8 @@ func read(server string, effects tool.Effects, res *mcp.CallToolResult, x exact)
 	var out tool.Output
 	var texts []string
 	for i, c := range res.Content {
-		if i == maxParts {
-			out.Parts = append(out.Parts, llm.Text{Text: fmt.Sprintf("[%d more parts of the result are left out]", len(res.Content)-maxParts)})
+		if i == MaxParts {
+			out.Parts = append(out.Parts, llm.Text{Text: fmt.Sprintf("[%d more parts of the result are left out]", len(res.Content)-MaxParts)})
 			break
 		}
 		part := partOf(c)
@@ -189,6 +189,14 @@ func same(text string, value json.RawMessage) bool {
 		return true
 	}
 	return json.Valid([]byte(text)) && js.Equal([]byte(text), value)
+}
+
+// Part turns a piece of a message of a server into a part.
+func Part(c mcp.Content) llm.Part { return partOf(c) }
+
+// ResourcePart turns the content of a resource into a part.
+func ResourcePart(uri, mime, text string, data []byte) llm.Part {
+	return resource(&mcp.ResourceContents{URI: uri, MIMEType: mime, Text: text, Blob: data})
 }
 
 // partOf turns a piece of a result into a part of a message.

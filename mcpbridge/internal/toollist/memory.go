@@ -23,6 +23,8 @@ type Memory struct {
 	// Revision is that of the handshake the server needs; empty means the newest.
 	Revision string              `json:"revision,omitempty"`
 	List     []config.ServerTool `json:"list"`
+	// Resources means that the server has resources.
+	Resources bool `json:"resources,omitempty"`
 	// Known are the accepted definitions by name, also of removed tools: a tool that returns with
 	// another definition has changed.
 	Known map[string]config.ServerTool `json:"known"`

@@ -103,6 +103,9 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 	c.log.Warnings.All = f.verbose
 	c.log.Plain, c.journal = f.plain, settings.RecordedAt(cmd)
 	c.takeUp(old)
+	if first, err = w.Attach(cmd.Context(), first); err != nil {
+		return err
+	}
 	if len(first.Parts) > 0 {
 		c.first = &first
 	}
@@ -114,6 +117,8 @@ func runChat(c *chat, in, out *os.File) error {
 	ctx := c.ctx
 	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
 	c.send = program.Send
+	show := func(line string) { go c.send(told(line)) }
+	c.w.ShowLog.Store(&show)
 	_, err := program.Run()
 	c.interrupt()
 	c.turns.Wait()

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -36,6 +38,7 @@ func slashes() []slash {
 		{"/model", "[ID]", "show the model, or go on with another one", (*chat).switchModel, false},
 		{"/models", "", "list the models that can be asked here and now", (*chat).listModels, true},
 		{"/tools", "[revoke N|all]", "list the tools and what you allowed, or take it back", (*chat).listTools, true},
+		{"/prompt", "[SERVER:NAME …]", "list the prompts of MCP servers, or send one; arguments are NAME=VALUE", (*chat).prompt, false},
 		{"/receipts", "", "list the records of this conversation", (*chat).listReceipts, true},
 		{"/save", "FILE", "write the conversation to a new file, as Markdown", (*chat).save, true},
 		{"/clear", "", "begin a new conversation; what was recorded stays", (*chat).clear, false},
@@ -79,6 +82,45 @@ func (c *chat) help(string) tea.Cmd {
 	b.WriteString("\nEnter sends, or waits for the end of a turn · Ctrl-J new line · Tab completes\n↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L draws the screen anew")
 	c.log.Add(view.ShownAs, b.String())
 	return nil
+}
+
+// prompt sends a prompt of a server, or lists all.
+func (c *chat) prompt(arg string) tea.Cmd {
+	if arg == "" {
+		ctx, w := c.ctx, c.w
+		return func() tea.Msg { return told(w.ListPrompts(ctx)) }
+	}
+	return c.fetch(func(ctx context.Context) (llm.Message, error) { return c.w.ServerPrompt(ctx, arg) })
+}
+
+// told is a text for the screen.
+type told string
+
+// fetched reports that a message is complete that has parts of a server.
+type fetched struct {
+	msg llm.Message
+	err error
+}
+
+// fetch has a message completed in the background, like a turn that can be interrupted.
+func (c *chat) fetch(get func(context.Context) (llm.Message, error)) tea.Cmd {
+	ctx, stop := context.WithCancel(c.ctx)
+	c.stop, c.began = stop, time.Now()
+	return tea.Batch(ask.Tick(), func() tea.Msg {
+		defer stop()
+		msg, err := get(ctx)
+		return fetched{msg, err}
+	})
+}
+
+// fetched begins a turn with a message, or reports why there is none.
+func (c *chat) fetched(f fetched) tea.Cmd {
+	c.stop = nil
+	if f.err != nil {
+		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(f.err.Error()))
+		return c.next()
+	}
+	return c.begin(f.msg)
 }
 
 // switchModel continues with another model and keeps the conversation.

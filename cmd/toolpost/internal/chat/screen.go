@@ -104,6 +104,10 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = c.next()
 	case modelsFound:
 		c.showModels(msg)
+	case told:
+		c.log.Add(view.ShownAs, cli.Printable(string(msg)))
+	case fetched:
+		cmd = c.fetched(msg)
 	case *asking:
 		c.drain()
 		c.ask, bottom = msg, true
@@ -295,6 +299,9 @@ func (c *chat) enter() tea.Cmd {
 func (c *chat) do(text string) tea.Cmd {
 	if strings.HasPrefix(text, "/") {
 		return c.command(text)
+	}
+	if msg := llm.User(text); len(c.w.Mentions(text)) > 0 {
+		return c.fetch(func(ctx context.Context) (llm.Message, error) { return c.w.Attach(ctx, msg) })
 	}
 	return c.begin(llm.User(text))
 }

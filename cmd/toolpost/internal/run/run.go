@@ -158,11 +158,18 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	if err := req.old.Complete(cmd, w.ToolSet); err != nil {
 		return err
 	}
+	if req.task, err = w.Attach(ctx, req.task); err != nil {
+		return err
+	}
 	pr := view.NewPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	pr.Quiet, pr.Verbose = f.quiet, f.verbose
 	pr.Silent = req.output != nil
 	if !f.plain {
 		pr.AsMarkdown()
+	}
+	if f.verbose {
+		show := pr.ShowLine
+		w.ShowLog.Store(&show)
 	}
 	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now()}
 	ctx, stop := context.WithCancel(ctx)

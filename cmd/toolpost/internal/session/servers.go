@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -67,6 +68,9 @@ func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
 	w.RedactNotice = mcpservers.Namer(w.Settings, chosen)
 	options := mcpservers.Options(w.Settings, chosen, w.Notice)
 	options.Sample, options.Changed = w.sample, w.Changed
+	if verbose := cmd.Flags().Lookup("verbose"); verbose != nil && verbose.Value.String() == "true" {
+		options.Log = func(server, level, text string) { w.serverLog(cmd, server, level, text) }
+	}
 	if w.Bridge, err = client.Open(options, chosen...); err != nil {
 		return err
 	}
@@ -101,4 +105,14 @@ func (w *Session) sample(ctx context.Context, _ string, req *llm.Request) (*llm.
 		return nil, errors.New("what that costs is not counted, and the run has a budget")
 	}
 	return llm.Generate(ctx, Redact(w.Opened, w.KnownSecrets.Values), req)
+}
+
+// serverLog shows a log message of a server.
+func (w *Session) serverLog(cmd *cobra.Command, server, level, text string) {
+	line := cli.Printable(w.Redact(fmt.Sprintf("%s (%s): %s", server, level, text)))
+	if show := w.ShowLog.Load(); show != nil {
+		(*show)(line)
+		return
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+line)
 }

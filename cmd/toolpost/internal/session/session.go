@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,8 @@ type Session struct {
 	Closers      []func()
 	// windows holds the context limits learned from models, for all runs of a chat.
 	windows agent.Windows
+	// ShowLog shows a log message of a server. Until it is set, they are printed to stderr.
+	ShowLog atomic.Pointer[func(line string)]
 	mcpservers.Active
 }
 

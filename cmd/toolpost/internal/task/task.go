@@ -40,7 +40,7 @@ func attachments(cmd *cobra.Command, files []string) ([]llm.Part, error) {
 			return nil, err
 		}
 		left -= int64(len(data))
-		part, err := attachment(name, data)
+		part, err := Attachment(name, data)
 		if err != nil {
 			return nil, err
 		}
@@ -76,9 +76,9 @@ func readAttached(cmd *cobra.Command, file string, most int64) (name string, dat
 	return name, data, nil
 }
 
-// attachment returns a file as a part of a message. Images and PDFs are unchanged. Text is put in a fence that is
+// Attachment returns a file as a part of a message. Images and PDFs are unchanged. Text is put in a fence that is
 // longer than any fence in the text.
-func attachment(name string, data []byte) (llm.Part, error) {
+func Attachment(name string, data []byte) (llm.Part, error) {
 	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
 	base := filepath.Base(name)
 	switch {
@@ -133,7 +133,7 @@ func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 	if err != nil || len(strings.TrimSpace(string(data))) == 0 {
 		return nil, err
 	}
-	return attachment(name, data)
+	return Attachment(name, data)
 }
 
 // Read builds the message for the model from the task, standard input and the attached files. If it is optional

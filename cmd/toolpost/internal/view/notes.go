@@ -124,7 +124,7 @@ func strategy(e *tool.Error, attempt int) string {
 }
 
 // VerboseUsage describes the flag that shows all warnings.
-const VerboseUsage = "show every warning, also those about how the answer was made"
+const VerboseUsage = "show every warning, also those about how the answer was made, and logs and progress of MCP servers"
 
 // warnings collects warnings and reports each kind once, in one line: the first warning, and the number of further ones
 // that came at the same time. Warnings that a person can do nothing about are left out unless All is set.

@@ -26,7 +26,7 @@ type Printer struct {
 	out, Log io.Writer
 	Silent   bool // the model's text goes to log: out gets only the answer
 	Quiet    bool // log gets nothing
-	Verbose  bool // log gets all warnings
+	Verbose  bool // log gets all warnings and all progress
 	Palette  cli.Palette
 	Live     bool           // log is a terminal
 	clean    bool           // out is a terminal: only text may reach it
@@ -147,7 +147,7 @@ func (pr *Printer) retract() {
 
 // other shows events other than text and turns.
 func (pr *Printer) other(ev llm.Event) {
-	if p, ok := ev.(invoke.Progress); ok && !pr.Live && time.Since(pr.told) >= time.Second { // otherwise the live line shows it
+	if p, ok := ev.(invoke.Progress); ok && (pr.Verbose || !pr.Live && time.Since(pr.told) >= time.Second) { // otherwise the live line shows it
 		pr.told = time.Now()
 		pr.note(cli.Printable(p.Tool) + ": " + progressText(p))
 	}
@@ -232,6 +232,15 @@ func (pr *Printer) Line(text string) {
 	pr.erase()
 	pr.endLine()
 	pr.write(pr.Log, text+"\n")
+}
+
+// ShowLine shows a line that belongs to no event.
+func (pr *Printer) ShowLine(text string) {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if !pr.Quiet {
+		pr.Line(pr.Palette.Dim(text))
+	}
 }
 
 // endLine ends an unfinished line of text.
