@@ -254,3 +254,50 @@ func TestServedToolThatAsksIsCalledOnce(t *testing.T) {
 		}
 	})
 }
+
+// Through the relay the server asks the client itself. The tool is called once whatever the client answers, and the
+// record says that it had begun.
+func TestRelayedToolThatAsksIsCalledOnce(t *testing.T) {
+	for revision, path := range map[string]string{"2025-11-25": "/mcp", "2026-07-28": "/stateless"} {
+		shop := newShop()
+		server := config.ServerConfig{Name: "one", URL: mcptest.HTTP(t, shop.Server, nil) + path}
+		for _, way := range []string{"stdio", "http"} {
+			for action, want := range map[string]string{"accept": "order placed, accept true", "decline": "order placed, decline", "cancel": "order placed, cancel", "silence": ""} {
+				t.Run(revision+" "+way+" "+action, func(t *testing.T) {
+					shop.orders.Store(0)
+					r := relayOf(t, server, invoke.AllowAll)
+					ctx, stop := context.WithCancel(t.Context())
+					defer stop()
+					d := connectTo(t, r.client(t, way), revision, func(*mcp.ElicitParams) *mcp.ElicitResult {
+						if action == "silence" {
+							stop() // the client's timeout
+							<-ctx.Done()
+						}
+						res := &mcp.ElicitResult{Action: action}
+						if action == "accept" {
+							res.Content = map[string]any{"express": true}
+						}
+						return res
+					})
+					res, err := d.CallTool(ctx, &mcp.CallToolParams{Name: "order"})
+					if want != "" && (err != nil || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, want)) {
+						t.Errorf("the client gets %+v, %v", res, err)
+					}
+					if want == "" && err == nil {
+						t.Errorf("the client gets %+v", res)
+					}
+					r.Relay.Close()
+					if n := shop.orders.Load(); n != 1 {
+						t.Errorf("there are %d orders", n)
+					}
+					for _, receipt := range r.receipts(t) {
+						if text := joined(receipt.Result.Parts); receipt.Status == journal.OK && !strings.Contains(text, "order placed") && !strings.Contains(text, "asks something first") ||
+							strings.Contains(text, "It was not run") || strings.Contains(text, "changed nothing") {
+							t.Errorf("the record says %+v", receipt)
+						}
+					}
+				})
+			}
+		}
+	}
+}

@@ -181,3 +181,18 @@ func TestErrorWordsOfAServer(t *testing.T) {
 		}
 	}
 }
+
+// A tool that runs only as a task is not offered, with a notice. A tool that may run as one is called in the usual way.
+func TestToolsThatRunAsTasks(t *testing.T) {
+	list := `{"jsonrpc":"2.0","id":ID,"result":{"tools":[
+{"name":"only","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},
+{"name":"also","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},
+{"name":"odd","inputSchema":{"type":"object"},"execution":["required"]}]}}`
+	s, told := open(t, client.Options{}, scripted(t, "one", mcptest.Script{List: strings.ReplaceAll(list, "\n", "")}))
+	if names := fmt.Sprint(toolsOf(t, s).Names()); names != "[one__also one__odd]" {
+		t.Errorf("the tools are %s", names)
+	}
+	if !strings.Contains(told.String(), "only as a task") {
+		t.Errorf("the notices are %s", told)
+	}
+}

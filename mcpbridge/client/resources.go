@@ -44,8 +44,8 @@ type ResourceContent struct {
 	Data            []byte
 }
 
-// Prompt is a prompt of a server.
-type Prompt struct {
+// ServerPrompt is a prompt of a server.
+type ServerPrompt struct {
 	Name, Description string
 	Arguments         []PromptArgument
 }
@@ -102,12 +102,12 @@ func (s *Servers) ReadResource(ctx context.Context, server, uri string) ([]Resou
 }
 
 // Prompts lists the prompts of a server.
-func (s *Servers) Prompts(ctx context.Context, server string) ([]Prompt, error) {
+func (s *Servers) Prompts(ctx context.Context, server string) ([]ServerPrompt, error) {
 	l, err := s.named(server)
 	if err != nil {
 		return nil, err
 	}
-	var out []Prompt
+	var out []ServerPrompt
 	err = l.ask(ctx, func(c *mcp.ServerCapabilities) bool { return c.Prompts != nil }, func(ctx context.Context, session *mcp.ClientSession) error {
 		return pages(func(cursor string) (string, error) {
 			res, err := session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
@@ -118,7 +118,7 @@ func (s *Servers) Prompts(ctx context.Context, server string) ([]Prompt, error) 
 				if p == nil || len(out) == maxFeatures {
 					continue
 				}
-				one := Prompt{Name: clean(p.Name), Description: clean(p.Description)}
+				one := ServerPrompt{Name: clean(p.Name), Description: clean(p.Description)}
 				for _, a := range p.Arguments {
 					if a != nil {
 						one.Arguments = append(one.Arguments, PromptArgument{clean(a.Name), clean(a.Description), a.Required})

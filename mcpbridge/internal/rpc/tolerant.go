@@ -180,10 +180,13 @@ func malformed(text json.RawMessage) string {
 		Name        string                     `json:"name"`
 		Title       string                     `json:"title"`
 		Icons       []mcp.Icon                 `json:"icons"`
+		Execution   any                        `json:"execution"`
 	}
 	err := json.Unmarshal(text, &t)
 	var kind *json.UnmarshalTypeError
 	switch {
+	case err == nil && taskOnly(t.Execution):
+		return "it runs only as a task (execution.taskSupport), which is not supported here; the relay, mcp serve --through, passes tasks on"
 	case err == nil:
 		return ""
 	case errors.As(err, &kind) && kind.Field != "":
@@ -192,6 +195,12 @@ func malformed(text json.RawMessage) string {
 		return fmt.Sprintf("it is no object (%s)", kind.Value)
 	}
 	return "it cannot be read"
+}
+
+// taskOnly reports whether a tool can only be called as a task.
+func taskOnly(execution any) bool {
+	e, _ := execution.(map[string]any)
+	return e["taskSupport"] == "required"
 }
 
 // placeholder returns a tool with the reason why it cannot be used.

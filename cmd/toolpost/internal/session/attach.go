@@ -104,7 +104,7 @@ func (w *Session) ServerPrompt(ctx context.Context, arg string) (llm.Message, er
 	if err != nil {
 		return llm.Message{}, w.RedactError(err)
 	}
-	i := slices.IndexFunc(all, func(p client.Prompt) bool { return p.Name == name })
+	i := slices.IndexFunc(all, func(p client.ServerPrompt) bool { return p.Name == name })
 	if i < 0 {
 		var names []string
 		for _, p := range all {
