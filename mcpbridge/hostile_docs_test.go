@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -169,11 +171,11 @@ func TestHostileServersByTheDocs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, calls := rawHTTP(t, c.answers)
-			s, told := open(t, mcpbridge.Options{Wait: 20 * time.Second, Log: func(_, level, text string) {
+			s, told := open(t, client.Options{Wait: 20 * time.Second, Log: func(_, level, text string) {
 				if strings.ContainsRune(level+text, '\x1b') {
 					t.Errorf("the log has %q", level+text)
 				}
-			}}, mcpbridge.ServerConfig{Name: "bad", URL: url, Connect: 10 * time.Second, Call: time.Second, Protocol: "2025-11-25"})
+			}}, config.ServerConfig{Name: "bad", URL: url, Connect: 10 * time.Second, Call: time.Second, Protocol: "2025-11-25"})
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			set, err := s.Tools(ctx)
@@ -287,17 +289,17 @@ func TestHostileClientsByTheDocs(t *testing.T) {
 		for _, path := range []string{"serve", "relay"} {
 			t.Run(path+" "+name, func(t *testing.T) {
 				t.Parallel()
-				serve, change, calls := serveOwn(t, nil).ServePipe, "shout", new(atomic.Int32)
+				pipe, change, calls := serveOwn(t, nil).ServePipe, "shout", new(atomic.Int32)
 				if path == "relay" {
 					var url string
 					url, calls = rawHTTP(t, answers{"tools/call": fine, "tools/list": listWithText})
-					servers, _ := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "one", URL: url, Call: 5 * time.Second})
-					r, err := servers.Relay("one", mcpbridge.ServiceOptions{Runner: &invoke.Runner{Policy: invoke.AskFirst(nil)}})
+					servers, _ := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: url, Call: 5 * time.Second})
+					r, err := servers.Relay("one", serve.ServiceOptions{Runner: &invoke.Runner{Policy: invoke.AskFirst(nil)}})
 					if err != nil {
 						t.Fatal(err)
 					}
 					t.Cleanup(func() { r.Close() })
-					serve, change = r.ServePipe, "change"
+					pipe, change = r.ServePipe, "change"
 				}
 				toServer, fromClient := io.Pipe()
 				go func() {
@@ -313,7 +315,7 @@ func TestHostileClientsByTheDocs(t *testing.T) {
 				var out strings.Builder
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				_ = serve(ctx, toServer, &out)
+				_ = pipe(ctx, toServer, &out)
 				if ctx.Err() != nil {
 					t.Error("it does not end")
 				}
