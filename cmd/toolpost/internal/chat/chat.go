@@ -141,7 +141,8 @@ func newModel(ctx context.Context, w *session.Session, p cli.Palette, yes bool) 
 	input.SetVirtualCursor(false)
 	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	input.Focus()
-	c := &chat{ctx: ctx, w: w, p: p, input: input, news: newNews(), log: view.NewTranscript(p), history: loadHistory(), Approver: ask.Approver{Yes: yes, Tools: w.ToolSet, Clean: w.Redact}}
+	c := &chat{ctx: ctx, w: w, p: p, Approver: ask.Approver{Yes: yes, Tools: w.ToolSet, Clean: w.Redact}}
+	c.input, c.news, c.log, c.history = input, newNews(), view.NewTranscript(p), loadHistory()
 	c.Put = c.consent
 	c.at = len(c.history)
 	if note := w.Announce(); note != "" {

@@ -20,14 +20,21 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// chat is the screen of a conversation: the transcript at the top, a status line, and the input at the bottom.
+// chat is a conversation on the screen: the transcript at the top, a status line, and the input at the bottom.
 type chat struct {
 	ctx  context.Context
 	w    *session.Session
 	p    cli.Palette
 	send func(tea.Msg)
 	ask.Approver
+	conversation
+	turnState
+	entry
+	drawing
+}
 
+// conversation is what was said so far, with its records.
+type conversation struct {
 	log      *view.Transcript
 	messages []llm.Message // the conversation as the model sees it
 	before   []llm.Message // messages before the last turn
@@ -39,24 +46,33 @@ type chat struct {
 	parent   string        // the record of the turn before the next one
 	open     string        // the run of a turn that an earlier process left open
 	spent    catalog.Money // the cost of all turns
-	first    *llm.Message  // the message from the command line, sent first
-	queue    []string      // lines entered during a turn
-	offers   []string      // the candidates that Tab found
-	served   []string      // the models that /models found
+}
 
+// turnState is the turn that is under way, and what waits for its end.
+type turnState struct {
 	stop  context.CancelFunc // nil if no turn is active
 	began time.Time
 	turns sync.WaitGroup
 	ask   *asking
+	news  *news
+	first *llm.Message // the message from the command line, sent first
+	queue []string     // lines entered during a turn
+}
 
+// entry is the line that the person writes.
+type entry struct {
 	input   textarea.Model
-	page    term.Page
-	drawn   time.Time // time of the last drawing
-	news    *news
 	history []string
-	at      int    // position in history; len(history) is the current input
-	draft   string // the current input
+	at      int      // position in history; len(history) is the current input
+	draft   string   // the current input
+	offers  []string // the candidates that Tab found
+	served  []string // the models that /models found
+}
 
+// drawing is the state of the terminal.
+type drawing struct {
+	page          term.Page
+	drawn         time.Time // time of the last drawing
 	width, height int
 	seen          tea.View
 	same          bool // nothing has changed since seen
