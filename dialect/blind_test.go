@@ -98,14 +98,20 @@ func TestBlindSets(t *testing.T) {
 		wrong, silent int    // most
 		hint          bool
 	}{
-		{name: "talk", read: [2]int{0, 128}, sure: [2]int{0, 0}},
-		{name: "talk_b", read: [2]int{0, 155}, sure: [2]int{0, 0}},
+		{name: "talk", read: [2]int{0, 3}},
+		{name: "talk_b", read: [2]int{0, 3}},
+		{name: "talk_round3", read: [2]int{0, 1}},                     // at first sight 56, of which 24 sure
+		{name: "talk_round4", read: [2]int{0, 1}},                     // 19, of which 18 sure
+		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}}, // 19, of which 8 sure
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{224, 232}, sure: [2]int{83, 232}},
 		{name: "honest_b", read: [2]int{217, 225}, sure: [2]int{114, 225}},
 		{name: "honest_c", read: [2]int{168, 169}, sure: [2]int{78, 169}},
 		{name: "long_c", read: [2]int{128, 128}, sure: [2]int{128, 128}},
+		{name: "honest_round3", read: [2]int{77, 77}, sure: [2]int{71, 77}}, // at first sight 75
+		{name: "honest_round4", read: [2]int{75, 76}, sure: [2]int{74, 76}}, // 74
+		{name: "honest_round5", read: [2]int{75, 75}, sure: [2]int{64, 75}}, // 72
 		{name: "long", read: [2]int{100, 100}, sure: [2]int{97, 100}},
 		{name: "long_b", read: [2]int{100, 100}, sure: [2]int{98, 100}, hint: true},
 	} {

@@ -113,23 +113,23 @@ func textLag(t *testing.T, text string, thinking bool) int {
 	return most
 }
 
-// A call waits for the first word after it. A paragraph after it is read up to
-// its end, at most 256 bytes: it may explain the call. Arguments do not wait.
+// A call waits for the paragraph after it, at most 256 bytes: it may refuse or explain the call. Arguments do not wait.
 func TestPlacesAreDecidedSoon(t *testing.T) {
 	const object = `{"name": "say", "arguments": {"s": "a"}}`
 	for _, c := range []struct {
 		text string
 		most int // bytes after the call before it leaves
 	}{
-		{"I speak.\n" + object + "\nThen more words follow here.", 6},
+		{"I speak.\n" + object + "\nThen more words follow here.", len("\nThen more words follow here.")},
 		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", len("\n\n\n\nThen more words follow here.")},
-		{object + "\nand then more words", 2},
-		{object + " And then more words", 2},
-		{"I speak. <tool_call>" + object + "</tool_call> and go on", len("</tool_call> a")},
-		{"I speak: <tool_call>" + object + "</tool_call> And go on", len("</tool_call> An")},
-		{"<log>\n<tool_call>" + object + "</tool_call>\nThen more words", len("</tool_call>\nThe")},
-		{"<log>\nIt says:\n\n<tool_call>" + object + "</tool_call>\n" + strings.Repeat("More words ", 100), 600},
-		{"I speak.\n```json\n" + object + "\n```\n```json\n" + object + "\n```", 9},
+		{object + "\nand then more words", len("\nand then more words")},
+		{object + " And then more words", len(" And then more words")},
+		{"I speak.\n" + object + "\n" + strings.Repeat("More words ", 100), 260},
+		{"I speak. <tool_call>" + object + "</tool_call> and go on", len("</tool_call> and go on")},
+		{"I speak: <tool_call>" + object + "</tool_call> And go on", len("</tool_call> And go on")},
+		{"<log>\n<tool_call>" + object + "</tool_call>\nThen more words", len("</tool_call>\nThen more words")},
+		{"<log>\nI go on.\n\n<tool_call>" + object + "</tool_call>\n" + strings.Repeat("More words ", 100), 600},
+		{"I speak.\n```json\n" + object + "\n```\n```json\n" + object + "\n```", 14},
 	} {
 		if lag := callLag(t, c.text, strings.Index(c.text, object)+len(object)); lag > c.most {
 			t.Errorf("%.60q: the call leaves %d bytes behind its end", c.text, lag)

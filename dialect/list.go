@@ -13,6 +13,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
+// InThinking is the repair rule of a call in thinking that never ends.
+const InThinking = "call-in-thinking"
+
 // WhyDoubtful returns a sentence about the doubt that a repair rule records, such
 // as a question before the call. It is empty for a rule that repairs text.
 func WhyDoubtful(rule string) string { return judge.Why(rule) }

@@ -54,6 +54,8 @@ type Parser struct {
 	// does not, and one of any dialect if none is given. Everything else that
 	// looks like a call stays text and is counted in a warning.
 	Marked bool
+	// Mentions has calls count that the text only talks about, for readers of text that a model may repeat.
+	Mentions bool
 	// Markup has a [Markup] event come before every call. Closing has, besides,
 	// a [Closing] event come for the markup after it.
 	Markup, Closing bool
@@ -113,7 +115,7 @@ func (p *Parser) options() (*form.Table, *engine.Options) {
 	}
 	o := &engine.Options{
 		Tools: p.Tools, Dialect: p.Dialect, ThinkingOpen: p.ThinkingOpen, ThinkingOff: p.ThinkingOff,
-		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Finish: p.Finish, MaxCall: p.MaxCall,
+		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Mentions: p.Mentions, Finish: p.Finish, MaxCall: p.MaxCall,
 	}
 	if p.Markup {
 		o.Markup = func(m engine.Markup) llm.Event { return Markup(m) }

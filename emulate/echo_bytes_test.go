@@ -84,12 +84,12 @@ func TestEchoesKeepTheirBytes(t *testing.T) {
 				text  string
 				calls int
 			}{
-				{one, 1}, {"I found this.\n\n" + one, 1}, {one + "\n\nThat is all.", 1}, {"I found this.\n\n" + one + "\n\nThat is all.", 1},
-				{two, 2}, {"I found this.\n\n" + two, 2}, {two + "\n\nThat is all.", 2}, {one + "\n" + one, 2}, {one + "\n\n", 1},
+				{one, 1}, {"I found this.\n\n" + one, 1}, {one + "\n\nI am done.", 1}, {"I found this.\n\n" + one + "\n\nI am done.", 1},
+				{two, 2}, {"I found this.\n\n" + two, 2}, {two + "\n\nI am done.", 2}, {one + "\n" + one, 2}, {one + "\n\n", 1},
 			}
 			for _, hint := range []string{d.Name, ""} {
 				for _, a := range answers {
-					if d.Name == "json_fence" && strings.HasPrefix(a.text, "I") && strings.HasSuffix(a.text, "all.") {
+					if d.Name == "json_fence" && strings.HasPrefix(a.text, "I") && strings.HasSuffix(a.text, "done.") {
 						a.calls = 0 // a fence in the middle of prose shows something
 					}
 					keepsBytes(t, quotingReader(one+"\n"+two, hint), a.text, a.calls)

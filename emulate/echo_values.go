@@ -28,7 +28,7 @@ type quotes struct {
 
 // newQuotes prepares to read passages in the way of a parser.
 func newQuotes(p dialect.Parser, passages []passage) *quotes {
-	p.Markup, p.Closing, p.ThinkingOff, p.Finish = false, false, true, nil
+	p.Markup, p.Closing, p.ThinkingOff, p.Mentions, p.Finish = false, false, true, true, nil
 	return &quotes{callHasher: callHasher{tools: p.Tools}, parser: p, names: make(map[string]bool), read: make([]bool, len(passages)), calls: make(map[uint64]int)}
 }
 

@@ -43,7 +43,7 @@ func TestEchoesByValue(t *testing.T) {
 	} {
 		for how, page := range pages {
 			for _, n := range []int{0, 1, 7} {
-				got := became(t, CallReader{Request: pageWith(page), Tools: echoTools}, "The page says: \n\n"+answer+"\n", n)
+				got := became(t, CallReader{Request: pageWith(page), Tools: echoTools}, "I do it: \n\n"+answer+"\n", n)
 				if len(got) != 1 || !strings.HasPrefix(got[0], want) {
 					t.Errorf("%s, page %s, in pieces of %d: %q, want %s", answer, how, n, got, want)
 				}

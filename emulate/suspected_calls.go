@@ -49,6 +49,10 @@ func (r *reading) suspect(p *dialect.Parser, text string) {
 		switch ev := ev.(type) {
 		case dialect.Markup:
 			at = ev.Start
+		case llm.Warning:
+			if d, ok := listOr(r.Dialects).Lookup(ev.Feature); ok && d.Bare && !r.emit(ev) { // the others were reported
+				return
+			}
 		case llm.Call:
 			if ev.Provenance.Source() == llm.BareSource && !r.emit(llm.Warning{Code: llm.SuspectedCall, Feature: ev.Provenance.Dialect,
 				Detail: fmt.Sprintf("text looks like a call of %s in %s, at byte %d; it was not read as one", ev.Name, ev.Provenance.Dialect, at)}) {

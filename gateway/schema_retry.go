@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
@@ -20,6 +21,11 @@ const reaskings = 2
 // attempts. If the calls stay invalid, the request fails.
 func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	if !x.reasks(ways, req) {
+		if len(req.Tools) > 0 {
+			held := *req // the model is not asked whether it means a doubtful call, so the client gets it as text
+			held.HoldDoubtful = true
+			req = &held
+		}
 		return x.ask(ways, req, each)
 	}
 	return x.askUntilFit(ways, req, each)
@@ -29,6 +35,11 @@ func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each fun
 func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
+	if req.Budget == nil {
+		budgeted := *req
+		budgeted.Budget = llm.NewRetryBudget(reaskings)
+		req = &budgeted
+	}
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
 	for try := 0; ; try++ {
 		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
@@ -46,11 +57,11 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 		x.invalid += len(r.faults)
 		x.Metrics.Invalid.Add(float64(len(r.faults)), x.trace.Route, "schema")
 		x.usage = r.usage
-		if try == reaskings || r.finish.Reason == llm.Length {
+		if r.finish.Reason == llm.Length || !req.Budget.Take() {
 			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}
 		}
 		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
-		req = r.next(req)
+		req, r.asked = r.next(req), true
 	}
 }
 
@@ -67,6 +78,7 @@ type reasking struct {
 	each    func(llm.Event) error
 	started string // id of the answer that the client knows
 	begun   bool
+	asked   bool      // the model was asked whether it means its calls
 	usage   llm.Usage // total of all attempts
 
 	// State of the current attempt:
@@ -89,11 +101,12 @@ func (r *reasking) take(ev llm.Event) error {
 	case llm.CallStart, llm.CallDelta:
 		return nil
 	case llm.Call:
-		if fault := r.check.fault(ev); fault != nil {
-			if r.faults == nil {
-				r.faults = make(map[int]string)
-			}
-			r.faults[len(r.calls)] = fault.Detail
+		doubt, doubts := ev.Provenance.Doubt()
+		switch fault := r.check.fault(ev); {
+		case fault != nil:
+			r.note(fault.Detail)
+		case doubts && !r.asked:
+			r.note("the call " + ev.ID + " may not be meant: " + dialect.WhyDoubtful(doubt.Rule) + ". Did you intend to call " + ev.Name + "? If not, answer without it")
 		}
 		r.calls = append(r.calls, ev)
 		return nil
@@ -102,6 +115,14 @@ func (r *reasking) take(ev llm.Event) error {
 		return nil
 	}
 	return r.data.Show(ev)
+}
+
+// note records what is wrong with the next call.
+func (r *reasking) note(fault string) {
+	if r.faults == nil {
+		r.faults = make(map[int]string)
+	}
+	r.faults[len(r.calls)] = fault
 }
 
 // first returns the problem of the first invalid call.

@@ -158,6 +158,7 @@ const (
 	BadArguments InvalidReason = "bad_arguments"
 	NotAllowed   InvalidReason = "not_allowed" // offered, but the choice excludes it
 	Echoed       InvalidReason = "echo"        // a tool result or document has the same text: the model repeats input
+	Unconfirmed  InvalidReason = "unconfirmed" // the text may only talk about the call; see Request.HoldDoubtful
 )
 
 // HostedCall is a call that the provider runs itself.

@@ -256,6 +256,16 @@ func (p Provenance) Worst() RepairClass {
 // confirm it first.
 func (p Provenance) Doubtful() bool { return p.Worst() == Guess }
 
+// Doubt returns the first repair that records a doubt whether the call is meant, and false if there is none.
+func (p Provenance) Doubt() (Repair, bool) {
+	for _, r := range p.Repairs {
+		if r.Doubts() {
+			return r, true
+		}
+	}
+	return Repair{}, false
+}
+
 // RepairClass is the doubt whether a repair kept the meaning. Greater is more
 // doubtful.
 type RepairClass uint8
@@ -308,7 +318,7 @@ type Repair struct {
 // Doubts reports whether the repair records no edit but a doubt: the text around
 // the call, such as a question before it, speaks against running it.
 func (r Repair) Doubts() bool {
-	return r.Class == Guess && (r.Rule == "call-in-sentence" || strings.HasPrefix(r.Rule, "call-after-") || strings.HasPrefix(r.Rule, "call-before-"))
+	return r.Class == Guess && (strings.HasPrefix(r.Rule, "call-in-") || strings.HasPrefix(r.Rule, "call-after-") || strings.HasPrefix(r.Rule, "call-before-"))
 }
 
 // Result is the answer to a call.

@@ -229,6 +229,7 @@ func (m *machine) checkContext() {
 	case judge.IsDoubtful:
 		m.Repair(v.Doubt.Rule(), llm.Guess, m.Call.Start, m.Offset())
 	case judge.IsInvalid:
+		m.Call.Unmeant = true
 		m.BadArgs("%s", v.Problem)
 	}
 }

@@ -38,7 +38,8 @@ type Call struct {
 	head    []byte          // the beginning of its text, once that exceeds MaxRaw
 	Repairs []llm.Repair
 	Escapes escapes
-	Problem string // why the arguments cannot be read; empty if they can
+	Problem string // why the call must not run; empty if it may
+	Unmeant bool   // the text only talks about it
 	// PlainInput reports whether the arguments may be the text of the tool's only parameter.
 	PlainInput bool
 }
@@ -183,6 +184,8 @@ func (m *machine) EndCall() {
 		m.CutCall()
 	case !c.Known:
 		m.Leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.Name), m.raw())
+	case c.Unmeant:
+		m.Leave(llm.Unconfirmed, c.Problem, m.raw())
 	case c.Problem != "":
 		m.Leave(llm.BadArguments, c.Problem, m.raw())
 	case c.Whole && c.Keys != nil && !json.Valid(c.Args): // a mix of elements and an object
@@ -258,7 +261,10 @@ func (m *machine) Leave(reason llm.InvalidReason, problem, raw string) {
 		m.Emit(*m.Last)
 	} else {
 		invalid := llm.InvalidCall{ID: c.Id, Name: c.Name, Raw: raw, Reason: reason, Problem: problem, Provenance: from}
-		if reason == llm.UnknownTool {
+		switch reason {
+		case llm.Unconfirmed:
+			m.passMarkup()
+		case llm.UnknownTool:
 			invalid.Nearest = m.Names.Nearest(c.Name)
 		}
 		m.Emit(invalid)

@@ -20,6 +20,7 @@ type Feed struct {
 // Start begins to read an answer with forms. Events are passed to yield.
 func (f *Feed) Start(x *lexicon.Lexicon, o *Options, forms Forms, yield func(llm.Event, error) bool) {
 	f.machine, f.yield = machine{Opts: o, forms: forms, Evidence: judge.NewEvidence(x, offered.New(o.Tools), x.RowOf(o.Dialect), o.Marked)}, yield
+	f.machine.Mentions = o.Mentions
 	m := &f.machine
 	m.LetGo, m.Call = m.flush, &m.idle
 	if o.ThinkingOpen {

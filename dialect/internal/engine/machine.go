@@ -77,6 +77,9 @@ func (m *machine) answer(wait func(struct{}) bool) {
 		m.PlainText().DropHeld()
 		m.parts()
 	}
+	if len(m.Tries) > 0 && m.Held {
+		m.doubt(&m.Tries[0], judge.InThought)
+	}
 	for len(m.Tries) > 0 { // calls in thinking that did not end
 		m.Commit()
 	}

@@ -18,6 +18,7 @@ type Options struct {
 	ThinkingOff  bool
 	Thinking     Policy
 	Marked       bool
+	Mentions     bool
 	// Markup returns the event for the markup of a call, which precedes the call. Closing returns the event for the
 	// markup after calls; it requires Markup. A nil function disables its event.
 	Markup  func(Markup) llm.Event

@@ -39,7 +39,7 @@ func (m *answer) LastBlock() {
 // lastCall emits the call c of the block that begins at the offset start.
 func (m *answer) lastCall(c whole.Call, start int) {
 	m.Revisit(start)
-	if m.Above != judge.NoDoubt && m.Above != judge.InSentence {
+	if !m.Mentions && m.Above != judge.NoDoubt && m.Above != judge.InSentence {
 		return
 	}
 	m.Marked, m.Depth, m.Rows = false, 1, m.Lex.Labelled

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,24 +21,30 @@ const (
 	AfterRefusal
 	AfterCondition
 	AfterExample
+	AfterReport
+	BeforeQuestion
+	BeforeRefusal
 	BeforeExplanation
+	InThought
 )
 
 // Rule returns the repair rule that records the doubt.
 func (d Doubt) Rule() string {
 	return [...]string{
 		"", "call-in-sentence", "call-after-question", "call-after-refusal", "call-after-condition", "call-after-example",
-		"call-before-explanation",
+		"call-after-report", "call-before-question", "call-before-refusal", "call-before-explanation", "call-in-thinking",
 	}[d]
 }
 
 // Why returns a sentence about the doubt with the given repair rule, and an empty string for any other rule.
 func Why(rule string) string {
-	for d := InSentence; d <= BeforeExplanation; d++ {
+	for d := InSentence; d <= InThought; d++ {
 		if d.Rule() == rule {
 			return [...]string{
 				"", "the words around it may only talk about it", "a question stands before it", "the sentence before it refuses or forbids something",
-				"the sentence before it waits for a condition or an approval", "the sentence before it announces an example", "a paragraph after it explains it",
+				"the sentence before it waits for a condition or an approval", "the sentence before it announces an example",
+				"the sentence before it is about text, a format or another speaker", "the text after it asks something", "the text after it refuses or denies something",
+				"a paragraph after it explains it", "the thinking around it never ends",
 			}[d]
 		}
 	}
@@ -54,13 +59,16 @@ type surroundings struct {
 	noted      bool  // the other fields are set
 	Above      Doubt // what the text says against the calls
 	Introduced bool  // it ends in a label
+	Announced  bool  // its last sentence announces an action of the speaker
+	Reported   bool  // its last sentence is about text, a format or another speaker
 }
 
 // Approach records that a candidate may begin at the current position, with the marker t if there is one.
 func (e *Evidence) Approach(t *lexicon.Token) {
 	around := surroundings{begin: e.Offset(), since: e.Since, byLine: t != nil && t.Line}
 	if e.Calls > 0 && len(bytes.TrimSpace(e.Lately())) == 0 { // it follows another call
-		around.noted, around.Above, around.Introduced = true, e.Above, e.Introduced
+		around.noted, around.Above, around.Introduced, around.Announced = true, e.Above, e.Introduced, e.Announced
+		around.Reported = e.Reported
 	}
 	e.surroundings = around
 }
@@ -80,10 +88,20 @@ func (e *Evidence) NoteAbove() {
 	before := e.Buf[max(0, max(e.since, e.begin-scan.MaxAbove)-e.Base):max(0, e.begin-e.Base)]
 	e.Introduced = EndsLabel(LabelAbove(paragraph(before)))
 	if line := lastSentence(before); len(line) > 0 {
-		if e.Above = doubtIn(line); e.Above == AfterQuestion && (e.byLine || isBlockQuote(before)) { // the model asks itself, or repeats a question
+		if e.Above = doubtIn(line); e.Above == AfterQuestion && (e.byLine && isThought(before) || isBlockQuote(before)) { // the model asks itself, or repeats a question
 			e.Above = NoDoubt
 		}
+		found := saidIn(line)
+		e.Announced = e.Above <= InSentence && found.has(intends)
+		e.Reported = found.has(reports) && !found.has(intends)
 	}
+}
+
+// isThought reports whether the last line of the text before begins with a label such as "Thought:".
+func isThought(before []byte) bool {
+	line := chars.LastLine(bytes.TrimRight(before, " \t\r\n"))
+	i := bytes.IndexByte(line, ':')
+	return i > 0 && chars.WordLength(bytes.TrimSpace(line[:i])) > 0 && !bytes.ContainsAny(bytes.TrimSpace(line[:i]), " ")
 }
 
 // isBlockQuote reports whether the last line of the text before is a quotation of Markdown.
@@ -98,7 +116,7 @@ func paragraph(before []byte) []byte {
 	for {
 		text := bytes.TrimRight(before, " \t\r\n")
 		line := chars.LastLine(text)
-		if bare := bytes.TrimSpace(line); len(bare) > 0 && (bytes.HasPrefix(bare, []byte("```")) || isTildes(bare) || isRule(bare)) {
+		if bare := bytes.TrimSpace(line); len(bare) > 0 && (bytes.HasPrefix(bare, []byte("```")) || isTildes(bare) || isRule(bare) || isTag(bare)) {
 			before = before[:len(text)-len(line)]
 			continue
 		}
@@ -107,6 +125,11 @@ func paragraph(before []byte) []byte {
 		}
 		return before
 	}
+}
+
+// isTag reports whether a line is only a tag.
+func isTag(line []byte) bool {
+	return line[0] == '<' && bytes.IndexByte(line, '>') == len(line)-1
 }
 
 // isRule reports whether a line is four or more of the same sign, which begins or ends a block of AsciiDoc.
@@ -142,140 +165,38 @@ func endsClause(r rune) bool { return strings.ContainsRune(".!?:。！？：؟�
 // isQuestion reports whether r is a question mark of any script.
 func isQuestion(r rune) bool { return strings.ContainsRune("?？؟;՞፧⁇", r) && r != ';' }
 
-// doubtIn returns what the last sentence before a call says against it. A refusal in an earlier clause than the
-// one that announces the call, as in "I don't know, let me look:", may not be about the call.
+// doubtIn returns what the last sentence before a call says against it. If another clause announces the call, as in
+// "I don't know, let me look:" or "I try a room, for example:", the rest of the sentence may not be about the call.
 func doubtIn(sentence []byte) Doubt {
-	doubt := doubtInClauses(sentence)
-	if doubt != AfterRefusal || !EndsLabel(sentence) {
+	found := saidIn(sentence)
+	doubt := found.doubt()
+	clause := sentence
+	switch {
+	case doubt == AfterReport: // of what the last clause announces
+		return saidIn(lastClause(sentence)).doubt()
+	case !found.has(intends) || found.has(hedges):
 		return doubt
-	}
-	comma := bytes.LastIndexFunc(sentence, func(r rune) bool { return strings.ContainsRune(",،，、", r) })
-	if comma < 0 {
+	case doubt == AfterCondition && !saidIn(bytes.TrimSuffix(sentence, lastClause(sentence))).has(intends): // on somebody else
 		return doubt
+	case doubt == AfterRefusal || doubt == AfterCondition:
+		clause = lastClause(sentence)
+	case doubt == AfterExample:
+		clause = bytes.TrimSuffix(sentence, lastClause(sentence))
 	}
-	_, size := utf8.DecodeRune(sentence[comma:])
-	if last := bytes.TrimSpace(sentence[comma+size:]); len(last) > 0 && doubtInClauses(last) == NoDoubt {
+	if said := saidIn(clause); doubt != NoDoubt && said.doubt() == NoDoubt && said.has(intends) {
 		return InSentence
 	}
 	return doubt
 }
 
-// doubtInClauses is doubtIn for a whole sentence. Its structure decides first, words after it.
-func doubtInClauses(sentence []byte) Doubt {
-	last, _ := utf8.DecodeLastRune(sentence)
-	if isQuestion(last) {
-		return AfterQuestion
-	}
-	low := strings.ToLower(string(sentence))
-	for _, turn := range turns {
-		if i := strings.LastIndex(low, turn); i > 0 {
-			low = low[i+len(turn):] // only the last clause is about the call
-		}
-	}
-	for i, word := range strings.FieldsFunc(low, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) && !unicode.Is(unicode.Mc, r) && r != '\'' && r != '’'
-	}) {
-		word = strings.ReplaceAll(word, "’", "'")
-		switch {
-		case word == "no" && isEnglish(low): // it denies a noun there, not the call
-		case refusals[word] || strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'"):
-			return AfterRefusal
-		case i == 0 && conditions[word]:
-			return AfterCondition
-		}
-	}
-	for _, list := range [...]struct {
-		words []string
-		doubt Doubt
-	}{{refusing, AfterRefusal}, {conditional, AfterCondition}, {approvals, AfterCondition}, {exampleWords, AfterExample}} {
-		for _, s := range list.words {
-			if strings.Contains(low, s) {
-				return list.doubt
-			}
-		}
-	}
-	return NoDoubt
-}
-
-// isEnglish reports whether a sentence has a word that only English has.
-func isEnglish(low string) bool {
-	return slices.ContainsFunc(strings.Fields(low), func(w string) bool { return english[strings.Trim(w, ".,;:!?\"'()")] })
-}
-
-// english are frequent words of English that the other languages with the word "no" do not have.
-var english = words(`the and there is are was you it of with this that have has problem worries need yet more any result results`)
-
-// turns begin a clause in which the model does something else than what it said before.
-var turns = []string{
-	" but ", ", so ", " therefore ", " instead ", " aber ", " sondern ", " deshalb ", " daher ", " mais ", " donc ", " pero ", " así que ", " sino ", " ma ", " quindi ", " mas ", " então ", " portanto ",
-	" maar ", " dus ", " ale ", " więc ", " но ", " а ", " поэтому ", "しかし", "ですが", "ますが", "ので", "そこで", "지만", "그래서", "但", "所以", "因此", "لكن", "لذلك", "लेकिन", "परंतु", "इसलिए", " ama ", " ancak ", " bu yüzden ",
-}
-
-// words makes a set of the words in a string.
-func words(s string) map[string]bool {
-	set := make(map[string]bool)
-	for _, w := range strings.Fields(s) {
-		set[w] = true
-	}
-	return set
-}
-
-// refusals are words that deny, forbid or refuse.
-var refusals = words(`not never cannot refuse decline wrong incorrect invalid
-nicht nie niemals kein keine keinen keinem keiner weigere verweigere falsch
-pas jamais refuse aucun aucune
-no nunca jamás
-non mai rifiuto
-não
-niet nooit geen weiger
-nie nigdy odmawiam
-не нет никогда нельзя ни ні не
-لا لن لم ليس أرفض
-नहीं मत न
-değil asla hayır reddediyorum
-inte aldrig ikke aldri ingen ej
-niciodată nem soha ei älä δεν μην ποτέ לא אל نه نمی không đừng tidak jangan ne nikdy`)
-
-// refusing are parts of words that do the same in languages that join or do not separate words.
-var refusing = []string{
-	"ません", "ないで", "しない", "禁止", "않", "마세요", "말아", "말고", "금지", "못하", "不会", "不要", "不能", "不执行", "不得", "不应", "不再", "不可", "不想", "别发", "不調用", "不调用", "绝不", "勿", "禁用",
-	"mayaca", "meyece", "mayın", "meyin", "mıyor", "miyor", "muyor", "müyor", "ไม่", "อย่า",
-}
-
-// conditions are words that begin a sentence about a later or a possible call.
-var conditions = words(`if once unless suppose imagine
-falls sobald wenn
-si lorsque quand dès
-cuando
-se quando
-zodra
-als indien
-jeśli jeżeli gdy gdyby gdybyś gdybyście
-если когда
-إذا لو
-यदि अगर
-eğer
-när hvis når dacă ha kun jos εάν αν אם اگر nếu jika kalau když pokud`)
-
-// conditional are parts of words that make a condition in languages that join or do not separate words.
-var conditional = []string{
-	"なら", "たら、", "れば、", "다면", "려면", "으면 ", "시면 ", "如果", "要是", "假如", "倘若", "seydi", "saydı", "rseniz", "rsanız", "isters",
-}
-
-// approvals are parts of words about the consent that a call waits for.
-var approvals = []string{
-	"confirm", "approv", "permission", "your consent", "bestätig", "erlaubnis", "freigabe", "zustimm", "autoris", "permis", "autoriz", "conferm", "permess", "permissão",
-	"bevestig", "akkoord", "toestemming", "potwierdz", "zgod", "подтверд", "разреш", "соглас", "承認", "許可", "승인", "허락", "批准", "同意", "确认之后", "确认后", "موافق", "وافق", "تأكيد", "पुष्टि", "अनुमति", "onay", "izin",
-}
-
-// explainedBelow reports whether the prose after the call that ends i bytes from here is about the call: a label
-// introduced the call, the prose asks a question or is the next item of a list, or it uses the words for parts of a call.
-// Prose directly on the next line counts only after a label.
-func (e *Evidence) explainedBelow(i int) bool {
-	lines := 0
+// doubtBelow returns what the prose after the call that ends i bytes from here says against it. It asks or refuses
+// something or speaks of examples, formats or parts of a call; it is the next item of a list; or a label that announces
+// no action introduced the call.
+func (e *Evidence) doubtBelow(i int) Doubt {
+	lines, fenced := 0, false
 	for n := 0; n < 4*scan.MaxGap; n++ {
 		if !e.At(i) {
-			return false
+			return NoDoubt
 		}
 		switch c := e.Buf[e.Pos+i]; {
 		case c == '\n':
@@ -283,19 +204,17 @@ func (e *Evidence) explainedBelow(i int) bool {
 			i++
 		case c == ' ' || c == '\t' || c == '\r':
 			i++
-		case lines < 2 && (lines == 0 || !e.Introduced) && (chars.IsLetter(c) || c >= utf8.RuneSelf && unicode.IsLetter(e.Letter(i))):
-			return false
 		case lines == 0 && strings.IndexByte(`])}"';`, c) >= 0:
 			i++
 		case e.HasAt(i, "```"):
-			if lines > 1 {
-				return false
+			if lines > 1 || fenced {
+				return NoDoubt
 			}
-			i, lines = i+e.fenceMarks(i), 0
+			i, lines, fenced = i+e.fenceMarks(i), 0, true
 		default:
 			if t, k := e.Match(i); k > 0 {
 				if t.Line || t.Is(lexicon.Opens) && !t.Is(lexicon.Closes) || t.Is(lexicon.TagCall) || t.Is(lexicon.Thinks) || t.Is(lexicon.Heads) {
-					return false
+					return NoDoubt
 				}
 				i, lines = i+k, 0
 				continue
@@ -304,10 +223,13 @@ func (e *Evidence) explainedBelow(i int) bool {
 				i, lines = end, 0
 				continue
 			}
-			return lines > 0 && e.proseBegins(i) && (e.Introduced || lines > 1 && e.speaksOfCall(i))
+			if strings.IndexByte("{[<,", c) >= 0 || !e.proseBegins(i) {
+				return NoDoubt
+			}
+			return e.doubtInBelow(i, lines)
 		}
 	}
-	return false
+	return NoDoubt
 }
 
 // fenceMarks returns the number of backticks at i.
@@ -341,25 +263,48 @@ func (e *Evidence) pastSigns(i int) int {
 	return i
 }
 
-// speaksOfCall reports whether the paragraph at i asks something, is an item of a list, or explains a call. It looks at
-// most maxBelow bytes ahead.
-func (e *Evidence) speaksOfCall(i int) bool {
+// doubtInBelow returns what the paragraph at i says against the call above it. It looks at most maxBelow bytes ahead.
+func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 	end := i
-	for end < i+maxBelow && e.At(end) && !(e.Buf[e.Pos+end] == '\n' && e.Peek(end+1) == '\n') {
+	for end < i+maxBelow && e.At(end) && strings.IndexByte("{[<", e.Buf[e.Pos+end]) < 0 && !(e.Buf[e.Pos+end] == '\n' && e.Peek(end+1) == '\n') {
 		end++
 	}
 	text := bytes.TrimSpace(e.Buf[e.Pos+i : e.Pos+end])
-	last, _ := utf8.DecodeLastRune(bytes.TrimRight(text, "*_\"'”’»」"))
-	if isQuestion(last) || isListed(text) {
-		return true
-	}
-	low := strings.ToLower(string(text))
-	for _, s := range aboutCalls {
-		if strings.Contains(low, s) {
-			return true
+	intent, weak := false, NoDoubt
+	for rest := text; len(rest) > 0; {
+		sentence := firstSentence(rest)
+		rest = bytes.TrimSpace(rest[len(sentence):])
+		found := saidIn(sentence)
+		intent = intent || found.has(intends)
+		switch doubt := doubtIn(sentence); {
+		case doubt == AfterQuestion && bytes.IndexByte(sentence, ' ') < 0 && sentence[0] < utf8.RuneSelf: // "See?"
+		case doubt == AfterQuestion:
+			return BeforeQuestion
+		case doubt == AfterRefusal && !found.has(waits):
+			return BeforeRefusal
+		case found.has(hedges|presents) || found.has(reports|recounts) && !found.has(intends):
+			return BeforeExplanation
+		case doubt == InSentence:
+			weak = InSentence
 		}
 	}
-	return false
+	switch described := e.Introduced || e.Reported || lines > 1 && !e.Hint.Meets(e.Rows); {
+	case isListed(text) || lines > 0 && described && !intent && !e.Announced:
+		return BeforeExplanation
+	}
+	return weak
+}
+
+// firstSentence returns the first sentence of text, with its end.
+func firstSentence(text []byte) []byte {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		i += n
+		if endsClause(r) && !EndsLabel(text[:i]) && i < len(text) && (r >= utf8.RuneSelf || chars.IsSpace(text[i])) && !abbreviates(text[:i]) {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // isListed reports whether a line begins with the number of an item.
@@ -373,12 +318,6 @@ func isListed(line []byte) bool {
 
 // maxBelow bounds how much of the paragraph after a call is read.
 const maxBelow = 256
-
-// aboutCalls are words that explain a call and its parts.
-var aboutCalls = []string{
-	"argument", "parameter", "function call", "tool call", "this call", "the call", "syntax", "placeholder", "aufruf", "argument", "paramètre", "appel ", "llamada", "parámetro", "chiamata", "argomento", "parametro",
-	"chamada", "parâmetro", "aanroep", "wywołan", "argumentem", "вызов", "аргумент", "параметр", "引数", "呼び出し", "인수", "호출", "매개변수", "参数", "调用", "參數", "الوسيط", "المعامل", "استدعاء", "तर्क", "पैरामीटर", "कॉल", "çağrı", "bağımsız değişken", "parametre",
-}
 
 // twoWords reports whether two words, or a word of a script without spaces, follow at i on a line.
 func (e *Evidence) twoWords(i int) bool {

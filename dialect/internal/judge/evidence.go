@@ -28,6 +28,7 @@ type Evidence struct {
 	Hint  lexicon.RowSet // the expected dialect; empty if unknown
 	// OnlyMarked is the policy of the route that calls need a marker of the expected dialect.
 	OnlyMarked bool
+	Mentions   bool // calls count that the text only talks about
 	Situation
 	findings
 }
@@ -98,6 +99,7 @@ type findings struct {
 	MessageAt    int // offset of the calls in a message written as JSON
 	ShownTo      int // offset up to which text is shown, so it contains no calls
 	showing      showing
+	judged       int // number of sentences read by talksAbove
 }
 
 type mode uint8

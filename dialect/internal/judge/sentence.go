@@ -2,7 +2,6 @@ package judge
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -264,21 +263,3 @@ func (e *Evidence) labelAt(i int) bool {
 
 // isHeading reports whether a label is a Markdown heading.
 func isHeading(label []byte) bool { return len(label) > 0 && label[0] == '#' }
-
-// saysExample reports whether a label announces an example.
-func saysExample(label []byte) bool {
-	if len(label) == 0 || len(label) > maxLabel {
-		return false
-	}
-	low := bytes.ToLower(label)
-	return slices.ContainsFunc(exampleWords, func(s string) bool { return bytes.Contains(low, []byte(s)) })
-}
-
-// maxLabel bounds the length of a label that announces an example.
-const maxLabel = 80
-
-// exampleWords are words in labels above an example.
-var exampleWords = []string{
-	"example", "e.g.", "for instance", "beispiel", "z.b.", "exemple", "ejemplo", "esempio", "exemplo", "voorbeeld",
-	"przykład", "пример", "приклад", "örnek", "例", "예시", "مثال",
-}

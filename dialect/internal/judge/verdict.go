@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -76,7 +77,8 @@ func Decide(e *Evidence, c Candidate) Verdict {
 	return d.weighed()
 }
 
-// weighed decides about a candidate at its end. Its place comes first, then what the text around it says.
+// weighed decides about a candidate at its end. Its place comes first, then what the text around it says. Against the
+// model's own dialect, that makes it at most doubtful unless both the text above and the text below speak against it.
 func (d decision) weighed() (v Verdict) {
 	switch {
 	case !d.c.Held:
@@ -88,23 +90,38 @@ func (d decision) weighed() (v Verdict) {
 	default:
 		v = d.withoutMarker()
 	}
-	switch {
-	case v.Result == IsDoubtful:
-		v.Doubt = InSentence
-	case v.Result != IsCall:
+	if v.Result != IsCall && v.Result != IsDoubtful {
 		return v
-	case d.Above != NoDoubt:
-		v.Doubt = d.Above
-	case d.explainedBelow(0):
-		v.Doubt = BeforeExplanation
 	}
-	if v.Doubt != NoDoubt {
-		v.Result = IsDoubtful
+	var above, below Doubt
+	if !d.Mentions {
+		above, below = d.Above, d.doubtBelow(0)
 	}
-	if d.c.Held && v.Doubt > InSentence && v.Doubt != AfterExample && !d.ownDialect() && (!d.c.Marked || d.Introduced && d.Above != NoDoubt) {
+	switch {
+	case above > InSentence:
+		v.Doubt = above
+	case below > InSentence:
+		v.Doubt = below
+	case v.Result == IsDoubtful || above == InSentence || below == InSentence:
+		v.Doubt = InSentence
+	default:
+		return v
+	}
+	v.Result = IsDoubtful
+	switch own := d.ownDialect() || d.c.Special && d.inLineOfText() || d.Announced; {
+	case v.Doubt == InSentence, own && (above <= InSentence || below <= InSentence):
+	case d.c.Held:
 		return d.shown(0)
+	case !own:
+		return Verdict{Result: IsInvalid, Problem: Why(v.Doubt.Rule()) + ": it is talked about"}
 	}
 	return v
+}
+
+// inLineOfText reports whether text precedes the candidate on its line. Models that write special tokens do so, and
+// people who explain them do not.
+func (d decision) inLineOfText() bool {
+	return len(bytes.TrimSpace(chars.LastLine(d.textBefore()))) > 0
 }
 
 // decision is a candidate with the evidence about it.
@@ -129,10 +146,27 @@ func (d decision) begun() Verdict {
 	switch {
 	case d.Block.Open && (d.Block.Shown || d.Block.Shows && d.afterText()):
 		return Verdict{Result: IsText}
-	case d.isCertain(d.c.Token, d.c.Marked):
+	case d.isCertain(d.c.Token, d.c.Marked) && (d.ownMarker() || !d.talksAbove()):
 		return Verdict{}
 	}
 	return Verdict{Result: IsOpen}
+}
+
+// maxJudged and perJudged bound the sentences that are read before it is known whether a marker begins a call: so many,
+// and one more for each number of bytes.
+const maxJudged, perJudged = 64, 512
+
+// talksAbove reports whether the text before the candidate speaks against it.
+func (d decision) talksAbove() bool {
+	if d.Mentions || d.Mode != InText || d.Block.Open || d.Begins() {
+		return false
+	}
+	if d.judged > maxJudged+d.Offset()/perJudged { // many markers that begin no call
+		return false
+	}
+	d.judged++
+	d.NoteAbove()
+	return d.Above > InSentence || (d.Introduced || d.Reported) && !d.Announced
 }
 
 // promotes reports whether text of the given dialects may be a call. marked reports whether it follows a marker. With
@@ -166,6 +200,12 @@ func (d decision) behindMarker() Verdict {
 
 // ownDialect reports whether the calls are in the expected dialect, which is the model's own.
 func (d decision) ownDialect() bool { return d.Rows.Meets(d.Hint) }
+
+// ownMarker reports whether the marker at the current position belongs to the expected dialect.
+func (d decision) ownMarker() bool {
+	t := d.c.Token
+	return t != nil && t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)).Meets(d.Hint)
+}
 
 // withoutMarker decides about calls without a marker. They must be a separate block or end the answer.
 func (d decision) withoutMarker() Verdict {

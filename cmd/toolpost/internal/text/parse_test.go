@@ -202,7 +202,8 @@ func TestBatchEqualsSingle(t *testing.T) {
 		`<tool_call>{"name":"f","arguments":{"n":"5"}}</tool_call>`:                `1 calls 0 invalid unquoted`,
 		`<tool_call>{"name":"f","arguments":{}}</tool_call>`:                       `0 calls 1 invalid`,
 		`<tool_call>{"name":"f","arguments":{"n":5`:                                `0 calls 1 invalid cut-number missing-closer missing-brace`,
-		"Shall I?\n\n" + `<tool_call>{"name":"f","arguments":{"n":5}}</tool_call>`: `1 calls 0 invalid call-after-question`,
+		"Shall I?\n\n" + `<tool_call>{"name":"f","arguments":{"n":5}}</tool_call>`: `0 calls 0 invalid`,
+		"I don't know, let me look:\n\n" + `{"name":"f","arguments":{"n":5}}`:      `1 calls 0 invalid call-in-sentence`,
 	} {
 		row, err := parseRow{Text: &text}.answer(dialect.Parser{Tools: tools}, nil)
 		if err != nil {
