@@ -60,7 +60,10 @@ func BenchmarkThousandTools(b *testing.B) {
 
 // listedBefore returns a session with a server whose list is bytes that were written
 // before.
-func listedBefore(tb testing.TB, tools string) *mcp.ClientSession {
+func listedBefore(tb testing.TB, tools string) *mcp.ClientSession { return answering(tb, listAnswer(tb, tools)) }
+
+// listAnswer is the answer of a server to tools/list.
+func listAnswer(tb testing.TB, tools string) string {
 	client, server := mcp.NewInMemoryTransports()
 	ctx, cancel := context.WithCancel(tb.Context())
 	defer cancel()
@@ -77,7 +80,7 @@ func listedBefore(tb testing.TB, tools string) *mcp.ClientSession {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return answering(tb, string(answer))
+	return string(answer)
 }
 
 // answering connects to a server of the older revisions that answers tools/list with
