@@ -60,7 +60,9 @@ func BenchmarkThousandTools(b *testing.B) {
 
 // listedBefore returns a session with a server whose list is bytes that were written
 // before.
-func listedBefore(tb testing.TB, tools string) *mcp.ClientSession { return answering(tb, listAnswer(tb, tools)) }
+func listedBefore(tb testing.TB, tools string) *mcp.ClientSession {
+	return answering(tb, listAnswer(tb, tools))
+}
 
 // listAnswer is the answer of a server to tools/list.
 func listAnswer(tb testing.TB, tools string) string {
