@@ -81,7 +81,7 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/usage?team=ops", "", 404, "team", "it is not there")
 	do("GET", "/admin/usage?key=nobody&by=day", "", 404, "key", "it is not there")
 	do("GET", "/admin/usage?team=", "", 400, "is empty")
-	do("GET", "/admin/usage?team=green&team=red", "", 400, "one is picked at a time")
+	do("GET", "/admin/usage?team=green&team=red", "", 400, "give it once")
 	do("GET", "/admin/usage?by=team&team=green&key="+id+"&route=chat&model=chat&format=csv", "", 200, "\ngreen,4,0,")
 	do("GET", "/admin/usage?by=team&team=green&model=other", "", 200, `"usage":[]`)
 	do("GET", "/admin/requests?limit=1&team=green&route=chat", "", 200, `"id":"req_`)
@@ -89,7 +89,7 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?team=ops", "", 404, "it is not there")
 	do("GET", "/admin/requests?by=team", "", 400, "by")
 	do("GET", "/admin/usage?since=30d", "", 200)
-	do("GET", "/admin/usage?since=5h", "", 400, "kept by day")
+	do("GET", "/admin/usage?since=5h", "", 400, "kept per UTC day")
 	id, first = made(do("POST", "/admin/keys", `{"team":"grey","models":["chat"]}`, 200))
 	do("PATCH", "/admin/keys/"+id, `{"models":["other"],"limits":["requests/day=10"],"expires":"30d"}`, 200, `"models":["other"]`, `"limits":["requests/day=10"]`, `"expires":`)
 	asks(first, 403)
@@ -190,7 +190,7 @@ func TestAdminErrorsListParameters(t *testing.T) {
 	}{
 		{"PUT", "/admin/keys", "{}", 405, "GET, POST", "takes GET and POST, not PUT"},
 		{"GET", "/admin/keys/" + k.ID, "", 405, "PATCH", "takes PATCH, not GET"},
-		{"PATCH", "/admin/keys/" + k.ID, "{}", 400, "", "nothing says what to change"},
+		{"PATCH", "/admin/keys/" + k.ID, "{}", 400, "", "no field to change"},
 		{"PATCH", "/admin/keys/" + k.ID, `{"name":"n"}`, 200, "", k.ID},
 	} {
 		r := httptest.NewRequest(c.method, "http://127.0.0.1"+c.path, strings.NewReader(c.body))
@@ -256,19 +256,19 @@ func TestAdminRefusesUnknownParameters(t *testing.T) {
 				"team=team_x;by=key": `invalid semicolon`,
 				"key=%zz&by=team":    `invalid URL escape`,
 				"te%am=x":            `invalid URL escape`,
-				"moon=1":             `is not known here`,
+				"moon=1":             `unknown parameter`,
 			} {
 				refused(t, f, method, path+"?"+query, says)
 			}
 		}
 	}
 	for _, query := range []string{"team=a&team=b", "format=csv&format=json", "key=a&key="} {
-		refused(t, f, "GET", "/admin/usage?"+query, "is named 2 times")
-		refused(t, f, "GET", "/admin/requests?"+query, "is named 2 times")
+		refused(t, f, "GET", "/admin/usage?"+query, "is given 2 times")
+		refused(t, f, "GET", "/admin/requests?"+query, "is given 2 times")
 	}
-	refused(t, f, "GET", "/admin/usage?by=team&by=key", "is named 2 times")
+	refused(t, f, "GET", "/admin/usage?by=team&by=key", "is given 2 times")
 	refused(t, f, "GET", "/admin/usage?by=team,key,team", "team is named twice")
-	refused(t, f, "GET", "/admin/requests?limit=1&limit=2", "is named 2 times")
+	refused(t, f, "GET", "/admin/requests?limit=1&limit=2", "is given 2 times")
 	if status, body := f.try(t, attack{admin: true, method: "GET", path: "/admin/usage?by=team&model=100%25%3B", header: bearing(adminKey)}); status != 200 {
 		t.Errorf("what is encoded is refused: %d %s", status, body)
 	}

@@ -323,7 +323,7 @@ func checkStore(codec *wire.Codec, req *llm.Request) error {
 	if value == nil || js.Kind(value) == 't' || js.Kind(value) == 'f' || js.Kind(value) == 'n' || !keepsAnswers(codec) {
 		return nil
 	}
-	return exchange.Invalid("store has to be true or false")
+	return exchange.Invalid("store must be true or false")
 }
 
 // keepsAnswers reports whether clients of the format can continue from a stored answer.

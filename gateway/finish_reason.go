@@ -40,7 +40,7 @@ func (a *asking) ends(why string) error {
 	case a.spoke || a.called:
 		return nil
 	case a.thought:
-		return a.each(llm.Warning{Code: llm.Degraded, Feature: "answer", Detail: "the model thought, and said nothing"})
+		return a.each(llm.Warning{Code: llm.Degraded, Feature: "answer", Detail: "the answer has only thinking and no text"})
 	case why == "" && a.labels.Upstream != "":
 		return &llm.Error{Op: "gateway", Kind: llm.Incomplete, Err: errors.New("the upstream ended without an answer")}
 	}

@@ -160,7 +160,7 @@ func TestAnswerWithThinkingOnly(t *testing.T) {
 			if got.err != nil || len(got.Message.Calls()) > 0 || got.Message.Text() != "" {
 				continue
 			}
-			if w := fmt.Sprint(got.header.Values(gateway.WarningHeader)); !strings.Contains(w, "thought") {
+			if w := fmt.Sprint(got.header.Values(gateway.WarningHeader)); !strings.Contains(w, "thinking") {
 				t.Errorf("%s over %s: empty, and the warnings are %s", format, upstream, w)
 			}
 		}

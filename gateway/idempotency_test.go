@@ -265,7 +265,7 @@ func TestDuplicateJSONMembers(t *testing.T) {
 			asked.Store(0)
 			for what, b := range repeated(t, body) {
 				status, err := post(b)
-				if status != 400 || llm.KindOf(err) != llm.Invalid || !strings.Contains(fmt.Sprint(err), "of the request has to be written") && !strings.Contains(fmt.Sprint(err), "twice") && !strings.Contains(what, "only") {
+				if status != 400 || llm.KindOf(err) != llm.Invalid || !strings.Contains(fmt.Sprint(err), "of the request must be written") && !strings.Contains(fmt.Sprint(err), "twice") && !strings.Contains(what, "only") {
 					t.Errorf("%s over %s: %s: %d %v", format, model, what, status, err)
 				}
 			}

@@ -632,7 +632,7 @@ func TestCompletionsRefused(t *testing.T) {
 		{"any", `{"prompt":"a"}`, 400, "names no model"},
 		{"any", `{"model":"fim","prompt":"a","n":0}`, 400, "n has to be"},
 		{"any", `{"model":"fim","prompt":"a","prompt":"b"}`, 400, "twice"},
-		{"any", `{"model":"fim","Prompt":["a","b"]}`, 400, "has to be written"},
+		{"any", `{"model":"fim","Prompt":["a","b"]}`, 400, "must be written"},
 		{"any", `{"model":"fim","prompt":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 2049), ",") + `]}`, 400, "more than 2048 texts"},
 	} {
 		header := []string{"Authorization", "Bearer " + keys[test.key]}

@@ -502,7 +502,7 @@ func TestUnknownSignedTurns(t *testing.T) {
 				c := newTalk(t, v, url, wire.Chat, false)
 				call := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Call{ID: "call_abc", Name: "get_weather", Args: []byte(`{"city":"Rome"}`)}}}
 				c.req.Messages = append(append(c.req.Messages, call, sunny(call)), test.add...)
-				warned := strings.Contains(fmt.Sprint(c.ask(theEnd).header.Values(gateway.WarningHeader)), "may have signed")
+				warned := strings.Contains(fmt.Sprint(c.ask(theEnd).header.Values(gateway.WarningHeader)), "signatures of the last calls")
 				if warned != test.want {
 					t.Errorf("warned = %t, want %t", warned, test.want)
 				}

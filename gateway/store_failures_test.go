@@ -116,7 +116,7 @@ func TestStoreFails(t *testing.T) {
 		}
 	}
 	first := ask(t, server.URL, wire.Responses, question("signing"), false)
-	if got := fmt.Sprint(first.header.Values(gateway.WarningHeader)); first.err != nil || !strings.Contains(got, "go on from it by its id") {
+	if got := fmt.Sprint(first.header.Values(gateway.WarningHeader)); first.err != nil || !strings.Contains(got, "may continue by its id") {
 		t.Errorf("%v %q", first.err, got)
 	}
 	status, body := sent(t, "POST", server.URL+"/v1/responses", `{"model":"signing","input":"Hi","previous_response_id":"resp_1"}`)

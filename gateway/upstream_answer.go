@@ -181,7 +181,7 @@ func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
 // warnPlain warns about request fields that a custom model does not know.
 func (a *asking) warnPlain(req *llm.Request) {
 	ignored := func(feature string) {
-		a.x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
+		a.x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the upstream does not support it"})
 	}
 	if req.N > 1 {
 		ignored("n")

@@ -33,7 +33,7 @@ func TestKeysWithoutBearer(t *testing.T) {
 	g := guard(t, nil)
 	key := g.key(t, access.Key{})
 	resp, body := g.send(t, wire.Chat, question("chat"), false, func(r *http.Request) { r.Header.Set("Authorization", key) })
-	if resp.StatusCode != 401 || !strings.Contains(body, "without the word Bearer") {
+	if resp.StatusCode != 401 || !strings.Contains(body, "lacks the word Bearer") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	// Six characters: a random id in the log contains four by chance, now and then.

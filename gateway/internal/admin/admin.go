@@ -176,9 +176,9 @@ func (a *Handler) understand(r *http.Request) error {
 	for name, values := range query {
 		switch {
 		case !slices.Contains(queries[pattern], name):
-			return Invalidf("the parameter %.40q is not known here", name)
+			return Invalidf("unknown parameter %.40q", name)
 		case len(values) > 1:
-			return Invalidf("the parameter %q is named %d times, and one is picked at a time", name, len(values))
+			return Invalidf("the parameter %q is given %d times; give it once", name, len(values))
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (a *Handler) admit(r *http.Request) error {
 		return &Error{Status: http.StatusUnauthorized, Err: errors.New("the key of administrators is missing or wrong")}
 	}
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodGet && r.ContentLength != 0 && media != "application/json" {
-		return &Error{Status: http.StatusUnsupportedMediaType, Err: errors.New("the body has to be application/json")}
+		return &Error{Status: http.StatusUnsupportedMediaType, Err: errors.New("the body must be application/json")}
 	}
 	return nil
 }
@@ -239,11 +239,11 @@ func read(r *http.Request, into any) error {
 		return Invalidf("the body is no JSON object")
 	}
 	if name := js.Repeated(body); name != nil {
-		return Invalidf("the member %.40q stands in the body twice", name)
+		return Invalidf("the field %.40q is in the body twice", name)
 	}
 	for key, value := range js.Members(body) {
 		if js.Kind(value) == 'n' {
-			return Invalidf("the member %.40q is null: leave it out, or say what it is", key)
+			return Invalidf("the field %.40q is null: give a value or omit it", key)
 		}
 	}
 	known := memberNames(reflect.TypeOf(into).Elem())

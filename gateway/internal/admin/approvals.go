@@ -43,7 +43,7 @@ func (d *Decision) check() error {
 	case d.Decision != approveWord && d.Decision != denyWord:
 		return Invalidf("decision: %.40q is neither approve nor deny", d.Decision)
 	case strings.TrimSpace(d.By) == "":
-		return Invalidf("by is missing: it is who decides, for the record")
+		return Invalidf("by is missing: name who decides, for the record")
 	case len(d.By) > maxWords || len(d.Reason) > maxWords:
 		return Invalidf("by and reason have at most %d bytes", maxWords)
 	}

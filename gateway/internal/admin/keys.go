@@ -59,7 +59,7 @@ func (a *Handler) change(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if n.Name == nil && n.Models == nil && n.Tools == nil && n.Routes == nil && n.Limits == nil && n.Expires == nil {
-		return nil, Invalidf("nothing says what to change: give name, models, tools, routes, limits or expires")
+		return nil, Invalidf("no field to change: give name, models, tools, routes, limits or expires")
 	}
 	var expires time.Time
 	if n.Expires != nil && *n.Expires != "never" {
@@ -123,7 +123,7 @@ func (a *Handler) setTeam(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if n.Limits == nil {
-		return nil, Invalidf("the member limits is missing; [] takes all limits of the team away")
+		return nil, Invalidf("the field limits is missing; [] removes all limits of the team")
 	}
 	t := access.Team{Name: r.PathValue("name"), Limits: n.Limits}
 	return t, a.Book.SetTeam(r.Context(), t)

@@ -90,7 +90,7 @@ func (a *Handler) usage(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if access.PartOfDay(query.Get("since")) {
-			a.fail(w, Invalidf("since: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; /admin/requests lists single requests with their time", time.Now().UTC().Format(time.DateOnly)))
+			a.fail(w, Invalidf("since: sums are kept per UTC day: give a day like %s, or 1d or more; /admin/requests lists single requests with their time", time.Now().UTC().Format(time.DateOnly)))
 			return
 		}
 	}

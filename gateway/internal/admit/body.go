@@ -18,7 +18,7 @@ var Weighed = []string{
 // read the same request that was checked.
 func CheckRepeated(body []byte) error {
 	if name := js.Repeated(js.Trim(body)); name != nil {
-		return exchange.Invalid("the request has the member %.60q twice, or in two spellings", name)
+		return exchange.Invalid("the request has the field %.60q twice, or in two spellings", name)
 	}
 	return nil
 }
@@ -30,7 +30,7 @@ func CheckSpelling(key []byte, names []string) error {
 	}
 	for _, name := range names {
 		if string(key) != name && strings.EqualFold(string(key), name) {
-			return exchange.Invalid("the member %.60q of the request has to be written %q", key, name)
+			return exchange.Invalid("the field %.60q of the request must be written %q", key, name)
 		}
 	}
 	return nil

@@ -200,13 +200,13 @@ func (d *Demand) readBetaField(m *vendorField, value []byte) error {
 	case '[':
 		for item := range js.Elements(value) {
 			if js.Kind(item) != '"' {
-				return exchange.Invalid("%s has to be a list of texts", m.name)
+				return exchange.Invalid("%s must be a list of strings", m.name)
 			}
 			d.noteBetas(m.name, js.Text(item))
 		}
 		return nil
 	}
-	return exchange.Invalid("%s has to be a list of texts", m.name)
+	return exchange.Invalid("%s must be a list of strings", m.name)
 }
 
 // longestName is the length of the longest known name.
@@ -338,7 +338,7 @@ func (d *Demand) readNested(key, value []byte, depth int) error {
 		d.fields = append(d.fields, sentField{&vendorField{name: m.name, meaning: hidesMembers}, value})
 		return nil
 	case depth == mostNested:
-		return exchange.Invalid("%s stands in itself more than %d deep", m.name, mostNested)
+		return exchange.Invalid("%s is nested more than %d levels deep", m.name, mostNested)
 	}
 	for inner, value := range js.Members(value) {
 		if known := fieldOf(inner); known != nil && known.meaning == holdsMembers || IsTopLevelOnly(inner) {

@@ -46,7 +46,7 @@ func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 		case strings.HasPrefix(scheme, signed4):
 			err = errSigned
 		case scheme != "":
-			err = errors.New("the key stands in Authorization without the word Bearer before it") // it may be the key, so the error does not include it
+			err = errors.New("the key in Authorization lacks the word Bearer before it") // it may be the key, so the error does not include it
 		}
 	}
 	r.Header.Del("Authorization")

@@ -35,7 +35,7 @@ func (a *outputLimit) add(m *vendorField, name, value []byte) error {
 		return nil
 	}
 	if !whole || n < -2 {
-		return exchange.Invalid("%.60s has to be a whole number of tokens; -1 means no bound", name)
+		return exchange.Invalid("%.60s must be a whole number of tokens; -1 means no limit", name)
 	}
 	a.bound(m.name, n)
 	return nil

@@ -120,7 +120,7 @@ func (s *Spending) BookUsage(u llm.Usage) {
 	switch {
 	case s.odd(u):
 		s.BookEstimate("odd", guess)
-		s.warn(llm.Warning{Code: llm.Degraded, Feature: "usage", Detail: "the upstream says that the answer used what it cannot have used; it is estimated"})
+		s.warn(llm.Warning{Code: llm.Degraded, Feature: "usage", Detail: "the usage that the upstream reported is implausible; it is estimated"})
 	case u.Input+u.Output == 0:
 		s.BookEstimate("absent", guess)
 	case u.Input == 0 || u.Output == 0 && s.text > 0:

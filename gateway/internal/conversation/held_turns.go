@@ -49,7 +49,7 @@ func (m *Scope) keepTurn(key state.Hash, t heldTurn) {
 	}
 	switch {
 	case errors.Is(err, state.ErrTooLarge):
-		m.Tell(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "what the tools of the gateway returned is too long to be kept for the next request"})
+		m.Tell(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the results of the gateway's tools are too long to be stored for the next request"})
 	case err != nil:
 		m.Tell(Unavailable(state.Turn))
 	}

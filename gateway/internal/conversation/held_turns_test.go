@@ -146,7 +146,7 @@ func TestHeldBounds(t *testing.T) {
 	h := holder(t, nil)
 	x := h.of("me", "1")
 	x.keepTurn(heldFor("c1", strings.Repeat("x", 10<<20)))
-	if got := x.W.Header().Get(exchange.WarningHeader); !strings.Contains(got, "too long to be kept") {
+	if got := x.W.Header().Get(exchange.WarningHeader); !strings.Contains(got, "too long to be stored") {
 		t.Errorf("the client is told %q", got)
 	}
 	if got := h.of("me", "2").MergeHeld(conversation("a", "c1", `{"a":1,"b":2}`), anyTool); len(got) != 2 {

@@ -213,7 +213,7 @@ func (m *Scope) ErrInProgress(run string) error {
 // ErrUnknownState is the error if the store cannot tell whether a request has already run.
 func ErrUnknownState() error {
 	return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
-		Err: fmt.Errorf("it cannot be found out now whether this request has been run already, and its tools may change things; ask again later")}
+		Err: fmt.Errorf("the state store failed, so the gateway cannot tell whether this request has run already, and its tools may change things; retry later")}
 }
 
 // refuseForever returns the error of a request that will not run. It tells clients not to retry automatically.

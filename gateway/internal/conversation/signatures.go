@@ -388,8 +388,8 @@ func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byt
 	}
 	for i := range list {
 		if !list[0].same(&list[i]) {
-			g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "several answers to the same question look the same, and it cannot be told which of them " +
-				"is the one in this conversation: what the vendor signed for its calls is left out"})
+			g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "several earlier answers to this question look the same, and the gateway cannot tell which of them " +
+				"belongs to this conversation: the signatures of its calls are left out"})
 			return nil
 		}
 	}
@@ -406,8 +406,8 @@ func (g *Signatures) warnOfUnknown(signer string, turns []sentTurn, messages []l
 	if len(g.looked[last.key]) > 0 || !signs(signer) || slices.ContainsFunc(messages[last.to:], asks) {
 		return
 	}
-	g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "the model goes on without what its vendor may have signed with the last calls: the gateway does not know them, " +
-		"because they are another model's, were changed, or are older than a day"})
+	g.Warn(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: "signatures of the last calls may be missing: the gateway does not know these calls, " +
+		"because another model made them, they were changed, or they are older than a day"})
 }
 
 // asks reports whether a message of the client contains more than results of calls.

@@ -42,7 +42,7 @@ func (r *Store) checked(op string, kind state.Kind, err error) error {
 		return err
 	}
 	r.Metrics.State.Add(1, string(kind), op)
-	r.Log.Error("what is remembered between requests cannot be kept or found", "kind", string(kind), "op", op, "error", err.Error())
+	r.Log.Error("the state store failed", "kind", string(kind), "op", op, "error", err.Error())
 	return err
 }
 
@@ -130,9 +130,9 @@ func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]
 
 // stateWords describe the missing data for clients.
 var stateWords = map[state.Kind]string{
-	state.Signature: "what the vendor signed for the calls of this conversation",
-	state.Turn:      "what the tools of the gateway returned in this conversation",
-	state.Answer:    "the answer, for requests that go on from it by its id",
+	state.Signature: "the signatures of earlier calls in this conversation",
+	state.Turn:      "the results of the gateway's tools in this conversation",
+	state.Answer:    "the answer, which later requests may continue by its id",
 	state.Item:      "the items of answers that the request names by their ids",
 	state.Request:   "whether this request was answered before",
 	state.Waiting:   "which calls wait for a person",
@@ -140,7 +140,7 @@ var stateWords = map[state.Kind]string{
 
 // Unavailable returns the warning about data that could not be stored or read.
 func Unavailable(kind state.Kind) llm.Warning {
-	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the store of the gateway does not work now, so it goes on without"}
+	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the gateway's state store failed, so this is missing"}
 }
 
 // NewStore returns a store that uses a backend, and counts and logs its failures. Cache keeps answers for equal requests.

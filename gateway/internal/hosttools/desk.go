@@ -57,7 +57,7 @@ func waitingID(p *pendingCall) string {
 func (d *Desk) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 	kept, err := d.Store.Held(ctx, state.Waiting, maxWaiting)
 	if err != nil {
-		return nil, &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("it cannot be found out now which calls wait")}
+		return nil, &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("the state store failed, so waiting calls cannot be listed; retry later")}
 	}
 	open := make(map[string][]invoke.Question)
 	var list []WaitingCall
@@ -102,7 +102,7 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	}
 	set, err := c.tools.Tools(ctx)
 	if err != nil {
-		return &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("the tools of the route are not there now, so args cannot be checked; decide again later")}
+		return &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("the tools of the route are unavailable, so args cannot be checked; decide again later")}
 	}
 	compiled := set.Schema(c.Tool)
 	if compiled == nil {
@@ -132,9 +132,9 @@ func (d *Desk) Decide(ctx context.Context, id string, by admin.Decision) (any, e
 	i := slices.IndexFunc(list, func(c WaitingCall) bool { return c.ID == id })
 	switch {
 	case i < 0 && d.wasWaiting(ctx, id):
-		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the call does not wait any more: it was decided, or its time is over")}
+		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the call no longer waits: it was decided or has expired")}
 	case i < 0:
-		return nil, &admin.Error{Status: http.StatusNotFound, Err: errors.New("no such call waits: it is over, or it never was")}
+		return nil, &admin.Error{Status: http.StatusNotFound, Err: errors.New("no call with this id waits: it is over, or the id is wrong")}
 	}
 	c := list[i]
 	approved := by.Approved()

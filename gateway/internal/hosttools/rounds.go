@@ -41,7 +41,7 @@ type Ask func(req *llm.Request, each func(llm.Event) error) error
 func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempotency, to upstream.Candidate, req *llm.Request) (*Rounds, error) {
 	runner, err := t.current(scope.Context())
 	if err != nil {
-		return nil, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
+		return nil, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are unavailable: %w", err)}
 	}
 	client := slices.Concat(req.Tools, legacyTools(req.Extra[scope.Codec.Format]))
 	r := &request{Scope: scope, tools: t, runner: runner, to: to, idempotency: idempotency}

@@ -157,7 +157,7 @@ func (w *waitingCalls) recall(calls []llm.Call) error {
 		return clientio.ErrGone
 	case err != nil:
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: upstream.RetryAfter,
-			Err: errors.New("it cannot be found out now which calls wait for a person; ask again later")}
+			Err: errors.New("the state store failed, so waiting calls cannot be listed; retry later")}
 	}
 	for hash, values := range found {
 		if old := w.pending[hash]; old != nil && old.was != nil {
@@ -202,7 +202,7 @@ func (w *waitingCalls) claim(q invoke.Question, until time.Time) error {
 	case errors.Is(err, state.ErrTooLarge):
 		return errors.New("its arguments are too long for a call that waits")
 	case err != nil:
-		return errors.New("it cannot be kept that the call waits")
+		return errors.New("the state store failed, so the call cannot wait")
 	}
 	p.value = e.Value
 	if bytes.Equal(held, e.Value) {
