@@ -202,7 +202,7 @@ func (m *machine) settle(c judge.Candidate) {
 	v := judge.Decide(&m.Evidence, c)
 	switch v.Result {
 	case judge.IsText:
-		m.refuse()
+		m.refuse(v.Doubt)
 		m.ShownTo = max(m.ShownTo, v.ShownTo)
 		if c.Fenced {
 			m.Quoting = !closed
@@ -234,14 +234,15 @@ func (m *machine) checkContext() {
 	}
 }
 
-// refuse turns the calls that were held into text.
-func (m *machine) refuse() {
+// refuse turns the calls that were held into text. why is what the text around them says.
+func (m *machine) refuse(why judge.Doubt) {
 	end, rows := m.Offset(), m.Rows
 	m.Undo()
 	if rows.Empty() {
 		rows = m.Lex.Bare
 	}
 	m.Lost.Add(rows, m.Offset())
+	m.Lost.Because(rows, why)
 	m.Covers = append(m.Covers, judge.Extent{Start: m.Offset(), End: end})
 	m.Pos = end - m.Base
 }

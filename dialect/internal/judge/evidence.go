@@ -192,12 +192,16 @@ func (e *Evidence) Exampled() bool {
 		bytes.HasPrefix(bytes.TrimSpace(s), []byte("example"))
 }
 
-func suspicion(n, at int, name string) string {
+func suspicion(s suspected, name string) string {
 	times := "once"
-	if n > 1 {
-		times = strconv.Itoa(n) + " times"
+	if s.count > 1 {
+		times = strconv.Itoa(s.count) + " times"
 	}
-	return "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(at) + "; it was not read as one"
+	text := "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(s.first) + "; it was not read as one"
+	if why := Why(s.why.Rule()); why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // Suspect counts the marker at the current position if it begins a call.

@@ -22,7 +22,10 @@ type Suspects struct {
 const maxPlaces = 64
 
 // suspected is the number of findings for a dialect and the offset of the first one.
-type suspected struct{ count, first int }
+type suspected struct {
+	count, first int
+	why          Doubt // what the text around the first one says; NoDoubt if its place decided
+}
 
 // Clone returns a copy that later findings do not change.
 func (s *Suspects) Clone() Suspects {
@@ -50,6 +53,13 @@ func (s *Suspects) Add(rows lexicon.RowSet, at int) {
 	row.count++
 }
 
+// Because records why the last finding is not a call.
+func (s *Suspects) Because(rows lexicon.RowSet, why Doubt) {
+	if i := rows.First(); i >= 0 && i < len(s.rows) && s.rows[i].first == s.last-1 {
+		s.rows[i].why = why
+	}
+}
+
 // Forget drops the findings of dialects that were first found at an offset or after it.
 func (s *Suspects) Forget(from int) {
 	for i := range s.rows {
@@ -63,7 +73,7 @@ func (s *Suspects) Forget(from int) {
 func (s *Suspects) Warnings(x *lexicon.Lexicon) (list []llm.Warning) {
 	for i, row := range s.rows {
 		if name := x.Rows[i].Name; row.count > 0 {
-			list = append(list, llm.Warning{Code: llm.SuspectedCall, Feature: name, Detail: suspicion(row.count, row.first, name)})
+			list = append(list, llm.Warning{Code: llm.SuspectedCall, Feature: name, Detail: suspicion(row, name)})
 		}
 	}
 	return list

@@ -111,7 +111,7 @@ func (d decision) weighed() (v Verdict) {
 	switch own := d.ownDialect() || d.c.Special && d.inLineOfText() || d.Announced; {
 	case v.Doubt == InSentence, own && (above <= InSentence || below <= InSentence):
 	case d.c.Held:
-		return d.shown(0)
+		return Verdict{Result: IsText, Doubt: v.Doubt, ShownTo: d.Offset()}
 	case !own:
 		return Verdict{Result: IsInvalid, Problem: Why(v.Doubt.Rule()) + ": it is talked about"}
 	}
