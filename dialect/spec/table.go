@@ -95,7 +95,7 @@ var table = []Dialect{
 		Tells:   []Tell{{Order: 11, All: []string{"<function_call>"}}},
 	},
 	{
-		Name: "longcat", Title: "JSON in <longcat_tool_call>", Form: JSONCall,
+		Name: "longcat", Title: "JSON or <longcat_arg_key> pairs in <longcat_tool_call>", Form: JSONCall,
 		Models:  "LongCat-Flash",
 		Call:    []Pair{{"<longcat_tool_call>", "</longcat_tool_call>"}},
 		NameKey: "name", ArgsKey: "arguments",

@@ -153,6 +153,8 @@ func (m elementReader) elementJSON(word string) {
 	m.Blank("")
 	if n := m.endOf(word); m.Call.Open && n > 0 {
 		m.Skip(n, word)
+	} else if m.Call.Open && m.More() {
+		m.Repair("text-between-parameters", llm.Guess, m.Offset(), m.Offset())
 	}
 	m.EndCall()
 }

@@ -89,7 +89,22 @@ func (m grammarReader) foreignBody(i, depth int) bool {
 		tg, ok := m.asTag().attributes(m.Word(i+1, ""))
 		return ok && len(tg.attrs) > 0
 	}
+	if whole.PairTag(word) && m.foreignPair(end) {
+		return true
+	}
 	return (values.Keys[word] == values.ArgsRole || values.Keys[word] == values.NameRole) && m.foreignBody(end, depth+1)
+}
+
+// foreignPair reports whether the element of a pair, whose content is i bytes from here, is followed by the element of its
+// value.
+func (m grammarReader) foreignPair(i int) bool {
+	i = m.Spaces(m.Word(m.Spaces(i), ""))
+	if !m.HasAt(i, "</") {
+		return false
+	}
+	i = m.Word(i+2, "")
+	word, _ := m.asElement().openTag(m.Spaces(i + 1))
+	return m.Peek(i) == '>' && whole.ValueTag(word)
 }
 
 // foreignParam reports whether the tag t of a parameter, i bytes from here, has a value as an attribute, or only its text

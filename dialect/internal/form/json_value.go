@@ -38,7 +38,9 @@ func (m valueReader) arguments() {
 			m.Arg(string(v))
 			m.BadArgs("the arguments are %s, not an object", clip.Bytes(string(v), 40))
 		}
-		if !ok && m.Offset() == start {
+		if !ok && m.Offset() != start {
+			m.BadArgs("the arguments are no JSON object")
+		} else if !ok {
 			if c := m.Peek(0); (c != '}' && c != ',' || m.Shape() != nil && !requiresNothing(m.Shape())) && !m.Closer(0) && m.More() {
 				m.BadArgs("the arguments are no JSON object")
 			}

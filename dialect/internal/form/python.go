@@ -346,7 +346,7 @@ func (m pythonReader) pyArg(count, position *int) bool {
 	if m.Shape() != nil {
 		properties = m.Shape().Properties()
 	}
-	if *position >= len(properties) || *count < 0 || m.namesParameter() || m.Call.Keys[properties[*position]] {
+	if *position >= len(properties) || *count < 0 || m.namesParameter() || m.namesUnknown() || m.Call.Keys[properties[*position]] {
 		m.BadArgs("an argument has no name")
 		return false
 	}
@@ -362,6 +362,17 @@ func (m pythonReader) pyArg(count, position *int) bool {
 func (m pythonReader) namesParameter() bool {
 	j := m.Word(0, ":-.")
 	return j > 0 && chars.IsNameStart(m.Peek(0)) && m.Shape().Declares(loose.Unescape(string(m.Buf[m.Pos:m.Pos+j])))
+}
+
+// namesUnknown reports whether the text at the current position is a word and a colon before a value: the name of a
+// parameter that the tool does not have.
+func (m pythonReader) namesUnknown() bool {
+	j := m.Word(0, ":")
+	if j == 0 || !chars.IsNameStart(m.Peek(0)) || m.Peek(m.Spaces(j)) != ':' {
+		return false
+	}
+	c := m.Peek(m.Spaces(m.Spaces(j) + 1))
+	return chars.IsQuote(c) || c == '[' || c == '{' || c == '-' || c >= '0' && c <= '9' || m.Peek(m.Spaces(j)+1) == ' '
 }
 
 // pyValue reads a Python value into the arguments. key is its parameter, or empty.

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -87,6 +88,9 @@ func (m pythonReader) pyString(raw bool) bool {
 		}
 	}
 	m.Missing("quote")
+	if m.OpenTok != nil && m.Marked && m.holdsEnd(m.Call.Args[min(from, len(m.Call.Args)):]) {
+		m.BadArgs("a string does not end before its call does")
+	}
 	if m.Call.Open {
 		m.Arg(`"`)
 		m.checkUnended(m.Call.Args[from:])
@@ -159,6 +163,21 @@ func (m pythonReader) isPath(i int) bool {
 		}
 	}
 	return strings.IndexByte("nrt", c) < 0 || m.Peek(i+4) > ' '
+}
+
+// holdsEnd reports whether text contains a marker that ends the calls.
+func (m pythonReader) holdsEnd(text []byte) bool {
+	for i := m.Outer.First(); i >= 0; i = m.Outer.Next(i + 1) {
+		d := &m.Lex.Rows[i]
+		for _, pairs := range [][]spec.Pair{d.Wrap, d.Call} {
+			for _, p := range pairs {
+				if p.Close != "" && bytes.Contains(text, []byte(p.Close)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // pyText reads the text of a string up to a quote, or an escape that JSON writes differently. It reports whether it

@@ -281,7 +281,11 @@ func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 		return false
 	case t.Is(lexicon.Closes), t.Is(lexicon.Opens), t.Is(lexicon.TagCall):
 		if m.Row().Tags.Call.Close != "" {
-			m.Repair("missing-end-of-call", llm.Syntax, m.Offset(), m.Offset())
+			class := llm.Syntax
+			if count == 0 { // it may be around the next call
+				class = llm.Guess
+			}
+			m.Repair("missing-end-of-call", class, m.Offset(), m.Offset())
 		}
 	default:
 		return false
@@ -312,7 +316,8 @@ func (m tagReader) onePart(t *lexicon.Token, n int, count *int) {
 		m.Form(spec.NameJSON)
 		m.asValue().arguments()
 		*count = -1
-	case m.endOfWrapper():
+	case m.endOfWrapper(0) > 0:
+		m.Skip(m.endOfWrapper(0), "end of parameters")
 	case *count >= 0 && m.asElement().childElement(t, n, count):
 	default:
 		m.junk()
@@ -329,18 +334,17 @@ func (m tagReader) matchWord() (*lexicon.Token, int) {
 	return t, n
 }
 
-// endOfWrapper skips the end tag of an element around the parameters.
-func (m tagReader) endOfWrapper() bool {
-	if !m.HasAt(0, "</") {
-		return false
+// endOfWrapper returns the length of the end tag of an element around the parameters if it is i bytes from here, 0 if not.
+func (m tagReader) endOfWrapper(i int) int {
+	if !m.HasAt(i, "</") {
+		return 0
 	}
-	i := m.Word(2, "/")
-	word := string(m.Buf[m.Pos+2 : m.Pos+i])
-	if values.Keys[word] != values.ArgsRole || m.Peek(i) != '>' || m.Shape() != nil && m.Shape().Declares(word) {
-		return false
+	end := m.Word(i+2, "/")
+	word := string(m.Buf[m.Pos+i+2 : m.Pos+end])
+	if values.Keys[word] != values.ArgsRole || m.Peek(end) != '>' || m.Shape() != nil && m.Shape().Declares(word) {
+		return 0
 	}
-	m.Skip(i+1, word)
-	return true
+	return end + 1 - i
 }
 
 // isDoubled reports whether the token t of n bytes begins a repetition of the tag of the call.
@@ -995,7 +999,7 @@ func (m tagReader) structure(i int) bool {
 	}
 	t, n := m.Match(i)
 	if n == 0 || t.Line {
-		return m.endsOtherTag(i) || m.HasAt(i, `\n`) || m.Buf[m.Pos+i] == '<' && m.Rows.Meets(m.Lex.Elements) || m.bareKey(i) > 0
+		return m.endsOtherTag(i) || m.endOfWrapper(i) > 0 || m.HasAt(i, `\n`) || m.Buf[m.Pos+i] == '<' && m.Rows.Meets(m.Lex.Elements) || m.bareKey(i) > 0
 	}
 	return t.Is(lexicon.TagParam) || t.Is(lexicon.EndCall) || t.Is(lexicon.Closes) || t.Is(lexicon.Opens) || t.Is(lexicon.TagCall) || t.Is(lexicon.TagValue) ||
 		t.Is(lexicon.EndParam) || t.Is(lexicon.EndValue) || t.Is(lexicon.Drops) || t.Is(lexicon.Heads) || t.Is(lexicon.Prefixes)

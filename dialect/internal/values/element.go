@@ -87,6 +87,18 @@ func ElementValue(e Elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, '}')
 }
 
+// CData returns the content of a CDATA section if text is nothing else.
+func CData(text string) string {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "<![CDATA[")
+	if !ok {
+		return text
+	}
+	if inner, ok = strings.CutSuffix(inner, "]]>"); !ok || strings.Contains(inner, "]]>") {
+		return text
+	}
+	return inner
+}
+
 // Lines returns the text of an element without the white space that only lays out the element. One line has none around
 // it. Several lines keep their indentation, and the newline at their end if the first line follows the tag directly.
 func Lines(text string) string {
@@ -109,7 +121,9 @@ func Lines(text string) string {
 // elementText returns the value of an element without children.
 func elementText(e Elem, types schema.Types) json.RawMessage {
 	text := e.Inner
-	if e.Prefix == "" {
+	if plain := CData(text); e.Prefix == "" && plain != text {
+		return Typed(types, plain)
+	} else if e.Prefix == "" {
 		text = Lines(text)
 	} else if types != schema.String {
 		text = strings.TrimSpace(text)

@@ -203,7 +203,7 @@ func (r *reading) pair(list []element, i int) bool {
 		return false
 	}
 	next := &list[i+1]
-	if tag := strings.ToLower(next.tag); len(next.attrs) > 0 || tag != "value" && tag != "arg_value" && tag != "val" && tag != "argument_value" {
+	if len(next.attrs) > 0 || !ValueTag(next.tag) {
 		return false
 	}
 	next.used = true
@@ -212,6 +212,14 @@ func (r *reading) pair(list []element, i int) bool {
 
 // parameterTags are tags of parameters that are named by something else.
 var parameterTags = set("parameter param arg argument property field prop option arg_key key name arg_name param_name parameter_name parametername")
+
+// PairTag reports whether the content of a tag may be the name of a parameter, ValueTag whether it is then the value.
+func PairTag(tag string) bool { return parameterTags[strings.ToLower(tag)] }
+
+// ValueTag is described with [PairTag].
+func ValueTag(tag string) bool { return valueTags[strings.ToLower(tag)] }
+
+var valueTags = set("value val arg_value argument_value parameter_value")
 
 // element reads an element of a call.
 func (r *reading) element(e *element, depth int) bool {
@@ -250,15 +258,27 @@ func (r *reading) begins(e *element, depth int) bool {
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
 	}
 	for _, a := range e.attrs {
-		if (r.names.Any || r.names.Offered(a.value)) && (a.key == "" || values.Keys[a.key] == values.NameRole || values.Keys[a.key] == values.BothRole || a.key == "id") && r.setName(a.value) {
+		if (r.names.Any || r.names.Offered(a.value)) && namesCall(a.key, r.names.Any) && r.setName(a.value) {
 			r.named = true
 			return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
 		}
 	}
-	if values.ResultKeys[tag] || !isCallWord(e.tag) && tag != "pre" && tag != "code" || strings.Contains(tag, "respon") || strings.Contains(tag, "output") {
+	if values.ResultKeys[tag] || !isCallWord(e.tag) || strings.Contains(tag, "respon") || strings.Contains(tag, "output") {
 		return false // an element of a document or a result
 	}
 	return r.attributesOf(e, "") && r.block(e.inner, depth+1)
+}
+
+// namesCall reports whether an attribute may name the tool of a call. If any name is allowed, the type of an element does
+// not.
+func namesCall(key string, any bool) bool {
+	switch key {
+	case "", "id":
+		return true
+	case "type", "fn", "func", "method", "command", "call":
+		return !any
+	}
+	return values.Keys[key] == values.NameRole || values.Keys[key] == values.BothRole
 }
 
 // attributesOf reads the attributes of an element except the one called name: arguments, all arguments as an object, and
@@ -332,7 +352,7 @@ func (r *reading) namedParameter(e *element) bool {
 
 // arguments reads the content of a container: elements, an object, or parameters with signs between them.
 func (r *reading) arguments(text string, depth int) bool {
-	inner := strings.TrimSpace(uncdata(text))
+	inner := strings.TrimSpace(values.CData(text))
 	switch {
 	case inner == "":
 		return true
@@ -358,7 +378,7 @@ func (r *reading) onlyDeclared(text string) bool {
 
 // value reads the content of a parameter.
 func (r *reading) value(key, inner string) bool {
-	if plain := uncdata(inner); plain != inner {
+	if plain := values.CData(inner); plain != inner {
 		return r.addText(key, plain)
 	}
 	var shape *schema.Shape
@@ -379,16 +399,4 @@ func (r *reading) value(key, inner string) bool {
 		r.unsure, inner = r.unsure || plain != inner, plain
 	}
 	return r.addText(key, inner)
-}
-
-// uncdata returns the content of a CDATA section if text is nothing else.
-func uncdata(text string) string {
-	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "<![CDATA[")
-	if !ok {
-		return text
-	}
-	if inner, ok = strings.CutSuffix(inner, "]]>"); !ok || strings.Contains(inner, "]]>") {
-		return text
-	}
-	return inner
 }

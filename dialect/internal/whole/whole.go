@@ -68,7 +68,7 @@ func (r *reading) unfenced(block string) (string, bool) {
 }
 
 // notations are languages of code fences that may hold a call.
-var notations = set("json jsonc json5 yaml yml toml xml ini")
+var notations = set("json jsonc json5 yaml yml toml xml ini bash sh shell")
 
 // reading is what was found in a block so far.
 type reading struct {
@@ -102,6 +102,8 @@ func (r *reading) block(text string, depth int) bool {
 		if list, ok := elements(text); ok {
 			return r.elements(list, depth)
 		}
+	case text[0] == '`' && strings.HasPrefix(text, "`<") && strings.HasSuffix(text, ">`"):
+		return r.block(text[1:len(text)-1], depth+1)
 	case text[0] == '"':
 		var inner string
 		if json.Unmarshal([]byte(text), &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {

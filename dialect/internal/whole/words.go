@@ -97,7 +97,7 @@ func (p *scanner) sign(c rune, n int) bool {
 			return false
 		}
 		p.value = false
-	case strings.ContainsRune("<>*,;:=-#@$/|!.•→~+\\", c):
+	case strings.ContainsRune("<>*,;:=-#@$/|!.•→~+%\\", c):
 		p.value = p.value && c != ';'
 	default:
 		return false
@@ -464,7 +464,7 @@ var callWords = set(`tool tools function functions func fn call calls calling ca
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close let const var await return print result response output res now i i'll i’ll will let's me do please
-tool_use mcp default json properties plugin skill operation task step step: by the to custom following`)
+tool_use mcp default json properties plugin skill operation task step step: by the to custom following next`)
 
 // nameWords are the words that announce the name of a tool.
 var nameWords = set("tool function call action invoke command use run execute tool_call function_call calling")
