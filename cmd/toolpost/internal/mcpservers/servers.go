@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -330,4 +331,180 @@ func CheckSeen(s config.ImportedServer) error {
 		}
 	}
 	return nil
+}
+
+// Find returns the server that a word names. If the server is in a project's file that is not trusted, the error
+// tells the user about it.
+func Find(s *settings.Settings, all []config.ServerConfig, word string) (config.ServerConfig, error) {
+	c, err := serverNamed(all, word)
+	if err == nil {
+		return c, nil
+	}
+	files, unread := ProjectFiles(s.Root)
+	if unread != nil {
+		return c, err
+	}
+	for _, f := range files {
+		for _, server := range f.Servers {
+			if server.Name == word && !f.Trusted {
+				return c, fmt.Errorf("%s is a server of %s, %s; 'toolpost mcp trust %s' shows it and agrees to it", word, f.Path, f.why(), cli.ShellWord(f.Path))
+			}
+		}
+	}
+	return c, err
+}
+
+// why explains why the servers of a project's file are not used.
+func (f projectFile) why() string {
+	if f.changed {
+		return "which has changed since you agreed to it"
+	}
+	return "to which you have not agreed"
+}
+
+// Notice reports that the servers of a file are not used, and how to use them.
+func (f projectFile) Notice() string {
+	if f.broken != nil {
+		return fmt.Sprintf("%s is not used, because it cannot be read: %s", f.Path, cli.InOneLine(f.broken.Error()))
+	}
+	return fmt.Sprintf("%s, %s, has %s, which are not used; 'toolpost mcp trust %s' shows them and agrees to them", f.Path, f.why(), cli.Count(len(f.Servers), "server"), cli.ShellWord(f.Path))
+}
+
+// Namer returns a function that rewrites notices of the chosen servers for the user.
+func Namer(s *settings.Settings, chosen []config.ServerConfig) func(string) string {
+	return func(text string) string {
+		for i := range min(len(s.MCP), len(chosen)) { // each word is a server
+			text = withWords(text, chosen[i], s.MCP[i])
+		}
+		return s.Redact(text)
+	}
+}
+
+// withWords replaces the name of a server that is not configured by the words of its --mcp flag. It applies to the
+// command that a notice suggests.
+func withWords(text string, c config.ServerConfig, word string) string {
+	if word == c.Name {
+		return text
+	}
+	return strings.ReplaceAll(text, "toolpost mcp tools "+c.Name+" --approve", "toolpost mcp tools "+cli.ShellWord(word)+" --approve")
+}
+
+// SplitWords splits a command like a shell. Quotes keep words together. A backslash escapes a quote or a space. Other
+// backslashes are kept, as in Windows paths.
+func SplitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	inWord := false
+	text := []rune(line)
+	for i := 0; i < len(text); i++ {
+		r := text[i]
+		switch {
+		case r == '\\' && quote != '\'' && i+1 < len(text) && strings.ContainsRune(`'" `, text[i+1]):
+			i++
+			word.WriteRune(text[i])
+			inWord = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case !unicode.IsSpace(r):
+			word.WriteRune(r)
+			inWord = true
+		case inWord:
+			words = append(words, word.String())
+			word.Reset()
+			inWord = false
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote in the command is not closed")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// DescribeServer prints all settings that a project's server is started with, unchanged from the file. The user agrees
+// to exactly these settings.
+func DescribeServer(cmd *cobra.Command, s config.ImportedServer) {
+	out, e := cmd.OutOrStdout(), s.Entry
+	where := cli.ShellLine(append([]string{e.Command}, e.Args...))
+	if e.URL != "" {
+		where = cli.ShellWord(e.URL)
+	}
+	fmt.Fprintf(out, "%s: %s\n", cli.InOneLine(s.Name), where)
+	row := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(out, "  %-8s %s\n", what, text)
+		}
+	}
+	row("cwd", optional(e.Cwd))
+	row("envFile", optional(e.EnvFile))
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		row("env", cli.ShellWord(name)+"="+cli.ShellWord(e.Env[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		row("header", cli.ShellWord(name)+": "+cli.ShellWord(e.Headers[name]))
+	}
+	if e.Trust == string(config.TrustAnnotations) {
+		row("trust", e.Trust)
+	}
+	if e.Sampling {
+		row("sampling", "it may ask the model of the run")
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", cli.InOneLine(s.Name), cli.InOneLine(n))
+	}
+}
+
+func optional(text string) string {
+	if text == "" {
+		return ""
+	}
+	return cli.ShellWord(text)
+}
+
+// ShowChange prints the accepted definition of a tool and the server's current one.
+func ShowChange(s *settings.Settings, cmd *cobra.Command, c config.ToolChange) {
+	out := cmd.ErrOrStderr()
+	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(s.Redact(c.Is.Name)))
+	hints := func(t config.ServerTool) string {
+		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
+		if t.DestructiveHint != nil {
+			text += fmt.Sprintf(", destructive %t", *t.DestructiveHint)
+		}
+		if t.OpenWorldHint != nil {
+			text += fmt.Sprintf(", openWorld %t", *t.OpenWorldHint)
+		}
+		return text
+	}
+	for _, row := range [][3]string{
+		{"title", c.Was.Title, c.Is.Title},
+		{"description", c.Was.Description, c.Is.Description},
+		{"schema", string(c.Was.Input), string(c.Is.Input)},
+		{"output schema", string(c.Was.Output), string(c.Is.Output)},
+		{"hints", hints(c.Was), hints(c.Is)},
+	} {
+		if row[1] != row[2] {
+			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], cli.InOneLine(s.Redact(row[1])), cli.InOneLine(s.Redact(row[2])))
+		}
+	}
+}
+
+// NotUsed returns the error for a call of a tool that the server offers and Toolpost does not use.
+func NotUsed(servers *client.Servers, server, word, tool string) error {
+	defs, used := servers.Definitions(server)
+	if used(tool) || !slices.ContainsFunc(defs, func(d config.ServerTool) bool { return d.Name == tool }) {
+		return nil
+	}
+	for _, c := range servers.Changes(server) {
+		if c.Is.Name == tool {
+			return fmt.Errorf("%s was changed by its server and is not used; 'toolpost mcp tools %s' shows how, and with --approve takes it as it is", cli.InOneLine(tool), cli.ShellWord(word))
+		}
+	}
+	return fmt.Errorf("%s is a tool of the server, and is not used: it is not among the tools that the configuration chooses, or it was left out", cli.InOneLine(tool))
 }
