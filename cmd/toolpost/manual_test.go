@@ -16,7 +16,7 @@ import (
 // a complaint.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
-	must(t, toolpost(t, "", "man", "--dir", dir), cli.ExitOK, "pages written to")
+	must(t, toolpost(t, "", "man", "--out", dir), cli.ExitOK, "pages written to")
 	visitCommands(newRoot(), func(cmd *cobra.Command) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil && !cmd.Hidden && cmd.Name() != "help" && cmd.Name() != "completion" {

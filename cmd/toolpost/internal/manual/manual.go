@@ -20,10 +20,11 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man [COMMAND]...",
 		Short: "Print a manual page, or write all of them into a folder",
-		Long: `Prints the manual page of toolpost or of one of its commands. --dir writes a page for
+		Long: `Prints the manual page of toolpost or of one of its commands. --out writes a page for
 each command, named like toolpost-models-show.1, where man finds it.`,
 		Example: `  toolpost man run | man -l -
-  toolpost man --dir ~/.local/share/man/man1`,
+  toolpost man --out ~/.local/share/man/man1`,
+		Args: cobra.ArbitraryArgs, // RunE checks them
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if dir != "" {
@@ -37,7 +38,7 @@ each command, named like toolpost-models-show.1, where man finds it.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write all pages into this `FOLDER`")
+	cmd.Flags().StringVar(&dir, "out", "", "write all pages into this `FOLDER`")
 	return cmd
 }
 
