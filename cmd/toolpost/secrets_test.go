@@ -58,7 +58,7 @@ func runAtLab(t *testing.T, status int, store string) {
 	if strings.Contains(r.out+r.errOut, labKey) {
 		t.Errorf("the key is in %q or %q", r.out, r.errOut)
 	}
-	if status == http.StatusOK && !strings.Contains(r.errOut, "stripped") {
+	if status == http.StatusOK && !strings.Contains(r.errOut, "secret removed") {
 		t.Errorf("nobody was told: %q", r.errOut)
 	}
 }
@@ -176,7 +176,7 @@ func TestKeysStayOutOfResults(t *testing.T) {
 			t.Errorf("the screen shows %s: %s %s", s, r.out, r.errOut)
 		}
 	}
-	if !strings.Contains(r.errOut, "stripped") {
+	if !strings.Contains(r.errOut, "secret removed") {
 		t.Errorf("nobody was told: %s", r.errOut)
 	}
 	if r := toolpost(t, "", "tools", "call", "read_file", `{"path":"notes.txt"}`); strings.Contains(r.out, ambient) || !strings.Contains(r.out, "[stripped:value]") {
