@@ -111,3 +111,18 @@ func (m *answer) checkTypes() {
 		m.BadArgs("each argument is the name of a type: the call describes the tool")
 	}
 }
+
+// noteUnused makes the call that is being read, or that begins next, doubtful: a part of the text means nothing.
+func (m *answer) noteUnused(rule string) {
+	if m.Call.Open {
+		m.Repair(rule, llm.Guess, m.Call.Start, m.Offset())
+	} else {
+		m.Unused = rule
+	}
+}
+
+// unusedText is the rule for words before a call that mean nothing.
+const unusedText = "unused-text"
+
+// unusedMember is the rule for a member next to a call that means nothing.
+const unusedMember = "unused-member"

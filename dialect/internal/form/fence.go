@@ -7,7 +7,6 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
-	"github.com/toolpost/toolpost/llm"
 )
 
 // fence reads a call in a code fence. It reports false if the fence does not hold a call.
@@ -70,15 +69,6 @@ func (m fenceReader) openFence(n int) {
 		m.noteUnused(unusedText)
 	}
 	m.Skip(n, "fence")
-}
-
-// noteUnused makes the call that is being read, or that begins next, doubtful: a part of the text means nothing.
-func (m *answer) noteUnused(rule string) {
-	if m.Call.Open {
-		m.Repair(rule, llm.Guess, m.Call.Start, m.Offset())
-	} else {
-		m.Unused = rule
-	}
 }
 
 // notations are further info strings of fences that hold calls.

@@ -618,9 +618,6 @@ var plainMembers = map[string]bool{
 	"finish_reason": true, "description": true, "jsonrpc": true, "method": true, "recipient": true, "text": true,
 }
 
-// unusedMember is the rule for a member next to a call that means nothing.
-const unusedMember = "unused-member"
-
 // unused reports whether the member f next to a call means nothing: it is no text, no thinking, no id, no repetition of
 // a part of the call, and no member that the APIs of vendors have.
 func (e *envelope) unused(f field) bool {

@@ -217,9 +217,6 @@ func (m markerReader) noise() bool {
 	return false
 }
 
-// unusedText is the rule for words before a call that mean nothing.
-const unusedText = "unused-text"
-
 // one reads the call at the current position in any form.
 func (m markerReader) one(start int) bool {
 	if m.Nested == scan.MaxNested {

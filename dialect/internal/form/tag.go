@@ -669,20 +669,6 @@ func (m tagReader) nameText(n, start int) bool {
 	return true
 }
 
-// value describes how to read a value between tags.
-type value struct {
-	types schema.Types // the types that it may have
-	trim  spec.Text
-	end   *lexicon.Token // the tag that opened it, which determines the tags that end it
-	known bool           // the types come from a schema or from the tag
-	// quotes reports whether quotes around the whole text are not part of the value, json whether text in quotes is
-	// JSON.
-	quotes, json bool
-	quoted       int // number of open elements with the same tag in the text
-	// nameText reports whether the name of the parameter was the text of an element, so no tag ends the value.
-	nameText bool
-}
-
 // valueOf returns how to read the parameter key of the call.
 func (m tagReader) valueOf(key string) value {
 	d := m.Row()

@@ -6,11 +6,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
+
+// value describes how to read a value between tags.
+type value struct {
+	types schema.Types // the types that it may have
+	trim  spec.Text
+	end   *lexicon.Token // the tag that opened it, which determines the tags that end it
+	known bool           // the types come from a schema or from the tag
+	// quotes reports whether quotes around the whole text are not part of the value, json whether text in quotes is
+	// JSON.
+	quotes, json bool
+	quoted       int // number of open elements with the same tag in the text
+	// nameText reports whether the name of the parameter was the text of an element, so no tag ends the value.
+	nameText bool
+}
 
 // sink writes the text of a value as JSON into the arguments: immediately if it can only be a string, otherwise when it
 // is complete.
