@@ -174,3 +174,34 @@ func foldText(s string) string {
 		return r
 	}, strings.ToLower(s))
 }
+
+// A doubtful call costs a question. In real answers fewer than 2 in 100 have one.
+func TestQuestionsAboutDoubtfulCallsAreRare(t *testing.T) {
+	var figures map[string]struct{ Rows, Decoded, Right int }
+	if err := json.Unmarshal(baseline, &figures); err != nil {
+		t.Fatal(err)
+	}
+	answers, doubtful, unmeant := 0, 0, 0
+	for name := range figures {
+		for _, row := range readLines[struct{ ID, Raw string }](t, "bfcl/outputs/"+name) {
+			answers++
+			for ev, err := range (&dialect.Parser{}).Parse(dialect.Whole(row.Raw)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, ok := ev.(llm.Call); ok {
+					if _, doubts := c.Provenance.Doubt(); doubts {
+						doubtful++
+						break
+					}
+				} else if bad, ok := ev.(llm.InvalidCall); ok && bad.Reason == llm.Unconfirmed {
+					unmeant++
+					break
+				}
+			}
+		}
+	}
+	if t.Logf("%d answers, %d with a doubtful call, %d with an unconfirmed one", answers, doubtful, unmeant); 50*(doubtful+unmeant) >= answers {
+		t.Error("more than 2 % of the answers cost a question")
+	}
+}

@@ -103,6 +103,7 @@ func TestBlindSets(t *testing.T) {
 		{name: "talk_round3", read: [2]int{0, 1}},                     // at first sight 56, of which 24 sure
 		{name: "talk_round4", read: [2]int{0, 1}},                     // 19, of which 18 sure
 		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}}, // 19, of which 8 sure
+		{name: "talk_round6", read: [2]int{0, 1}},                     // 6, of which 5 sure
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{224, 232}, sure: [2]int{83, 232}},
@@ -114,6 +115,7 @@ func TestBlindSets(t *testing.T) {
 		{name: "honest_round4", read: [2]int{75, 76}, sure: [2]int{74, 76}}, // 74
 		{name: "honest_round5", read: [2]int{75, 75}, sure: [2]int{64, 75}}, // 72
 		{name: "long_d", read: [2]int{64, 64}, sure: [2]int{60, 64}},
+		{name: "honest_round6", read: [2]int{59, 60}, sure: [2]int{59, 60}}, // 59
 		{name: "long", read: [2]int{100, 100}, sure: [2]int{97, 100}},
 		{name: "long_b", read: [2]int{100, 100}, sure: [2]int{98, 100}, hint: true},
 	} {

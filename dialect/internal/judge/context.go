@@ -275,7 +275,7 @@ func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 		sentence := firstSentence(rest)
 		rest = bytes.TrimSpace(rest[len(sentence):])
 		found := saidIn(sentence)
-		intent = intent || found.has(intends)
+		intent = intent || found.has(intends) && !found.has(refuses|recounts|notices)
 		switch doubt := doubtIn(sentence); {
 		case doubt == AfterQuestion && bytes.IndexByte(sentence, ' ') < 0 && sentence[0] < utf8.RuneSelf: // "See?"
 		case doubt == AfterQuestion:

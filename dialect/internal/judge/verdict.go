@@ -154,7 +154,7 @@ func (d decision) begun() Verdict {
 
 // maxJudged and perJudged bound the sentences that are read before it is known whether a marker begins a call: so many,
 // and one more for each number of bytes.
-const maxJudged, perJudged = 64, 512
+const maxJudged, perJudged = 64, 4096
 
 // talksAbove reports whether the text before the candidate speaks against it.
 func (d decision) talksAbove() bool {

@@ -202,7 +202,7 @@ func (v *speech) words(low string) (found says) {
 			found |= v.whole[word]
 		}
 		if first {
-			if found |= v.first[word]; strings.HasSuffix(word, "ing") && len(word) > len("bring") {
+			if found |= v.first[word]; strings.HasSuffix(word, "ing") && !strings.HasSuffix(word, "thing") && len(word) > len("bring") {
 				found |= intends
 			}
 		}
@@ -252,8 +252,8 @@ var spoken = [...]struct {
 	found                                        says
 	words, first, ends, parts, japanese, chinese string
 }{
-	{found: refuses, words: `not never cannot refuse refused decline declined wrong incorrect invalid rejected avoid bad denied blocked malformed forbidden
-nicht nie niemals kein keine keinen keinem keiner weigere verweigere falsch falsche falscher abgelehnt verworfen verboten blockiert ungültig fehlerhaft verzichte rate davon
+	{found: refuses, words: `not nothing never cannot refuse refused decline declined wrong incorrect invalid rejected avoid bad denied blocked malformed forbidden
+nicht nichts nie niemals kein keine keinen keinem keiner weigere verweigere falsch falsche falscher abgelehnt verworfen verboten blockiert ungültig fehlerhaft verzichte rate davon
 pas jamais refuse aucun aucune rejeté rejetée refusé refusée interdit faux fausse erroné invalide abstiens
 no nunca jamás niego rehúso rechazo rechazado rechazada rechazó prohibido incorrecto incorrecta erróneo errónea inválido inválida
 non mai rifiuto rifiutato rifiutata respinto respinta rifiutati vietato sbagliato sbagliata errato errata
@@ -295,10 +295,10 @@ günlük günlükte e-posta e-postada sayfa sayfada belge belgede belgedeki beti
 लॉग ईमेल पृष्ठ दस्तावेज़ स्क्रिप्ट प्रारूप मॉडल एजेंट सहायक लिखा लिखता संस्करण`,
 		parts:    `로그 메일 페이지 문서 스크립트 형식 구문 모델 에이전트 어시스턴트 썼 적혀 답했 버전 첨부 이전 었습니다 았습니다`,
 		japanese: `ログ メール ページ 文書 ドキュメント 形式 構文 モデル エージェント アシスタント と答え 書かれ という行 以前 バージョン 添付 出力し でした ていました ものです`,
-		chinese:  `日志 邮件 页面 网页 文档 脚本 格式 语法 模型 代理 助手 写道 写着 返回了 回答了 附件 版本 以前`},
+		chinese:  `回复 答复 响应 日志 邮件 页面 网页 文档 脚本 格式 语法 模型 代理 助手 写道 写着 返回了 回答了 附件 版本 以前`},
 	{found: recounts, ends: `ił ał ył iła ała iło ało ili ali ил ал ел ила ала ило али или mış miş muş müş dı dü tı tü ó ò aba aban ía ían ava avano eva evano chait nait vait lait rait tait dait aient ou`,
-		parts: `었 았 였 했 c'era inhalt`, japanese: `ました った いた れた した た: た： 内容です`, chinese: `了这 了一 贴 内容`,
-		words: `hat plakte collé went pasted hid showed sent printed logged emitted returned asked displayed comment ticket instruction was were war waren hatte était étaient fue era erano foi eram stond był było była был было была vardı كان كانت था थी थे version versie wersja версия sürüm eski`},
+		parts: `었 았 였 했 랬 c'era inhalt`, japanese: `ました った いた れた した た: た： 内容です`, chinese: `了这 了一 贴 内容`,
+		words: `hat plakte collé went pasted hid showed sent printed logged emitted returned asked displayed luidde luidt comment ticket instruction was were war waren hatte était étaient fue era erano foi eram stond był było była был было была vardı كان كانت था थी थे version versie wersja версия sürüm eski`},
 	{found: points, words: `looks this these following below above such like
 dies diese dieser dieses diesen folgende folgender folgendes folgenden so das
 ceci cela cet cette ces suivant suivante suivants ainsi esto este esta estos siguiente siguientes así semejante questo questa questi seguente seguenti così isto seguinte seguintes assim
