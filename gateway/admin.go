@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"time"
 
@@ -21,7 +22,7 @@ type Administration struct {
 	Book *access.Book
 	// Live is the gateway whose waiting calls they decide; nil means none.
 	Live *Live
-	// Key is the administrators' key. Hosts are host names of this machine that they may use besides localhost.
+	// Key is the administrators' key, or several with names, like "ada:KEY,bob:KEY", which the audit log uses. Hosts are host names of this machine that they may use besides localhost.
 	Key   string
 	Hosts []string
 	// BodyTime limits how long an administrator may take to send a request, and WriteTime how long a piece of an answer
@@ -36,11 +37,20 @@ func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error)
 	return Administration{Book: book, Key: key, Hosts: hosts}.Handler()
 }
 
+// AdminKeys returns the keys in the setting of administrators' keys.
+func AdminKeys(setting string) (keys []string) {
+	for _, one := range admin.NamedKeys(setting) {
+		keys = append(keys, one.Key)
+	}
+	return keys
+}
+
 // Handler returns the handler of [Admin], with the calls that wait for approval if Live is set.
 func (c Administration) Handler() (http.Handler, error) {
 	h := admin.Handler{Book: c.Book, Hosts: c.Hosts, BodyTime: c.BodyTime, WriteTime: cmp.Or(c.WriteTime, writeTime)}
 	if c.Live != nil {
 		h.Approvals = waitingDesk{c.Live}
+		h.Forget = func(ctx context.Context, team string) error { return c.Live.now.Load().stateStore.Erase(ctx, team) }
 	}
 	return h.WithKey(c.Key)
 }

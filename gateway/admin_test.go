@@ -70,6 +70,9 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?limit=2", "", 200, `"id":"req_`, `"key":"`+id+`"`)
 	do("GET", "/admin/requests?limit=2&format=csv", "", 200, "at,id,team,key,route,model,upstream,format,status,cached,", ",green,"+id+",chat,chat,")
 	do("GET", "/admin/usage?by=key", "", 200, `"cached":0,"refused":1,`)
+	do("GET", "/admin/audit", "", 200, `"by":"admin","action":"revoke key","of":"`+id+`"`)
+	do("GET", "/admin/audit?limit=x", "", 400, "no number")
+	do("DELETE", "/admin/teams/green?user=", "", 400, "the name is empty")
 	do("GET", "/admin/usage?format=xml", "", 400, "neither json nor csv")
 	do("GET", "/admin/usage?by=moon", "", 400, "only by team, key, route, model, upstream, user, tag, day")
 	do("GET", "/admin/usage?since=soon", "", 400, "nor a day")
@@ -423,4 +426,35 @@ func TestAdminWriteTimeout(t *testing.T) {
 			t.Errorf("%d bytes in %v, then %v", got, took, err)
 		}
 	})
+}
+
+// TestAdministratorsHaveNames checks that several administrators have their own keys, and that the audit log names them.
+func TestAdministratorsHaveNames(t *testing.T) {
+	book := &access.Book{Store: new(access.Memory)}
+	handler, err := gateway.Admin(book, "ada:0123456789abcdef01234567, bob:abcdefghijklmnopqrstuvwx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gateway.Admin(book, "ada:0123456789abcdef01234567,bob:short"); err == nil {
+		t.Error("a short key is accepted")
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	for key, want := range map[string]int{"0123456789abcdef01234567": 200, "abcdefghijklmnopqrstuvwx": 200, "ada:0123456789abcdef01234567": 401, "": 401} {
+		if resp, body := send(t, "PUT", server.URL+"/admin/teams/red", "application/json", `{"limits":[]}`, "Authorization", "Bearer "+key); resp.StatusCode != want {
+			t.Error(key, body)
+		}
+	}
+	changes, err := book.Audit(t.Context(), 9)
+	if names := ""; err != nil || len(changes) != 2 {
+		t.Error(changes, err)
+	} else if names = changes[0].By + changes[1].By; names != "adabob" && names != "bobada" {
+		t.Error(names)
+	}
+	if resp, body := send(t, "DELETE", server.URL+"/admin/teams/red", "", "", "Authorization", "Bearer 0123456789abcdef01234567"); resp.StatusCode != 200 || !strings.Contains(body, "erased") {
+		t.Error(body)
+	}
+	if resp, body := send(t, "DELETE", server.URL+"/admin/teams/red", "", "", "Authorization", "Bearer 0123456789abcdef01234567"); resp.StatusCode != 404 {
+		t.Error(body)
+	}
 }

@@ -27,6 +27,8 @@ var administration = map[string]string{
 	"POST /admin/keys/{id}/revoke": "ends the key",
 	"GET /admin/teams":             "lists teams",
 	"PUT /admin/teams/{name}":      "sets `{\"limits\": [\"money/month=500\"]}`",
+	"DELETE /admin/teams/{name}":   "erase all data of a team: keys, limits, log, bodies, sums, state; with `user`, the log and bodies of one end user",
+	"GET /admin/audit":             "changes of keys and teams, newest first: `limit`",
 	"GET /admin/usage":             "usage as JSON or CSV, with the filters of `toolpost usage`: `?by=team,day&since=2026-11-01&format=csv`",
 	"GET /admin/requests":          "the latest requests: `?limit=100&format=csv`; `limit` 0 to 10,000",
 	"GET /admin/requests/{id}":     "bodies of a request, with `log_bodies`",

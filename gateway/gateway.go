@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"sync/atomic"
 	"time"
 
@@ -194,6 +195,9 @@ func (x *chain) serveOther(w http.ResponseWriter, r *http.Request) error {
 	case serverapi.GetModel, serverapi.ShowModel:
 		return x.getModel()
 	case serverapi.GetAnswer, serverapi.DeleteAnswer, serverapi.CancelAnswer:
+		if id := path.Base(r.URL.Path); x.Action == serverapi.DeleteAnswer && !x.Codec.Properties().IsOwnID(id) {
+			x.Warn(llm.Warning{Code: llm.Degraded, Feature: "delete", Detail: "the answer is deleted in this gateway; the vendor of the model may keep a copy, which has to be deleted there"})
+		}
 		x.answers.Serve(x.Owner, x.Endpoint, w, r)
 	case serverapi.GetVersion:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})

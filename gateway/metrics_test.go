@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -116,6 +117,33 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Errorf("only %d metrics were found", len(rows))
 	}
 	testkit.Page(t, "../docs/gateway/metrics.md", page.String())
+	checkMonitoring(t, rows)
+}
+
+// checkMonitoring checks that the dashboard and the alert rules use metrics and labels that exist.
+func checkMonitoring(t *testing.T, rows []metrics.Row) {
+	for _, file := range []string{"grafana.json", "alerts.yaml"} {
+		text, err := os.ReadFile("../deploy/monitoring/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file == "grafana.json" && !json.Valid(text) {
+			t.Error("the dashboard is not JSON")
+		}
+		for _, use := range regexp.MustCompile(`((?:toolpost|process|go)_[a-z_]+)(?:\{((?:[^}"]|\\?"[^"]*")*)\})?`).FindAllStringSubmatch(string(text), -1) {
+			name := strings.TrimSuffix(strings.TrimSuffix(use[1], "_bucket"), "_count")
+			i := slices.IndexFunc(rows, func(r metrics.Row) bool { return r.Name == name })
+			if i < 0 {
+				t.Errorf("%s: no metric %s", file, name)
+				continue
+			}
+			for _, label := range regexp.MustCompile(`([a-z]+)=~?`).FindAllStringSubmatch(use[2], -1) {
+				if !slices.Contains(rows[i].Labels, label[1]) {
+					t.Errorf("%s: %s has no label %s", file, name, label[1])
+				}
+			}
+		}
+	}
 }
 
 // stuck is a client that does not read.

@@ -37,6 +37,10 @@ type ModelRoute struct {
 	Timing Timing
 	// Strategy orders the upstreams of the same priority; "" means Weighted.
 	Strategy Strategy
+	// HedgeAfter is how long an answer may take to begin before a second upstream of the route is asked at the same time. The
+	// one that begins first is heard, and both are booked. Requests with tools of the vendor or the gateway, and those that
+	// the vendor stores, are not sent twice. 0 means never. Answers of such routes are translated, not relayed.
+	HedgeAfter time.Duration
 	// MaxRequests limits the concurrent requests of the route; 0 means no limit. Requests above the limit get status
 	// 429.
 	MaxRequests int
@@ -225,6 +229,7 @@ func overlap(a, b []string) bool {
 func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 	made = &route{r, upstream.NewRoute(r.Model)}
 	made.Formats, made.Fallbacks, made.Limit, made.Route.Strategy = r.From, r.Fallback, r.MaxRequests, r.Strategy
+	made.Route.HedgeAfter = r.HedgeAfter
 	add := func(setting string, err error) {
 		if err != nil {
 			wrong = append(wrong, &RouteError{Setting: setting, Err: err})
@@ -267,6 +272,9 @@ func (r ModelRoute) check(add func(string, error)) {
 		add("cache_tools", errors.New("it is for cache, which the route does not have"))
 	}
 	checkTiming(r.Timing, add)
+	if r.HedgeAfter < 0 {
+		add("hedge_after", fmt.Errorf("%v is less than 0", r.HedgeAfter))
+	}
 	if r.Strategy != Weighted && !slices.Contains(upstream.Strategies, r.Strategy) {
 		add("strategy", fmt.Errorf("unknown strategy %q; the strategies are weighted, least_busy, fastest and cheapest", r.Strategy))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http/httptrace"
@@ -63,7 +64,7 @@ func (a *attempts) ended(to *upstream.Candidate, took time.Duration, err error) 
 			status = known.Status
 		}
 	}
-	a.x.spent.Attempted(access.Attempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
+	a.x.spent.Attempted(access.UpstreamAttempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
 		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
 		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream),
@@ -110,7 +111,10 @@ func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
 
 // stream reads the answer of the upstream as events.
 func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
-	answer := to.Opened.Stream(ctx, a.portable(to.Opened, req))
+	answer := a.source
+	if answer == nil {
+		answer = to.Opened.Stream(ctx, a.portable(to.Opened, req))
+	}
 	for ev, err := range a.x.stages().Pipeline().Read(answer) {
 		if err != nil {
 			return a.begun, err
@@ -200,7 +204,8 @@ type asking struct {
 	signed       *conversation.SignedAnswer // nil if no signatures must be stored
 	check        checking
 	each         func(llm.Event) error
-	others       bool // another upstream can be asked
+	source       iter.Seq2[llm.Event, error] // an answer that has begun; nil to ask for one
+	others       bool                        // another upstream can be asked
 	watch        *upstream.Watch
 	begun        bool
 	opening      llm.Opening // events held back until the answer begins

@@ -138,6 +138,9 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 		*s = stored{Key: k, Hash: hashOf(secret)}
 		return nil
 	})
+	if err == nil {
+		err = b.changed(ctx, "create key", s.ID, s.Team, s.Key)
+	}
 	return s.Key, secret, err
 }
 
@@ -155,6 +158,9 @@ func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key,
 		}
 		return s.rotate(secret, now, grace)
 	})
+	if err == nil {
+		err = b.changed(ctx, "rotate key", s.ID, s.Team, s.Key)
+	}
 	return s.Key, secret, err
 }
 
@@ -184,6 +190,9 @@ func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error)
 		s.Name, s.Models, s.Tools, s.Routes, s.Limits, s.Expires = k.Name, k.Models, k.Tools, k.Routes, k.Limits, k.Expires
 		return nil
 	})
+	if err == nil {
+		err = b.changed(ctx, "change key", s.ID, s.Team, s.Key)
+	}
 	return s.Key, err
 }
 
@@ -198,6 +207,9 @@ func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = b.changed(ctx, "revoke key", s.ID, s.Team, s.Key)
+	}
 	return s.Key, err
 }
 
@@ -228,6 +240,9 @@ func (b *Book) SetTeam(ctx context.Context, t Team) error {
 		return fmt.Errorf("access: %w", &InvalidError{err})
 	}
 	_, err := change(ctx, b.Store, teamRecord, t.Name, func(v *Team, _ bool) error { *v = t; return nil })
+	if err == nil {
+		err = b.changed(ctx, "set team", t.Name, t.Name, t)
+	}
 	return err
 }
 

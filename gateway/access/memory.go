@@ -229,6 +229,32 @@ func (m *Memory) Bodies(_ context.Context, id string) (Bodies, error) {
 	return Bodies{}, nil
 }
 
+// Erase implements [Store].
+func (m *Memory) Erase(_ context.Context, e Erasure) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	erased := make(map[string]bool)
+	m.log = slices.DeleteFunc(m.log, func(l LogLine) bool {
+		erased[l.ID] = l.Team == e.Team && (e.User == "" || l.User == e.User)
+		return erased[l.ID]
+	})
+	m.bodies = slices.DeleteFunc(m.bodies, func(v Bodies) bool { return erased[v.ID] || e.User == "" && v.Team == e.Team })
+	for of, u := range maps.Clone(m.usage) {
+		if of.Team != e.Team || e.User != "" && of.User != e.User {
+			continue
+		}
+		if delete(m.usage, of); e.User != "" {
+			of.User = ""
+			m.usage[of] = m.usage[of].plus(u, of)
+		}
+	}
+	for _, r := range e.Records {
+		delete(m.records, [2]string{r.Kind, r.ID})
+	}
+	maps.DeleteFunc(m.counts, func(w Window, _ Count) bool { return slices.Contains(e.Scopes, w.Scope) })
+	return nil
+}
+
 // Clean implements [Store].
 func (m *Memory) Clean(_ context.Context, now, before time.Time) error {
 	m.mu.Lock()

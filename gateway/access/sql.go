@@ -499,6 +499,54 @@ func (s *SQL) Bodies(ctx context.Context, id string) (v Bodies, err error) {
 	return v, json.Unmarshal(doc, &v)
 }
 
+// Erase implements [Store].
+func (s *SQL) Erase(ctx context.Context, e Erasure) error {
+	return s.within(ctx, func(tx *sql.Tx) error {
+		run := func(statement string, args ...any) error {
+			_, err := tx.ExecContext(ctx, statement, args...)
+			return failed(err)
+		}
+		of, args := "team = $1", []any{e.Team}
+		if e.User != "" {
+			of, args = of+" AND end_user = $2", append(args, e.User)
+		}
+		bodies := "team = $1"
+		if e.User != "" {
+			bodies = "id IN (SELECT id FROM toolpost_request WHERE " + of + ")"
+			groups := slices.DeleteFunc(columnsOf(Groupings), func(c string) bool { return c == ByUser.column() })
+			sums := "SUM(" + strings.Join(sumColumns, "), SUM(") + ")"
+			if err := run(`INSERT INTO toolpost_bill (`+strings.Join(groups, ", ")+`, end_user, `+strings.Join(sumColumns, ", ")+`) SELECT `+strings.Join(groups, ", ")+`, '', `+sums+
+				` FROM toolpost_bill WHERE `+of+` GROUP BY `+strings.Join(groups, ", ")+` ON CONFLICT (`+strings.Join(groupColumns, ", ")+`) DO UPDATE SET `+addingUp(), args...); err != nil {
+				return err
+			}
+		}
+		for _, statement := range []string{`DELETE FROM toolpost_bodies WHERE ` + bodies, `DELETE FROM toolpost_request WHERE ` + of, `DELETE FROM toolpost_bill WHERE ` + of} {
+			if err := run(statement, args...); err != nil {
+				return err
+			}
+		}
+		if e.User != "" {
+			return nil
+		}
+		for _, table := range []string{"toolpost_spend", "toolpost_usage"} { // of earlier versions
+			if err := run(`DELETE FROM `+table+` WHERE team = $1`, e.Team); err != nil {
+				return err
+			}
+		}
+		for _, scope := range e.Scopes {
+			if err := run(`DELETE FROM toolpost_count WHERE scope = $1`, scope); err != nil {
+				return err
+			}
+		}
+		for _, r := range e.Records {
+			if err := run(`DELETE FROM toolpost_access WHERE kind = $1 AND id = $2`, r.Kind, r.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Clean implements [Store].
 func (s *SQL) Clean(ctx context.Context, now, before time.Time) error {
 	for _, table := range []string{"toolpost_request", "toolpost_bodies"} {

@@ -86,14 +86,14 @@ type LogLine struct {
 	Estimated bool          `json:"estimated,omitempty"`
 	Took      time.Duration `json:"-"` // encoded as seconds
 	// Attempts are the upstreams that were asked, in order. A request that the first upstream answered has none.
-	Attempts []Attempt `json:"attempts,omitempty"`
+	Attempts []UpstreamAttempt `json:"attempts,omitempty"`
 	// Shares are the parts of each of several upstreams; they add up to the totals of the line. If empty, all usage is
 	// Upstream's. Shares count in the sums, but are not stored in the log.
 	Shares []Share `json:"-"`
 }
 
-// Attempt is one upstream that was asked for an answer.
-type Attempt struct {
+// UpstreamAttempt is one upstream that was asked for an answer.
+type UpstreamAttempt struct {
 	Upstream string  `json:"upstream"`
 	Kind     string  `json:"kind"`             // "ok", or the kind of error
 	Status   int     `json:"status,omitempty"` // HTTP status of the upstream, if it sent one
@@ -171,6 +171,8 @@ type Store interface {
 	KeepBodies(ctx context.Context, v Bodies) error
 	// Bodies returns the bodies of a request. The ID of missing bodies is empty.
 	Bodies(ctx context.Context, id string) (Bodies, error)
+	// Erase deletes what is named, in one transaction.
+	Erase(ctx context.Context, e Erasure) error
 	// Clean deletes log lines and bodies before a time, and counts and reservations that have ended at now.
 	Clean(ctx context.Context, now, before time.Time) error
 }

@@ -128,11 +128,13 @@ var promises = []struct {
 	{"rounds", rounds},
 	{"reserved", reserved},
 	{"two gateways", twoGateways},
+	{"random loads", randomLoads},
 	{"reservations of the dead", reservationsOfTheDead},
 	{"periods", periods},
 	{"unknown prices", unknownPrices},
 	{"usage and log", usageAndLog},
 	{"bodies", bodies},
+	{"erasure", erasure},
 	{"no secrets", noSecrets},
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -130,6 +131,23 @@ func (m *Memory) Delete(_ context.Context, key Place, mine []byte) (bool, error)
 		}
 	}
 	return was, nil
+}
+
+// Erase implements [Store].
+func (m *Memory) Erase(_ context.Context, owner string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.kinds {
+		for key, list := range maps.Clone(s.at) {
+			if key.Owner != owner {
+				continue
+			}
+			for _, k := range slices.Clone(list) {
+				s.drop(k)
+			}
+		}
+	}
+	return nil
 }
 
 // Held implements [Store].

@@ -303,6 +303,14 @@ func (s *SQL) Delete(ctx context.Context, k Place, mine []byte) (bool, error) {
 	return n > 0, failed(err)
 }
 
+// Erase implements [Store].
+func (s *SQL) Erase(ctx context.Context, owner string) error {
+	return failed(tables.Patiently(ctx, func() error {
+		_, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_state WHERE owner = $1`, owner)
+		return err
+	}))
+}
+
 // heldRow is a held entry in a result of a query.
 type heldRow struct {
 	owner, hash, item string

@@ -86,6 +86,8 @@ type Store interface {
 	// Held returns entries of a kind that are not dropped to make room, of all owners, the oldest
 	// first, and no more than most.
 	Held(ctx context.Context, kind Kind, most int) ([]Kept, error)
+	// Erase deletes all entries of an owner.
+	Erase(ctx context.Context, owner string) error
 	// Sweep deletes expired entries and those beyond the limits.
 	Sweep(ctx context.Context) error
 }

@@ -358,3 +358,30 @@ func TestHeld(t *testing.T) {
 		}
 	})
 }
+
+// TestErase checks that all entries of an owner are deleted, and no others.
+func TestErase(t *testing.T) {
+	onEach(t, func(t *testing.T, open opener) {
+		c := newClock()
+		s := open(t, c)
+		for _, owner := range []string{"red", "blue"} {
+			for _, kind := range []state.Kind{state.Answer, state.Waiting} {
+				e := state.Kept{Place: key(kind, owner, "x"), Value: []byte("v"), Until: c.now().Add(time.Hour), Hold: kind == state.Waiting}
+				if _, err := s.Claim(t.Context(), e, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := s.Erase(t.Context(), "red"); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []state.Kind{state.Answer, state.Waiting} {
+			for owner, want := range map[string]int{"red": 0, "blue": 1} {
+				p := key(kind, owner, "x")
+				if found, err := s.Get(t.Context(), kind, owner, p.Hash); err != nil || len(found[p.Hash]) != want {
+					t.Error(kind, owner, found, err)
+				}
+			}
+		}
+	})
+}

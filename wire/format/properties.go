@@ -1,6 +1,7 @@
 package format
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"strings"
 
@@ -188,4 +189,13 @@ type ThinkingRules struct {
 	// KeptBy are the fields with which the host keeps the conversation itself:
 	// with one of them Keep is not needed.
 	KeptBy []string
+}
+
+// NewID returns a random id for an answer.
+func (p Properties) NewID() string { return p.IDPrefix + rand.Text() }
+
+// IsOwnID reports whether an id has the form of NewID. The ids of vendors are longer, or have small letters.
+func (p Properties) IsOwnID(id string) bool {
+	text, has := strings.CutPrefix(id, p.IDPrefix)
+	return has && len(text) == len(rand.Text()) && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }

@@ -40,11 +40,13 @@ type Handler struct {
 	Book      *access.Book
 	Approvals Approvals // nil if no calls wait
 	Hosts     []string  // accepted besides localhost
+	// Forget deletes the data between requests of a team; nil if there are none.
+	Forget func(ctx context.Context, team string) error
 	// BodyTime limits sending a request; 0 means 10 seconds. WriteTime limits how long a piece of an answer may stay unread.
 	BodyTime, WriteTime time.Duration
 
-	key [sha256.Size]byte
-	mux *http.ServeMux
+	admins []namedKey
+	mux    *http.ServeMux
 }
 
 // Approvals are the calls that wait for a person.
@@ -55,12 +57,37 @@ type Approvals interface {
 	Decide(ctx context.Context, id string, d Decision) (any, error)
 }
 
+// namedKey is the key of an administrator.
+type namedKey struct {
+	name string
+	hash [sha256.Size]byte
+}
+
+// NamedKey is a key and the name of the administrator who has it.
+type NamedKey struct{ Name, Key string }
+
+// NamedKeys reads the keys of administrators: one key, or several with names, like "ada:KEY,bob:KEY".
+func NamedKeys(text string) []NamedKey {
+	var list []NamedKey
+	for part := range strings.SplitSeq(text, ",") {
+		name, key, named := strings.Cut(strings.TrimSpace(part), ":")
+		if !named || name == "" || key == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._@-") != "" {
+			return []NamedKey{{"admin", text}}
+		}
+		list = append(list, NamedKey{name, key})
+	}
+	return list
+}
+
 // WithKey returns the handler for administrators with this key.
 func (a Handler) WithKey(key string) (http.Handler, error) {
-	if len(key) < MinKey {
-		return nil, fmt.Errorf("gateway: the administrators' key has less than %d bytes; use a longer one", MinKey)
+	for _, one := range NamedKeys(key) {
+		if len(one.Key) < MinKey {
+			return nil, fmt.Errorf("gateway: an administrators' key has less than %d bytes; use a longer one", MinKey)
+		}
+		a.admins = append(a.admins, namedKey{one.Name, sha256.Sum256([]byte(one.Key))})
 	}
-	a.key, a.BodyTime = sha256.Sum256([]byte(key)), cmp.Or(a.BodyTime, defaultBodyTime)
+	a.BodyTime = cmp.Or(a.BodyTime, defaultBodyTime)
 	mux := http.NewServeMux()
 	answers := map[string]func(*http.Request) (any, error){
 		"GET /admin/keys":              a.keys,
@@ -69,8 +96,10 @@ func (a Handler) WithKey(key string) (http.Handler, error) {
 		"POST /admin/keys/{id}/rotate": a.rotate,
 		"POST /admin/keys/{id}/revoke": a.revoke,
 		"GET /admin/requests/{id}":     a.bodies,
+		"GET /admin/audit":             a.audit,
 		"GET /admin/teams":             a.teams,
 		"PUT /admin/teams/{name}":      a.setTeam,
+		"DELETE /admin/teams/{name}":   a.erase,
 	}
 	if a.Approvals != nil {
 		answers["GET /admin/approvals"], answers["POST /admin/approvals/{id}"] = a.approvals, a.decide
@@ -114,12 +143,14 @@ func (a *Handler) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
+	name, err := a.admit(r)
+	if err = cmp.Or(err, a.understand(r)); err != nil {
 		w.Reset(to, r, min(a.WriteTime, defaultBodyTime))
 		clientio.DiscardBody(w, r)
 		a.fail(w, err)
 		return
 	}
+	r = r.WithContext(access.WithActor(r.Context(), name))
 	a.receive(w, r)
 	a.mux.ServeHTTP(w, r)
 }
@@ -146,7 +177,7 @@ func (b receivedBody) Read(into []byte) (int, error) {
 func (b receivedBody) Close() error { return nil }
 
 // queries are the allowed query parameters, by pattern.
-var queries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format")}
+var queries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format"), "GET /admin/audit": {"limit"}, "DELETE /admin/teams/{name}": {"user"}}
 
 // understand refuses requests for unknown paths or methods, and query parameters that are unknown, repeated or malformed.
 // Otherwise they would be ignored.
@@ -157,7 +188,7 @@ func (a *Handler) understand(r *http.Request) error {
 	_, pattern := a.mux.Handler(r)
 	if pattern == "" {
 		var takes []string
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, there := a.mux.Handler(other); there != "" {
@@ -186,20 +217,26 @@ func (a *Handler) understand(r *http.Request) error {
 
 // admit refuses requests without the administrators' key. Requests that a page in a browser could send are refused with
 // any key.
-func (a *Handler) admit(r *http.Request) error {
+func (a *Handler) admit(r *http.Request) (name string, err error) {
 	if status, err := clientio.RefuseBrowser(r, clientio.IsLocalHost, a.Hosts); err != nil {
-		return &Error{Status: status, Err: err}
+		return "", &Error{Status: status, Err: err}
 	}
 	values := r.Header.Values("Authorization")
 	scheme, key, _ := strings.Cut(strings.Join(values, "\x00"), " ")
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
-	if subtle.ConstantTimeCompare(sum[:], a.key[:]) != 1 || !strings.EqualFold(scheme, "bearer") || len(values) != 1 {
-		return &Error{Status: http.StatusUnauthorized, Err: errors.New("the key of administrators is missing or wrong")}
+	known := 0
+	for i := range a.admins {
+		if same := subtle.ConstantTimeCompare(sum[:], a.admins[i].hash[:]); same == 1 {
+			known, name = same, a.admins[i].name
+		}
+	}
+	if known != 1 || !strings.EqualFold(scheme, "bearer") || len(values) != 1 {
+		return "", &Error{Status: http.StatusUnauthorized, Err: errors.New("the key of administrators is missing or wrong")}
 	}
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodGet && r.ContentLength != 0 && media != "application/json" {
-		return &Error{Status: http.StatusUnsupportedMediaType, Err: errors.New("the body must be application/json")}
+		return "", &Error{Status: http.StatusUnsupportedMediaType, Err: errors.New("the body must be application/json")}
 	}
-	return nil
+	return name, nil
 }
 
 func (a *Handler) fail(w http.ResponseWriter, err error) {

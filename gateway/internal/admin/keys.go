@@ -128,3 +128,17 @@ func (a *Handler) setTeam(r *http.Request) (any, error) {
 	t := access.Team{Name: r.PathValue("name"), Limits: n.Limits}
 	return t, a.Book.SetTeam(r.Context(), t)
 }
+
+// erase deletes all data of a team, or of one of its end users.
+func (a *Handler) erase(r *http.Request) (any, error) {
+	team, user := r.PathValue("name"), r.URL.Query().Get("user")
+	if r.URL.Query().Has("user") && user == "" {
+		return nil, Invalidf("user: the name is empty")
+	}
+	if user == "" && a.Forget != nil {
+		if err := a.Forget(r.Context(), team); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{"erased": map[string]string{"team": team, "user": user}}, a.Book.Erase(r.Context(), team, user)
+}

@@ -38,16 +38,35 @@ func (a *Handler) bodies(r *http.Request) (any, error) {
 const defaultLog = 100
 
 // requests answers with the latest requests, as JSON or CSV.
+// limitOf returns how many entries of a log are asked for.
+func limitOf(r *http.Request) (int, error) {
+	query := r.URL.Query()
+	if !query.Has("limit") {
+		return defaultLog, nil
+	}
+	s := query.Get("limit")
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > access.MaxLog {
+		return 0, Invalidf("limit: %.40q is no number from 0 to %d", s, access.MaxLog)
+	}
+	return n, nil
+}
+
+// audit answers with the latest changes of keys and teams.
+func (a *Handler) audit(r *http.Request) (any, error) {
+	most, err := limitOf(r)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := a.Book.Audit(r.Context(), most)
+	return map[string]any{"changes": notNil(changes)}, err
+}
+
 func (a *Handler) requests(w http.ResponseWriter, r *http.Request) {
-	most := defaultLog
-	if query := r.URL.Query(); query.Has("limit") {
-		s := query.Get("limit")
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > access.MaxLog {
-			a.fail(w, Invalidf("limit: %.40q is no number from 0 to %d", s, access.MaxLog))
-			return
-		}
-		most = n
+	most, err := limitOf(r)
+	if err != nil {
+		a.fail(w, err)
+		return
 	}
 	only, err := a.filter(r)
 	if err != nil {

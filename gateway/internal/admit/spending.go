@@ -44,7 +44,7 @@ type Spending struct {
 	money               catalog.Money
 	unpriced, estimated bool
 	priced              bool // a part of the usage was recorded
-	attempts            []access.Attempt
+	attempts            []access.UpstreamAttempt
 	shares              []access.Share // for each upstream with usage
 	cached              bool           // answered from the cache
 
@@ -183,6 +183,13 @@ func gaveUp(kind llm.Kind) bool {
 	return kind == llm.Canceled || kind == llm.Timeout || kind == llm.TimeLimit || kind == llm.Stalled
 }
 
+// Sent records that the request reached an upstream whose trace is separate.
+func (s *Spending) Sent(trace *upstream.Trace) {
+	if s.work = trace.SentAt(); trace.AskedAt().IsZero() {
+		s.work = 1 // a model that is not asked over HTTP gets the request at once
+	}
+}
+
 // Retried records that an upstream is asked again. It remembers whether the upstream worked on the earlier attempt,
 // which is recorded once if no answer completes.
 func (s *Spending) Retried(ev provider.RequestRetry) {
@@ -251,7 +258,7 @@ func (s *Spending) model() catalog.Model {
 const maxAttempts = 20
 
 // Attempted records that an upstream was asked.
-func (s *Spending) Attempted(a access.Attempt) {
+func (s *Spending) Attempted(a access.UpstreamAttempt) {
 	if len(s.attempts) < maxAttempts {
 		s.attempts = append(s.attempts, a)
 	}

@@ -94,6 +94,11 @@ func (r *Store) Held(ctx context.Context, kind state.Kind, most int) ([]state.Ke
 	return list, r.checked(reading, kind, err)
 }
 
+// Erase implements [state.Store].
+func (r *Store) Erase(ctx context.Context, owner string) error {
+	return errors.Join(r.cache.Erase(ctx, owner), r.checked(sweeping, "", r.backend.Erase(ctx, owner)))
+}
+
 // Sweep implements [state.Store].
 func (r *Store) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, SweepEvery/2)

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"slices"
@@ -116,7 +115,7 @@ func (r *Response) setCost(prefix string) {
 // AnswerID returns the id of an answer that does not use the upstream's id.
 func (r *Response) AnswerID() string {
 	if p := r.Codec.Properties(); r.id == "" && p.AnswerIDs {
-		r.id = p.IDPrefix + rand.Text()
+		r.id = p.NewID()
 	}
 	return r.id
 }

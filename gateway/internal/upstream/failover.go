@@ -19,6 +19,19 @@ type Asker interface {
 	Ask(to *Candidate, others bool) (begun bool, err error)
 	// Failed is called when next is about to be asked because failed did not answer.
 	Failed(failed *Candidate, err error, next *Candidate)
+	// Hedges reports whether two upstreams may be asked at the same time.
+	Hedges() bool
+	// Race asks the first upstream, and also the second if the first has not begun to answer after the time of its route.
+	Race(first, second *Candidate) Raced
+}
+
+// Raced is how a race of two upstreams ended.
+type Raced struct {
+	Won    *Candidate // that began to answer; nil if none did
+	Begun  bool       // part of its answer was passed on
+	Err    error      // of its answer
+	Second bool       // the second was asked
+	Errs   [2]error   // of those that did not begin; nil if one was given up for the other
 }
 
 // Failover asks one candidate after another until one begins to answer.
@@ -29,6 +42,9 @@ func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
 	f := failover{ctx: ctx, asker: asker}
 	for i := range candidates {
 		to, last := &candidates[i], i == len(candidates)-1
+		if to == f.raced {
+			continue
+		}
 		if to.sick.Load() {
 			f.skipped = append(f.skipped, to)
 			continue
@@ -36,6 +52,12 @@ func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
 		pass, open := to.model.breaker.Enter(time.Now, to.limits())
 		if open != nil {
 			f.skipped = append(f.skipped, to)
+			continue
+		}
+		if rival := f.rival(to, candidates[i+1:]); rival != nil {
+			if f.race(to, rival, pass) {
+				return f.end(candidates)
+			}
 			continue
 		}
 		if f.try(to, pass, !last || len(f.skipped) > 0) {
@@ -56,12 +78,25 @@ type failover struct {
 	err      error      // its error
 	failures []error    // errors of earlier upstreams
 	full     *Candidate // the last that had no place for the request
+	raced    *Candidate // was asked next to another one
 }
 
 // try asks one upstream, and reports whether to stop.
 func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
-	if n := to.busy.Add(1); to.MaxInFlight > 0 && n > int64(to.MaxInFlight) {
-		to.busy.Add(-1)
+	if !f.enter(to, pass) {
+		return false
+	}
+	var begun bool
+	begun, f.err = f.ask(to, others)
+	effect := effectOf(f.err)
+	pass.Done(effect.Verdict, time.Now, effect.Limits(to.limits()))
+	f.failed = to
+	return f.err == nil || begun || !effect.Next || f.ctx.Err() != nil
+}
+
+// enter counts a request of an upstream, unless it has no place for it.
+func (f *failover) enter(to *Candidate, pass breaker.Pass) bool {
+	if !to.Enter() {
 		f.full = to
 		pass.Done(breaker.Unknown, time.Now, Limits)
 		return false
@@ -71,12 +106,66 @@ func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
 		f.asker.Failed(f.failed, f.err, to)
 	}
 	to.Route.took(to.Target)
-	var begun bool
-	begun, f.err = f.ask(to, others)
-	effect := effectOf(f.err)
-	pass.Done(effect.Verdict, time.Now, effect.Limits(to.limits()))
-	f.failed = to
-	return f.err == nil || begun || !effect.Next || f.ctx.Err() != nil
+	return true
+}
+
+// Enter counts a request as in flight, unless the upstream is at its limit. Leave ends it.
+func (c *Candidate) Enter() bool {
+	if n := c.busy.Add(1); c.MaxInFlight > 0 && n > int64(c.MaxInFlight) {
+		c.busy.Add(-1)
+		return false
+	}
+	return true
+}
+
+// Leave ends a request that Enter counted.
+func (c *Candidate) Leave() { c.busy.Add(-1) }
+
+// rival returns the upstream of the same route that may be asked at the same time, or nil.
+func (f *failover) rival(to *Candidate, others []Candidate) *Candidate {
+	if to.Route.HedgeAfter == 0 || f.raced != nil || !f.asker.Hedges() {
+		return nil
+	}
+	for i := range others {
+		if c := &others[i]; c.Route == to.Route && !c.sick.Load() && c.model.breaker.State(time.Now, c.limits()) == breaker.Closed {
+			return c
+		}
+	}
+	return nil
+}
+
+// race asks two upstreams, and reports whether to stop.
+func (f *failover) race(to, rival *Candidate, pass breaker.Pass) bool {
+	if !f.enter(to, pass) {
+		return false
+	}
+	defer to.Leave()
+	r := f.asker.Race(to, rival)
+	if r.Won == to {
+		r.Errs[0] = r.Err
+	} else if r.Won == rival {
+		r.Errs[1] = r.Err
+	}
+	done := func(c *Candidate, pass breaker.Pass, err error) {
+		effect := effectOf(err)
+		if err == nil && c != r.Won {
+			effect.Verdict = breaker.Unknown // given up
+		}
+		pass.Done(effect.Verdict, time.Now, effect.Limits(c.limits()))
+	}
+	done(to, pass, r.Errs[0])
+	f.failed, f.err = to, r.Errs[0]
+	if r.Second {
+		f.raced = rival
+		done(rival, rival.model.breaker.Anyway(), r.Errs[1])
+		if r.Won != to {
+			if r.Errs[0] != nil {
+				f.failures = append(f.failures, r.Errs[0])
+			}
+			f.failed, f.err = rival, r.Errs[1]
+		}
+	}
+	return f.err == nil || r.Begun || !effectOf(f.err).Next || f.ctx.Err() != nil
 }
 
 // ask calls the asker. The upstream counts as busy until the call returns or panics.

@@ -22,7 +22,9 @@ type Route struct {
 	Fallbacks []string // names of other routes
 	Limit     int      // of requests at the same time; 0 means none
 	Strategy  Strategy // in which order the upstreams are asked
-	Targets   []*Target
+	// HedgeAfter is the wait for an answer to begin after which a second upstream is asked at the same time; 0 means never.
+	HedgeAfter time.Duration
+	Targets    []*Target
 
 	prefix   string // of Name, before the *
 	wildcard bool

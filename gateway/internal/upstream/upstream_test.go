@@ -42,6 +42,10 @@ func (a *asker) Ask(to *Candidate, _ bool) (bool, error) {
 	return false, a.errs[to.ID]
 }
 
+func (a *asker) Hedges() bool { return false }
+
+func (a *asker) Race(*Candidate, *Candidate) Raced { panic("not asked for") }
+
 func (a *asker) Failed(*Candidate, error, *Candidate) {}
 
 // TestBreakerPerModelOfWildcardRoute checks that the models of a wildcard route fail separately, and that clients who

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,7 +122,16 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 		return ExplainError(cmd, err)
 	}
 	defer done()
+	cmd.SetContext(access.WithActor(cmd.Context(), "command of "+userName()))
 	return ExplainError(cmd, f(book))
+}
+
+// userName returns the name of the user of this machine, for the audit log.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
 }
 
 // keysProblem returns an error that names the source of a store that cannot be opened. serve uses the same words.

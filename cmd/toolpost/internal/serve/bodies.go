@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -14,7 +15,7 @@ import (
 func gatewaySecrets(s *settings.Settings) *journal.Secrets {
 	out := s.Secrets()
 	if key := strings.TrimSpace(os.Getenv(AdminKeyEnv)); key != "" {
-		out.Values = append(out.Values, key)
+		out.Values = append(out.Values, gateway.AdminKeys(key)...)
 	}
 	return out
 }

@@ -125,7 +125,7 @@ func (x *examination) administrators() {
 		x.Wrong(at, "%s is reachable from other machines, and the key of administrators would be sent without encryption; use loopback (127.0.0.1:PORT), or put a proxy with TLS before it and list the host names in admin_hosts", c.AdminAddr)
 	case key == "":
 		x.AddError(&configcheck.Error{Path: at, Unset: true, Err: fmt.Errorf("it needs a key for administrators in %s", AdminKeyEnv)})
-	case len(key) < gateway.MinAdminKey:
+	case slices.ContainsFunc(gateway.AdminKeys(key), func(k string) bool { return len(k) < gateway.MinAdminKey }):
 		x.Wrong(at, "the key in %s is too short; it needs at least %d bytes", AdminKeyEnv, gateway.MinAdminKey)
 	}
 	if x.keys == "" && x.keysErr == nil {

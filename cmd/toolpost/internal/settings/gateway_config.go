@@ -31,6 +31,7 @@ type RouteConfig struct {
 
 	Timing      TimingConfig  `yaml:",inline"`
 	Strategy    string        `yaml:"strategy" help:"the order of upstreams with the same priority" values:"weighted least_busy fastest cheapest" default:"weighted"`
+	HedgeAfter  time.Duration `yaml:"hedge_after" help:"how long an answer may take to begin before a second upstream is asked at the same time; both are paid for, and such a route does not relay" default:"never"`
 	MaxRequests int           `yaml:"max_requests" help:"concurrent requests of the route; further ones are refused with status 429" unset:"no limit"`
 	Thinking    string        `yaml:"thinking" help:"how much the model thinks, whatever the client requests: off, low, medium, high or a word of the vendor's"`
 	ToolChoice  string        `yaml:"tool_choice" help:"whether the model may, must or must not call the client's tools, whatever the client requests: auto, required, none"`
