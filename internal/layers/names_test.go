@@ -14,7 +14,6 @@ import (
 // reason why they are not confused. Every other name has one meaning.
 var shared = map[string]string{
 	"Answer":     "an answer to a question: whether a model can do something, what a model said, and how a codec is told what a model says",
-	"Attempt":    "one try to get an answer: from a model, and from an upstream",
 	"Breaker":    "the same circuit breaker, of tools and of models",
 	"Checked":    "that arguments match their schema: the result of the check, and the event that says so",
 	"Error":      "what goes wrong between packages: with a model, and with a tool",
