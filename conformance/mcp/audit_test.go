@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -14,15 +15,15 @@ import (
 // what it finds.
 func TestAudit(t *testing.T) {
 	var defs []llm.ToolDef
-	var servers []mcpbridge.ServerConfig
+	var servers []config.ServerConfig
 	for _, name := range []string{"everything", "filesystem", "memory"} {
 		args := []string{program(t, "server-"+name)}
 		if name == "filesystem" {
 			args = append(args, t.TempDir())
 		}
-		servers = append(servers, mcpbridge.ServerConfig{Name: name, Command: "node", Args: args})
+		servers = append(servers, config.ServerConfig{Name: name, Command: "node", Args: args})
 	}
-	s, err := mcpbridge.Open(mcpbridge.Options{Wait: time.Minute}, servers...)
+	s, err := client.Open(client.Options{Wait: time.Minute}, servers...)
 	if err != nil {
 		t.Fatal(err)
 	}

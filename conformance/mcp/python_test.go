@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // python returns the interpreter that has the official Python SDK.
@@ -34,7 +34,7 @@ var pythonCalls = []call{
 
 // TestPythonOverStdio uses a server made with the official Python SDK.
 func TestPythonOverStdio(t *testing.T) {
-	use(t, mcpbridge.ServerConfig{Name: "python", Command: python(t), Args: []string{"server.py"}}, pythonCalls)
+	use(t, config.ServerConfig{Name: "python", Command: python(t), Args: []string{"server.py"}}, pythonCalls)
 }
 
 // TestPythonOverHTTP does so by streamable HTTP.
@@ -59,5 +59,5 @@ func TestPythonOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	use(t, mcpbridge.ServerConfig{Name: "python", URL: "http://" + address + "/mcp"}, pythonCalls)
+	use(t, config.ServerConfig{Name: "python", URL: "http://" + address + "/mcp"}, pythonCalls)
 }

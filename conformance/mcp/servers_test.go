@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -55,11 +56,11 @@ func (w *watcher) Report(p tool.Progress) {
 type call struct{ tool, args, want string }
 
 // use lists a server, makes the calls and demands that each tool was called.
-func use(t *testing.T, server mcpbridge.ServerConfig, calls []call) {
+func use(t *testing.T, server config.ServerConfig, calls []call) {
 	t.Helper()
 	var told []string
 	var mu sync.Mutex
-	s, err := mcpbridge.Open(mcpbridge.Options{Wait: time.Minute, Lookup: os.LookupEnv, Notify: func(n mcpbridge.Notice) {
+	s, err := client.Open(client.Options{Wait: time.Minute, Lookup: os.LookupEnv, Notify: func(n config.Notice) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, n.String())
@@ -141,7 +142,7 @@ var everything = []call{
 }
 
 func TestEverythingOverStdio(t *testing.T) {
-	use(t, mcpbridge.ServerConfig{Name: "everything", Command: "node", Args: []string{program(t, "server-everything"), "stdio"}}, everything)
+	use(t, config.ServerConfig{Name: "everything", Command: "node", Args: []string{program(t, "server-everything"), "stdio"}}, everything)
 }
 
 func TestEverythingOverHTTP(t *testing.T) {
@@ -173,7 +174,7 @@ net.Server.prototype.listen = function (port, ...rest) { return typeof port === 
 		for lines.Scan() {
 		}
 	}()
-	use(t, mcpbridge.ServerConfig{Name: "everything", URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}, everything)
+	use(t, config.ServerConfig{Name: "everything", URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}, everything)
 }
 
 func freePort(t *testing.T) int {
@@ -198,7 +199,7 @@ func TestFilesystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	use(t, mcpbridge.ServerConfig{Name: "files", Command: "node", Args: []string{program(t, "server-filesystem"), dir}}, []call{
+	use(t, config.ServerConfig{Name: "files", Command: "node", Args: []string{program(t, "server-filesystem"), dir}}, []call{
 		{"list_allowed_directories", `{}`, dir},
 		{"read_file", fmt.Sprintf(`{"path":%q}`, at("a.txt")), "second line"},
 		{"read_text_file", fmt.Sprintf(`{"path":%q,"head":1}`, at("a.txt")), "first line"},
@@ -218,7 +219,7 @@ func TestFilesystem(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	server := mcpbridge.ServerConfig{Name: "memory", Command: "node", Args: []string{program(t, "server-memory")},
+	server := config.ServerConfig{Name: "memory", Command: "node", Args: []string{program(t, "server-memory")},
 		Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}}
 	use(t, server, []call{
 		{"create_entities", `{"entities":[{"name":"Ada","entityType":"person","observations":["likes lathes"]},{"name":"Bob","entityType":"person","observations":[]}]}`, "Ada"},

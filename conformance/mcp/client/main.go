@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -40,7 +41,7 @@ type more struct {
 // scenario is what a client has to do. It always connects and lists the tools.
 type scenario struct {
 	// calls returns the calls to make.
-	calls func(s *mcpbridge.Servers, m more) ([]call, error)
+	calls func(s *client.Servers, m more) ([]call, error)
 	// answer is what the person says to every question; empty is nobody.
 	answer string
 	// refused says that calls may fail: the suite looks at what is sent.
@@ -59,7 +60,7 @@ var scenarios = map[string]scenario{
 		call{Name: "test_mrtr_unrelated"}, call{Name: "test_mrtr_no_result_type"}), answer: `{"confirmed":true}`, refused: true},
 	"http-standard-headers":            {calls: every(`{}`), refused: true},
 	"http-invalid-tool-headers":        {calls: every(`{"region":"us-west1"}`), refused: true},
-	"http-custom-headers":              {calls: func(_ *mcpbridge.Servers, m more) ([]call, error) { return m.ToolCalls, nil }, refused: true},
+	"http-custom-headers":              {calls: func(_ *client.Servers, m more) ([]call, error) { return m.ToolCalls, nil }, refused: true},
 	"json-schema-2020-12-preservation": {calls: echoSchema},
 }
 
@@ -72,13 +73,13 @@ func scenarioNamed(name string) (s scenario, login, ok bool) {
 	return s, false, ok
 }
 
-func these(calls ...call) func(*mcpbridge.Servers, more) ([]call, error) {
-	return func(*mcpbridge.Servers, more) ([]call, error) { return calls, nil }
+func these(calls ...call) func(*client.Servers, more) ([]call, error) {
+	return func(*client.Servers, more) ([]call, error) { return calls, nil }
 }
 
 // every calls all tools that are used.
-func every(args string) func(*mcpbridge.Servers, more) ([]call, error) {
-	return func(s *mcpbridge.Servers, _ more) (calls []call, err error) {
+func every(args string) func(*client.Servers, more) ([]call, error) {
+	return func(s *client.Servers, _ more) (calls []call, err error) {
 		defs, used := s.Definitions(server)
 		for _, d := range defs {
 			if used(d.Name) {
@@ -90,7 +91,7 @@ func every(args string) func(*mcpbridge.Servers, more) ([]call, error) {
 }
 
 // echoSchema sends the schema of a tool back as it was understood.
-func echoSchema(s *mcpbridge.Servers, _ more) ([]call, error) {
+func echoSchema(s *client.Servers, _ more) ([]call, error) {
 	defs, _ := s.Definitions(server)
 	for _, d := range defs {
 		if d.Name == "json_schema_2020_12_tool" {
@@ -116,9 +117,9 @@ func (p person) Ask(context.Context, tool.Prompt) (json.RawMessage, error) {
 
 // logIn agrees to the login at once, as the suite's authorization server does: its
 // page only leads back.
-func logIn(ctx context.Context, c mcpbridge.ServerConfig, dir string, m more) error {
+func logIn(ctx context.Context, c config.ServerConfig, dir string, m more) error {
 	var page string
-	o := mcpbridge.LoginOptions{Dir: dir, ClientID: m.ClientID, ClientSecret: m.ClientSecret, Show: func(address string) { page = address }}
+	o := client.LoginOptions{Dir: dir, ClientID: m.ClientID, ClientSecret: m.ClientSecret, Show: func(address string) { page = address }}
 	if m.ClientID == "" {
 		o.ClientMetadata = "https://conformance-test.local/client-metadata.json"
 	}
@@ -135,7 +136,7 @@ func logIn(ctx context.Context, c mcpbridge.ServerConfig, dir string, m more) er
 		defer resp.Body.Close()
 		return resp.Header.Get("Location"), nil
 	}
-	if err := mcpbridge.Login(ctx, c, o); !errors.Is(err, mcpbridge.ErrNoLogin) {
+	if err := client.Login(ctx, c, o); !errors.Is(err, client.ErrNoLogin) {
 		return err
 	}
 	return nil
@@ -151,7 +152,7 @@ func run(ctx context.Context, name, url string, m more) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := mcpbridge.ServerConfig{Name: server, URL: url}
+	c := config.ServerConfig{Name: server, URL: url}
 	for logins := 0; ; logins++ {
 		if login {
 			if err := logIn(ctx, c, dir, m); err != nil {
@@ -169,8 +170,8 @@ func run(ctx context.Context, name, url string, m more) error {
 const maxLogins = 2
 
 // use connects to the server and makes the calls.
-func (s scenario) use(ctx context.Context, c mcpbridge.ServerConfig, dir string, m more) error {
-	servers, err := mcpbridge.Open(mcpbridge.Options{Dir: dir, Version: "1.0.0", Notify: func(n mcpbridge.Notice) { fmt.Fprintln(os.Stderr, n) }}, c)
+func (s scenario) use(ctx context.Context, c config.ServerConfig, dir string, m more) error {
+	servers, err := client.Open(client.Options{Dir: dir, Version: "1.0.0", Notify: func(n config.Notice) { fmt.Fprintln(os.Stderr, n) }}, c)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (s scenario) use(ctx context.Context, c mcpbridge.ServerConfig, dir string,
 }
 
 // play makes the calls of the scenario.
-func (s scenario) play(ctx context.Context, servers *mcpbridge.Servers, m more) error {
+func (s scenario) play(ctx context.Context, servers *client.Servers, m more) error {
 	if s.calls == nil {
 		return nil
 	}
