@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	size WIDTH HEIGHT   start in a terminal of that size, or change to it
 //	type TEXT           type, without Enter
 //	key NAME...         press keys by tmux's names for them
+//	answer KEY          choose an answer of a question: its key, then Enter
 //	wait TEXT           wait until the screen shows the text
 //	gone TEXT           wait until the screen does not show the text
 //	screen NAME         wait until the screen equals the file of that name
@@ -119,6 +120,10 @@ func playSteps(t *testing.T, archive *txtar.Archive, needs map[string]string, st
 			term.run("send-keys", "-t", "0", "-l", rest)
 		case "key":
 			term.run(append([]string{"send-keys", "-t", "0"}, strings.Fields(rest)...)...)
+		case "answer":
+			term.run("send-keys", "-t", "0", "-l", rest)
+			term.wait("  Enter", true)
+			term.run("send-keys", "-t", "0", "Enter")
 		case "wait":
 			term.wait(rest, true)
 		case "gone":

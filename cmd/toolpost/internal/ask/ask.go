@@ -74,7 +74,7 @@ func (a *Approver) consult(ctx context.Context, p *Proposal) (journal.Approval, 
 	case closed:
 		return q.Answer(false, view.ByPerson, "nobody answers any more"), nil
 	}
-	return q.Answer(false, view.ByPerson, ""), nil
+	return q.Answer(false, view.ByPerson, answered.reason), nil
 }
 
 // asker asks the person at the terminal of run.
@@ -114,7 +114,7 @@ func (a *asker) Checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choic
 
 // Failure returns the question of a checkpoint.
 func Failure(p cli.Palette, c agent.Checkpoint) *Question {
-	q := &Question{p: p, text: func(width int) []string { return strings.Split(strings.TrimRight(view.Menu(p, c, width), "\n"), "\n") }}
+	q := newQuestion(p, func(width int) []string { return strings.Split(strings.TrimRight(view.Menu(p, c, width), "\n"), "\n") })
 	for _, o := range c.Options {
 		q.answers = append(q.answers, answer{word: string(o), help: view.ActionTexts[o][c.Cause], typed: o == agent.Manual})
 	}
@@ -177,7 +177,12 @@ func (a asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.Paste(msg)
 	case Ticked:
 		return a, Tick()
+	case tea.ResumeMsg:
+		a.Rest()
 	case tea.KeyPressMsg:
+		if msg.String() == "ctrl+z" && CanSuspend() {
+			return a, tea.Suspend
+		}
 		if a.Press(msg); a.Word != "" {
 			return a, tea.Quit
 		}

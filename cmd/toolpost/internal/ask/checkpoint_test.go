@@ -40,6 +40,7 @@ func TestCheckpointMenu(t *testing.T) {
   [s]kip leave it to the model
   [m]anual type the result yourself
   [a]bort end the run
+  a key, then Enter
 `
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -175,41 +174,38 @@ func TestGrantsCover(t *testing.T) {
 	}
 }
 
+// pressing returns the press of a key, by its character or by "space" and "enter".
 func pressing(name string) tea.KeyPressMsg {
-	if name == "space" {
+	switch name {
+	case "space":
 		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
 	}
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// Keys count only after the question has been on the screen for a while without a key press. Keys that allow something
+// Keys count only after the question has been on the screen for a while without a key press. Choices that allow something
 // count only after all of it was shown.
 func TestQuestionsTakeKeysInTime(t *testing.T) {
-	defer func(was time.Duration) { Settle = was }(Settle)
-	Settle = time.Hour // makes "at once" early enough on any machine
-	dir := t.TempDir()
-	q := Consent(cli.Palette{}, asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))), "then")
-	late := func() { q.quiet = time.Now().Add(-2 * Settle) }
-	if q.Press(pressing("y")) || q.Word != "" {
-		t.Fatal("a key before it was drawn counted")
-	}
-	q.Resize(80, 20)
-	if q.Press(pressing("y")) || q.Word != "" {
+	k := newKeyboard(t, asksFor(t, t.TempDir(), "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))))
+	k.wait(-Settle)
+	if k.press("y"); k.q.line.Value() != "" {
 		t.Fatal("a key at once counted")
 	}
-	late()
-	q.Press(pressing("y"))
-	q.Press(pressing("a"))
-	if q.Word != "" || q.Picking {
+	k.wait(3 * Settle)
+	k.confirm("y")
+	k.confirm("a")
+	if k.q.Word != "" || k.q.stage != choosing {
 		t.Fatal("allowed before it was shown whole")
 	}
-	q.Press(pressing("space"))
-	if q.Resize(100, 20); q.whole() {
+	k.press("space")
+	if k.q.Resize(100, 20); k.q.whole() {
 		t.Fatal("another width was not shown yet")
 	}
-	q.Press(pressing("space"))
-	if q.Press(pressing("y")); q.Word != "yes" {
-		t.Fatalf("%q at the end; %d of %d rows", q.Word, q.seen, len(q.rows))
+	k.press("space")
+	if k.confirm("y"); k.q.Word != "yes" {
+		t.Fatalf("%q at the end; %d of %d rows", k.q.Word, k.q.seen, len(k.q.rows))
 	}
 }
 
@@ -223,7 +219,7 @@ func TestScopesAreShownWhole(t *testing.T) {
 		}
 		q := Consent(cli.Palette{}, asksFor(t, dir, "run_command", string(args)), "then")
 		q.Resize(60, 40)
-		q.Picking = true
+		q.stage = picking
 		return strings.Join(strings.Fields(strings.Join(q.foot(), " ")), "")
 	}
 	program := func(folders ...string) string { // a person is asked about programs that exist

@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +18,7 @@ import (
 type scope uint8
 
 const (
-	thisCall    scope = iota // the same tool with the same arguments
+	thisCall    scope = iota // the same tool with the same arguments and effect
 	thisProgram              // the same program with any arguments
 	ThisFolder               // changes to files below the same folder
 	ThisTool
@@ -31,6 +33,7 @@ type Grant struct {
 	hash    journal.Hash // of the arguments
 	program string
 	folder  string
+	bound   string // what the call acts on: all of it for thisCall, else the program file or the server
 }
 
 // maxScope limits the name of a program or folder in a permission, because people do not read a name that fills the
@@ -39,23 +42,40 @@ const maxScope = 200
 
 // scopes returns the permissions that can be given with a call, the narrowest first.
 func (p *Proposal) scopes() []Grant {
-	out := []Grant{{Scope: thisCall, Tool: p.Tool, hash: p.ParamsHash, shown: p.short()}}
+	out := []Grant{{Scope: thisCall, Tool: p.Tool, hash: p.ParamsHash, shown: p.short(), bound: p.acts("")}}
 	if p.plan.AnyProgram && len(p.plan.Command[0]) <= maxScope {
-		out = append(out, Grant{Scope: thisProgram, Tool: p.Tool, program: p.plan.Command[0]})
+		out = append(out, Grant{Scope: thisProgram, Tool: p.Tool, program: p.plan.Command[0], bound: p.program()})
 	}
 	if len(p.plan.Files) > 0 {
 		if folder := path.Dir(p.plan.Files[0].Path); len(folder) <= maxScope {
 			out = append(out, Grant{Scope: ThisFolder, folder: folder})
 		}
 	}
-	return append(out, Grant{Scope: ThisTool, Tool: p.Tool}, Grant{Scope: Anything})
+	return append(out, Grant{Scope: ThisTool, Tool: p.Tool, bound: p.acts(serverPin)}, Grant{Scope: Anything})
+}
+
+// serverPin precedes the name of the server that offers a tool.
+const serverPin = "server "
+
+// program returns the hash of the program file, "" for programs outside the folder of the tools.
+func (p *Proposal) program() string { return string(p.Bound[tool.ProgramPin+p.plan.Command[0]]) }
+
+// acts returns what the call acts on, restricted to names with a prefix.
+func (p *Proposal) acts(prefix string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.Bound)) {
+		if strings.HasPrefix(name, prefix) {
+			fmt.Fprintf(&b, "%s %s\n", name, p.Bound[name])
+		}
+	}
+	return b.String()
 }
 
 // short returns the call in one line.
 func (p *Proposal) short() string {
 	text := (&view.Call{Args: string(p.Args), Phase: view.CallOver}).ShownArgs(0)
 	if len(p.plan.Command) > 0 {
-		text = cli.OneLine(cli.Revealed(cli.ShellLine(p.plan.Command)), view.MaxArgs)
+		text = cli.OneLine(cli.RevealedName(cli.ShellLine(p.plan.Command)), view.MaxArgs)
 	}
 	return p.Tool + " " + text
 }
@@ -64,13 +84,13 @@ func (p *Proposal) short() string {
 func (g Grant) covers(p *Proposal) bool {
 	switch g.Scope {
 	case thisCall:
-		return g.Tool == p.Tool && g.hash == p.ParamsHash
+		return g.Tool == p.Tool && g.hash == p.ParamsHash && g.bound == p.acts("")
 	case thisProgram:
-		return g.Tool == p.Tool && p.plan.AnyProgram && g.program == p.plan.Command[0]
+		return g.Tool == p.Tool && p.plan.AnyProgram && g.program == p.plan.Command[0] && g.bound == p.program()
 	case ThisFolder:
 		return len(p.plan.Files) > 0 && !slices.ContainsFunc(p.plan.Files, func(f tool.FileChange) bool { return !below(f.Path, g.folder) })
 	case ThisTool:
-		return g.Tool == p.Tool
+		return g.Tool == p.Tool && g.bound == p.acts(serverPin)
 	case Anything:
 		return true
 	}
@@ -90,7 +110,7 @@ func (g Grant) String() string {
 	case thisCall:
 		return "this call again: " + g.shown
 	case thisProgram:
-		text := "the program " + cli.Revealed(g.program) + ", whatever its arguments"
+		text := "the program " + cli.RevealedName(g.program) + ", whatever its arguments"
 		if slices.Contains(runners, strings.ToLower(path.Base(g.program))) {
 			text += ", which can be any other program"
 		}
@@ -99,7 +119,7 @@ func (g Grant) String() string {
 		if g.folder == "." {
 			return "changes to every file that tools can see"
 		}
-		return "changes to every file below " + cli.Revealed(g.folder)
+		return "changes to every file below " + cli.RevealedName(g.folder)
 	case ThisTool:
 		return "every call of " + g.Tool
 	}

@@ -29,9 +29,9 @@ func (a *Approver) inquire(q invoke.Question, fault string) *Proposal {
 	}
 	p := &Proposal{Question: q}
 	p.title(q.Tool + " asks you something before it goes on")
-	p.add("  │ ", clean(q.Message), nil)
+	p.prose("  │ ", clean(q.Message), nil)
 	for _, line := range wanted(q.Schema) {
-		p.add("  │ ", clean(line), cli.Palette.Dim)
+		p.prose("  │ ", clean(line), cli.Palette.Dim)
 	}
 	if fault != "" {
 		p.add("! ", "that does not fit: "+clean(fault), cli.Palette.Yellow)
@@ -87,7 +87,7 @@ func (a *Approver) inform(ctx context.Context, q invoke.Question) (journal.Appro
 		case closed:
 			return q.Answer(false, view.ByPerson, "nobody answers any more"), nil
 		default:
-			return q.Answer(false, view.ByPerson, ""), nil
+			return q.Answer(false, view.ByPerson, answered.reason), nil
 		}
 		value, problem := valueOf(q, answered.typed)
 		if problem == "" {

@@ -58,9 +58,18 @@ func Propose(ctx context.Context, tools *tool.Set, q invoke.Question) *Proposal 
 	return p
 }
 
-// add adds a row for each line of a text.
+// add adds a row for each line of a text that may hold names, paths, hosts and programs.
 func (p *Proposal) add(mark, text string, style func(cli.Palette, string) string) {
-	for line := range strings.SplitSeq(cli.Revealed(text), "\n") {
+	p.lines(mark, cli.RevealedName(text), style)
+}
+
+// prose adds a row for each line of ordinary text.
+func (p *Proposal) prose(mark, text string, style func(cli.Palette, string) string) {
+	p.lines(mark, cli.RevealedText(text), style)
+}
+
+func (p *Proposal) lines(mark, text string, style func(cli.Palette, string) string) {
+	for line := range strings.SplitSeq(text, "\n") {
 		p.rows = append(p.rows, row{mark, line, style})
 	}
 }
@@ -73,7 +82,7 @@ func (p *Proposal) command() {
 	p.add("  $ ", cli.ShellLine(p.plan.Command), nil)
 	if p.plan.Input != "" {
 		p.add("  ", cli.Count(len(p.plan.Input), "byte")+" of standard input:", cli.Palette.Dim)
-		p.add("  │ ", p.plan.Input, nil)
+		p.prose("  │ ", p.plan.Input, nil)
 	}
 }
 
@@ -119,7 +128,7 @@ func (p *Proposal) files() {
 		}
 		for _, line := range lines {
 			as := marks[line.Mark]
-			p.add(as.mark, line.Text, as.style)
+			p.prose(as.mark, line.Text, as.style)
 		}
 	}
 }
@@ -146,7 +155,7 @@ func (p *Proposal) arguments(t tool.Tool) {
 		var text string
 		if json.Unmarshal(values[name], &text) == nil && strings.Contains(text, "\n") {
 			p.add("  │ ", fmt.Sprintf("%s: %s, %s", name, cli.Count(len(text), "byte"), cli.Count(len(term.TextLines(text)), "line")), nil)
-			p.add("  │   ", text, nil)
+			p.prose("  │   ", text, nil)
 			continue
 		}
 		p.add("  │ ", name+": "+string(values[name]), nil)

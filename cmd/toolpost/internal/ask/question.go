@@ -13,11 +13,12 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 )
 
-// Question is a decision of the person at the terminal: its text and the keys that answer it. run shows it below the
+// Question is a decision of the person at the terminal: its text and the choices that answer it. run shows it below the
 // earlier output, chat in place of the input.
 //
-// Keys count only after the question has been on the screen for a while without a key press. Keys that allow something
-// count only after the whole text has been on the screen.
+// A choice is its key, or arrows, followed by Enter. Any other text refuses, and is the reason for the model. Keys count
+// only after the question has been on the screen for a while without a key press. Choices that allow something count only
+// after the whole text has been on the screen.
 type Question struct {
 	p       cli.Palette
 	text    func(width int) []string // the text of the question
@@ -30,13 +31,30 @@ type Question struct {
 	top, area     int // the visible part of rows
 	seen          int // how many rows, from the first, have been visible
 	quiet         time.Time
-	Picking       bool // choosing a scope
-	Typing        *textinput.Model
+	early         bool // keys came before they counted: the person may be in the middle of a sentence
 
-	Word  string // the answer; "" if undecided
-	grant *Grant // for "always"
-	typed string // the typed text of an answer
+	stage  stage
+	mark   int             // the choice that arrows selected, from 1
+	line   textinput.Model // the text of the line
+	pasted bool            // part of the line did not come from single key presses, so the line is not a choice
+	last   time.Time       // of the last key
+	hint   string
+
+	Word   string // the answer; "" if undecided
+	grant  *Grant // for "always"
+	typed  string // the typed text of an answer
+	reason string // why the person refuses, for the model
 }
+
+// stage is the part of a question that the person answers now.
+type stage uint8
+
+const (
+	choosing   stage = iota // one of the answers
+	picking                 // a scope of "always"
+	confirming              // the widest scope, by a typed word
+	writing                 // the text of an answer
+)
 
 // answer is a possible answer with its key.
 type answer struct {
@@ -48,27 +66,46 @@ type answer struct {
 // The answers that are not words of the question.
 const (
 	always      = "always"
+	instead     = "instead"
 	Interrupted = "interrupted" // Ctrl-C
 	closed      = "closed"      // Ctrl-D: the input is closed
 )
 
+// everything is the word that confirms the widest scope.
+const everything = "everything"
+
+// maxReason limits the text of a refusal.
+const maxReason = 2000
+
 // Settle is how long a question must be visible without a key press before keys count. Only tests change it.
 var Settle = 600 * time.Millisecond
+
+// now is the clock of questions.
+var now = time.Now
+
+// beat is the shortest time between a key and the Enter that confirms it. A line break that follows faster was pasted or
+// sent by a program.
+func beat() time.Duration { return Settle / 12 }
 
 // Consent asks about a call, or shows a tool's question during a call.
 func Consent(c cli.Palette, p *Proposal, until string) *Question {
 	if p.Prompt > 0 {
-		return &Question{p: c, text: func(width int) []string { return p.screen(c, width) },
-			answers: []answer{{word: typedAnswer, help: "type it", whole: true, typed: true}, {word: "no", help: "do not answer"}}}
+		return newQuestion(c, func(width int) []string { return p.screen(c, width) },
+			answer{word: typedAnswer, help: "type it", whole: true, typed: true}, answer{word: "no", help: "do not answer"})
 	}
-	return &Question{
-		p: c, until: until, scopes: p.scopes(),
-		text: func(width int) []string { return p.screen(c, width) },
-		answers: []answer{
-			{word: "yes", help: "this once", whole: true}, {word: "no", help: "go on without it"},
-			{word: always, help: "say how far", whole: true},
-		},
-	}
+	q := newQuestion(c, func(width int) []string { return p.screen(c, width) },
+		answer{word: "yes", help: "once", whole: true}, answer{word: "no"},
+		answer{word: instead, help: "say what", typed: true}, answer{word: always, help: "say how far", whole: true})
+	q.until, q.scopes = until, p.scopes()
+	return q
+}
+
+func newQuestion(c cli.Palette, text func(width int) []string, answers ...answer) *Question {
+	q := &Question{p: c, text: text, answers: answers, line: textinput.New()}
+	q.line.SetStyles(textinput.Styles{})
+	q.line.CharLimit = maxReason
+	q.line.Focus()
+	return q
 }
 
 // Resize sets the size of the question.
@@ -77,7 +114,7 @@ func (q *Question) Resize(width, height int) {
 		q.rows, q.top, q.seen = q.text(max(20, width)), 0, 0
 	}
 	if q.quiet.IsZero() {
-		q.quiet = time.Now()
+		q.quiet = now()
 	}
 	q.width, q.height = width, max(4, height)
 	q.Look()
@@ -92,11 +129,26 @@ func (q *Question) Look() {
 	}
 }
 
-// armed reports whether keys count.
-func (q *Question) armed() bool { return !q.quiet.IsZero() && time.Since(q.quiet) >= Settle }
+// armed reports whether keys count. After a key that did not count the delay is longer, for people who type slowly.
+func (q *Question) armed() bool {
+	delay := Settle
+	if q.early {
+		delay *= 3
+	}
+	return !q.quiet.IsZero() && now().Sub(q.quiet) >= delay
+}
+
+// Rest makes keys count again only after a delay, for a question that was away from the screen.
+func (q *Question) Rest() {
+	q.clear()
+	q.quiet, q.early = now(), true
+}
 
 // whole reports whether the whole text has been visible.
 func (q *Question) whole() bool { return q.seen >= len(q.rows) }
+
+// Busy reports whether the person has begun to answer, so that Esc goes back one step.
+func (q *Question) Busy() bool { return q.stage != choosing || q.line.Value() != "" || q.mark > 0 }
 
 // Press handles a key and reports whether it counted.
 func (q *Question) Press(k tea.KeyPressMsg) bool {
@@ -106,97 +158,230 @@ func (q *Question) Press(k tea.KeyPressMsg) bool {
 		return true
 	}
 	if !q.armed() {
-		q.quiet = time.Now()
+		q.quiet, q.early = now(), true
 		return false
 	}
 	switch {
 	case name == "ctrl+d":
 		q.Word = closed
-	case q.Typing != nil:
-		q.write(k, name)
-	case q.Picking:
-		q.pick(name)
-	case q.scroll(name):
-	default:
-		q.decide(name)
+	case name == "esc":
+		q.back()
+	case name == "enter":
+		q.enter()
+	case q.line.Value() == "" && q.stage != writing && (q.move(name) || q.scroll(name)):
+	case (name == "pgdown" || name == "pgup" || name == "space" && q.waits()) && q.scroll(name):
+	case k.Text != "" && k.Mod&^tea.ModShift == 0 || q.line.Value() != "":
+		q.edit(k)
+		q.mark, q.hint = 0, ""
 	}
+	q.last, q.early = now(), false
 	q.Look()
+	return true
+}
+
+// waits reports whether the line is the key of a choice that waits for the end of the text. Space then scrolls.
+func (q *Question) waits() bool {
+	text := strings.ToLower(q.line.Value())
+	if q.stage != choosing || q.pasted || !slices.ContainsFunc(q.answers, func(a answer) bool { return a.whole && !q.whole() && text == a.word[:1] }) {
+		return false
+	}
+	q.clear()
+	return true
+}
+
+// edit changes the line.
+func (q *Question) edit(m tea.Msg) {
+	q.line, _ = q.line.Update(m)
+	q.pasted = q.pasted && q.line.Value() != ""
+}
+
+// clear empties the line and unmarks the choice.
+func (q *Question) clear() {
+	q.line.Reset()
+	q.mark, q.pasted, q.hint = 0, false, ""
+}
+
+// back undoes one step: the text of the line, else the stage.
+func (q *Question) back() {
+	text := q.line.Value()
+	q.clear()
+	switch {
+	case text != "" && q.stage != writing:
+	case q.stage == confirming:
+		q.stage = picking
+	default:
+		q.stage = choosing
+	}
+}
+
+// move moves the mark over the choices.
+func (q *Question) move(name string) bool {
+	step := map[string]int{"right": 1, "tab": 1, "left": -1, "shift+tab": -1}[name]
+	if q.stage == picking {
+		step += map[string]int{"down": 1, "up": -1}[name]
+	}
+	n := len(q.choices())
+	if step == 0 || n == 0 {
+		return false
+	}
+	if q.mark += step; q.mark < 1 {
+		q.mark = n
+	} else if q.mark > n {
+		q.mark = 1
+	}
+	q.hint = ""
 	return true
 }
 
 func (q *Question) scroll(name string) bool {
 	switch name {
-	case "space", "pgdown", "f":
+	case "space", "pgdown":
 		q.top += q.area
-	case "pgup", "b":
+	case "pgup":
 		q.top -= q.area
-	case "down", "j":
+	case "down":
 		q.top++
-	case "up", "k":
+	case "up":
 		q.top--
-	case "home", "g":
+	case "home":
 		q.top = 0
+	case "end":
+		q.top = len(q.rows)
 	default:
 		return false
 	}
 	return true
 }
 
-// decide selects an answer by the first letter of its word.
-func (q *Question) decide(name string) {
-	i := slices.IndexFunc(q.answers, func(a answer) bool { return name == a.word[:1] })
+// choices returns the choices of the stage with their keys and words.
+func (q *Question) choices() (out []choice) {
+	switch q.stage {
+	case choosing:
+		for i, a := range q.answers {
+			if !a.whole || q.whole() {
+				out = append(out, choice{a.word[:1], a.word, cli.Or(a.help, a.word), i})
+			}
+		}
+	case picking:
+		for i := range q.scopes {
+			out = append(out, choice{key: fmt.Sprint(i + 1), help: fmt.Sprintf("choose %d", i+1), index: i})
+		}
+	case confirming:
+		out = []choice{{key: everything, word: everything, help: "allow everything until " + q.until}}
+	}
+	return out
+}
+
+// choice is an answer that Enter can confirm now.
+type choice struct {
+	key, word, help string
+	index           int // of the answer or scope
+}
+
+// chosen returns the choice that Enter confirms.
+func (q *Question) chosen() (choice, bool) {
+	all, text := q.choices(), strings.ToLower(q.line.Value())
+	if q.pasted || q.stage == writing {
+		return choice{}, false
+	}
+	if i := slices.IndexFunc(all, func(c choice) bool { return c.key == text }); i >= 0 {
+		return all[i], true
+	}
+	if text == "" && q.mark > 0 && q.mark <= len(all) && q.stage != confirming {
+		return all[q.mark-1], true
+	}
+	return choice{}, false
+}
+
+// begun reports whether the line is the beginning of a word of the question, which refuses nothing.
+func (q *Question) begun() bool {
+	text := strings.ToLower(strings.TrimSpace(q.line.Value()))
+	starts := func(word string) bool { return word != "" && strings.HasPrefix(word, text) }
+	if q.stage == confirming {
+		return starts(everything)
+	}
+	return slices.ContainsFunc(q.answers, func(a answer) bool { return starts(a.word) })
+}
+
+// refuses reports whether text refuses.
+func (q *Question) refuses() bool {
+	return slices.ContainsFunc(q.answers, func(a answer) bool { return a.word == "no" })
+}
+
+// enter confirms a choice or sends the line.
+func (q *Question) enter() {
+	text := strings.TrimSpace(q.line.Value())
+	c, ok := q.chosen()
 	switch {
-	case i < 0 || q.answers[i].whole && !q.whole():
-	case q.answers[i].word == always:
-		q.Picking = true
-	case q.answers[i].typed:
-		field := textinput.New()
-		field.Prompt, field.CharLimit = "  › ", cli.MaxTask
-		field.SetStyles(textinput.Styles{})
-		field.SetWidth(max(10, q.width-6))
-		field.Focus()
-		q.Typing, q.Word, q.typed = &field, "", q.answers[i].word
+	case now().Sub(q.last) < beat(): // a line break of a pasted text
+		if text != "" {
+			q.line.SetValue(q.line.Value() + " ")
+			q.line.CursorEnd()
+			q.pasted = true
+		}
+		q.mark = 0
+	case q.stage == writing && text != "":
+		q.finish(text)
+	case ok:
+		q.take(c.index)
+	case text == "":
+	case strings.EqualFold(text, "no") && q.refuses() && !q.pasted:
+		q.Word = "no"
+	case q.begun() && !q.pasted, !q.refuses():
+		q.clear()
+		q.hint = "that is not a choice: press its key, then Enter"
+		if q.stage == confirming {
+			q.hint = "type the whole word, then Enter"
+		}
 	default:
+		q.Word, q.reason = "no", text
+	}
+}
+
+// finish takes the line as the text of an answer.
+func (q *Question) finish(text string) {
+	if q.typed == instead {
+		q.Word, q.reason = "no", "do this instead: "+text
+		return
+	}
+	q.Word, q.typed = q.typed, text
+}
+
+// take takes a choice: an answer, or a scope.
+func (q *Question) take(i int) {
+	at := q.stage
+	q.clear()
+	switch {
+	case at == choosing && q.answers[i].word == always:
+		q.stage = picking
+	case at == choosing && q.answers[i].typed:
+		q.stage, q.typed = writing, q.answers[i].word
+		if q.line.CharLimit = maxReason; q.typed != instead {
+			q.line.CharLimit = cli.MaxTask
+		}
+	case at == choosing:
 		q.Word = q.answers[i].word
+	case at == picking && q.scopes[i].Scope == Anything:
+		q.stage = confirming
+	case at == picking:
+		q.Word, q.grant = always, &q.scopes[i]
+	case at == confirming:
+		q.Word, q.grant = always, &q.scopes[len(q.scopes)-1]
 	}
 }
 
-// pick selects a scope by number; Enter selects the narrowest.
-func (q *Question) pick(name string) {
-	i := 0
-	switch {
-	case name == "esc":
-		q.Picking = false
-		return
-	case name == "enter":
-	case len(name) == 1 && name >= "1" && int(name[0]-'1') < len(q.scopes):
-		i = int(name[0] - '1')
-	default:
-		return
-	}
-	q.Word, q.grant = always, &q.scopes[i]
-}
-
-// write handles a key of the typed line.
-func (q *Question) write(k tea.KeyPressMsg, name string) {
-	switch text := q.Typing.Value(); {
-	case name == "esc":
-		q.Typing = nil
-	case name == "enter" && strings.TrimSpace(text) != "":
-		q.Word, q.typed = q.typed, text
-	case name != "enter":
-		field, _ := q.Typing.Update(k)
-		q.Typing = &field
-	}
-}
-
-// Paste inserts text into the typed line, if there is one. It never answers the question.
+// Paste inserts text into the line. Pasted text never is a choice.
 func (q *Question) Paste(m tea.PasteMsg) bool {
-	if q.Typing != nil {
-		field, _ := q.Typing.Update(m)
-		q.Typing = &field
+	if !q.armed() {
+		q.quiet, q.early = now(), true
+		return false
 	}
-	return q.Typing != nil
+	m.Content = strings.Join(strings.Fields(m.Content), " ")
+	q.pasted, q.mark, q.hint = true, 0, ""
+	q.edit(m)
+	q.last, q.early = now(), false
+	q.Look()
+	return true
 }
 
 // Draw draws the question.
@@ -205,64 +390,107 @@ func (q *Question) Draw() string {
 	return strings.Join(append(slices.Clone(q.rows[q.top:end]), q.foot()...), "\n")
 }
 
-// foot returns the lines below the text: the possible keys, or the answer. The keys appear when they count.
+// foot returns the lines below the text: the choices and the line, or the answer. The choices appear when they count.
 func (q *Question) foot() []string {
 	var out []string
 	switch {
 	case q.Word != "":
 		return []string{"  " + q.p.Cyan("→") + " " + q.verdict()}
-	case q.Typing != nil:
-		return append(out, q.Typing.View(), q.p.Dim("  Enter gives this as the answer, Esc goes back"))
-	case q.Picking:
+	case q.stage == writing:
+	case q.stage == confirming:
+		out = append(out, "  allow until "+q.until+": "+q.scopes[len(q.scopes)-1].String())
+	case q.stage == picking:
 		out = append(out, "  allow until "+q.until+":")
 		for i, g := range q.scopes {
-			line := fmt.Sprintf("  %s %s", q.key(fmt.Sprint(i+1)), g)
+			line := fmt.Sprintf("  %s %s", q.key(i, fmt.Sprint(i+1)), g)
 			if g.Scope == thisCall { // the call is shown above
 				out = append(out, line)
 				continue
 			}
 			out = append(out, strings.Split(ansi.Wrap(line, max(20, q.width-1), ""), "\n")...)
 		}
-		out = append(out, q.p.Dim("  Enter is 1, the narrowest; Esc goes back"))
 	default:
 		if out = q.offers(); !q.armed() {
 			clear(out)
 			out[0] = q.p.Dim("  a moment…")
+			return append(out, "")
 		}
 	}
+	out = append(out, q.prompt()...)
 	for i := range out {
 		out[i] = ansi.Truncate(out[i], max(20, q.width-1), "…")
 	}
 	return out
 }
 
-// offers returns the keys that answer, and the steps that are needed first.
+// prompt returns the line with what Enter would do.
+func (q *Question) prompt() []string {
+	c, ok := q.chosen()
+	text := strings.TrimSpace(q.line.Value())
+	refuses := !ok && text != "" && q.refuses() && (q.pasted || !q.begun())
+	counts := now().Sub(q.last) >= beat()
+	var does string
+	switch q.line.Prompt = "  › "; {
+	case q.stage == writing && q.typed == instead:
+		q.line.Prompt = "  no, do this instead: "
+		does = "Enter refuses and says this, Esc goes back"
+	case q.stage == writing:
+		does = "Enter gives this as the answer, Esc goes back"
+	case refuses:
+		q.line.Prompt = "  no, because: "
+		does = "Enter refuses and gives the model this reason, Esc goes back"
+	case ok && counts:
+		does = "Enter: " + c.help
+	case q.hint != "":
+		does = q.hint
+	case q.stage == confirming:
+		does = "type the word " + everything + ", then Enter; Esc goes back"
+	case q.stage == picking:
+		does = "a number, then Enter; Esc goes back"
+	case q.refuses():
+		does = "a key, then Enter; other text refuses, and is the reason for the model"
+	default:
+		does = "a key, then Enter"
+	}
+	below := q.p.Dim("  " + does)
+	if q.line.Value() == "" && q.stage != writing {
+		return []string{below}
+	}
+	q.line.SetWidth(max(10, q.width-ansi.StringWidth(q.line.Prompt)-3))
+	return []string{q.line.View(), below}
+}
+
+// offers returns the choices, and the steps that are needed first.
 func (q *Question) offers() []string {
 	var keys []string
-	for _, a := range q.answers {
-		if a.whole && !q.whole() {
-			continue
-		}
-		keys = append(keys, fmt.Sprintf("%s%s %s", q.key(a.word[:1]), a.word[1:], q.p.Dim(a.help)))
+	for i, c := range q.choices() {
+		a := q.answers[c.index]
+		keys = append(keys, strings.TrimSpace(fmt.Sprintf("%s%s %s", q.key(i, c.key), a.word[1:], q.p.Dim(a.help))))
 	}
 	var out []string
 	if len(q.rows) > q.area || !q.whole() {
-		text := fmt.Sprintf("rows %d to %d of %d · Space goes on, b goes back", q.top+1, min(len(q.rows), q.top+q.area), len(q.rows))
+		text := fmt.Sprintf("rows %d to %d of %d · Space: next, Page Up: back", q.top+1, min(len(q.rows), q.top+q.area), len(q.rows))
 		if !q.whole() {
 			text += " · to allow it, see its end"
 		}
 		out = append(out, "  "+q.p.Yellow(text))
 	}
-	if len(q.answers) > 3 {
-		for _, k := range keys {
-			out = append(out, "  "+k)
-		}
-		return out
+	if line := "  " + strings.Join(keys, " · "); ansi.StringWidth(line) < q.width {
+		return append(out, line)
 	}
-	return append(out, "  "+strings.Join(keys, " · "))
+	for _, k := range keys {
+		out = append(out, "  "+k)
+	}
+	return out
 }
 
-func (q *Question) key(name string) string { return q.p.Cyan("[" + name + "]") }
+// key shows the key of choice i, which arrows may have marked.
+func (q *Question) key(i int, name string) string {
+	if q.mark == i+1 {
+		return q.p.Bold(q.p.Cyan("▸" + name + "]"))
+	}
+	return q.p.Cyan("[" + name + "]")
+}
 
 // verdict describes the answer.
 func (q *Question) verdict() string {
@@ -273,6 +501,8 @@ func (q *Question) verdict() string {
 		return "allowed this once"
 	case q.Word == typedAnswer:
 		return "answered: " + cli.Revealed(strings.ReplaceAll(q.typed, "\n", " "))
+	case q.Word == "no" && q.reason != "":
+		return "refused: " + cli.Revealed(q.reason)
 	case q.Word == "no":
 		return "refused"
 	case q.Word == closed:

@@ -118,6 +118,10 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		c.drain()
 		c.end(msg)
 		cmd = c.next()
+	case tea.ResumeMsg:
+		if c.ask != nil {
+			c.ask.Rest()
+		}
 	case modelsFound:
 		c.showModels(msg)
 	case told:
@@ -218,7 +222,7 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		c.leaving = false
 	}
-	if c.ask != nil && c.answer(k) {
+	if c.ask != nil && name != "ctrl+z" && c.answer(k) {
 		return nil
 	}
 	c.offers = nil
@@ -237,6 +241,11 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 		}
 	case "ctrl+l":
 		return tea.ClearScreen
+	case "ctrl+z":
+		if ask.CanSuspend() {
+			return tea.Suspend
+		}
+		return nil
 	case "pgup":
 		c.page.Move(-c.page.Height)
 		return nil
@@ -271,7 +280,7 @@ func (c *chat) ctrlC() tea.Cmd {
 
 // answer passes a key to the current question. A key that was pressed too early goes to the input.
 func (c *chat) answer(k tea.KeyPressMsg) bool {
-	if k.String() == "esc" && !c.ask.Picking && c.ask.Typing == nil {
+	if k.String() == "esc" && !c.ask.Busy() {
 		return false
 	}
 	took := c.ask.Press(k)

@@ -34,7 +34,7 @@ func QuestionLines(p cli.Palette, q invoke.Question) []string {
 // theirs returns the lines of a foreign text after a head. All lines except the first have a mark, which prevents them
 // from imitating lines of Toolpost.
 func theirs(head, text string, style func(string) string) []string {
-	lines := strings.Split(strings.TrimRight(cli.Revealed(text), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(cli.RevealedName(text), "\n"), "\n")
 	for i := range lines {
 		lines[i] = style(lines[i])
 		if i > 0 {

@@ -1,0 +1,315 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// keyboard simulates a person at a question, with a clock.
+type keyboard struct {
+	t    *testing.T
+	q    *Question
+	at   time.Time
+	pace time.Duration // between two keys
+}
+
+// newKeyboard shows the question about a call, and waits until keys count.
+func newKeyboard(t *testing.T, p *Proposal) *keyboard {
+	return typingAt(t, Consent(cli.Palette{}, p, "the end"))
+}
+
+func typingAt(t *testing.T, q *Question) *keyboard {
+	t.Helper()
+	k := &keyboard{t: t, q: q, at: time.Unix(1e9, 0), pace: 150 * time.Millisecond}
+	was := now
+	t.Cleanup(func() { now = was })
+	now = func() time.Time { return k.at }
+	k.q.Resize(80, 20)
+	k.wait(Settle)
+	return k
+}
+
+func (k *keyboard) wait(d time.Duration) { k.at = k.at.Add(d) }
+
+func (k *keyboard) send(m tea.KeyPressMsg) {
+	if k.q.Word == "" {
+		k.wait(k.pace)
+		k.q.Press(m)
+		k.q.Draw()
+	}
+}
+
+func (k *keyboard) press(names ...string) {
+	for _, name := range names {
+		k.send(pressing(name))
+	}
+}
+
+func (k *keyboard) confirm(name string) { k.press(name, "enter") }
+
+// text types a text. A newline presses Enter.
+func (k *keyboard) text(s string) {
+	for _, r := range s {
+		switch r {
+		case '\n':
+			k.press("enter")
+		case ' ':
+			k.press("space")
+		default:
+			k.press(string(r))
+		}
+	}
+}
+
+// allows reports whether the question allowed something.
+func (k *keyboard) allows() bool { return k.q.Word == "yes" || k.q.Word == always || k.q.grant != nil }
+
+func aCall(t *testing.T) *Proposal {
+	return asksFor(t, t.TempDir(), "run_command", `{"program":"ls","args":["-l"]}`)
+}
+
+// sentences are things that people type at a question, in ten languages and more. None of them allows anything.
+var sentences = []string{
+	"why is this needed?", "what? 4 times already", "yes, but", "yes, but only once", "you are sure?", "always the same", "y not", "yes please", "yes!", "any reason?", "i said no", "1 more time?", "yyy",
+	"año nuevo, ¿por qué?", "sí, pero no ahora", "ya basta", "y después?", "adónde va esto?",
+	"pourquoi faire ça ?", "oui mais attends", "y a-t-il une autre façon ?", "arrête", "ah non",
+	"warum denn das?", "ja, aber nicht so", "alles klar?", "ach was", "you spinnst wohl",
+	"perché serve?", "sì ma dopo", "aspetta", "allora no",
+	"por que é necessário?", "sim, mas", "ainda não",
+	"зачем это нужно?", "да, но не сейчас", "а почему?", "у меня вопрос",
+	"为什么需要这个?", "是的，但是", "一定要吗",
+	"なぜ必要ですか？", "はい、でも", "あとで",
+	"왜 필요해요?", "네, 하지만", "아니요",
+	"لماذا هذا ضروري؟", "نعم، ولكن", "آه لا",
+	"यह क्यों चाहिए?", "हाँ, लेकिन", "अभी नहीं",
+	"neden gerekli?", "evet ama", "yani ne?", "dlaczego?", "ale po co", "yalla", "wait", "stop", "n!", "no no no", "nope", "e", "?", "...", "\\", "/quit", "/help", "git status", "ls -la && y", "YES", "Yes", "ｙ", "у", "γ", "ÿ", "ý", "y̲", "1", "2", "4",
+}
+
+// TestSentencesAllowNothing: whatever a person types, at any pace, followed by Enter, does not allow a call unless it is
+// the key of a choice alone. A sentence refuses, and the model gets it as the reason.
+func TestSentencesAllowNothing(t *testing.T) {
+	p := aCall(t)
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	for _, s := range sentences {
+		for _, pace := range []time.Duration{0, 5 * time.Millisecond, 60 * time.Millisecond, 150 * time.Millisecond, time.Second, 5 * time.Second} {
+			attacks++
+			k := newKeyboard(t, p)
+			k.pace = pace
+			k.text(s + "\n")
+			if k.allows() {
+				t.Errorf("%q at %v allows", s, pace)
+			}
+			k.pace = 200 * time.Millisecond
+			k.press("enter", "enter") // the person presses Enter again
+			if k.allows() {
+				t.Errorf("%q at %v, and Enter again, allows", s, pace)
+			}
+			if strings.Contains(s, " ") && (k.q.Word != "no" || k.q.reason != s) {
+				t.Errorf("%q at %v: %q, reason %q", s, pace, k.q.Word, k.q.reason)
+			}
+		}
+	}
+}
+
+// TestPastesAllowNothing: a paste is a reason or nothing, with and without the brackets that terminals send, and in one
+// burst. A line break in it confirms nothing.
+func TestPastesAllowNothing(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	p := aCall(t)
+	for _, s := range []string{"y\n", "\ny\n", "yes\n", "a", "a\n4\n", "a\n4\neverything\n", "a\n1\n", "a\n\n", "i\ny\n", "y\ny\ny\n", "\ty\n", "y\t\n", "please do\ny\n", "everything\n", "1\n", "y\r\n", "\x1b[200~y\n", "git commit -am 'x'\ny\n", strings.Repeat("y\n", 500)} {
+		for _, after := range []string{"", "y", "\n"} {
+			attacks += 2
+			k := newKeyboard(t, p)
+			k.q.Paste(tea.PasteMsg{Content: s})
+			k.press("enter")
+			k.text(after + "\n")
+			if k.allows() {
+				t.Errorf("the paste %.20q and %q allow", s, after)
+			}
+			k = newKeyboard(t, p) // a terminal without bracketed paste
+			k.pace = time.Millisecond
+			k.text(s)
+			k.pace = 150 * time.Millisecond
+			if k.text("\n"); k.allows() {
+				t.Errorf("the burst %.20q allows", s)
+			}
+		}
+	}
+}
+
+// TestOtherKeysAllowNothing: function keys, modifiers and every printable key before Enter allow nothing, except the keys
+// that the question names.
+func TestOtherKeysAllowNothing(t *testing.T) {
+	p := aCall(t)
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	var keys []tea.KeyPressMsg
+	for r := rune(0x21); r < 0x250; r++ {
+		keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	for code := tea.KeyUp; code <= tea.KeyF20; code++ {
+		keys = append(keys, tea.KeyPressMsg{Code: code})
+	}
+	for _, r := range "yania14e" {
+		for _, mod := range []tea.KeyMod{tea.ModAlt, tea.ModCtrl, tea.ModMeta, tea.ModSuper, tea.ModHyper} {
+			keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r), Mod: mod}, tea.KeyPressMsg{Code: r, Mod: mod})
+		}
+	}
+	selects := map[string]bool{"left": true, "right": true, "tab": true, "enter": true, "y": true, "Y": true, "shift+y": true}
+	for _, m := range keys {
+		if selects[m.String()] {
+			continue
+		}
+		attacks++
+		k := newKeyboard(t, p)
+		k.send(m)
+		if k.press("enter"); k.allows() {
+			t.Errorf("%s, then Enter, allows", m)
+		}
+		k = newKeyboard(t, p)
+		k.press("y")
+		if k.send(m); k.allows() {
+			t.Errorf("y, then %s, allows", m)
+		}
+	}
+}
+
+// TestTypingWhileTheScreenChanges: resizing, suspending and scrolling during a sentence allow nothing, and a sentence that
+// began before the question appeared does not answer it.
+func TestTypingWhileTheScreenChanges(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	random := rand.New(rand.NewPCG(1, 2))
+	calls := []*Proposal{asksFor(t, t.TempDir(), "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 60))), aCall(t)}
+	for i, s := range sentences {
+		for range 10 {
+			attacks++
+			k := newKeyboard(t, calls[i%2])
+			if random.IntN(2) == 0 { // the question appeared while the person was typing
+				k.wait(-Settle + 1)
+			}
+			for _, r := range s + "\n" {
+				switch random.IntN(6) {
+				case 0:
+					k.q.Resize(20+random.IntN(120), 5+random.IntN(40))
+				case 1:
+					k.q.Rest()
+				case 2:
+					k.send(tea.KeyPressMsg{Code: tea.KeyPgDown})
+				}
+				k.pace = time.Duration(random.IntN(1500)) * time.Millisecond
+				k.text(string(r))
+			}
+			if k.allows() {
+				t.Errorf("%q allows: %s", s, k.q.Word)
+			}
+		}
+	}
+}
+
+// TestChoices: each choice needs Enter. Arrows select a choice too.
+func TestChoices(t *testing.T) {
+	left, right, down := tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyRight}, tea.KeyPressMsg{Code: tea.KeyDown}
+	p := aCall(t)
+	esc, back := tea.KeyPressMsg{Code: tea.KeyEscape}, tea.KeyPressMsg{Code: tea.KeyBackspace}
+	for _, c := range []struct {
+		keys         []any
+		word, reason string
+		scope        scope
+	}{
+		{[]any{"y"}, "", "", 0},
+		{[]any{"y", "enter"}, "yes", "", 0},
+		{[]any{"Y", "enter"}, "yes", "", 0},
+		{[]any{"y", "e", back, "enter"}, "yes", "", 0},
+		{[]any{"y", esc, "enter"}, "", "", 0},
+		{[]any{"n", "enter"}, "no", "", 0},
+		{[]any{"n", "o", "enter"}, "no", "", 0},
+		{[]any{"enter"}, "", "", 0},
+		{[]any{right, "enter"}, "yes", "", 0},
+		{[]any{right, right, "enter"}, "no", "", 0},
+		{[]any{right, right, left, "enter"}, "yes", "", 0},
+		{[]any{right, "x", "enter"}, "no", "x", 0},
+		{[]any{right, "x", back, "enter"}, "", "", 0},
+		{[]any{"y", "e", "s", "enter"}, "", "", 0},
+		{[]any{"i", "enter", "l", "s", "enter"}, "no", "do this instead: ls", 0},
+		{[]any{"i", "enter", "y", "enter"}, "no", "do this instead: y", 0},
+		{[]any{"i", "enter", "enter", esc, "y", "enter"}, "yes", "", 0},
+		{[]any{"a", "enter", "enter"}, "", "", 0},
+		{[]any{"a", "enter", "1", "enter"}, always, "", thisCall},
+		{[]any{"a", "enter", down, "enter"}, always, "", thisCall},
+		{[]any{"a", "enter", "2", "enter"}, always, "", thisProgram},
+		{[]any{"a", "enter", "9", "enter"}, "no", "9", 0},
+		{[]any{"a", "enter", "4", "enter"}, "", "", 0},
+		{[]any{"a", "enter", "4", "enter", "enter", "y", "enter"}, "no", "y", 0},
+		{[]any{"a", "enter", "4", "enter", "e", "v", "e", "r", "y", "enter"}, "", "", 0},
+		{[]any{"a", "enter", "4", "enter", "e", "v", "e", "r", "y", "t", "h", "i", "n", "g", "enter"}, always, "", Anything},
+		{[]any{"a", "enter", "4", "enter", right, "enter"}, "", "", 0},
+		{[]any{"a", "enter", "4", "enter", esc, "1", "enter"}, always, "", thisCall},
+		{[]any{"a", "enter", esc, "y", "enter"}, "yes", "", 0},
+	} {
+		k := newKeyboard(t, p)
+		for _, key := range c.keys {
+			switch key := key.(type) {
+			case string:
+				k.press(key)
+			case tea.KeyPressMsg:
+				k.send(key)
+			}
+		}
+		if k.q.Word != c.word || k.q.reason != c.reason || (c.word == always) != (k.q.grant != nil) || k.q.grant != nil && k.q.grant.Scope != c.scope {
+			t.Errorf("%v: %q, reason %q, %v", c.keys, k.q.Word, k.q.reason, k.q.grant)
+		}
+	}
+}
+
+// TestReasonsReachTheModel: the reason of a refusal is in the answer that the runtime gives the model.
+func TestReasonsReachTheModel(t *testing.T) {
+	p := aCall(t)
+	for _, typed := range []string{"why is this needed?\n", "i\nlist the files of docs\n"} {
+		k := newKeyboard(t, p)
+		k.text(typed)
+		got, err := (&Approver{Tools: tool.MustSet(), Put: answeredWith(k.q)}).Approve(t.Context(), invoke.Question{CallID: "c", Tool: "x", Args: json.RawMessage(`{}`)})
+		want := strings.TrimSuffix(strings.Replace(typed, "i\n", "do this instead: ", 1), "\n")
+		if err != nil || got.Allowed || got.Reason != want {
+			t.Errorf("%q: %+v, %v", typed, got, err)
+		}
+	}
+}
+
+// TestFailuresNeedEnter: a checkpoint is decided by a key and Enter, and a sentence decides nothing.
+func TestFailuresNeedEnter(t *testing.T) {
+	ask := func() *keyboard {
+		return typingAt(t, Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ToolFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort}}))
+	}
+	for _, s := range sentences {
+		k := ask()
+		if k.text(s + "\n"); k.q.Word != "" {
+			t.Errorf("%q decides %s", s, k.q.Word)
+		}
+	}
+	k := ask()
+	k.confirm("r")
+	m := ask()
+	m.text("m\nit is 7\n")
+	if k.q.Choice().Action != agent.TryAgain || m.q.Choice().Action != agent.Manual || m.q.Choice().Text != "it is 7" {
+		t.Errorf("%+v, %+v", k.q.Choice(), m.q.Choice())
+	}
+}
+
+func answeredWith(q *Question) func(context.Context, *Proposal) (*Question, error) {
+	return func(context.Context, *Proposal) (*Question, error) { return q, nil }
+}
