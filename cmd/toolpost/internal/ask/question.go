@@ -186,6 +186,7 @@ func (q *Question) waits() bool {
 		return false
 	}
 	q.clear()
+	q.Look()
 	return true
 }
 

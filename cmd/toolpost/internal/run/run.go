@@ -299,6 +299,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 			break
 		}
 	}
+	if failed != nil {
+		r.pr.Drop()
+	}
 	stop()
 	if unread != nil {
 		return r.unreadable(unread)

@@ -28,10 +28,11 @@ type Printer struct {
 	Quiet    bool // log gets nothing
 	Verbose  bool // log gets all warnings and all progress
 	Palette  cli.Palette
-	Live     bool           // log is a terminal
-	clean    bool           // out is a terminal: only text may reach it
-	shared   bool           // both are terminals: an unfinished line of text would be overwritten
-	md       *term.Markdown // the answer, if it is shown as Markdown; then both are terminals
+	Live     bool            // log is a terminal
+	clean    bool            // out is a terminal: only text may reach it
+	shared   bool            // both are terminals: an unfinished line of text would be overwritten
+	held     strings.Builder // the text of an answer, kept back until the answer counts: out is no terminal
+	md       *term.Markdown  // the answer, if it is shown as Markdown; then both are terminals
 	width    func() int
 
 	mu       sync.Mutex
@@ -104,6 +105,7 @@ func (pr *Printer) settle() {
 	pr.note(pr.warnings.End())
 	pr.status = ""
 	pr.erase()
+	pr.release(true)
 	pr.endLine()
 }
 
@@ -125,6 +127,8 @@ func (pr *Printer) Event(ev llm.Event) error {
 	case llm.ThinkingDelta:
 		pr.think(ev.Text)
 	case agent.Turn:
+		pr.release(!pr.Quiet)
+		pr.endLine()
 		pr.status, pr.since, pr.said = "asking "+ev.Model, time.Now(), false
 	case llm.Finish:
 		pr.status = ""
@@ -135,14 +139,33 @@ func (pr *Printer) Event(ev llm.Event) error {
 	return pr.failure
 }
 
-// retract notes that the answer's text so far does not count. Written text cannot be removed.
+// retract drops the answer's text so far, or notes that it does not count if it is written already.
 func (pr *Printer) retract() {
 	pr.status = ""
 	pr.calls.retract()
-	if pr.said {
+	if pr.said && pr.held.Len() == 0 {
 		pr.note("what the model said so far does not count")
 	}
 	pr.said = false
+	pr.held.Reset()
+}
+
+// release writes the answer that was kept back. With counts false it drops it: a later answer follows, and with Quiet out
+// holds the final answer only.
+func (pr *Printer) release(counts bool) {
+	text := pr.held.String()
+	pr.held.Reset()
+	if counts && text != "" {
+		pr.write(pr.out, text)
+		pr.column = !strings.HasSuffix(text, "\n")
+	}
+}
+
+// Drop forgets the text of an answer that was kept back, after a failure.
+func (pr *Printer) Drop() {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	pr.release(!pr.Quiet)
 }
 
 // other shows events other than text and turns.
@@ -193,6 +216,10 @@ func (pr *Printer) text(text string) {
 	w := pr.out
 	if pr.Silent {
 		w = pr.Log
+	}
+	if !pr.clean && !pr.Silent {
+		pr.held.WriteString(text)
+		return
 	}
 	if pr.clean || pr.Silent {
 		text = cli.Printable(text)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ var takenBack = []llm.Event{
 	llm.TextDelta{Text: "A whole answer."},
 }
 
-// A chat removes a retracted answer from the screen and keeps the notes.
+// A chat strikes a retracted answer through and keeps the notes.
 func TestChatTakesBack(t *testing.T) {
 	tr := NewTranscript(cli.Palette{})
 	tr.Add(Said, "Hello")
@@ -29,7 +30,7 @@ func TestChatTakesBack(t *testing.T) {
 		tr.Event(ev)
 	}
 	got := strings.Join(tr.Lines(80, 0, time.Now()), "\n")
-	want := "› Hello\n\n· schema: one\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
+	want := "› Hello\n\n· schema: one\n\n~ Half\n~ an ans\n\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -38,23 +39,41 @@ func TestChatTakesBack(t *testing.T) {
 	}
 }
 
-// Text on standard output cannot be retracted; the log notes that it does not count.
-func TestRunTakesBack(t *testing.T) {
-	var out, log bytes.Buffer
-	pr := NewPrinter(&out, &log)
-	stop := pr.Spin()
-	for _, ev := range takenBack {
-		if err := pr.Event(ev); err != nil {
-			t.Fatal(err)
+// TestRunHoldsAnswersBack: where standard output is no terminal, an answer is written when it counts. With --quiet it holds
+// the final answer only. On a terminal, text cannot be retracted, and the log notes that it does not count.
+func TestRunHoldsAnswersBack(t *testing.T) {
+	const asked = "· asking again after incomplete, attempt 2 of 3: it broke off\n"
+	later := append(slices.Clone(takenBack), agent.Turn{N: 2, Model: "some/model"}, llm.TextDelta{Text: "The end."})
+	for _, c := range []struct {
+		name            string
+		quiet, terminal bool
+		events          []llm.Event
+		fails           bool
+		out, log        string
+	}{
+		{"piped", false, false, takenBack, false, "A whole answer.\n", "· schema: one\n" + asked},
+		{"piped, two turns", false, false, later, false, "A whole answer.\nThe end.\n", "· schema: one\n" + asked},
+		{"quiet", true, false, later, false, "The end.\n", ""},
+		{"quiet, fails", true, false, later, true, "", ""},
+		{"piped, fails", false, false, later, true, "A whole answer.\nThe end.\n", "· schema: one\n" + asked},
+		{"terminal", false, true, takenBack, false, "Half\nan ans\nA whole answer.\n", "· schema: one\n· what the model said so far does not count\n" + asked},
+	} {
+		var out, log bytes.Buffer
+		pr := NewPrinter(&out, &log)
+		pr.Quiet, pr.clean = c.quiet, c.terminal
+		stop := pr.Spin()
+		for _, ev := range c.events {
+			if err := pr.Event(ev); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	stop()
-	if out.String() != "Half\nan ans\nA whole answer.\n" {
-		t.Errorf("out is %q", out.String())
-	}
-	want := "· schema: one\n· what the model said so far does not count\n· asking again after incomplete, attempt 2 of 3: it broke off\n"
-	if log.String() != want {
-		t.Errorf("log is\n%s", log.String())
+		if c.fails {
+			pr.Drop()
+		}
+		stop()
+		if out.String() != c.out || log.String() != c.log {
+			t.Errorf("%s: out is %q, log is\n%s", c.name, out.String(), log.String())
+		}
 	}
 }
 

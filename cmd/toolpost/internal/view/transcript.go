@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
@@ -18,6 +20,7 @@ type itemKind uint8
 const (
 	Said     itemKind = iota // text of the person
 	answered                 // text of the model
+	struck                   // text of the model that does not count: the answer was asked for again
 	thought                  // thinking of the model
 	called                   // a call
 	Noted                    // a note
@@ -136,14 +139,20 @@ func (t *Transcript) Event(ev llm.Event) {
 	}
 }
 
-// retract removes the answer's text from the screen. Notes and completed calls are kept.
+// retract strikes the answer's text through and removes its thinking. Notes and completed calls are kept.
 func (t *Transcript) retract() {
 	t.Status = ""
 	t.Calls.retract()
 	from := min(t.answer, len(t.Items))
 	t.Items = append(t.Items[:from:from], slices.DeleteFunc(t.Items[from:], func(it *item) bool {
-		return it.kind == answered || it.kind == thought || it.kind == called && it.call.Phase == CallWriting
+		return it.kind == thought || it.kind == called && it.call.Phase == CallWriting
 	})...)
+	for _, it := range t.Items[from:] {
+		if it.kind == answered {
+			it.kind, it.width = struck, 0
+		}
+	}
+	t.answer = len(t.Items)
 }
 
 // other handles events other than text and turns.
@@ -198,10 +207,28 @@ func (it *item) draw(p cli.Palette, width, frame int, now time.Time) []string {
 	case ShownAs:
 		return term.Wrap(it.text, width, "", term.Plainly)
 	}
+	if it.kind == struck {
+		return it.strike(p, width)
+	}
 	if it.md != nil {
 		return it.md.Draw(width)
 	}
 	return it.flow.Draw(width)
+}
+
+// strike draws the text of an answer struck through. Without colours a mark stands for that.
+func (it *item) strike(p cli.Palette, width int) []string {
+	const mark = "~ "
+	var lines []string
+	if it.md != nil {
+		lines = it.md.Draw(width - len(mark))
+	} else {
+		lines = it.flow.Draw(width - len(mark))
+	}
+	for i, line := range lines {
+		lines[i] = p.Dim(mark) + p.Paint("2;9", ansi.Strip(line))
+	}
+	return lines
 }
 
 // Sayable returns a message as the screen shows it: its text and the names of its attachments.
