@@ -77,7 +77,9 @@ type Truncated struct {
 	Tool   string `json:"tool"`
 	Chars  int    `json:"chars"` // of the whole
 	Kept   int    `json:"kept"`
-	Spill  string `json:"spill,omitempty"` // the file that has the whole
+	// Omitted is how many bytes the tool itself left out. Chars does not count them.
+	Omitted int64  `json:"omitted,omitempty"`
+	Spill   string `json:"spill,omitempty"` // the file that has the whole of what the tool returned
 	// SpillError is the reason why there is no such file.
 	SpillError string `json:"spill_error,omitempty"`
 }

@@ -263,7 +263,7 @@ func (e *execution) look() (events []llm.Event, held []*heldQuestion, over bool)
 
 // read returns the tool's output and error, both within the bounds on size.
 func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error) {
-	e.out.Parts = held(e.out.Parts)
+	held(&e.out)
 	if e.err == nil {
 		return e.out, nil
 	}
@@ -283,10 +283,10 @@ func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error) {
 	return e.out, err
 }
 
-// held returns the parts of an output with their text cut to heldBytes in all.
+// held cuts the text of an output to heldBytes in all.
 // Only the text that is kept is hashed, recorded and shown.
-func held(parts []llm.Part) []llm.Part {
-	room := heldBytes
+func held(out *tool.Output) {
+	room, parts := heldBytes, out.Parts
 	for i, p := range parts {
 		t, ok := p.(llm.Text)
 		if !ok {
@@ -294,12 +294,13 @@ func held(parts []llm.Part) []llm.Part {
 		}
 		if room -= len(t.Text); room < 0 {
 			parts = slices.Clone(parts)
-			keep := max(0, len(t.Text)+room)
-			parts[i] = llm.Text{Text: secret.Head(t.Text, keep) + notHeld(len(t.Text))}
+			kept := secret.Head(t.Text, max(0, len(t.Text)+room))
+			out.Omitted += int64(len(t.Text) - len(kept))
+			parts[i] = llm.Text{Text: kept + notHeld(len(t.Text))}
 			room = 0
 		}
 	}
-	return parts
+	out.Parts = parts
 }
 
 func notHeld(n int) string {

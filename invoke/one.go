@@ -203,7 +203,7 @@ func (s *Session) receipt(j *job, end *ending, view *view, hash journal.Hash) jo
 		Call: j.call.ID, StepID: s.Step, Tool: j.call.Name, Args: j.args, ParamsHash: j.hash, OutputHash: hash,
 		Status: end.status, LatencyMS: end.took.Milliseconds(), ExitCode: end.out.ExitCode, Attempts: end.attempts,
 		Dialect: j.call.Provenance.Dialect, Source: source(j.call), Repairs: j.repairs, Approval: j.approval, Cached: end.cached,
-		OutputBytes: view.bytes, ShownBytes: view.shown, Truncated: view.cut != nil,
+		OutputBytes: view.bytes + end.out.Omitted, OmittedBytes: end.out.Omitted, ShownBytes: view.shown, Truncated: view.cut != nil || end.out.Omitted > 0,
 	}
 	if j.tool.SourceHash != "" {
 		rec.Server = &journal.ToolServer{Name: j.tool.Source, List: journal.Hash(j.tool.SourceHash)}

@@ -111,7 +111,7 @@ func (s *Session) view(j *job, end *ending, hash journal.Hash, v *view) {
 	if end.err != nil {
 		failed, whole, limit = s.failed(j, end, whole, hash, &v.cut)
 	}
-	text, cut := s.shorten(j, whole, hash, s.mode(j, end), limit)
+	text, cut := s.shorten(j, whole, end.out.Omitted, hash, s.mode(j, end), limit)
 	if cut != nil {
 		v.cut = cut
 	}
@@ -149,7 +149,7 @@ func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, c
 		most = limit / 2
 	}
 	if e.Message = words; utf8.RuneCountInString(words) > most {
-		e.Message, *cut = s.shorten(j, words, hash, Detailed, most)
+		e.Message, *cut = s.shorten(j, words, end.out.Omitted, hash, Detailed, most)
 	}
 	shown := *end
 	shown.err = &e
@@ -307,7 +307,7 @@ func (s *Session) mode(j *job, end *ending) Mode {
 }
 
 // shorten applies the mode and the limit.
-func (s *Session) shorten(j *job, whole string, hash journal.Hash, mode Mode, limit int) (string, *Truncated) {
+func (s *Session) shorten(j *job, whole string, omitted int64, hash journal.Hash, mode Mode, limit int) (string, *Truncated) {
 	o := s.runner.Output
 	if mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
 		return whole, nil
@@ -328,7 +328,7 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash, mode Mode, li
 	if text == clean && chars <= limit {
 		return whole, nil
 	}
-	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept}
+	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept, Omitted: omitted}
 	handle, err := s.keep(j, clean.String(), hash, cut)
 	if err != nil {
 		cut.SpillError = err.Error()
@@ -352,8 +352,13 @@ func marker(c *Truncated, reads bool, handle string) string {
 		return fmt.Sprintf("\n\n[output shortened: %d chars -> %d kept. For more call %s with {\"id\":%q}, and \"match\" (words) or \"from\" (a line).]", c.Chars, c.Kept, ReaderName, handle)
 	}
 	saved := ""
-	if c.Spill != "" {
+	switch {
+	case c.Spill != "" && c.Omitted > 0:
+		saved = fmt.Sprintf("; the tool left out %d bytes, and what it returned is saved to: %s", c.Omitted, c.Spill)
+	case c.Spill != "":
 		saved = "; full output saved to: " + c.Spill
+	case c.Omitted > 0:
+		saved = fmt.Sprintf("; the tool left out %d bytes", c.Omitted)
 	}
 	return fmt.Sprintf("\n\n[output truncated: %d chars -> %d kept%s. %s]", c.Chars, c.Kept, saved, hint)
 }

@@ -166,6 +166,7 @@ func (r *Receipt) encode(refs *references, space []byte) object {
 	o.text("executed_by", r.ExecutedBy)
 	o.any("exit_code", r.ExitCode, r.ExitCode != nil)
 	o.numberAlways("latency_ms", r.LatencyMS)
+	o.number("omitted_bytes", r.OmittedBytes)
 	o.number("output_bytes", r.OutputBytes)
 	if r.OutputHash != "" {
 		o.hash("output_hash", r.OutputHash)

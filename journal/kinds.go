@@ -137,12 +137,14 @@ type Receipt struct {
 	ExecutedBy string       `json:"executed_by,omitempty"` // ByRuntime if empty
 	Approval   *Approval    `json:"approval,omitempty"`
 	Cached     bool         `json:"cached,omitempty"`
-	// OutputBytes is the size of the whole output, ShownBytes of what the
-	// model was shown; Spill is the file that holds the whole.
-	OutputBytes int64  `json:"output_bytes,omitempty"`
-	ShownBytes  int64  `json:"shown_bytes,omitempty"`
-	Truncated   bool   `json:"truncated,omitempty"`
-	Spill       string `json:"spill,omitempty"`
+	// OutputBytes is the size of the whole output, OmittedBytes of the part that the
+	// tool left out of its result, and ShownBytes of what the model was shown. Spill is
+	// the file that holds the whole result.
+	OutputBytes  int64  `json:"output_bytes,omitempty"`
+	OmittedBytes int64  `json:"omitted_bytes,omitempty"`
+	ShownBytes   int64  `json:"shown_bytes,omitempty"`
+	Truncated    bool   `json:"truncated,omitempty"`
+	Spill        string `json:"spill,omitempty"`
 	// Usage is what the tool used of models, if it asked any.
 	Usage *llm.Usage `json:"usage,omitempty"`
 

@@ -86,6 +86,8 @@ type Output struct {
 	Usage llm.Usage
 	// Did are the changes that the tool made and knows of.
 	Did []SideEffect
+	// Omitted is how many bytes of the output the tool left out because it was too long.
+	Omitted int64
 	// ExitCode is that of a command, nil if there was none.
 	ExitCode *int
 	// Format is the amount of output for the model: concise, detailed or minimal. Empty leaves it to the runner of the

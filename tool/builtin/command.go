@@ -163,7 +163,7 @@ func commandOutput(ctx context.Context, in commandIn, cmd *exec.Cmd, out *middle
 	code := cmd.ProcessState.ExitCode()
 	text := fmt.Sprintf("exit code %d\n%s", code, out.String())
 	result := tool.Text(text)
-	result.ExitCode = &code
+	result.ExitCode, result.Omitted = &code, int64(out.omitted())
 	line, _ := json.Marshal(append([]string{in.Program}, in.Args...))
 	result.Did = []tool.SideEffect{{Type: "command_executed", Path: in.Program, Detail: map[string]json.RawMessage{"command": line}}}
 	switch {
@@ -211,20 +211,34 @@ func (m *middleCut) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns the kept data, with a note where some is missing. It does not
-// cut words in two: half a key would not be recognised as a key.
-func (m *middleCut) String() string {
+// omitted returns how many bytes String leaves out.
+func (m *middleCut) omitted() int {
+	_, _, dropped := m.kept()
+	return dropped
+}
+
+// kept returns the beginning and the end that are kept, and how many bytes are missing between them.
+func (m *middleCut) kept() (head, end string, dropped int) {
 	tail, dropped := m.tail, m.dropped
 	if over := len(tail) - m.limit/2; over > 0 {
 		dropped += over
 		tail = tail[over:]
 	}
 	if dropped == 0 {
-		return strings.ToValidUTF8(string(m.head)+string(tail), "\uFFFD")
+		return string(m.head), string(tail), 0
 	}
 	// A non-blank byte takes the place of the omitted bytes: the word before it
 	// and the word after it then count as cut.
-	head, end := secret.Head(string(m.head)+"x", len(m.head)), secret.Tail("x"+string(tail), len(tail))
-	dropped += len(m.head) + len(tail) - len(head) - len(end)
-	return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, dropped, end), "\uFFFD")
+	head, end = secret.Head(string(m.head)+"x", len(m.head)), secret.Tail("x"+string(tail), len(tail))
+	return head, end, dropped + len(m.head) + len(tail) - len(head) - len(end)
+}
+
+// String returns the kept data, with a note where some is missing. It does not
+// cut words in two: half a key would not be recognised as a key.
+func (m *middleCut) String() string {
+	head, end, dropped := m.kept()
+	if dropped > 0 {
+		head += fmt.Sprintf("\n[… %d bytes left out …]\n", dropped)
+	}
+	return strings.ToValidUTF8(head+end, "\uFFFD")
 }

@@ -30,6 +30,9 @@ func (f *PendingFlags) Check(cmd *cobra.Command, yes bool) error {
 	return nil
 }
 
+// Later reports whether calls wait for an absent person.
+func (f *PendingFlags) Later() bool { return f.later }
+
 // pending returns the error that makes a question wait.
 func (f *PendingFlags) pending() error {
 	if f.deadline == 0 {

@@ -277,7 +277,9 @@ func (c *chat) end(over turnOver) {
 	}
 	c.spent += over.done.Cost
 	if over.done.Run != "" {
-		c.runs, c.parent = append(c.runs, over.done.Run), over.done.Run
+		if c.parent = over.done.Run; !c.w.Unrecorded {
+			c.runs = append(c.runs, c.parent)
+		}
 		c.before, c.messages = c.messages, over.done.Messages
 		c.previous, c.whole = c.whole, grown(c.whole, over.done.Messages, c.last)
 	}

@@ -36,7 +36,7 @@ TOOLPOST_STORE or the configuration names it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	settings.AddJournalFlag(cmd, cmd.PersistentFlags())
-	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsAnchor(), newReceiptsExport())
+	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsAnchor(), newReceiptsExport(), newReceiptsPrune())
 	return cmd
 }
 

@@ -19,10 +19,10 @@ import (
 type narrator struct {
 	*shower
 	width int
-	full  bool     // show complete results
-	seen  int      // the number of messages shown so far
-	asked bool     // the task was shown
-	rules []string // the kinds of redacted secrets that were reported
+	full    bool     // show complete results
+	seen    int      // the number of messages shown so far
+	pending string   // the task, until a request shows it
+	rules   []string // the kinds of redacted secrets that were reported
 }
 
 // How many lines of thinking and of results a transcript shows.
@@ -44,6 +44,9 @@ func (n *narrator) entry(e journal.Entry) {
 	tell, ok := narrated[e.Kind]
 	if !ok {
 		return
+	}
+	if e.Kind != journal.KindStart && e.Kind != journal.KindRequest {
+		n.flush()
 	}
 	if err := tell(n, e); err != nil {
 		n.note(string(e.Kind) + " cannot be read: " + err.Error())
@@ -101,36 +104,60 @@ func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
 	}
 }
 
-// task shows the task of a run. For a run without a model this is the only entry with the task.
-func (n *narrator) task(s journal.Start) {
-	if s.Task != "" {
-		n.paragraph(runstore.TaskOf(s.Task, s.Team, s.Route), n.palette.Cyan("› "), n.palette.Bold)
-		n.asked = true
-	}
+// task keeps the task of a run until its first request, whose messages show it in its place. A run without a model has no
+// request, and no other entry with the task.
+func (n *narrator) task(s journal.Start) { n.pending = runstore.TaskOf(s.Task, s.Team, s.Route) }
+
+// flush shows the task of a run without a request.
+func (n *narrator) flush() {
+	n.paragraph(n.pending, n.palette.Cyan("› "), n.palette.Bold)
+	n.pending = ""
 }
 
-// request shows the user messages since the previous request.
+// request shows the messages since the previous request, each once and in order. Answers of this run have been shown. The
+// first request also holds the turns of the runs before.
 func (n *narrator) request(r journal.Request) {
-	from := max(n.seen-r.Keep, 0)
+	first, from := n.seen == 0, max(n.seen-r.Keep, 0)
 	if r.Keep+len(r.Messages) <= n.seen { // the conversation was shortened
 		from = 0
 	}
 	n.seen = r.Keep + len(r.Messages)
+	var messages []llm.Message
+	said := 0
 	for _, raw := range r.Messages[min(from, len(r.Messages)):] {
 		var m llm.Message
-		if json.Unmarshal(raw, &m) != nil || m.Role != llm.RoleUser {
-			continue
+		if json.Unmarshal(raw, &m) == nil && (m.Role == llm.RoleUser || first && m.Role == llm.RoleAssistant) {
+			messages = append(messages, m)
 		}
-		if n.asked { // the message is the task
-			n.asked = false
-			continue
+		if m.Role == llm.RoleUser {
+			said++
 		}
-		for _, p := range m.Parts {
-			if text, ok := p.(llm.Text); ok && text.Ours {
-				n.note("told the model: " + cli.OneLine(text.Text, 300))
-			} else if ok {
-				n.paragraph(text.Text, n.palette.Cyan("› "), n.palette.Bold)
+	}
+	if said > 0 {
+		n.pending = ""
+	} else if first {
+		n.flush()
+	}
+	for _, m := range messages {
+		n.message(m)
+	}
+}
+
+// message shows a message of a request, unless the user's text was shown before the conversation was shortened.
+func (n *narrator) message(m llm.Message) {
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			switch {
+			case m.Role == llm.RoleAssistant:
+				n.paragraph(p.Text, "", term.Plainly)
+			case p.Ours:
+				n.note("told the model: " + cli.OneLine(p.Text, 300))
+			default:
+				n.paragraph(p.Text, n.palette.Cyan("› "), n.palette.Bold)
 			}
+		case llm.Call:
+			n.note("called " + view.CallLine(p))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func newReceiptsVerify() *cobra.Command {
 		Long: `Check that runs are what was written, and say which entry is not.
 
 A run is sealed, open (it has not ended, so its end may be missing: exit code 1 unless
---allow-open), broken, newer (written by a newer version of toolpost, in a format this one
+--allow-open), empty (nothing was recorded; only an anchor shows that there was), broken, newer (written by a newer version of toolpost, in a format this one
 does not know) or unread. A DIR is a directory of runs or an export; of exported files it
 is checked that they agree. Without arguments all runs of the store are verified.
 
@@ -60,7 +60,7 @@ key is then that of the anchors: see 'toolpost receipts anchor'.`,
 // verdict is the result of verify for one target.
 type verdict struct {
 	Target string `json:"target"`
-	State  string `json:"state"` // sealed, open, broken, newer, unread, missing; of an export: agrees, open, broken
+	State  string `json:"state"` // sealed, open, empty, broken, newer, unread, missing; of an export: agrees, open, broken
 	OK     bool   `json:"ok"`
 	// anchored means that an anchor has more entries than the run.
 	anchored bool
@@ -232,25 +232,33 @@ func (v *verifier) run(target string, src runstore.Source) error {
 	if src.Run == "" && report.Run != src.Name && report.Run != "" {
 		d.Notes = append(d.Notes, "the file holds run "+report.Run)
 	}
-	d.explain(report)
+	d.explain(report, src.Run != "")
 	if v.flags.sig != "" {
 		src.Sig = v.flags.sig
 	}
 	if err := v.signatures(&d, src.Sig); err != nil {
 		d.Problems = append(d.Problems, "the signatures cannot be read: "+err.Error())
 	}
-	d.OK = len(d.Problems) == 0 && (report.Sealed || v.flags.allowOpen)
+	nothing := src.Run != "" && report.Entries == 0 && len(report.Faults) == 0
+	if nothing { // a disk that was full leaves such files, and they hold no statement that could be wrong
+		d.State = "empty"
+	}
+	d.OK = len(d.Problems) == 0 && (report.Sealed || nothing || v.flags.allowOpen)
 	v.verdicts = append(v.verdicts, d)
 	return nil
 }
 
 // explain adds the findings of a report to the verdict.
-func (d *verdict) explain(report *journal.Report) {
+func (d *verdict) explain(report *journal.Report, stored bool) {
 	for _, f := range report.Faults {
 		d.Problems = append(d.Problems, f.String())
 	}
-	if report.Entries == 0 && len(report.Faults) == 0 && report.Torn == 0 {
-		d.Problems = append(d.Problems, "there are no entries")
+	if report.Entries == 0 && len(report.Faults) == 0 {
+		if stored {
+			d.Notes = append(d.Notes, "nothing was recorded; the disk may have been full")
+		} else if report.Torn == 0 {
+			d.Problems = append(d.Problems, "there are no entries")
+		}
 	}
 	if report.Torn > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("torn: the last %d bytes are a line that was never finished", report.Torn))

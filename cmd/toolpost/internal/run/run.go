@@ -123,6 +123,9 @@ func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err err
 	if r.Settings, err = settings.Load(cmd); err != nil {
 		return r, err
 	}
+	if r.Unrecorded && f.Later() {
+		return r, cli.Usagef(cmd, "--no-journal leaves no record, so no call can wait: leave out --later")
+	}
 	if args, err = r.Named(cmd, args); err != nil {
 		return r, err
 	}
@@ -345,6 +348,9 @@ func (r *runner) unreadable(err error) error {
 
 // goOn returns the command that resumes the run, "" if the run has not started.
 func (r *runner) goOn() string {
+	if r.w.Unrecorded {
+		return ""
+	}
 	for _, err := range r.w.Store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
 		if err != nil {
 			break
@@ -390,7 +396,11 @@ func (r *runner) summary(d agent.Done) string {
 	for _, g := range r.grants.List() {
 		fmt.Fprintf(&b, "%s %s\n", p.Dim("granted"), g)
 	}
-	fmt.Fprintf(&b, "%s toolpost receipts verify %s%s\n", p.Dim("receipt"), d.Run, settings.RecordedAt(r.cmd))
+	receipt := "toolpost receipts verify " + d.Run + settings.RecordedAt(r.cmd)
+	if r.w.Unrecorded {
+		receipt = "none: --no-journal"
+	}
+	fmt.Fprintf(&b, "%s %s\n", p.Dim("receipt"), receipt)
 	return b.String()
 }
 

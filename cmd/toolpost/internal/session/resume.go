@@ -58,6 +58,8 @@ func TakeUp(s *settings.Settings, cmd *cobra.Command, run string, newest bool) (
 	switch {
 	case newest && run != "":
 		return Earlier{}, cli.Usagef(cmd, "--resume names a run and --continue takes the latest; give one of them")
+	case s.Unrecorded && (newest || run != ""):
+		return Earlier{}, cli.Usagef(cmd, "--no-journal leaves no record, so it cannot go on with a run")
 	case newest:
 		run = runstore.Latest
 	case run == "":

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,10 +72,9 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	if err = w.UseServers(ctx, cmd); err != nil {
 		return w, err
 	}
-	if w.Store, done, err = runstore.OpenAt(s.Journal, true); err != nil {
+	if err = w.openRecord(ctx); err != nil {
 		return w, fmt.Errorf("the record of runs: %w", err)
 	}
-	w.Closers = append(w.Closers, done)
 	if w.hosted, err = w.ProviderTools(); err != nil {
 		return w, err
 	}
@@ -84,6 +84,8 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	case *journal.Dir:
 		store.Secrets = w.KnownSecrets
 	case *journal.SQL:
+		store.Secrets = w.KnownSecrets
+	case *runstore.Unrecorded:
 		store.Secrets = w.KnownSecrets
 	}
 	if s.Stronger != "" {
@@ -95,6 +97,24 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 		}
 	}
 	return w, w.Use(ctx, openmodel.Choose(ctx, s))
+}
+
+// openRecord opens the store of the runs, and removes the runs that the settings keep no longer.
+func (w *Session) openRecord(ctx context.Context) error {
+	if w.Unrecorded {
+		w.Store = new(runstore.Unrecorded)
+		return nil
+	}
+	store, done, err := runstore.OpenAt(w.Journal, true)
+	if err != nil {
+		return err
+	}
+	w.Store = store
+	w.Closers = append(w.Closers, done)
+	if w.Retention > 0 {
+		_, err = runstore.Prune{Before: time.Now().Add(-w.Retention)}.Runs(ctx, store)
+	}
+	return err
 }
 
 // Use opens another model.
@@ -153,7 +173,7 @@ func (w *Session) Agent(approve approving, check Checking) *agent.Agent {
 // results configures how much of the tools' results the model sees. The settings are already checked.
 func (w *Session) results() invoke.ResultView {
 	mode, _ := shorten.ParseMode(cmp.Or(w.Results, "detailed"))
-	return invoke.ResultView{Mode: mode, Secrets: w.KnownSecrets}
+	return invoke.ResultView{Mode: mode, Secrets: w.KnownSecrets, NoSpill: w.Unrecorded}
 }
 
 // The limits for the tool definitions in a model's context.

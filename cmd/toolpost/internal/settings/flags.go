@@ -61,6 +61,7 @@ func AddFlags(cmd *cobra.Command) {
 			row.addFlag(cmd.Flags())
 		}
 	}
+	cmd.Flags().Bool("no-journal", false, "leave no record: the run cannot be shown, verified or resumed, and no call can wait for a person")
 	cmd.Flags().StringArray("mcp", nil, mcpUsage)
 	cli.AddConfigFlag(cmd.Flags())
 }

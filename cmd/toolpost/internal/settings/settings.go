@@ -48,8 +48,11 @@ type Settings struct {
 	ToolOptions  `yaml:",inline"`
 	RunOptions   `yaml:",inline"`
 	Journal      string                "yaml:\"journal\" env:\"TOOLPOST_STORE\" help:\"where runs are recorded: a folder, sqlite:FILE or postgres://…\" flag:\"where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…\" example:\"sqlite:runs.db\""
+	Retention    time.Duration         `yaml:"retention" env:"TOOLPOST_RETENTION" help:"how long runs that have ended are kept, like 720h; 0 is forever" example:"720h"`
 	Tasks        map[string]TaskConfig `yaml:"tasks" help:"tasks by name, for run @NAME"`
 	Gateway      GatewayConfig         `yaml:"gateway" help:"what serve offers: addr, keep_alive, max_body, routes"`
+
+	Unrecorded bool `yaml:"-"` // --no-journal
 
 	Sources map[string]string `yaml:"-"` // the source of each setting; absent means the default
 	File    string            `yaml:"-"` // the configuration file; empty if there is none
@@ -368,6 +371,12 @@ func (s *Settings) Override(cmd *cobra.Command) error {
 		s.MCP, _ = cmd.Flags().GetStringArray("mcp")
 	}
 	s.Journal = cmp.Or(s.Journal, filepath.Join(StateDir(), "runs"))
+	if f := cmd.Flags().Lookup("no-journal"); f != nil && f.Value.String() == "true" {
+		if j := cmd.Flag("journal"); j != nil && j.Changed {
+			return cli.Usagef(cmd, "--journal names a record and --no-journal wants none: use one of them")
+		}
+		s.Unrecorded = true
+	}
 	return nil
 }
 
@@ -563,6 +572,12 @@ func (s *Settings) Problems() (list []error) {
 	}
 	if s.ToolTokens < 0 {
 		wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
+	}
+	if s.Retention < 0 {
+		wrong("retention", "retention is %s; it cannot be less than 0", s.Retention)
+	}
+	if s.Journal == "none" {
+		wrong("journal", "journal is none; to leave no record, use --no-journal with run or chat")
 	}
 	if s.Timeout < 0 {
 		wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)

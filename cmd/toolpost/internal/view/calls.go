@@ -126,7 +126,9 @@ func (c *calls) add(ev llm.Event) *Call {
 		}
 	case invoke.Truncated:
 		if v := c.find(ev.CallID); v != nil {
-			v.note = fmt.Sprintf("the model sees %d of %d characters", ev.Kept, ev.Chars)
+			if v.note = fmt.Sprintf("the model sees %d of %d characters", ev.Kept, ev.Chars); ev.Omitted > 0 {
+				v.note += fmt.Sprintf(", and the tool left out %d bytes", ev.Omitted)
+			}
 		}
 	case invoke.Ended:
 		if v := c.find(ev.CallID); v != nil {
