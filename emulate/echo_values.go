@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,10 +75,17 @@ func (q *quotes) look(passages []passage, name string) {
 			if p.raw != p.text && strings.Contains(shown, "+") { // + is a space in forms
 				texts = append(texts, snippets(strings.ReplaceAll(shown, "+", " "), name)...)
 			}
+			if lower := strings.ToLower(shown); !strings.Contains(shown, name) { // the text is in capitals
+				texts = append(texts, snippets(lower, name)...)
+				texts = append(texts, snippets(bracketed.ReplaceAllStringFunc(lower, strings.ToUpper), name)...)
+			}
 			q.learnAll(passages, i, texts, llm.Completion)
 		}
 	}
 }
+
+// bracketed finds markers that dialects write in capitals.
+var bracketed = regexp.MustCompile(`\[/?[a-z_]+\]`)
 
 // learnAll keeps the calls in readings of the i-th passage. Calls that needed a repair of class
 // unless or worse are not kept, except guesses.

@@ -167,9 +167,6 @@ func TestEchoesOfEveryOrigin(t *testing.T) {
 		for how, disguise := range echoForms {
 			for place, plant := range echoPlaces {
 				for _, taught := range []bool{false, true} {
-					if how == "capitals" && strings.HasPrefix(place, "dropped") {
-						continue // a limit: the markers of some dialects are known in one case only
-					}
 					attacks++
 					req := &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("Summarise it.")}}
 					plant(req, disguise(text))
