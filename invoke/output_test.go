@@ -369,3 +369,17 @@ func TestUnrecordableOutput(t *testing.T) {
 		}
 	}
 }
+
+// TestHashIsOfTheWholeOutput: the output hash of a receipt is that of everything the tool returned, however much of it the
+// model is shown.
+func TestHashIsOfTheWholeOutput(t *testing.T) {
+	text := strings.Repeat("word ", 2000)
+	o := show(t, invoke.ResultView{MaxChars: 1000, NoSpill: true}, text)
+	whole, err := journal.OutputHash([]llm.Part{llm.Text{Text: text}}, "")
+	if err != nil || !o.Receipt.Truncated || o.Receipt.OutputHash != whole {
+		t.Errorf("%s, want %s, %v", o.Receipt.OutputHash, whole, err)
+	}
+	if other := show(t, invoke.ResultView{MaxChars: 1000, NoSpill: true}, text[:5000]+"x"+text[5000:]); other.Receipt.OutputHash == whole {
+		t.Error("another output has the same hash")
+	}
+}

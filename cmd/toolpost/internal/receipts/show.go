@@ -84,9 +84,10 @@ func showJSON(cmd *cobra.Command, src runstore.Source) error {
 func showRun(cmd *cobra.Command, src runstore.Source, entries, full bool) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	s := &shower{out: out, palette: cli.Colours(cmd.OutOrStdout())}
-	show := s.entry
+	show, flush := s.entry, func() {}
 	if !entries {
-		show = (&narrator{shower: s, width: cli.Columns(cmd.OutOrStdout()), full: full}).entry
+		n := &narrator{shower: s, width: cli.Columns(cmd.OutOrStdout()), full: full}
+		show, flush = n.entry, n.flush
 	}
 	report, err := journal.Verify(func(yield func(journal.Entry, error) bool) {
 		for e, err := range src.Entries(cmd.Context()) {
@@ -104,6 +105,7 @@ func showRun(cmd *cobra.Command, src runstore.Source, entries, full bool) error 
 	if err == nil && report.Entries == 0 {
 		return fmt.Errorf("%s: there are no entries", src.Name)
 	}
+	flush()
 	s.end(report)
 	if ferr := out.Flush(); err == nil {
 		err = ferr

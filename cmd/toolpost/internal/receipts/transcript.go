@@ -18,10 +18,11 @@ import (
 // narrator prints a run as a conversation: questions, answers, calls and their results.
 type narrator struct {
 	*shower
-	width int
+	width   int
 	full    bool     // show complete results
 	seen    int      // the number of messages shown so far
 	pending string   // the task, until a request shows it
+	from    string   // team and route of a request to a gateway
 	rules   []string // the kinds of redacted secrets that were reported
 }
 
@@ -106,7 +107,9 @@ func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
 
 // task keeps the task of a run until its first request, whose messages show it in its place. A run without a model has no
 // request, and no other entry with the task.
-func (n *narrator) task(s journal.Start) { n.pending = runstore.TaskOf(s.Task, s.Team, s.Route) }
+func (n *narrator) task(s journal.Start) {
+	n.pending, n.from = runstore.TaskOf(s.Task, s.Team, s.Route), runstore.TaskOf("", s.Team, s.Route)
+}
 
 // flush shows the task of a run without a request.
 func (n *narrator) flush() {
@@ -138,12 +141,15 @@ func (n *narrator) request(r journal.Request) {
 	} else if first {
 		n.flush()
 	}
-	for _, m := range messages {
+	for i, m := range messages {
+		if from := n.from; first && i == len(messages)-1 && from != "" && m.Role == llm.RoleUser { // of a gateway
+			m.Parts = append([]llm.Part{llm.Text{Text: from + m.Text()}}, slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { _, text := p.(llm.Text); return text })...)
+		}
 		n.message(m)
 	}
 }
 
-// message shows a message of a request, unless the user's text was shown before the conversation was shortened.
+// message shows a message of a request.
 func (n *narrator) message(m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {

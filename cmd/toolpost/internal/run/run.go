@@ -306,6 +306,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 		r.pr.Drop()
 	}
 	stop()
+	if unread == nil {
+		unread = r.pr.Failure()
+	}
 	if unread != nil {
 		return r.unreadable(unread)
 	}

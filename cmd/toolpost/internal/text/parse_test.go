@@ -226,3 +226,27 @@ func TestBatchEqualsSingle(t *testing.T) {
 		}
 	}
 }
+
+// TestThinkingFlag: --thinking says what calls inside thinking are, in a batch and alone.
+func TestThinkingFlag(t *testing.T) {
+	const call = "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>"
+	for _, c := range []struct {
+		text, policy string
+		calls        int
+	}{
+		{"<think>I could look." + call + "</think>No.", "ignore", 0},
+		{"<think>I could look." + call + "</think>No.", "promote_if_unterminated", 0},
+		{"<think>I could look." + call + "</think>No.", "promote", 1},
+		{"<think>I will look." + call, "ignore", 0},
+		{"<think>I will look." + call, "promote_if_unterminated", 1},
+		{"<think>I will look." + call, "promote", 1},
+	} {
+		got := toolpost(t, c.text, "parse", "--json", "--thinking", c.policy)
+		if n := strings.Count(got.out, `"look"`); got.code != cli.ExitOK || (n > 0) != (c.calls > 0) {
+			t.Errorf("%s of %s: %+v", c.policy, c.text, got)
+		}
+	}
+	if got := toolpost(t, "x", "parse", "--thinking", "sometimes"); got.code != cli.ExitUsage {
+		t.Errorf("%+v", got)
+	}
+}

@@ -161,6 +161,13 @@ func (pr *Printer) release(counts bool) {
 	}
 }
 
+// Failure returns why the output cannot be written.
+func (pr *Printer) Failure() error {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	return pr.failure
+}
+
 // Drop forgets the text of an answer that was kept back, after a failure.
 func (pr *Printer) Drop() {
 	pr.mu.Lock()
