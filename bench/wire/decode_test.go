@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 const chunks = 4000
@@ -27,7 +28,7 @@ const chunks = 4000
 func stream(b *testing.B, format string) []byte {
 	b.Helper()
 	var out bytes.Buffer
-	enc := wire.Codec{Format: format}.NewStream(&out, wire.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	enc := wire.Codec{Format: format}.NewStream(&out, format.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
 	var args strings.Builder
 	send := func(ev llm.Event) {
 		if err := enc.Write(ev); err != nil {

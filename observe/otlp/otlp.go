@@ -1,7 +1,8 @@
-// Package otlp sends the steps of package observe to a collector of traces, with OpenTelemetry's protocol OTLP over HTTP in JSON. It
-// adds 20 kB to a program; OpenTelemetry's SDK adds 12 MB. Package observe/otelobserve is for programs that link the SDK anyway.
+// Package otlp sends the steps of package observe to a collector, with OpenTelemetry's protocol OTLP over HTTP in JSON: each step
+// as a span, and model calls as metrics. It adds 20 kB to a program; OpenTelemetry's SDK adds 12 MB. Package observe/otelobserve is
+// for programs that link the SDK anyway.
 //
-// Spans hold names, ids, counts and kinds of errors: nothing that people, models or tools wrote.
+// Spans and metrics hold names, ids, counts and kinds of errors: nothing that people, models or tools wrote.
 package otlp
 
 import (
@@ -28,10 +29,14 @@ import (
 	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
-// Options are where spans go.
+// Options are where spans and metrics go.
 type Options struct {
-	// Endpoint is the address that takes traces, like http://127.0.0.1:4318/v1/traces.
+	// Endpoint is the address that takes traces, like http://127.0.0.1:4318/v1/traces; "" sends none.
 	Endpoint string
+	// Metrics is the address that takes metrics, like http://127.0.0.1:4318/v1/metrics; "" sends none. The histograms
+	// gen_ai.client.token.usage, gen_ai.client.operation.duration and gen_ai.client.operation.time_to_first_chunk are
+	// sent once a minute and at the end.
+	Metrics string
 	// Headers go with every request. They may hold a key.
 	Headers map[string]string
 	// Service is the name of the program; "" means toolpost.
@@ -54,21 +59,33 @@ const (
 
 // FromEnv reads the options from the variables that OpenTelemetry names for them: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
 // OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_HEADERS or OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME,
-// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. Without an address
-// nothing is meant to be sent, and it returns nil.
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. OTEL_EXPORTER_OTLP_METRICS_ENDPOINT is another
+// address for metrics. OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER with the value none send no spans, or no metrics. Without
+// an address nothing is meant to be sent, and it returns nil.
 func FromEnv(getenv func(string) string) (*Options, error) {
-	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
 	}
-	o := &Options{Endpoint: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), Service: getenv("OTEL_SERVICE_NAME"), Headers: map[string]string{}}
-	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); o.Endpoint == "" && base != "" {
-		o.Endpoint = strings.TrimRight(base, "/") + "/v1/traces"
+	endpoint := func(signal, path string) string {
+		if getenv("OTEL_"+signal+"_EXPORTER") == "none" {
+			return ""
+		}
+		if own := getenv("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"); own != "" {
+			return own
+		}
+		if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); base != "" {
+			return strings.TrimRight(base, "/") + path
+		}
+		return ""
 	}
-	if o.Endpoint == "" {
+	o := &Options{Endpoint: endpoint("TRACES", "/v1/traces"), Metrics: endpoint("METRICS", "/v1/metrics"), Service: getenv("OTEL_SERVICE_NAME"), Headers: map[string]string{}}
+	if o.Endpoint == "" && o.Metrics == "" {
 		return nil, nil
 	}
-	if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is no address; write http://HOST:4318") // it may hold a password
+	for _, address := range []string{o.Endpoint, o.Metrics} {
+		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is no address; write http://HOST:4318") // it may hold a password
+		}
 	}
 	if p := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL")); p == "grpc" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and traces are sent over HTTP in JSON: name the collector's address for HTTP, and leave the variable out")
@@ -95,13 +112,14 @@ type Exporter struct {
 	stop    chan struct{}
 	done    chan struct{}
 	once    sync.Once
+	metrics metrics
 	dropped atomic.Int64
 	said    time.Time // of the last failure that was told
 }
 
 // New returns an exporter. The caller closes it.
 func New(o Options) *Exporter {
-	e := &Exporter{options: o, client: outbound.New(outbound.Rules{Timeout: sendTime}), queue: make(chan *span, maxQueue), stop: make(chan struct{}), done: make(chan struct{})}
+	e := &Exporter{options: o, client: outbound.New(outbound.Rules{Timeout: sendTime}), queue: make(chan *span, maxQueue), stop: make(chan struct{}), done: make(chan struct{}), metrics: metrics{start: time.Now()}}
 	go e.work()
 	return e
 }
@@ -142,6 +160,7 @@ type attribute struct {
 type value struct {
 	Text  string `json:"stringValue,omitempty"`
 	Whole string `json:"intValue,omitempty"` // numbers of 64 bits are texts in JSON
+	Bool  bool   `json:"boolValue,omitempty"`
 }
 
 type parentKey struct{}
@@ -162,6 +181,12 @@ func (e *Exporter) Begin(ctx context.Context, _ observe.Step) context.Context {
 
 // End has the span sent, unless the client's trace is not recorded.
 func (e *Exporter) End(ctx context.Context, s observe.Step) {
+	if call, ok := s.(*observe.ModelCall); ok && e.options.Metrics != "" {
+		e.metrics.modelCall(call)
+	}
+	if e.options.Endpoint == "" {
+		return
+	}
 	t, ok := observe.TraceOf(ctx)
 	if !ok || t.Flags&observe.Sampled == 0 {
 		return
@@ -260,6 +285,9 @@ func (e *Exporter) work() {
 			batch = batch[:0]
 		}
 	}
+	measured := time.NewTicker(metricsEvery)
+	defer measured.Stop()
+	defer e.sendMetrics()
 	for {
 		select {
 		case s := <-e.queue:
@@ -268,6 +296,8 @@ func (e *Exporter) work() {
 			}
 		case <-tick.C:
 			flush()
+		case <-measured.C:
+			e.sendMetrics()
 		case <-e.stop:
 			for {
 				select {
@@ -286,40 +316,41 @@ func (e *Exporter) work() {
 
 // send sends spans once. Spans that the collector refuses are lost: repeating them would fill the queue.
 func (e *Exporter) send(batch []*span) {
-	err := e.post(batch)
-	if err == nil {
-		return
-	}
-	e.dropped.Add(int64(len(batch)))
-	if e.options.Failed != nil && time.Since(e.said) > time.Minute {
-		e.said = time.Now()
-		e.options.Failed(fmt.Errorf("%d spans were not sent: %w", len(batch), err))
+	if err := e.post(e.options.Endpoint, "resourceSpans", "scopeSpans", "spans", batch); err != nil {
+		e.dropped.Add(int64(len(batch)))
+		e.failed(fmt.Errorf("%d spans were not sent: %w", len(batch), err))
 	}
 }
 
-func (e *Exporter) post(batch []*span) error {
-	type scope struct {
-		Name string `json:"name"`
+// sendMetrics sends the metrics if a value is new. They are cumulative, so the next export has what this one failed to send.
+func (e *Exporter) sendMetrics() {
+	list := e.metrics.export(time.Now())
+	if len(list) == 0 {
+		return
 	}
-	type scopeSpans struct {
-		Scope scope   `json:"scope"`
-		Spans []*span `json:"spans"`
+	if err := e.post(e.options.Metrics, "resourceMetrics", "scopeMetrics", "metrics", list); err != nil {
+		e.failed(fmt.Errorf("metrics were not sent: %w", err))
 	}
-	type resource struct {
-		Attributes []attribute `json:"attributes"`
+}
+
+// failed reports an error, at most once a minute.
+func (e *Exporter) failed(err error) {
+	if e.options.Failed != nil && time.Since(e.said) > time.Minute {
+		e.said = time.Now()
+		e.options.Failed(err)
 	}
-	type resourceSpans struct {
-		Resource resource     `json:"resource"`
-		Scopes   []scopeSpans `json:"scopeSpans"`
-	}
-	body, err := json.Marshal(map[string][]resourceSpans{"resourceSpans": {{
-		Resource: resource{e.options.resource()},
-		Scopes:   []scopeSpans{{scope{"github.com/toolpost/toolpost"}, batch}},
+}
+
+// post sends a list of spans or metrics below the names that the protocol has for its levels.
+func (e *Exporter) post(endpoint, resources, scopes, name string, list any) error {
+	body, err := json.Marshal(map[string]any{resources: []any{map[string]any{
+		"resource": map[string]any{"attributes": e.options.resource()},
+		scopes:     []any{map[string]any{"scope": map[string]any{"name": "github.com/toolpost/toolpost"}, name: list}},
 	}}})
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequest(http.MethodPost, e.options.Endpoint, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("the address is none")
 	}

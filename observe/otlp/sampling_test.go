@@ -54,7 +54,7 @@ func TestSamplers(t *testing.T) {
 func TestResource(t *testing.T) {
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_RESOURCE_ATTRIBUTES": "service.name=a,deployment.environment=one%20two", "OTEL_SERVICE_NAME": "b"}
 	o, err := FromEnv(func(name string) string { return env[name] })
-	if got := fmt.Sprint(o.resource()); err != nil || got != "[{service.name {b }} {deployment.environment {one two }}]" {
+	if got := fmt.Sprint(o.resource()); err != nil || got != "[{service.name {b  false}} {deployment.environment {one two  false}}]" {
 		t.Error(got, err)
 	}
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "nothing"
