@@ -11,28 +11,18 @@ import (
 
 // jsonAfterName reads the JSON at the current position as the arguments of the tool named on the line before. The name
 // was already emitted as text, so the call is a guess.
-func (m bareReader) jsonAfterName() bool {
-	if m.Names.Any || m.Names.None || m.Coded || m.Quoting || !m.AtLine() {
-		return false
-	}
-	name, start := m.namedBefore(1)
-	if key, _ := m.KeyAt(m.Spaces(1)); name == "" || !m.Declares(name, key) {
-		return false
-	}
-	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
-}
+func (m bareReader) jsonAfterName() bool { return !m.Quoting && m.objectAfterName(0, 1) }
 
 // fenceAfterName is jsonAfterName for JSON in the code fence at the current position.
-func (m bareReader) fenceAfterName() bool {
-	if m.Names.Any || m.Names.None || m.Coded || !m.AtLine() {
+func (m bareReader) fenceAfterName() bool { return m.objectAfterName(m.Spaces(m.FenceLength()), 2) }
+
+// objectAfterName reads the object at a distance, up to so many lines below the name of its tool.
+func (m bareReader) objectAfterName(at, lines int) bool {
+	if m.Names.Any || m.Names.None || m.Coded || !m.AtLine() || m.Peek(at) != '{' {
 		return false
 	}
-	name, start := m.namedBefore(2)
-	i := m.Spaces(m.FenceLength())
-	if name == "" || m.Peek(i) != '{' {
-		return false
-	}
-	if key, _ := m.KeyAt(m.Spaces(i + 1)); !m.Declares(name, key) {
+	name, start := m.namedBefore(lines)
+	if key, _ := m.KeyAt(m.Spaces(at + 1)); name == "" || !m.Declares(name, key) {
 		return false
 	}
 	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })
