@@ -62,7 +62,7 @@ func TestModelsProbeMistakes(t *testing.T) {
 		{[]string{}, cli.ExitUsage, ""},
 		{[]string{"--wire", "smoke", server.URL, "m"}, cli.ExitUsage, "unknown format"},
 		{[]string{"localhost:80", "m"}, cli.ExitUsage, "http://"},
-		{[]string{server.URL + "/v1", "sim/native+401"}, cli.ExitFailed, "auth"},
+		{[]string{server.URL + "/v1", "sim/native+401"}, cli.ExitFailed, "the key was not accepted (HTTP 401)"},
 		{[]string{server.URL + "/v1", "no such model"}, cli.ExitFailed, "not found"},
 		{[]string{"http://127.0.0.1:1/v1", "m"}, cli.ExitFailed, "refused"},
 		{[]string{"--key-env", "NO_SUCH_KEY_VARIABLE", server.URL + "/v1", "sim/native"}, cli.ExitFailed, "is not set"},

@@ -91,7 +91,7 @@ Models        models, eval, sim
 Tools         tools, mcp
 Records       receipts, replay, runs
 Gateway       keys, usage
-Settings      config, completion, man, version
+Settings      config, completion, man, version, upgrade
 
 'toolpost COMMAND --help' shows examples; 'toolpost help' lists all commands.
 `

@@ -39,6 +39,9 @@ func main() {
 	}
 }
 
+// question begins the last line of a question about a call.
+const question = "a key, then Enter"
+
 // record plays the demo in tmux and returns a screen with colours for each scene. The dangerous call is refused.
 func record() ([]string, error) {
 	dir, err := os.MkdirTemp("", "picture")
@@ -68,7 +71,7 @@ func record() ([]string, error) {
 		err := settle(tmux, func(screen string) bool {
 			lines := strings.Split(strings.TrimSpace(screen), "\n")
 			last = strings.TrimSpace(lines[len(lines)-1])
-			return strings.HasPrefix(last, "Enter: next") || strings.HasPrefix(last, "[y]es") && !asked || last == "$" && len(lines) > 1
+			return strings.HasPrefix(last, "Enter: next") || strings.HasPrefix(last, question) && !asked || last == "$" && len(lines) > 1
 		})
 		if err != nil {
 			return nil, err
@@ -81,10 +84,12 @@ func record() ([]string, error) {
 		if last == "$" {
 			return scenes, nil
 		}
-		if strings.HasPrefix(last, "[y]es") {
+		if strings.HasPrefix(last, question) {
 			asked = true
 			time.Sleep(time.Second) // a new question ignores keys for a moment
 			tmux("send-keys", "n")
+			time.Sleep(time.Second) // a key and Enter at once are text that was pasted
+			tmux("send-keys", "Enter")
 		} else {
 			tmux("send-keys", "-R") // an empty screen for the next scene
 			tmux("send-keys", "Enter")

@@ -49,7 +49,7 @@ func plain(e *llm.Error) string {
 		}
 		parts = append(parts, words)
 	} else if e.Status != 0 {
-		parts = append(parts, fmt.Sprintf("HTTP %d", e.Status))
+		parts = append(parts, fmt.Sprintf("%s (HTTP %d)", KindWords(e.Kind), e.Status))
 	}
 	if e.Err != nil {
 		parts = append(parts, Plain(e.Err))

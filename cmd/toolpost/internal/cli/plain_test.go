@@ -12,10 +12,10 @@ func TestErrorsForPeopleHaveNoNamesOfPackagesOrKinds(t *testing.T) {
 	cause := errors.New("the stream ended before the answer did")
 	for want, err := range map[string]error{
 		"plain": errors.New("plain"),
-		"the answer broke off: the stream ended before the answer did": &llm.Error{Op: "wire.chat.DecodeStream", Kind: llm.Incomplete, Err: cause},
-		"an address needs a model":                                     &llm.Error{Op: "provider.Open", Kind: llm.Invalid, Err: errors.New("an address needs a model")},
-		"the server failed (HTTP 500): out of memory\nTry again.":      fmt.Errorf("%w\nTry again.", &llm.Error{Op: "openai.Stream", Kind: llm.Server, Status: 500, Err: errors.New("out of memory")}),
-		"run 7: HTTP 404: the answer cannot be read: not JSON":         fmt.Errorf("run 7: %w", &llm.Error{Op: "a", Kind: llm.NotFound, Status: 404, Err: &llm.Error{Op: "b", Kind: llm.Malformed, Err: errors.New("not JSON")}}),
+		"the answer broke off: the stream ended before the answer did":     &llm.Error{Op: "wire.chat.DecodeStream", Kind: llm.Incomplete, Err: cause},
+		"an address needs a model":                                         &llm.Error{Op: "provider.Open", Kind: llm.Invalid, Err: errors.New("an address needs a model")},
+		"the server failed (HTTP 500): out of memory\nTry again.":          fmt.Errorf("%w\nTry again.", &llm.Error{Op: "openai.Stream", Kind: llm.Server, Status: 500, Err: errors.New("out of memory")}),
+		"run 7: not found (HTTP 404): the answer cannot be read: not JSON": fmt.Errorf("run 7: %w", &llm.Error{Op: "a", Kind: llm.NotFound, Status: 404, Err: &llm.Error{Op: "b", Kind: llm.Malformed, Err: errors.New("not JSON")}}),
 		"too long": &llm.Error{Op: "openai.Stream", Kind: llm.TooLong},
 	} {
 		if got := Plain(err); got != want {

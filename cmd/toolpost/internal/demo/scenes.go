@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/sim"
@@ -164,15 +165,34 @@ func kill(cmd *exec.Cmd, signal <-chan struct{}) error {
 	return err
 }
 
+// lastRecord returns the record that was written last. Runs of the same second have no order in their names.
+func (d *demo) lastRecord() ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(d.records(), "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var last string
+	var written time.Time
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if info.ModTime().After(written) {
+			last, written = file, info.ModTime()
+		}
+	}
+	if last == "" {
+		return nil, errors.New("no records in " + d.records())
+	}
+	return os.ReadFile(last)
+}
+
 func verified(d *demo) error {
 	if _, err := d.toolpost(cli.ExitOK, "receipts", "verify", "latest"); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(d.records(), "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		return errors.Join(err, errors.New("no records in "+d.records()))
-	}
-	record, err := os.ReadFile(files[len(files)-1])
+	record, err := d.lastRecord()
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func quiet(w llm.Warning) bool {
 	case llm.Repaired, llm.Corrected:
 		return true
 	case llm.Degraded:
-		return w.Feature == "tools.examples"
+		return w.Feature == "tools.examples" || w.Feature == "schema"
 	case llm.Emulated:
 		return w.Feature != "gate"
 	}

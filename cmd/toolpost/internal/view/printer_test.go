@@ -28,9 +28,9 @@ func turnEvents() []llm.Event {
 	read.Provenance.Repairs = []llm.Repair{{Rule: "trailing-comma", Class: llm.Syntax}}
 	return []llm.Event{
 		agent.Turn{N: 1, Max: 20, Model: "some/model"},
-		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
-		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "two"},
-		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
+		llm.Warning{Code: llm.Degraded, Feature: "context", Detail: "one"},
+		llm.Warning{Code: llm.Degraded, Feature: "context", Detail: "two"},
+		llm.Warning{Code: llm.Degraded, Feature: "context", Detail: "one"},
 		llm.ThinkingDelta{Text: "Hm, "}, llm.ThinkingDelta{Text: "let me see."},
 		llm.TextDelta{Text: "I will "}, llm.TextDelta{Text: "look."},
 		llm.CallStart{ID: "c1", Name: "read_file"}, llm.CallDelta{ID: "c1", Args: `{"path":`}, llm.CallDelta{ID: "c1", Args: `"a.txt"}`}, read,
@@ -61,7 +61,7 @@ func TestPlainPipe(t *testing.T) {
 	if d := cmp.Diff("I will look.\nIt says \x1b]0;title\x07first.\n", out.String()); d != "" {
 		t.Errorf("what the model says, to the byte:\n%s", d)
 	}
-	want := `· schema: one (and 1 more)
+	want := `· context: one (and 1 more)
 ✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaired trailing-comma
 ✗ list_files · 1.5 s · timeout: it took too long · attempt 1 failed (timeout), again in 1.0 s
 · asking the model to mend its answer, 1 of 2 (validation): path is missing
@@ -145,7 +145,7 @@ func TestTranscript(t *testing.T) {
 	}
 	want := `› Look into a.txt.
 
-· schema: one (and 1 more)
+· context: one (and 1 more)
 
   Hm, let me see.
 

@@ -15,7 +15,7 @@ import (
 // takenBack holds the events of an answer that breaks off and is requested again.
 var takenBack = []llm.Event{
 	agent.Turn{N: 1, Model: "some/model"},
-	llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
+	llm.Warning{Code: llm.Degraded, Feature: "context", Detail: "one"},
 	llm.ThinkingDelta{Text: "Hm."}, llm.TextDelta{Text: "Half\nan ans"}, llm.CallStart{ID: "c1", Name: "read_file"},
 	llm.Retract{Why: "it broke off"},
 	agent.AnswerRetry{Attempt: 1, Max: 3, Cause: "incomplete", Error: "it broke off"},
@@ -30,7 +30,7 @@ func TestChatTakesBack(t *testing.T) {
 		tr.Event(ev)
 	}
 	got := strings.Join(tr.Lines(80, 0, time.Now()), "\n")
-	want := "› Hello\n\n· schema: one\n\n~ Half\n~ an ans\n\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
+	want := "› Hello\n\n· context: one\n\n~ Half\n~ an ans\n\n· asking again after incomplete, attempt 2 of 3: it broke off\n\nA whole answer."
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -51,12 +51,12 @@ func TestRunHoldsAnswersBack(t *testing.T) {
 		fails           bool
 		out, log        string
 	}{
-		{"piped", false, false, takenBack, false, "A whole answer.\n", "· schema: one\n" + asked},
-		{"piped, two turns", false, false, later, false, "A whole answer.\nThe end.\n", "· schema: one\n" + asked},
+		{"piped", false, false, takenBack, false, "A whole answer.\n", "· context: one\n" + asked},
+		{"piped, two turns", false, false, later, false, "A whole answer.\nThe end.\n", "· context: one\n" + asked},
 		{"quiet", true, false, later, false, "The end.\n", ""},
 		{"quiet, fails", true, false, later, true, "", ""},
-		{"piped, fails", false, false, later, true, "A whole answer.\nThe end.\n", "· schema: one\n" + asked},
-		{"terminal", false, true, takenBack, false, "Half\nan ans\nA whole answer.\n", "· schema: one\n· what the model said so far does not count\n" + asked},
+		{"piped, fails", false, false, later, true, "A whole answer.\nThe end.\n", "· context: one\n" + asked},
+		{"terminal", false, true, takenBack, false, "Half\nan ans\nA whole answer.\n", "· context: one\n· what the model said so far does not count\n" + asked},
 	} {
 		var out, log bytes.Buffer
 		pr := NewPrinter(&out, &log)
