@@ -316,12 +316,13 @@ func grown(whole, shown []llm.Message, question *llm.Message) []llm.Message {
 // asking is a question that the turn waits for.
 type asking struct {
 	*ask.Question
+	call  string // the ID of the call that the question is about
 	reply chan struct{}
 }
 
-// wait shows a question and blocks until it is answered.
-func (c *chat) wait(ctx context.Context, q *ask.Question) error {
-	a := &asking{q, make(chan struct{})}
+// wait shows a question about a call and blocks until it is answered.
+func (c *chat) wait(ctx context.Context, call string, q *ask.Question) error {
+	a := &asking{q, call, make(chan struct{})}
 	c.send(a)
 	select {
 	case <-a.reply:
@@ -334,12 +335,12 @@ func (c *chat) wait(ctx context.Context, q *ask.Question) error {
 // consent asks about a call that may change things.
 func (c *chat) consent(ctx context.Context, p *ask.Proposal) (*ask.Question, error) {
 	q := ask.Consent(c.p, p, "you leave")
-	return q, c.wait(ctx, q)
+	return q, c.wait(ctx, p.Question.CallID, q)
 }
 
 // checkpoint asks how to continue after a failure.
 func (c *chat) checkpoint(ctx context.Context, cp agent.Checkpoint) (agent.Choice, error) {
 	q := ask.Failure(c.p, cp)
-	err := c.wait(ctx, q)
+	err := c.wait(ctx, cp.Call.ID, q)
 	return q.Choice(), err
 }

@@ -82,7 +82,7 @@ func TestQueue(t *testing.T) {
 	if len(c.queue) != 1 || c.input.Value() != "" || !strings.Contains(c.View().Content, "⋯ one") {
 		t.Errorf("%q waits, %q is typed\n%s", c.queue, c.input.Value(), c.View().Content)
 	}
-	q := &asking{ask.Consent(cli.Palette{}, ask.Propose(t.Context(), clitest.ConsentTools(t, t.TempDir()), invoke.Question{CallID: "c", Tool: "run_command", Args: []byte(`{"program":"ls"}`)}), "you leave"), make(chan struct{})}
+	q := &asking{ask.Consent(cli.Palette{}, ask.Propose(t.Context(), clitest.ConsentTools(t, t.TempDir()), invoke.Question{CallID: "c", Tool: "run_command", Args: []byte(`{"program":"ls"}`)}), "you leave"), "c", make(chan struct{})}
 	c.Update(q)
 	typed(c, "yes\n")
 	if q.Word != "" || len(c.queue) != 1 {
@@ -169,5 +169,34 @@ func TestGrown(t *testing.T) {
 	}
 	if got := grown(nil, shown, nil); len(got) != len(shown) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestQuestionPrecedesItsCall: an answered question is above the line of its call, because the call ran after the answer.
+func TestQuestionPrecedesItsCall(t *testing.T) {
+	was := ask.Settle
+	t.Cleanup(func() { ask.Settle = was })
+	ask.Settle = 0
+	clitest.Bare(t, nil)
+	c := newTestChat(t)
+	c.stop = func() {}
+	tools := clitest.ConsentTools(t, t.TempDir())
+	for _, id := range []string{"one", "two"} {
+		c.log.Event(llm.Call{ID: id, Name: "run_command", Args: []byte(`{"program":"echo","args":["` + id + `"]}`)})
+	}
+	for _, id := range []string{"two", "one"} {
+		p := ask.Propose(t.Context(), tools, invoke.Question{CallID: id, Tool: "run_command", Args: []byte(`{"program":"echo","args":["` + id + `"]}`)})
+		c.Update(&asking{ask.Consent(cli.Palette{}, p, "you leave"), id, make(chan struct{})})
+		typed(c, map[string]string{"one": "y\n", "two": "n\n"}[id])
+		c.log.Event(invoke.Outcome{Call: llm.Call{ID: id}, Result: llm.Result{Parts: []llm.Part{llm.Text{Text: "done " + id}}}})
+	}
+	c.Update(ask.Ticked{})
+	got := c.View().Content
+	for _, want := range []string{"$ echo one\n", "→ allowed this once\n✓ run_command", "done one\n", "$ echo two\n", "→ refused\n✓ run_command", "done two\n"} {
+		_, rest, found := strings.Cut(got, want)
+		if !found {
+			t.Fatalf("no %q, or not in this order, in\n%s", want, c.View().Content)
+		}
+		got = rest
 	}
 }

@@ -291,7 +291,7 @@ func (c *chat) answer(k tea.KeyPressMsg) bool {
 		c.interrupt() // the turn stops waiting
 	default:
 		c.ask.Look()
-		c.log.Add(view.ShownAs, c.ask.Draw())
+		c.log.Answered(c.ask.call, c.ask.Draw())
 		close(c.ask.reply)
 	}
 	c.ask = nil

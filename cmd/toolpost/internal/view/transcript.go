@@ -22,6 +22,7 @@ const (
 	answered                 // text of the model
 	struck                   // text of the model that does not count: the answer was asked for again
 	thought                  // thinking of the model
+	asked                    // an answered question
 	called                   // a call
 	Noted                    // a note
 	ShownAs                  // preformatted text
@@ -60,6 +61,20 @@ func NewTranscript(p cli.Palette) *Transcript {
 func (t *Transcript) Add(kind itemKind, text string) {
 	if text != "" {
 		t.Items = append(t.Items, &item{kind: kind, text: text})
+	}
+}
+
+// Answered adds an answered question. It precedes the line of its call, because the call runs only after the answer.
+func (t *Transcript) Answered(callID, text string) {
+	at := slices.IndexFunc(t.Items, func(it *item) bool {
+		return it.kind == called && it.call.id == callID && it.call.Phase != CallOver
+	})
+	if at < 0 {
+		at = len(t.Items)
+	}
+	t.Items = slices.Insert(t.Items, at, &item{kind: asked, text: text})
+	if at < t.answer {
+		t.answer++
 	}
 }
 
@@ -191,7 +206,11 @@ func (t *Transcript) Lines(width, frame int, now time.Time) []string {
 
 // apart reports whether an empty line separates two items.
 func apart(a, b itemKind) bool {
-	return a != b && !(a == Noted && b == called || a == called && b == Noted) || a == ShownAs
+	switch {
+	case a == Noted && b == called, a == called && b == Noted, a == asked && b == called:
+		return false
+	}
+	return a != b || a == ShownAs
 }
 
 func (it *item) draw(p cli.Palette, width, frame int, now time.Time) []string {
@@ -204,7 +223,7 @@ func (it *item) draw(p cli.Palette, width, frame int, now time.Time) []string {
 		return term.Wrap(it.text, width, p.Dim("· "), p.Dim)
 	case thought:
 		return term.Wrap(term.LastLines(it.text, 3), width, "  ", p.Dim)
-	case ShownAs:
+	case ShownAs, asked:
 		return term.Wrap(it.text, width, "", term.Plainly)
 	}
 	if it.kind == struck {
