@@ -71,6 +71,16 @@ var versions = [][]string{{
 	`CREATE INDEX IF NOT EXISTS toolpost_state_until ON toolpost_state (until_at)`,
 }}
 
+// CheckSQL returns the error that [OpenSQL] would return for tables of a newer version. It changes nothing.
+func CheckSQL(ctx context.Context, db *sql.DB) error {
+	if err := set.Check(ctx, db); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
+var set = tables.Set{ID: 3, Versions: versions}
+
 // OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
 // not there, and brings those of an earlier version up to date; those of a newer version are an
 // error. The database stays the caller's. Give SQLite journal_mode(WAL), a busy_timeout and one
@@ -78,7 +88,7 @@ var versions = [][]string{{
 //
 // [gateway.Live]: https://pkg.go.dev/github.com/toolpost/toolpost/gateway#Live
 func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
-	if err := (tables.Set{ID: 3, Versions: versions}).Migrate(ctx, db); err != nil {
+	if err := set.Migrate(ctx, db); err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
 	s := &SQL{db: db, since: make(map[Kind]int)}

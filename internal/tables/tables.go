@@ -63,6 +63,15 @@ func (s Set) Migrate(ctx context.Context, db *sql.DB) error {
 	}
 }
 
+// Check returns a *[NewerError] if the tables are of a newer version. It changes nothing.
+func (s Set) Check(ctx context.Context, db *sql.DB) error {
+	var version int
+	if err := db.QueryRowContext(ctx, selectSchema, s.ID).Scan(&version); err != nil {
+		return nil // there are no tables yet, or Migrate reports the error
+	}
+	return s.check(version)
+}
+
 func (s Set) check(version int) error {
 	if version > len(s.Versions) {
 		return &NewerError{version, len(s.Versions)}

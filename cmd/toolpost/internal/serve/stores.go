@@ -121,6 +121,11 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 		if db, err = open(keys); err != nil {
 			return err
 		}
+		if remembered == keys { // one of the two that is refused must leave the other unchanged
+			if err := state.CheckSQL(ctx, db); err != nil {
+				return settings.NamingNewer(keys, fmt.Errorf("gateway: %w", err))
+			}
+		}
 		if g.book, err = keyscmd.BookIn(ctx, db); err != nil {
 			return settings.NamingNewer(keys, err)
 		}
