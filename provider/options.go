@@ -119,6 +119,7 @@ var options = []Option{
 	{"budget", "Budget", "counted by whoever asks again", Mapped, nil},
 	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil},
 	{"allow_echoes", "AllowEchoes", "calls found in text are compared with results and documents unless it is set", Mapped, nil},
+	{"hold_doubtful", "HoldDoubtful", "calls that the text may only talk about do not run", Mapped, nil},
 	{"echoes", "Echoes", "calls found in text are compared with it; it is never sent", Mapped, nil},
 	{"limits", "Limits", "kept by us", Mapped, nil},
 	{"extra", "Extra", "the fields of the format in use", Mapped, nil},

@@ -60,6 +60,7 @@ var samples = map[string]func(*llm.Request){
 	"text_calls":           func(r *llm.Request) { r.Promotion = llm.PromoteAll },
 	"allow_echoes":         func(r *llm.Request) { r.AllowEchoes = true },
 	"echoes":               func(r *llm.Request) { r.Echoes = &llm.EchoMemory{Full: true} },
+	"hold_doubtful":        func(r *llm.Request) { r.HoldDoubtful = true },
 	"limits":               func(r *llm.Request) { r.Limits.Text = 1000 },
 	"extra":                func(*llm.Request) {}, // see handled: it depends on the format
 }
@@ -67,7 +68,7 @@ var samples = map[string]func(*llm.Request){
 var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
 
 // unsent are fields that are for us, not for the vendor.
-var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "echoes", "limits"}
+var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "echoes", "hold_doubtful", "limits"}
 
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama", wire.Converse: "bedrock"}

@@ -77,7 +77,7 @@ func TestMarkedReadsOwnDialect(t *testing.T) {
 		{"zorgle", fence, "", 0, "with the markers of any dialect"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, "It says:\n"+c.text)
+			fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, "Let me look.\n"+c.text)
 		}))
 		defer server.Close()
 		for _, scheme := range []string{"", "openai+"} {

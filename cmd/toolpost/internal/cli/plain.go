@@ -21,6 +21,11 @@ var kindWords = map[llm.Kind]string{
 	llm.Refused:       "the request was declined",
 	llm.BrokenPromise: "the model did not do what the request demands",
 	llm.Stalled:       "the answer stopped coming",
+	llm.ByteLimit:     "byte limit", // the names of the limits are those of the settings
+	llm.TextLimit:     "text limit",
+	llm.ThinkingLimit: "thinking limit",
+	llm.EventLimit:    "event limit",
+	llm.TimeLimit:     "time limit",
 }
 
 // Plain returns the message of an error without the names of packages and kinds, which are for programs.
