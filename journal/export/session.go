@@ -132,6 +132,9 @@ func (s *session) addIntent(e journal.Entry, byID map[string]*call) error {
 	if err := e.Decode(&in); err != nil {
 		return err
 	}
+	if c := byID[in.Call]; c != nil && !c.settled {
+		return nil // it waited for an answer, and goes on
+	}
 	c := &call{Receipt: journal.Receipt{
 		Call: in.Call, StepID: in.StepID, Tool: in.Tool, Args: in.Args, ParamsHash: in.ParamsHash, Status: journal.Unknown,
 	}, stripped: e.Stripped != nil}
@@ -142,14 +145,15 @@ func (s *session) addIntent(e journal.Entry, byID map[string]*call) error {
 }
 
 // addReceipt adds the result of a call and, unless its intent has done so, the
-// call.
+// call. A call that was interrupted before it began is another call than the one
+// that the resumed run makes under the same id.
 func (s *session) addReceipt(e journal.Entry, byID map[string]*call) error {
 	var r journal.Receipt
 	if err := e.Decode(&r); err != nil {
 		return err
 	}
 	c := byID[r.Call]
-	if c == nil {
+	if c == nil || c.settled && c.Interrupted() {
 		c = new(call)
 		byID[r.Call] = c
 		s.calls = append(s.calls, c)

@@ -284,17 +284,21 @@ func (c *checker) promises(f receiptFile, file, replay []byte) {
 }
 
 // join compares the calls of the receipt with the calls of the replay, by id, or by
-// position where there are no ids.
+// position where there are no ids. A resumed run has calls of the same id: these are
+// compared in order.
 func (c *checker) join(receipts []calledLine) {
 	if len(receipts) != len(c.calls) {
 		c.problem("%s has %d calls, %s %d", ReceiptFile, len(receipts), ReplayFile, len(c.calls))
 	}
-	byID := make(map[string]*calledLine)
+	byID := make(map[string][]*calledLine)
 	for _, call := range c.calls {
-		byID[call.ID] = call
+		byID[call.ID] = append(byID[call.ID], call)
 	}
 	for i, got := range receipts {
-		want := byID[got.ID]
+		var want *calledLine
+		if same := byID[got.ID]; len(same) > 0 {
+			want, byID[got.ID] = same[0], same[1:]
+		}
 		if got.ID == "" && i < len(c.calls) {
 			want = c.calls[i]
 		}
