@@ -237,7 +237,7 @@ text I cannot.
 // A vendor who refuses is an error that says why.
 func TestCodexFails(t *testing.T) {
 	out, code := run(t, "Never said.\n-- 1 --\ntext x\n", "sim/native+401", "Anything.")
-	if code == 0 || !strings.Contains(out, "runtime-query-auth-failed") {
+	if code == 0 || !strings.Contains(out, "the key was not accepted") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 }

@@ -30,6 +30,7 @@ var pythonCalls = []call{
 	{"fail", `{}`, "!Error executing tool fail"},
 	{"picture", `{}`, "<image image/png>"},
 	{"slow", `{"steps":3}`, "done"},
+	{"read_resource", `{}`, "The server lists no resources"},
 }
 
 // TestPythonOverStdio uses a server made with the official Python SDK.

@@ -138,7 +138,9 @@ var everything = []call{
 	{"toggle-simulated-logging", `{}`, "log"},
 	{"toggle-subscriber-updates", `{}`, "update"},
 	{"trigger-elicitation-request", `{}`, "declined"},
-	{"simulate-research-query", `{"topic":"lathes","ambiguous":false}`, "requires task augmentation"},
+	{"trigger-url-elicitation", `{"url":"https://example.org/login"}`, "decline"},
+	{"read_resource", `{}`, "demo://resource/static/document/features.md"},
+	{"read_resource", `{"uri":"demo://resource/dynamic/text/1"}`, "This is a plaintext resource"},
 }
 
 func TestEverythingOverStdio(t *testing.T) {
@@ -228,6 +230,7 @@ func TestMemory(t *testing.T) {
 		{"read_graph", `{}`, "likes lathes"},
 		{"search_nodes", `{"query":"lathes"}`, "Ada"},
 		{"open_nodes", `{"names":["Bob"]}`, "Bob"},
+		{"read_resource", `{}`, "memory://knowledge-graph"},
 		{"delete_observations", `{"deletions":[{"entityName":"Ada","observations":["speaks Go"]}]}`, ""},
 		{"delete_relations", `{"relations":[{"from":"Ada","to":"Bob","relationType":"knows"}]}`, ""},
 		{"delete_entities", `{"entityNames":["Bob"]}`, ""},
