@@ -323,6 +323,8 @@ func serverRoot(value, def string) (string, error) {
 func parseBase(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	switch {
+	case !strings.Contains(text, "://"):
+		return nil, fail(llm.Invalid, "an address begins with http:// or https://")
 	case err != nil:
 		return nil, fail(llm.Invalid, "the address cannot be read")
 	case u.Scheme != "http" && u.Scheme != "https":

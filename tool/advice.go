@@ -74,7 +74,7 @@ var kinds = map[llm.Kind]struct {
 	code             Code
 	person, terminal string
 }{
-	llm.Invalid:       {Validation, "Change the request as the message says.", ""},
+	llm.Invalid:       {Validation, "Change the request as the message says.", "Change what the message names, or choose another model with -m."},
 	llm.Auth:          {Permission, "", "'toolpost doctor' shows which keys are set."},
 	llm.NotFound:      {NotFound, "", "'toolpost doctor' shows what can be asked, and -m chooses."},
 	llm.TooLong:       {Validation, "Begin a new conversation, or take a model with a larger context.", "Give it less to read, or choose a model with more context with -m."},

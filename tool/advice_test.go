@@ -52,6 +52,7 @@ func TestAdvice(t *testing.T) {
 		{auth, tool.TheTerminal, "'toolpost doctor' shows which keys are set."},
 		{&tool.Error{Code: tool.Permission, Err: auth}, tool.TheTerminal, "'toolpost doctor' shows which keys are set."},
 		{tool.Errorf(tool.Permission, "no"), tool.TheTerminal, "Check the key with 'toolpost doctor', or choose another model."},
+		{&llm.Error{Kind: llm.Invalid}, tool.TheTerminal, "Change what the message names, or choose another model with -m."},
 		{&llm.Error{Kind: llm.TooLong}, tool.ThePerson, "Begin a new conversation, or take a model with a larger context."},
 	} {
 		if got := tool.Advice(c.err, c.to); got != c.want {

@@ -79,19 +79,21 @@ func settingsOf(t *testing.T, args ...string) (*settings.Settings, error) {
 func TestConfigIsStrict(t *testing.T) {
 	clitest.Bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
 	for why, c := range map[string]struct{ text, want string }{
-		"an unknown key":            {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
-		"an unknown key deep down":  {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
-		"a key twice":               {"model: a\nmodel: b\n", "c.yaml:2: "},
-		"the wrong type":            {"model: a\nmax_turns: many\n", "c.yaml:2: "},
-		"no YAML at all":            {"model: [\n", "c.yaml:1: "},
-		"a class nobody knows":      {"allow: [delete]\n", `c.yaml: allow: "delete" is not one of exec, net, write`},
-		"too many turns":            {"max_turns: 9999\n", "max_turns is 9999; it can be 1 to 500"},
-		"a temperature of no model": {"temperature: 3\n", "temperature is 3; it can be 0 to 2"},
-		"a server without address":  {"providers: {gpu: {wire: chat}}\n", "gpu has no base_url"},
-		"a server nobody knows":     {"local: [ollamma]\n", `local: "ollamma" is not one of`},
-		"a root that is not there":  {"root: nowhere\n", "nowhere"},
-		"a root that is a file":     {"root: file\n", "file"},
-		"a broken file of tools":    {"tools: [tools.yaml]\n", `tools.yaml: builtin: tool 1 (f): the key "comand"`},
+		"an unknown key":             {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
+		"an unknown key deep down":   {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
+		"a key twice":                {"model: a\nmodel: b\n", "c.yaml:2: "},
+		"the wrong type":             {"model: a\nmax_turns: many\n", "c.yaml:2: "},
+		"no YAML at all":             {"model: [\n", "c.yaml:1: "},
+		"a class nobody knows":       {"allow: [delete]\n", `c.yaml:1: allow: "delete" is not one of exec, net, write`},
+		"too many turns":             {"max_turns: 9999\n", "max_turns is 9999; it can be 1 to 500"},
+		"a temperature of no model":  {"temperature: 3\n", "temperature is 3; it can be 0 to 2"},
+		"a server without address":   {"providers: {gpu: {wire: chat}}\n", "gpu has no base_url"},
+		"an address without http":    {"providers:\n  gpu:\n    base_url: 127.0.0.1:28231\n", "c.yaml:3: providers.gpu.base_url: base_url of gpu does not begin with http:// or https://; begin with http://"},
+		"an address of another kind": {"providers: {gpu: {base_url: \"localhost:8000/v1\"}}\n", "base_url of gpu does not begin with http://"},
+		"a server nobody knows":      {"local: [ollamma]\n", `local: "ollamma" is not one of`},
+		"a root that is not there":   {"root: nowhere\n", "nowhere"},
+		"a root that is a file":      {"root: file\n", "file"},
+		"a broken file of tools":     {"tools: [tools.yaml]\n", `tools.yaml: builtin: tool 1 (f): the key "comand"`},
 	} {
 		if err := os.WriteFile("c.yaml", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

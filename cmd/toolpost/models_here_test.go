@@ -169,7 +169,12 @@ func TestServerWithoutModel(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = toolpost(t, "", "run", "-m", "http://127.0.0.1:9/v1", "hello")
-	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "toolpost: http://127.0.0.1:9/v1 names no model, and the server lists none; write http://127.0.0.1:9/v1#MODEL") || strings.Contains(r.errOut, "provider.Open") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "no server answers at 127.0.0.1:9\nIs the server running?") || strings.Contains(r.errOut, "provider.Open") {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv("OLLAMA_HOST", "127.0.0.1:9")
+	t.Setenv("TOOLPOST_LOCAL", "ollama")
+	if r = toolpost(t, "", "doctor"); !strings.Contains(r.out, "no answer at http://127.0.0.1:9/api") {
 		t.Errorf("%+v", r)
 	}
 	t.Setenv("TOOLPOST_LOCAL", "none")

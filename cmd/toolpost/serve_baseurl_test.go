@@ -22,7 +22,7 @@ func TestCheckWildcardAddresses(t *testing.T) {
 		"http://127.0.0.1:1/v1?":            "the address ends with a query or a fragment",
 		"http://127.0.0.1:1/v1#s3cret":      "the address ends with a query or a fragment",
 		"ftp://127.0.0.1:1/v1":              "an address begins with http:// or https://, not ftp://",
-		"127.0.0.1:1/v1":                    "the address cannot be read",
+		"127.0.0.1:1/v1":                    "an address begins with http:// or https://",
 		"//127.0.0.1:1/v1":                  "an address begins with http:// or https://",
 		"http:///v1":                        "the address has no host",
 		" http://127.0.0.1:1/v1 ":           "the address cannot be read",

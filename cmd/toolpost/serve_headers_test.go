@@ -24,7 +24,7 @@ func TestCheckPortsAndHeaders(t *testing.T) {
 		{"base_url with port 0", own("base_url: http://127.0.0.1:0/v1"), `"0" is no port`},
 		{"the address of a model", to("'http://127.0.0.1:99999/v1#m'"), `"99999" is no port`},
 		{"a name with a space", own(`base_url: http://127.0.0.1:1/v1
-    headers: {"X Team": s3cret-value}`), `:4: providers.one.headers: providers: headers of one: "X Team" is no name of a header`},
+    headers: {"X Team": s3cret-value}`), `:4: providers.one.headers: headers of one: "X Team" is no name of a header`},
 		{"a name with a colon", own(`base_url: http://127.0.0.1:1/v1
     headers: {"X-Team:": s3cret-value}`), `"X-Team:" is no name of a header`},
 		{"an umlaut", own(`base_url: http://127.0.0.1:1/v1

@@ -75,8 +75,6 @@ func TestCheckRounds(t *testing.T) {
 // repeated.
 func TestCheckUnusedProviders(t *testing.T) {
 	for base, says := range map[string]string{
-		"nonsense":                   "begins with http:// or https://",
-		"htp://host/v1":              "not htp://",
 		"http://":                    "no host",
 		"http://u:hunter2@host/v1":   "holds a user or password",
 		"http://host/v1?key=hunter2": "query",

@@ -20,7 +20,7 @@ func TestCheckOfNames(t *testing.T) {
 		{"gateway:\n  keys: sqlite:k.db\n  routes:\n    - {model: a, " + to + ", pass: [files], pass_team: '${TEAM}'}\n", "gateway.routes[0].pass_team: route 1 (a): variables are not replaced here"},
 		{"gateway:\n  routes:\n    - {model: \"a\\eb\", " + to + "}\n", `route 1 ("a\x1bb"): "a\x1bb" has invisible characters`},
 		{"gateway:\n  routes:\n    - {model: a, to: [{model: \"sim/off\\0line\"}]}\n", `"sim/off\x00line" has invisible characters`},
-		{"providers: {'${GPU}': {base_url: 'http://g.example.org/v1'}}\ngateway:\n  routes:\n    - {model: a, " + to + "}\n", ":1: providers: providers: variables are not replaced here, and ${GPU}"},
+		{"providers: {'${GPU}': {base_url: 'http://g.example.org/v1'}}\ngateway:\n  routes:\n    - {model: a, " + to + "}\n", ":1: providers: variables are not replaced here, and ${GPU}"},
 	} {
 		said, err := checked(t, c.config)
 		if err == nil || !strings.Contains(said, c.says) || strings.ContainsAny(said, "\x1b\x00") {

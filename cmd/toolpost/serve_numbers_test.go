@@ -22,7 +22,7 @@ func TestServeNumberErrors(t *testing.T) {
 		"gateway:\n  drain: 10\n" + route:                       `"10" is not a duration like 90s or 10m: it has no unit; write 10s for seconds`,
 		"gateway:\n  drain: [1s]\n" + route:                     "expected a duration like 90s or 10m, but found a list",
 		"mcp_servers:\n  t: {}\ngateway:\n" + route:             "server t: a stdio server needs a command, another one a url: write {command: PROGRAM} or {url: https://HOST/mcp}",
-		"providers:\n  b: {like: bedrok}\ngateway:\n" + route:   `g.yaml:2: providers.b.like: providers: b is like no vendor that is called "bedrok"; did you mean bedrock?`,
+		"providers:\n  b: {like: bedrok}\ngateway:\n" + route:   `g.yaml:2: providers.b.like: b is like no vendor that is called "bedrok"; did you mean bedrock?`,
 		"providers:\n  b: {like: qqqqqqqq}\ngateway:\n" + route: `is called "qqqqqqqq"; there are `,
 	} {
 		place(t, "g.yaml", text)

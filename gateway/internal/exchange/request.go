@@ -140,5 +140,5 @@ func (r *Request) NoModel(name string) error {
 	if name == "" {
 		return Invalid("the request names no model; the list of models has those that there are")
 	}
-	return vendorapi.NotFound(r.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are, but for routes of all names that begin alike", name))
+	return vendorapi.NotFound(r.Codec, fmt.Errorf("Unknown model %q. GET /v1/models lists the available models; wildcard routes are not listed.", name))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // kindWords begin the message of a model's error, for the kinds whose cause may not explain itself.
@@ -48,7 +49,8 @@ func KindWords(k llm.Kind) string {
 
 func plain(e *llm.Error) string {
 	var parts []string
-	if words := kindWords[e.Kind]; words != "" {
+	if words := kindWords[e.Kind]; errors.Is(e.Err, provider.ErrNoKey) { // no key was sent
+	} else if words != "" {
 		if e.Status != 0 {
 			words += fmt.Sprintf(" (HTTP %d)", e.Status)
 		}

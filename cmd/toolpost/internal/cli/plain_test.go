@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 func TestErrorsForPeopleHaveNoNamesOfPackagesOrKinds(t *testing.T) {
@@ -16,7 +17,8 @@ func TestErrorsForPeopleHaveNoNamesOfPackagesOrKinds(t *testing.T) {
 		"an address needs a model":                                         &llm.Error{Op: "provider.Open", Kind: llm.Invalid, Err: errors.New("an address needs a model")},
 		"the server failed (HTTP 500): out of memory\nTry again.":          fmt.Errorf("%w\nTry again.", &llm.Error{Op: "openai.Stream", Kind: llm.Server, Status: 500, Err: errors.New("out of memory")}),
 		"run 7: not found (HTTP 404): the answer cannot be read: not JSON": fmt.Errorf("run 7: %w", &llm.Error{Op: "a", Kind: llm.NotFound, Status: 404, Err: &llm.Error{Op: "b", Kind: llm.Malformed, Err: errors.New("not JSON")}}),
-		"too long": &llm.Error{Op: "openai.Stream", Kind: llm.TooLong},
+		"no key: set OPENAI_API_KEY":                                       &llm.Error{Op: "openai", Kind: llm.Auth, Err: fmt.Errorf("%w: set OPENAI_API_KEY", provider.ErrNoKey)},
+		"too long":                                                         &llm.Error{Op: "openai.Stream", Kind: llm.TooLong},
 	} {
 		if got := Plain(err); got != want {
 			t.Errorf("%q, want %q", got, want)

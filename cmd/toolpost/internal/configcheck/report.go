@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -170,6 +171,18 @@ func (r *Report) Line(path string) int {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
 	return 0
+}
+
+// Place returns a file and the line of a setting in its text, or only the file if the text does not have it.
+func Place(file string, text []byte, path string) string {
+	tree, err := yamlcheck.Parse(text)
+	if err != nil {
+		return file
+	}
+	if line := (&Report{tree: tree}).Line(path); line > 0 {
+		return fmt.Sprintf("%s:%d", file, line)
+	}
+	return file
 }
 
 // lineOf returns the line of a node, 0 if it has none.

@@ -115,7 +115,7 @@ func examineLocal(s *settings.Settings, local []openmodel.Choice) []findingscmd.
 		case local[i].ID != "":
 			out = append(out, findingscmd.Finding{What: vendor, State: findingscmd.OK, Says: local[i].ID + ": " + local[i].Why, Fix: ""})
 		case slices.Contains(s.Local, vendor):
-			out = append(out, findingscmd.Finding{What: vendor, State: findingscmd.Missing, Says: "no answer on its port", Fix: StartLocal[vendor]})
+			out = append(out, findingscmd.Finding{What: vendor, State: findingscmd.Missing, Says: local[i].Why, Fix: StartLocal[vendor]})
 		}
 	}
 	return out

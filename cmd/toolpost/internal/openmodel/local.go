@@ -43,7 +43,7 @@ func localServers(ctx context.Context, s *settings.Settings) []server {
 		if out[i].base, format = addressOf(s, vendor); out[i].base == "" {
 			continue // opening a model of this server reports the error
 		}
-		asking.Go(func() { out[i].models = modelsOf(ctx, out[i].base, format, Patience) })
+		asking.Go(func() { out[i].models, _ = modelsOf(ctx, out[i].base, format, Patience) })
 	}
 	asking.Wait()
 	return out
@@ -68,24 +68,24 @@ func addressOf(s *settings.Settings, vendor string) (base, format string) {
 // maxServed limits the models taken from one server.
 const maxServed = 1000
 
-// modelsOf returns a server's list of models, nil if the server does not answer.
-func modelsOf(ctx context.Context, base, format string, limit time.Duration) []string {
+// modelsOf returns a server's list of models, nil if it gives none. The error means that no server answers.
+func modelsOf(ctx context.Context, base, format string, limit time.Duration) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	codec := wire.Codec{Format: format}
 	list := codec.Properties().Models
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/"+list.Path, nil)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	resp, err := local.Do(req)
 	if err != nil {
-		return nil
+		return nil, &llm.Error{Kind: llm.Network, Err: fmt.Errorf("no server answers at %s", cli.InOneLine(req.URL.Host))}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil || resp.StatusCode != http.StatusOK {
-		return nil
+		return nil, nil
 	}
 	names := list.Names(body)
 	names = names[:min(len(names), maxServed)]
@@ -94,13 +94,15 @@ func modelsOf(ctx context.Context, base, format string, limit time.Duration) []s
 			names[i] = path.Base(name)
 		}
 	}
-	return names
+	return names, nil
 }
 
-// FindLocal returns the first model of each server, in the order of locals. The id is empty if there is none.
+// FindLocal returns the first model of each server, in the order of locals. Without one, the id is empty and the reason
+// names the address.
 func FindLocal(ctx context.Context, s *settings.Settings) []Choice {
 	out := make([]Choice, len(settings.LocalServers))
 	for i, srv := range localServers(ctx, s) {
+		out[i].Why = "no answer at " + cmp.Or(settings.RedactAddress(srv.base), "its address")
 		if len(srv.models) > 0 {
 			out[i] = Choice{srv.vendor + "/" + srv.models[0], "a server answers at " + srv.base}
 		}
@@ -201,7 +203,8 @@ func nearModel(ctx context.Context, s *settings.Settings, id string) string {
 		return strings.Join(near.Names(word, names, 1), "")
 	}
 	name, model, slash := strings.Cut(id, "/")
-	if _, server := serverNamed(s, id); server || strings.Contains(id, "://") {
+	_, own := s.Providers[name]
+	if _, server := serverNamed(s, id); server || own && slash || strings.Contains(id, "://") {
 		return ""
 	}
 	switch {

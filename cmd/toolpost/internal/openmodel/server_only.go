@@ -53,7 +53,10 @@ const maxListed = 12
 
 // onlyModel returns the model of a server that has one. The error lists the models of a server that has several.
 func onlyModel(ctx context.Context, srv unnamed, id string) (Choice, error) {
-	models := modelsOf(ctx, srv.base, srv.format, 10*Patience)
+	models, err := modelsOf(ctx, srv.base, srv.format, 10*Patience)
+	if err != nil {
+		return Choice{}, err
+	}
 	shown := make([]string, 0, maxListed)
 	for _, m := range models[:min(len(models), maxListed)] {
 		shown = append(shown, cli.InOneLine(srv.prefix+m))

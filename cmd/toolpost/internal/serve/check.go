@@ -313,15 +313,11 @@ func (x *examination) unusedProviders() {
 			continue
 		}
 		base := x.s.Providers[name].BaseURL
-		if base == "" || strings.HasPrefix(base, "${") {
+		if base == "" || !strings.Contains(base, "://") || strings.HasPrefix(base, "${") {
 			continue
 		}
-		if _, err := new(provider.Client).Open(settings.VariableIn.ReplaceAllString(base, "x") + "#x"); err != nil || !strings.Contains(base, "://") {
-			problem := "an address begins with http:// or https://"
-			if known := new(llm.Error); errors.As(err, &known) && known.Err != nil && strings.Contains(base, "://") {
-				problem = known.Err.Error()
-			}
-			x.Warn(at+".base_url", "no route uses it, and none could: %s", problem)
+		if _, err := new(provider.Client).Open(settings.VariableIn.ReplaceAllString(base, "x") + "#x"); err != nil {
+			x.Warn(at+".base_url", "no route uses it, and none could: %s", cli.Plain(err))
 		}
 	}
 }
@@ -655,7 +651,7 @@ func explainError(err error) (configcheck.Mistake, bool) {
 		}
 		return configcheck.Mistake{Path: strings.TrimSuffix(path, "."), Problem: problem, Unset: errors.As(route.Err, &unset)}, true
 	case errors.As(err, &setting) && !setting.OfCommand():
-		return configcheck.Mistake{Path: setting.Path, Problem: setting.Err.Error()}, true
+		return configcheck.Mistake{Path: setting.Path, Problem: setting.Problem()}, true
 	}
 	return configcheck.Mistake{}, false
 }

@@ -96,6 +96,13 @@ func endpointProblem(text string) string {
 	return ""
 }
 
+// unschemed reports whether a base_url lacks http:// and https://. One that begins with a variable is known only where
+// the variable is set.
+func unschemed(base string) bool {
+	scheme, _, ok := strings.Cut(strings.ToLower(base), "://")
+	return base != "" && !strings.HasPrefix(base, "${") && (!ok || scheme != "http" && scheme != "https")
+}
+
 // vendors returns the vendors whose address has the part.
 func (a addressPart) vendors() (names []string) {
 	for _, v := range provider.Vendors() {

@@ -340,6 +340,11 @@ func Load(cmd *cobra.Command) (*Settings, error) {
 	err := s.Check()
 	if wrong := (SettingError{}); errors.As(err, &wrong) && wrong.OfCommand() {
 		err = cli.Usagef(cmd, "%w", err)
+	} else if errors.As(err, &wrong) && file != "" && wrong.Sources == file {
+		if text, unread := cli.ReadFile(file, MaxConfig); unread == nil {
+			wrong.Sources = configcheck.Place(file, WithoutMark(text), wrong.Path)
+			err = wrong
+		}
 	}
 	return s, err
 }
@@ -387,7 +392,20 @@ type SettingError struct {
 	Err     error  // names the setting
 }
 
-func (e SettingError) Error() string { return e.Sources + ": " + e.Err.Error() }
+// Error returns the source, the path and the problem. The path is left out if the source or the problem names the setting.
+func (e SettingError) Error() string {
+	problem := e.Problem()
+	if e.OfCommand() || problem == e.Err.Error() {
+		return e.Sources + ": " + problem
+	}
+	return e.Sources + ": " + e.Path + ": " + problem
+}
+
+// Problem returns the problem without the name of the setting before it.
+func (e SettingError) Problem() string {
+	key, _, _ := strings.Cut(e.Path, ".")
+	return strings.TrimPrefix(e.Err.Error(), key+": ")
+}
 
 // OfCommand reports whether the value came from a flag or a variable.
 func (e SettingError) OfCommand() bool {
@@ -604,6 +622,9 @@ func (p ProviderConfig) problems(name string, wrong func(setting, format string,
 	p.partProblems(name, wrong)
 	if p.BaseURL == "" && p.Like == "" && p.Vars(name) == nil {
 		wrong("", "%s has no base_url, and no like, which names a vendor that it is another account of")
+	}
+	if unschemed(p.BaseURL) { // not repeated: it may hold a password
+		wrong(".base_url", "base_url of %s does not begin with http:// or https://; begin with http:// for a server without TLS, like http://127.0.0.1:8000/v1")
 	}
 	var vendors []string
 	for _, v := range provider.Vendors() {
