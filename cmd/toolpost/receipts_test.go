@@ -92,7 +92,7 @@ func TestReceiptsVerify(t *testing.T) {
 	file := filepath.Join(path, "sealed.jsonl")
 	expect(t, cli.ExitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
 	expect(t, cli.ExitOK, []string{"sealed  " + file}, "receipts", "verify", file)
-	expect(t, cli.ExitFailed, []string{"open    open  4 entries"}, "receipts", "verify", "open")
+	expect(t, cli.ExitFailed, []string{"open    open  4 entries", "the run has not ended"}, "receipts", "verify", "open")
 	expect(t, cli.ExitOK, []string{"open    open"}, "receipts", "verify", "--allow-open", "open")
 	expect(t, cli.ExitFailed, []string{"open    torn", "torn: the last 11 bytes", "outcome unknown: edit_file (call call_1)"}, "receipts", "verify", "torn")
 	expect(t, cli.ExitFailed, []string{"sealed  sealed", "open    open", "open    torn"}, "receipts", "verify")

@@ -108,6 +108,7 @@ func TestVerifyContinuesAfterUnreadableRun(t *testing.T) {
 		others[i] = kind + "  " + filepath.Join(path, strings.TrimSpace(name)+".jsonl")
 	}
 	others[1], others[2] = "open    "+filepath.Join(path, "open.jsonl"), "open    "+filepath.Join(path, "torn.jsonl")
+	others[3] = "there are no entries" // a file is no run of the store
 	expect(t, cli.ExitFailed, append(others, "unread  "+filepath.Join(path, "folder.jsonl")), "receipts", "verify", "--allow-open", path)
 	if pipe {
 		fifo := filepath.Join(path, "pipe.jsonl")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,4 +80,25 @@ func TestResumeRestoresSettings(t *testing.T) {
 		t.Errorf("resumed with another model: %+v", r)
 	}
 	check("sim/native", 8)
+}
+
+// A run that failed without an answer of the model stays open. The command prints how to resume it, unless
+// nothing was recorded.
+func TestFailedRunPrintsResume(t *testing.T) {
+	clitest.Bare(t, map[string]string{"notes.txt": "Apples keep for weeks.\n"})
+	wrongKey := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"no such key"}}`, http.StatusUnauthorized)
+	}))
+	defer wrongKey.Close()
+	r := toolpost(t, "", "run", "-m", wrongKey.URL+"/v1#m", "read notes.txt")
+	m := regexp.MustCompile(`(?m)^The run has not ended: toolpost run --resume (\S+)$`).FindStringSubmatch(r.errOut)
+	if m == nil || r.code != cli.ExitFailed {
+		t.Fatalf("%+v", r)
+	}
+	expect(t, cli.ExitFailed, []string{"open    " + m[1], "the run has not ended"}, "receipts", "verify", m[1])
+	expect(t, cli.ExitOK, nil, "run", "--resume", m[1], "-m", "sim/native")
+	expect(t, cli.ExitOK, []string{"sealed  " + m[1]}, "receipts", "verify", m[1])
+	if r := toolpost(t, "", "run", "--no-journal", "-m", wrongKey.URL+"/v1#m", "read notes.txt"); r.code != cli.ExitFailed || strings.Contains(r.errOut, "--resume") {
+		t.Errorf("without a record: %+v", r)
+	}
 }

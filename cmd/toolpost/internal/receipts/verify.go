@@ -260,6 +260,9 @@ func (d *verdict) explain(report *journal.Report, stored bool) {
 			d.Problems = append(d.Problems, "there are no entries")
 		}
 	}
+	if d.State == "open" && report.Entries > 0 {
+		d.Notes = append(d.Notes, "the run has not ended, or its end was cut off")
+	}
 	if report.Torn > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("torn: the last %d bytes are a line that was never finished", report.Torn))
 	}
@@ -349,6 +352,7 @@ func (v *verifier) export(dir string) error {
 		d.State = "broken"
 	case replay != nil && !r.Ended:
 		d.State = "open"
+		d.Notes = append(d.Notes, "the run had not ended when it was exported, or its end was cut off")
 	}
 	if v.key != nil {
 		d.Problems = append(d.Problems, "an export has no chain to check a signature of; verify the run itself with --key")

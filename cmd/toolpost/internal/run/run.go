@@ -349,18 +349,22 @@ func (r *runner) unreadable(err error) error {
 	return fmt.Errorf("%w; the run was stopped%s", err, r.goOn())
 }
 
-// goOn returns the command that resumes the run, "" if the run has not started.
+// goOn returns the command that resumes the run, "" if the run has not started or has ended.
 func (r *runner) goOn() string {
 	if r.w.Unrecorded {
 		return ""
 	}
-	for _, err := range r.w.Store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
+	var last journal.Kind
+	for e, err := range r.w.Store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
 		if err != nil {
 			break
 		}
-		return ": toolpost run --resume " + r.id + settings.RecordedAt(r.cmd)
+		last = e.Kind
 	}
-	return ""
+	if last == "" || last == journal.KindSeal {
+		return ""
+	}
+	return ": toolpost run --resume " + r.id + settings.RecordedAt(r.cmd)
 }
 
 // finish writes the answer, if it was held back, and the summary.
@@ -459,7 +463,11 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	case errors.Is(failed, syscall.ENOSPC), errors.Is(failed, syscall.EFBIG):
 		return fmt.Errorf("the record cannot be written, so nothing more was done: %w", failed)
 	}
-	return view.Advised(failed)
+	err := view.Advised(failed)
+	if next := r.goOn(); next != "" {
+		err = fmt.Errorf("%w\nThe run has not ended%s", err, next)
+	}
+	return err
 }
 
 // costLine formats the cost of a run. It returns "" if the cost is 0.
