@@ -53,7 +53,7 @@ func TestHedgedRequests(t *testing.T) {
 						_, _ = io.Copy(io.Discard, r.Body)
 						<-secondAsked
 					}
-					http.Error(w, `{"error":{"message":"busy"}}`, 503)
+					http.Error(w, `{"error":{"message":"busy"}}`, http.StatusServiceUnavailable)
 				}))
 				t.Cleanup(first.Close)
 				second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -156,15 +156,6 @@ func (l *remote) openAs(ctx context.Context, s config.ServerConfig, revision str
 	return opened{err: err, older: s.Kind() == config.HTTP && live.heard.OlderTransport()}
 }
 
-// wantLogs asks a server of an older revision for log messages. Later revisions are asked with each call.
-func (l *remote) wantLogs(ctx context.Context, live *liveSession) {
-	r := live.session.InitializeResult()
-	if l.host.options.Log == nil || r.ProtocolVersion == rpc.Newest || r.Capabilities == nil || r.Capabilities.Logging == nil {
-		return
-	}
-	_ = live.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: logLevel}) // a server that refuses has no logs
-}
-
 // demanded returns an error if a session is of another revision than the configuration demands.
 func demanded(s config.ServerConfig, session *mcp.ClientSession) error {
 	got := session.InitializeResult().ProtocolVersion

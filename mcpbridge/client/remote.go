@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -245,27 +244,9 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.calls.progress(req.Params) },
 	}
-	if l.host.options.Log != nil {
-		o.LoggingMessageHandler = func(_ context.Context, req *mcp.LoggingMessageRequest) { l.logged(req.Params) }
-	}
+	l.hearLogs(o)
 	l.allowSampling(live, o)
 	return o
-}
-
-// logged passes on a log message of the server.
-func (l *remote) logged(p *mcp.LoggingMessageParams) {
-	if p == nil {
-		return
-	}
-	text, is := p.Data.(string)
-	if !is {
-		data, err := json.Marshal(p.Data)
-		if err != nil {
-			return
-		}
-		text = string(data)
-	}
-	l.host.options.Log(l.Name, clean(string(p.Level)), l.Redact(text))
 }
 
 // logLevel is the least level of the log messages that servers are asked for.

@@ -163,9 +163,7 @@ func (l *remote) send(ctx context.Context, live *liveSession, name string, args 
 	defer live.calls.end(f)
 	params := &mcp.CallToolParams{Name: name, Arguments: args}
 	params.SetProgressToken(f.token)
-	if l.host.options.Log != nil && live.session.InitializeResult().ProtocolVersion == rpc.Newest {
-		params.Meta[mcp.MetaKeyLogLevel] = logLevel
-	}
+	l.askForLogs(live, params)
 	res, err := live.session.CallTool(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
 	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
 		f.late = true
