@@ -318,14 +318,19 @@ func TestRunJSONUnits(t *testing.T) {
 	}
 }
 
-// A run whose only call was refused did not complete its task.
+// A run whose calls were all refused did not complete its task.
 func TestRunWithRefusedCallFails(t *testing.T) {
 	clitest.Bare(t, map[string]string{
 		"one.txtar":  "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
+		"more.txtar": "-- 1 --\ncall write_file {\"path\":\"a\",\"content\":\"a\"}\ncall run_command {\"program\":\"ls\"}\ncall write_file {\"path\":\"b\",\"content\":\"b\"}\n-- 2 --\ntext Done.\n",
 		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",
 	})
 	r := toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--allow", "write", "write")
 	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing was run: write_file was refused") || !strings.Contains(r.errOut, "toolpost refused it: nobody can be asked here") {
+		t.Errorf("%+v", r)
+	}
+	r = toolpost(t, "", "run", "-m", "sim/script:more.txtar", "--allow", "write,exec", "write")
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing was run: write_file ×2, run_command were refused") || !strings.Contains(r.errOut, "refused write_file ×2, run_command\n") {
 		t.Errorf("%+v", r)
 	}
 	r = toolpost(t, "", "run", "-m", "sim/script:some.txtar", "--allow", "write", "write")

@@ -107,16 +107,25 @@ func (a *asker) Checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choic
 		}
 		return choice, nil
 	}
-	q := Failure(a.pr.Palette, c)
+	q := Failure(a.pr.Palette, c, "the run")
 	err := a.ask(ctx, q)
 	return q.Choice(), err
 }
 
-// Failure returns the question of a checkpoint.
-func Failure(p cli.Palette, c agent.Checkpoint) *Question {
+// Failure returns the question of a checkpoint. To abort ends the given work: the run, or a turn.
+func Failure(p cli.Palette, c agent.Checkpoint, work string) *Question {
 	q := newQuestion(p, func(width int) []string { return strings.Split(strings.TrimRight(view.Menu(p, c, width), "\n"), "\n") })
 	for _, o := range c.Options {
-		q.answers = append(q.answers, answer{word: string(o), help: view.ActionTexts[o][c.Cause], typed: o == agent.Manual})
+		option := answer{word: string(o), help: view.ActionTexts[o][c.Cause]}
+		switch {
+		case o == agent.Abort:
+			option.help = "end " + work
+		case o == agent.Manual && c.Cause == agent.ToolFailed:
+			option.typed, option.gives = true, "the result"
+		case o == agent.Manual:
+			option.typed, option.gives = true, "a hint for the model"
+		}
+		q.answers = append(q.answers, option)
 	}
 	return q
 }

@@ -19,7 +19,7 @@ func TestCheckpointMenu(t *testing.T) {
 	e := tool.Errorf(tool.NotFound, "there is no nope.txt")
 	e.Fix = "Use list_files to find the right path, and then read the file that you have found there."
 	shown := func(c agent.Checkpoint, width int) string {
-		q := Failure(cli.Palette{}, c)
+		q := Failure(cli.Palette{}, c, "the run")
 		q.quiet = time.Now().Add(-2 * Settle)
 		q.Resize(width, 40)
 		return q.Draw() + "\n"
@@ -51,7 +51,7 @@ func TestCheckpointMenu(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, model)
 		}
 	}
-	for _, action := range []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort} {
+	for _, action := range []agent.Action{agent.TryAgain, agent.Skip, agent.Manual} {
 		for _, cause := range []agent.Cause{agent.ToolFailed, agent.ModelFailed, agent.LoopStopped} {
 			if view.ActionTexts[action][cause] == "" {
 				t.Errorf("nothing says what %s does after %s", action, cause)

@@ -293,7 +293,7 @@ func TestReasonsReachTheModel(t *testing.T) {
 // TestFailuresNeedEnter: a checkpoint is decided by a key and Enter, and a sentence decides nothing.
 func TestFailuresNeedEnter(t *testing.T) {
 	ask := func() *keyboard {
-		return typingAt(t, Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ToolFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort}}))
+		return typingAt(t, Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ToolFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort}}, "the run"))
 	}
 	for _, s := range sentences {
 		k := ask()
@@ -312,4 +312,96 @@ func TestFailuresNeedEnter(t *testing.T) {
 
 func answeredWith(q *Question) func(context.Context, *Proposal) (*Question, error) {
 	return func(context.Context, *Proposal) (*Question, error) { return q, nil }
+}
+
+// TestHintsSayWhatEnterDoes: the line below the input names the effect of Enter, and Enter has that effect.
+func TestHintsSayWhatEnterDoes(t *testing.T) {
+	p := aCall(t)
+	call := func() *Question { return Consent(cli.Palette{}, p, "the end") }
+	failure := func(cause agent.Cause) func() *Question {
+		return func() *Question {
+			return Failure(cli.Palette{}, agent.Checkpoint{Cause: cause, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Manual, agent.Abort}}, "this turn")
+		}
+	}
+	const notAChoice = "not a choice: Enter clears this; a choice is its key, then Enter"
+	for _, c := range []struct {
+		name, typed string
+		q           func() *Question
+		want        []string
+		word        string // after Enter
+	}{
+		{"nothing", "", call, []string{"other text refuses"}, ""},
+		{"a key", "y", call, []string{"Enter: once"}, "yes"},
+		{"a word", "yes", call, []string{"› yes", notAChoice}, ""},
+		{"its beginning", "alw", call, []string{"› alw", notAChoice}, ""},
+		{"no", "no", call, []string{"› no", "Enter: no"}, "no"},
+		{"a sentence", "yesterday", call, []string{"no, because: yesterday", "Enter refuses"}, "no"},
+		{"a word instead of a number", "a\nyes", call, []string{"› yes", notAChoice}, ""},
+		{"a word at a failure", "retry", failure(agent.ModelFailed), []string{"› retry", notAChoice}, ""},
+		{"abort", "", failure(agent.ModelFailed), []string{"[a]bort end this turn", "type a hint for the model"}, ""},
+		{"a hint", "m\nuse less", failure(agent.ModelFailed), []string{"Enter gives this as a hint for the model, Esc goes back"}, "manual"},
+		{"a result", "m\n7", failure(agent.ToolFailed), []string{"Enter gives this as the result, Esc goes back"}, "manual"},
+	} {
+		k := typingAt(t, c.q())
+		k.text(c.typed)
+		k.wait(time.Second)
+		shown := k.q.Draw()
+		for _, want := range c.want {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s: no %q in\n%s", c.name, want, shown)
+			}
+		}
+		if k.press("enter"); k.q.Word != c.word {
+			t.Errorf("%s: Enter answers %q", c.name, k.q.Word)
+		}
+	}
+}
+
+// TestKeyAndEnterAtOnce: a key whose Enter arrives in the same moment, as over a slow connection, is taken as pasted text.
+// The question reports that, and Esc leads back to the choices.
+func TestKeyAndEnterAtOnce(t *testing.T) {
+	failure := Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ModelFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Abort}}, "the run")
+	for _, c := range []struct {
+		before, key string
+		q           *Question
+		hint, word  string
+	}{
+		{"", "y", nil, "taken as pasted text: Esc, then the key; Enter refuses for this reason", "yes"},
+		{"a\n", "1", nil, "taken as pasted text: Esc, then the key; Enter refuses for this reason", always},
+		{"", "r", failure, "taken as pasted text: Esc, then the key, then Enter", "retry"},
+	} {
+		if c.q == nil {
+			c.q = Consent(cli.Palette{}, aCall(t), "the end")
+		}
+		k := typingAt(t, c.q)
+		k.text(c.before + c.key)
+		k.pace = time.Millisecond
+		k.text("\n")
+		k.pace = 150 * time.Millisecond
+		k.wait(time.Second)
+		if shown := k.q.Draw(); k.q.Word != "" || !strings.Contains(shown, c.hint) {
+			t.Errorf("%s: %q, no %q in\n%s", c.key, k.q.Word, c.hint, shown)
+		}
+		k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
+		if k.confirm(c.key); k.q.Word != c.word {
+			t.Errorf("%s after Esc: %q", c.key, k.q.Word)
+		}
+	}
+}
+
+// TestMarkKeepsTheBracket: the mark of the arrows is before the bracket of the key, and nothing else moves.
+func TestMarkKeepsTheBracket(t *testing.T) {
+	k := newKeyboard(t, aCall(t))
+	for _, typed := range []string{"", "a\n"} {
+		k.text(typed)
+		plain := k.q.Draw()
+		for i := range 3 {
+			k.send(tea.KeyPressMsg{Code: tea.KeyRight})
+			key := "▸[" + k.q.choices()[i].key + "]"
+			if shown := k.q.Draw(); !strings.Contains(shown, key) || !strings.HasPrefix(plain, strings.ReplaceAll(shown[:strings.LastIndex(shown, "\n")], "▸", " ")) {
+				t.Errorf("no %s, or more has changed:\n%s\nunmarked\n%s", key, shown, plain)
+			}
+		}
+		k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
+	}
 }

@@ -16,8 +16,8 @@ import (
 // Question is a decision of the person at the terminal: its text and the choices that answer it. run shows it below the
 // earlier output, chat in place of the input.
 //
-// A choice is its key, or arrows, followed by Enter. Any other text refuses, and is the reason for the model. Keys count
-// only after the question has been on the screen for a while without a key press. Choices that allow something count only
+// A choice is its key, or arrows, followed by Enter. The beginning of a choice's word, as "yes", only is cleared. Any
+// other text refuses, and is the reason for the model. Keys count only after the question has been on the screen for a while without a key press. Choices that allow something count only
 // after the whole text has been on the screen.
 type Question struct {
 	p       cli.Palette
@@ -43,6 +43,7 @@ type Question struct {
 	Word   string // the answer; "" if undecided
 	grant  *Grant // for "always"
 	typed  string // the typed text of an answer
+	gives  string // what that text is
 	reason string // why the person refuses, for the model
 }
 
@@ -59,8 +60,9 @@ const (
 // answer is a possible answer with its key.
 type answer struct {
 	word, help string
-	whole      bool // only after the whole text was visible
-	typed      bool // requires a typed line
+	whole      bool   // only after the whole text was visible
+	typed      bool   // requires a typed line
+	gives      string // what the typed line is
 }
 
 // The answers that are not words of the question.
@@ -91,7 +93,7 @@ func beat() time.Duration { return Settle / 12 }
 func Consent(c cli.Palette, p *Proposal, until string) *Question {
 	if p.Prompt > 0 {
 		return newQuestion(c, func(width int) []string { return p.screen(c, width) },
-			answer{word: typedAnswer, help: "type it", whole: true, typed: true}, answer{word: "no", help: "do not answer"})
+			answer{word: typedAnswer, help: "type it", whole: true, typed: true, gives: "the answer"}, answer{word: "no", help: "do not answer"})
 	}
 	q := newQuestion(c, func(width int) []string { return p.screen(c, width) },
 		answer{word: "yes", help: "once", whole: true}, answer{word: "no"},
@@ -309,6 +311,18 @@ func (q *Question) refuses() bool {
 	return slices.ContainsFunc(q.answers, func(a answer) bool { return a.word == "no" })
 }
 
+// declines reports whether the line is the word "no", which refuses without a reason.
+func (q *Question) declines() bool {
+	return strings.EqualFold(strings.TrimSpace(q.line.Value()), "no") && q.refuses() && !q.pasted
+}
+
+// keyAsText reports whether the line is a key or the beginning of a word that was taken as pasted text, because its Enter
+// came too fast.
+func (q *Question) keyAsText() bool {
+	text := strings.ToLower(strings.TrimSpace(q.line.Value()))
+	return q.pasted && text != "" && (q.begun() || slices.ContainsFunc(q.choices(), func(c choice) bool { return c.key == text }))
+}
+
 // enter confirms a choice or sends the line.
 func (q *Question) enter() {
 	text := strings.TrimSpace(q.line.Value())
@@ -326,7 +340,7 @@ func (q *Question) enter() {
 	case ok:
 		q.take(c.index)
 	case text == "":
-	case strings.EqualFold(text, "no") && q.refuses() && !q.pasted:
+	case q.declines():
 		q.Word = "no"
 	case q.begun() && !q.pasted, !q.refuses():
 		q.clear()
@@ -356,7 +370,7 @@ func (q *Question) take(i int) {
 	case at == choosing && q.answers[i].word == always:
 		q.stage = picking
 	case at == choosing && q.answers[i].typed:
-		q.stage, q.typed = writing, q.answers[i].word
+		q.stage, q.typed, q.gives = writing, q.answers[i].word, q.answers[i].gives
 		if q.line.CharLimit = maxReason; q.typed != instead {
 			q.line.CharLimit = cli.MaxTask
 		}
@@ -403,7 +417,7 @@ func (q *Question) foot() []string {
 	case q.stage == picking:
 		out = append(out, "  allow until "+q.until+":")
 		for i, g := range q.scopes {
-			line := fmt.Sprintf("  %s %s", q.key(i, fmt.Sprint(i+1)), g)
+			line := fmt.Sprintf(" %s %s", q.key(i, fmt.Sprint(i+1)), g)
 			if g.Scope == thisCall { // the call is shown above
 				out = append(out, line)
 				continue
@@ -436,10 +450,20 @@ func (q *Question) prompt() []string {
 		q.line.Prompt = "  no, do this instead: "
 		does = "Enter refuses and says this, Esc goes back"
 	case q.stage == writing:
-		does = "Enter gives this as the answer, Esc goes back"
+		does = "Enter gives this as " + q.gives + ", Esc goes back"
+	case q.keyAsText():
+		does = "taken as pasted text: Esc, then the key, then Enter"
+		if refuses {
+			q.line.Prompt = "  no, because: "
+			does = "taken as pasted text: Esc, then the key; Enter refuses for this reason"
+		}
 	case refuses:
 		q.line.Prompt = "  no, because: "
 		does = "Enter refuses and gives the model this reason, Esc goes back"
+	case q.declines():
+		does = "Enter: no"
+	case !ok && text != "" && q.stage != confirming:
+		does = "not a choice: Enter clears this; a choice is its key, then Enter"
 	case ok && counts:
 		does = "Enter: " + c.help
 	case q.hint != "":
@@ -466,7 +490,7 @@ func (q *Question) offers() []string {
 	var keys []string
 	for i, c := range q.choices() {
 		a := q.answers[c.index]
-		keys = append(keys, strings.TrimSpace(fmt.Sprintf("%s%s %s", q.key(i, c.key), a.word[1:], q.p.Dim(a.help))))
+		keys = append(keys, strings.TrimRight(fmt.Sprintf("%s%s %s", q.key(i, c.key), a.word[1:], q.p.Dim(a.help)), " "))
 	}
 	var out []string
 	if len(q.rows) > q.area || !q.whole() {
@@ -476,21 +500,21 @@ func (q *Question) offers() []string {
 		}
 		out = append(out, "  "+q.p.Yellow(text))
 	}
-	if line := "  " + strings.Join(keys, " · "); ansi.StringWidth(line) < q.width {
+	if line := " " + strings.Join(keys, " ·"); ansi.StringWidth(line) < q.width {
 		return append(out, line)
 	}
 	for _, k := range keys {
-		out = append(out, "  "+k)
+		out = append(out, " "+k)
 	}
 	return out
 }
 
-// key shows the key of choice i, which arrows may have marked.
+// key shows the key of choice i after a cell for the mark of the arrows.
 func (q *Question) key(i int, name string) string {
 	if q.mark == i+1 {
-		return q.p.Bold(q.p.Cyan("▸" + name + "]"))
+		return q.p.Bold(q.p.Cyan("▸[" + name + "]"))
 	}
-	return q.p.Cyan("[" + name + "]")
+	return " " + q.p.Cyan("["+name+"]")
 }
 
 // verdict describes the answer.

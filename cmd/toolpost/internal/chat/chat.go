@@ -340,7 +340,7 @@ func (c *chat) consent(ctx context.Context, p *ask.Proposal) (*ask.Question, err
 
 // checkpoint asks how to continue after a failure.
 func (c *chat) checkpoint(ctx context.Context, cp agent.Checkpoint) (agent.Choice, error) {
-	q := ask.Failure(c.p, cp)
+	q := ask.Failure(c.p, cp, "this turn")
 	err := c.wait(ctx, cp.Call.ID, q)
 	return q.Choice(), err
 }

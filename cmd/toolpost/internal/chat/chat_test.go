@@ -200,3 +200,18 @@ func TestQuestionPrecedesItsCall(t *testing.T) {
 		got = rest
 	}
 }
+
+// TestToolsInColumns: /tools lists name, policy and description in columns.
+func TestToolsInColumns(t *testing.T) {
+	clitest.Bare(t, nil)
+	c := newTestChat(t)
+	c.w.ToolSet = clitest.ConsentTools(t, t.TempDir())
+	typed(c, "/tools\n")
+	c.Update(ask.Ticked{})
+	shown := c.View().Content
+	for _, want := range []string{"read_file     allowed     Read ", "run_command   asks first  Run ", "\nfile tools see files below this folder"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
+		}
+	}
+}

@@ -162,16 +162,28 @@ func (c *chat) listTools(arg string) tea.Cmd {
 		return nil
 	}
 	granted := c.Grants.List()
-	var b strings.Builder
+	var rows [][3]string // name, policy, description
+	var widths [2]int
 	for t := range c.w.ToolSet.All() {
-		asks := ""
+		row := [3]string{t.Name, "allowed", cli.FirstLine(t.Description, 100)}
 		if d, _ := invoke.AllowOwn(c.ctx, t, llm.Call{}); d.Verdict != invoke.Allow {
-			asks = c.p.Yellow(" " + c.asks(t.Name, granted))
+			row[1] = c.asks(t.Name, granted)
 		}
-		line := c.p.Bold(fmt.Sprintf("%-14s", t.Name)) + asks + " " + c.p.Dim(cli.FirstLine(t.Description, 100))
+		for i := range widths {
+			widths[i] = max(widths[i], len(row[i]))
+		}
+		rows = append(rows, row)
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := c.p.Bold(fmt.Sprintf("%-*s", widths[0], row[0])) + "  " + c.p.Yellow(fmt.Sprintf("%-*s", widths[1], row[1])) + "  " + c.p.Dim(row[2])
 		b.WriteString(ansi.Truncate(line, max(20, c.width), "…") + "\n")
 	}
-	fmt.Fprintf(&b, "below %s", c.w.Root)
+	root := c.w.Root
+	if root == "." {
+		root = "this folder"
+	}
+	b.WriteString(c.p.Dim("file tools see files below " + root))
 	if len(granted) > 0 {
 		b.WriteString("\n\nyou allowed, until you leave:")
 	}
@@ -196,7 +208,7 @@ func (c *chat) asks(name string, granted []ask.Grant) string {
 	case slices.ContainsFunc(granted, func(g ask.Grant) bool { return covers(g, true) }):
 		return "allowed"
 	case slices.ContainsFunc(granted, func(g ask.Grant) bool { return covers(g, false) }):
-		return "asks first, except as below"
+		return "asks, except below"
 	}
 	return "asks first"
 }

@@ -319,7 +319,11 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 		return r.waits(done)
 	}
 	if failed == nil && done.Ran == 0 && len(r.refused) > 0 {
-		return fmt.Errorf("nothing was run: %s was refused", strings.Join(slices.Compact(r.refused), ", "))
+		verb := "was"
+		if len(r.refused) > 1 {
+			verb = "were"
+		}
+		return fmt.Errorf("nothing was run: %s %s refused", counted(r.refused), verb)
 	}
 	return r.verdict(ctx, failed)
 }
@@ -337,6 +341,23 @@ func (r *runner) show(ev llm.Event) error {
 	}
 	_, err = r.cmd.OutOrStdout().Write(append(cli.EscapeUnseen(line), '\n'))
 	return err
+}
+
+// counted lists names in the order of their first appearance, repeated ones with their number.
+func counted(names []string) string {
+	var order []string
+	times := make(map[string]int)
+	for _, name := range names {
+		if times[name]++; times[name] == 1 {
+			order = append(order, name)
+		}
+	}
+	for i, name := range order {
+		if n := times[name]; n > 1 {
+			order[i] = fmt.Sprintf("%s ×%d", name, n)
+		}
+	}
+	return strings.Join(order, ", ")
 }
 
 // unreadable returns the error of a run whose output cannot be written.
@@ -398,7 +419,7 @@ func (r *runner) summary(d agent.Done) string {
 		fmt.Fprintf(&b, "%s %s\n", p.Dim("cost   "), cost)
 	}
 	if len(r.refused) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", p.Dim("refused"), cli.Printable(strings.Join(r.refused, ", ")))
+		fmt.Fprintf(&b, "%s %s\n", p.Dim("refused"), cli.Printable(counted(r.refused)))
 	}
 	for _, g := range r.grants.List() {
 		fmt.Fprintf(&b, "%s %s\n", p.Dim("granted"), g)
