@@ -16,9 +16,9 @@ import (
 // Question is a decision of the person at the terminal: its text and the choices that answer it. run shows it below the
 // earlier output, chat in place of the input.
 //
-// A choice is its key, or arrows, followed by Enter. The beginning of a choice's word, as "yes", only is cleared. Any
-// other text refuses, and is the reason for the model. Keys count only after the question has been on the screen for a while without a key press. Choices that allow something count only
-// after the whole text has been on the screen.
+// A choice is its key, or arrows, followed by Enter. Enter clears the beginning of a choice's word, such as "yes". Any
+// other text refuses, and is the reason for the model. Keys count only after the question has been on the screen for a
+// while without a key press. Choices that allow something count only after the whole text has been on the screen.
 type Question struct {
 	p       cli.Palette
 	text    func(width int) []string // the text of the question
