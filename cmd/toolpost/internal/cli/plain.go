@@ -33,10 +33,16 @@ var kindWords = map[llm.Kind]string{
 func Plain(err error) string {
 	text := err.Error()
 	var e *llm.Error
-	if !errors.As(err, &e) {
-		return text
+	if errors.As(err, &e) {
+		text = strings.Replace(text, e.Error(), plain(e), 1)
 	}
-	return strings.Replace(text, e.Error(), plain(e), 1)
+	for _, name := range []string{"agent: ", "journal: ", "builtin: ", "provider: "} {
+		text = strings.TrimPrefix(text, name)
+	}
+	if rest, ok := strings.CutPrefix(text, "schema: at "); ok {
+		text = "at " + rest
+	}
+	return text
 }
 
 // KindWords describes a kind of error.

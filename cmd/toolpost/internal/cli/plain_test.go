@@ -12,7 +12,10 @@ import (
 func TestErrorsForPeopleHaveNoNamesOfPackagesOrKinds(t *testing.T) {
 	cause := errors.New("the stream ended before the answer did")
 	for want, err := range map[string]error{
-		"plain": errors.New("plain"),
+		"no such run":            errors.New("agent: no such run"),
+		"tool 1 has no name":     errors.New("builtin: tool 1 has no name"),
+		"at /type: no such type": errors.New("schema: at /type: no such type"),
+		"plain":                  errors.New("plain"),
 		"the answer broke off: the stream ended before the answer did":     &llm.Error{Op: "wire.chat.DecodeStream", Kind: llm.Incomplete, Err: cause},
 		"an address needs a model":                                         &llm.Error{Op: "provider.Open", Kind: llm.Invalid, Err: errors.New("an address needs a model")},
 		"the server failed (HTTP 500): out of memory\nTry again.":          fmt.Errorf("%w\nTry again.", &llm.Error{Op: "openai.Stream", Kind: llm.Server, Status: 500, Err: errors.New("out of memory")}),

@@ -143,7 +143,7 @@ func quiet(w llm.Warning) bool {
 	case llm.Repaired, llm.Corrected:
 		return true
 	case llm.Degraded:
-		return w.Feature == "tools.examples" || w.Feature == "schema"
+		return w.Feature == "tools.examples" || w.Feature == "schema" || w.Feature == "text parts" || w.Feature == "failed"
 	case llm.Emulated:
 		return w.Feature != "gate"
 	}
@@ -183,7 +183,11 @@ func warningText(w llm.Warning) string {
 	if about == "" {
 		return cli.InOneLine(w.Detail)
 	}
-	return about + ": " + cli.InOneLine(w.Detail)
+	detail := cli.InOneLine(w.Detail)
+	if words := codeWords[w.Code]; words != "" {
+		detail = strings.TrimPrefix(detail, words+" ")
+	}
+	return about + ": " + detail
 }
 
 // maxSeen limits how many warnings are remembered.

@@ -265,3 +265,18 @@ func TestViewsAreNotCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestQuietWarnings: warnings that only tell how a request was written are not shown, and none says its kind twice.
+func TestQuietWarnings(t *testing.T) {
+	for _, feature := range []string{"text parts", "failed", "schema"} {
+		if !quiet(llm.Warning{Code: llm.Degraded, Feature: feature}) {
+			t.Errorf("%s is shown", feature)
+		}
+	}
+	if quiet(llm.Warning{Code: llm.Degraded, Feature: "tools"}) {
+		t.Error("tools that are left out are not shown")
+	}
+	if got := warningText(llm.Warning{Code: llm.UnknownModel, Feature: "m", Detail: "unknown model (no family): assuming"}); got != "unknown model (m): (no family): assuming" {
+		t.Error(got)
+	}
+}
