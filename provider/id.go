@@ -58,6 +58,9 @@ func (c *Client) resolve(id string) (target, error) {
 	parsed := catalog.ParseID(id)
 	maker, ok := makers[parsed.Root()]
 	if !ok || slash && !slices.Contains([]string{maker, "meta-llama", "mistralai", "openai"}, strings.ToLower(name)) {
+		if slash && name == "sim" {
+			return target{}, fail(llm.NotFound, "package sim opens %q; Client.Schemes can name a function for it", id)
+		}
 		ask := ": put"
 		if like := c.nearVendor(name); slash && like != "" {
 			ask = fmt.Sprintf("; did you mean %s/%s? Else put", like, model)
