@@ -25,10 +25,10 @@ import (
 const chunks = 4000
 
 // stream writes one tool call of 4,000 pieces.
-func stream(b *testing.B, format string) []byte {
+func stream(b *testing.B, name string) []byte {
 	b.Helper()
 	var out bytes.Buffer
-	enc := wire.Codec{Format: format}.NewStream(&out, format.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	enc := wire.Codec{Format: name}.NewStream(&out, format.Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
 	var args strings.Builder
 	send := func(ev llm.Event) {
 		if err := enc.Write(ev); err != nil {
