@@ -33,7 +33,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("exit %d, %s", r.code, r.errOut)
 	}
 	for value, says := range map[string]string{"much": "expected an amount of dollars such as 0.25", "0": "leave it out for no bound", "-1": "expected an amount"} {
-		if r := ask("-m", id, "--budget-usd", value); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "--budget-usd: budget_usd: ") || !strings.Contains(r.errOut, says) {
+		if r := ask("-m", id, "--budget-usd", value); r.code != cli.ExitUsage || !strings.Contains(r.errOut, "--budget-usd: ") || !strings.Contains(r.errOut, says) {
 			t.Errorf("%s: exit %d, %s", value, r.code, r.errOut)
 		}
 	}
