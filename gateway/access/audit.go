@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -29,7 +30,7 @@ func WithActor(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, actorKey{}, clip(name))
 }
 
-// changed writes the audit log. The change has been made, so an error reports only that the log lacks it.
+// changed writes the audit log. The change has been made, and an error says so.
 func (b *Book) changed(ctx context.Context, action, of, team string, after any) error {
 	by, _ := ctx.Value(actorKey{}).(string)
 	doc, err := json.Marshal(after)
@@ -41,7 +42,10 @@ func (b *Book) changed(ctx context.Context, action, of, team string, after any) 
 	if err != nil {
 		return err
 	}
-	return b.Store.Put(ctx, Row{Kind: auditRecord, ID: now.Format("20060102150405.000000000") + rand.Text()[:8], Doc: doc})
+	if err := b.Store.Put(ctx, Row{Kind: auditRecord, ID: now.Format("20060102150405.000000000") + rand.Text()[:8], Doc: doc}); err != nil {
+		return fmt.Errorf("access: %s %s was done, and the audit log could not be written: %w", action, of, err)
+	}
+	return nil
 }
 
 // Audit returns the latest changes of keys and teams, newest first, at most most.

@@ -138,10 +138,15 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 		*s = stored{Key: k, Hash: hashOf(secret)}
 		return nil
 	})
-	if err == nil {
-		err = b.changed(ctx, "create key", s.ID, s.Team, s.Key)
+	if err != nil {
+		return Key{}, "", err
 	}
-	return s.Key, secret, err
+	if err := b.changed(ctx, "create key", s.ID, s.Team, s.Key); err != nil {
+		// The caller gets an error and no secret. The key must not stay valid with a secret that is lost.
+		_, revoked := b.Revoke(ctx, s.ID)
+		return Key{}, "", errors.Join(err, revoked)
+	}
+	return s.Key, secret, nil
 }
 
 // Rotate gives a key a new secret and returns it. The previous secret stays valid for the grace period. Secrets of

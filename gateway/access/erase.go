@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -48,13 +49,13 @@ func (b *Book) Erase(ctx context.Context, team, user string) error {
 		if err != nil {
 			return err
 		}
-		changes, err := list[AuditEntry](ctx, b.Store, auditRecord)
-		if err != nil {
-			return err
-		}
-		for i, c := range changes[:min(len(changes), len(rows))] {
+		for _, row := range rows {
+			var c AuditEntry
+			if err := json.Unmarshal(row.Doc, &c); err != nil {
+				return fmt.Errorf("access: the record of %s %s cannot be read: %w", auditRecord, row.ID, err)
+			}
 			if c.Team == team {
-				e.Records = append(e.Records, rows[i])
+				e.Records = append(e.Records, row)
 			}
 		}
 	}
