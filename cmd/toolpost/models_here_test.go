@@ -177,6 +177,11 @@ func TestServerWithoutModel(t *testing.T) {
 	if r = toolpost(t, "", "doctor"); !strings.Contains(r.out, "no answer at http://127.0.0.1:9/api") {
 		t.Errorf("%+v", r)
 	}
+	for _, address := range []string{"http://user:s3cret@127.0.0.1:9/v1", "http://127.0.0.1:9/v1?key=s3cret"} {
+		if r := toolpost(t, "", "run", "-m", address, "hello"); r.code == cli.ExitOK || strings.Contains(r.out+r.errOut, "s3cret") {
+			t.Errorf("%s: %+v", address, r)
+		}
+	}
 	t.Setenv("TOOLPOST_LOCAL", "none")
 	r = toolpost(t, "", "run", "-m", "qwen3:14b", "hello")
 	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "did you mean ollama/qwen3:14b?") {

@@ -55,14 +55,15 @@ func KindWords(k llm.Kind) string {
 
 func plain(e *llm.Error) string {
 	var parts []string
-	if words := kindWords[e.Kind]; errors.Is(e.Err, provider.ErrNoKey) { // no key was sent
-	} else if words != "" {
-		if e.Status != 0 {
-			words += fmt.Sprintf(" (HTTP %d)", e.Status)
-		}
+	words := kindWords[e.Kind]
+	if errors.Is(e.Err, provider.ErrNoKey) { // no key was sent
+		words = ""
+	}
+	if e.Status != 0 {
+		words = fmt.Sprintf("%s (HTTP %d)", KindWords(e.Kind), e.Status)
+	}
+	if words != "" {
 		parts = append(parts, words)
-	} else if e.Status != 0 {
-		parts = append(parts, fmt.Sprintf("%s (HTTP %d)", KindWords(e.Kind), e.Status))
 	}
 	if e.Err != nil {
 		parts = append(parts, Plain(e.Err))

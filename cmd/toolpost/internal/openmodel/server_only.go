@@ -31,7 +31,7 @@ func serverNamed(s *settings.Settings, id string) (unnamed, bool) {
 			return unnamed{}, false
 		}
 		base, err := url.Parse(transport + "://" + rest)
-		if err != nil {
+		if err != nil || base.User != nil || base.RawQuery != "" { // opening refuses it; a password must not be sent or printed
 			return unnamed{}, false
 		}
 		if u, err := url.Parse(usual); named && err == nil && base.Path == "" {
