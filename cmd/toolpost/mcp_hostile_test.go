@@ -128,7 +128,7 @@ func TestMCPServersCannotShowKeys(t *testing.T) {
 		"error of the handshake": {mcptest.Script{Initialize: fails}, 1},
 		"error of the list":      {mcptest.Script{List: fails}, 1},
 		"definitions":            {mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"` + key + `","description":"say ` + key + `","inputSchema":{"type":"object"}},{"name":"` + key + ` no","inputSchema":{"type":"object"}},{"name":"e","inputSchema":{"type":"object"}}]}}`}, 0},
-		"question":               {mcptest.Script{Call: strings.Replace(asksForNumber, "ok?", key, 1)}, 0},
+		"question":               {mcptest.Script{Call: strings.Replace(asksForNumber, "ok?", key, 1) + "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"` + key + `"}]}}`}, 0},
 		"progress":               {mcptest.Script{Call: `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":ID,"progress":1,"message":"` + key + `"}}` + "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"` + key + `"}]}}`}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

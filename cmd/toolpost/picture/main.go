@@ -64,6 +64,9 @@ func record() ([]string, error) {
 		return nil, fmt.Errorf("tmux: %w\n%s", err, out)
 	}
 	defer tmux("kill-server")
+	if err := settle(tmux, func(screen string) bool { return strings.TrimSpace(screen) == "$" }); err != nil {
+		return nil, err
+	}
 	tmux("send-keys", "toolpost demo", "Enter")
 	var scenes []string
 	for asked := false; ; {

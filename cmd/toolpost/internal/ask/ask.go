@@ -49,6 +49,9 @@ func (a *Approver) Approve(ctx context.Context, q invoke.Question) (journal.Appr
 	if a.Wait != nil && (a.Wait.later || q.Prompt > 0 && !q.Held || q.Waited && a.Put == nil) {
 		return journal.Approval{}, a.Wait.pending()
 	}
+	if a.Put == nil && q.Prompt > 0 {
+		return q.Answer(false, view.ByProgram, "the tool asks a person, and none can answer here"), nil
+	}
 	if a.Put == nil && a.Yes {
 		return q.Answer(false, view.ByProgram, "--yes does not allow it: "+q.Reason), nil
 	}
