@@ -20,24 +20,28 @@ import (
 )
 
 // documentedCommands runs every command in the "console" fences of README.md and docs/, and compares the output, if
-// there is any. A line "…" matches any lines. Durations and run ids may differ. A failing command is shown with its
+// there is any. The commands of a page run in order. A line "…" matches any lines. Durations and run ids may differ. A failing command is shown with its
 // error first.
 func documentedCommands(t *testing.T) {
 	root := moduleRoot(t)
 	env := documentEnv(t)
 	for _, file := range documents(t, root) {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range pages.Fences(string(text)) {
-			if f.Kind != "console" {
-				continue
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, c := range f.Commands() {
-				t.Run(fmt.Sprintf("%s:%d", file, c.Line), func(t *testing.T) { checkCommand(t, c, root, env) })
+			env := append(slices.Clone(env), newHome(t)...)
+			for _, f := range pages.Fences(string(text)) {
+				if f.Kind != "console" {
+					continue
+				}
+				for _, c := range f.Commands() {
+					t.Run(fmt.Sprintf("line %d", c.Line), func(t *testing.T) { checkCommand(t, c, root, env) })
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -92,13 +96,19 @@ func documents(t *testing.T, root string) []string {
 	return files
 }
 
-// documentEnv returns an environment with the program on the path, without configuration and keys.
+// newHome returns the variables of an empty home folder. Each page has one, so its commands work without those of
+// another page.
+func newHome(t *testing.T) []string {
+	home := t.TempDir()
+	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home}
+}
+
+// documentEnv returns an environment with the program on the path, without a home folder and keys.
 func documentEnv(t *testing.T) []string {
 	t.Helper()
-	bin, home := programPath(t), t.TempDir()
 	env := []string{
-		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "NO_COLOR=1",
+		"PATH=" + programPath(t) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"NO_COLOR=1",
 		"TOOLPOST_LOCAL=none", // ignore servers on the test machine
 	}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB", "GOFLAGS", "GOTOOLCHAIN"} {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -44,6 +45,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("XDG_STATE_HOME", state)       // tests must not write to the user's store
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // programs do not sleep at exit under the race detector
+	flag.Parse()
+	flag.Set("test.parallel", "8") // parallel tests drive terminals and programs, and mostly wait for them
 	code := m.Run()
 	os.RemoveAll(state)
 	os.Exit(code)
