@@ -88,6 +88,29 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// TestWritingAStreamAllocatesNothingPerPiece: the room for the body grows a few times, and a piece of text costs nothing more.
+func TestWritingAStreamAllocatesNothingPerPiece(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates, too; the plain run counts")
+	}
+	for _, format := range Formats() {
+		const n = 1000
+		var out bytes.Buffer
+		allocs := testing.AllocsPerRun(3, func() {
+			out.Reset()
+			enc := Codec{Format: format}.NewStream(&out, wireformat.Head{ID: "i", Model: "m"})
+			for range n {
+				_ = enc.Write(llm.TextDelta{Text: "word "})
+			}
+			_ = enc.Write(llm.Finish{Reason: llm.Stop})
+		})
+		t.Logf("%s: %.2f allocations a piece", format, allocs/n)
+		if allocs/n > 1.5 {
+			t.Errorf("%s: %.2f allocations a piece", format, allocs/n)
+		}
+	}
+}
+
 func BenchmarkEncodeStream(b *testing.B) {
 	for _, format := range Formats() {
 		b.Run(format, func(b *testing.B) {

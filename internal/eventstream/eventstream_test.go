@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 )
 
 var sample = []Frame{
@@ -57,6 +59,39 @@ func TestRoundTrip(t *testing.T) {
 		got, err := readAll(src)
 		if err != io.EOF || !slices.EqualFunc(got, sample, sameFrame) {
 			t.Errorf("%s: %v %+v", name, err, got)
+		}
+	}
+}
+
+// TestAmazonsPackageWritesTheSameBytes: a frame has the bytes that Amazon's own encoder gives it.
+func TestAmazonsPackageWritesTheSameBytes(t *testing.T) {
+	for _, f := range sample {
+		msg := eventstream.Message{Payload: f.Payload}
+		msg.Headers.Set(":message-type", eventstream.StringValue(f.Kind))
+		msg.Headers.Set(headers[f.Kind], eventstream.StringValue(f.Name))
+		if f.Kind == Failure {
+			msg.Headers.Set(":error-message", eventstream.StringValue(f.Message))
+		} else {
+			msg.Headers.Set(":content-type", eventstream.StringValue("application/json"))
+		}
+		var want bytes.Buffer
+		if err := eventstream.NewEncoder().Encode(&want, msg); err != nil {
+			t.Fatal(err)
+		}
+		if got := encode(t, f); !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s %s: % x\nwant % x", f.Kind, f.Name, got, want.Bytes())
+		}
+	}
+}
+
+// TestAFrameThatNoReaderTakesIsNotWritten: a name or a payload is too long.
+func TestAFrameThatNoReaderTakesIsNotWritten(t *testing.T) {
+	for _, f := range []Frame{
+		{Kind: "other"}, {Kind: Event, Name: strings.Repeat("n", 1<<16)}, {Kind: Failure, Message: strings.Repeat("m", 1<<16)},
+		{Kind: Event, Name: "big", Payload: make([]byte, MaxFrame)},
+	} {
+		if b, err := Append([]byte("before"), f); err == nil || string(b) != "before" {
+			t.Errorf("%s: %v", f.Kind, err)
 		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -206,4 +208,12 @@ func appendControl(dst []byte, c byte) []byte {
 		return append(dst, '\\', 't')
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
+
+// Keys returns the keys of an object in order. An empty object, the usual one, costs no allocation.
+func Keys[V any](object map[string]V) []string {
+	if len(object) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(object))
 }

@@ -3,8 +3,6 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -373,7 +371,7 @@ func (w *writer) callExtra(index int, extra map[string]json.RawMessage) {
 		return
 	}
 	w.toolCall(index, func() {
-		for _, key := range slices.Sorted(maps.Keys(extra)) {
+		for _, key := range js.Keys(extra) {
 			if name, inner := loss.CutPrefix(loss.Dotted(key), loss.InnerPrefix); inner || strings.HasPrefix(key, loss.NestedMark) {
 				w.e.Lost(llm.Ignored, name, "a stream has no place for a field inside a call's function")
 				continue

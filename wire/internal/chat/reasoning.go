@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -98,7 +97,7 @@ func (r *reasoningDetails) object(from int) []byte {
 	w.Array()
 	for _, item := range r.items(from) {
 		w.Object()
-		for _, key := range slices.Sorted(maps.Keys(item)) {
+		for _, key := range js.Keys(item) {
 			w.AnyKey(key)
 			if m := item[key]; m.joined {
 				w.Raw(js.AppendQuoted(nil, m.text))

@@ -2,10 +2,9 @@ package codec
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/history"
 )
@@ -108,7 +107,7 @@ func SplitResults(m llm.Message) []llm.Message {
 // LateFields notes the extra fields of a call that were not said where it began.
 func (e *Encoder) LateFields(x llm.Extra, said map[string]json.RawMessage) {
 	fields := e.OwnExtra(x)
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
+	for _, key := range js.Keys(fields) {
 		if _, ok := said[key]; !ok {
 			e.LostField(e.Host.Format, key, fields[key], "a stream names the fields of a call before they are known")
 		}

@@ -1,10 +1,10 @@
 package codec
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/internal/wire/mediatype"
 	"github.com/toolpost/toolpost/llm"
@@ -74,7 +74,7 @@ func (e *Encoder) WithoutEmptyMedia(parts []llm.Part) []llm.Part {
 func (e *Encoder) markOf(x llm.Extra) llm.Extra {
 	var kept llm.Extra
 	fields := e.OwnExtra(x)
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
+	for _, key := range js.Keys(fields) {
 		switch {
 		case cacheMarks[key]:
 			kept = llm.Extra{e.Host.Format: {key: fields[key]}} // a format has one of them

@@ -3,8 +3,6 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -90,7 +88,7 @@ func (e *Encoder) EndExtra(start int, x llm.Extra) { e.EndFields(start, e.OwnExt
 
 func (e *Encoder) EndFields(start int, fields map[string]json.RawMessage) {
 	nested, many := false, e.manyKeys(start, len(fields))
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
+	for _, key := range js.Keys(fields) {
 		if strings.HasPrefix(key, loss.NestedMark) {
 			nested = true
 			continue

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func (d *Decoder) ReadPlace(v []byte) *llm.Location {
 
 // OptionNames are the names of the options of a hosted tool, for a person.
 func OptionNames(h *llm.HostedConfig) string {
-	names := slices.Sorted(maps.Keys(h.Options))
+	names := js.Keys(h.Options)
 	return strings.Join(names[:min(len(names), loss.MaxNotes)], ", ")
 }
 

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func (d *Decoder) KeepUnread(x *llm.Extra, v []byte, o *ObjectSpec, stars ...str
 // nest puts the extra fields of objects inside of the value that began at start, and has ended, where they came from:
 // those of one object at once, since there may be many.
 func (e *Encoder) nest(start int, fields map[string]json.RawMessage) {
-	pointers := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(key string) bool { return !strings.HasPrefix(key, loss.NestedMark) })
+	pointers := slices.DeleteFunc(js.Keys(fields), func(key string) bool { return !strings.HasPrefix(key, loss.NestedMark) })
 	for len(pointers) > 0 {
 		parent, n := pointers[0][:strings.LastIndexByte(pointers[0], '/')+1], 1
 		for n < len(pointers) && strings.HasPrefix(pointers[n], parent) && strings.LastIndexByte(pointers[n], '/') == len(parent)-1 {

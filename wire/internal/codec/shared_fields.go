@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -237,7 +236,7 @@ func (e *Encoder) share(x llm.Extra, of holder) llm.Extra {
 		if m.of&of == 0 {
 			continue
 		}
-		for _, from := range slices.Sorted(maps.Keys(x)) {
+		for _, from := range js.Keys(x) {
 			if p, ok := m.in(from); ok && from != e.Host.Format {
 				s.move(m, from, p)
 			}

@@ -2,7 +2,6 @@ package converse
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -82,6 +81,8 @@ type writer struct {
 	seq   codec.BlockStream
 	said  map[string]json.RawMessage // the extra fields that the open call began with
 
+	payload []byte // the room for the payload of a frame
+
 	signed  bool           // the open block, which was relayed, has its signature
 	relayed *converseBlock // not nil: it is open, and the client has all of it
 }
@@ -98,9 +99,7 @@ func (w *writer) Event(ev llm.Event) {
 		w.frame("messageStart", func() { w.e.StringField("role", "assistant") })
 	}
 	if u, ok := ev.(llm.UnknownEvent); ok {
-		before := w.e.Buf
-		w.e.Buf = nil
-		w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: u.Type, Payload: u.Raw})
+		w.seal(w.e.Buf, eventstream.Frame{Kind: eventstream.Event, Name: u.Type, Payload: u.Raw})
 		return
 	}
 	if w.relayed != nil && codec.EndsBlock(ev) && w.endRelayed(ev) {
@@ -109,15 +108,26 @@ func (w *writer) Event(ev llm.Event) {
 	w.seq.Event(ev)
 }
 
-// frame writes an event. Its payload is written separately: commas depend on the preceding bytes, and a frame may end
-// in any byte.
+// frame writes an event.
 func (w *writer) frame(name string, members func()) {
-	before := w.e.Buf
-	w.e.Buf = nil
+	before := w.apart()
 	w.e.Object()
 	members()
 	w.e.End()
-	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: name, Payload: w.e.Buf})
+	w.sealPayload(before, eventstream.Event, name)
+}
+
+// apart begins a payload and returns the preceding bytes. A payload is written separately: commas depend on the
+// preceding bytes, and a frame may end in any byte.
+func (w *writer) apart() (before []byte) {
+	before = w.e.Buf
+	w.e.Buf = w.payload[:0]
+	return before
+}
+
+func (w *writer) sealPayload(before []byte, kind, name string) {
+	w.payload = w.e.Buf
+	w.seal(before, eventstream.Frame{Kind: kind, Name: name, Payload: w.payload})
 }
 
 // seal appends a frame to the preceding bytes.
@@ -228,7 +238,7 @@ func (w *writer) BeginCall(ev llm.CallStart) {
 
 // sayFields writes the extra fields of a call. Only fields inside the call's object fit at its start.
 func (w *writer) sayFields(fields map[string]json.RawMessage) {
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
+	for _, key := range js.Keys(fields) {
 		if name, ok := loss.CutPrefix(key, loss.InnerPrefix); ok && !strings.HasPrefix(name, loss.NestedMark) {
 			w.e.AnyKey(name)
 			w.e.Raw(fields[key])
@@ -322,14 +332,13 @@ func (w *writer) Finish(f llm.Finish) {
 		w.e.Lost(llm.Ignored, "message fields", "a stream of the converse format has no place for them")
 	}
 	w.frame("messageStop", func() { encodeStop(w.e, f, own) })
-	before := w.e.Buf
-	w.e.Buf = nil
+	before := w.apart()
 	start := w.e.Object()
 	encodeUsage(w.e, f)
 	encodeMetrics(w.e, own)
 	unnamed(w.e, f)
 	w.e.EndFields(start, codec.OmitFields(own, modelFields))
-	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: "metadata", Payload: w.e.Buf})
+	w.sealPayload(before, eventstream.Event, "metadata")
 }
 
 // streamExceptions are the errors that a stream can end with.
@@ -342,11 +351,10 @@ func (w *writer) Fail(err *llm.Error) {
 	if !slices.Contains(streamExceptions, code) {
 		code = "ModelStreamErrorException"
 	}
-	before := w.e.Buf
-	w.e.Buf = nil
+	before := w.apart()
 	w.e.Object()
 	w.e.StringField("message", codec.ErrorMessage(err, &properties))
 	w.e.End()
 	name := strings.ToLower(code[:1]) + code[1:]
-	w.seal(before, eventstream.Frame{Kind: eventstream.Exception, Name: name, Payload: w.e.Buf})
+	w.sealPayload(before, eventstream.Exception, name)
 }

@@ -3,8 +3,6 @@ package converse
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/loss"
@@ -215,7 +213,7 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.Key(systemTool)
 	inner := e.Object()
 	e.StringField("name", name)
-	for _, key := range slices.Sorted(maps.Keys(h.Options)) {
+	for _, key := range js.Keys(h.Options) {
 		e.AnyKey(key)
 		e.Raw(h.Options[key])
 	}

@@ -4,9 +4,7 @@ package messages
 import (
 	"bytes"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
@@ -200,7 +198,7 @@ func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	if uses := js.Get(more, serverUses); len(u.Hosted) > 0 || uses != nil {
 		e.Key(serverUses)
 		inner := e.Object()
-		for _, name := range slices.Sorted(maps.Keys(u.Hosted)) {
+		for _, name := range js.Keys(u.Hosted) {
 			e.AnyKey(name + usesSuffix)
 			e.Int(int64(u.Hosted[name]))
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -43,7 +42,7 @@ func encodeEnvelope(e *codec.Encoder, id, model string, created int64, fields ma
 
 // encodeDefaults writes what clients expect to find in every answer.
 func encodeDefaults(e *codec.Encoder, fields map[string]json.RawMessage) {
-	for _, key := range slices.Sorted(maps.Keys(defaults)) {
+	for _, key := range js.Keys(defaults) {
 		if fields[key] == nil {
 			e.RawField(key, []byte(defaults[key]))
 		}

@@ -53,7 +53,7 @@ func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 	space, _ := spaceOf(tools[0])
 	e.Object()
 	e.StringField("type", "namespace")
-	for _, key := range slices.Sorted(maps.Keys(space)) {
+	for _, key := range js.Keys(space) {
 		e.AnyKey(key)
 		e.Raw(space[key])
 	}
