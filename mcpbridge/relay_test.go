@@ -261,7 +261,7 @@ func TestRelayPassesEverythingOn(t *testing.T) {
 		}
 		for name, want := range map[string]journal.Status{"echo": journal.Refused, "fail": journal.Failed, "long": journal.OK, "sample": journal.OK, "nothing": journal.Refused} {
 			if got := status[name]; len(got) == 0 || got[len(got)-1] != want {
-				t.Errorf("the receipts of %s say %v", name, got)
+				t.Errorf("the receipts of %s say %v: %+v", name, got, r.receipts(t))
 			}
 		}
 	})

@@ -262,6 +262,7 @@ func (l *remote) take(list *toollist.List, seen int32) {
 	for _, n := range l.record.Learn(l.ServerConfig, list) {
 		l.host.notify(n)
 	}
+	l.record.List = list.Defs
 	if l.ServerConfig.Revision() == "" && l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= rpc.Legacy {
 		l.record.Revision = rpc.Legacy
 	}

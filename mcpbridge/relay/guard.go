@@ -117,9 +117,7 @@ func (r *Relay) review(s *relayed, defs []config.ServerTool) map[string]bool {
 	}
 	list := toollist.New(defs)
 	r.mu.Lock()
-	before := r.memory.List
 	r.learn(list)
-	r.memory.List = before // this may be but a page
 	use := make(map[string]bool, len(defs))
 	for _, d := range defs {
 		use[d.Name] = r.memory.Accepts(d, list.Prints[d.Name])
@@ -139,12 +137,11 @@ func (r *Relay) review(s *relayed, defs []config.ServerTool) map[string]bool {
 	return use
 }
 
-// learn keeps a list, and reports each new tool once. The caller holds the lock.
+// learn keeps the definitions of a list or page that are new, and reports each new tool once. The caller holds the lock.
 func (r *Relay) learn(list *toollist.List) {
 	if r.reported == nil {
 		r.reported = make(map[string]journal.Hash)
 	}
-	known := len(r.memory.Known)
 	for _, n := range r.memory.Learn(r.server, list) {
 		if now := list.Prints[n.Tool]; r.reported[n.Tool] != now {
 			if len(r.reported) < toollist.MaxKnown {
@@ -153,10 +150,7 @@ func (r *Relay) learn(list *toollist.List) {
 			r.tell(n)
 		}
 	}
-	if len(r.memory.Known) == known {
-		return
-	}
-	if err := r.memory.Save(r.Dir, r.ServerConfig); err != nil {
+	if err := r.memory.SaveKnown(r.Dir, r.ServerConfig); err != nil {
 		r.options.Failed(fmt.Errorf("mcp: what is known of server %s cannot be kept: %w", r.server.Name, err))
 	}
 }

@@ -29,7 +29,8 @@ type Memory struct {
 	// another definition has changed.
 	Known map[string]config.ServerTool `json:"known"`
 
-	prints map[string]journal.Hash // of Known, computed on demand
+	prints  map[string]journal.Hash // of Known, computed on demand
+	unsaved []string                // of Known
 }
 
 // print returns the fingerprint of an accepted definition, "" if there is none.
@@ -56,6 +57,7 @@ func (m *Memory) noted(name string, print journal.Hash) {
 // accept accepts the current definition of a tool.
 func (m *Memory) accept(d config.ServerTool, print journal.Hash) {
 	m.Known[d.Name] = d
+	m.unsaved = append(m.unsaved, d.Name)
 	m.noted(d.Name, print)
 }
 
@@ -111,7 +113,7 @@ func Remember(dir string, s config.ServerConfig) (Memory, error) {
 }
 
 // Learn accepts the definitions that are new and returns what changed. For a server
-// that is trusted it accepts changes, too.
+// that is trusted it accepts changes, too. The list may be a part of the server's.
 func (m *Memory) Learn(s config.ServerConfig, list *List) []config.Notice {
 	var news []config.Notice
 	first := len(m.Known) == 0
@@ -133,7 +135,6 @@ func (m *Memory) Learn(s config.ServerConfig, list *List) []config.Notice {
 				Text: "was changed by its server (" + changes(known, d) + ") and is not used until you approve it: toolpost mcp tools " + s.Name + " --approve"})
 		}
 	}
-	m.List = list.Defs
 	return news
 }
 
@@ -164,6 +165,25 @@ func (m *Memory) Changes(list *List) []config.ToolChange {
 		}
 	}
 	return out
+}
+
+// SaveKnown adds the definitions that were accepted since the last call to the stored state. The stored list does not
+// change, nor does what another process accepted meanwhile, unless the server is trusted.
+func (m *Memory) SaveKnown(dir string, s config.ServerConfig) error {
+	if dir == "" || len(m.unsaved) == 0 {
+		return nil
+	}
+	stored, err := Remember(dir, s)
+	if err != nil {
+		return err
+	}
+	for _, name := range m.unsaved {
+		if _, seen := stored.Known[name]; !seen || s.Trust == config.TrustAnnotations {
+			stored.Known[name] = m.Known[name]
+		}
+	}
+	m.unsaved = nil
+	return stored.Save(dir, s)
 }
 
 // Save writes the state for the next run.
