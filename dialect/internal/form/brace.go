@@ -52,9 +52,6 @@ func (m braceReader) braced(written string, i, start int) bool {
 	return true
 }
 
-// maxNesting bounds how deep the arguments of a brace call may be nested.
-const maxNesting = 200
-
 // braceObject reads {key:value,…} into the arguments.
 func (m braceReader) braceObject(shape *schema.Shape, depth int) {
 	m.Skip(1, "{")
@@ -237,27 +234,6 @@ func (m braceReader) braceTail(s *sink) {
 	}
 	*held = (*held)[:len(*held)-s.closing(*held)]
 	s.close()
-}
-
-// Closing brackets at the end of a string are held until its delimiter arrives. If the delimiter is missing, they do not
-// belong to the string. These constants bound their number, and the bytes held including white space.
-const (
-	maxClosers     = 4
-	maxHeldClosing = 64
-)
-
-// closing returns the length of the closing brackets at the end of p, at most as many as are open around the string,
-// with the white space between them.
-func (s *sink) closing(p []byte) int {
-	end := len(p)
-	for n := 0; n < s.closers; n++ {
-		rest := bytes.TrimRight(p[:end], " \t\r\n")
-		if len(rest) == 0 || rest[len(rest)-1] != '}' && rest[len(rest)-1] != ']' {
-			break
-		}
-		end = len(rest) - 1
-	}
-	return len(p) - end
 }
 
 // bracePlain reads a string in ordinary quotes q.

@@ -19,6 +19,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
+// maxNesting bounds how deep the values of a call in braces or tags may be nested.
+const maxNesting = 200
+
 // tag is a start tag.
 type tag struct {
 	value  string // the value in <word=value>
