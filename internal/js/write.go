@@ -120,6 +120,12 @@ func (w *Writer) Null() {
 	w.Buf = append(w.Buf, "null"...)
 }
 
+// ObjectField begins a member that is an object, and returns what Object does.
+func (w *Writer) ObjectField(key string) (start int) { w.Key(key); return w.Object() }
+
+// ArrayField begins a member that is a list.
+func (w *Writer) ArrayField(key string) { w.Key(key); w.Array() }
+
 // StringField writes a member.
 func (w *Writer) StringField(key, s string) { w.Key(key); w.Text(s) }
 

@@ -110,8 +110,7 @@ func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	more := f.Extra[e.Host.Format]["usage"]
-	e.Key("usage")
-	start := e.Object()
+	start := e.ObjectField("usage")
 	e.IntField("prompt_tokens", u.Input)
 	e.IntField("completion_tokens", u.Output)
 	e.IntField("total_tokens", u.Input+u.Output)

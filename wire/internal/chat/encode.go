@@ -18,8 +18,7 @@ func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	e.StringField("object", "chat.completion")
 	created(e, top, codec.CreatedAt(r.Start))
 	e.StringField("model", r.Finish.Model)
-	e.Key("choices")
-	e.Array()
+	e.ArrayField("choices")
 	encodeAlternative(e, 0, r, choice, message)
 	for i, o := range r.Alternatives {
 		_, choice, message := SplitFinish(e.OwnExtra(o.Finish.Extra))
@@ -36,8 +35,7 @@ func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 func encodeAlternative(e *codec.Encoder, index int, r *llm.Response, choice, message map[string]json.RawMessage) {
 	ch := e.Object()
 	e.IntField("index", index)
-	e.Key("message")
-	msg := e.Object()
+	msg := e.ObjectField("message")
 	e.StringField("role", "assistant")
 	encodeAnswer(e, r)
 	e.EndFields(msg, message)
@@ -195,8 +193,7 @@ func (w *writer) Event(ev llm.Event) {
 func (w *writer) unknown(ev llm.UnknownEvent) {
 	top, choice, message := SplitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.open(nil)
-	w.e.Key("choices")
-	w.e.Array()
+	w.e.ArrayField("choices")
 	ch := w.e.Object()
 	w.e.IntField("index", w.index)
 	w.e.Key("delta")
@@ -229,12 +226,10 @@ func (w *writer) open(top map[string]json.RawMessage) int {
 // delta writes a chunk with one delta.
 func (w *writer) delta(body func()) {
 	w.open(nil)
-	w.e.Key("choices")
-	w.e.Array()
+	w.e.ArrayField("choices")
 	w.e.Object()
 	w.e.IntField("index", w.index)
-	w.e.Key("delta")
-	w.e.Object()
+	w.e.ObjectField("delta")
 	body()
 	w.e.End()
 	if w.probs != nil {
@@ -291,8 +286,7 @@ func (w *writer) start(id, name string, kind llm.ToolKind) *chatCall {
 		w.toolCall(c.index, func() {
 			w.e.StringField("id", id)
 			w.e.StringField("type", "function")
-			w.e.Key("function")
-			w.e.Object()
+			w.e.ObjectField("function")
 			w.e.StringField("name", name)
 			w.e.StringField("arguments", "")
 			w.e.End()
@@ -303,8 +297,7 @@ func (w *writer) start(id, name string, kind llm.ToolKind) *chatCall {
 
 func (w *writer) toolCall(index int, body func()) {
 	w.delta(func() {
-		w.e.Key("tool_calls")
-		w.e.Array()
+		w.e.ArrayField("tool_calls")
 		w.e.Object()
 		w.e.IntField("index", index)
 		body()
@@ -315,8 +308,7 @@ func (w *writer) toolCall(index int, body func()) {
 
 func (w *writer) args(index int, s string) {
 	w.toolCall(index, func() {
-		w.e.Key("function")
-		w.e.Object()
+		w.e.ObjectField("function")
 		w.e.StringField("arguments", s)
 		w.e.End()
 	})
@@ -339,8 +331,7 @@ func (w *writer) call(call llm.Call) {
 	switch {
 	case c.free && c.relayed:
 		w.toolCall(c.index, func() {
-			w.e.Key("custom")
-			w.e.Object()
+			w.e.ObjectField("custom")
 			w.e.StringField("input", strings.TrimPrefix(js.Text(call.Args), c.sent))
 			w.e.End()
 		})
@@ -348,8 +339,7 @@ func (w *writer) call(call llm.Call) {
 		w.toolCall(c.index, func() {
 			w.e.StringField("id", call.ID)
 			w.e.StringField("type", "custom")
-			w.e.Key("custom")
-			w.e.Object()
+			w.e.ObjectField("custom")
 			w.e.StringField("name", call.Name)
 			w.e.StringField("input", js.Text(call.Args))
 			w.e.End()
@@ -422,8 +412,7 @@ func (w *writer) finish(f llm.Finish) {
 // ending writes the chunk with the finish reason.
 func (w *writer) ending(word string, top, choice, message map[string]json.RawMessage) {
 	start := w.open(top)
-	w.e.Key("choices")
-	w.e.Array()
+	w.e.ArrayField("choices")
 	ch := w.e.Object()
 	w.e.IntField("index", w.index)
 	w.e.Key("delta")

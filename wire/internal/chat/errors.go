@@ -17,8 +17,7 @@ var OpenaiCodes = []string{
 // OpenaiError writes the error of both OpenAI formats.
 func OpenaiError(e *codec.Encoder, err *llm.Error) {
 	e.Object()
-	e.Key("error")
-	e.Object()
+	e.ObjectField("error")
 	code := e.Host.Registry.ErrorCode(err, &properties)
 	e.StringField("message", codec.ErrorMessage(err, &properties))
 	e.StringField("type", cmp.Or(openaiCodeTypes[code], cmp.Or(openaiErrorTypes[err.Kind], "server_error")))

@@ -20,8 +20,7 @@ func encodeProbs(e *codec.Encoder, texts ...llm.Text) {
 	if len(content)+len(refusal) == 0 {
 		return
 	}
-	e.Key("logprobs")
-	e.Object()
+	e.ObjectField("logprobs")
 	if len(content) > 0 {
 		e.ListField("content", content)
 	}

@@ -191,8 +191,7 @@ func encodeThought(e *codec.Encoder, t llm.Thinking) {
 	if parts := fields[codec.References]; parts != nil && stillThought(e, parts, t.Text) {
 		e.RawField(thoughtPart, parts)
 	} else {
-		e.Key(thoughtPart)
-		e.Array()
+		e.ArrayField(thoughtPart)
 		e.Object()
 		e.StringField("type", "text")
 		e.StringField("text", t.Text)
@@ -331,8 +330,7 @@ func encodeCalls(e *codec.Encoder, calls []llm.Call, invalid []llm.InvalidCall) 
 	if len(calls)+len(invalid) == 0 {
 		return
 	}
-	e.Key("tool_calls")
-	e.Array()
+	e.ArrayField("tool_calls")
 	for _, call := range calls {
 		encodeCall(e, call)
 	}
@@ -340,8 +338,7 @@ func encodeCalls(e *codec.Encoder, calls []llm.Call, invalid []llm.InvalidCall) 
 		e.Object()
 		e.StringField("id", call.ID)
 		e.StringField("type", "function")
-		e.Key("function")
-		e.Object()
+		e.ObjectField("function")
 		e.StringField("name", call.Name)
 		e.StringField("arguments", call.Raw)
 		e.End()
@@ -355,8 +352,7 @@ func encodeCall(e *codec.Encoder, call llm.Call) {
 	kind := ToolWord(call.Kind)
 	e.StringField("id", call.ID)
 	e.StringField("type", kind)
-	e.Key(kind)
-	inner := e.Object()
+	inner := e.ObjectField(kind)
 	e.StringField("name", call.Name)
 	if call.Kind == llm.FreeTool {
 		e.StringField("input", js.Text(call.Args))
@@ -379,8 +375,7 @@ func encodeCitations(e *codec.Encoder, cites []llm.Citation, answer bool) {
 		e.Lost(llm.Ignored, "citations", "a request of the chat format has no place for citations")
 		return
 	}
-	e.Key("annotations")
-	e.Array()
+	e.ArrayField("annotations")
 	for _, c := range cites {
 		if raw := e.OwnState(c.Raw); raw != nil {
 			e.Raw(raw)
@@ -388,8 +383,7 @@ func encodeCitations(e *codec.Encoder, cites []llm.Citation, answer bool) {
 		}
 		e.Object()
 		e.StringField("type", "url_citation")
-		e.Key("url_citation")
-		e.Object()
+		e.ObjectField("url_citation")
 		EncodeURLCitation(e, c)
 		e.End()
 		e.End()
@@ -414,8 +408,7 @@ func encodeAssistantMedia(e *codec.Encoder, media []llm.Media) {
 	for _, m := range media {
 		switch {
 		case m.Kind == llm.Audio:
-			e.Key("audio")
-			start := e.Object()
+			start := e.ObjectField("audio")
 			e.OptString("id", m.ID)
 			if len(m.Data) > 0 {
 				e.StringField("data", codec.Base64Text(m.Data))
@@ -424,8 +417,7 @@ func encodeAssistantMedia(e *codec.Encoder, media []llm.Media) {
 			continue
 		case !open:
 			open = true
-			e.Key("images")
-			e.Array()
+			e.ArrayField("images")
 		}
 		encodeMedia(e, m)
 	}

@@ -93,8 +93,7 @@ func (r *reasoningDetails) object(from int) []byte {
 	}
 	var w js.Writer
 	w.Object()
-	w.Key("reasoning_details")
-	w.Array()
+	w.ArrayField("reasoning_details")
 	for _, item := range r.items(from) {
 		w.Object()
 		for _, key := range js.Keys(item) {

@@ -7,14 +7,20 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
+
+var settings = codec.Settings{
+	{Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "top_p"}, {Feature: format.TopK},
+	{Feature: format.FrequencyPenalty, Member: "frequency_penalty"}, {Feature: format.PresencePenalty, Member: "presence_penalty"},
+	{Feature: format.Seed, Member: "seed"}, {Feature: format.SeveralAnswers, Member: "n"}, {Feature: format.StopSequences, Member: "stop"},
+}
 
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
-	e.Key("messages")
-	e.Array()
+	e.ArrayField("messages")
 	if req.System != "" {
 		e.Object()
 		e.StringField("role", cmp.Or(e.Host.Quirks.SystemRole, "system"))
@@ -34,25 +40,14 @@ func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	}
 	encodeOutput(e, req.Output)
 	e.OptInt(cmp.Or(e.Host.Quirks.MaxTokens, "max_completion_tokens"), req.MaxTokens)
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("top_p", req.TopP)
-	e.Unsupported(req.TopK != nil, "top_k")
-	e.OptFloat("frequency_penalty", req.FrequencyPenalty)
-	e.OptFloat("presence_penalty", req.PresencePenalty)
-	if req.Seed != nil {
-		e.Key("seed")
-		e.Int(*req.Seed)
-	}
-	e.OptInt("n", req.N)
-	e.OptStrings("stop", req.Stop)
+	e.Settings(settings, req)
 	encodeReasoning(e, req.Reasoning)
 	if stream {
 		e.BoolField("stream", true)
 	}
 	fields := e.OwnExtra(req.Extra)
 	if stream && !e.Host.Quirks.NoStreamUsage {
-		e.Key("stream_options")
-		options := e.Object()
+		options := e.ObjectField("stream_options")
 		e.BoolField("include_usage", true)
 		e.EndRest(options, fields["stream_options"])
 		fields = codec.OmitFields(fields, "stream_options")
@@ -81,11 +76,9 @@ func encodeOutput(e *codec.Encoder, out *llm.OutputFormat) {
 	case len(out.Schema) == 0:
 		e.RawField("response_format", []byte(`{"type":"json_object"}`))
 	default:
-		e.Key("response_format")
-		e.Object()
+		e.ObjectField("response_format")
 		e.StringField("type", "json_schema")
-		e.Key("json_schema")
-		e.Object()
+		e.ObjectField("json_schema")
 		EncodeOutput(e, out)
 		e.End()
 		e.End()
@@ -105,6 +98,8 @@ func EncodeOutput(e *codec.Encoder, out *llm.OutputFormat) {
 func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (stream bool) {
 	for key, v := range d.Members(body) {
 		switch string(key) {
+		case "model":
+			req.Model = d.Str(v)
 		case "messages":
 			decodeMessages(d, v, req)
 		case "tools":
@@ -121,14 +116,12 @@ func (c Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			req.MaxTokens = max(req.MaxTokens, d.Integer(v))
 		case "reasoning_effort":
 			req.Reasoning = decodeEffort(d.Str(v))
-		case "n":
-			req.N = d.Integer(v)
 		case "stream":
 			stream = d.Boolean(v)
 		case "stream_options":
 			decodeStreamOptions(d, v, req)
 		default:
-			if !d.CommonField(req, key, v) {
+			if !d.Setting(settings, key, v, req) {
 				d.Extra(&req.Extra, key, v)
 			}
 		}
@@ -206,8 +199,7 @@ func encodeTools(e *codec.Encoder, req *llm.Request) {
 		}
 		if !open {
 			open = true
-			e.Key("tools")
-			e.Array()
+			e.ArrayField("tools")
 		}
 		encodeTool(e, t)
 	}
@@ -234,8 +226,7 @@ func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	start := e.Object()
 	kind := ToolWord(t.Kind)
 	e.StringField("type", kind)
-	e.Key(kind)
-	inner := e.Object()
+	inner := e.ObjectField(kind)
 	e.StringField("name", t.Name)
 	e.OptString("description", t.Description)
 	if t.Kind == llm.FreeTool {
@@ -261,11 +252,9 @@ func encodeGrammar(e *codec.Encoder, g *llm.Grammar) {
 	if g == nil {
 		return
 	}
-	e.Key("format")
-	e.Object()
+	e.ObjectField("format")
 	e.StringField("type", "grammar")
-	e.Key("grammar")
-	e.Object()
+	e.ObjectField("grammar")
 	e.StringField("syntax", g.Syntax)
 	e.StringField("definition", g.Definition)
 	e.End()
@@ -284,15 +273,12 @@ func encodeSearch(e *codec.Encoder, h *llm.HostedConfig) {
 		e.Refuse("the options of %s are not those of the chat format: %s", h.Type, codec.OptionNames(h))
 	}
 	e.RefuseSearchLimits("chat", h, false)
-	e.Key(searchOptions)
-	start := e.Object()
+	start := e.ObjectField(searchOptions)
 	e.OptString("search_context_size", h.ContextSize)
 	if h.Location != nil {
-		e.Key("user_location")
-		e.Object()
+		e.ObjectField("user_location")
 		e.StringField("type", "approximate")
-		e.Key("approximate")
-		e.Object()
+		e.ObjectField("approximate")
 		e.Location(h.Location)
 		e.End()
 		e.End()
@@ -400,14 +386,11 @@ func encodeChoice(e *codec.Encoder, req *llm.Request) {
 		e.Key("tool_choice")
 		toolRef(e, req, ch.Name)
 	case ch.Allowed != nil:
-		e.Key("tool_choice")
-		e.Object()
+		e.ObjectField("tool_choice")
 		e.StringField("type", "allowed_tools")
-		e.Key("allowed_tools")
-		e.Object()
+		e.ObjectField("allowed_tools")
 		e.StringField("mode", ch.Mode.String())
-		e.Key("tools")
-		e.Array()
+		e.ArrayField("tools")
 		for _, name := range ch.Allowed {
 			toolRef(e, req, name)
 		}
@@ -425,8 +408,7 @@ func toolRef(e *codec.Encoder, req *llm.Request, name string) {
 	kind := ToolWord(t.Kind)
 	e.Object()
 	e.StringField("type", kind)
-	e.Key(kind)
-	e.Object()
+	e.ObjectField(kind)
 	e.StringField("name", name)
 	e.End()
 	e.End()

@@ -120,8 +120,7 @@ func (u *frameReader) fail(f eventstream.Frame) {
 	var e js.Writer
 	e.Object()
 	e.StringField("type", "error")
-	e.Key("error")
-	e.Object()
+	e.ObjectField("error")
 	e.StringField("type", code)
 	e.StringField("message", cmp.Or(message, cmp.Or(f.Message, code)))
 	e.End()

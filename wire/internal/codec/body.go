@@ -45,8 +45,7 @@ func (w *body) OptStrings(key string, list []string) {
 }
 
 func (w *body) StringsField(key string, list []string) {
-	w.Key(key)
-	w.Array()
+	w.ArrayField(key)
 	for _, s := range list {
 		w.Text(s)
 	}
@@ -55,8 +54,7 @@ func (w *body) StringsField(key string, list []string) {
 
 // ListField writes tokens as a member.
 func (w *body) ListField(key string, tokens []json.RawMessage) {
-	w.Key(key)
-	w.Array()
+	w.ArrayField(key)
 	for _, t := range tokens {
 		w.Raw(t)
 	}
@@ -80,8 +78,7 @@ func (w *body) Counts(key string, more []byte, known ...Count) {
 	if !some {
 		return
 	}
-	w.Key(key)
-	start := w.Object()
+	start := w.ObjectField(key)
 	for _, c := range known {
 		w.OptInt(c.Key, c.N)
 	}

@@ -32,32 +32,6 @@ func (d *Decoder) Counts(v []byte, known map[string]*int) []byte {
 	return rest.Object()
 }
 
-// CommonField reads the fields that have the same name in most formats.
-func (d *Decoder) CommonField(req *llm.Request, key, v []byte) bool {
-	switch string(key) {
-	case "model":
-		req.Model = d.Str(v)
-	case "temperature":
-		req.Temperature = d.Float(v)
-	case "top_p":
-		req.TopP = d.Float(v)
-	case "frequency_penalty":
-		req.FrequencyPenalty = d.Float(v)
-	case "presence_penalty":
-		req.PresencePenalty = d.Float(v)
-	case "seed":
-		if d.Is(v, '0', "an integer") {
-			n := int64(d.Integer(v))
-			req.Seed = &n
-		}
-	case "stop":
-		req.Stop = d.Strings(v)
-	default:
-		return false
-	}
-	return true
-}
-
 // Flag reads a boolean that may be absent.
 func (d *Decoder) Flag(v []byte) *bool {
 	if js.Kind(v) == 'n' {

@@ -23,8 +23,7 @@ func encodeMessages(e *codec.Encoder, list []llm.Message) {
 		mark := len(e.Buf)
 		start := e.Object()
 		e.StringField("role", role)
-		e.Key("content")
-		e.Array()
+		e.ArrayField("content")
 		var extra map[string]json.RawMessage
 		for _, m := range turn {
 			codec.EncodeBlocks(Format{}, e, m.Parts)
@@ -77,12 +76,10 @@ func (Format) EncodeText(e *codec.Encoder, t llm.Text) {
 		endOuter(e, start, e.OwnExtra(t.Extra))
 		return
 	}
-	e.Key("citationsContent")
-	inner := e.Object()
+	inner := e.ObjectField("citationsContent")
 	encodeCited(e, t.Text, form)
 	if len(cites) > 0 || js.Get(form, "citations") != nil {
-		e.Key("citations")
-		e.Array()
+		e.ArrayField("citations")
 		for _, raw := range cites {
 			e.Raw(raw)
 		}
@@ -104,8 +101,7 @@ func encodeCited(e *codec.Encoder, text string, form []byte) {
 	if text != "" && strings.Join(pieces, "") != text {
 		pieces = []string{text}
 	}
-	e.Key("content")
-	e.Array()
+	e.ArrayField("content")
 	for _, piece := range pieces {
 		e.Object()
 		e.StringField("text", piece)
@@ -131,13 +127,11 @@ func (Format) EncodeThinking(e *codec.Encoder, t llm.Thinking) {
 		return
 	}
 	start := e.Object()
-	e.Key("reasoningContent")
-	inner := e.Object()
+	inner := e.ObjectField("reasoningContent")
 	if t.Redacted {
 		e.StateFields(t.State)
 	} else {
-		e.Key("reasoningText")
-		e.Object()
+		e.ObjectField("reasoningText")
 		e.StringField("text", t.Text)
 		e.StateFields(t.State)
 		e.End()
@@ -151,8 +145,7 @@ func (Format) EncodeCall(e *codec.Encoder, call llm.Call) {
 		return
 	}
 	start := e.Object()
-	e.Key("toolUse")
-	inner := e.Object()
+	inner := e.ObjectField("toolUse")
 	e.StringField("toolUseId", call.ID)
 	e.StringField("name", call.Name)
 	e.RawField("input", e.ArgsObject(call))
@@ -176,11 +169,9 @@ func (c Format) EncodeResult(e *codec.Encoder, r llm.Result) {
 		return
 	}
 	start := e.Object()
-	e.Key("toolResult")
-	inner := e.Object()
+	inner := e.ObjectField("toolResult")
 	e.StringField("toolUseId", r.CallID)
-	e.Key("content")
-	e.Array()
+	e.ArrayField("content")
 	mark := len(e.Buf)
 	for _, p := range r.Parts {
 		encodeResultPart(e, p)
@@ -323,8 +314,7 @@ func decodeCited(d *codec.Decoder, v []byte, extra llm.Extra) llm.Text {
 	for key, val := range d.Members(v) {
 		switch string(key) {
 		case "content":
-			form.Key("content")
-			form.Array()
+			form.ArrayField("content")
 			for el := range d.Objects(val) {
 				text := d.Str(d.Get(el, "text"))
 				t.Text += text

@@ -187,8 +187,7 @@ func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 
 func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
-	e.Key("usage")
-	start := e.Object()
+	start := e.ObjectField("usage")
 	e.IntField("inputTokens", max(0, u.Input-u.CacheRead-u.CacheWrite))
 	e.IntField("outputTokens", u.Output)
 	e.IntField("totalTokens", u.Input+u.Output)

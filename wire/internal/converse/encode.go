@@ -15,13 +15,10 @@ import (
 func (c Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	top, message := splitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
-	e.Key("output")
-	e.Object()
-	e.Key("message")
-	inner := e.Object()
+	e.ObjectField("output")
+	inner := e.ObjectField("message")
 	e.StringField("role", "assistant")
-	e.Key("content")
-	e.Array()
+	e.ArrayField("content")
 	codec.EncodeBlocks(c, e, r.Message.Parts)
 	for _, inv := range r.Invalid {
 		e.InvalidAsText(inv)
@@ -141,10 +138,8 @@ func (w *writer) seal(before []byte, f eventstream.Frame) {
 // start announces a block, which only those of tools and images are.
 func (w *writer) start(kind string, members func()) {
 	w.frame("contentBlockStart", func() {
-		w.e.Key("start")
-		w.e.Object()
-		w.e.Key(kind)
-		w.e.Object()
+		w.e.ObjectField("start")
+		w.e.ObjectField(kind)
 		members()
 		w.e.End()
 		w.e.End()
@@ -154,8 +149,7 @@ func (w *writer) start(kind string, members func()) {
 
 func (w *writer) delta(members func()) {
 	w.frame("contentBlockDelta", func() {
-		w.e.Key("delta")
-		w.e.Object()
+		w.e.ObjectField("delta")
 		members()
 		w.e.End()
 		w.e.IntField("contentBlockIndex", w.index)
@@ -176,8 +170,7 @@ func (w *writer) Begin(kind codec.SpanKind) {
 func (w *writer) Piece(kind codec.SpanKind, text string) {
 	w.delta(func() {
 		if kind == codec.ThinkingSpan || kind == codec.RedactedSpan {
-			w.e.Key("reasoningContent")
-			w.e.Object()
+			w.e.ObjectField("reasoningContent")
 			w.e.StringField("text", text)
 			w.e.End()
 		} else {
@@ -204,8 +197,7 @@ func (w *writer) End(_ codec.SpanKind, state llm.State) {
 func (w *writer) sign(state llm.State) {
 	for key, v := range js.Members(w.e.OwnState(state)) {
 		w.delta(func() {
-			w.e.Key("reasoningContent")
-			w.e.Object()
+			w.e.ObjectField("reasoningContent")
 			w.e.AnyKey(string(key))
 			w.e.Raw(v)
 			w.e.End()
@@ -254,8 +246,7 @@ func (w *writer) CallPiece(args string) { w.argsPiece(w.args.Piece(w.e, args)) }
 
 func (w *writer) argsPiece(args string) {
 	w.delta(func() {
-		w.e.Key("toolUse")
-		w.e.Object()
+		w.e.ObjectField("toolUse")
 		w.e.StringField("input", args)
 		w.e.End()
 	})
@@ -280,10 +271,8 @@ func (w *writer) Media(m llm.Media) {
 	}
 	w.start("image", func() { w.e.StringField("format", format) })
 	w.delta(func() {
-		w.e.Key("image")
-		w.e.Object()
-		w.e.Key("source")
-		w.e.Object()
+		w.e.ObjectField("image")
+		w.e.ObjectField("source")
 		w.e.StringField("bytes", codec.Base64Text(m.Data))
 		w.e.End()
 		w.e.End()

@@ -133,8 +133,7 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 	}
 	fields := e.OwnExtra(m.Extra)
 	start := e.Object()
-	e.Key(kind)
-	inner := e.Object()
+	inner := e.ObjectField(kind)
 	e.OptString("format", formatName)
 	if m.Kind == llm.Document {
 		if mime := mediatype.BareType(m); formatName == txt && mime != mediatype.PlainType && mime != "" {
@@ -142,12 +141,10 @@ func (c Format) EncodeMedia(e *codec.Encoder, m llm.Media) {
 		}
 		e.StringField("name", documentName(e, m.Name, formatName))
 	}
-	e.Key("source")
-	e.Object()
+	e.ObjectField("source")
 	switch {
 	case len(m.Data) == 0:
-		e.Key("s3Location")
-		e.Object()
+		e.ObjectField("s3Location")
 		e.StringField("uri", m.URL)
 		if owner := fields[codec.OwnerField]; owner != nil {
 			e.RawField(codec.OwnerField, owner)

@@ -80,8 +80,7 @@ const defaultEffort = "medium"
 
 func encodeAmazonFields(e *codec.Encoder, req *llm.Request) {
 	if r := req.Reasoning; r != nil {
-		e.Key("reasoningConfig")
-		e.Object()
+		e.ObjectField("reasoningConfig")
 		if r.Off {
 			e.StringField("type", "disabled")
 		} else {
@@ -93,8 +92,7 @@ func encodeAmazonFields(e *codec.Encoder, req *llm.Request) {
 		e.End()
 	}
 	if req.TopK != nil {
-		e.Key("inferenceConfig")
-		e.Object()
+		e.ObjectField("inferenceConfig")
 		e.IntField("topK", *req.TopK)
 		e.End()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -14,8 +15,7 @@ import (
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
 	rest := encodeSystem(e, req)
-	e.Key("messages")
-	e.Array()
+	e.ArrayField("messages")
 	encodeMessages(e, rest)
 	e.EndArray()
 	encodeInference(e, req)
@@ -23,9 +23,6 @@ func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	encodeOutputConfig(e, req)
 	encodeModelFields(e, req)
 	e.Unsupported(req.OneCall, "parallel_tool_calls")
-	e.Unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
-	e.Unsupported(req.PresencePenalty != nil, "presence_penalty")
-	e.Unsupported(req.Seed != nil, "seed")
 	fields := e.OwnExtra(req.Extra)
 	for _, written := range []string{"inferenceConfig", "toolConfig", "outputConfig", "additionalModelRequestFields", restatedFields} {
 		fields = codec.OmitFields(fields, written)
@@ -42,8 +39,7 @@ func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	if n == 0 && req.System == "" {
 		return req.Messages
 	}
-	e.Key("system")
-	e.Array()
+	e.ArrayField("system")
 	codec.EncodeBlock(Format{}, e, llm.Text{Text: req.System})
 	for _, m := range req.Messages[:n] {
 		codec.EncodeBlocks(Format{}, e, m.Parts)
@@ -69,12 +65,14 @@ func endMember(e *codec.Encoder, mark, start int, more []byte) {
 	}
 }
 
+var settings = codec.Settings{
+	{Feature: format.MaxTokens, Member: "maxTokens"}, {Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "topP"},
+	{Feature: format.StopSequences, Member: "stopSequences"}, {Feature: format.FrequencyPenalty}, {Feature: format.PresencePenalty}, {Feature: format.Seed},
+}
+
 func encodeInference(e *codec.Encoder, req *llm.Request) {
 	mark, start := member(e, "inferenceConfig")
-	e.OptInt("maxTokens", req.MaxTokens)
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("topP", req.TopP)
-	e.OptStrings("stopSequences", req.Stop)
+	e.Settings(settings, req)
 	endMember(e, mark, start, req.Extra[e.Host.Format]["inferenceConfig"])
 }
 
@@ -88,13 +86,10 @@ func encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
 	case len(req.Output.Schema) == 0:
 		e.Unsupported(true, "output without schema")
 	default:
-		e.Key("textFormat")
-		e.Object()
+		e.ObjectField("textFormat")
 		e.StringField("type", "json_schema")
-		e.Key("structure")
-		e.Object()
-		e.Key("jsonSchema")
-		e.Object()
+		e.ObjectField("structure")
+		e.ObjectField("jsonSchema")
 		e.StringField("schema", string(req.Output.Schema))
 		e.OptString("name", req.Output.Name)
 		e.OptString("description", req.Output.Description)
@@ -118,20 +113,16 @@ func encodeTools(e *codec.Encoder, req *llm.Request) {
 		e.LostField(e.Host.Format, "toolConfig", more, loss.NotSent)
 		return
 	}
-	e.Key("toolConfig")
-	start := e.Object()
-	e.Key("tools")
-	e.Array()
+	start := e.ObjectField("toolConfig")
+	e.ArrayField("tools")
 	for _, t := range tools {
 		encodeTool(e, t)
 	}
 	e.EndArray()
 	switch {
 	case ch.Mode == llm.MustCall && ch.Name != "":
-		e.Key("toolChoice")
-		e.Object()
-		e.Key("tool")
-		e.Object()
+		e.ObjectField("toolChoice")
+		e.ObjectField("tool")
 		e.StringField("name", ch.Name)
 		e.End()
 		e.End()
@@ -163,12 +154,10 @@ func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	}
 	e.Unsupported(len(t.Examples) > 0, "examples")
 	start := e.Object()
-	e.Key("toolSpec")
-	inner := e.Object()
+	inner := e.ObjectField("toolSpec")
 	e.StringField("name", t.Name)
 	e.OptString("description", t.Description)
-	e.Key("inputSchema")
-	e.Object()
+	e.ObjectField("inputSchema")
 	switch {
 	case t.Kind == llm.FreeTool:
 		e.RawField("json", e.FreeSchema(t))
@@ -210,8 +199,7 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(h.Location != nil, "user_location")
 	e.Unsupported(h.ContextSize != "", "search_context_size")
 	start := e.Object()
-	e.Key(systemTool)
-	inner := e.Object()
+	inner := e.ObjectField(systemTool)
 	e.StringField("name", name)
 	for _, key := range js.Keys(h.Options) {
 		e.AnyKey(key)
@@ -266,16 +254,7 @@ func decodeInference(d *codec.Decoder, v []byte, req *llm.Request) {
 	}
 	var rest codec.Fields
 	for key, val := range d.Members(v) {
-		switch string(key) {
-		case "maxTokens":
-			req.MaxTokens = d.Integer(val)
-		case "temperature":
-			req.Temperature = d.Float(val)
-		case "topP":
-			req.TopP = d.Float(val)
-		case "stopSequences":
-			req.Stop = d.Strings(val)
-		default:
+		if !d.Setting(settings, key, val, req) {
 			rest.Add(key, val)
 		}
 	}

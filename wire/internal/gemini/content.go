@@ -32,8 +32,7 @@ func encodeMessage(e *codec.Encoder, m llm.Message, calls map[string]llm.Call) {
 	mark := len(e.Buf)
 	start := e.Object()
 	e.StringField("role", role)
-	e.Key("parts")
-	e.Array()
+	e.ArrayField("parts")
 	for _, p := range m.Parts {
 		if s, plain := codec.PlainText([]llm.Part{p}); !plain || s != "" { // Vertex refuses empty text
 			encodePart(e, p, calls)
@@ -130,13 +129,11 @@ func encodeMedia(e *codec.Encoder, m llm.Media) {
 	}
 	start := e.Object()
 	if len(m.Data) > 0 {
-		e.Key("inlineData")
-		e.Object()
+		e.ObjectField("inlineData")
 		e.StringField("mimeType", geminiType(m))
 		e.StringField("data", codec.Base64Text(m.Data))
 	} else {
-		e.Key("fileData")
-		e.Object()
+		e.ObjectField("fileData")
 		e.OptString("mimeType", geminiType(m))
 		e.StringField("fileUri", cmp.Or(m.URL, m.ID))
 	}
@@ -160,8 +157,7 @@ const mediaName = loss.Restated + "displayName"
 
 func encodeCall(e *codec.Encoder, c llm.Call) {
 	start := e.Object()
-	e.Key("functionCall")
-	inner := e.Object()
+	inner := e.ObjectField("functionCall")
 	if !e.Host.Quirks.NoCallIDs {
 		e.OptString("id", c.ID)
 	}
@@ -184,8 +180,7 @@ func encodeHostedPart(e *codec.Encoder, s llm.State, what string) {
 // $ref.
 func encodeResult(e *codec.Encoder, r llm.Result, calls map[string]llm.Call) {
 	start := e.Object()
-	e.Key("functionResponse")
-	inner := e.Object()
+	inner := e.ObjectField("functionResponse")
 	r.Parts = e.WithoutEmptyMedia(e.ResultParts(e.ReadableParts(r.Parts)))
 	if !e.Host.Quirks.NoCallIDs {
 		e.OptString("id", r.CallID)
@@ -199,8 +194,7 @@ func encodeResult(e *codec.Encoder, r llm.Result, calls map[string]llm.Call) {
 		}
 	}
 	if len(media) > 0 {
-		e.Key("parts")
-		e.Array()
+		e.ArrayField("parts")
 		for _, m := range media {
 			encodeMedia(e, m)
 		}
@@ -225,8 +219,7 @@ func encodeOutput(e *codec.Encoder, r llm.Result) {
 	if r.Failed {
 		key = "error"
 	}
-	e.Key("response")
-	e.Object()
+	e.ObjectField("response")
 	switch len(texts) {
 	case 0:
 		e.StringField(key, "")

@@ -11,8 +11,7 @@ import (
 func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	top, candidate := splitFinish(e.OwnExtra(r.Finish.Extra))
 	start := e.Object()
-	e.Key("candidates")
-	e.Array()
+	e.ArrayField("candidates")
 	encodeCandidate(e, 0, r, candidate)
 	for i, o := range r.Alternatives {
 		_, candidate := splitFinish(e.OwnExtra(o.Finish.Extra))
@@ -30,11 +29,9 @@ func (Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 // encodeCandidate writes one answer.
 func encodeCandidate(e *codec.Encoder, index int, r *llm.Response, fields map[string]json.RawMessage) {
 	c := e.Object()
-	e.Key("content")
-	e.Object()
+	e.ObjectField("content")
 	e.StringField("role", "model")
-	e.Key("parts")
-	e.Array()
+	e.ArrayField("parts")
 	for _, p := range r.Message.Parts {
 		encodeAnswerPart(e, p)
 	}
@@ -183,11 +180,9 @@ func (w *writer) part(p llm.Part) {
 		if len(inner.Buf) == 0 {
 			return
 		}
-		w.e.Key("content")
-		w.e.Object()
+		w.e.ObjectField("content")
 		w.e.StringField("role", "model")
-		w.e.Key("parts")
-		w.e.Array()
+		w.e.ArrayField("parts")
 		w.e.Raw(inner.Buf)
 		w.e.EndArray()
 		w.e.End()
@@ -207,8 +202,7 @@ func (w *writer) usageSoFar() func() {
 // chunk writes a chunk; inner are the extra fields of its candidate, and fields its own.
 func (w *writer) chunk(candidate func(), inner map[string]json.RawMessage, tail func(), fields map[string]json.RawMessage) {
 	start := w.open()
-	w.e.Key("candidates")
-	w.e.Array()
+	w.e.ArrayField("candidates")
 	c := w.e.Object()
 	candidate()
 	w.e.IntField("index", w.index)

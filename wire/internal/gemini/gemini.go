@@ -161,8 +161,7 @@ func (r *eachUpTo) Read(p []byte) (int, error) {
 
 func (Format) EncodeError(e *codec.Encoder, err *llm.Error, status int) {
 	e.Object()
-	e.Key("error")
-	e.Object()
+	e.ObjectField("error")
 	e.IntField("code", status)
 	e.StringField("message", codec.ErrorMessage(err, &properties))
 	e.StringField("status", e.Host.Registry.ErrorCode(err, &properties))
@@ -230,8 +229,7 @@ func decodeUsage(d *codec.Decoder, v []byte, f *llm.Finish) {
 
 func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
-	e.Key("usageMetadata")
-	start := e.Object()
+	start := e.ObjectField("usageMetadata")
 	e.IntField("promptTokenCount", u.Input)
 	e.IntField("candidatesTokenCount", max(0, u.Output-u.Reasoning))
 	e.OptInt("thoughtsTokenCount", u.Reasoning)

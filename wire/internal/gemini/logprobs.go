@@ -62,8 +62,7 @@ func encodeProbs(e *codec.Encoder, rest []byte, texts ...llm.Text) {
 	if len(chosen)+len(top)+len(rest) == 0 {
 		return
 	}
-	e.Key("logprobsResult")
-	start := e.Object()
+	start := e.ObjectField("logprobsResult")
 	if len(top) > 0 {
 		e.ListField("topCandidates", top)
 	}

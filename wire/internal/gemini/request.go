@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -19,8 +20,7 @@ import (
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, _ bool) {
 	start := e.Object()
 	rest := encodeSystem(e, req)
-	e.Key("contents")
-	e.Array()
+	e.ArrayField("contents")
 	calls := codec.CallsByID(req.Messages)
 	encodeMessages(e, rest, calls)
 	e.EndArray()
@@ -40,10 +40,8 @@ func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	if n == 0 && req.System == "" {
 		return req.Messages
 	}
-	e.Key("systemInstruction")
-	e.Object()
-	e.Key("parts")
-	e.Array()
+	e.ObjectField("systemInstruction")
+	e.ArrayField("parts")
 	if req.System != "" {
 		encodeText(e, llm.Text{Text: req.System})
 	}
@@ -58,23 +56,16 @@ func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	return req.Messages[n:]
 }
 
+var settings = codec.Settings{
+	{Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "topP"}, {Feature: format.TopK, Member: "topK"},
+	{Feature: format.MaxTokens, Member: "maxOutputTokens"}, {Feature: format.StopSequences, Member: "stopSequences"},
+	{Feature: format.FrequencyPenalty, Member: "frequencyPenalty"}, {Feature: format.PresencePenalty, Member: "presencePenalty"},
+	{Feature: format.Seed, Member: "seed"}, {Feature: format.SeveralAnswers, Member: "candidateCount"},
+}
+
 func encodeConfig(e *codec.Encoder, req *llm.Request) {
-	e.Key("generationConfig")
-	start := e.Object()
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("topP", req.TopP)
-	if req.TopK != nil {
-		e.IntField("topK", *req.TopK)
-	}
-	e.OptInt("maxOutputTokens", req.MaxTokens)
-	e.OptStrings("stopSequences", req.Stop)
-	e.OptFloat("frequencyPenalty", req.FrequencyPenalty)
-	e.OptFloat("presencePenalty", req.PresencePenalty)
-	if req.Seed != nil {
-		e.Key("seed")
-		e.Int(*req.Seed)
-	}
-	e.OptInt("candidateCount", req.N)
+	start := e.ObjectField("generationConfig")
+	e.Settings(settings, req)
 	if req.Output != nil {
 		e.StringField("responseMimeType", "application/json")
 		e.OptRaw("responseJsonSchema", req.Output.Schema)
@@ -87,8 +78,7 @@ func encodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	if r == nil {
 		return
 	}
-	e.Key("thinkingConfig")
-	e.Object()
+	e.ObjectField("thinkingConfig")
 	if r.Off {
 		e.IntField("thinkingBudget", 0)
 	} else {
@@ -155,28 +145,8 @@ func decodeConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	var rest codec.Fields
 	words := asksForWord(d, v)
 	for key, val := range d.Members(v) {
-		switch string(codec.CamelCase(key)) {
-		case "temperature":
-			req.Temperature = d.Float(val)
-		case "topP":
-			req.TopP = d.Float(val)
-		case "topK":
-			if d.Is(val, '0', "an integer") {
-				n := d.Integer(val)
-				req.TopK = &n
-			}
-		case "maxOutputTokens":
-			req.MaxTokens = d.Integer(val)
-		case "stopSequences":
-			req.Stop = d.Strings(val)
-		case "frequencyPenalty":
-			req.FrequencyPenalty = d.Float(val)
-		case "presencePenalty":
-			req.PresencePenalty = d.Float(val)
-		case "seed":
-			d.CommonField(req, []byte("seed"), val)
-		case "candidateCount":
-			req.N = d.Integer(val)
+		name := codec.CamelCase(key)
+		switch string(name) {
 		case "responseMimeType":
 			if d.Str(val) != "application/json" {
 				rest.Add(key, val)
@@ -192,7 +162,9 @@ func decodeConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 		case "thinkingConfig":
 			decodeThinkingConfig(d, val, req)
 		default:
-			rest.Add(key, val)
+			if !d.Setting(settings, name, val, req) {
+				rest.Add(key, val)
+			}
 		}
 	}
 	if more := rest.Object(); more != nil {
@@ -248,8 +220,7 @@ func encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 	if len(tools) == 0 {
 		return
 	}
-	e.Key("tools")
-	e.Array()
+	e.ArrayField("tools")
 	open := false
 	for _, t := range tools {
 		if t.Kind == llm.HostedTool {
@@ -258,8 +229,7 @@ func encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 		if !open {
 			open = true
 			e.Object()
-			e.Key("functionDeclarations")
-			e.Array()
+			e.ArrayField("functionDeclarations")
 		}
 		encodeTool(e, t)
 	}
@@ -333,8 +303,7 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 	e.Unsupported(h.Location != nil, "user_location")
 	e.Unsupported(h.ContextSize != "", "search_context_size")
 	e.Object()
-	e.Key(typ)
-	start := e.Object()
+	start := e.ObjectField(typ)
 	e.OptStrings("excludeDomains", blocked)
 	e.EndFields(start, h.Options)
 	e.End()
@@ -466,11 +435,9 @@ func encodeToolConfig(e *codec.Encoder, req *llm.Request) {
 	if mode == "" && more == nil {
 		return
 	}
-	e.Key("toolConfig")
-	start := e.Object()
+	start := e.ObjectField("toolConfig")
 	if mode != "" {
-		e.Key("functionCallingConfig")
-		e.Object()
+		e.ObjectField("functionCallingConfig")
 		e.StringField("mode", mode)
 		e.OptStrings("allowedFunctionNames", names)
 		e.End()
@@ -540,8 +507,7 @@ func writeSchema(w *js.Writer, v []byte, schema bool) {
 // writeOrNull writes the choice between a schema and null.
 func writeOrNull(w *js.Writer, v []byte) {
 	w.Object()
-	w.Key("anyOf")
-	w.Array()
+	w.ArrayField("anyOf")
 	writeMembers(w, v, true, false)
 	w.Raw([]byte(nullSchema))
 	w.EndArray()

@@ -62,8 +62,7 @@ func (Format) EncodeText(e *codec.Encoder, t llm.Text) {
 	e.StringField("type", "text")
 	e.StringField("text", t.Text)
 	if cites := codec.OwnCitations(e, t.Citations); len(cites) > 0 {
-		e.Key("citations")
-		e.Array()
+		e.ArrayField("citations")
 		for _, raw := range cites {
 			e.Raw(raw)
 		}
@@ -167,8 +166,7 @@ func (m Format) EncodeMedia(e *codec.Encoder, md llm.Media) {
 	}
 	start := e.Object()
 	e.StringField("type", kind)
-	e.Key("source")
-	e.Object()
+	e.ObjectField("source")
 	switch {
 	case md.ID != "":
 		e.StringField("type", "file")

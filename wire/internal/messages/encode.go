@@ -14,8 +14,7 @@ import (
 func (m Format) EncodeResponse(e *codec.Encoder, r *llm.Response) {
 	start := e.Object()
 	encodeEnvelope(e, r.Finish.ID, r.Finish.Model)
-	e.Key("content")
-	e.Array()
+	e.ArrayField("content")
 	for _, p := range r.Message.Parts {
 		codec.EncodeBlock(m, e, p)
 	}
@@ -100,8 +99,7 @@ func (w *writer) Event(ev llm.Event) {
 		w.begun = true
 		w.e.OpenFrame("message_start")
 		w.e.StringField("type", "message_start")
-		w.e.Key("message")
-		w.e.Object()
+		w.e.ObjectField("message")
 		encodeEnvelope(w.e, w.head.ID, w.head.Model)
 		w.e.RawField("content", []byte("[]"))
 		w.e.RawField("stop_reason", []byte("null"))
@@ -162,8 +160,7 @@ func (w *writer) start(block func()) {
 
 func (w *writer) delta(kind, key, value string) {
 	w.frame("content_block_delta", func() {
-		w.e.Key("delta")
-		w.e.Object()
+		w.e.ObjectField("delta")
 		w.e.StringField("type", kind)
 		w.e.StringField(key, value)
 		w.e.End()
@@ -217,8 +214,7 @@ func (w *writer) Piece(kind codec.SpanKind, text string) {
 func (w *writer) Cite(c llm.Citation) {
 	for _, raw := range codec.OwnCitations(w.e, []llm.Citation{c}) {
 		w.frame("content_block_delta", func() {
-			w.e.Key("delta")
-			w.e.Object()
+			w.e.ObjectField("delta")
 			w.e.StringField("type", "citations_delta")
 			w.e.RawField("citation", raw)
 			w.e.End()
@@ -332,8 +328,7 @@ func (w *writer) Finish(f llm.Finish) {
 	fields, event, stop := splitFinish(w.e.OwnExtra(f.Extra))
 	frame := w.e.OpenFrame("message_delta")
 	w.e.StringField("type", "message_delta")
-	w.e.Key("delta")
-	start := w.e.Object()
+	start := w.e.ObjectField("delta")
 	encodeStop(w.e, f)
 	w.e.EndFields(start, fields)
 	encodeUsage(w.e, f)

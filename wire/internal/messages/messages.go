@@ -94,8 +94,7 @@ func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 func (Format) EncodeError(e *codec.Encoder, err *llm.Error, _ int) {
 	e.Object()
 	e.StringField("type", "error")
-	e.Key("error")
-	e.Object()
+	e.ObjectField("error")
 	e.StringField("type", e.Host.Registry.ErrorCode(err, &Properties))
 	e.StringField("message", codec.ErrorMessage(err, &Properties))
 	e.End()
@@ -188,16 +187,14 @@ func cutSuffix(s, suffix string) (string, bool) {
 func encodeUsage(e *codec.Encoder, f llm.Finish) {
 	u := codec.ClampUsage(f.Usage)
 	more := f.Extra[e.Host.Format]["usage"]
-	e.Key("usage")
-	start := e.Object()
+	start := e.ObjectField("usage")
 	e.IntField("input_tokens", max(0, u.Input-u.CacheRead-u.CacheWrite))
 	e.OptInt("cache_creation_input_tokens", u.CacheWrite)
 	e.OptInt("cache_read_input_tokens", u.CacheRead)
 	e.IntField("output_tokens", u.Output)
 	e.Counts("output_tokens_details", js.Get(more, "output_tokens_details"), codec.Count{Key: "thinking_tokens", N: u.Reasoning})
 	if uses := js.Get(more, serverUses); len(u.Hosted) > 0 || uses != nil {
-		e.Key(serverUses)
-		inner := e.Object()
+		inner := e.ObjectField(serverUses)
 		for _, name := range js.Keys(u.Hosted) {
 			e.AnyKey(name + usesSuffix)
 			e.Int(int64(u.Hosted[name]))

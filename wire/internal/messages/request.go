@@ -8,6 +8,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
 
@@ -15,11 +16,16 @@ import (
 // demands one, and this is the least that every model allows.
 const maxTokens = 4096
 
+var settings = codec.Settings{
+	{Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "top_p"}, {Feature: format.TopK, Member: "top_k"},
+	{Feature: format.StopSequences, Member: "stop_sequences"}, {Feature: format.FrequencyPenalty}, {Feature: format.PresencePenalty}, {Feature: format.Seed},
+}
+
 func (m Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("anthropic_version", e.Host.Quirks.Version)
-	format := e.Host.Properties()
-	if !format.ModelInPath() {
+	here := e.Host.Properties()
+	if !here.ModelInPath() {
 		e.OptString("model", req.Model)
 	}
 	if req.MaxTokens > 0 {
@@ -29,24 +35,15 @@ func (m Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 		e.Lost(llm.Compatibility, "max_tokens", "the messages format demands a limit; 4096 was set")
 	}
 	rest := encodeSystem(e, req)
-	e.Key("messages")
-	e.Array()
+	e.ArrayField("messages")
 	encodeMessages(e, rest)
 	e.EndArray()
 	encodeTools(e, req)
 	encodeChoice(e, req)
 	EncodeThinkingConfig(e, req.Reasoning)
 	encodeOutputConfig(e, req)
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("top_p", req.TopP)
-	if req.TopK != nil {
-		e.IntField("top_k", *req.TopK)
-	}
-	e.OptStrings("stop_sequences", req.Stop)
-	e.Unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
-	e.Unsupported(req.PresencePenalty != nil, "presence_penalty")
-	e.Unsupported(req.Seed != nil, "seed")
-	if stream && !format.StreamInPath() {
+	e.Settings(settings, req)
+	if stream && !here.StreamInPath() {
 		e.BoolField("stream", true)
 	}
 	fields := e.OwnExtra(req.Extra)
@@ -64,8 +61,7 @@ func encodeSystem(e *codec.Encoder, req *llm.Request) []llm.Message {
 	}
 	switch {
 	case n > 0:
-		e.Key("system")
-		e.Array()
+		e.ArrayField("system")
 		if req.System != "" {
 			codec.EncodeBlock(Format{}, e, llm.Text{Text: req.System})
 		}
@@ -86,8 +82,7 @@ func EncodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	if r == nil {
 		return
 	}
-	e.Key("thinking")
-	e.Object()
+	e.ObjectField("thinking")
 	switch {
 	case r.Off:
 		e.StringField("type", "disabled")
@@ -113,12 +108,10 @@ func encodeOutputConfig(e *codec.Encoder, req *llm.Request) {
 	if effort == "" && !schema && more == nil {
 		return
 	}
-	e.Key("output_config")
-	start := e.Object()
+	start := e.ObjectField("output_config")
 	e.OptString("effort", effort)
 	if schema {
-		e.Key("format")
-		e.Object()
+		e.ObjectField("format")
 		e.StringField("type", "json_schema")
 		e.RawField("schema", req.Output.Schema)
 		e.End()
@@ -140,13 +133,6 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			decodeChoice(d, v, req)
 		case "max_tokens":
 			req.MaxTokens = d.Integer(v)
-		case "top_k":
-			if d.Is(v, '0', "an integer") {
-				n := d.Integer(v)
-				req.TopK = &n
-			}
-		case "stop_sequences":
-			req.Stop = d.Strings(v)
 		case "thinking":
 			DecodeThinkingConfig(d, v, req)
 		case "output_config":
@@ -157,10 +143,12 @@ func (m Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (
 			if !js.Is(v, d.Host.Quirks.Version) {
 				d.Extra(&req.Extra, key, v)
 			}
-		case "model", "temperature", "top_p":
-			d.CommonField(req, key, v)
+		case "model":
+			req.Model = d.Str(v)
 		default:
-			d.Extra(&req.Extra, key, v)
+			if !d.Setting(settings, key, v, req) {
+				d.Extra(&req.Extra, key, v)
+			}
 		}
 	}
 	decodeOutputConfig(d, config, req)
@@ -232,8 +220,7 @@ func encodeTools(e *codec.Encoder, req *llm.Request) {
 	if len(tools) == 0 {
 		return
 	}
-	e.Key("tools")
-	e.Array()
+	e.ArrayField("tools")
 	for _, t := range tools {
 		encodeTool(e, t)
 	}
@@ -262,8 +249,7 @@ func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 		e.BoolField("strict", *t.Strict)
 	}
 	if len(t.Examples) > 0 {
-		e.Key("input_examples")
-		e.Array()
+		e.ArrayField("input_examples")
 		for _, ex := range t.Examples {
 			e.Raw(ex)
 		}
@@ -347,8 +333,7 @@ func hostedLimits(e *codec.Encoder, h *llm.HostedConfig) {
 	e.OptStrings("allowed_domains", h.AllowedDomains)
 	e.OptStrings("blocked_domains", h.BlockedDomains)
 	if h.Location != nil {
-		e.Key("user_location")
-		e.Object()
+		e.ObjectField("user_location")
 		e.StringField("type", "approximate")
 		e.Location(h.Location)
 		e.End()
@@ -456,8 +441,7 @@ func encodeChoice(e *codec.Encoder, req *llm.Request) {
 	case !req.OneCall:
 		return
 	}
-	e.Key("tool_choice")
-	e.Object()
+	e.ObjectField("tool_choice")
 	e.StringField("type", kind)
 	if kind == "tool" {
 		t, _ := req.Tool(ch.Name)

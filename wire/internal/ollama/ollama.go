@@ -220,8 +220,7 @@ func encodeSaid(e *codec.Encoder, parts []llm.Part, more map[string]json.RawMess
 		encodeText(e, parts)
 		return
 	}
-	e.Key("message")
-	msg := e.Object()
+	msg := e.ObjectField("message")
 	e.StringField("role", "assistant")
 	encodeAssistant(e, parts, "", true)
 	e.EndFields(msg, more)

@@ -48,8 +48,7 @@ func chatOfPrompt(d *codec.Decoder, body []byte) []byte {
 			w.Raw(v)
 		}
 	}
-	w.Key("messages")
-	w.Array()
+	w.ArrayField("messages")
 	if !emptyValue(prompt) || !emptyValue(images) {
 		message(&w, "system", system, nil)
 		message(&w, "user", prompt, images)

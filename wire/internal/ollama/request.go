@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
@@ -17,8 +18,7 @@ import (
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
-	e.Key("messages")
-	e.Array()
+	e.ArrayField("messages")
 	if req.System != "" {
 		e.Object()
 		e.StringField("role", "system")
@@ -61,22 +61,15 @@ func encodeThink(e *codec.Encoder, r *llm.Reasoning) {
 	e.Unsupported(r != nil && r.Summary != "", "reasoning.summary")
 }
 
+var settings = codec.Settings{
+	{Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "top_p"}, {Feature: format.TopK, Member: "top_k"},
+	{Feature: format.MaxTokens, Member: "num_predict"}, {Feature: format.FrequencyPenalty, Member: "frequency_penalty"},
+	{Feature: format.PresencePenalty, Member: "presence_penalty"}, {Feature: format.Seed, Member: "seed"}, {Feature: format.StopSequences, Member: "stop"},
+}
+
 func encodeOptions(e *codec.Encoder, req *llm.Request) {
-	e.Key("options")
-	start := e.Object()
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("top_p", req.TopP)
-	if req.TopK != nil {
-		e.IntField("top_k", *req.TopK)
-	}
-	e.OptInt("num_predict", req.MaxTokens)
-	e.OptFloat("frequency_penalty", req.FrequencyPenalty)
-	e.OptFloat("presence_penalty", req.PresencePenalty)
-	if req.Seed != nil {
-		e.Key("seed")
-		e.Int(*req.Seed)
-	}
-	e.OptStrings("stop", req.Stop)
+	start := e.ObjectField("options")
+	e.Settings(settings, req)
 	e.EndRest(start, req.Extra[e.Host.Format]["options"])
 }
 
@@ -96,8 +89,7 @@ func encodeTools(e *codec.Encoder, req *llm.Request) {
 	if len(tools) == 0 {
 		return
 	}
-	e.Key("tools")
-	e.Array()
+	e.ArrayField("tools")
 	for _, t := range tools {
 		encodeTool(e, t)
 	}
@@ -113,8 +105,7 @@ func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	}
 	start := e.Object()
 	e.StringField("type", "function")
-	e.Key("function")
-	inner := e.Object()
+	inner := e.ObjectField("function")
 	e.StringField("name", t.Name)
 	e.OptString("description", t.Description)
 	switch {
@@ -204,8 +195,7 @@ func encodeImages(e *codec.Encoder, images []llm.Media) {
 	if len(images) == 0 {
 		return
 	}
-	e.Key("images")
-	e.Array()
+	e.ArrayField("images")
 	for _, m := range images {
 		e.Text(codec.Base64Text(m.Data))
 	}
@@ -216,15 +206,13 @@ func encodeCalls(e *codec.Encoder, calls []llm.Call) {
 	if len(calls) == 0 {
 		return
 	}
-	e.Key("tool_calls")
-	e.Array()
+	e.ArrayField("tool_calls")
 	for _, c := range calls {
 		start := e.Object()
 		if !e.Host.Quirks.NoCallIDs {
 			e.OptString("id", c.ID)
 		}
-		e.Key("function")
-		inner := e.Object()
+		inner := e.ObjectField("function")
 		e.StringField("name", c.Name)
 		e.RawField("arguments", e.ArgsObject(c))
 		outer := e.SplitExtra(inner, c.Extra)
@@ -341,15 +329,8 @@ func decodeOptions(d *codec.Decoder, v []byte, req *llm.Request) {
 		switch string(key) {
 		case "num_predict":
 			req.MaxTokens = max(0, d.Integer(val)) // below 0 means no limit
-		case "top_k":
-			if d.Is(val, '0', "an integer") {
-				n := d.Integer(val)
-				req.TopK = &n
-			}
-		case "model":
-			rest.Add(key, val)
 		default:
-			if !d.CommonField(req, key, val) {
+			if !d.Setting(settings, key, val, req) {
 				rest.Add(key, val)
 			}
 		}

@@ -17,8 +17,7 @@ func (Format) EncodeResponse(e *codec.Encoder, resp *llm.Response) {
 	start := e.Object()
 	fields := e.OwnExtra(resp.Finish.Extra)
 	encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, codec.CreatedAt(resp.Start), fields)
-	e.Key("output")
-	e.Array()
+	e.ArrayField("output")
 	encodeItems(e, resp.Message.Parts, true)
 	for _, c := range resp.Invalid {
 		encodeInvalid(e, c)
@@ -76,8 +75,7 @@ func encodeEnd(e *codec.Encoder, f llm.Finish) {
 		e.RawField("incomplete_details", []byte("null"))
 		return
 	}
-	e.Key("incomplete_details")
-	e.Object()
+	e.ObjectField("incomplete_details")
 	e.StringField("reason", word)
 	e.End()
 }
@@ -175,8 +173,7 @@ func (w *writer) Event(ev llm.Event) {
 		}
 		for _, name := range []string{"response.created", "response.in_progress"} {
 			w.frame(name, func() {
-				w.e.Key("response")
-				start := w.e.Object()
+				start := w.e.ObjectField("response")
 				encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, nil)
 				w.e.StringField("status", "in_progress")
 				w.e.RawField("output", []byte("[]"))
@@ -378,8 +375,7 @@ func (w *writer) endThinking(state llm.State) {
 	})
 	w.itemFrame("response.reasoning_summary_part.done", func() {
 		w.e.IntField("summary_index", 0)
-		w.e.Key("part")
-		w.e.Object()
+		w.e.ObjectField("part")
 		w.e.StringField("type", "summary_text")
 		w.e.StringField("text", t.Text)
 		w.e.End()
@@ -520,11 +516,9 @@ func (w *writer) Finish(f llm.Finish) {
 		name = "response.incomplete"
 	}
 	w.frame(name, func() {
-		w.e.Key("response")
-		start := w.e.Object()
+		start := w.e.ObjectField("response")
 		encodeEnvelope(w.e, w.head.ID, w.head.Model, w.head.Created, fields)
-		w.e.Key("output")
-		w.e.Array()
+		w.e.ArrayField("output")
 		for _, item := range w.done {
 			w.e.Raw(item)
 		}

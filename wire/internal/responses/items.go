@@ -59,8 +59,7 @@ func encodeMedia(e *codec.Encoder, m llm.Media) {
 		}
 	case m.Kind == llm.Audio && len(m.Data) > 0 && !file:
 		e.StringField("type", "input_audio")
-		e.Key("input_audio")
-		e.Object()
+		e.ObjectField("input_audio")
 		e.StringField("data", codec.Base64Text(m.Data))
 		e.StringField("format", codec.AudioFormat(m.MIME))
 		e.End()
@@ -160,8 +159,7 @@ func encodeSaid(e *codec.Encoder, run []llm.Text, answer bool) {
 	start := e.Object()
 	e.StringField("type", "message")
 	e.StringField("role", "assistant")
-	e.Key("content")
-	e.Array()
+	e.ArrayField("content")
 	for _, t := range run {
 		encodeOutputText(e, t)
 	}
@@ -186,8 +184,7 @@ func encodeOutputText(e *codec.Encoder, t llm.Text) {
 	} else {
 		e.StringField("type", "output_text")
 		e.StringField("text", t.Text)
-		e.Key("annotations")
-		e.Array()
+		e.ArrayField("annotations")
 		for _, c := range t.Citations {
 			encodeAnnotation(e, c)
 		}
@@ -224,8 +221,7 @@ func encodeThinking(e *codec.Encoder, t llm.Thinking, answer bool) {
 	e.Object()
 	e.StringField("type", "reasoning")
 	e.StringField("id", itemID(e, "rs"))
-	e.Key("summary")
-	e.Array()
+	e.ArrayField("summary")
 	e.Object()
 	e.StringField("type", "summary_text")
 	e.StringField("text", t.Text)
@@ -296,8 +292,7 @@ func encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
 	case "computer_call":
 		for _, p := range res.Parts {
 			if m, ok := p.(llm.Media); ok && m.Kind == llm.Image {
-				e.Key("output")
-				e.Object()
+				e.ObjectField("output")
 				e.StringField("type", "computer_screenshot")
 				e.StringField("image_url", codec.MediaURL(m))
 				e.End()
@@ -305,8 +300,7 @@ func encodeClientOutput(e *codec.Encoder, res llm.Result, typ string) {
 			}
 		}
 	case "shell_call":
-		e.Key("output")
-		e.Array()
+		e.ArrayField("output")
 		e.Object()
 		e.StringField("stdout", res.Text())
 		e.StringField("stderr", "")

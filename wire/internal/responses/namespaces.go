@@ -57,8 +57,7 @@ func encodeNamespace(e *codec.Encoder, tools []llm.ToolDef) int {
 		e.AnyKey(key)
 		e.Raw(space[key])
 	}
-	e.Key("tools")
-	e.Array()
+	e.ArrayField("tools")
 	n := 0
 	for _, t := range tools {
 		next, name := spaceOf(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
@@ -19,12 +20,16 @@ var allowed = &codec.ObjectSpec{Path: codec.AllowedPlace, Known: []string{"type"
 
 var grammar = &codec.ObjectSpec{Path: "/format", Known: []string{"type", "syntax", "definition"}}
 
+var settings = codec.Settings{
+	{Feature: format.MaxTokens, Member: "max_output_tokens"}, {Feature: format.Temperature, Member: "temperature"}, {Feature: format.TopP, Member: "top_p"},
+	{Feature: format.TopK}, {Feature: format.FrequencyPenalty}, {Feature: format.PresencePenalty}, {Feature: format.Seed}, {Feature: format.StopSequences},
+}
+
 func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	start := e.Object()
 	e.OptString("model", req.Model)
 	e.OptString("instructions", req.System)
-	e.Key("input")
-	e.Array()
+	e.ArrayField("input")
 	calls := codec.CallsByID(req.Messages)
 	e.Turns(req.Messages, func(turn []llm.Message) {
 		for _, m := range turn {
@@ -37,16 +42,9 @@ func (Format) EncodeRequest(e *codec.Encoder, req *llm.Request, stream bool) {
 	if req.OneCall && len(req.Tools) > 0 {
 		e.Flag(!e.Host.Quirks.NoParallel, "parallel_tool_calls", false)
 	}
-	e.OptInt("max_output_tokens", req.MaxTokens)
-	e.OptFloat("temperature", req.Temperature)
-	e.OptFloat("top_p", req.TopP)
+	e.Settings(settings, req)
 	encodeReasoning(e, req)
 	encodeText(e, req)
-	e.Unsupported(req.TopK != nil, "top_k")
-	e.Unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
-	e.Unsupported(req.PresencePenalty != nil, "presence_penalty")
-	e.Unsupported(req.Seed != nil, "seed")
-	e.Unsupported(len(req.Stop) > 0, "stop")
 	if stream {
 		e.BoolField("stream", true)
 	}
@@ -63,8 +61,7 @@ func encodeReasoning(e *codec.Encoder, req *llm.Request) {
 		}
 		return
 	}
-	e.Key("reasoning")
-	start := e.Object()
+	start := e.ObjectField("reasoning")
 	if r.Off {
 		e.StringField("effort", "none")
 	} else {
@@ -81,15 +78,13 @@ func encodeText(e *codec.Encoder, req *llm.Request) {
 	if out == nil && more == nil {
 		return
 	}
-	e.Key("text")
-	start := e.Object()
+	start := e.ObjectField("text")
 	switch {
 	case out == nil:
 	case len(out.Schema) == 0:
 		e.RawField("format", []byte(`{"type":"json_object"}`))
 	default:
-		e.Key("format")
-		e.Object()
+		e.ObjectField("format")
 		e.StringField("type", "json_schema")
 		chat.EncodeOutput(e, out)
 		e.End()
@@ -110,18 +105,18 @@ func (Format) DecodeRequest(d *codec.Decoder, body []byte, req *llm.Request) (st
 			decodeChoice(d, v, req)
 		case "parallel_tool_calls":
 			req.OneCall = chat.Refused(d, v)
-		case "max_output_tokens":
-			req.MaxTokens = d.Integer(v)
 		case "reasoning":
 			decodeReasoning(d, v, req)
 		case "text":
 			decodeText(d, v, req)
 		case "stream":
 			stream = d.Boolean(v)
-		case "model", "temperature", "top_p":
-			d.CommonField(req, key, v)
+		case "model":
+			req.Model = d.Str(v)
 		default:
-			d.Extra(&req.Extra, key, v)
+			if !d.Setting(settings, key, v, req) {
+				d.Extra(&req.Extra, key, v)
+			}
 		}
 	}
 	offerFound(d, req)
@@ -184,8 +179,7 @@ func encodeTools(e *codec.Encoder, tools []llm.ToolDef) {
 	if len(tools) == 0 {
 		return
 	}
-	e.Key("tools")
-	e.Array()
+	e.ArrayField("tools")
 	for len(tools) > 0 {
 		n := 1
 		switch space, _ := spaceOf(tools[0]); {
@@ -209,8 +203,7 @@ func encodeTool(e *codec.Encoder, t llm.ToolDef) {
 	e.OptString("description", t.Description)
 	if t.Kind == llm.FreeTool {
 		if t.Grammar != nil {
-			e.Key("format")
-			e.Object()
+			e.ObjectField("format")
 			e.StringField("type", "grammar")
 			e.StringField("syntax", t.Grammar.Syntax)
 			e.StringField("definition", t.Grammar.Definition)
@@ -253,14 +246,12 @@ func encodeHosted(e *codec.Encoder, t llm.ToolDef) {
 		e.RawField("container", []byte(`{"type":"auto"}`))
 	}
 	if len(h.AllowedDomains) > 0 {
-		e.Key("filters")
-		e.Object()
+		e.ObjectField("filters")
 		e.StringsField("allowed_domains", h.AllowedDomains)
 		e.End()
 	}
 	if h.Location != nil {
-		e.Key("user_location")
-		e.Object()
+		e.ObjectField("user_location")
 		e.StringField("type", "approximate")
 		e.Location(h.Location)
 		e.End()
@@ -355,12 +346,10 @@ func encodeChoice(e *codec.Encoder, req *llm.Request) {
 		e.Key("tool_choice")
 		toolRef(e, req, ch.Name)
 	case ch.Allowed != nil:
-		e.Key("tool_choice")
-		e.Object()
+		e.ObjectField("tool_choice")
 		e.StringField("type", "allowed_tools")
 		e.StringField("mode", ch.Mode.String())
-		e.Key("tools")
-		e.Array()
+		e.ArrayField("tools")
 		for _, name := range ch.Allowed {
 			toolRef(e, req, name)
 		}
