@@ -81,7 +81,8 @@ func (w *inMemoryResponse) Write(p []byte) (int, error) {
 }
 
 // vendorIDs are models of every format, at a host of the test.
-var vendorIDs = []string{"openai+http://%s/v1#%s", "anthropic+http://%s/v1#%s", "gemini+http://%s/v1beta#%s", "ollama+http://%s/api#%s"}
+var vendorIDs = []string{"openai+http://%s/v1#%s", "anthropic+http://%s/v1#%s", "gemini+http://%s/v1beta#%s", "ollama+http://%s/api#%s",
+	"openai+responses+http://%s/v1#%s", "bedrock+http://%s#%s"}
 
 // models opens a model with a fault and one without, both with default settings.
 func models(t *testing.T, net *inMemory, id, fault string) (bad, good llm.Model) {

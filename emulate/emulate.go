@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Emulation configures how a model without tool calling is made to call tools. The

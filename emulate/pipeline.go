@@ -3,9 +3,9 @@ package emulate
 import (
 	"iter"
 
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Answer describes how the answer to one request is read. Each field is a

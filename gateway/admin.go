@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/internal/admin"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // MinAdminKey is the least number of bytes of the administrators' key.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // An upstream that uses one id for two answers does not replace the first answer of another key. The second is not

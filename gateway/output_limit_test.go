@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // slow is an upstream that answers on a signal, except the second request, which it answers immediately.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // A key that a client wrote in a wrong place does not appear in the log.

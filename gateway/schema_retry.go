@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // reaskings is how often a model is asked again about invalid calls.

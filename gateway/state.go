@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/state"
 )
 
@@ -15,4 +16,17 @@ func OpenState(ctx context.Context, db *sql.DB) (state.Store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// OpenAccess returns the keys of [Setup.Access], with their limits and spend, in a database of SQLite or PostgreSQL, which gateways can
+// share; a nil db keeps them in memory. [Admin] serves the API that manages them. Tables are handled as by [OpenState].
+func OpenAccess(ctx context.Context, db *sql.DB) (*access.Book, error) {
+	if db == nil {
+		return &access.Book{Store: new(access.Memory)}, nil
+	}
+	s, err := access.OpenSQL(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return &access.Book{Store: s}, nil
 }

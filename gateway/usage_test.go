@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/shorten"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/schema"
-	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool"
 )
 

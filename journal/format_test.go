@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/journal/export"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -356,9 +355,8 @@ func TestNewerFormatRefused(t *testing.T) {
 		_, appended := store.Append(t.Context(), journal.Entry{Run: "r", Kind: "note", Body: json.RawMessage(`{}`)})
 		_, verified := journal.Verify(store.Read(t.Context(), "r", 0))
 		_, checked := journal.VerifyLines(store.Lines(t.Context(), "r"))
-		_, exported := export.Run(store.Read(t.Context(), "r", 0), export.Options{Open: true})
 		_, replayed := journal.NewReplay(store.Read(t.Context(), "r", 0))
-		for what, err := range map[string]error{"open": opened, "append": appended, "verify": verified, "verify lines": checked, "export": exported, "replay": replayed} {
+		for what, err := range map[string]error{"open": opened, "append": appended, "verify": verified, "verify lines": checked, "replay": replayed} {
 			var newer *journal.FormatError
 			if !errors.As(err, &newer) || newer.Format != 9 || newer.Run != "r" || err.Error() != newer.Error() || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%T, %s: %v", store, what, err)

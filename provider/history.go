@@ -5,8 +5,8 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // repairHistory puts the calls and results of the history in order. Vendors refuse

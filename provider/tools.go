@@ -8,11 +8,11 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // defineTools gives a schema to the client's tools that only models of another vendor

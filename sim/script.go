@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // Script is a model that gives prepared answers. Its answer depends only on the

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // A request in one format goes on in another. What it cannot carry there is a
@@ -54,19 +52,6 @@ data: [DONE]
 	// Output:
 	// a weather {"city":"Rome"}
 	// b weather {"city":"Oslo"}
-}
-
-// Names that a target does not accept get an alias, and come back.
-func ExampleRules_Apply() {
-	names, err := catalog.ParseLimit("[a-zA-Z0-9_-]{1,64}")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	req := &llm.Request{Tools: []llm.ToolDef{{Name: "calendar.create"}}}
-	out, back := history.Rules{Name: names}.Apply(req)
-	fmt.Println(out.Tools[0].Name, back.Name(out.Tools[0].Name))
-	// Output: calendar_create calendar.create
 }
 
 // Detect finds out what was captured.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // sentOn translates a request as providers do, which heal its history first.

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // TestDeferredTools: the vendor's own search and the tools it searches, there and back.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/history"
 )
 
 // A conversation of which nothing can be carried is never an empty list, which vendors refuse, and the client is told.

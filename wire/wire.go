@@ -21,11 +21,11 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
-	"github.com/toolpost/toolpost/wire/history"
 	"github.com/toolpost/toolpost/wire/internal/chat"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 	"github.com/toolpost/toolpost/wire/internal/converse"

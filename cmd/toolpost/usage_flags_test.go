@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestUsageRefusesUnusedFlags: an invalid count, a count without a list, and a duplicate column are refused

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tiktoken-go/tokenizer"
 
-	"github.com/toolpost/toolpost/shorten"
+	"github.com/toolpost/toolpost/internal/shorten"
 )
 
 // result is what a tool returned, with what it was called for and the facts that must

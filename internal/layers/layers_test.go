@@ -48,7 +48,7 @@ var layer = map[string]int{
 	"internal/load":          0, // a program that puts the gateway under load
 	"internal/mcptest":       0,
 	"internal/near":          0,
-	"shorten":                0, // views of tool results
+	"internal/shorten":       0, // views of tool results
 	"internal/outside":       0,
 	"internal/pgtest":        0,
 	"internal/rank":          0,
@@ -77,9 +77,10 @@ var layer = map[string]int{
 	"provider/internal/relay":      3, // the stages of an answer next to its relay
 	"provider":                     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
-	"gateway/access": 1, // keys, budgets and spend, without any server
-	"internal/state": 1, // a server's memory between requests
-	"gateway":        5, "mcpbridge": 5, "eval": 5,
+	"internal/access": 1, // keys, budgets and spend, without any server
+	"internal/export": 2, // REPLAY.jsonl and RECEIPT.json of a run
+	"internal/state":  1, // a server's memory between requests
+	"gateway":         5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }
 
@@ -94,7 +95,7 @@ var inner = map[string]int{
 	"internal/wire/turns":     2, // pairs of calls and results
 	"wire/internal/sse":       0,
 	"wire":                    7,
-	"wire/history":            3, // repair, pairing and aliases
+	"internal/wire/history":   3, // repair, pairing and aliases
 	"wire/internal/codec":     4, // the machinery that formats share
 	"wire/internal/chat":      5, // formats; the formats of row 6 share code with one of row 5
 	"wire/internal/messages":  5, "wire/internal/gemini": 5,

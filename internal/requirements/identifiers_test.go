@@ -22,7 +22,7 @@ var (
 
 // public are the packages that programs import.
 var public = []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
-	"sim", "llmtest", "agent", "invoke", "journal", "journal/export", "provider"}
+	"sim", "llmtest", "agent", "invoke", "journal", "provider"}
 
 // TestDocumentsNameWhatExists fails if a document mentions package.Name, or
 // package.Type.Member, of a package of this module that has no such name.

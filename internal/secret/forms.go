@@ -87,7 +87,7 @@ var keyForms = []keyForm{
 	{"sk-or-", "openrouter-key", wordChars, 20, 0},
 	{"sk-", "openai-key", wordChars, 20, 0},
 	{"csk-", "cerebras-key", wordChars, 30, 0},
-	{"tp-", "toolpost-key", wordChars, 37, 0}, // of package gateway/access
+	{"tp-", "toolpost-key", wordChars, 37, 0}, // of package internal/access
 	{"sk_live_", "stripe-key", wordChars, 16, 0},
 	{"sk_test_", "stripe-key", wordChars, 16, 0},
 	{"rk_live_", "stripe-key", wordChars, 16, 0},

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // newKey is the request that creates a key.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 

@@ -22,7 +22,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // StoreEnv is the variable for the store of keys, for addresses with a password.
@@ -91,11 +92,7 @@ func OpenDatabase(name string, create bool, busy time.Duration) (*sql.DB, error)
 func BookIn(ctx context.Context, db *sql.DB) (*access.Book, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	store, err := access.OpenSQL(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	return &access.Book{Store: store}, nil
+	return gateway.OpenAccess(ctx, db)
 }
 
 // Patience limits how long opening a database may take.

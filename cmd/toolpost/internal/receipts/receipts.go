@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/journal/export"
+	"github.com/toolpost/toolpost/internal/export"
 )
 
 func New() *cobra.Command {

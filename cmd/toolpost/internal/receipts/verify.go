@@ -16,8 +16,8 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/internal/export"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/journal/export"
 )
 
 // verifyFlags are the flags of verify.

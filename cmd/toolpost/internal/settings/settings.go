@@ -31,13 +31,13 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/internal/shorten"
 	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 

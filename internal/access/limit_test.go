@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestLogIsReadUpToItsBound checks that a limit above the maximum or below 0 is an error that names the maximum.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // erasure checks that all data of an end user and of a team can be erased, that those of others stay with their sums,

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestFilters checks filters of usage and the log in every store, and that unknown teams and keys are errors.

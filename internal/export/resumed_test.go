@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/export"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/journal/export"
 	"github.com/toolpost/toolpost/llm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestShares checks that the usage of several upstreams in one request is summed up for each of them, that the request

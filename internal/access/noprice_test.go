@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestNoPriceNamesTheLimit checks that the refusal of a model without a price names the key or team with the budget,

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // rounds checks that a continued request is limited by its own usage and by the reservations of others, that it counts

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // flight is an admitted request of a gateway.

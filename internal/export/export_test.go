@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/internal/export"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/journal/export"
 	"github.com/toolpost/toolpost/llm"
 )
 

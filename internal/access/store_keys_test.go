@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 func lifeOfAKey(t *testing.T, open opener) {

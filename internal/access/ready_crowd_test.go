@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // slow is a store with slow writes.
