@@ -63,7 +63,7 @@ func (l *loop) execute(ctx context.Context, c llm.Call) (llm.Result, error) {
 
 func (l *loop) executeNow(ctx context.Context, c llm.Call) (llm.Result, error) {
 	if !l.turn.offers(c.Name) {
-		return l.refuseNow(ctx, l.notOffered(c))
+		return l.refuseNow(ctx, l.tools.notOffered(c, l.turn.tools))
 	}
 	kept := l.results
 	l.results = make(map[string]llm.Result)

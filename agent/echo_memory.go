@@ -13,9 +13,13 @@ import (
 // or summarised, or read by the run outside. Hashes of the calls in such text stay, so that the
 // echo guard still finds them.
 
-// remember keeps the calls in the outside text of messages that leave the conversation.
-func (l *loop) remember(messages []llm.Message) {
-	l.echoes = emulate.RememberCalls(l.echoes, l.knownTools(), nil, messages)
+// echoMemory is what the echo guard of a run knows beyond the messages of its conversation.
+type echoMemory struct{ *llm.EchoMemory }
+
+// remember keeps the calls in the outside text of messages that leave the conversation. tools are
+// all tools that the run may call.
+func (m *echoMemory) remember(tools []llm.ToolDef, messages []llm.Message) {
+	m.EchoMemory = emulate.RememberCalls(m.EchoMemory, tools, nil, messages)
 }
 
 // knownTools returns the definitions of all tools that the run may call.
@@ -35,46 +39,9 @@ func (l *loop) knownTools() []llm.ToolDef {
 // out of it.
 func (l *loop) requestEchoes() *llm.EchoMemory {
 	if l.turn.view == nil {
-		return l.echoes
+		return l.echoes.EchoMemory
 	}
-	return emulate.RememberCalls(l.echoes, l.knownTools(), nil, l.messages)
-}
-
-// left returns the messages that a compaction left out or changed.
-func (e compactEntry) left(msgs []llm.Message) []llm.Message {
-	if e.Messages == nil {
-		return nil
-	}
-	stays := make([]bool, len(msgs))
-	for _, r := range *e.Messages {
-		for i := max(r.From, 0); r.Message == nil && i < min(r.To, len(msgs)); i++ {
-			stays[i] = true
-		}
-	}
-	var out []llm.Message
-	for i, m := range msgs {
-		if !stays[i] {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// left returns the messages with results that a cut shortened.
-func (e cutEntry) left(msgs []llm.Message) []llm.Message {
-	var out []llm.Message
-	for _, m := range msgs {
-		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
-			r, ok := p.(llm.Result)
-			if ok {
-				_, ok = e.of(r)
-			}
-			return ok
-		}) {
-			out = append(out, m)
-		}
-	}
-	return out
+	return emulate.RememberCalls(l.echoes.EchoMemory, l.knownTools(), nil, l.messages)
 }
 
 // outerConversation is what the run knows whose call a run is part of.
@@ -87,45 +54,45 @@ type outerConversationKey struct{}
 
 // withConversation tells runs inside of calls about the conversation of this run.
 func (l *loop) withConversation(ctx context.Context) context.Context {
-	return context.WithValue(ctx, outerConversationKey{}, outerConversation{slices.Clip(l.messages), l.echoes})
+	return context.WithValue(ctx, outerConversationKey{}, outerConversation{slices.Clip(l.messages), l.echoes.EchoMemory})
 }
 
 // recall sets what the guard knows when a run begins or continues: what the run outside has read,
 // what left the conversation before, and what an earlier process knew.
-func (l *loop) recall(ctx context.Context, earlier *llm.EchoMemory, left []llm.Message, unknown bool) {
-	l.echoes = earlier
+func (m *echoMemory) recall(ctx context.Context, tools []llm.ToolDef, earlier *llm.EchoMemory, left []llm.Message, unknown bool) {
+	m.EchoMemory = earlier
 	if outer, inside := ctx.Value(outerConversationKey{}).(outerConversation); inside {
-		if l.echoes == nil && outer.echoes != nil {
+		if earlier == nil && outer.echoes != nil {
 			memory := *outer.echoes
 			memory.Unknown = false // the task is a model's
-			l.echoes = &memory
+			m.EchoMemory = &memory
 		}
-		l.remember(outer.messages)
+		m.remember(tools, outer.messages)
 	}
 	if unknown {
 		memory := llm.EchoMemory{}
-		if l.echoes != nil {
-			memory = *l.echoes
+		if m.EchoMemory != nil {
+			memory = *m.EchoMemory
 		}
 		memory.Unknown = true
-		l.echoes = &memory
+		m.EchoMemory = &memory
 	}
-	l.remember(left)
+	m.remember(tools, left)
 }
 
 // recallParent is recall for a run that begins. If it continues a run that has ended, what that
-// run left out still counts.
-func (l *loop) recallParent(ctx context.Context, a *Agent) {
+// run left out still counts, and recallParent returns it.
+func (m *echoMemory) recallParent(ctx context.Context, a *Agent, tools []llm.ToolDef) *llm.EchoMemory {
 	_, inside := ctx.Value(outerConversationKey{}).(outerConversation)
 	if inside || a.Parent == "" || a.Store == nil {
-		l.recall(ctx, nil, nil, false)
-		return
+		m.recall(ctx, tools, nil, nil, false)
+		return nil
 	}
 	p, err := readRun(journal.Whole(a.Store.Read(ctx, a.Parent, 0)))
 	if err != nil || !p.begun { // it was removed
-		l.recall(ctx, nil, nil, false)
-		return
+		m.recall(ctx, tools, nil, nil, false)
+		return nil
 	}
-	l.recall(ctx, p.begin.Echoes, p.left, !p.begin.Origins)
-	l.beginning.Echoes = l.echoes
+	m.recall(ctx, tools, p.begin.Echoes, p.left, !p.begin.Origins)
+	return m.EchoMemory
 }

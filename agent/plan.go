@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -71,7 +72,7 @@ func (t *turn) follow(e *planEntry, msgs []llm.Message) error {
 		t.tools, t.narrowed = *e.Tools, true
 	}
 	if e.Messages != nil {
-		view, err := assemble(*e.Messages, msgs)
+		view, err := compaction.Assemble(*e.Messages, msgs)
 		if err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (t *turn) changes(p *Plan, msgs []llm.Message) (*planEntry, error) {
 		tools := append([]llm.ToolDef{}, p.Tools...)
 		e.Tools = &tools
 	}
-	if e.Messages, err = ranges(p.Messages, msgs); err != nil {
+	if e.Messages, err = compaction.Ranges(p.Messages, msgs); err != nil {
 		return nil, err
 	}
 	if same, err = sameJSON(p.Request, t.settings); err == nil && !same {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -168,6 +169,18 @@ func (n noteEntry) message() llm.Message {
 	return m
 }
 
+// markOwn returns parts with their text marked as written by the library.
+func markOwn(parts []llm.Part) []llm.Part {
+	out := slices.Clone(parts)
+	for i, p := range out {
+		if t, ok := p.(llm.Text); ok {
+			t.Ours = true
+			out[i] = t
+		}
+	}
+	return out
+}
+
 // resumeEntry says that a run was taken up again, and under which settings.
 type resumeEntry struct {
 	System  string          `json:"system,omitempty"`
@@ -185,11 +198,6 @@ func (e resumeEntry) beginning() beginning {
 	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes, Program: e.Program}
 }
 
-// cutEntry is the number of characters to which results were cut, by call id.
-type cutEntry struct {
-	Results map[string]int `json:"results"`
-}
-
 // choiceEntry is an answered checkpoint. Result is what the model gets for the
 // call instead of what it got first.
 type choiceEntry struct {
@@ -204,11 +212,11 @@ type compactEntry struct {
 	Turn int `json:"turn"`
 	// Messages is the new conversation. Nil means that there is none: the run ended after
 	// the request for a summary.
-	Messages *[]messageRange `json:"messages,omitempty"`
-	Of       int             `json:"of,omitempty"` // the number of messages before
-	Used     llm.Usage       `json:"used,omitzero"`
-	Cost     catalog.Money   `json:"cost,omitempty"` // of the run so far
-	Unpriced bool            `json:"unpriced,omitempty"`
+	Messages *[]compaction.Range `json:"messages,omitempty"`
+	Of       int                 `json:"of,omitempty"` // the number of messages before
+	Used     llm.Usage           `json:"used,omitzero"`
+	Cost     catalog.Money       `json:"cost,omitempty"` // of the run so far
+	Unpriced bool                `json:"unpriced,omitempty"`
 }
 
 // apply returns the conversation after a compaction.
@@ -219,17 +227,25 @@ func (e compactEntry) apply(msgs []llm.Message) ([]llm.Message, error) {
 	if e.Of != len(msgs) {
 		return nil, fmt.Errorf("agent: the conversation that was compacted had %d messages, and this one has %d", e.Of, len(msgs))
 	}
-	return assemble(*e.Messages, msgs)
+	return compaction.Assemble(*e.Messages, msgs)
+}
+
+// left returns the messages that the compaction left out or changed.
+func (e compactEntry) left(msgs []llm.Message) []llm.Message {
+	if e.Messages == nil {
+		return nil
+	}
+	return compaction.LeftOut(*e.Messages, msgs)
 }
 
 // planEntry is what a hook changed for a turn.
 type planEntry struct {
-	Turn     int             `json:"turn"`
-	Model    string          `json:"model,omitempty"`
-	System   *string         `json:"system,omitempty"`
-	Tools    *[]llm.ToolDef  `json:"tools,omitempty"`
-	Messages *[]messageRange `json:"messages,omitempty"`
-	Request  json.RawMessage `json:"request,omitempty"`
+	Turn     int                 `json:"turn"`
+	Model    string              `json:"model,omitempty"`
+	System   *string             `json:"system,omitempty"`
+	Tools    *[]llm.ToolDef      `json:"tools,omitempty"`
+	Messages *[]compaction.Range `json:"messages,omitempty"`
+	Request  json.RawMessage     `json:"request,omitempty"`
 }
 
 // changed names the parts that a hook changed.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
@@ -150,14 +151,14 @@ func (p *recordedRun) takeFound(e journal.Entry) error {
 
 // takeCut takes results that were shortened.
 func (p *recordedRun) takeCut(e journal.Entry) error {
-	var c cutEntry
+	var c compaction.Cut
 	if err := e.Decode(&c); err != nil {
 		return err
 	}
 	p.beforeQuestion()
 	if !p.whole {
-		p.left = append(p.left, c.left(p.messages)...)
-		p.messages = shortened(p.messages, nil, c.of)
+		p.left = append(p.left, c.Changed(p.messages)...)
+		p.messages = c.Apply(p.messages, redactor(nil).clean)
 	}
 	return nil
 }

@@ -40,3 +40,6 @@ func (c redactor) redact(text string) journal.Clean {
 	}
 	return out
 }
+
+// clean returns a text without secrets.
+func (c redactor) clean(text string) string { return c.redact(text).String() }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/invoke"
@@ -292,8 +293,8 @@ func (r *replay) readHook(e journal.Entry) (err error) {
 		r.panickedAt = r.reading.requests
 		r.panicked, err = decode[panicEntry](e)
 	case kindCut:
-		var c cutEntry
-		c, err = decode[cutEntry](e)
+		var c compaction.Cut
+		c, err = decode[compaction.Cut](e)
 		r.reductions[r.reading.place] = append(r.reductions[r.reading.place], reduction{cut: &c})
 	case kindCompact:
 		var c compactEntry

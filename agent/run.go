@@ -260,7 +260,7 @@ func (a *Agent) start(ctx context.Context, l *loop, session *invoke.Session, abo
 		return err
 	}
 	l.prepare(a.Request, l.Lanes)
-	l.recallParent(ctx, a)
+	l.beginning.Echoes = l.echoes.recallParent(ctx, a, l.knownTools())
 	if err := a.affords(l.spending, 1); err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (a *Agent) restart(ctx context.Context, l *loop, session *invoke.Session, g
 	}
 	l.prepare(a.Request, l.Lanes)
 	l.restore(p)
-	l.recall(ctx, p.begin.Echoes, p.left, !p.begin.Origins)
+	l.echoes.recall(ctx, l.knownTools(), p.begin.Echoes, p.left, !p.begin.Origins)
 	l.spending.restore(p)
 	session.Task = l.task(p.messages)
 	if err := a.affords(l.spending, l.turn.n+1); err != nil {

@@ -3,14 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
-	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/tool"
 )
 
 // salvaging makes broken answers of m usable. An answer that broke off after complete calls ends
@@ -55,7 +51,7 @@ func (s *salvage) take(ev llm.Event) bool {
 		s.said = false
 	case llm.Call:
 		if s.l.tools.Withheld[e.Name] {
-			ev = s.l.notOffered(e)
+			ev = s.l.tools.notOffered(e, s.l.turn.tools)
 			break
 		}
 		s.calls++
@@ -88,18 +84,4 @@ func (s *salvage) fail(ctx context.Context, err error) {
 		return
 	}
 	s.yield(nil, err)
-}
-
-// notOffered returns the call of a tool that the model was not told about.
-func (l *loop) notOffered(c llm.Call) llm.InvalidCall {
-	problem := fmt.Sprintf("there is no tool called %q", c.Name)
-	if l.tools.Finds && slices.Contains(l.tools.Dropped, c.Name) {
-		problem = fmt.Sprintf("%q is not in your list of tools; call %s first, which adds it", c.Name, tool.FinderName)
-	}
-	names := make([]string, len(l.turn.tools))
-	for i, d := range l.turn.tools {
-		names[i] = d.Name
-	}
-	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
-		Problem: problem, Nearest: near.Names(c.Name, names, 3), Provenance: c.Provenance}
 }

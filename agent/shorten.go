@@ -5,25 +5,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/llm"
-)
-
-// A cutStep is a way to shorten results: how many of the newest messages of results are
-// left alone, and how many characters the others keep.
-type cutStep struct{ spare, keep int }
-
-// oldResults and newResults are the steps before a part of the conversation is left out,
-// and after.
-var (
-	oldResults = []cutStep{{2, 400}, {1, 400}}
-	newResults = []cutStep{{0, 2000}, {0, 200}}
 )
 
 // reduction makes a conversation shorter: one of the two is set.
 type reduction struct {
-	cut     *cutEntry
+	cut     *compaction.Cut
 	compact *compactEntry
 }
 
@@ -34,68 +23,19 @@ type reducer struct {
 	limit, save int
 }
 
-// cutResults plans to shorten results, the oldest first and the newest last, with the first
-// step that has an effect. It returns nil if there is nothing to shorten.
-func (r *reducer) cutResults(ctx context.Context, steps []cutStep) (*reduction, error) {
-	for _, step := range steps {
-		cut := cutEntry{Results: make(map[string]int)}
-		event := Shortened{}
-		c := cutter{step.spare == 0, step.keep, r.save == 0, r.save}
-		eachResult(r.messages, step.spare, func(result llm.Result) {
-			n, keep := c.keeps(result)
-			if n == keep {
-				return
-			}
-			cut.Results[result.CallID] = keep
-			event.Calls = append(event.Calls, result.CallID)
-			event.Chars += n
-			event.Kept += keep
-		})
-		if len(event.Calls) == 0 {
-			continue
-		}
-		if err := r.write(ctx, kindCut, cut); err != nil {
-			return nil, err
-		}
-		r.emit(event)
-		r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
-			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(event.Calls), event.Chars, event.Kept)})
-		return &reduction{cut: &cut}, nil
+// cutResults plans to shorten results. It returns nil if there is nothing to shorten.
+func (r *reducer) cutResults(ctx context.Context, steps []compaction.Step) (*reduction, error) {
+	cut, report := compaction.CutResults(r.messages, steps, r.save)
+	if len(report.Calls) == 0 {
+		return nil, nil
 	}
-	return nil, nil
-}
-
-// cutter decides how much of each result is cut in a step.
-type cutter struct {
-	newest bool // also the newest, which is cut only as far as needed
-	keep   int  // characters
-	all    bool // whatever that saves
-	save   int  // tokens, still
-}
-
-// keeps returns how many characters a result has, and how many of them are kept.
-func (c *cutter) keeps(r llm.Result) (n, keep int) {
-	text := r.Text()
-	n = utf8.RuneCountInString(text)
-	if n <= 2*c.keep || !c.all && c.save <= 0 {
-		return n, n
+	if err := r.write(ctx, kindCut, cut); err != nil {
+		return nil, err
 	}
-	keep = c.keep
-	if c.all {
-		return n, keep
-	}
-	tokens := max(llm.EstimateText(text), 1)
-	if c.newest { // at least a quarter, which makes the steps finite
-		keep = max(keep, min(n*3/4, int(float64(n)*(1-float64(c.save)/float64(tokens)))))
-	}
-	c.save -= int(float64(tokens) * float64(n-keep) / float64(n))
-	return n, keep
-}
-
-// of returns how many characters of a result are kept.
-func (e cutEntry) of(r llm.Result) (int, bool) {
-	n, ok := e.Results[r.CallID]
-	return n, ok
+	r.emit(Shortened(report))
+	r.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
+		"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(report.Calls), report.Chars, report.Kept)})
+	return &reduction{cut: &cut}, nil
 }
 
 // fit makes the conversation shorter before it is sent, if the size of the model's window is
@@ -134,12 +74,12 @@ func (l *loop) reduce(ctx context.Context, planned bool, compute func() (*reduct
 		return false, err
 	}
 	if r.cut != nil {
-		l.remember(r.cut.left(l.messages))
-		l.messages = shortened(l.messages, l.redactor, r.cut.of)
-		l.turn.view = shortened(l.turn.view, l.redactor, r.cut.of)
+		l.echoes.remember(l.knownTools(), r.cut.Changed(l.messages))
+		l.messages = r.cut.Apply(l.messages, l.clean)
+		l.turn.view = r.cut.Apply(l.turn.view, l.clean)
 		return true, nil
 	}
-	l.remember(r.compact.left(l.messages))
+	l.echoes.remember(l.knownTools(), r.compact.left(l.messages))
 	if l.messages, err = r.compact.apply(l.messages); err != nil {
 		return false, err
 	}
@@ -159,9 +99,9 @@ func (r *reducer) sizeReport() string {
 // if there is no way.
 func (r *reducer) shorter(ctx context.Context) (*reduction, error) {
 	for _, way := range []func() (*reduction, error){
-		func() (*reduction, error) { return r.cutResults(ctx, oldResults) },
+		func() (*reduction, error) { return r.cutResults(ctx, compaction.OldResults) },
 		func() (*reduction, error) { return r.compact(ctx, false) },
-		func() (*reduction, error) { return r.cutResults(ctx, newResults) },
+		func() (*reduction, error) { return r.cutResults(ctx, compaction.NewResults) },
 		func() (*reduction, error) { return r.compact(ctx, true) },
 		func() (*reduction, error) { return r.trim(ctx) },
 	} {
@@ -177,7 +117,7 @@ func (r *reducer) shorter(ctx context.Context) (*reduction, error) {
 func (l *loop) refusedAsTooLong(ctx context.Context) (bool, error) {
 	return l.reduce(ctx, true, func() (*reduction, error) {
 		r := &reducer{loop: l}
-		if plan, err := r.cutResults(ctx, oldResults); plan != nil || err != nil {
+		if plan, err := r.cutResults(ctx, compaction.OldResults); plan != nil || err != nil {
 			return plan, err
 		}
 		l.window.refused = max(l.window.corrected(l.window.size)*3/4, 1)

@@ -82,42 +82,6 @@ func (t *turn) offers(name string) bool {
 	return slices.ContainsFunc(t.tools, func(d llm.ToolDef) bool { return d.Name == name && d.Kind != llm.HostedTool })
 }
 
-// toolList is the tools that the model is told about.
-type toolList struct {
-	offeredTools
-	all      []llm.ToolDef   // with the tools that the caller runs
-	found    []string        // names of the tools that the model found
-	searched map[string]bool // ids of the calls of find_tools that have been evaluated
-	leftOut  int             // how many tools the last warning left out
-	schemas  map[string]*schema.Compiled
-	finder   *toolFinder // nil if the model cannot search for tools
-}
-
-// use sets the tools that are run.
-func (t *toolList) use(set offeredTools, caller []llm.ToolDef) {
-	t.offeredTools, t.all = set, slices.Concat(set.Defs, caller)
-}
-
-// told reports whether the model is told about a tool.
-func (t *toolList) told(name string) bool {
-	return slices.ContainsFunc(t.all, func(d llm.ToolDef) bool { return d.Name == name })
-}
-
-// newSearches returns the calls of find_tools in a conversation that have succeeded since
-// the last call of newSearches.
-func (t *toolList) newSearches(msgs []llm.Message) []llm.Call {
-	var calls []llm.Call
-	for _, m := range msgs {
-		for _, c := range tool.Searches(msgs, m) {
-			if !t.searched[c.ID] {
-				t.searched[c.ID] = true
-				calls = append(calls, c)
-			}
-		}
-	}
-	return calls
-}
-
 // escalation is how the next request is made stronger after failures.
 type escalation struct {
 	step   tool.Strategy // of the next request

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -33,45 +35,102 @@ type toolFinder struct {
 	defs   []llm.ToolDef
 }
 
-// findTools returns the tools that the model found since the last turn.
-func (l *loop) findTools() foundEntry {
-	e := foundEntry{Turn: l.turn.n}
-	f := l.tools.finder
-	if f == nil {
-		return e
-	}
-	for _, c := range l.tools.newSearches(l.messages) {
-		for _, i := range f.ranker.Found(c.Args, l.tools.told) {
-			if name := f.defs[i].Name; slices.Contains(l.tools.Dropped, name) && !slices.ContainsFunc(e.Tools, func(d llm.ToolDef) bool { return d.Name == name }) {
-				e.Tools = append(e.Tools, f.defs[i])
+// toolList is the tools that the model is told about.
+type toolList struct {
+	offeredTools
+	all      []llm.ToolDef   // with the tools that the caller runs
+	found    []string        // names of the tools that the model found
+	searched map[string]bool // ids of the calls of find_tools that have been evaluated
+	leftOut  int             // how many tools the last warning left out
+	schemas  map[string]*schema.Compiled
+	finder   *toolFinder // nil if the model cannot search for tools
+}
+
+// use sets the tools that are run.
+func (t *toolList) use(set offeredTools, caller []llm.ToolDef) {
+	t.offeredTools, t.all = set, slices.Concat(set.Defs, caller)
+}
+
+// told reports whether the model is told about a tool.
+func (t *toolList) told(name string) bool {
+	return slices.ContainsFunc(t.all, func(d llm.ToolDef) bool { return d.Name == name })
+}
+
+// newSearches returns the calls of find_tools in a conversation that have succeeded since
+// the last call of newSearches.
+func (t *toolList) newSearches(msgs []llm.Message) []llm.Call {
+	var calls []llm.Call
+	for _, m := range msgs {
+		for _, c := range tool.Searches(msgs, m) {
+			if !t.searched[c.ID] {
+				t.searched[c.ID] = true
+				calls = append(calls, c)
 			}
 		}
 	}
-	return e
+	return calls
+}
+
+// newlyFound returns the tools that the model found since the last turn.
+func (t *toolList) newlyFound(msgs []llm.Message) []llm.ToolDef {
+	f := t.finder
+	if f == nil {
+		return nil
+	}
+	var found []llm.ToolDef
+	for _, c := range t.newSearches(msgs) {
+		for _, i := range f.ranker.Found(c.Args, t.told) {
+			if name := f.defs[i].Name; slices.Contains(t.Dropped, name) && !slices.ContainsFunc(found, func(d llm.ToolDef) bool { return d.Name == name }) {
+				found = append(found, f.defs[i])
+			}
+		}
+	}
+	return found
+}
+
+// offerMore offers tools that the model found, and returns their names.
+func (t *toolList) offerMore(found, caller []llm.ToolDef) []string {
+	var names []string
+	set := t.offeredTools // the record keeps the earlier one
+	set.Withheld = maps.Clone(set.Withheld)
+	for _, d := range found {
+		names = append(names, d.Name)
+		delete(set.Withheld, d.Name)
+	}
+	set.Defs = slices.Concat(set.Defs, found)
+	set.Dropped = slices.DeleteFunc(slices.Clone(set.Dropped), func(name string) bool { return slices.Contains(names, name) })
+	t.use(set, caller)
+	t.found = append(t.found, names...)
+	return names
+}
+
+// notOffered returns the call of a tool that the model was not told about. offered is the tools of the turn.
+func (t *toolList) notOffered(c llm.Call, offered []llm.ToolDef) llm.InvalidCall {
+	problem := fmt.Sprintf("there is no tool called %q", c.Name)
+	if t.Finds && slices.Contains(t.Dropped, c.Name) {
+		problem = fmt.Sprintf("%q is not in your list of tools; call %s first, which adds it", c.Name, tool.FinderName)
+	}
+	names := make([]string, len(offered))
+	for i, d := range offered {
+		names[i] = d.Name
+	}
+	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
+		Problem: problem, Nearest: near.Names(c.Name, names, 3), Provenance: c.Provenance}
 }
 
 // offerFound offers the tools that the model found. They come last, so the vendor's cache of
 // the other tools stays valid.
 func (l *loop) offerFound(ctx context.Context) error {
-	e, err := decide(ctx, l.effects, l.decision(kindFound), func() (foundEntry, error) { return l.findTools(), nil })
+	e, err := decide(ctx, l.effects, l.decision(kindFound), func() (foundEntry, error) {
+		return foundEntry{l.turn.n, l.tools.newlyFound(l.messages)}, nil
+	})
 	if err != nil || len(e.Tools) == 0 {
 		return err
 	}
 	if err := l.write(ctx, kindFound, e); err != nil {
 		return err
 	}
-	var names []string
-	set := l.tools.offeredTools // the record keeps the earlier one
-	set.Withheld = maps.Clone(set.Withheld)
-	for _, d := range e.Tools {
-		names = append(names, d.Name)
-		delete(set.Withheld, d.Name)
-	}
-	set.Defs = slices.Concat(set.Defs, e.Tools)
-	set.Dropped = slices.DeleteFunc(slices.Clone(set.Dropped), func(name string) bool { return slices.Contains(names, name) })
-	l.tools.use(set, l.Caller)
-	l.tools.found = append(l.tools.found, names...)
-	l.emit(Found{Tools: names})
+	l.emit(Found{Tools: l.tools.offerMore(e.Tools, l.Caller)})
 	return nil
 }
 

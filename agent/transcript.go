@@ -14,7 +14,7 @@ type transcript struct {
 	record   recorder
 	spending *spending
 	messages []llm.Message
-	echoes   *llm.EchoMemory       // what the echo guard knows beyond the messages
+	echoes   echoMemory
 	ids      llm.CallIDs           // of all calls
 	minted   []string              // ids that the loop gave to calls since the last recorded answer
 	results  map[string]llm.Result // of the calls of the last answer, by id
