@@ -87,16 +87,16 @@ func variableNamed(name string) string {
 }
 
 // overheard warns if a key goes through a proxy that can read it.
-func (m *Model) overheard() []llm.Warning {
-	key, err := m.client.key(m.target)
+func (c *Client) overheard(t target) []llm.Warning {
+	key, err := c.key(t)
 	if err != nil || key == "" {
 		return nil // the request itself reports a missing key
 	}
-	proxy := outbound.ReadableBy(m.client.httpClient(), &http.Request{URL: m.base})
+	proxy := outbound.ReadableBy(c.httpClient(), &http.Request{URL: t.base})
 	if proxy == nil {
 		return nil
 	}
-	return []llm.Warning{{Code: llm.Compatibility, Feature: "proxy", Detail: fmt.Sprintf("the key for %s goes through the proxy %s, which can read it; use https, or except the host with NO_PROXY", m.base.Host, proxy.Host)}}
+	return []llm.Warning{{Code: llm.Compatibility, Feature: "proxy", Detail: fmt.Sprintf("the key for %s goes through the proxy %s, which can read it; use https, or except the host with NO_PROXY", t.base.Host, proxy.Host)}}
 }
 
 func loopback(host string) bool {

@@ -20,7 +20,7 @@ const mediaLeft = "(What was attached here cannot be shown.)"
 func (p planner) sniffMedia() {
 	for i, msg := range p.req.Messages {
 		if slices.ContainsFunc(msg.Parts, untyped) {
-			p.req.Messages[i].Parts = p.sniffed(msg.Parts)
+			p.req.Messages[i].Parts = p.sniffMediaIn(msg.Parts)
 		}
 	}
 }
@@ -36,13 +36,13 @@ func untyped(p llm.Part) bool {
 	return false
 }
 
-// sniffed returns a copy of parts in which all media have a type.
-func (p planner) sniffed(parts []llm.Part) []llm.Part {
+// sniffMediaIn returns a copy of parts in which all media have a type.
+func (j *job) sniffMediaIn(parts []llm.Part) []llm.Part {
 	out := slices.Clone(parts)
 	for i, part := range out {
 		switch part := part.(type) {
 		case llm.Result:
-			part.Parts = p.sniffed(part.Parts)
+			part.Parts = j.sniffMediaIn(part.Parts)
 			out[i] = part
 		case llm.Media:
 			if !untyped(part) {
@@ -54,13 +54,13 @@ func (p planner) sniffed(parts []llm.Part) []llm.Part {
 			kind, _, _ := strings.Cut(part.MIME, "/")
 			switch {
 			case part.MIME == "application/octet-stream":
-				p.refuse(llm.Invalid, "provider.Stream", "the type of %s cannot be told from its %d bytes: set Media.MIME", mediaWords(part), len(part.Data))
+				j.refuse(llm.Invalid, "provider.Stream", "the type of %s cannot be told from its %d bytes: set Media.MIME", mediaWords(part), len(part.Data))
 			case part.Kind == "" && slices.Contains(mediaKinds, llm.MediaKind(kind)):
 				part.Kind = llm.MediaKind(kind)
 			case part.Kind == "":
 				part.Kind = llm.Document
 			case part.Kind != llm.Document && string(part.Kind) != kind:
-				p.refuse(llm.Invalid, "provider.Stream", "%s has bytes of the type %s: set Media.Kind or Media.MIME", mediaWords(part), part.MIME)
+				j.refuse(llm.Invalid, "provider.Stream", "%s has bytes of the type %s: set Media.Kind or Media.MIME", mediaWords(part), part.MIME)
 			}
 			out[i] = part
 		}

@@ -186,7 +186,7 @@ func askLlama(ctx context.Context, m *Model, f *facts) error {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
-	if err := m.metadata(ctx, http.MethodGet, root(m.base)+"/props", nil, &props); err != nil {
+	if err := m.client.metadata(ctx, http.MethodGet, root(m.base)+"/props", nil, &props); err != nil {
 		return err
 	}
 	if props.Path != "" {
@@ -220,7 +220,7 @@ func askModels(ctx context.Context, m *Model, f *facts) error {
 	var list struct {
 		Data []listed `json:"data"`
 	}
-	if err := m.metadata(ctx, http.MethodGet, m.base.JoinPath("models").String(), nil, &list); err != nil {
+	if err := m.client.metadata(ctx, http.MethodGet, m.base.JoinPath("models").String(), nil, &list); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(list.Data, func(d listed) bool { return d.ID == m.model })
@@ -253,7 +253,7 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 		Template     string                     `json:"template"`
 	}
 	body := marshal(map[string]string{"model": m.model})
-	if err := m.metadata(ctx, http.MethodPost, m.base.JoinPath("show").String(), body, &show); err != nil {
+	if err := m.client.metadata(ctx, http.MethodPost, m.base.JoinPath("show").String(), body, &show); err != nil {
 		return err
 	}
 	f.server = ollamaServer
@@ -279,13 +279,13 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 
 // metadata reads a JSON document from the server. The value is not changed if the
 // server does not have the document.
-func (m *Model) metadata(ctx context.Context, method, address string, body []byte, into any) error {
+func (c *Client) metadata(ctx context.Context, method, address string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := m.client.httpClient().Do(req)
+	resp, err := c.httpClient().Do(req)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (p planner) vendorOptions() {
 			continue
 		}
 		if field := p.vendor.Fields[o.Name]; field != "" {
-			p.rename(o, field)
+			p.rename(p.wire, o, field)
 			continue
 		}
 		switch p.vendor.Options[o.Name] {
@@ -156,18 +156,18 @@ func (p planner) vendorOptions() {
 	}
 }
 
-// rename sends an option under the name the vendor has for it.
-func (p planner) rename(o Option, field string) {
+// rename sends an option under the field that the vendor has for it in a format.
+func (j *job) rename(format string, o Option, field string) {
 	var value any
 	switch o.Name {
 	case "top_k":
-		value = *p.req.TopK
+		value = *j.req.TopK
 	case "seed":
-		value = *p.req.Seed
+		value = *j.req.Seed
 	}
 	raw, _ := json.Marshal(value) // a number
-	setExtra(p.req, p.wire, field, raw)
-	o.clear(p.req)
+	setExtra(j.req, format, field, raw)
+	o.clear(j.req)
 }
 
 // setExtra adds a field of a format to a request, unless the caller set it.

@@ -36,12 +36,12 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	if !r.explains {
 		return
 	}
-	r.because("text calls %s: %s, because %s", r.Promotion, m.meaning(r.Promotion), r.promoted)
+	r.because("text calls %s: %s, because %s", r.Promotion, promotionWords(r.Promotion, m.settled.dialect), r.promoted)
 }
 
-// meaning describes which text becomes a call.
-func (m *Model) meaning(p llm.Promotion) string {
-	switch own := m.settled.dialect; {
+// promotionWords describes which text becomes a call. own is the dialect of the model.
+func promotionWords(p llm.Promotion, own string) string {
+	switch {
 	case p == llm.PromoteOff:
 		return "no text becomes a call"
 	case p == llm.PromoteAll:

@@ -38,7 +38,6 @@ func (p planner) oneMeasure() {
 // dropEffort only asks for thinking, and not for how much, where the format has words for that but few models take
 // them: those of which the catalogue knows the words. A client of the format itself knows its server best.
 func (p planner) dropEffort() {
-
 	if !p.format().Thinking.EffortsKnown || p.asIs || p.info.Efforts != "" || p.req.Reasoning.Effort == "" {
 		return
 	}
@@ -46,18 +45,18 @@ func (p planner) dropEffort() {
 	setReasoning(p.req, func(r *llm.Reasoning) { r.Effort = "" })
 }
 
-// bounded returns the thinking budget nearest to n that the model accepts.
-func (p planner) bounded(n int) int {
-	if most := p.info.MaxThinking; most > 0 {
+// nearestBudget returns the thinking budget nearest to n that a model accepts.
+func nearestBudget(info *catalog.Model, n int) int {
+	if most := info.MaxThinking; most > 0 {
 		n = min(n, most)
 	}
-	return max(n, p.info.MinThinking)
+	return max(n, info.MinThinking)
 }
 
 // boundBudget replaces a number of tokens to think by the nearest that the model takes.
 func (p planner) boundBudget() {
 	asked := p.req.Reasoning.Budget
-	if n := p.bounded(asked); asked > 0 && n != asked {
+	if n := nearestBudget(&p.info, asked); asked > 0 && n != asked {
 		p.warn(llm.Degraded, "reasoning.budget", "%s cannot be told to think %d tokens; it is %d", p.model, asked, n)
 		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = n })
 	}
@@ -75,7 +74,7 @@ func (p planner) countEffort() {
 	if !ok {
 		n = budgets["medium"]
 	}
-	n = p.bounded(n)
+	n = nearestBudget(&p.info, n)
 	p.warn(llm.Degraded, "reasoning.effort", "%s counts thinking in tokens: %d", p.model, n)
 	setReasoning(p.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
 }
@@ -102,10 +101,9 @@ func (p planner) nameEffort() {
 
 // nearestEffort replaces a word for how much to think that the format or the model lacks by the nearest that it has.
 func (p planner) nearestEffort() {
-
 	r := p.req.Reasoning
 	if asked := slices.Index(efforts, r.Effort); asked > 0 {
-		if word := p.effortNear(asked, p.format().Thinking.Efforts); word != r.Effort {
+		if word := effortNear(p.info.Efforts, asked, p.format().Thinking.Efforts); word != r.Effort {
 			p.warn(llm.Degraded, "reasoning.effort", "%s has no effort %q; it is %s", p.model, r.Effort, word)
 			setReasoning(p.req, func(r *llm.Reasoning) { r.Effort = word })
 		}
@@ -113,10 +111,10 @@ func (p planner) nearestEffort() {
 }
 
 // effortNear returns the effort nearest to the effort at index asked, among the
-// efforts that the format and the model have, and the lower of two. Without
+// efforts that the model and the format have, and the lower of two. Without
 // restrictions it is the effort itself.
-func (p planner) effortNear(asked int, words []string) string {
-	own, best := strings.Fields(p.info.Efforts), -1
+func effortNear(model string, asked int, words []string) string {
+	own, best := strings.Fields(model), -1
 	for i, word := range efforts[1:] {
 		i++
 		if words != nil && !slices.Contains(words, word) || len(own) > 0 && !slices.Contains(own, word) {
@@ -142,7 +140,7 @@ func (p planner) keepThinkingOn() {
 	}
 	least := llm.Reasoning{Budget: p.info.MinThinking}
 	if least.Budget == 0 {
-		least.Effort = p.effortNear(0, p.format().Thinking.Efforts)
+		least.Effort = effortNear(p.info.Efforts, 0, p.format().Thinking.Efforts)
 	}
 	p.warn(llm.Degraded, "reasoning.off", "%s always thinks; it is told to think as little as it can", p.model)
 	p.req.Reasoning = &least
@@ -151,7 +149,6 @@ func (p planner) keepThinkingOn() {
 // returnThinking has the host give away its thinking in a form that can go back,
 // unless it keeps the conversation itself.
 func (p planner) returnThinking() {
-
 	rules := p.format().Thinking
 	own := p.req.Extra[p.wire]
 	if p.info.Reasoning.Support != catalog.Yes || slices.ContainsFunc(rules.KeptBy, func(field string) bool { return own[field] != nil }) {

@@ -16,12 +16,12 @@ import (
 // redactBody removes the secrets that do not belong to the host from an encoded
 // request, and returns a warning if there were any. It does not matter whether a file,
 // a tool or a person put them there.
-func (m *Model) redactBody(body []byte) ([]byte, []llm.Warning) {
-	own, err := m.client.key(m.target)
+func (c *Client) redactBody(t target, body []byte) ([]byte, []llm.Warning) {
+	own, err := c.key(t)
 	if err != nil {
 		return body, nil // nothing is sent
 	}
-	set := m.client.foreignSet(own)
+	set := c.foreignSet(own)
 	if !set.In(body) {
 		return body, nil
 	}
@@ -29,35 +29,35 @@ func (m *Model) redactBody(body []byte) ([]byte, []llm.Warning) {
 	if n == 0 {
 		return body, nil
 	}
-	return clean, redactedWarning(m.base.Host, n)
+	return clean, redactedWarning(t.base.Host, n)
 }
 
 // redactRequest returns req without the secrets that do not belong to the host of
-// m, before anything of it is cut for a prompt: half a key is not recognised. It
+// t, before anything of it is cut for a prompt: half a key is not recognised. It
 // is req itself if there are none.
-func (m *Model) redactRequest(req *llm.Request) (*llm.Request, []llm.Warning) {
-	own, err := m.client.key(m.target)
+func (c *Client) redactRequest(t target, req *llm.Request) (*llm.Request, []llm.Warning) {
+	own, err := c.key(t)
 	if err != nil {
 		return req, nil // nothing is sent
 	}
-	c := redactor{set: m.client.foreignSet(own)}
-	if c.set.Empty() {
+	r := redactor{set: c.foreignSet(own)}
+	if r.set.Empty() {
 		return req, nil
 	}
 	out := req.Clone()
-	out.System = c.text(req.System)
+	out.System = r.text(req.System)
 	for i := range out.Tools {
-		out.Tools[i].Description = c.text(out.Tools[i].Description)
+		out.Tools[i].Description = r.text(out.Tools[i].Description)
 	}
 	for i, msg := range out.Messages {
 		for j, p := range msg.Parts {
-			out.Messages[i].Parts[j] = c.part(p)
+			out.Messages[i].Parts[j] = r.part(p)
 		}
 	}
-	if c.found == 0 {
+	if r.found == 0 {
 		return req, nil
 	}
-	return out, redactedWarning(m.base.Host, c.found)
+	return out, redactedWarning(t.base.Host, r.found)
 }
 
 // redactedWarning warns of secrets that were found.

@@ -24,12 +24,12 @@ func (m *Model) ToolCost() func(llm.ToolDef) int {
 		if empty < 0 {
 			empty = 0
 			if route, err := m.Explain(nil); err == nil && route.Kind == Native {
-				empty = m.tokensOf()
+				empty = m.settled.tokensOf()
 			}
 		}
 		n := llm.EstimateTool(d)
 		if empty > 0 {
-			if with := m.tokensOf(d); with > empty {
+			if with := m.settled.tokensOf(d); with > empty {
 				n = with - empty
 			}
 		}
@@ -45,9 +45,9 @@ const mostCosts = 20_000
 
 // tokensOf returns the tokens of a request with these tools as the vendor is sent it, 0
 // if they cannot be sent.
-func (m *Model) tokensOf(tools ...llm.ToolDef) int {
+func (s *settled) tokensOf(tools ...llm.ToolDef) int {
 	req := &llm.Request{Messages: []llm.Message{llm.User("?")}, Tools: tools, MaxTokens: 1}
-	body, _, err := m.settled.codec.EncodeRequest(req, false)
+	body, _, err := s.codec.EncodeRequest(req, false)
 	if err != nil {
 		return 0
 	}
