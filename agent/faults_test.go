@@ -14,10 +14,12 @@ import (
 	"testing/synctest"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // inMemory sends requests to a handler, in the clock of the test.
@@ -89,7 +91,12 @@ func models(t *testing.T, net *inMemory, id, fault string) (bad, good llm.Model)
 	t.Helper()
 	c := &provider.Client{HTTP: &http.Client{Transport: net}}
 	open := func(host, name string) llm.Model {
-		m, err := c.Open(fmt.Sprintf(id, host, name))
+		full := fmt.Sprintf(id, host, name)
+		if strings.HasPrefix(id, "bedrock") { // its unknown models are not asked natively
+			yes := catalog.Answer{Support: catalog.Yes}
+			c.Catalog = catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: full}, Kind: "chat", Wire: wire.Converse, NativeTools: yes, JSONSchema: yes, ContextWindow: 100_000})
+		}
+		m, err := c.Open(full)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +211,11 @@ func TestWrappersOverFaults(t *testing.T) {
 // TestErrorsInsideAStream: an error that may pass is a cut once the answer has begun.
 func TestErrorsInsideAStream(t *testing.T) {
 	for _, id := range vendorIDs {
-		for _, fault := range []string{"fail=3+times=1", "cut=900+times=1"} {
+		cut := "cut=900+times=1"
+		if strings.Contains(id, "responses") { // its events are longer
+			cut = "cut=3000+times=1"
+		}
+		for _, fault := range []string{"fail=3+times=1", cut} {
 			synctest.Test(t, func(t *testing.T) {
 				net := &inMemory{handler: &sim.Server{}}
 				bad, _ := models(t, net, id, "+"+fault)
