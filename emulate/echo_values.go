@@ -71,18 +71,34 @@ func (q *quotes) look(passages []passage, name string) {
 			q.learnAll(passages, i, p.readings(), llm.Truncation)
 		}
 		if q.thorough {
-			texts := snippets(shown, name)
-			if p.raw != p.text && strings.Contains(shown, "+") { // + is a space in forms
-				texts = append(texts, snippets(strings.ReplaceAll(shown, "+", " "), name)...)
+			for _, text := range plainForms(shown) {
+				q.learnAll(passages, i, snippets(text, name), llm.Completion)
+				if lower := strings.ToLower(text); !strings.Contains(text, name) { // the text is in capitals
+					q.learnAll(passages, i, snippets(lower, name), llm.Completion)
+					q.learnAll(passages, i, snippets(bracketed.ReplaceAllStringFunc(lower, strings.ToUpper), name), llm.Completion)
+				}
+				if p.raw != p.text && strings.Contains(text, "+") { // + is a space in forms
+					q.learnAll(passages, i, snippets(strings.ReplaceAll(text, "+", " "), name), llm.Completion)
+				}
 			}
-			if lower := strings.ToLower(shown); !strings.Contains(shown, name) { // the text is in capitals
-				texts = append(texts, snippets(lower, name)...)
-				texts = append(texts, snippets(bracketed.ReplaceAllStringFunc(lower, strings.ToUpper), name)...)
-			}
-			q.learnAll(passages, i, texts, llm.Completion)
 		}
 	}
 }
+
+// plainForms returns a text, and the same with plain quotes and spaces, without the marks of literal text in XML and
+// without line prefixes, if that is another text.
+func plainForms(text string) []string {
+	forms := []string{text}
+	for _, next := range []string{plainSigns.Replace(text), withoutPrefixes(plainSigns.Replace(text))} {
+		if !slices.Contains(forms, next) {
+			forms = append(forms, next)
+		}
+	}
+	return forms
+}
+
+// plainSigns replaces signs that look alike or say how to read a text.
+var plainSigns = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "«", `"`, "»", `"`, "\u00a0", " ", "\u202f", " ", "\u2009", " ", "<![CDATA[", "\n", "]]>", "\n")
 
 // bracketed finds markers that dialects write in capitals.
 var bracketed = regexp.MustCompile(`\[/?[a-z_]+\]`)
@@ -135,9 +151,11 @@ func snippets(text, name string) []string {
 		at = i + len(name)
 		end := min(len(text), i+snippetAfter)
 		from := max(strings.LastIndexByte(text[:i], '\n')+1, i-snippetBefore)
-		if open := strings.IndexAny(text[from:i], "<[{`✿"); open >= 0 {
+		opened := openers(text[from:i])
+		for _, open := range opened {
 			out = append(out, endings(text[from+open:end], at-from-open)...)
-		} else { // the markup is above, or there is none
+		}
+		if len(opened) == 0 { // the markup is above, or there is none
 			out = append(out, endings(text[i:end], len(name))...)
 		}
 		above := from // up to two lines before
@@ -146,13 +164,24 @@ func snippets(text, name string) []string {
 				above = strings.LastIndexByte(text[:above-1], '\n') + 1
 			}
 		}
-		if above = max(above, from-snippetBefore); above < from {
-			if open := strings.IndexAny(text[above:i], "<[{`✿"); open >= 0 && open < from-above {
-				out = append(out, endings(text[above+open:end], at-above-open)...)
-			}
+		above = max(above, from-snippetBefore)
+		for _, open := range openers(text[above:from]) {
+			out = append(out, endings(text[above+open:end], at-above-open)...)
 		}
 	}
 	return out
+}
+
+// openers returns where the markup of a call may begin in a text: at its first sign of markup, its first tag, its last tag
+// and its last brace.
+func openers(text string) []int {
+	var at []int
+	for _, i := range []int{strings.IndexAny(text, "<[{`✿"), strings.IndexByte(text, '<'), strings.LastIndexByte(text, '<'), strings.LastIndexByte(text, '{')} {
+		if i >= 0 && !slices.Contains(at, i) {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // endings returns a text as far as it may be a call: all of it, to the end of the paragraph, the
@@ -216,7 +245,7 @@ func (p passage) readings() []string {
 			out = append(out, text)
 		}
 	}
-	add(spoken(p.raw))
+	add(uncoloured(spoken(p.raw)))
 	bare := withoutPrefixes(p.text)
 	add(bare)
 	add(blocks(bare))

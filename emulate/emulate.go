@@ -97,6 +97,7 @@ func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, arg
 // vendor ran are left out, with a warning; see [WithoutHosted].
 func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	out := &EmulatedRequest{}
+	said := req.Messages
 	if kept, warnings := WithoutHosted(req.Messages); len(warnings) > 0 {
 		req = req.Clone()
 		req.Messages, out.Warnings = kept, warnings
@@ -139,7 +140,18 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	}
 	out.Warnings = append(out.Warnings, wire.Uncarried(asked, out.Request)...)
 	out.Answer.Tokens, out.Answer.Aliases = restored, aliases
+	out.compare(said)
 	return out, nil
+}
+
+// compare has the calls of the answer compared with messages, which the request need not have any more.
+func (p *EmulatedRequest) compare(messages []llm.Message) {
+	if p.Answer.Calls == nil || p.Answer.Calls.Request == nil {
+		return
+	}
+	req := *p.Answer.Calls.Request
+	req.Messages = messages
+	p.Answer.Calls.Request = &req
 }
 
 // Around returns a model that answers like inner and calls tools, which inner
@@ -188,6 +200,7 @@ func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 		plan.warn(llm.Emulated, "tools", "the tools are taught in a prompt, in the dialect %s", plan.Dialect)
 	}
 	plan.Answer.Unchecked, plan.Answer.Demands, plan.Answer.Op = true, req, "emulate"
+	plan.compare(req.Messages)
 	return plan, nil
 }
 

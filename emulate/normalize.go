@@ -131,7 +131,7 @@ func numbered(text string) int {
 	if n == 0 || n > longestNumber {
 		return 0
 	}
-	for _, sep := range []string{":", "|", "\t", "-", "→", " ", ") ", ". "} {
+	for _, sep := range []string{":", "|", "\t", "-", "→", " - ", " ", ") ", ". "} {
 		if strings.HasPrefix(text[n:], sep) {
 			return n + len(sep)
 		}
@@ -202,10 +202,14 @@ func invisible(r rune) bool {
 	return strings.ContainsRune(mark, r) || unicode.Is(unicode.Cf, r) || unicode.Is(ignorable, r)
 }
 
-// visible returns a text without invisible characters.
+// visible returns a text without invisible characters, and with the wide forms of ASCII as ASCII.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= utf8.RuneSelf && invisible(r) {
+		switch {
+		case r < utf8.RuneSelf:
+		case r >= 0xFF01 && r <= 0xFF5E:
+			return r - 0xFF01 + '!'
+		case invisible(r):
 			return -1
 		}
 		return r
@@ -357,6 +361,8 @@ func backslash(text string) (r rune, n int) {
 		return ' ', n
 	}
 	switch text[n] {
+	case '&', '%': // of a sign that is escaped once more
+		return '\\', n
 	case 'n':
 		return '\n', n + 1
 	case 't':
