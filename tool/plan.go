@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -53,11 +54,24 @@ const (
 	ProgramPin = "program "
 )
 
+// Folder returns the absolute path of Dir with links followed, as far as it exists: however
+// the folder is named, one folder has one path.
+func (p Plan) Folder() string {
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return p.Dir
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		return resolved
+	}
+	return dir
+}
+
 // Pins returns the pins that a plan has by itself.
 func (p Plan) Pins() []Pin {
 	var pins []Pin
 	if len(p.Command) > 0 {
-		line, _ := json.Marshal(append([]string{p.Dir, p.Input}, p.Command...))
+		line, _ := json.Marshal(append([]string{p.Folder(), p.Input}, p.Command...))
 		pins = append(pins, Pin{CommandPin, string(line)})
 	}
 	if p.Request != "" {

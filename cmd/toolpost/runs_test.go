@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -85,6 +87,59 @@ func TestRunsWait(t *testing.T) {
 			}
 			if r := toolpost(t, "", "receipts", "verify", "--allow-open", id); r.code != cli.ExitOK {
 				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestApprovedCommandsRunAfterResume: an approval of a command counts however its folder is named, from whatever folder
+// the run is resumed.
+func TestApprovedCommandsRunAfterResume(t *testing.T) {
+	script := "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo one > a.txt\"]}\n" +
+		"call run_command {\"program\":\"./b.sh\"}\ncall note {\"text\":\"three\"}\n-- 2 --\ntext All have run.\n"
+	files := map[string]string{
+		"s.txtar":    script,
+		"tools.yaml": "tools:\n  - name: note\n    description: Write a note\n    command: [sh, ./c.sh, \"{text}\"]\n    parameters: {type: object, properties: {text: {type: string}}}\n",
+		"w/b.sh":     "#!/bin/sh\necho two > b.txt\n",
+		"w/c.sh":     "#!/bin/sh\necho \"$1\" > c.txt\n",
+	}
+	for _, c := range []struct{ name, root, elsewhere string }{
+		{"the current folder", ".", ""},
+		{"a folder below", "w", ""},
+		{"an address with dots", "./w/../w", ""},
+		{"a link", "link", ""},
+		{"from another folder", "w", "other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := clitest.Bare(t, files)
+			if err := os.Chmod("w/b.sh", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Symlink("w", "link"), os.Mkdir("other", 0o700)); err != nil {
+				t.Skip(err)
+			}
+			below := "w"
+			if c.root == "." {
+				below = "."
+				if err := errors.Join(os.Rename("w/b.sh", "b.sh"), os.Rename("w/c.sh", "c.sh")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			script := "sim/script:" + filepath.Join(dir, "s.txtar")
+			r := toolpost(t, "", "run", "-m", script, "--root", c.root, "--tools", "tools.yaml", "--allow", "exec", "--later", "run them")
+			m := regexp.MustCompile(`toolpost runs approve (\S+), or deny`).FindStringSubmatch(r.errOut)
+			if r.code != cli.ExitWaits || m == nil {
+				t.Fatalf("%+v", r)
+			}
+			must(t, toolpost(t, "", "runs", "approve", m[1], "--all"), cli.ExitOK, "goes on")
+			if c.elsewhere != "" {
+				t.Chdir(c.elsewhere)
+			}
+			must(t, toolpost(t, "", "run", "--resume", m[1]), cli.ExitOK, "All have run")
+			for name, want := range map[string]string{"a.txt": "one\n", "b.txt": "two\n", "c.txt": "three\n"} {
+				if got, err := os.ReadFile(filepath.Join(dir, below, name)); err != nil || string(got) != want {
+					t.Errorf("%s is %q, %v", name, got, err)
+				}
 			}
 		})
 	}

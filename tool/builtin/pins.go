@@ -87,17 +87,13 @@ const (
 // itself, and arguments that can be run or that an interpreter reads.
 func commandPins(p tool.Plan) ([]tool.Pin, error) {
 	pins := p.Pins()
-	root, err := filepath.Abs(p.Dir)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
+	root := p.Folder()
+	info, err := os.Stat(root)
 	if err != nil {
 		return nil, tool.Errorf(tool.NotFound, "the folder of the program cannot be opened: %v", err)
 	}
-	if info, err := os.Stat(root); err == nil {
-		pins = append(pins, tool.Pin{Name: tool.FolderPin + ".", Value: folderID(info)})
-	}
-	file, err := findProgram(p.Dir, p.Command[0])
+	pins = append(pins, tool.Pin{Name: tool.FolderPin + ".", Value: folderID(info)})
+	file, err := findProgram(root, p.Command[0])
 	if err != nil {
 		return nil, err
 	}
