@@ -169,11 +169,12 @@ func (n noteEntry) message() llm.Message {
 	return m
 }
 
-// markOwn returns parts with their text marked as written by the library.
+// markOwn returns parts with their text marked as written by the library. A text with an
+// origin is a quotation, which is not.
 func markOwn(parts []llm.Part) []llm.Part {
 	out := slices.Clone(parts)
 	for i, p := range out {
-		if t, ok := p.(llm.Text); ok {
+		if t, ok := p.(llm.Text); ok && t.Origin == "" {
 			t.Ours = true
 			out[i] = t
 		}

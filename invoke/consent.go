@@ -168,9 +168,9 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 // person asks Approve. Without an answer, the job waits or has its outcome.
 func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*journal.Approval, error) {
 	r := d.s.runner
-	no := func(by, reason string) error {
+	no := func(by, reason, quote string) error {
 		d.decided(j, false, by, reason, emit)
-		return d.settle(j, refusedPrompt(q, reason), emit)
+		return d.settle(j, refusedPrompt(q, reason, quote), emit)
 	}
 	cancelled := func() error {
 		if j.begun || q.Held || q.Prompt > 0 && q.Repeats != "" { // its intent is on record, and somebody may be at work on it
@@ -179,7 +179,8 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 		return d.settle(j, refused(notBegun()), emit)
 	}
 	if r.Approve == nil {
-		return nil, no("policy", "a person has to allow it, and nobody can be asked: "+cmp.Or(q.Message, q.Reason))
+		reason := strings.TrimSuffix("a person has to allow it, and nobody can be asked: "+q.Reason, ": ")
+		return nil, no("policy", reason, q.Message)
 	}
 	emit(Asked{q})
 	if d.ctx.Err() != nil {
@@ -192,7 +193,7 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 	case pending == nil && d.ctx.Err() != nil && !answer.Allowed: // a resumed run asks again
 		return nil, cancelled()
 	case why != "":
-		return nil, no("policy", why)
+		return nil, no("policy", why, "")
 	}
 	return &answer, nil
 }
@@ -342,28 +343,32 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 	if a == nil {
 		return true, err
 	}
-	why := ""
+	why, problem := "", ""
 	if !a.Allowed {
 		why = refusal(a.Approval)
-	} else if problem := q.Fault(a.Value); problem != "" {
-		why = "the answer does not match what was asked: " + problem
+	} else if problem = q.Fault(a.Value); problem != "" {
+		why = "the answer does not match what was asked"
 	}
 	if why != "" {
-		d.decided(j, false, cmp.Or(a.By, "a person"), why, emit)
-		return true, d.settle(j, refusedPrompt(q, why), emit)
+		d.decided(j, false, cmp.Or(a.By, "a person"), strings.TrimSuffix(why+": "+problem, ": "), emit)
+		return true, d.settle(j, refusedPrompt(q, why, problem), emit)
 	}
 	j.answers = append(j.answers, a.Approval)
 	return false, err
 }
 
 // refusedPrompt is the end of a call whose question a person refused. The tool of a question that was held had begun.
-func refusedPrompt(q Question, why string) *ending {
-	if q.Prompt == 0 || q.Repeats == "" {
-		return refused(tool.Errorf(tool.Permission, "%s", why))
+// quote is what the tool said about it. It is output of the tool, not part of our text.
+func refusedPrompt(q Question, why, quote string) *ending {
+	end := refused(tool.Errorf(tool.Permission, "%s", why))
+	if q.Prompt > 0 && q.Repeats != "" {
+		end = &ending{err: uncertain(), status: journal.Unknown}
+		end.err.Message = why + "; the tool had begun before it asked, and its outcome is unknown"
 	}
-	e := uncertain()
-	e.Message = why + "; the tool had begun before it asked, and its outcome is unknown"
-	return &ending{err: e, status: journal.Unknown}
+	if quote != "" {
+		end.out.Parts = []llm.Part{llm.Text{Text: quote, Origin: llm.OriginResult}}
+	}
+	return end
 }
 
 // repeats gives a call its idempotency key. It returns why a person has to be

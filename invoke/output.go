@@ -115,6 +115,10 @@ func (s *Session) view(j *job, end *ending, hash journal.Hash, v *view) {
 	if cut != nil {
 		v.cut = cut
 	}
+	var quoted llm.Part // what the tool said about a call that was not run
+	if end.status == journal.Refused && text != "" {
+		quoted, text = llm.Text{Text: text, Origin: llm.OriginResult}, ""
+	}
 	switch {
 	case end.err != nil && text != "":
 		text = failed + "\nBefore it failed it returned:\n" + text
@@ -128,6 +132,9 @@ func (s *Session) view(j *job, end *ending, hash journal.Hash, v *view) {
 	}
 	if text != "" {
 		v.parts = append(v.parts, textPart(text, end))
+	}
+	if quoted != nil {
+		v.parts = append(v.parts, quoted)
 	}
 	v.parts = append(v.parts, media...)
 	v.shown = size(v.parts)
@@ -209,7 +216,8 @@ func (s *Session) withhold(end *ending) int {
 }
 
 // textPart returns text as a part. If the tool returned just that text, its own
-// part is returned. The text about a refused call is marked as Toolpost's own.
+// part is returned. The text about a refused call is marked as Toolpost's own: what the
+// tool said about it is another part.
 func textPart(text string, end *ending) llm.Part {
 	if len(end.out.Parts) == 1 {
 		t, ok := end.out.Parts[0].(llm.Text)
@@ -217,7 +225,7 @@ func textPart(text string, end *ending) llm.Part {
 			return end.out.Parts[0]
 		}
 	}
-	return llm.Text{Text: text, Ours: end.status == journal.Refused && len(end.out.Parts) == 0}
+	return llm.Text{Text: text, Ours: end.status == journal.Refused}
 }
 
 // structure checks the structured output of a call. What does not match what the

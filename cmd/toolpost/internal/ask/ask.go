@@ -152,7 +152,8 @@ func (a *asker) ask(ctx context.Context, q *Question) error {
 		flushInput(a.In)
 		out, _ := a.pr.Log.(*os.File)
 		on := asked{q, new(int)}
-		_, err = tea.NewProgram(on, tea.WithContext(ctx), tea.WithInput(a.In), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+		q.Keys = &Keys{File: a.In}
+		_, err = tea.NewProgram(on, tea.WithContext(ctx), tea.WithInput(q.Keys), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 		flushInput(a.In) // keys pressed after the answer must not answer the next question
 		fmt.Fprintf(out, "\r%s\x1b[J%s\n", ansi.CursorUp(max(0, *on.tall-1)), q.Draw())
 	})

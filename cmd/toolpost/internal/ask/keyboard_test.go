@@ -389,6 +389,98 @@ func TestKeyAndEnterAtOnce(t *testing.T) {
 	}
 }
 
+// aLongCall is a call whose text does not fit on the screen.
+func aLongCall(t *testing.T) *Proposal {
+	return asksFor(t, t.TempDir(), "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 60)))
+}
+
+// TestSpaceIsASpaceInALine: while the end of a text is not visible, Space continues the line. A sentence that begins with
+// the key of a choice stays whole, and its last word does not allow the call.
+func TestSpaceIsASpaceInALine(t *testing.T) {
+	p := aLongCall(t)
+	for _, s := range []string{"y y", "a y", "y después", "a ver", "i y", "n y", "y a", "e y", "y  y", "y y y y y"} {
+		k := newKeyboard(t, p)
+		k.text(s + "\n")
+		if k.allows() || k.q.Word != "no" || k.q.reason != s {
+			t.Errorf("%q: %q, reason %q", s, k.q.Word, k.q.reason)
+		}
+	}
+}
+
+// TestChoicesBeforeTheEndOfTheText: a key or a mark from before the end of the text was visible chooses nothing, even when
+// the end is visible at Enter.
+func TestChoicesBeforeTheEndOfTheText(t *testing.T) {
+	pages := func(k *keyboard) {
+		for range 10 {
+			k.send(tea.KeyPressMsg{Code: tea.KeyPgDown})
+		}
+	}
+	for _, c := range []struct {
+		name string
+		show func(*keyboard)
+	}{{"scrolled", pages}, {"resized", func(k *keyboard) { k.q.Resize(80, 200) }}} {
+		for _, key := range []tea.KeyPressMsg{pressing("y"), pressing("a"), {Code: tea.KeyRight}, {Code: tea.KeyTab}, {Code: tea.KeyLeft}} {
+			k := newKeyboard(t, aLongCall(t))
+			k.send(key)
+			c.show(k)
+			if !k.q.whole() {
+				t.Fatal("the end is not visible")
+			}
+			if k.press("enter"); k.q.Word != "" || k.q.stage != choosing {
+				t.Errorf("%s: %s from before answers %q", c.name, key, k.q.Word)
+			}
+			k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
+			if k.confirm("y"); k.q.Word != "yes" {
+				t.Errorf("%s: after %s, y answers %q", c.name, key, k.q.Word)
+			}
+		}
+	}
+}
+
+// TestPastesInASlowProgram: a paste without brackets answers nothing, however slowly its keys are handled.
+func TestPastesInASlowProgram(t *testing.T) {
+	p := aCall(t)
+	for _, s := range []string{"y\r", "y\n", "\ry\r", "y\r\ny\r\n", "why\r", "one\rtwo\ry\r", "a\r4\reverything\r", "a\r1\r", "\r\r\ry\r", "i\ry\r", "n\r", "\t\r"} {
+		for _, pace := range []time.Duration{time.Millisecond, 60 * time.Millisecond, 400 * time.Millisecond, 3 * time.Second} {
+			q := Consent(cli.Palette{}, p, "the end")
+			q.Keys = new(Keys)
+			q.Keys.count([]byte("a task\r")) // before the question
+			k := typingAt(t, q)
+			k.q.Keys.count([]byte(s))
+			k.pace = pace
+			for _, r := range strings.ReplaceAll(s, "\r\n", "\n") {
+				switch r {
+				case '\r', '\n':
+					k.press("enter")
+				case '\t':
+					k.send(tea.KeyPressMsg{Code: tea.KeyTab})
+				default:
+					k.press(string(r))
+				}
+			}
+			if k.q.Word != "" {
+				t.Errorf("%q at %v answers %q, reason %q", s, pace, k.q.Word, k.q.reason)
+				continue
+			}
+			k.pace = 150 * time.Millisecond
+			k.q.Keys.count([]byte("\r"))
+			if k.press("enter"); k.allows() {
+				t.Errorf("%q at %v and Enter allow", s, pace)
+			}
+			if k.q.Word != "" {
+				continue
+			}
+			k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
+			k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
+			k.q.Keys.count([]byte("y"))
+			k.q.Keys.count([]byte("\r"))
+			if k.confirm("y"); k.q.Word != "yes" {
+				t.Errorf("%q at %v: y and Enter after it answer %q", s, pace, k.q.Word)
+			}
+		}
+	}
+}
+
 // TestMarkKeepsTheBracket: the mark of the arrows is before the bracket of the key, and nothing else moves.
 func TestMarkKeepsTheBracket(t *testing.T) {
 	k := newKeyboard(t, aCall(t))

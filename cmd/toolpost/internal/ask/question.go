@@ -37,8 +37,15 @@ type Question struct {
 	mark   int             // the choice that arrows selected, from 1
 	line   textinput.Model // the text of the line
 	pasted bool            // part of the line did not come from single key presses, so the line is not a choice
+	unseen bool            // the line was begun before the end of the text was visible, so the line is not a choice
+	breaks int64           // how many line breaks of Keys are over
 	last   time.Time       // of the last key
 	hint   string
+
+	// Keys is where the keys come from; nil if that cannot tell pasted line breaks from Enter.
+	Keys *Keys
+	// Away means that keys go elsewhere, and Tab brings them here.
+	Away bool
 
 	Word   string // the answer; "" if undecided
 	grant  *Grant // for "always"
@@ -116,14 +123,19 @@ func (q *Question) Resize(width, height int) {
 		q.rows, q.top, q.seen = q.text(max(20, width)), 0, 0
 	}
 	if q.quiet.IsZero() {
-		q.quiet = now()
+		q.quiet, q.breaks = now(), q.Keys.Breaks()
 	}
 	q.width, q.height = width, max(4, height)
 	q.Look()
 }
 
-// Look computes which rows are visible.
+// Look computes which rows are visible. What was marked or typed before the choices were complete chooses none of them.
 func (q *Question) Look() {
+	defer func(whole bool) {
+		if q.whole() != whole {
+			q.mark, q.unseen = 0, q.line.Value() != ""
+		}
+	}(q.whole())
 	q.area = max(1, q.height-len(q.foot()))
 	q.top = max(0, min(q.top, len(q.rows)-q.area))
 	if q.top <= q.seen {
@@ -143,7 +155,24 @@ func (q *Question) armed() bool {
 // Rest makes keys count again only after a delay, for a question that was away from the screen.
 func (q *Question) Rest() {
 	q.clear()
-	q.quiet, q.early = now(), true
+	q.tooEarly()
+}
+
+// tooEarly notes a key or a paste that did not count.
+func (q *Question) tooEarly() { q.quiet, q.early, q.breaks = now(), true, q.Keys.Breaks() }
+
+// Return makes keys count after the delay of a new question: the person has called it back.
+func (q *Question) Return() {
+	q.Rest()
+	q.early = false
+}
+
+// Armed reports whether keys count.
+func (q *Question) Armed() bool { return q.armed() }
+
+// Offers reports whether text is the key of an answer.
+func (q *Question) Offers(text string) bool {
+	return slices.ContainsFunc(q.answers, func(a answer) bool { return strings.EqualFold(text, a.word[:1]) })
 }
 
 // whole reports whether the whole text has been visible.
@@ -160,7 +189,7 @@ func (q *Question) Press(k tea.KeyPressMsg) bool {
 		return true
 	}
 	if !q.armed() {
-		q.quiet, q.early = now(), true
+		q.tooEarly()
 		return false
 	}
 	switch {
@@ -171,7 +200,7 @@ func (q *Question) Press(k tea.KeyPressMsg) bool {
 	case name == "enter":
 		q.enter()
 	case q.line.Value() == "" && q.stage != writing && (q.move(name) || q.scroll(name)):
-	case (name == "pgdown" || name == "pgup" || name == "space" && q.waits()) && q.scroll(name):
+	case (name == "pgdown" || name == "pgup") && q.scroll(name):
 	case k.Text != "" && k.Mod&^tea.ModShift == 0 || q.line.Value() != "":
 		q.edit(k)
 		q.mark, q.hint = 0, ""
@@ -181,27 +210,18 @@ func (q *Question) Press(k tea.KeyPressMsg) bool {
 	return true
 }
 
-// waits reports whether the line is the key of a choice that waits for the end of the text. Space then scrolls.
-func (q *Question) waits() bool {
-	text := strings.ToLower(q.line.Value())
-	if q.stage != choosing || q.pasted || !slices.ContainsFunc(q.answers, func(a answer) bool { return a.whole && !q.whole() && text == a.word[:1] }) {
-		return false
-	}
-	q.clear()
-	q.Look()
-	return true
-}
-
 // edit changes the line.
 func (q *Question) edit(m tea.Msg) {
 	q.line, _ = q.line.Update(m)
-	q.pasted = q.pasted && q.line.Value() != ""
+	if q.line.Value() == "" {
+		q.pasted, q.unseen = false, false
+	}
 }
 
 // clear empties the line and unmarks the choice.
 func (q *Question) clear() {
 	q.line.Reset()
-	q.mark, q.pasted, q.hint = 0, false, ""
+	q.mark, q.pasted, q.unseen, q.hint, q.breaks = 0, false, false, "", q.Keys.Breaks()
 }
 
 // back undoes one step: the text of the line, else the stage.
@@ -226,6 +246,9 @@ func (q *Question) move(name string) bool {
 	n := len(q.choices())
 	if step == 0 || n == 0 {
 		return false
+	}
+	if name == "tab" && now().Sub(q.last) < beat() { // of a pasted text
+		return true
 	}
 	if q.mark += step; q.mark < 1 {
 		q.mark = n
@@ -284,7 +307,7 @@ type choice struct {
 // chosen returns the choice that Enter confirms.
 func (q *Question) chosen() (choice, bool) {
 	all, text := q.choices(), strings.ToLower(q.line.Value())
-	if q.pasted || q.stage == writing {
+	if q.pasted || q.unseen || q.stage == writing {
 		return choice{}, false
 	}
 	if i := slices.IndexFunc(all, func(c choice) bool { return c.key == text }); i >= 0 {
@@ -316,11 +339,21 @@ func (q *Question) declines() bool {
 	return strings.EqualFold(strings.TrimSpace(q.line.Value()), "no") && q.refuses() && !q.pasted
 }
 
-// keyAsText reports whether the line is a key or the beginning of a word that was taken as pasted text, because its Enter
-// came too fast.
+// pastedBreak reports whether an Enter is a line break of a pasted text: it came together with other input, or at once
+// after a key.
+func (q *Question) pastedBreak() bool {
+	if q.breaks < q.Keys.Breaks() {
+		q.breaks++
+		return true
+	}
+	return now().Sub(q.last) < beat()
+}
+
+// keyAsText reports whether the line is a key or the beginning of a word that chooses nothing, because its Enter came too
+// fast or the choice was not there yet.
 func (q *Question) keyAsText() bool {
 	text := strings.ToLower(strings.TrimSpace(q.line.Value()))
-	return q.pasted && text != "" && (q.begun() || slices.ContainsFunc(q.choices(), func(c choice) bool { return c.key == text }))
+	return (q.pasted || q.unseen) && text != "" && (q.begun() || slices.ContainsFunc(q.choices(), func(c choice) bool { return c.key == text }))
 }
 
 // enter confirms a choice or sends the line.
@@ -328,7 +361,7 @@ func (q *Question) enter() {
 	text := strings.TrimSpace(q.line.Value())
 	c, ok := q.chosen()
 	switch {
-	case now().Sub(q.last) < beat(): // a line break of a pasted text
+	case q.pastedBreak():
 		if text != "" {
 			q.line.SetValue(q.line.Value() + " ")
 			q.line.CursorEnd()
@@ -342,7 +375,7 @@ func (q *Question) enter() {
 	case text == "":
 	case q.declines():
 		q.Word = "no"
-	case q.begun() && !q.pasted, !q.refuses():
+	case !q.pasted && (q.begun() || q.keyAsText()), !q.refuses():
 		q.clear()
 		q.hint = "that is not a choice: press its key, then Enter"
 		if q.stage == confirming {
@@ -388,9 +421,10 @@ func (q *Question) take(i int) {
 // Paste inserts text into the line. Pasted text never is a choice.
 func (q *Question) Paste(m tea.PasteMsg) bool {
 	if !q.armed() {
-		q.quiet, q.early = now(), true
+		q.tooEarly()
 		return false
 	}
+	q.breaks = q.Keys.Breaks()
 	m.Content = strings.Join(strings.Fields(m.Content), " ")
 	q.pasted, q.mark, q.hint = true, 0, ""
 	q.edit(m)
@@ -424,6 +458,8 @@ func (q *Question) foot() []string {
 			}
 			out = append(out, strings.Split(ansi.Wrap(line, max(20, q.width-1), ""), "\n")...)
 		}
+	case q.Away:
+		return append(q.offers(), q.p.Dim("  the keys go to your message below: Tab brings them here"))
 	default:
 		if out = q.offers(); !q.armed() {
 			clear(out)
@@ -442,7 +478,7 @@ func (q *Question) foot() []string {
 func (q *Question) prompt() []string {
 	c, ok := q.chosen()
 	text := strings.TrimSpace(q.line.Value())
-	refuses := !ok && text != "" && q.refuses() && (q.pasted || !q.begun())
+	refuses := !ok && text != "" && q.refuses() && (q.pasted || !q.begun() && !q.keyAsText())
 	counts := now().Sub(q.last) >= beat()
 	var does string
 	switch q.line.Prompt = "  › "; {
@@ -451,6 +487,8 @@ func (q *Question) prompt() []string {
 		does = "Enter refuses and says this, Esc goes back"
 	case q.stage == writing:
 		does = "Enter gives this as " + q.gives + ", Esc goes back"
+	case q.unseen && !q.pasted && q.keyAsText():
+		does = "typed before its end was visible: Esc, then the key, then Enter"
 	case q.keyAsText():
 		does = "taken as pasted text: Esc, then the key, then Enter"
 		if refuses {
@@ -462,6 +500,8 @@ func (q *Question) prompt() []string {
 		does = "Enter refuses and gives the model this reason, Esc goes back"
 	case q.declines():
 		does = "Enter: no"
+	case !ok && q.stage == choosing && q.Offers(text):
+		does = "to allow it, see its end: Esc, then Space"
 	case !ok && text != "" && q.stage != confirming:
 		does = "not a choice: Enter clears this; a choice is its key, then Enter"
 	case ok && counts:

@@ -115,7 +115,8 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 // runChat shows the conversation until the person leaves.
 func runChat(c *chat, in, out *os.File) error {
 	ctx := c.ctx
-	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	c.keys = &ask.Keys{File: in}
+	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(c.keys), tea.WithOutput(out), tea.WithoutSignalHandler())
 	c.send = program.Send
 	show := func(line string) { go c.send(told(line)) }
 	c.w.ShowLog.Store(&show)
@@ -322,6 +323,7 @@ type asking struct {
 
 // wait shows a question about a call and blocks until it is answered.
 func (c *chat) wait(ctx context.Context, call string, q *ask.Question) error {
+	q.Keys = c.keys
 	a := &asking{q, call, make(chan struct{})}
 	c.send(a)
 	select {

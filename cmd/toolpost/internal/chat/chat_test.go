@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -101,6 +102,58 @@ func TestQueue(t *testing.T) {
 	_, cmd := c.Update(turnOver{done: agent.Done{Run: "r"}})
 	if len(c.queue) != 0 || cmd == nil || len(c.messages) != 0 {
 		t.Errorf("%q waits", c.queue)
+	}
+}
+
+// A draft stays visible during a question, keeps the keys until it is sent or Tab is pressed, and is there afterwards.
+func TestDraftsDoNotAnswerQuestions(t *testing.T) {
+	clitest.Bare(t, nil)
+	was := ask.Settle
+	ask.Settle = 5 * time.Millisecond
+	t.Cleanup(func() { ask.Settle = was })
+	asked := func(draft string) (*chat, *asking) {
+		c := newTestChat(t)
+		c.stop = func() {}
+		typed(c, draft)
+		q := &asking{ask.Consent(cli.Palette{}, ask.Propose(t.Context(), clitest.ConsentTools(t, t.TempDir()), invoke.Question{CallID: "c", Tool: "run_command", Args: []byte(`{"program":"ls"}`)}), "you leave"), "c", make(chan struct{})}
+		c.Update(q)
+		time.Sleep(4 * ask.Settle)
+		c.Update(ask.Ticked{})
+		return c, q
+	}
+	for _, draft := range []string{"do it, ", "why not ", "x", "y", "a", "/he"} {
+		c, q := asked(draft)
+		if !strings.Contains(c.View().Content, "› "+strings.TrimSpace(draft)) || !strings.Contains(c.View().Content, "Tab brings them here") {
+			t.Errorf("%q is not on the screen:\n%s", draft, c.View().Content)
+		}
+		typed(c, "y")
+		if c.Update(tea.PasteMsg{Content: "es"}); q.Word != "" || c.input.Value() != draft+"yes" {
+			t.Errorf("%q: the question has the answer %q, the draft is %q", draft, q.Word, c.input.Value())
+		}
+		typed(c, "\t")
+		time.Sleep(4 * ask.Settle)
+		typed(c, "y")
+		time.Sleep(ask.Settle)
+		if typed(c, "\n"); q.Word != "yes" || c.input.Value() != draft+"yes" || c.ask != nil || !strings.Contains(c.View().Content, "› "+strings.TrimSpace(draft+"yes")) {
+			t.Errorf("%q: after Tab y answers %q, the draft is %q\n%s", draft, q.Word, c.input.Value(), c.View().Content)
+		}
+	}
+	c, q := asked("why not ")
+	if typed(c, "y\ny\n"); q.Word != "" || strings.Join(c.queue, "|") != "why not y" || c.input.Value() != "" {
+		t.Errorf("the question has the answer %q, %q waits, %q is typed", q.Word, c.queue, c.input.Value())
+	}
+	if !strings.Contains(c.View().Content, "⋯ why not y") {
+		t.Errorf("what is sent later is not on the screen:\n%s", c.View().Content)
+	}
+	time.Sleep(4 * ask.Settle)
+	typed(c, "n")
+	time.Sleep(ask.Settle)
+	if typed(c, "\n"); q.Word != "no" || len(c.queue) != 1 {
+		t.Errorf("the question has the answer %q, %q waits", q.Word, c.queue)
+	}
+	c, q = asked("draft")
+	if c.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); q.Word != ask.Interrupted || c.ask != nil || c.input.Value() != "draft" {
+		t.Errorf("Ctrl-C: %q, the draft is %q", q.Word, c.input.Value())
 	}
 }
 

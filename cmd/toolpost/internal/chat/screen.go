@@ -63,8 +63,10 @@ type turnState struct {
 type entry struct {
 	input   textarea.Model
 	history []string
-	at      int      // position in history; len(history) is the current input
-	draft   string   // the current input
+	at      int    // position in history; len(history) is the current input
+	draft   string // the current input
+	aside   bool   // the question has the keys, although the input is not empty
+	keys    *ask.Keys
 	offers  []string // the candidates that Tab found
 	served  []string // the models that /models found
 }
@@ -130,9 +132,9 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = c.fetched(msg)
 	case *asking:
 		c.drain()
-		c.ask, bottom = msg, true
+		c.ask, c.aside, bottom = msg, false, true
 	case tea.PasteMsg:
-		if c.ask == nil || !c.ask.Paste(msg) {
+		if c.ask == nil || c.drafting() || !c.ask.Paste(msg) {
 			c.input, cmd = c.input.Update(msg)
 		}
 	default:
@@ -151,8 +153,10 @@ func (c *chat) layout(bottom bool) {
 	c.input.SetWidth(c.width)
 	rows := c.input.Height() + 1 + len(c.above())
 	if c.ask != nil {
-		c.ask.Resize(c.width, c.height-3)
-		rows = strings.Count(c.ask.Draw(), "\n") + 1
+		below := len(c.draftLines())
+		c.ask.Away = c.drafting()
+		c.ask.Resize(c.width, c.height-3-below)
+		rows = strings.Count(c.ask.Draw(), "\n") + 1 + below
 	}
 	c.drawn = time.Now()
 	c.page.Show(c.log.Lines(c.width, c.frame, c.drawn), max(1, c.height-rows-1), bottom)
@@ -187,7 +191,12 @@ func (c *chat) draw() tea.View {
 	}
 	rule := c.p.Dim(strings.Repeat("─", c.width))
 	if c.ask != nil {
-		v.Content = strings.Join([]string{c.page.View(), rule, c.ask.Draw()}, "\n")
+		parts := append([]string{c.page.View(), rule, c.ask.Draw()}, c.draftLines()...)
+		v.Content = strings.Join(parts, "\n")
+		if cur := c.input.Cursor(); cur != nil && c.drafting() {
+			cur.Y += strings.Count(v.Content, "\n") + 1 - c.input.Height()
+			v.Cursor = cur
+		}
 		return v
 	}
 	parts := append([]string{c.page.View(), rule}, c.above()...)
@@ -222,8 +231,16 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		c.leaving = false
 	}
-	if c.ask != nil && name != "ctrl+z" && c.answer(k) {
-		return nil
+	if c.ask != nil && name != "ctrl+z" {
+		if c.drafting() && name == "tab" {
+			c.aside = true
+			c.ask.Return()
+			return nil
+		}
+		if (!c.drafting() || name == "ctrl+c") && c.answer(k) {
+			return nil
+		}
+		defer c.draftDone(c.drafting())
 	}
 	c.offers = nil
 	switch name {
@@ -278,6 +295,29 @@ func (c *chat) ctrlC() tea.Cmd {
 	return nil
 }
 
+// drafting reports whether the keys go to the input during a question: the person has begun a message, which does not
+// answer it.
+func (c *chat) drafting() bool { return c.ask != nil && !c.aside && c.input.Value() != "" }
+
+// draftDone gives the keys to the question once the message that had them is sent or deleted.
+func (c *chat) draftDone(drafted bool) {
+	if drafted && c.ask != nil && !c.drafting() {
+		c.ask.Rest()
+	}
+}
+
+// draftLines returns what is below a question: the message that the person has begun.
+func (c *chat) draftLines() []string {
+	if c.input.Value() == "" && len(c.queue) == 0 {
+		return nil
+	}
+	out := append([]string{c.p.Dim(strings.Repeat("─", c.width))}, c.above()...)
+	if c.input.Value() == "" {
+		return out
+	}
+	return append(out, strings.Split(c.input.View(), "\n")...)
+}
+
 // answer passes a key to the current question. A key that was pressed too early goes to the input.
 func (c *chat) answer(k tea.KeyPressMsg) bool {
 	if k.String() == "esc" && !c.ask.Busy() {
@@ -302,7 +342,10 @@ func (c *chat) answer(k tea.KeyPressMsg) bool {
 func (c *chat) enter() tea.Cmd {
 	text := strings.TrimSpace(c.input.Value())
 	switch {
-	case text == "" || c.ask != nil:
+	case c.ask != nil && !c.ask.Armed() && c.ask.Offers(text): // a choice and its Enter, typed before they counted
+		c.input.Reset()
+		return nil
+	case text == "" || c.ask != nil && !(c.drafting() && c.ask.Armed()):
 		return nil
 	case strings.HasSuffix(text, `\`): // the backslash continues the line
 		c.input.SetValue(strings.TrimSuffix(text, `\`) + "\n")

@@ -1,0 +1,37 @@
+package ask
+
+import (
+	"bytes"
+	"os"
+	"sync/atomic"
+)
+
+// Keys reads a terminal and counts the line breaks that came together with other input. In a terminal that does not mark
+// pasted text they show that a text was pasted, however slowly it is handled.
+type Keys struct {
+	*os.File
+	breaks atomic.Int64
+}
+
+// Read reads what was typed or pasted.
+func (k *Keys) Read(b []byte) (int, error) {
+	n, err := k.File.Read(b)
+	k.count(b[:max(0, n)])
+	return n, err
+}
+
+// count counts the line breaks of one read.
+func (k *Keys) count(b []byte) {
+	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+	if len(b) > 1 {
+		k.breaks.Add(int64(bytes.Count(b, []byte("\r")) + bytes.Count(b, []byte("\n"))))
+	}
+}
+
+// Breaks returns how many line breaks came together with other input.
+func (k *Keys) Breaks() int64 {
+	if k == nil {
+		return 0
+	}
+	return k.breaks.Load()
+}
