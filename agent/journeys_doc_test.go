@@ -82,7 +82,7 @@ func TestJourneysDoc(t *testing.T) {
 
 const journeysIntro = `# Journeys
 
-Conversations of an agent (A), a person (H) and an error (E). Each is played against the simulator over HTTP, with native calls
+Look up which conversations are tested: of an agent (A), a person (H) and an error (E). Each is played against the simulator over HTTP, with native calls
 and with calls in text, streamed and whole. The result must be the same every time, the record must verify, and its replay must
 agree. This table is generated from the files by ` + "`go test ./agent -run Journeys -update`" + `.
 

@@ -63,7 +63,7 @@ var matchMeanings = map[string]string{
 // TestModelsFileReference: the page of the keys of models.yaml is generated from the table of fields.
 func TestModelsFileReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Keys of models.yaml\n\n[Model data](../models.md#correct-them) explains the file. This page is generated.\n\n" +
+	page.WriteString("# Keys of models.yaml\n\nLook up the keys of the file that corrects [model data](../models.md#correct-them). This page is generated.\n\n" +
 		"## Values\n\nKeys of `set` and of single models. A condition is `true unless thinking` (or `tools`, `streaming`). A single model also takes `base`, the id of a similar model.\n\n| key | value | meaning |\n|---|---|---|\n")
 	for _, f := range fields {
 		if fieldMeanings[f.key] == "" {

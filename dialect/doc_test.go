@@ -17,7 +17,7 @@ func TestDocumentation(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Dialects
 
-Models write calls as text in these ways. ` + "`toolpost parse`" + ` finds the dialect by itself; ` + "`toolpost explain`" + ` shows what
+Look up a notation of calls in text. ` + "`toolpost parse`" + ` finds the dialect by itself; ` + "`toolpost explain`" + ` shows what
 became of every byte. This page is made from the table in package dialect/spec; after changing it, run
 ` + "`go test ./dialect -update`" + `. A program adds a dialect of its own with ` + "`dialect.Builtin().With`" + `, which takes the same rows ([extend.md](extend.md)).
 

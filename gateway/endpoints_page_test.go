@@ -39,7 +39,7 @@ var administration = map[string]string{
 // TestEndpointsReference: the page of endpoints is generated from the tables of the formats and the administrators' API.
 func TestEndpointsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Endpoints of the gateway\n\n`*` is a name or an id, and a path with `/` at the end continues with one. This page is generated.\n\n" +
+	page.WriteString("# Endpoints of the gateway\n\nLook up the paths that the gateway serves. `*` is a name or an id, and a path with `/` at the end continues with one. This page is generated.\n\n" +
 		"## Models\n\n| format | request | effect |\n|---|---|---|\n")
 	var forwarded []string
 	for _, name := range wire.Formats() {

@@ -108,7 +108,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	rows = append(rows, metrics.Row{Name: "toolpost_spans_dropped_total", Kind: "counter", Help: "Spans that could not be sent."}) // of the command
 	var page strings.Builder
-	page.WriteString("# Metrics of the gateway\n\nThe metrics of `/metrics` ([where it is served](operations.md#health-and-metrics)). This page is generated.\n\n" +
+	page.WriteString("# Metrics of the gateway\n\nLook up the metrics of `/metrics` ([where it is served](operations.md#health-and-metrics)). This page is generated.\n\n" +
 		"| metric | kind | labels | meaning |\n|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", r.Name, r.Kind, strings.Join(r.Labels, ", "), r.Help)

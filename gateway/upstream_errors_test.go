@@ -568,7 +568,7 @@ func troubles(t *testing.T) []trouble {
 
 const errorsPageHead = `# Errors that clients of the gateway get
 
-A client gets the error of its vendor: status, form and code. Coding agents that match the words of an error find the
+Look up which error a client gets: the status, form and code of its vendor. Coding agents that match the words of an error find the
 words of the vendor. This page is generated.
 
 - A status 4xx of an upstream without a vendor meaning (418, 425, 451, …) stays an error of the request.

@@ -89,7 +89,7 @@ func (v Vendor) additions(family string) string {
 
 const pageHead = `# Vendors and options
 
-Tables of package provider. [Providers](../providers.md) explains how models are opened. This page is generated.
+Look up vendors and options of requests. [Providers](../providers.md) explains how models are opened. This page is generated.
 
 ## Vendors
 
@@ -118,7 +118,7 @@ Vendors that differ from their format:
 var pageBounds = strings.ReplaceAll(`
 ## Requests that vendors refuse
 
-Some requests are valid in a format, but the vendor refuses them. They are changed when Toolpost writes the request (~wire.RequestBounds~). A client of the
+Some requests are valid in a format, but the vendor refuses them. They are changed when Toolpost writes the request (~format.RequestBounds~). A client of the
 vendor's own format whose request is relayed gets the vendor's answer. Each change is a warning, except for blank instructions.
 
 | vendor | refuses | is sent |

@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,10 +66,61 @@ var settingSections = []struct {
 	}},
 }
 
+// otherVariables are variables of the environment that are not settings.
+var otherVariables = []struct{ names, meaning string }{
+	{"TOOLPOST_CONFIG", "the configuration file"},
+	{"TOOLPOST_MODELS", "the file of [model data](../models.md)"},
+	{"TOOLPOST_MCP_KEYS", "keys of clients of [`toolpost mcp serve`](../mcp.md#serving-tools)"},
+	{"TOOLPOST_GATEWAY_KEYS, TOOLPOST_GATEWAY_STATE, TOOLPOST_ADMIN_KEY", "stores and administrator key of the [gateway](../gateway/keys.md)"},
+	{"NO_COLOR", "no colours"},
+	{"OTEL_EXPORTER_OTLP_ENDPOINT", "the collector for traces and metrics, like `http://127.0.0.1:4318`"},
+	{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "the complete address for traces, or metrics"},
+	{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_TRACES_HEADERS", "headers for the collector: `name=value,other=value`"},
+	{"OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "`grpc` is refused; the collector gets JSON over HTTP"},
+	{"OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES", "attributes of the program"},
+	{"OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG", "`always_on`, `always_off`, `traceidratio`, also `parentbased_…`"},
+	{"OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER", "`none` sends no traces, or no metrics"},
+	{"OTEL_SDK_DISABLED", "`true` sends neither"},
+}
+
+var variableName = regexp.MustCompile(`\b(?:TOOLPOST|OTEL)_[A-Z_]*[A-Z]\b`)
+
+// TestVariablesAreInTheReference: every variable that the source of the command names is on the page of settings.
+func TestVariablesAreInTheReference(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := variableName.FindAllString(string(page), -1)
+	documented = append(documented, "TOOLPOST_KEY") // in the lines for a coding agent, which reads it
+	found := 0
+	for _, dir := range []string{".", "../../observe/otlp", "../../catalog", "../../provider", "../../gateway", "../../mcpbridge", "../../journal", "../../agent"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, name := range variableName.FindAllString(string(text), -1) {
+				found++
+				if !slices.Contains(documented, name) {
+					t.Errorf("%s: the variable %s is not in docs/reference/settings.md", path, name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d variables were found", found)
+	}
+}
+
 // TestSettingsReference: the page of settings is generated from the table of settings.
 func TestSettingsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Settings\n\nThe settings of `toolpost`. [Configuration](../configuration.md) explains the file; `toolpost config show` prints the values in effect. " +
+	page.WriteString("# Settings\n\nLook up a setting of `toolpost`. [Configuration](../configuration.md) explains the file; `toolpost config show` prints the values in effect. " +
 		"This page is generated.\n\n| key | variable | flag of `run` | default | meaning |\n|---|---|---|---|---|\n")
 	flags := run.New().Flags()
 	for _, row := range settings.Table {
@@ -95,10 +150,10 @@ func TestSettingsReference(t *testing.T) {
 			t.Errorf("%s: %d keys are explained, and there are %d", section.title, len(section.keys), section.of.NumField())
 		}
 	}
-	page.WriteString("\n## Other variables\n\n| variable\n\n| variable | meaning |\n|---|---|\n" +
-		"| TOOLPOST_CONFIG | the configuration file |\n| TOOLPOST_MODELS | the file of [model data](../models.md) |\n| TOOLPOST_MCP_KEYS | keys of clients of [`toolpost mcp serve`](../mcp.md#serving-tools) |\n" +
-		"| TOOLPOST_GATEWAY_KEYS, TOOLPOST_GATEWAY_STATE, TOOLPOST_ADMIN_KEY | stores and administrator key of the [gateway](../gateway/keys.md) |\n| NO_COLOR | no colours |\n" +
-		"| `OTEL_EXPORTER_OTLP_ENDPOINT` | enables traces, like `http://127.0.0.1:4318` |\n| `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` | the complete address |\n| `OTEL_EXPORTER_OTLP_HEADERS` | `name=value,other=value` |\n| `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | attributes of the program |\n| `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG` | `always_on`, `always_off`, `traceidratio`, also `parentbased_…` |\n| `OTEL_SDK_DISABLED=true`, `OTEL_TRACES_EXPORTER=none` | disable traces |\n")
+	page.WriteString("\n## Other variables\n\n| variable | meaning |\n|---|---|\n")
+	for _, v := range otherVariables {
+		fmt.Fprintf(&page, "| `%s` | %s |\n", strings.ReplaceAll(v.names, ", ", "`, `"), v.meaning)
+	}
 	testkit.Page(t, "../../docs/reference/settings.md", page.String())
 	for _, names := range []map[string]string{settingDefaults, settingPages} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -112,7 +167,7 @@ func TestSettingsReference(t *testing.T) {
 // TestCommandsReference: the page of commands is generated from the commands, with every flag.
 func TestCommandsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Commands\n\nEvery command with its flags. `toolpost COMMAND --help` adds an explanation and examples. This page is generated.\n\n" +
+	page.WriteString("# Commands\n\nLook up a command and its flags. `toolpost COMMAND --help` adds an explanation and examples. This page is generated.\n\n" +
 		"Exit status: 0 done; 1 the task failed; 2 wrong use; 3 a run waits for a person; 130 interrupted; 143 ended by SIGTERM. `serve` ends with 0 on both signals.\n")
 	writeCommand(t, &page, newRoot())
 	testkit.Page(t, "../../docs/reference/commands.md", page.String())

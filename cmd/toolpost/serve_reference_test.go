@@ -44,7 +44,7 @@ func restartSettings(section reflect.Type) string {
 func TestGatewayReferenceIsDocumented(t *testing.T) {
 	page := `# Settings of the gateway
 
-Every setting below ` + "`gateway:`" + ` of the configuration file. ` + "`toolpost serve --check`" + ` reports all mistakes of a file with their lines, such as unknown fields.
+Look up a setting below ` + "`gateway:`" + ` of the configuration file. ` + "`toolpost serve --check`" + ` reports all mistakes of a file with their lines, such as unknown fields.
 This page is generated from the program.
 
 | setting | kind | default | meaning |
@@ -95,7 +95,7 @@ func TestCodingAgentsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Coding agents on the gateway
 
-A coding agent that uses the gateway can use any model, also a model without tools. Start the gateway, then give the program these lines.
+After this page your coding agent can use any model through the gateway, also a model without tools. Start the gateway, then give the program these lines.
 ` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway has keys, replace ` + "`none`" + ` with a key from
 ` + "`toolpost keys`" + `. This page is generated; ` + "`conformance/run agents`" + ` runs all but aider through the gateway.
 `)

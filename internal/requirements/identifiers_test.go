@@ -4,9 +4,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,15 +23,23 @@ var (
 	key       = regexp.MustCompile(`\b([A-Z]\w*):`)
 )
 
-// public are the packages that programs import.
-var public = []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
-	"sim", "llmtest", "agent", "invoke", "journal", "provider"}
+// public returns the packages that programs import: those of api/current.txt.
+func public(t *testing.T) (dirs []string) {
+	t.Helper()
+	for line := range strings.Lines(read(t, "api/current.txt")) {
+		dir, _, _ := strings.Cut(strings.TrimPrefix(line, "pkg "), ",")
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
 
 // TestDocumentsNameWhatExists fails if a document mentions package.Name, or
 // package.Type.Member, of a package of this module that has no such name.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	packages := make(map[string]map[string]bool)
-	for _, dir := range public {
+	for _, dir := range public(t) {
 		packages[filepath.Base(dir)] = exported(t, dir)
 	}
 	for name := range packages["spec"] { // its types are dialect's types
@@ -76,7 +87,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 func TestWordsHaveOneMeaning(t *testing.T) {
 	for _, word := range []string{"Budget", "Output", "Retrying", "Native", "Hosted", "HostedTool"} {
 		var in []string
-		for _, dir := range public {
+		for _, dir := range public(t) {
 			if exported(t, dir)[word] {
 				in = append(in, dir)
 			}
@@ -92,12 +103,14 @@ func TestWordsHaveOneMeaning(t *testing.T) {
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "CONTRIBUTING.md"}
-	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatal("no documents", err)
-	}
-	for _, page := range pages {
-		files = append(files, "docs/"+filepath.Base(page))
+	err := fs.WalkDir(os.DirFS(root), "docs", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && path.Ext(file) == ".md" && path.Dir(file) != "docs/design" {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d documents: %v", len(files), err)
 	}
 	return append(files, designNotes(t)...)
 }

@@ -17,8 +17,7 @@ var (
 // TestLinksLeadSomewhere fails if a document links to a file that is not there,
 // or to a heading that a document does not have.
 func TestLinksLeadSomewhere(t *testing.T) {
-	files := append(documents(t), "CHANGELOG.md", "SECURITY.md")
-	for _, file := range files {
+	for _, file := range append(documents(t), "CHANGELOG.md", "SECURITY.md") {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -61,5 +60,19 @@ func TestSourceFilesExist(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("only %d files were found in the documents", found)
+	}
+}
+
+// TestPagesOpenWithTheirUse fails if the first sentence of a page does not tell what the reader can do with it.
+func TestPagesOpenWithTheirUse(t *testing.T) {
+	for _, file := range documents(t) {
+		if !strings.HasPrefix(file, "docs/") || strings.HasPrefix(file, "docs/design/") {
+			continue
+		}
+		_, text, _ := strings.Cut(read(t, file), "\n\n")
+		if !strings.HasPrefix(text, "After this page") && !strings.HasPrefix(text, "Look up") {
+			opening, _, _ := strings.Cut(text, "\n")
+			t.Errorf(`%s opens with %q: begin with "After this page you can", or "Look up" for reference`, file, opening)
+		}
 	}
 }

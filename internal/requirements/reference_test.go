@@ -123,7 +123,7 @@ func words(t *testing.T, pkg, variable string) (list []string) {
 // TestErrorsReference: the page of errors is generated from the declarations of kinds, codes and warnings.
 func TestErrorsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Errors and warnings\n\nThe gateway's answers to errors are on a [separate page](../gateway/errors.md). This page is generated from the source.\n\n" +
+	page.WriteString("# Errors and warnings\n\nLook up an error or warning. The gateway's answers to errors are on a [separate page](../gateway/errors.md). This page is generated from the source.\n\n" +
 		"## Kinds of errors\n\n`llm.KindOf(err)` returns the kind.\n\n| kind | in Go | meaning and remedy |\n|---|---|---|\n")
 	kinds, names := constants(t, "llm", "Kind"), words(t, "llm", "kindNames")
 	if len(kinds) != len(names) || len(kinds) < 20 {
@@ -153,7 +153,7 @@ var eventPackages = []string{"llm", "provider", "refine", "invoke", "agent"}
 // TestEventsReference: the page of events is generated from the event types and the kinds of entries.
 func TestEventsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Events and entries\n\nThis page is generated from the source.\n\n## Events\n\n`toolpost run --json` prints each event as one line, with its name in `event`. " +
+	page.WriteString("# Events and entries\n\nLook up an event of a run or an entry of its record. This page is generated from the source.\n\n## Events\n\n`toolpost run --json` prints each event as one line, with its name in `event`. " +
 		"Programs get the types from `agent.Agent.Run`, `invoke.Session.Do` and `llm.Model.Stream`.\n\n| event | type | meaning |\n|---|---|---|\n")
 	count := 0
 	for _, pkg := range eventPackages {

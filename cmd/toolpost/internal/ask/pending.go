@@ -17,7 +17,7 @@ type PendingFlags struct {
 
 func (f *PendingFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.later, "later", false, "what would be asked about waits for 'toolpost runs approve', and the run ends with status 3")
-	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "with --later: refuse what nobody has approved after this `TIME`")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "with --later: refuse calls that are not approved within this `TIME`")
 }
 
 func (f *PendingFlags) Check(cmd *cobra.Command, yes bool) error {

@@ -24,7 +24,7 @@ func New() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is found, what is missing, and what fixes it",
+		Short: "List the keys, servers and programs found, the missing ones, and the remedies",
 		Long: `Look at everything run and chat need: the configuration, keys in the environment, servers
 on this machine, agent programs, tools and the record of runs. No model is asked anything; the only
 requests go to the usual ports of this machine and ask which models are there.

@@ -214,7 +214,7 @@ func newSuites() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "suites [NAME]",
-		Short:   "List the ready suites, or print one as the beginning of your own",
+		Short:   "List the ready suites, or print one to start from",
 		Long:    "List the suites that are a part of the program. With a NAME, print that suite.",
 		Example: "  toolpost eval suites\n  toolpost eval suites basics > mine.yaml",
 		Args:    cobra.MaximumNArgs(1),

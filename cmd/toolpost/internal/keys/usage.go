@@ -50,7 +50,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	addKeysFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, user, tag, day, several of them with commas, or request")
-	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within days like 30d, from the beginning of the first (UTC)")
+	f.String("since", "", "usage since a `DAY` like 2026-11-01, or of the last days like 30d, from midnight (UTC)")
 	f.IntVar(&u.last, "last", 50, fmt.Sprintf("with --by request: how many, up to %d", access.MaxLog))
 	f.StringVar(&u.request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
 	f.BoolVar(&u.asJSON, "json", false, "print one JSON array, or object with --request")

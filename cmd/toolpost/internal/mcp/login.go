@@ -168,7 +168,7 @@ func newMCPStatus() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status [SERVER]",
-		Short:   "Say which servers you are logged in to",
+		Short:   "List the servers you are logged in to",
 		Long:    "Say for each server with an address, or for one, whether there is a login, how long its token is good, and who gave it. Nothing is asked.",
 		Example: "  toolpost mcp status\n  toolpost mcp status search --json",
 		Args:    cobra.MaximumNArgs(1),

@@ -170,7 +170,7 @@ and --approve takes all as they are now.`,
 	}
 	cli.AddConfigFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
-	cmd.Flags().BoolVar(&approve, "approve", false, "accept the definitions of all tools as they are now")
+	cmd.Flags().BoolVar(&approve, "approve", false, "accept the current definitions of all tools")
 	return cmd
 }
 
@@ -252,7 +252,7 @@ func NewDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor [SERVER|URL]",
-		Short: "Start servers and say what is wrong with them",
+		Short: "Start servers and report their problems",
 		Long: `Start the server, or all of the configuration at once, and say how long each took, which
 revision of the protocol it speaks, how many of its tools are used, and what is wrong.
 An address is tried by both transports of HTTP. It is a failure if one is not there.`,
@@ -346,7 +346,7 @@ func ByHand(c config.ServerConfig) string {
 func newMCPTrust() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust FILE",
-		Short: "Agree to the servers of a project's file, as it is now",
+		Short: "Agree to the servers of a project's file in its current form",
 		Long: `Agree to start the servers of a file in a project, like .mcp.json. What is remembered is the
 content: when the file has changed, its servers are not started until you agree again.`,
 		Example: "  toolpost mcp trust .mcp.json",

@@ -85,7 +85,7 @@ family must hold, list what is known of all models. --json prints the latter, un
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().BoolVar(&all, "all", false, "list all models that are known")
-	cmd.Flags().BoolVar(&here, "here", false, "list only what can be asked here and now")
+	cmd.Flags().BoolVar(&here, "here", false, "list only the models that can be asked now")
 	cli.AddConfigFlag(cmd.Flags())
 	return cmd
 }
@@ -200,7 +200,7 @@ it; for a model nobody knows the answers are safe and a warning says so.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per id")
 	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines with an id, write one line for each")
-	cmd.Flags().BoolVar(&explain, "explain", false, "say which rule gave each answer")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the rule behind each value")
 	return cmd
 }
 

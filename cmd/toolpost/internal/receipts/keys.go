@@ -64,7 +64,7 @@ func newReceiptsSign() *cobra.Command {
 		Use:   "sign RUN|FILE",
 		Short: "Sign a sealed run",
 		Long: `Sign a sealed run with an Ed25519 key, so that a run that was replaced as a whole is
-noticed too. The run is verified first. The signature is added to a file beside the run,
+noticed too. The run is verified first. The signature is added to a file next to the run,
 RUN.sig, or to --sig; several may sign.
 
 The key is a file in PEM (PKCS #8) that only you can read, as 'toolpost receipts keygen'
@@ -79,7 +79,7 @@ or openssl make it.`,
 		},
 	}
 	cmd.Flags().StringVar(&keyFile, "key", "", "the private key `FILE`")
-	cmd.Flags().StringVar(&sigFile, "sig", "", "the `FILE` to add the signature to (default: beside the run)")
+	cmd.Flags().StringVar(&sigFile, "sig", "", "the `FILE` to add the signature to (default: next to the run)")
 	return cmd
 }
 

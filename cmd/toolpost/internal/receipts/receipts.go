@@ -63,7 +63,7 @@ use. Without --full the files hold hashes only: no arguments, messages or paths.
 	}
 	cmd.Flags().StringVar(&flags.format, "format", "a", "a or b")
 	cmd.Flags().StringVar(&flags.out, "out", "", "the directory to write to (default: one named like the run)")
-	cmd.Flags().StringVar(&flags.sig, "sig", "", "the file of signatures (default: beside the run)")
+	cmd.Flags().StringVar(&flags.sig, "sig", "", "the file of signatures (default: next to the run)")
 	cmd.Flags().BoolVar(&flags.full, "full", false, "also export arguments, messages and paths")
 	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "also export a run that has not ended")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "overwrite files")

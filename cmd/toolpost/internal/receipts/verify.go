@@ -49,10 +49,10 @@ key is then that of the anchors: see 'toolpost receipts anchor'.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return verifyTargets(cmd, args, flags) },
 	}
-	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "an open run is no failure")
+	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "accept runs that are still open")
 	cmd.Flags().StringVar(&flags.key, "key", "", "the public key `FILE` that must have signed each run")
 	cmd.Flags().StringVar(&flags.anchor, "anchor", "", "the `FILE` of anchors that the runs of the store must agree with")
-	cmd.Flags().StringVar(&flags.sig, "sig", "", "the `FILE` of signatures (default: beside the run)")
+	cmd.Flags().StringVar(&flags.sig, "sig", "", "the `FILE` of signatures (default: next to the run)")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON array")
 	return cmd
 }

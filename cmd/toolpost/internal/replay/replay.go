@@ -32,7 +32,7 @@ func New() *cobra.Command {
 Nobody is asked and nothing is run. If the run goes as it went, the exit code is 0; else
 the first difference is shown, recorded and now side by side, and the exit code is 1.
 
---against asks another model each question of the run anew and compares the calls it
+--against asks another model each question of the run again and compares the calls it
 makes with those on record. No tool is run.
 
 RUN is a run of the store, or latest for the newest, or a file.`,
@@ -58,7 +58,7 @@ RUN is a run of the store, or latest for the newest, or a file.`,
 			return replayRun(cmd, src, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&against, "against", "", "ask this `MODEL` anew and compare its calls")
+	cmd.Flags().StringVar(&against, "against", "", "ask this `MODEL` the same questions and compare its calls")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with --against one per turn")
 	settings.AddJournalFlag(cmd, cmd.Flags())
 	return cmd

@@ -97,7 +97,7 @@ standard output.`,
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, view.VerboseUsage)
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only the answer and failures")
 	f.PendingFlags.Add(cmd)
 	return cmd
 }

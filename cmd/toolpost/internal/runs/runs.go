@@ -65,7 +65,7 @@ lists every run that has not ended.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listWaiting(cmd, all, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also list open runs that wait for nobody: 'run --resume' goes on with them")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also list open runs that no decision is missing for: 'run --resume' continues them")
 	return cmd
 }
 

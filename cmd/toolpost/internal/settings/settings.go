@@ -75,7 +75,7 @@ type ToolOptions struct {
 	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" example:"[write]"`
 	Sandbox bool     `yaml:"sandbox" env:"TOOLPOST_SANDBOX" help:"whether programs are kept to that folder" flag:"keep the programs that tools run to the folder of --root (Linux)" example:"false"`
 	Tools   []string "yaml:\"tools\" env:\"TOOLPOST_TOOLS\" help:\"files that describe more tools\" flag:\"`FILE` that describes more tools, or gives built-in ones other words\" example:\"[tools.yaml]\""
-	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"who runs a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" example:\"[auto]\"" // see ParseLanes
+	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"the runner of a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" example:\"[auto]\"" // see ParseLanes
 	// MCPServers are the MCP servers whose tools are used.
 	MCPServers map[string]config.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
 

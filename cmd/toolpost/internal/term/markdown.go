@@ -240,4 +240,4 @@ func isItem(line string) bool {
 func (b *mdBlock) list() bool { return len(b.lines) > 0 && isItem(b.lines[0]) }
 
 // PlainUsage is the help text of every --plain flag.
-const PlainUsage = "show answers as they are, not as Markdown"
+const PlainUsage = "show answers as plain text, not as Markdown"

@@ -41,7 +41,7 @@ func NewRepair() *cobra.Command {
 	var schemaFile string
 	cmd := &cobra.Command{
 		Use:   "repair [FILE|-]",
-		Short: "Make broken JSON parse, and say what was changed",
+		Short: "Make broken JSON parse, and list the edits",
 		Long: `Read JSON as language models write it (a file, or standard input) and print it as
 valid JSON. Each edit is one line on standard error: its rule, its class and what it
 replaced. Numbers stay exact, and the inside of strings is left alone.

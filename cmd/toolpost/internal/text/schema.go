@@ -36,7 +36,7 @@ func NewSchema() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "schema --vendor VENDOR [FILE]",
-		Short: "Rewrite a JSON Schema into what a vendor accepts, and say what is lost",
+		Short: "Rewrite a JSON Schema for a vendor, and list the losses",
 		Long: `Rewrite a JSON Schema (a file or standard input) into the subset a vendor accepts:
 openai, anthropic, gemini or ollama. The schema goes to standard output, what the
 vendor will not enforce to standard error. --strict does what the vendor's strict

@@ -30,7 +30,7 @@ func newToolsAdd() *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use:   "add NAME -d DESCRIPTION [-p PARAMETER]... [-- PROGRAM ARGUMENT...]",
-		Short: "Write a tool of your own into a file",
+		Short: "Add a tool to a file",
 		Long: `Add a tool to a file of tools, which is made if it is not there. A program does the work,
 given behind --, or a server, given with --url. {name} in an argument or an address
 stands for the value of that parameter; no shell reads it.
