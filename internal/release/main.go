@@ -130,12 +130,16 @@ func sourceTime(root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), err
 }
 
+// siteFolder is the folder of the output where site/build writes. A release leaves it alone.
+const siteFolder = "site"
+
 // emptyFolder makes a folder, or empties the folder of an earlier run. It refuses any other folder.
 func emptyFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == siteFolder })
 	for _, e := range entries {
 		if name := e.Name(); !e.Type().IsRegular() || name != sumsFile && !strings.HasPrefix(name, "toolpost") {
 			return fmt.Errorf("%s has files that are not of a release, like %s: empty it, or name another folder with -out", dir, name)
@@ -202,7 +206,7 @@ func (r *release) checksums() error {
 	}
 	var sums strings.Builder
 	for _, e := range entries {
-		if e.Name() == sumsFile {
+		if e.IsDir() || e.Name() == sumsFile {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))

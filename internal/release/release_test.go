@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -155,6 +156,16 @@ func TestOutputFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(old); err == nil {
 		t.Error("the files of the earlier release are still there")
+	}
+	page := filepath.Join(dir, siteFolder, "main", "index.html")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(page), 0o755), os.WriteFile(page, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(emptyFolder(dir), (&release{out: dir}).checksums()); err != nil {
+		t.Errorf("a folder with the site: %v", err)
+	}
+	if _, err := os.Stat(page); err != nil {
+		t.Errorf("a page of the site: %v", err)
 	}
 	for _, name := range []string{"thesis.tex", "SHA256SUMS.asc", "x/toolpost"} {
 		mine := t.TempDir()
