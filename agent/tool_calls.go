@@ -13,7 +13,6 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -61,13 +60,16 @@ func (l *loop) runCalls(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 	return b.answerModel(ctx)
 }
 
+// causeValidation is the cause of calls that do not match their schemas, as package refine names it.
+const causeValidation = "validation"
+
 // answerModel adds the results and the notes of the calls to the conversation.
 func (b *callBatch) answerModel(ctx context.Context) error {
 	b.giveResults()
 	if len(b.notes) == 0 {
 		return nil
 	}
-	return b.note(ctx, string(refine.CauseValidation), strings.Join(b.notes, "\n\n"))
+	return b.note(ctx, causeValidation, strings.Join(b.notes, "\n\n"))
 }
 
 // markCopies marks the calls that repeat an example of their tool's description although the
@@ -234,7 +236,7 @@ func (b *callBatch) escalate() {
 // again as long as the budget lasts.
 func (b *callBatch) faulty(ctx context.Context, o invoke.Outcome) error {
 	if b.budget.Take() {
-		b.emit(Recovery{Attempt: b.budget.Used(), Max: b.Limits.Budget, Cause: refine.CauseValidation, Error: o.Error.Error()})
+		b.emit(Recovery{Attempt: b.budget.Used(), Max: b.Limits.Budget, Cause: causeValidation, Error: o.Error.Error()})
 		b.raiseStep(o)
 		return nil
 	}

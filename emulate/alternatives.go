@@ -61,8 +61,8 @@ func (o *alternatives) stop() {
 	}
 }
 
-// EachAnswer returns a Reader that reads each answer of several as r reads one.
-func EachAnswer(r Reader) Reader {
+// eachAnswer returns a Reader that reads each answer of several as r reads one.
+func eachAnswer(r Reader) Reader {
 	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			var others alternatives

@@ -52,7 +52,7 @@ func AnswerByTool(req *llm.Request, force bool) Reader {
 func AnswerByPrompt(req *llm.Request) Reader {
 	instruct(req, "Answer with one JSON value that matches this JSON Schema, and with nothing else, no explanation and no code fence:\n"+string(OutputSchema(req.Output)))
 	req.Output = nil
-	return WholeText(unfence)
+	return wholeText(unfence)
 }
 
 // AnswerBySchema has the host hold the answer to the schema that req.Output
@@ -113,10 +113,10 @@ func (e Emulation) answer(req *llm.Request, out *EmulatedRequest) (Reader, error
 	return AnswerByPrompt(req), nil
 }
 
-// WholeText returns a Reader that holds the text of an answer back until it is
+// wholeText returns a Reader that holds the text of an answer back until it is
 // whole, and changes it. The text of an answer that ends in an error passes
 // unchanged, before the error.
-func WholeText(change func(string) string) Reader {
+func wholeText(change func(string) string) Reader {
 	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			var text strings.Builder

@@ -49,7 +49,7 @@ func (a Answer) Pipeline() *Pipeline {
 		p.addReader(rejectBadArguments)
 	}
 	if a.Constrained != nil {
-		p.addReader(EachAnswer(a.Constrained))
+		p.addReader(eachAnswer(a.Constrained))
 	}
 	if a.Calls != nil {
 		p.addStage(a.Calls.Begin)
@@ -61,13 +61,13 @@ func (a Answer) Pipeline() *Pipeline {
 		p.addReader(a.Aliases.Stream)
 	}
 	if len(a.Wrapped) > 0 {
-		p.addReader(EachAnswer(unwrapArguments(a.Wrapped)))
+		p.addReader(eachAnswer(unwrapArguments(a.Wrapped)))
 	}
 	if len(a.Nullable) > 0 {
-		p.addReader(EachAnswer(dropNulls(a.Nullable)))
+		p.addReader(eachAnswer(dropNulls(a.Nullable)))
 	}
 	for _, r := range a.Output {
-		p.addReader(EachAnswer(r))
+		p.addReader(eachAnswer(r))
 	}
 	if a.Demands != nil {
 		p.addStage(Keep(a.Op, a.Demands))
@@ -118,5 +118,5 @@ func (p *Pipeline) Stage() (Stage, bool) {
 	for i, s := range p.steps {
 		list[i] = s.stage
 	}
-	return Chain(list...), true
+	return chainOf(list...), true
 }

@@ -34,8 +34,8 @@ func (s Stage) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
 	}
 }
 
-// Chain returns the stages as one: each reads what the one before it makes of an answer.
-func Chain(stages ...Stage) Stage {
+// chainOf returns the stages as one: each reads what the one before it makes of an answer.
+func chainOf(stages ...Stage) Stage {
 	return func(out func(llm.Event, error) bool) Taker {
 		c := make(chain, len(stages))
 		for i := len(stages) - 1; i >= 0; i-- {
@@ -46,7 +46,7 @@ func Chain(stages ...Stage) Stage {
 	}
 }
 
-// chain are the readings of a Chain.
+// chain are the readings of stages in order.
 type chain []Taker
 
 func (c chain) Take(ev llm.Event, err error) bool { return c[0].Take(ev, err) }

@@ -253,7 +253,7 @@ func unwrapArguments(tools map[string]schema.Narrowed) Reader {
 // UnwrapOutput returns a Reader for an answer that had to be put into an object,
 // and may have nulls for optional properties.
 func UnwrapOutput(n schema.Narrowed, shape *schema.Shape) Reader {
-	return WholeText(func(s string) string {
+	return wholeText(func(s string) string {
 		v, err := n.Unwrap(json.RawMessage(s))
 		if err != nil {
 			return s

@@ -3,23 +3,17 @@ package emulate
 import (
 	"cmp"
 	"encoding/json"
-	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
-// WholeCalls returns the events of an answer for clients that run everything that
+// WholeCallsStage returns a stage for clients that run everything that
 // looks like a call. The pieces of a call are held until it is complete. A call that
 // cannot be run, because it was truncated, is an echo or names no tool, becomes the
 // text that the model wrote. Calls for which passes reports true are passed on as they
 // arrive; a nil passes holds all. An answer without any remaining call does not end
 // with the reason ToolCalls. Each of several answers is handled like this.
-func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
-	return WholeCallsStage(passes).Read(events)
-}
-
-// WholeCallsStage is [WholeCalls] as a stage.
 func WholeCallsStage(passes func(id string) bool) Stage {
 	return func(out func(llm.Event, error) bool) Taker { return &wholeCalls{yield: out, passes: passes} }
 }

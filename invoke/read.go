@@ -20,14 +20,14 @@ import (
 // was shown in part; see [Runner.Set].
 const ReaderName = "read_result"
 
-// ResultReader returns the tool [ReaderName]. It reads the results that sessions of
+// resultReader returns the tool [ReaderName]. It reads the results that sessions of
 // this user kept in the folder of the session that runs it. Later turns of a chat and
 // resumed runs can therefore continue. With NoSpill it reads only results of its own
 // session. The caller must know the id, which is in the note of the view. A file that
 // was changed is refused. A Runner adds the tool by itself if its mode is not
 // Detailed. With Detailed, a program may add it to its tools for results that are
 // longer than the limit.
-func ResultReader() tool.Tool {
+func resultReader() tool.Tool {
 	t := tool.New(ReaderName, "Read more of an earlier result that was shortened. Such a result ends in a note with its id. "+
 		"With \"match\" it returns only the lines in which all these words occur; with \"from\" it goes on at a line. "+
 		"It returns up to 200 lines, with their numbers, and says how to go on. Use it only if what you were shown does not have what you need; it runs nothing again and changes nothing.",

@@ -152,7 +152,7 @@ func (r *Runner) Set() *tool.Set {
 	if r.reading == nil {
 		r.reading = r.Tools
 		if _, taken := r.Tools.Lookup(ReaderName); !taken {
-			r.reading = r.Tools.Replace(tool.MustSet(ResultReader()))
+			r.reading = r.Tools.Replace(tool.MustSet(resultReader()))
 		}
 	}
 	return r.reading

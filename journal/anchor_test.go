@@ -73,7 +73,7 @@ func TestAnchors(t *testing.T) {
 			t.Errorf("%s, and nobody noticed", why)
 		}
 	}
-	broken := &journal.Report{Run: "c", Faults: []journal.Fault{{Kind: journal.Changed}}}
+	broken := &journal.Report{Run: "c", Faults: []journal.Fault{{Kind: "changed"}}}
 	if _, err := journal.NewAnchor(nil, []*journal.Report{broken}, key, time.Now()); err == nil {
 		t.Error("a broken run is anchored")
 	}

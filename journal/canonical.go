@@ -30,11 +30,11 @@ var canonicalForm, looseForm = js.Form{}, js.Form{Mode: js.Mended}
 // is not UTF-8, a number beyond float64 that is not an integer, more than 500
 // levels. The canonical form of a canonical form is itself.
 func Canonical(raw []byte) ([]byte, error) {
-	return AppendCanonical(make([]byte, 0, len(raw)), raw)
+	return appendCanonical(make([]byte, 0, len(raw)), raw)
 }
 
-// AppendCanonical appends the canonical form of raw to dst.
-func AppendCanonical(dst, raw []byte) ([]byte, error) {
+// appendCanonical appends the canonical form of raw to dst.
+func appendCanonical(dst, raw []byte) ([]byte, error) {
 	b, err := canonicalForm.Append(dst, raw)
 	return b, canonicalError(err)
 }

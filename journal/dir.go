@@ -364,8 +364,8 @@ func tail(f *os.File, size int64) (line, torn []byte, err error) {
 		if begin > 0 || from == 0 {
 			return line[begin:], torn, nil
 		}
-		if len(end) > 2*MaxEntry {
-			return nil, nil, fmt.Errorf("a line is longer than %d bytes", MaxEntry)
+		if len(end) > 2*maxEntry {
+			return nil, nil, fmt.Errorf("a line is longer than %d bytes", maxEntry)
 		}
 	}
 }
@@ -428,7 +428,7 @@ func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 }
 
 // Lines yields the lines of r with their newlines. A line longer than
-// [MaxEntry] is an error. A line is valid until the next one is asked for.
+// maxEntry is an error. A line is valid until the next one is asked for.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -437,8 +437,8 @@ func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 			piece, err := in.ReadSlice('\n')
 			line = append(line, piece...)
 			switch {
-			case len(line) > MaxEntry+1:
-				yield(nil, fmt.Errorf("journal: a line is longer than %d bytes", MaxEntry))
+			case len(line) > maxEntry+1:
+				yield(nil, fmt.Errorf("journal: a line is longer than %d bytes", maxEntry))
 				return
 			case errors.Is(err, bufio.ErrBufferFull):
 				continue

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// MaxEntry bounds the bytes of one entry's line.
-const MaxEntry = 64 << 20
+// maxEntry bounds the bytes of one entry's line.
+const maxEntry = 64 << 20
 
 // Entry is one thing that happened in a run.
 type Entry struct {
@@ -189,8 +189,8 @@ func (e *Entry) link(space []byte) ([]byte, error) {
 	e.Hash = hashBytes(line)
 	var field [96]byte
 	line = slices.Insert(line, split, append(append(append(field[:0], `,"hash":"`...), e.Hash...), '"')...)
-	if len(line) > MaxEntry {
-		return nil, fmt.Errorf("journal: an entry of %d bytes; the limit is %d", len(line), MaxEntry)
+	if len(line) > maxEntry {
+		return nil, fmt.Errorf("journal: an entry of %d bytes; the limit is %d", len(line), maxEntry)
 	}
 	return line, nil
 }
@@ -212,8 +212,8 @@ type lineJSON struct {
 // the bytes that a Store writes: a line that was changed in any byte is an
 // error. A line of a newer format is a *[FormatError].
 func ParseEntry(line []byte) (Entry, error) {
-	if len(line) > MaxEntry {
-		return Entry{}, fmt.Errorf("journal: a line of %d bytes; the limit is %d", len(line), MaxEntry)
+	if len(line) > maxEntry {
+		return Entry{}, fmt.Errorf("journal: a line of %d bytes; the limit is %d", len(line), maxEntry)
 	}
 	var j lineJSON
 	if err := json.Unmarshal(line, &j); err != nil || j.V > CurrentFormat {

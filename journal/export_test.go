@@ -26,5 +26,8 @@ func (s *SQL) Put(run string, seq int64, line string) error {
 	return err
 }
 
+// AppendCanonical appends the canonical form of raw to dst.
+var AppendCanonical = appendCanonical
+
 // Lock locks a file as an Append does.
 func Lock(f *os.File) (bool, error) { return tryLock(f) }

@@ -91,7 +91,7 @@ func (h Hash) speaksFor(b []byte) bool {
 // HashJSON returns the hash of the canonical form of raw.
 func HashJSON(raw []byte) (Hash, error) {
 	space := bodies.Get().(*[]byte)
-	b, err := AppendCanonical((*space)[:0], raw)
+	b, err := appendCanonical((*space)[:0], raw)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func appendParams(dst []byte, args json.RawMessage) []byte {
 	if len(bytes.TrimSpace(args)) == 0 {
 		return append(dst, "{}"...)
 	}
-	b, err := AppendCanonical(dst, args)
+	b, err := appendCanonical(dst, args)
 	if err != nil {
 		return append(dst, quoteText(args)...)
 	}

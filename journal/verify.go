@@ -65,17 +65,17 @@ func (e *BrokenError) Error() string {
 	return s
 }
 
-// FaultKind is what happened to an entry.
+// FaultKind is what happened to an entry: "changed", "removed", "inserted", "reordered" or "dangling".
 type FaultKind string
 
 // The kinds of faults.
 const (
-	Changed   FaultKind = "changed"
-	Removed   FaultKind = "removed"
-	Inserted  FaultKind = "inserted"
-	Reordered FaultKind = "reordered"
+	faultChanged   FaultKind = "changed"
+	faultRemoved   FaultKind = "removed"
+	faultInserted  FaultKind = "inserted"
+	faultReordered FaultKind = "reordered"
 	// Dangling is an entry that refers to a value that no entry before it holds.
-	Dangling FaultKind = "dangling"
+	faultDangling FaultKind = "dangling"
 )
 
 // Fault is one entry that differs from the written one.
@@ -309,7 +309,7 @@ func (c *checker) formats(r *Report) {
 			r.Format = f.format
 		}
 		if f.format != r.Format {
-			r.fault(Changed, f.seq, i+1, "it is in format %d, the run in format %d", f.format, r.Format)
+			r.fault(faultChanged, f.seq, i+1, "it is in format %d, the run in format %d", f.format, r.Format)
 		}
 	}
 }
@@ -320,10 +320,10 @@ func (c *checker) formats(r *Report) {
 func (c *checker) references(r *Report) {
 	for i, f := range c.found {
 		if f.missing != "" {
-			r.fault(Dangling, f.seq, i+1, "it refers to %s, which no entry before it holds", f.missing)
+			r.fault(faultDangling, f.seq, i+1, "it refers to %s, which no entry before it holds", f.missing)
 		}
 		if f.other {
-			r.fault(Changed, f.seq, i+1, "the request on record is not the one whose hash it names")
+			r.fault(faultChanged, f.seq, i+1, "the request on record is not the one whose hash it names")
 		}
 	}
 }
@@ -352,19 +352,19 @@ func (c *checker) choose(r *Report) map[int64]int {
 	for i, f := range c.found {
 		switch other, taken := chosen[f.seq]; {
 		case f.bad != "":
-			r.fault(Changed, f.seq, i+1, "%s", f.bad)
+			r.fault(faultChanged, f.seq, i+1, "%s", f.bad)
 		case f.run != r.Run:
-			r.fault(Inserted, 0, i+1, "it belongs to run %s", f.run)
+			r.fault(faultInserted, 0, i+1, "it belongs to run %s", f.run)
 		case taken && c.found[other].hash == f.hash:
-			r.fault(Inserted, f.seq, i+1, "it stands on line %d already", other+1)
+			r.fault(faultInserted, f.seq, i+1, "it stands on line %d already", other+1)
 		case taken:
 			if c.follows(chosen, f) && !c.follows(chosen, c.found[other]) {
 				chosen[f.seq], other, i = i, i, other
 			}
-			r.fault(Inserted, f.seq, i+1, "line %d is another entry %d", other+1, f.seq)
+			r.fault(faultInserted, f.seq, i+1, "line %d is another entry %d", other+1, f.seq)
 		case f.seq < highest:
 			chosen[f.seq] = i
-			r.fault(Reordered, f.seq, i+1, "it stands after entry %d", highest)
+			r.fault(faultReordered, f.seq, i+1, "it stands after entry %d", highest)
 		default:
 			chosen[f.seq] = i
 			highest = f.seq
@@ -401,9 +401,9 @@ func (c *checker) gaps(r *Report, chosen map[int64]int) {
 	flush := func() {
 		switch {
 		case missing == 1:
-			r.fault(Removed, from, 0, "entry %d is missing", from)
+			r.fault(faultRemoved, from, 0, "entry %d is missing", from)
 		case missing > 1:
-			r.fault(Removed, from, 0, "entries %d to %d are missing", from, from+missing-1)
+			r.fault(faultRemoved, from, 0, "entries %d to %d are missing", from, from+missing-1)
 		}
 		missing = 0
 	}
@@ -424,7 +424,7 @@ func (c *checker) gaps(r *Report, chosen map[int64]int) {
 	}
 	flush()
 	if limit < highest {
-		r.fault(Removed, limit, 0, "entries up to %d are missing", highest-1)
+		r.fault(faultRemoved, limit, 0, "entries up to %d are missing", highest-1)
 	}
 }
 
@@ -437,9 +437,9 @@ func (c *checker) links(r *Report, chosen map[int64]int) {
 		before, ok := chosen[f.seq-1]
 		switch {
 		case f.seq == 1 && f.prev != "":
-			r.fault(Changed, 1, i+1, "the first entry names an entry before it")
+			r.fault(faultChanged, 1, i+1, "the first entry names an entry before it")
 		case ok && c.found[before].hash != f.prev:
-			r.fault(Changed, f.seq-1, before+1, "entry %d was written after another entry %d than this one", f.seq, f.seq-1)
+			r.fault(faultChanged, f.seq-1, before+1, "entry %d was written after another entry %d than this one", f.seq, f.seq-1)
 		}
 	}
 }
@@ -452,7 +452,7 @@ func (c *checker) end(r *Report) {
 			continue
 		}
 		if sealed >= 0 && f.run == r.Run {
-			r.fault(Inserted, f.seq, i+1, "it stands after the seal on line %d", sealed+1)
+			r.fault(faultInserted, f.seq, i+1, "it stands after the seal on line %d", sealed+1)
 			continue
 		}
 		r.Entries++
@@ -462,7 +462,7 @@ func (c *checker) end(r *Report) {
 		}
 		sealed = i
 		if f.seal.Count != f.seq-1 || f.seal.Head != f.prev {
-			r.fault(Changed, f.seq, i+1, "the seal counts %d entries up to %s, but stands after %d", f.seal.Count, f.seal.Head.Short(), f.seq-1)
+			r.fault(faultChanged, f.seq, i+1, "the seal counts %d entries up to %s, but stands after %d", f.seal.Count, f.seal.Head.Short(), f.seq-1)
 		}
 	}
 	r.Sealed = sealed >= 0
@@ -470,14 +470,14 @@ func (c *checker) end(r *Report) {
 		return
 	}
 	if r.Sealed {
-		r.fault(Inserted, 0, len(c.found)+1, "%d bytes stand after the seal", len(c.torn))
+		r.fault(faultInserted, 0, len(c.found)+1, "%d bytes stand after the seal", len(c.torn))
 		r.Torn = 0
 		return
 	}
 	// A seal whose newline alone was touched is not a line half written.
 	for _, line := range [][]byte{c.torn, c.torn[:len(c.torn)-1]} {
 		if e, err := ParseEntry(line); err == nil && e.Kind == KindSeal {
-			r.fault(Changed, e.Seq, len(c.found)+1, "the newline after the seal is missing")
+			r.fault(faultChanged, e.Seq, len(c.found)+1, "the newline after the seal is missing")
 			r.Torn = 0
 			return
 		}

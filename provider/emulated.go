@@ -54,7 +54,7 @@ func (p planner) emulation() emulate.Emulation {
 	switch {
 	case p.route.Kind == Constrained:
 		e.Host = constraint{p.info.Constrain, *p.format()}.host()
-	case p.route.Output == OutputConstrained: // only the answer is held to a schema
+	case p.route.Output == outputConstrained: // only the answer is held to a schema
 		e.Host, e.Gate = constraint{p.info.Constrain, *p.format()}.host(), emulate.GateOff
 	}
 	return e

@@ -25,8 +25,8 @@ func (h Handling) String() string {
 	return map[Handling]string{Mapped: "mapped", Degraded: "degraded", Ignored: "ignored", Refused: "refused"}[h]
 }
 
-// Option is something a request can ask for.
-type Option struct {
+// requestOption is something a request can ask for.
+type requestOption struct {
 	Name string
 	// Field is the field of llm.Request it belongs to.
 	Field string
@@ -41,14 +41,14 @@ type Option struct {
 
 // asked reports whether a request asks for the option. A schema of the answer
 // is one, whether it says much or little.
-func (o Option) asked(req *llm.Request) bool {
+func (o requestOption) asked(req *llm.Request) bool {
 	f := wireformat.Feature(o.Name)
 	return f.AskedBy(req) || f == wireformat.OutputSchema && wireformat.OutputAnyJSON.AskedBy(req)
 }
 
 // On returns what becomes of the option in a format. Vendors that differ say
 // so in their own rows.
-func (o Option) On(format wireformat.Properties) Handling {
+func (o requestOption) On(format wireformat.Properties) Handling {
 	if o.otherwise == Mapped || format.Has(wireformat.Feature(o.Name)) {
 		return Mapped
 	}
@@ -56,7 +56,7 @@ func (o Option) On(format wireformat.Properties) Handling {
 }
 
 // handling is what becomes of an option at a vendor.
-func (v *Vendor) handling(o Option, format wireformat.Properties) Handling {
+func (v *Vendor) handling(o requestOption, format wireformat.Properties) Handling {
 	own, changed := v.Options[o.Name]
 	switch {
 	case v.Fields[o.Name] != "":
@@ -81,12 +81,9 @@ func (v *Vendor) freeTools(format *wireformat.Properties) bool {
 	return slices.Contains(format.Features, wireformat.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 
-// Options returns the table of options. Every field of llm.Request is in it.
-func Options() []Option { return slices.Clone(options) }
-
 // options is the table: name, field, note, and what becomes of the option where
 // the format cannot express it.
-var options = []Option{
+var options = []requestOption{
 	{"model", "Model", "the id that was opened decides", Mapped, nil},
 	{"system", "System", "", Mapped, nil},
 	{"messages", "Messages", "healed first", Mapped, nil},
@@ -157,7 +154,7 @@ func (p planner) vendorOptions() {
 }
 
 // rename sends an option under the field that the vendor has for it in a format.
-func (j *job) rename(format string, o Option, field string) {
+func (j *job) rename(format string, o requestOption, field string) {
 	var value any
 	switch o.Name {
 	case "top_k":

@@ -178,7 +178,7 @@ func TestEveryFieldIsAnOption(t *testing.T) {
 	fields := reflect.TypeFor[llm.Request]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
-		if !slices.ContainsFunc(options, func(o Option) bool { return o.Field == name }) {
+		if !slices.ContainsFunc(options, func(o requestOption) bool { return o.Field == name }) {
 			t.Errorf("llm.Request.%s is in no row of the table of options", name)
 		}
 	}
@@ -237,7 +237,7 @@ func TestEveryFeatureIsAnOption(t *testing.T) {
 	inside := []format.Feature{format.OutputAnyJSON} // part of the row "output"
 	for _, format := range wire.Formats() {
 		for _, f := range propertiesOf(format).Features {
-			if !slices.Contains(inside, f) && !slices.ContainsFunc(options, func(o Option) bool { return o.Name == string(f) }) {
+			if !slices.Contains(inside, f) && !slices.ContainsFunc(options, func(o requestOption) bool { return o.Name == string(f) }) {
 				t.Errorf("%s: the feature %s is in no row of the table of options", format, f)
 			}
 		}

@@ -16,10 +16,10 @@ type OutputWay string
 // The ways to hold an answer to a schema, from the best to the last resort.
 // Whichever is taken, the answer is checked.
 const (
-	OutputNative      OutputWay = "native"      // by the vendor
-	OutputConstrained OutputWay = "constrained" // by the host, with its own field
-	OutputEmit        OutputWay = "emit_output" // as the arguments of a terminal tool
-	OutputPrompted    OutputWay = "prompted"    // by asking for it
+	outputNative      OutputWay = "native"      // by the vendor
+	outputConstrained OutputWay = "constrained" // by the host, with its own field
+	outputEmit        OutputWay = "emit_output" // as the arguments of a terminal tool
+	outputPrompted    OutputWay = "prompted"    // by asking for it
 )
 
 // outputWay chooses how to get an answer that matches a schema.
@@ -38,21 +38,21 @@ func (p planner) outputWay() (OutputWay, string) {
 	}
 	switch {
 	case p.route.Kind != Native && tools:
-		return OutputEmit, "the tools are emulated, so the answer is one of them"
+		return outputEmit, "the tools are emulated, so the answer is one of them"
 	case p.route.Kind != Native && p.info.Constrain != "":
-		return OutputConstrained, "the host holds answers to a schema"
+		return outputConstrained, "the host holds answers to a schema"
 	case p.route.Kind != Native:
-		return OutputPrompted, "nothing is known to hold the model to a schema"
+		return outputPrompted, "nothing is known to hold the model to a schema"
 	case native == catalog.Yes && (!tools || p.vendor.Both):
-		return OutputNative, "the vendor holds the model to it"
+		return outputNative, "the vendor holds the model to it"
 	case !tools && p.info.Constrain != "":
-		return OutputConstrained, "the host holds answers to a schema"
+		return outputConstrained, "the host holds answers to a schema"
 	case tools:
-		return OutputEmit, "the vendor cannot hold an answer to a schema while tools are offered"
+		return outputEmit, "the vendor cannot hold an answer to a schema while tools are offered"
 	case p.forces(p.req) == catalog.Yes:
-		return OutputEmit, "a forced call holds the model to the schema"
+		return outputEmit, "a forced call holds the model to the schema"
 	}
-	return OutputPrompted, "nothing is known to hold the model to a schema"
+	return outputPrompted, "nothing is known to hold the model to a schema"
 }
 
 // mustClose reports whether the vendor would hold an answer only to a schema whose objects are all
@@ -78,19 +78,19 @@ func (p planner) outputSchema() {
 		return
 	}
 	if p.asIs && p.maybeHeld() {
-		p.route.Output = OutputNative
+		p.route.Output = outputNative
 		return
 	}
 	way, why := p.outputWay()
 	p.route.Output = way
 	p.route.because("output: %s", why)
-	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (p.closesOutput() || way == OutputConstrained && p.vendor.Strict) // else nothing is weakened
+	strict := !schema.AnyObject(emulate.OutputSchema(out)) && (p.closesOutput() || way == outputConstrained && p.vendor.Strict) // else nothing is weakened
 	n := p.client.narrowed.get(emulate.OutputSchema(out), p.vendor.schemas(), strict)
 	if n.err != nil {
 		p.refuse(llm.Invalid, p.vendor.Name, "the schema of the output: %w", n.err)
 		return
 	}
-	if out.Strict && (way == OutputPrompted || len(n.Losses) > 0) {
+	if out.Strict && (way == outputPrompted || len(n.Losses) > 0) {
 		if !p.client.StrictByCheck {
 			p.refuse(llm.Unsupported, p.vendor.Name, "%s cannot be held to the schema of the output without weakening it", p.model)
 			return
@@ -120,20 +120,20 @@ func (p planner) maybeHeld() bool {
 
 // askOutput asks for the answer in one of the ways.
 func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
-	if (way == OutputNative || way == OutputConstrained) && len(p.req.Output.Schema) > 0 {
+	if (way == outputNative || way == outputConstrained) && len(p.req.Output.Schema) > 0 {
 		out := *p.req.Output
 		out.Schema, out.Strict = n.Schema, n.Strict
 		p.req.Output, p.output = &out, n
 	}
 	switch {
-	case way == OutputPrompted:
+	case way == outputPrompted:
 		p.answer.Output = []emulate.Reader{emulate.AnswerByPrompt(p.req)}
 		p.warn(llm.Emulated, "output", "the schema is part of the prompt: nothing is known to hold the model to a schema")
 	case p.route.Kind != Native: // the answer is emulated together with the tools
-	case way == OutputEmit:
+	case way == outputEmit:
 		p.answer.Output = []emulate.Reader{emulate.AnswerByTool(p.req, p.forces(p.req) == catalog.Yes)}
 		p.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
-	case way == OutputConstrained:
+	case way == outputConstrained:
 		e := emulate.Emulation{Size: p.info.ID.Size, Host: constraint{p.info.Constrain, *p.format()}.host()}
 		read, losses, err := e.AnswerBySchema(p.req)
 		if err != nil {

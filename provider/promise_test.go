@@ -346,7 +346,7 @@ func TestTextRouteAsksForOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := m.(*Model).plan(&llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}, Output: number})
-	if err != nil || j.route.Output != OutputPrompted || strings.Contains(j.req.System, "emit_output") {
+	if err != nil || j.route.Output != outputPrompted || strings.Contains(j.req.System, "emit_output") {
 		t.Fatalf("output %s, system %q, %v", j.route.Output, j.req.System, err)
 	}
 	if got := transcript(j.answer.Pipeline().Read(script(t, "text ```json\ntext {\"n\":1}\nfinish stop"))); !strings.Contains(got, "error broken_promise") {

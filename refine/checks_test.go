@@ -81,7 +81,7 @@ func TestTheErrorOfACheckSurvives(t *testing.T) {
 	m := &actor{says: []any{bad}}
 	_, err := refine.Into(t.Context(), m, ask(), 1, booking.validate)
 	var tried *refine.OutputError
-	if !errors.Is(err, errOrder) || !errors.As(err, &tried) || tried.Attempts[0].Cause != refine.CauseValue || string(tried.Attempts[0].Value) != bad {
+	if !errors.Is(err, errOrder) || !errors.As(err, &tried) || tried.Attempts[0].Cause != "value" || string(tried.Attempts[0].Value) != bad {
 		t.Errorf("got %v", err)
 	}
 	m = &actor{says: []any{strings.Replace(goodBooking, "mid", "middle", 1)}}
@@ -139,7 +139,7 @@ func TestStructuredChecks(t *testing.T) {
 			text += ev.Text
 		}
 	}
-	if text != `{"answer":"yes"}` || len(causes) != 1 || causes[0] != refine.CauseValue {
+	if text != `{"answer":"yes"}` || len(causes) != 1 || causes[0] != "value" {
 		t.Errorf("%s after %v", text, causes)
 	}
 }

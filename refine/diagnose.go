@@ -33,17 +33,17 @@ func unwelcome(value json.RawMessage, err error) *failure {
 	if why != "" && !strings.ContainsAny(why[len(why)-1:], ".!?") {
 		why += "."
 	}
-	return &failure{cause: CauseValue, why: why, value: value, err: err}
+	return &failure{cause: causeValue, why: why, value: value, err: err}
 }
 
 // diagnose describes the problem of a text without usable JSON. A model that gets the wrong
 // description repeats its answer.
 func diagnose(text string) failure {
-	f := failure{cause: CauseSyntax}
+	f := failure{cause: causeSyntax}
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "":
-		f.cause, f.why = CauseEmpty, "Response was empty."
+		f.cause, f.why = causeEmpty, "Response was empty."
 	case strings.Contains(trimmed, "```json"):
 		f.why = "Found JSON code block but it contains syntax errors."
 	case strings.Contains(trimmed, "```"):
@@ -73,7 +73,7 @@ func misshapen(value json.RawMessage, faults []schema.Fault) failure {
 		}
 		b.WriteString(fault.Message)
 	}
-	return failure{cause: CauseSchema, why: b.String(), faults: faults, value: value}
+	return failure{cause: causeSchema, why: b.String(), faults: faults, value: value}
 }
 
 const (
@@ -88,16 +88,16 @@ const (
 func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) string {
 	var b strings.Builder
 	switch f.cause {
-	case CauseSchema:
+	case causeSchema:
 		fmt.Fprintf(&b, "Your previous response was valid JSON but did not match the required output schema. %s Please correct the field types and respond again.", f.why)
-	case CauseValue:
+	case causeValue:
 		fmt.Fprintf(&b, "Your previous response was valid JSON of the required form, but its content was refused. %s Please correct the values and respond again.", f.why)
 	default:
 		fmt.Fprintf(&b, "Your previous response did not contain valid JSON. %s Please provide your response in valid JSON format.", f.why)
 	}
 	if viaTool {
 		b.WriteString("\n\nIMPORTANT: Use the 'emit_output' tool to return your response in the required structured format.")
-		if f.cause == CauseSchema {
+		if f.cause == causeSchema {
 			b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
 		}
 		return b.String()
@@ -109,7 +109,7 @@ func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) strin
 		b.WriteString("\n\n**The schema:**\n" + ordered(out.Schema))
 	}
 	b.WriteString("\n\nPlease respond with ONLY a valid JSON value matching the schema above. Do NOT include markdown code blocks, explanatory text, or anything else.")
-	if f.cause == CauseSchema {
+	if f.cause == causeSchema {
 		b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
 	}
 	return b.String()

@@ -49,16 +49,16 @@ type Partial struct {
 // EventType returns "partial".
 func (Partial) EventType() string { return "partial" }
 
-// RecoveryCause is why a model is asked to mend its answer.
+// RecoveryCause is why a model is asked again: "empty", "broken", "syntax", "schema", "value", "refusal" or "validation".
 type RecoveryCause string
 
 // The causes.
 const (
-	CauseEmpty      RecoveryCause = "empty"      // nothing was said
-	CauseBroken     RecoveryCause = "broken"     // the answer broke off
-	CauseSyntax     RecoveryCause = "syntax"     // it is not JSON
-	CauseSchema     RecoveryCause = "schema"     // it is JSON of the wrong shape
-	CauseValue      RecoveryCause = "value"      // it has the right shape, and a check refused it
-	CauseRefusal    RecoveryCause = "refusal"    // a call was demanded and none was made
-	CauseValidation RecoveryCause = "validation" // calls did not match their schemas, or could not be read
+	causeEmpty      RecoveryCause = "empty"      // nothing was said
+	causeBroken     RecoveryCause = "broken"     // the answer broke off
+	causeSyntax     RecoveryCause = "syntax"     // it is not JSON
+	causeSchema     RecoveryCause = "schema"     // it is JSON of the wrong shape
+	causeValue      RecoveryCause = "value"      // it has the right shape, and a check refused it
+	causeRefusal    RecoveryCause = "refusal"    // a call was demanded and none was made
+	causeValidation RecoveryCause = "validation" // calls did not match their schemas, or could not be read
 )

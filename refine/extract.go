@@ -48,7 +48,7 @@ func extract(text string, want form, cut bool) (found, *failure) {
 		value, faults := checked.Args, checked.Faults
 		if len(faults) == 0 {
 			if f := want.refuses(value); f != nil {
-				if wrong == nil || f.cause == "" || wrong.cause != CauseValue {
+				if wrong == nil || f.cause == "" || wrong.cause != causeValue {
 					wrong = f
 				}
 				if f.cause == "" {

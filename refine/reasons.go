@@ -68,7 +68,7 @@ func missingCall(req *llm.Request, said *llm.Response, err error) (Defect, bool)
 	if what == "" {
 		what = "a tool"
 	}
-	return Defect{Cause: CauseRefusal, Problem: "no tool was called", Keep: true,
+	return Defect{Cause: causeRefusal, Problem: "no tool was called", Keep: true,
 		Tell: "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."}, true
 }
 
@@ -77,7 +77,7 @@ func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	if kind := llm.KindOf(err); err == nil || kind != llm.Incomplete && kind != llm.Malformed {
 		return Defect{}, false
 	}
-	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
+	return Defect{Cause: causeBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
 }
 
 // asCut returns the error of an answer as the reasons see it. A transient error after
@@ -97,7 +97,7 @@ func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
 		return Defect{}, false
 	}
-	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
+	return Defect{Cause: causeBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
 		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
 }
 
@@ -107,7 +107,7 @@ func empty(_ *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	if err != nil || reason == "" || reason == llm.Length || reason == llm.ContentFilter || saysSomething(said) {
 		return Defect{}, false
 	}
-	return Defect{Cause: CauseEmpty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
+	return Defect{Cause: causeEmpty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
 }
 
 // saysSomething reports whether an answer holds more than thinking and what the
@@ -146,6 +146,6 @@ func callAsText(req *llm.Request, said *llm.Response, err error) (Defect, bool) 
 	if t, ok := req.Tool(name); ok && t.Kind != llm.HostedTool {
 		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
 	}
-	return Defect{Cause: CauseValidation, Problem: problem, Keep: true,
+	return Defect{Cause: causeValidation, Problem: problem, Keep: true,
 		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
 }

@@ -132,7 +132,7 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 // been passed on it is too late to ask again.
 func (st *structuring) broken(ctx context.Context, req *llm.Request, g *given) (*llm.Request, bool) {
 	if f, ok := brokenOff(req, g.resp, asCut(g.err, g.begun)); ok {
-		st.tried = append(st.tried, Attempt{Cause: CauseBroken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
+		st.tried = append(st.tried, Attempt{Cause: causeBroken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
 		if next, ok := st.again(ctx, req, &attempt{resp: g.resp, begun: g.others}, f); ok {
 			return next, true
 		}

@@ -16,18 +16,19 @@ type Coercion struct {
 	To   string `json:"to"`
 }
 
-// Rule is the name of a coercion. Names are stable: receipts hold them.
+// Rule is the name of a coercion: "unquoted", "unstringified", "quoted", "wrapped", "whole-number", "optional-null" or
+// "unescaped". Names are stable: receipts hold them.
 type Rule string
 
 // The rules of coercion.
 const (
-	Unquoted     Rule = "unquoted"      // "3" for 3, "true" for true, "null" for null
-	Unstringed   Rule = "unstringified" // "[1]" for [1], "{}" for {}
-	Quoted       Rule = "quoted"        // 3 for "3", true for "true"
-	Wrapped      Rule = "wrapped"       // "a" for ["a"]
-	WholeNumber  Rule = "whole-number"  // 3.0 for 3
-	OptionalNull Rule = "optional-null" // null for a property that may be left out
-	Unescaped    Rule = "unescaped"     // "a\_b" for "a_b", where only that is valid
+	ruleUnquoted     Rule = "unquoted"      // "3" for 3, "true" for true, "null" for null
+	ruleUnstringed   Rule = "unstringified" // "[1]" for [1], "{}" for {}
+	ruleQuoted       Rule = "quoted"        // 3 for "3", true for "true"
+	ruleWrapped      Rule = "wrapped"       // "a" for ["a"]
+	ruleWholeNumber  Rule = "whole-number"  // 3.0 for 3
+	ruleOptionalNull Rule = "optional-null" // null for a property that may be left out
+	ruleUnescaped    Rule = "unescaped"     // "a\_b" for "a_b", where only that is valid
 )
 
 // maxSteps bounds the work on alternatives within alternatives.
@@ -202,16 +203,16 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, all []*jsonschema.Schem
 		return n
 	case n.kind == String:
 		if m := fromString(n.text, types); m != nil {
-			rule := Unquoted
+			rule := ruleUnquoted
 			if m.kind&(Object|Array) != 0 {
-				rule = Unstringed
+				rule = ruleUnstringed
 			}
 			k.note(at, rule, n, m)
 			return m
 		}
 	case types&String != 0 && n.kind&(Number|Boolean) != 0:
 		m := text(spelling(n.text, all))
-		k.note(at, Quoted, n, m)
+		k.note(at, ruleQuoted, n, m)
 		return m
 	}
 	if types == Array && n.kind != Null && n != k.item {
@@ -236,7 +237,7 @@ func (k *coercer) unescape(n *node, s *jsonschema.Schema, at pointer) *node {
 	if m.text == n.text || s.Validate(n.plain()) == nil || s.Validate(m.plain()) != nil {
 		return n
 	}
-	k.note(at, Unescaped, n, m)
+	k.note(at, ruleUnescaped, n, m)
 	return m
 }
 
@@ -272,7 +273,7 @@ func (k *coercer) whole(n *node, at pointer) *node {
 		return n
 	}
 	m := &node{kind: Number, text: lit}
-	k.note(at, WholeNumber, n, m)
+	k.note(at, ruleWholeNumber, n, m)
 	return m
 }
 
@@ -301,7 +302,7 @@ func (k *coercer) wrap(n *node, s *jsonschema.Schema, at pointer) *node {
 	if s.Validate(list.plain()) != nil {
 		return n
 	}
-	k.note(at, Wrapped, n, list)
+	k.note(at, ruleWrapped, n, list)
 	for _, c := range trial.log { // the original has no path for the item
 		c.Path = string(at)
 		k.log = append(k.log, c)
@@ -315,7 +316,7 @@ func (k *coercer) members(n *node, all []*jsonschema.Schema, at pointer) *node {
 	for i, name := range n.names {
 		v := n.list[i]
 		if v.kind == Null && droppable(name, all) {
-			k.note(at.at(name), OptionalNull, v, nil)
+			k.note(at.at(name), ruleOptionalNull, v, nil)
 			continue
 		}
 		for _, a := range all {

@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// VendorRule is a documented rule of a vendor about requests. A strict server refuses requests that break it, with the
+// vendorRule is a documented rule of a vendor about requests. A strict server refuses requests that break it, with the
 // vendor's message.
-type VendorRule struct {
+type vendorRule struct {
 	Name    string   // stable, like "messages.begin_turn"
 	Formats []string // where it holds
 	// Family and Since are the models it holds for; a strict model that plays
@@ -38,9 +38,6 @@ type inquiry struct {
 	model catalog.Model // the simulated model
 }
 
-// VendorRules returns the rules that strict servers enforce.
-func VendorRules() []VendorRule { return slices.Clone(vendorRules) }
-
 // check refuses a request that breaks a rule.
 func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
 	q := &inquiry{Request: req, body: body, codec: codec, model: b.plays}
@@ -59,7 +56,7 @@ func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error 
 }
 
 // covers reports whether the rule holds for a model.
-func (l VendorRule) covers(id catalog.ID) bool {
+func (l vendorRule) covers(id catalog.ID) bool {
 	if l.Family == "" || id.Raw == "" {
 		return true
 	}
@@ -81,7 +78,7 @@ var (
 )
 
 // shared are the rules that many vendors have, each with its message.
-var shared = []VendorRule{
+var shared = []vendorRule{
 	{Name: "calls.answered", Formats: onChat, check: answered(
 		"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ID",
 		"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")},
@@ -116,7 +113,7 @@ var shared = []VendorRule{
 }
 
 // forClaude are the rules of Claude. Amazon's messages for them have a prefix.
-var forClaude = inBoth([]VendorRule{
+var forClaude = inBoth([]vendorRule{
 	{Name: "messages.begin_turn", Family: "claude", check: (*inquiry).beginTurn},
 	{Name: "messages.budget", Family: "claude", check: (*inquiry).budget},
 	{Name: "messages.thinking_sampling", Family: "claude", check: (*inquiry).thinkingSampling},
@@ -146,8 +143,8 @@ var forClaude = inBoth([]VendorRule{
 	}},
 })
 
-func inBoth(list []VendorRule) []VendorRule {
-	var out []VendorRule
+func inBoth(list []vendorRule) []vendorRule {
+	var out []vendorRule
 	for _, l := range list {
 		amazon := l
 		l.Formats, amazon.Formats = onMessages, onConverse
@@ -162,7 +159,7 @@ func inBoth(list []VendorRule) []VendorRule {
 	return out
 }
 
-var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []VendorRule{
+var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []vendorRule{
 	{Name: "messages.limit", Formats: onMessages, check: func(q *inquiry) string {
 		if js.Get(q.body, "max_tokens") == nil {
 			return "max_tokens: Field required"

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// FormatParam is the parameter with which a model chooses the format of a result; see [OfferFormats].
-const FormatParam = "response_format"
+// formatParam is the parameter with which a model chooses the format of a result; see [OfferFormats].
+const formatParam = "response_format"
 
 // OfferFormats returns the tool with one more parameter, response_format, with which the model chooses a concise,
 // detailed or minimal view of the result of each call. The function of the tool does not get this parameter.
@@ -25,15 +25,15 @@ func OfferFormats(t Tool) (Tool, error) {
 		return Tool{}, fmt.Errorf("tool: the schema of %s is no object: %w", t.Name, err)
 	}
 	properties := js.Get(input, "properties")
-	if js.Get(properties, FormatParam) != nil {
-		return Tool{}, fmt.Errorf("tool: %s has a parameter %s of its own", t.Name, FormatParam)
+	if js.Get(properties, formatParam) != nil {
+		return Tool{}, fmt.Errorf("tool: %s has a parameter %s of its own", t.Name, formatParam)
 	}
 	const format = `{"type":"string","enum":["concise","detailed","minimal"],"description":"how much of the result to return: concise has what matters, detailed has all of it, minimal says how much there is"}`
 	var members []byte
 	for k, v := range js.Members(properties) { // in their order
 		members = append(append(append(js.AppendQuoted(members, k), ':'), v...), ',')
 	}
-	members = append(append(append([]byte("{"), members...), `"`+FormatParam+`":`+format...), '}')
+	members = append(append(append([]byte("{"), members...), `"`+formatParam+`":`+format...), '}')
 	object["properties"] = members
 	changed, err := json.Marshal(object)
 	if err != nil {
@@ -67,13 +67,13 @@ func OfferFormats(t Tool) (Tool, error) {
 
 // takeFormat returns arguments without the format, and the format.
 func takeFormat(args json.RawMessage) (rest json.RawMessage, format string) {
-	chosen := js.Get(args, FormatParam)
+	chosen := js.Get(args, formatParam)
 	if chosen == nil {
 		return args, ""
 	}
 	rest = json.RawMessage{'{'}
 	for k, v := range js.Members(args) {
-		if string(k) == FormatParam {
+		if string(k) == formatParam {
 			continue
 		}
 		if len(rest) > 1 {

@@ -13,21 +13,20 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 
-// Framing is how a capture is written.
-type Framing string
-
-// The framings.
+// The framings of captures.
 const (
-	SSE    Framing = "sse"    // server-sent events
-	NDJSON Framing = "ndjson" // a JSON document a line
-	JSON   Framing = "json"   // one JSON document, or an array of them
-	Frames Framing = "frames" // the binary frames of Amazon's event streams
+	framingSSE    = "sse"    // server-sent events
+	framingNDJSON = "ndjson" // a JSON document a line
+	framingJSON   = "json"   // one JSON document, or an array of them
+	framingFrames = "frames" // the binary frames of Amazon's event streams
 )
 
 // Capture is what a captured answer was found to be.
 type Capture struct {
-	Format  string
-	Framing Framing
+	Format string
+	// Framing is "sse" (server-sent events), "ndjson" (a JSON document a line), "json" (one document, or an array of
+	// them) or "frames" (the binary frames of Amazon's event streams).
+	Framing string
 }
 
 // Detect finds out which format a captured answer is in, streamed or not. It
@@ -56,7 +55,7 @@ func Detect(capture []byte) (Capture, bool) {
 		}
 		looked++
 		if format, ok := detectDocument(js.Trim(data)); ok {
-			return Capture{format, SSE}, true
+			return Capture{format, framingSSE}, true
 		}
 	}
 	return Capture{}, false
@@ -72,7 +71,7 @@ func detectFrames(capture []byte) (Capture, bool) {
 		}
 		for _, impl := range all.Formats {
 			if d, ok := impl.(codec.FrameDetector); ok && d.DetectsFrame(f) {
-				return Capture{impl.Properties().Name, Frames}, true
+				return Capture{impl.Properties().Name, framingFrames}, true
 			}
 		}
 	}
@@ -90,7 +89,7 @@ func detectJSON(capture []byte) (Capture, bool) {
 			break
 		}
 		format, ok := detectDocument(doc)
-		return Capture{format, JSON}, ok
+		return Capture{format, framingJSON}, ok
 	}
 	lines := sse.NewLines(bytes.NewReader(capture))
 	for range maxLook {
@@ -99,7 +98,7 @@ func detectJSON(capture []byte) (Capture, bool) {
 			break
 		}
 		if format, ok := detectDocument(js.Trim(line)); ok {
-			return Capture{format, NDJSON}, true
+			return Capture{format, framingNDJSON}, true
 		}
 	}
 	return Capture{}, false

@@ -29,7 +29,7 @@ func TestDetectGolden(t *testing.T) {
 				if !ok || got.Format != format {
 					t.Errorf("%s %s: found %+v", file, part.Name, got)
 				}
-				if part.Name == "answer" && got.Framing != JSON {
+				if part.Name == "answer" && got.Framing != framingJSON {
 					t.Errorf("%s: an answer is %s", file, got.Framing)
 				}
 			case "request":
@@ -47,11 +47,11 @@ func TestDetect(t *testing.T) {
 		want Capture
 		ok   bool
 	}{
-		{": comment\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"message_start\"}\n\n", Capture{Messages, SSE}, true},
-		{"{\"model\":\"m\",\"message\":{},\"done\":false}\n{\"done\":true", Capture{Ollama, NDJSON}, true},
-		{"\ufeff[{\"candidates\":[]}]", Capture{Gemini, JSON}, true},
+		{": comment\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"message_start\"}\n\n", Capture{Messages, framingSSE}, true},
+		{"{\"model\":\"m\",\"message\":{},\"done\":false}\n{\"done\":true", Capture{Ollama, framingNDJSON}, true},
+		{"\ufeff[{\"candidates\":[]}]", Capture{Gemini, framingJSON}, true},
 		{converseFrames(t, `event messageStart {"role":"assistant"}`)[:40], Capture{}, false},
-		{converseFrames(t, `event messageStart {"role":"assistant"}`), Capture{Converse, Frames}, true},
+		{converseFrames(t, `event messageStart {"role":"assistant"}`), Capture{Converse, framingFrames}, true},
 		{converseFrames(t, `event chunk {"bytes":"e30="}`), Capture{}, false},
 		{"<tool_call>{\"name\":\"f\"}</tool_call>", Capture{}, false},
 		{"{\"name\":\"f\",\"arguments\":{}}", Capture{}, false},

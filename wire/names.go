@@ -29,11 +29,7 @@ const (
 	OpenAIFields    = names.OpenAIFields    // reasoning_effort
 )
 
-// MaxDocument limits an answer that is one document, in bytes.
-const MaxDocument = codec.MaxDocument
-
-// ReadDocument reads an answer that is one document, up to [MaxDocument] bytes. A longer one is an error of kind
-// [llm.ByteLimit].
+// ReadDocument reads an answer that is one document. An answer beyond the limit is an error of kind [llm.ByteLimit].
 func ReadDocument(src io.Reader) ([]byte, error) { return codec.ReadDocument(src) }
 
 // SaysReplaced reports whether a warning says that U+FFFD replaces half of a surrogate pair. A server that passes on the

@@ -223,7 +223,7 @@ func (v *verifier) run(target string, src runstore.Source) error {
 		return nil
 	}
 	if src.Run != "" && report.Run != "" && report.Run != src.Run {
-		report.Faults = append(report.Faults, journal.Fault{Kind: journal.Changed, Detail: "all of it: this is run " + report.Run + ", in the place of " + src.Run})
+		report.Faults = append(report.Faults, journal.Fault{Kind: "changed", Detail: "all of it: this is run " + report.Run + ", in the place of " + src.Run})
 	}
 	if target == runstore.Latest && src.Run != "" {
 		target = src.Run

@@ -526,7 +526,7 @@ type capture struct {
 func openCapture(text string) capture {
 	if found, ok := wire.Detect([]byte(beginning(text))); ok {
 		c, err := decodeCapture(found.Format, text)
-		if err == nil || found.Framing != wire.JSON && len(c.chunks)+len(c.others) > 0 {
+		if err == nil || found.Framing != "json" && len(c.chunks)+len(c.others) > 0 {
 			return c
 		}
 	}
