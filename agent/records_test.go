@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/internal/export"
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -112,11 +113,11 @@ func TestRecordsAreSigned(t *testing.T) {
 		base := strings.TrimSuffix(dir.File("finished"), ".jsonl")
 		line, err := os.ReadFile(base + ".sig")
 		pem, err2 := os.ReadFile(base + ".pub")
-		var sig journal.Signature
+		var sig signing.Signature
 		if err := errors.Join(err, err2, json.Unmarshal(line, &sig)); err != nil {
 			t.Fatal(err)
 		}
-		key, err := journal.ParsePublicKey(pem)
+		key, err := signing.ParsePublicKey(pem)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/internal/export"
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -326,15 +327,15 @@ func signRecord(t *testing.T, dir *journal.Dir, run string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, public, err := journal.NewKey()
+	private, public, err := signing.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var key ed25519.PrivateKey
-	if key, err = journal.ParsePrivateKey(private); err != nil {
+	if key, err = signing.ParsePrivateKey(private); err != nil {
 		t.Fatal(err)
 	}
-	sig, err := journal.Sign(report, key, ticking()())
+	sig, err := signing.Sign(report, key, ticking()())
 	if err != nil {
 		t.Fatal(err)
 	}

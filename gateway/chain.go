@@ -20,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/internal/wire/serverapi"
@@ -566,7 +567,7 @@ const maxHops = 5
 
 // checkHops counts the gateways that a request has passed through, and refuses a request that goes in a circle.
 func checkHops(r *exchange.Request) error {
-	hops, err := strconv.Atoi(r.HTTP.Header.Get(provider.HopsHeader))
+	hops, err := strconv.Atoi(r.HTTP.Header.Get(requestctx.HopsHeader))
 	if err != nil || hops < 0 {
 		hops = 0
 	}
@@ -574,6 +575,6 @@ func checkHops(r *exchange.Request) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusLoopDetected,
 			Err: errors.New("the route leads back to this gateway, or through too many; look at the addresses of its upstreams")}
 	}
-	r.HTTP = r.HTTP.WithContext(provider.WithHops(r.HTTP.Context(), hops+1))
+	r.HTTP = r.HTTP.WithContext(requestctx.WithHops(r.HTTP.Context(), hops+1))
 	return nil
 }

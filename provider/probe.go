@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -132,7 +133,7 @@ func (p *probing) ask(req *llm.Request) probeAnswer {
 			p.note(h)
 			return h
 		}
-		wait, soon := p.client.Retry.wait(n, h.err, Patient, rand.Float64())
+		wait, soon := p.client.Retry.wait(n, h.err, requestctx.Patient, rand.Float64())
 		if !soon {
 			p.note(h)
 			return h

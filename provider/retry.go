@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 )
@@ -22,54 +23,14 @@ type Retry struct {
 	Cap      time.Duration // never longer; default 30 s; a vendor that asks for more is not asked again
 }
 
-// Patience is how long a caller is willing to wait for retries, within the limits of
-// Client.Retry.
-type Patience uint8
-
-const (
-	Patient Patience = iota // waits as Retry says
-	// Brief repeats requests that may succeed soon. It returns an error at once for a
-	// rate limit with a stated time, and for any failure whose stated time exceeds the
-	// wait of Retry. The error has the time.
-	Brief
-	Once // repeats nothing: there is another to ask
-)
-
-// Waits replace limits of the Client for the requests of a context. Zero fields keep those of the Client.
-type Waits struct {
-	First    time.Duration // as in Timeouts
-	Silence  time.Duration // as in Timeouts
-	Attempts int           // as in Retry
-}
-
-type waitsKey struct{}
-
-// WithWaits returns a context whose requests wait as w says.
-func WithWaits(ctx context.Context, w Waits) context.Context {
-	return context.WithValue(ctx, waitsKey{}, w)
-}
-
 // waits returns the waits of a context, with those of the client in place of zero fields.
-func (m *Model) waits(ctx context.Context) Waits {
-	w, _ := ctx.Value(waitsKey{}).(Waits)
-	return Waits{
+func (m *Model) waits(ctx context.Context) requestctx.Waits {
+	w := requestctx.WaitsOf(ctx)
+	return requestctx.Waits{
 		First:    cmp.Or(w.First, orDefault(m.client.Timeouts.First, 5*time.Minute)),
 		Silence:  cmp.Or(w.Silence, orDefault(m.client.Timeouts.Silence, 2*time.Minute)),
 		Attempts: cmp.Or(w.Attempts, m.client.Retry.attempts()),
 	}
-}
-
-type patienceKey struct{}
-
-// WithPatience returns a context whose questions are repeated with patience p.
-func WithPatience(ctx context.Context, p Patience) context.Context {
-	return context.WithValue(ctx, patienceKey{}, p)
-}
-
-// patience is that of a context, Patient if it has none.
-func patience(ctx context.Context) Patience {
-	p, _ := ctx.Value(patienceKey{}).(Patience)
-	return p
 }
 
 // RequestRetry is the event that a request failed and will be sent again.
@@ -95,7 +56,7 @@ func (r Retry) attempts() int {
 // wait is how long to wait after the n-th failure, counted from 1: what the
 // vendor asked for, else twice as long each time; a quarter of chance keeps
 // clients apart. It reports false if that is too long.
-func (r Retry) wait(n int, e *llm.Error, p Patience, chance float64) (time.Duration, bool) {
+func (r Retry) wait(n int, e *llm.Error, p requestctx.Patience, chance float64) (time.Duration, bool) {
 	base, limit := r.Base, r.Cap
 	if base <= 0 {
 		base = time.Second
@@ -105,12 +66,12 @@ func (r Retry) wait(n int, e *llm.Error, p Patience, chance float64) (time.Durat
 	}
 	d := min(base<<min(n-1, 20), limit)
 	if after := e.RetryAfter; after > 0 {
-		if after > limit || p == Brief && (e.Kind == llm.RateLimited || after > d) {
+		if after > limit || p == requestctx.Brief && (e.Kind == llm.RateLimited || after > d) {
 			return 0, false
 		}
 		d = after
 	}
-	return d + time.Duration(chance*0.25*float64(d)), p != Once
+	return d + time.Duration(chance*0.25*float64(d)), p != requestctx.Once
 }
 
 // retryable reports whether the same request may be sent again: the vendor
@@ -162,7 +123,7 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 // not, it has said why.
 func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
 	policy, most, seen := m.client.Retry, m.waits(ctx).Attempts, observe.CallOf(ctx)
-	wait, soon := policy.wait(n, err, patience(ctx), rand.Float64())
+	wait, soon := policy.wait(n, err, requestctx.PatienceOf(ctx), rand.Float64())
 	if began || n >= most || !retryable(err) || !soon {
 		yield(nil, err)
 		return false

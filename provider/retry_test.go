@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -131,27 +132,27 @@ func TestPatience(t *testing.T) {
 	ok := reply{status: 200, body: good}
 	for _, c := range []struct {
 		why   string
-		p     provider.Patience
+		p     requestctx.Patience
 		first reply
 		sent  int
 		after time.Duration // of the error
 	}{
-		{"a rate limit with a time", provider.Brief, later(429, "1"), 1, time.Second},
-		{"a longer one", provider.Brief, later(429, "120"), 1, 2 * time.Minute},
-		{"a rate limit without one", provider.Brief, reply{status: 429}, 2, 0},
-		{"busy", provider.Brief, reply{status: 503}, 2, 0},
-		{"busy for a moment", provider.Brief, later(503, "1"), 2, 0},
-		{"busy for long", provider.Brief, later(503, "9"), 1, 9 * time.Second},
-		{"a rate limit, and there is another", provider.Once, later(429, "1"), 1, time.Second},
-		{"busy, and there is another", provider.Once, reply{status: 503}, 1, 0},
-		{"a patient program", provider.Patient, later(429, "7"), 2, 0},
+		{"a rate limit with a time", requestctx.Brief, later(429, "1"), 1, time.Second},
+		{"a longer one", requestctx.Brief, later(429, "120"), 1, 2 * time.Minute},
+		{"a rate limit without one", requestctx.Brief, reply{status: 429}, 2, 0},
+		{"busy", requestctx.Brief, reply{status: 503}, 2, 0},
+		{"busy for a moment", requestctx.Brief, later(503, "1"), 2, 0},
+		{"busy for long", requestctx.Brief, later(503, "9"), 1, 9 * time.Second},
+		{"a rate limit, and there is another", requestctx.Once, later(429, "1"), 1, time.Second},
+		{"busy, and there is another", requestctx.Once, reply{status: 503}, 1, 0},
+		{"a patient program", requestctx.Patient, later(429, "7"), 2, 0},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &vendor{replies: []reply{c.first, ok}}
 				m := open(t, &provider.Client{HTTP: &http.Client{Transport: v}}, "http://host/v1#m")
 				start := time.Now()
-				_, err := llm.Generate(provider.WithPatience(t.Context(), c.p), m, hi)
+				_, err := llm.Generate(requestctx.WithPatience(t.Context(), c.p), m, hi)
 				var known *llm.Error
 				if sent := len(v.waits()) + 1; sent != c.sent || (err == nil) != (c.sent == 2) {
 					t.Errorf("sent %d times, want %d: %v", sent, c.sent, err)

@@ -1,28 +1,17 @@
 package provider
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/observe"
 )
 
-// HopsHeader is the header in which gateways count how often a request was passed on.
-const HopsHeader = "Toolpost-Hops"
-
-type hopsKey struct{}
-
-// WithHops returns a context whose questions say that they were passed on so often. A gateway that
-// is asked by itself, directly or through others, can tell.
-func WithHops(ctx context.Context, hops int) context.Context {
-	return context.WithValue(ctx, hopsKey{}, hops)
-}
-
 // setHops writes the header of a request that was passed on.
 func setHops(req *http.Request) {
-	if hops, ok := req.Context().Value(hopsKey{}).(int); ok {
-		req.Header.Set(HopsHeader, strconv.Itoa(hops))
+	if hops, ok := requestctx.HopsOf(req.Context()); ok {
+		req.Header.Set(requestctx.HopsHeader, strconv.Itoa(hops))
 	}
 }
 

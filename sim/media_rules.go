@@ -10,7 +10,7 @@ import (
 )
 
 // mediaRules are the vendors' rules about types of media, each with its message.
-var mediaRules = []vendorRule{
+var mediaRules = []VendorRule{
 	{Name: "media.type", Formats: onMessages, check: mediaTypes(func(m llm.Media, i, k int) string {
 		switch {
 		case m.Kind == llm.Image && !slices.Contains(images, m.MIME):

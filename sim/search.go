@@ -229,7 +229,7 @@ func searchItems(codec wire.Codec, _ llm.ToolDef, id, query string, found []llm.
 }
 
 // searchRules are the vendors' restrictions on deferred tools.
-var searchRules = []vendorRule{
+var searchRules = []VendorRule{
 	{Name: "messages.search_model", Formats: onMessages, check: searchless("'%s' does not support tool types: %s.")},
 	{Name: "responses.search_model", Formats: onResponses, check: searchless("Tool '%[2]s' is not supported with %[1]s.")},
 	{Name: "messages.all_deferred", Formats: onMessages, check: func(q *inquiry) string {

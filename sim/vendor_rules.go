@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// vendorRule is a documented rule of a vendor about requests. A strict server refuses requests that break it, with the
+// VendorRule is a documented rule of a vendor about requests. A strict server refuses requests that break it, with the
 // vendor's message.
-type vendorRule struct {
+type VendorRule struct {
 	Name    string   // stable, like "messages.begin_turn"
 	Formats []string // where it holds
 	// Family and Since are the models it holds for; a strict model that plays
@@ -38,6 +38,9 @@ type inquiry struct {
 	model catalog.Model // the simulated model
 }
 
+// VendorRules returns the rules that strict servers enforce.
+func VendorRules() []VendorRule { return slices.Clone(vendorRules) }
+
 // check refuses a request that breaks a rule.
 func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
 	q := &inquiry{Request: req, body: body, codec: codec, model: b.plays}
@@ -56,7 +59,7 @@ func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error 
 }
 
 // covers reports whether the rule holds for a model.
-func (l vendorRule) covers(id catalog.ID) bool {
+func (l VendorRule) covers(id catalog.ID) bool {
 	if l.Family == "" || id.Raw == "" {
 		return true
 	}
@@ -78,7 +81,7 @@ var (
 )
 
 // shared are the rules that many vendors have, each with its message.
-var shared = []vendorRule{
+var shared = []VendorRule{
 	{Name: "calls.answered", Formats: onChat, check: answered(
 		"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ID",
 		"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")},
@@ -113,7 +116,7 @@ var shared = []vendorRule{
 }
 
 // forClaude are the rules of Claude. Amazon's messages for them have a prefix.
-var forClaude = inBoth([]vendorRule{
+var forClaude = inBoth([]VendorRule{
 	{Name: "messages.begin_turn", Family: "claude", check: (*inquiry).beginTurn},
 	{Name: "messages.budget", Family: "claude", check: (*inquiry).budget},
 	{Name: "messages.thinking_sampling", Family: "claude", check: (*inquiry).thinkingSampling},
@@ -143,8 +146,8 @@ var forClaude = inBoth([]vendorRule{
 	}},
 })
 
-func inBoth(list []vendorRule) []vendorRule {
-	var out []vendorRule
+func inBoth(list []VendorRule) []VendorRule {
+	var out []VendorRule
 	for _, l := range list {
 		amazon := l
 		l.Formats, amazon.Formats = onMessages, onConverse
@@ -159,7 +162,7 @@ func inBoth(list []vendorRule) []vendorRule {
 	return out
 }
 
-var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []vendorRule{
+var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []VendorRule{
 	{Name: "messages.limit", Formats: onMessages, check: func(q *inquiry) string {
 		if js.Get(q.body, "max_tokens") == nil {
 			return "max_tokens: Field required"

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	// Producer is name@version of the program; empty means toolpost@unknown.
 	Producer string
 	// Signature of the run, for the receipt of format A.
-	Signature *journal.Signature
+	Signature *signing.Signature
 }
 
 // Bundle is an exported run.

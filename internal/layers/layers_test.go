@@ -77,10 +77,12 @@ var layer = map[string]int{
 	"provider/internal/relay":      3, // the stages of an answer next to its relay
 	"provider":                     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
-	"internal/access": 1, // keys, budgets and spend, without any server
-	"internal/export": 2, // REPLAY.jsonl and RECEIPT.json of a run
-	"internal/state":  1, // a server's memory between requests
-	"gateway":         5, "mcpbridge": 5, "eval": 5,
+	"internal/access":     1,  // keys, budgets and spend, without any server
+	"internal/requestctx": -1, // what the gateway tells package provider about a request
+	"internal/signing":    2,  // signatures of runs and stores
+	"internal/export":     3,  // REPLAY.jsonl and RECEIPT.json of a run
+	"internal/state":      1,  // a server's memory between requests
+	"gateway":             5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }
 

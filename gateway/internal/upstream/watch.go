@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // Watch gives an upstream up that takes too long, and records how fast it answers. Use [NewWatch] to create one.
@@ -27,18 +27,18 @@ type Watch struct {
 // NewWatch returns the context for a request to an upstream, and its watch. If others is true, another upstream can be
 // asked. Whole reports that the client waits for the whole answer.
 func NewWatch(ctx context.Context, to *Candidate, others, whole bool) (context.Context, *Watch) {
-	patience := provider.Brief // the client does its own retries
+	patience := requestctx.Brief // the client does its own retries
 	if others && to.Timing.Retries == nil {
-		patience = provider.Once
+		patience = requestctx.Once
 	}
 	w := &Watch{to: to, start: time.Now(), first: to.FirstByte(others, whole), whole: whole}
-	ctx = provider.WithPatience(ctx, patience)
+	ctx = requestctx.WithPatience(ctx, patience)
 	if t := to.Timing; t.Retries != nil || t.FirstByte > 0 || t.Idle > 0 {
-		waits := provider.Waits{First: t.FirstByte, Silence: t.Idle}
+		waits := requestctx.Waits{First: t.FirstByte, Silence: t.Idle}
 		if t.Retries != nil {
 			waits.Attempts = *t.Retries + 1
 		}
-		ctx = provider.WithWaits(ctx, waits)
+		ctx = requestctx.WithWaits(ctx, waits)
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if w.first > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -76,11 +77,11 @@ func anchorRuns(cmd *cobra.Command, file, keyFile string) error {
 		}
 		return fmt.Errorf("%s does not agree with the store, so nothing was added; if you have removed runs yourself, begin a new file", file)
 	}
-	var before *journal.Anchor
+	var before *signing.Anchor
 	if n := len(anchors); n > 0 {
 		before = &anchors[n-1]
 	}
-	a, err := journal.NewAnchor(before, whole, key, time.Now())
+	a, err := signing.NewAnchor(before, whole, key, time.Now())
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func anchorRuns(cmd *cobra.Command, file, keyFile string) error {
 }
 
 // addAnchor appends an anchor to a file and syncs it to disk.
-func addAnchor(path string, a journal.Anchor) error {
+func addAnchor(path string, a signing.Anchor) error {
 	line, err := a.Line()
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func addAnchor(path string, a journal.Anchor) error {
 
 // readAnchors reads a file of anchors and checks its chain and, with a key, the signatures. It returns none if the file
 // does not exist.
-func readAnchors(path string, key ed25519.PublicKey) ([]journal.Anchor, error) {
+func readAnchors(path string, key ed25519.PublicKey) ([]signing.Anchor, error) {
 	f, err := runstore.OpenRegular(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -119,18 +120,18 @@ func readAnchors(path string, key ed25519.PublicKey) ([]journal.Anchor, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var anchors []journal.Anchor
+	var anchors []signing.Anchor
 	for line, err := range journal.Lines(f) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		a, err := journal.ParseAnchor(cli.TrimNewline(line))
+		a, err := signing.ParseAnchor(cli.TrimNewline(line))
 		if err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", path, len(anchors)+1, err)
 		}
 		anchors = append(anchors, a)
 	}
-	if err := journal.CheckAnchors(anchors, key); err != nil {
+	if err := signing.CheckAnchors(anchors, key); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return anchors, nil
@@ -138,12 +139,12 @@ func readAnchors(path string, key ed25519.PublicKey) ([]journal.Anchor, error) {
 
 // anchoredHead is the head of a run in an anchor, with the time of the anchor.
 type anchoredHead struct {
-	journal.Head
+	signing.Head
 	at time.Time
 }
 
 // heads returns the anchored heads of each run, in order.
-func heads(anchors []journal.Anchor) map[string][]anchoredHead {
+func heads(anchors []signing.Anchor) map[string][]anchoredHead {
 	out := make(map[string][]anchoredHead)
 	for _, a := range anchors {
 		for _, h := range a.Runs {

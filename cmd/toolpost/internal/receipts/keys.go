@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -25,7 +26,7 @@ FILE.pub, which is for everybody who is to check your signatures.`,
 		Example: "  toolpost receipts keygen audit.key",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			private, public, err := journal.NewKey()
+			private, public, err := signing.NewKey()
 			if err != nil {
 				return err
 			}
@@ -35,11 +36,11 @@ FILE.pub, which is for everybody who is to check your signatures.`,
 			if err := writeNew(args[0]+".pub", public, 0o644); err != nil {
 				return err
 			}
-			key, err := journal.ParsePublicKey(public)
+			key, err := signing.ParsePublicKey(public)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "key %s: keep %s, give away %s.pub\n", journal.KeyID(key).Short(), args[0], args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "key %s: keep %s, give away %s.pub\n", signing.KeyID(key).Short(), args[0], args[0])
 			return err
 		},
 	}
@@ -103,7 +104,7 @@ func signRun(cmd *cobra.Command, target, keyFile, sigFile string) error {
 	if err != nil {
 		return err
 	}
-	sig, err := journal.Sign(report, key, time.Now())
+	sig, err := signing.Sign(report, key, time.Now())
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := journal.ParsePrivateKey(text)
+	key, err := signing.ParsePrivateKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -138,7 +139,7 @@ func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 }
 
 // addSignature appends a line to a file of signatures.
-func addSignature(path string, sig journal.Signature) error {
+func addSignature(path string, sig signing.Signature) error {
 	line, err := json.Marshal(sig)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func addSignature(path string, sig journal.Signature) error {
 }
 
 // readSignatures reads a file of signatures. It returns none if the file does not exist.
-func readSignatures(path string) ([]journal.Signature, error) {
+func readSignatures(path string) ([]signing.Signature, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -163,9 +164,9 @@ func readSignatures(path string) ([]journal.Signature, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sigs []journal.Signature
+	var sigs []signing.Signature
 	for line := range bytes.Lines(text) {
-		var s journal.Signature
+		var s signing.Signature
 		if err := json.Unmarshal(line, &s); err != nil {
 			return nil, fmt.Errorf("%s: line %d is not a signature: %w", path, len(sigs)+1, err)
 		}

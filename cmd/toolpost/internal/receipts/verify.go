@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/internal/export"
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -69,7 +70,7 @@ type verdict struct {
 	Notes    []string            `json:"notes,omitempty"`
 	Run      *journal.Report     `json:"run,omitempty"`
 	Export   *export.Report      `json:"export,omitempty"`
-	Signers  []journal.Signature `json:"signatures,omitempty"`
+	Signers  []signing.Signature `json:"signatures,omitempty"`
 }
 
 func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) error {
@@ -82,7 +83,7 @@ func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) erro
 		if err != nil {
 			return err
 		}
-		if v.key, err = journal.ParsePublicKey(text); err != nil {
+		if v.key, err = signing.ParsePublicKey(text); err != nil {
 			return fmt.Errorf("%s: %w", flags.key, err)
 		}
 	}
@@ -108,7 +109,7 @@ type verifier struct {
 	cmd      *cobra.Command
 	flags    verifyFlags
 	key      ed25519.PublicKey // nil: signatures are not checked
-	anchors  []journal.Anchor
+	anchors  []signing.Anchor
 	verdicts []verdict
 }
 

@@ -1,32 +1,33 @@
-package journal_test
+package signing_test
 
 import (
 	"bytes"
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/signing"
 	"github.com/toolpost/toolpost/journal"
 )
 
 // TestAnchors: every byte of a chain of anchors counts, and so does their order.
 func TestAnchors(t *testing.T) {
-	private, public, err := journal.NewKey()
+	private, public, err := signing.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := journal.ParsePrivateKey(private)
+	key, err := signing.ParsePrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pub, err := journal.ParsePublicKey(public)
+	pub, err := signing.ParsePublicKey(public)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines [][]byte
-	var last *journal.Anchor
+	var last *signing.Anchor
 	for n := range 3 {
 		runs := []*journal.Report{{Run: "b", Entries: int64(n + 1), Head: journal.ParamsHash(nil)}, {Run: "a", Entries: 2, Head: journal.ParamsHash(nil), Sealed: true}}
-		a, err := journal.NewAnchor(last, runs, key, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
+		a, err := signing.NewAnchor(last, runs, key, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,15 +41,15 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	check := func(lines ...[]byte) error {
-		var all []journal.Anchor
+		var all []signing.Anchor
 		for _, line := range lines {
-			a, err := journal.ParseAnchor(line)
+			a, err := signing.ParseAnchor(line)
 			if err != nil {
 				return err
 			}
 			all = append(all, a)
 		}
-		return journal.CheckAnchors(all, pub)
+		return signing.CheckAnchors(all, pub)
 	}
 	if err := check(lines...); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestAnchors(t *testing.T) {
 		}
 	}
 	broken := &journal.Report{Run: "c", Faults: []journal.Fault{{Kind: "changed"}}}
-	if _, err := journal.NewAnchor(nil, []*journal.Report{broken}, key, time.Now()); err == nil {
+	if _, err := signing.NewAnchor(nil, []*journal.Report{broken}, key, time.Now()); err == nil {
 		t.Error("a broken run is anchored")
 	}
 }

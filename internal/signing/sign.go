@@ -1,27 +1,33 @@
-package journal
+// Package signing signs sealed runs, and the heads of all runs of a store.
+package signing
 
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/toolpost/toolpost/journal"
 )
 
 // Signature says that the holder of a key has seen a sealed run. The seal's
 // hash covers every entry, so a signature of the seal is one of the run. It is
 // kept apart from the run, which ends with its seal.
 type Signature struct {
-	Run       string    `json:"run"`
-	Count     int64     `json:"count"` // of the entries, the seal included
-	Seal      Hash      `json:"seal"`  // of the seal's entry
-	At        time.Time `json:"at"`
-	Algorithm string    `json:"algorithm"` // ed25519
-	Key       Hash      `json:"key"`       // of the public key, to tell keys apart
-	Sig       string    `json:"sig"`       // base64
+	Run       string       `json:"run"`
+	Count     int64        `json:"count"` // of the entries, the seal included
+	Seal      journal.Hash `json:"seal"`  // of the seal's entry
+	At        time.Time    `json:"at"`
+	Algorithm string       `json:"algorithm"` // ed25519
+	Key       journal.Hash `json:"key"`       // of the public key, to tell keys apart
+	Sig       string       `json:"sig"`       // base64
 }
 
 const ed25519Name = "ed25519"
@@ -37,7 +43,7 @@ func (s Signature) payload() ([]byte, error) {
 }
 
 // Sign signs a run that Verify found whole and sealed.
-func Sign(r *Report, key ed25519.PrivateKey, at time.Time) (Signature, error) {
+func Sign(r *journal.Report, key ed25519.PrivateKey, at time.Time) (Signature, error) {
 	if err := r.Err(); err != nil {
 		return Signature{}, err
 	}
@@ -57,7 +63,7 @@ func Sign(r *Report, key ed25519.PrivateKey, at time.Time) (Signature, error) {
 // Check returns an error unless s is a signature of the run of r by key. The
 // key is the one the caller trusts: what the signature itself says about its
 // key proves nothing.
-func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
+func (s Signature) Check(r *journal.Report, key ed25519.PublicKey) error {
 	if s.Algorithm != ed25519Name || s.Key != KeyID(key) {
 		return fmt.Errorf("journal: the signature is of key %s (%s), not of %s", s.Key.Short(), s.Algorithm, KeyID(key).Short())
 	}
@@ -73,7 +79,7 @@ func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
 
 // About returns an error unless s names the run of r with its number of entries and its seal. It
 // needs no key, and does not check who signed.
-func (s Signature) About(r *Report) error {
+func (s Signature) About(r *journal.Report) error {
 	if s.Run != r.Run || s.Count != r.Entries || s.Seal != r.Head {
 		return fmt.Errorf("journal: the signature is of run %s with %d entries and seal %s, not of run %s with %d and %s",
 			s.Run, s.Count, s.Seal.Short(), r.Run, r.Entries, r.Head.Short())
@@ -88,7 +94,21 @@ func genuine(b []byte, sig string, key ed25519.PublicKey) bool {
 }
 
 // KeyID returns the hash of a public key.
-func KeyID(key ed25519.PublicKey) Hash { return hashBytes(key) }
+func KeyID(key ed25519.PublicKey) journal.Hash { return hashOf(key) }
+
+func hashOf(b []byte) journal.Hash {
+	sum := sha256.Sum256(b)
+	return journal.Hash("sha256:" + hex.EncodeToString(sum[:]))
+}
+
+// encode returns the canonical form of v's JSON.
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return journal.Canonical(b)
+}
 
 // The types of PEM blocks, as other programs write them too.
 const (

@@ -1,4 +1,4 @@
-package journal
+package signing
 
 import (
 	"crypto/ed25519"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolpost/toolpost/journal"
 )
 
 // Anchor records how many entries each run of a store had at a time. The chain of a
@@ -17,32 +19,29 @@ import (
 // anchors of a store form a separate chain, each with the hash of the one before, and
 // each is signed.
 type Anchor struct {
-	N         int64     `json:"n"` // 1 for the first
-	At        time.Time `json:"at"`
-	Prev      Hash      `json:"prev,omitempty"` // of the anchor before
-	Runs      []Head    `json:"runs"`           // by name
-	Algorithm string    `json:"algorithm"`      // ed25519
-	Key       Hash      `json:"key"`            // of the public key, to tell keys apart
-	Sig       string    `json:"sig"`            // base64
+	N         int64        `json:"n"` // 1 for the first
+	At        time.Time    `json:"at"`
+	Prev      journal.Hash `json:"prev,omitempty"` // of the anchor before
+	Runs      []Head       `json:"runs"`           // by name
+	Algorithm string       `json:"algorithm"`      // ed25519
+	Key       journal.Hash `json:"key"`            // of the public key, to tell keys apart
+	Sig       string       `json:"sig"`            // base64
 }
 
 // Head is how far a run has got: the number of its entries and the hash of the
 // last.
 type Head struct {
-	Run    string `json:"run"`
-	Count  int64  `json:"count"`
-	Head   Hash   `json:"head"`
-	Sealed bool   `json:"sealed,omitempty"`
+	Run    string       `json:"run"`
+	Count  int64        `json:"count"`
+	Head   journal.Hash `json:"head"`
+	Sealed bool         `json:"sealed,omitempty"`
 }
-
-// head returns how far the run of a report has got.
-func (r *Report) head() Head { return Head{r.Run, r.Entries, r.Head, r.Sealed} }
 
 // Hash returns the hash of the anchor, signature included, which the next one
 // names.
-func (a Anchor) Hash() (Hash, error) {
+func (a Anchor) Hash() (journal.Hash, error) {
 	b, err := encode(a)
-	return hashBytes(b), err
+	return hashOf(b), err
 }
 
 func (a Anchor) payload() ([]byte, error) {
@@ -55,7 +54,7 @@ func (a Anchor) payload() ([]byte, error) {
 
 // NewAnchor signs the heads of the runs of reports, which Verify found whole.
 // before is the last anchor of the chain, nil if there is none.
-func NewAnchor(before *Anchor, runs []*Report, key ed25519.PrivateKey, at time.Time) (Anchor, error) {
+func NewAnchor(before *Anchor, runs []*journal.Report, key ed25519.PrivateKey, at time.Time) (Anchor, error) {
 	public := key.Public().(ed25519.PublicKey)
 	a := Anchor{N: 1, At: at.UTC().Truncate(time.Second), Runs: []Head{}, Algorithm: ed25519Name, Key: KeyID(public)}
 	if before != nil {
@@ -69,7 +68,7 @@ func NewAnchor(before *Anchor, runs []*Report, key ed25519.PrivateKey, at time.T
 		if err := r.Err(); err != nil {
 			return a, err
 		}
-		a.Runs = append(a.Runs, r.head())
+		a.Runs = append(a.Runs, Head{r.Run, r.Entries, r.Head, r.Sealed})
 	}
 	slices.SortFunc(a.Runs, func(x, y Head) int { return strings.Compare(x.Run, y.Run) })
 	b, err := a.payload()
@@ -84,7 +83,7 @@ func NewAnchor(before *Anchor, runs []*Report, key ed25519.PrivateKey, at time.T
 // each signed with key. A nil key leaves the signatures unchecked. It cannot know
 // whether the last anchors are missing.
 func CheckAnchors(anchors []Anchor, key ed25519.PublicKey) error {
-	var prev Hash
+	var prev journal.Hash
 	for i, a := range anchors {
 		if a.N != int64(i+1) || a.Prev != prev {
 			return fmt.Errorf("journal: anchor %d does not follow the one before it: anchors were changed, removed or moved", i+1)

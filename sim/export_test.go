@@ -1,4 +1,0 @@
-package sim
-
-// VendorRules are the rules that strict servers enforce.
-func VendorRules() []vendorRule { return vendorRules }
