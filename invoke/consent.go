@@ -169,7 +169,11 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*journal.Approval, error) {
 	r := d.s.runner
 	no := func(by, reason, quote string) error {
-		d.decided(j, false, by, reason, emit)
+		if q.Prompt > 0 {
+			d.declined(j, q, by, reason, emit)
+		} else {
+			d.decided(j, false, by, reason, emit)
+		}
 		return d.settle(j, refusedPrompt(q, reason, quote), emit)
 	}
 	cancelled := func() error {
@@ -219,8 +223,9 @@ func (d *batch) consult(ctx context.Context, q Question) (answer journal.Approva
 // begun, and says itself how it ends. If the question waits for another process, so does the call, and to answer it is
 // to consent that the call is made again.
 func (d *batch) inPlace(e *execution, j *job, h *heldQuestion, emit func(llm.Event)) error {
+	q := Question{Message: h.prompt.Message}
 	refuse := func(by, why string) {
-		d.decided(j, false, by, why, emit)
+		d.declined(j, q, by, why, emit)
 		h.reply <- heldReply{err: tool.Errorf(tool.Permission, "%s", why)}
 	}
 	if len(j.answers) >= maxPrompts {
@@ -231,7 +236,7 @@ func (d *batch) inPlace(e *execution, j *job, h *heldQuestion, emit func(llm.Eve
 	defer cancel()
 	defer context.AfterFunc(e, cancel)()
 	j.prompted = max(j.prompted, len(j.answers)) + 1
-	q := Question{CallID: j.call.ID, Tool: j.tool.Name, Args: slices.Clone(j.args), ParamsHash: j.hash, Effects: j.tool.Effects,
+	q = Question{CallID: j.call.ID, Tool: j.tool.Name, Args: slices.Clone(j.args), ParamsHash: j.hash, Effects: j.tool.Effects,
 		Prompt: j.prompted, Message: h.prompt.Message, Schema: h.prompt.Schema, Held: true}
 	emit(Asked{q})
 	answer, pending, why := d.consult(ctx, q)
@@ -350,7 +355,7 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 		why = "the answer does not match what was asked"
 	}
 	if why != "" {
-		d.decided(j, false, cmp.Or(a.By, "a person"), strings.TrimSuffix(why+": "+problem, ": "), emit)
+		d.declined(j, q, cmp.Or(a.By, "a person"), strings.TrimSuffix(why+": "+problem, ": "), emit)
 		return true, d.settle(j, refusedPrompt(q, why, problem), emit)
 	}
 	j.answers = append(j.answers, a.Approval)

@@ -102,3 +102,41 @@ func ExampleSession_tools() {
 	// looking for words 1/2
 	// hello ada, this is call c1 with key c1
 }
+
+// A person who declines to answer a question of a tool refuses no call: the event has the question, and the tool, which
+// has begun, returns what it did.
+func TestDeclinedQuestionIsNoRefusedCall(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		f := doer("f", tool.Idempotent, func(ctx context.Context) (string, error) {
+			_, err := tool.Ask(ctx, tool.Prompt{Message: "Which seat?", Held: held})
+			if held {
+				return "booked without a seat", nil
+			}
+			return "", err
+		})
+		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Policy: invoke.AllowAll, Approve: func(_ context.Context, q invoke.Question) (journal.Approval, error) {
+			return q.Answer(false, "ada", "later"), nil
+		}})
+		var declined []invoke.Decided
+		var last invoke.Outcome
+		for ev, err := range s.Do(t.Context(), []llm.Call{call("a", "f", ``)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch ev := ev.(type) {
+			case invoke.Decided:
+				if !ev.Allowed {
+					declined = append(declined, ev)
+				}
+			case invoke.Outcome:
+				last = ev
+			}
+		}
+		if len(declined) != 1 || declined[0].Prompt != "Which seat?" || declined[0].By != "ada" || declined[0].Reason != "ada declined to answer: later" {
+			t.Errorf("held %t: decided %+v", held, declined)
+		}
+		if held && last.Receipt.Status != journal.OK {
+			t.Errorf("the receipt is %+v", last.Receipt)
+		}
+	}
+}

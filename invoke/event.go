@@ -21,13 +21,16 @@ type Checked struct {
 // Asked says that a person is being asked about a call.
 type Asked struct{ Question }
 
-// Decided says whether a call may run.
+// Decided says whether a call may run, or that a question of its tool was not answered.
 type Decided struct {
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Allowed bool   `json:"allowed"`
 	By      string `json:"by"` // "policy", "grant", or who was asked
 	Reason  string `json:"reason,omitempty"`
+	// Prompt is the question of the tool that was not answered. Unless it is empty, the call itself was allowed, and
+	// the tool may have begun.
+	Prompt string `json:"prompt,omitempty"`
 }
 
 // Waiting reports a call that is not decided yet: Approve returned a [PendingError],

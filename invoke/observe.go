@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -32,7 +33,12 @@ func (d *batch) decided(j *job, allowed bool, by, reason string, emit func(llm.E
 	if j.seen != nil {
 		j.seen.call.Allowed, j.seen.call.By, j.seen.call.Reason = allowed, by, reason
 	}
-	emit(Decided{j.call.ID, j.tool.Name, allowed, by, reason})
+	emit(Decided{CallID: j.call.ID, Tool: j.tool.Name, Allowed: allowed, By: by, Reason: reason})
+}
+
+// declined says that a question of a tool is not answered.
+func (d *batch) declined(j *job, q Question, by, reason string, emit func(llm.Event)) {
+	emit(Decided{CallID: j.call.ID, Tool: j.tool.Name, By: by, Reason: reason, Prompt: cmp.Or(q.Message, "a question without text")})
 }
 
 // observed tells the observer how a call ended.

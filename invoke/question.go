@@ -121,8 +121,13 @@ func covers(a journal.Approval, q Question, now time.Time) bool {
 // refusal is what the model is told about a call that a person refused.
 func refusal(a journal.Approval) string {
 	reason := cmp.Or(a.By, "a person") + " refused it"
-	if a.By == ByDeadline {
+	switch {
+	case a.By == ByDeadline && a.Prompt > 0:
+		reason = "its question was not answered in time"
+	case a.By == ByDeadline:
 		reason = "it was not allowed in time"
+	case a.Prompt > 0:
+		reason = cmp.Or(a.By, "a person") + " declined to answer"
 	}
 	if a.Reason != "" {
 		reason += ": " + a.Reason

@@ -164,3 +164,25 @@ func TestMCPServeExitStatusAfterSignals(t *testing.T) {
 		}
 	}
 }
+
+// mcp serve over HTTP ends with the same statuses.
+func TestMCPServeHTTPExitStatusAfterSignals(t *testing.T) {
+	for signal, want := range map[syscall.Signal]int{syscall.SIGTERM: cli.ExitTerminated, syscall.SIGINT: cli.ExitInterrupted} {
+		clitest.Bare(t, nil)
+		cmd := program(t, "mcp", "serve", "--http", "127.0.0.1:0")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		errOut := start(t, cmd)
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "listening on ") {
+			t.Fatal(line, err, errOut)
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if e := await(t, cmd, errOut); e.code != want || e.signal != nil {
+			t.Errorf("after %v it ended with %+v", signal, e)
+		}
+	}
+}

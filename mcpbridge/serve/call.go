@@ -27,6 +27,8 @@ type clientCall struct {
 	turn   *heldTurn     // nil if the call needs none
 	held   *heldCall     // nil if questions are requests
 	of     *Service
+	// account has the record of the call.
+	account *caller.Account
 
 	mu       sync.Mutex
 	last     float64

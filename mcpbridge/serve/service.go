@@ -85,6 +85,7 @@ type Service struct {
 	closing  sync.WaitGroup
 	requests httpRequests
 	seats    seats
+	records  records
 
 	offering sync.Mutex // one at a time
 
@@ -237,6 +238,7 @@ func (s *Service) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.requests.end(s.server)
+	s.records.close()
 	s.closing.Wait()
 	return nil
 }
@@ -317,8 +319,9 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 		defer c.turn.release()
 		return one.run(ctx, c, rec, t)
 	}
-	over := func() { <-s.slots; one.Running.Done() }
-	c, rec, err := s.newCall(one, req)
+	account, end := s.account(ctx, one, req)
+	over := func() { <-s.slots; end(); one.Running.Done() }
+	c, rec, err := s.newCall(account, req)
 	if err != nil {
 		over()
 		return nil, err
@@ -337,8 +340,8 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 }
 
 // newCall returns a call of a client, and the record that it belongs to.
-func (s *Service) newCall(one *served, req *mcp.CallToolRequest) (*clientCall, *journal.Recorder, error) {
-	rec, err := one.Record()
+func (s *Service) newCall(account *caller.Account, req *mcp.CallToolRequest) (*clientCall, *journal.Recorder, error) {
+	rec, err := account.Record()
 	if err != nil {
 		s.options.Failed(err)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
@@ -347,7 +350,7 @@ func (s *Service) newCall(one *served, req *mcp.CallToolRequest) (*clientCall, *
 	if err != nil {
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	c.of = s
+	c.of, c.account = s, account
 	return c, rec, nil
 }
 
@@ -363,7 +366,7 @@ func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, 
 	if err != nil {
 		return nil, err
 	}
-	call := llm.Call{ID: o.NewID(), Name: t.Name, Args: c.req.Params.Arguments}
+	call := llm.Call{ID: c.account.NewID(), Name: t.Name, Args: c.req.Params.Arguments}
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage("{}")
 	}

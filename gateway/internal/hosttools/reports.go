@@ -52,6 +52,10 @@ func (r *reports) tell(ev llm.Event) error {
 		if ev.Allowed {
 			return nil
 		}
+		if ev.Prompt != "" {
+			p.Type, p.CallID, p.Tool, p.Message = "progress", ev.CallID, ev.Tool, "its question was not answered: "+ev.Reason
+			break
+		}
 		p.Type, p.CallID, p.Tool, p.Message = "refused", ev.CallID, ev.Tool, ev.Reason
 	case invoke.Ended:
 		took := ev.Took.Milliseconds()

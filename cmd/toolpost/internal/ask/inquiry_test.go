@@ -67,3 +67,21 @@ func TestAnswersAreAskedForAgain(t *testing.T) {
 		}
 	}
 }
+
+// A question of a tool that the person does not answer is declined; a call that the person does not want is refused.
+func TestVerdictsTellQuestionsFromCalls(t *testing.T) {
+	call := asksFor(t, t.TempDir(), "write_file", `{"path":"a.txt","content":"x"}`)
+	question := Propose(t.Context(), tool.MustSet(), invoke.Question{CallID: "1", Tool: "shop__order", Prompt: 1, Message: "Express?"})
+	for _, c := range []struct{ word, call, question string }{
+		{"no", "refused: why", "declined to answer: why"},
+		{closed, "refused: Ctrl-D, so nobody is asked any more", "declined to answer: Ctrl-D, so nobody is asked any more"},
+	} {
+		for p, want := range map[*Proposal]string{call: c.call, question: c.question} {
+			q := Consent(cli.Palette{}, p, "")
+			q.Word, q.reason = c.word, "why"
+			if got := q.verdict(); got != want {
+				t.Errorf("%s: it says %q, want %q", c.word, got, want)
+			}
+		}
+	}
+}

@@ -559,6 +559,10 @@ func (q *Question) key(i int, name string) string {
 
 // verdict describes the answer.
 func (q *Question) verdict() string {
+	no := "refused"
+	if len(q.answers) > 0 && q.answers[0].word == typedAnswer {
+		no = "declined to answer"
+	}
 	switch {
 	case q.grant != nil:
 		return "allowed until " + q.until + ": " + q.grant.String()
@@ -567,11 +571,11 @@ func (q *Question) verdict() string {
 	case q.Word == typedAnswer:
 		return "answered: " + cli.Revealed(strings.ReplaceAll(q.typed, "\n", " "))
 	case q.Word == "no" && q.reason != "":
-		return "refused: " + cli.Revealed(q.reason)
+		return no + ": " + cli.Revealed(q.reason)
 	case q.Word == "no":
-		return "refused"
+		return no
 	case q.Word == closed:
-		return "refused: Ctrl-D, so nobody is asked any more"
+		return no + ": Ctrl-D, so nobody is asked any more"
 	case q.Word == Interrupted:
 		return "interrupted"
 	}

@@ -133,7 +133,7 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 	mux.Handle("/mcp", h)
 	fmt.Fprintf(cmd.OutOrStdout(), "listening on http://%s/mcp\n", listener.Addr())
 	defer context.AfterFunc(cmd.Context(), func() { o.Close() })() // open streams end first
-	return listen.Serve(cmd.Context(), listener, mux)
+	return cmp.Or(listen.Serve(cmd.Context(), listener, mux), cmd.Context().Err())
 }
 
 // access returns the access rules of the HTTP server.

@@ -190,7 +190,12 @@ func (n *narrator) answer(a journal.Answer) {
 
 func (n *narrator) approval(a journal.Approval) {
 	verb := "refused"
-	if a.Allowed {
+	switch {
+	case a.Allowed && a.Prompt > 0:
+		verb = "answered"
+	case a.Prompt > 0:
+		verb = "not answered"
+	case a.Allowed:
 		verb = "allowed"
 	}
 	text := verb + " by " + cli.Or(a.By, "the policy")

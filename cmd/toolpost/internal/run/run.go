@@ -275,8 +275,9 @@ type runner struct {
 	began time.Time
 	id    string
 
-	grants  *askcmd.Grants
-	refused []string // the tools of refused calls
+	grants   *askcmd.Grants
+	refused  []string // the tools of refused calls
+	declined []string // the tools whose questions were not answered
 }
 
 // watch shows the events of a run until it ends.
@@ -294,7 +295,10 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 		case agent.Done:
 			done = ev
 		case invoke.Decided:
-			if !ev.Allowed {
+			switch {
+			case ev.Prompt != "":
+				r.declined = append(r.declined, ev.Tool)
+			case !ev.Allowed:
 				r.refused = append(r.refused, ev.Tool)
 			}
 		}
@@ -420,6 +424,9 @@ func (r *runner) summary(d agent.Done) string {
 	}
 	if len(r.refused) > 0 {
 		fmt.Fprintf(&b, "%s %s\n", p.Dim("refused"), cli.Printable(counted(r.refused)))
+	}
+	if len(r.declined) > 0 {
+		fmt.Fprintf(&b, "%s to answer %s\n", p.Dim("declined"), cli.Printable(counted(r.declined)))
 	}
 	for _, g := range r.grants.List() {
 		fmt.Fprintf(&b, "%s %s\n", p.Dim("granted"), g)

@@ -43,6 +43,9 @@ func (w *Session) RedactEvent(ev llm.Event) llm.Event {
 	case invoke.Progress:
 		ev.Message = w.KnownSecrets.Clean(ev.Message).String()
 		return ev
+	case invoke.Decided:
+		ev.Prompt = w.KnownSecrets.Clean(ev.Prompt).String()
+		return ev
 	case invoke.Asked:
 		ev.Question = clean(ev.Question)
 		return ev

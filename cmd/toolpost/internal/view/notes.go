@@ -47,6 +47,9 @@ func noteOf(ev llm.Event) string {
 		return "stopped: " + cli.InOneLine(ev.Reason)
 	case invoke.Decided:
 		if !ev.Allowed && !slices.Contains([]string{"policy", ByPerson, ByProgram}, ev.By) { // otherwise the result contains it
+			if ev.Prompt != "" {
+				return fmt.Sprintf("%s declined to answer %s", ev.By, ev.Tool)
+			}
 			return fmt.Sprintf("%s was refused by %s", ev.Tool, ev.By)
 		}
 	}
