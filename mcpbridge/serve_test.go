@@ -106,12 +106,13 @@ func serveOwn(t *testing.T, change func(*serve.ServiceOptions)) *serving {
 	return s
 }
 
-// receipts are those of all records, which must be sealed and whole.
+// receipts are those of all records, which must be sealed and whole, in the order of their time: a client may use several
+// connections, each of which has a record.
 func (s *serving) receipts(t *testing.T) []journal.Receipt {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []journal.Receipt
+	var entries []journal.Entry
 	for _, run := range s.runs {
 		report, err := journal.Verify(s.store.Read(context.Background(), run, 0))
 		if err != nil || !report.Sealed {
@@ -121,13 +122,16 @@ func (s *serving) receipts(t *testing.T) []journal.Receipt {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var r journal.Receipt
 			if e.Kind == journal.KindReceipt || e.Kind == journal.KindRefusal {
-				if err := e.Decode(&r); err != nil {
-					t.Fatal(err)
-				}
-				out = append(out, r)
+				entries = append(entries, e)
 			}
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b journal.Entry) int { return a.At.Compare(b.At) })
+	out := make([]journal.Receipt, len(entries))
+	for i, e := range entries {
+		if err := e.Decode(&out[i]); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return out
