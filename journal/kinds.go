@@ -86,7 +86,7 @@ type Status string
 
 // The ways a call ends.
 const (
-	OK        Status = "ok"
+	OK        Status = "ok"        // it ran without an error
 	Failed    Status = "failed"    // it ran and reported an error
 	Refused   Status = "refused"   // it never ran
 	Abandoned Status = "abandoned" // it was given up while it ran; it may still change things

@@ -70,11 +70,11 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	faultChanged   FaultKind = "changed"
-	faultRemoved   FaultKind = "removed"
-	faultInserted  FaultKind = "inserted"
-	faultReordered FaultKind = "reordered"
-	// Dangling is an entry that refers to a value that no entry before it holds.
+	faultChanged   FaultKind = "changed"   // the entry does not match its hash
+	faultRemoved   FaultKind = "removed"   // the entry is missing
+	faultInserted  FaultKind = "inserted"  // the entry was not written by the run
+	faultReordered FaultKind = "reordered" // the entry is in another place
+	// The entry refers to a value that no entry before it holds.
 	faultDangling FaultKind = "dangling"
 )
 

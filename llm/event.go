@@ -153,12 +153,12 @@ type InvalidReason string
 
 // The reasons of an InvalidCall.
 const (
-	CutOff       InvalidReason = "truncated"
-	UnknownTool  InvalidReason = "unknown_tool"
-	BadArguments InvalidReason = "bad_arguments"
-	NotAllowed   InvalidReason = "not_allowed" // offered, but the choice excludes it
-	Echoed       InvalidReason = "echo"        // a tool result or document has the same text: the model repeats input
-	Unconfirmed  InvalidReason = "unconfirmed" // the text may only talk about the call; see Request.HoldDoubtful
+	CutOff       InvalidReason = "truncated"     // the answer ended inside the call
+	UnknownTool  InvalidReason = "unknown_tool"  // no offered tool has the name
+	BadArguments InvalidReason = "bad_arguments" // they do not match the schema, or cannot be read
+	NotAllowed   InvalidReason = "not_allowed"   // offered, but the choice excludes it
+	Echoed       InvalidReason = "echo"          // a tool result or document has the same text: the model repeats input
+	Unconfirmed  InvalidReason = "unconfirmed"   // the text may only talk about the call; see Request.HoldDoubtful
 )
 
 // HostedCall is a call that the provider runs itself.
@@ -210,17 +210,17 @@ type WarningCode string
 const (
 	Degraded      WarningCode = "degraded"       // done in a weaker way
 	Ignored       WarningCode = "ignored"        // not done
-	Emulated      WarningCode = "emulated"       // done by us, because the vendor cannot
+	Emulated      WarningCode = "emulated"       // done by Toolpost, because the vendor cannot
 	Repaired      WarningCode = "repaired"       // a call was repaired
 	Corrected     WarningCode = "corrected"      // the vendor contradicted itself
 	SuspectedCall WarningCode = "suspected_call" // text looks like a call that was not promoted
-	CallAsText    WarningCode = "call_as_text"   // the answer holds only such text; Feature is the tool
+	CallAsText    WarningCode = "call_as_text"   // the answer is only text that looks like a call; Feature is the tool
 	EchoedCall    WarningCode = "echoed_call"    // a message of the user has the text of the call; Feature is the tool
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
 	Stripped      WarningCode = "stripped"       // a secret was removed from data for another party; Feature names the place
 	RefusedCall   WarningCode = "refused_call"   // a call that the client does not run itself was refused; Feature is the tool
-	FailedCall    WarningCode = "failed_call"    // such a call failed, or its outcome is unknown; Feature is the tool
+	FailedCall    WarningCode = "failed_call"    // a call that the client does not run itself failed, or its outcome is unknown; Feature is the tool
 )
 
 // TextRead reports that the calls in the text of this answer have been read,
@@ -249,11 +249,11 @@ type Reason string
 
 // The reasons to stop.
 const (
-	Stop          Reason = "stop"
-	ToolCalls     Reason = "tool_calls"
-	Length        Reason = "length"
-	ContentFilter Reason = "content_filter"
-	OtherReason   Reason = "other"
+	Stop          Reason = "stop"           // the answer is complete
+	ToolCalls     Reason = "tool_calls"     // the model waits for results of calls
+	Length        Reason = "length"         // a limit of tokens truncated the answer
+	ContentFilter Reason = "content_filter" // a filter ended the answer
+	OtherReason   Reason = "other"          // Finish.Raw has the vendor's word
 )
 
 // Usage counts tokens. Input includes tokens read from or written to a cache,

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,13 +95,16 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
+var docLink = regexp.MustCompile(`\[(\*?[A-Za-z][A-Za-z.]*)\]`)
+
 // sentence returns the first sentence of a comment as the cell of a table.
 func sentence(comment string) string {
 	flat := strings.Join(strings.Fields(comment), " ")
 	if end := strings.Index(flat, ". "); end >= 0 {
 		flat = flat[:end]
 	}
-	return strings.NewReplacer("|", `\|`, "[", "", "]", "", "<", "&lt;").Replace(strings.TrimSuffix(flat, "."))
+	flat = docLink.ReplaceAllString(strings.TrimSuffix(flat, "."), "$1")
+	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(flat)
 }
 
 // words returns the strings of a list in the source.
@@ -123,7 +127,7 @@ func words(t *testing.T, pkg, variable string) (list []string) {
 // TestErrorsReference: the page of errors is generated from the declarations of kinds, codes and warnings.
 func TestErrorsReference(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Errors and warnings\n\nLook up an error or warning. The gateway's answers to errors are on a [separate page](../gateway/errors.md). This page is generated from the source.\n\n" +
+	page.WriteString("# Errors, warnings and statuses\n\nLook up an error, a warning or the status of a call, answer or run. The gateway's answers to errors are on a [separate page](../gateway/errors.md). This page is generated from the source.\n\n" +
 		"## Kinds of errors\n\n`llm.KindOf(err)` returns the kind.\n\n| kind | in Go | meaning and remedy |\n|---|---|---|\n")
 	kinds, names := constants(t, "llm", "Kind"), words(t, "llm", "kindNames")
 	if len(kinds) != len(names) || len(kinds) < 20 {
@@ -136,7 +140,11 @@ func TestErrorsReference(t *testing.T) {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| code | in Go | meaning |\n|---|---|---|\n", title, head)
 		list := constants(t, pkg, kind)
 		for _, c := range list {
-			fmt.Fprintf(&page, "| `%s` | `%s.%s` | %s |\n", c.value, path.Base(pkg), c.name, c.meaning)
+			name := ""
+			if ast.IsExported(c.name) {
+				name = "`" + path.Base(pkg) + "." + c.name + "`"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", c.value, name, c.meaning)
 		}
 		if len(list) < least {
 			t.Errorf("%s: only %d codes were found", title, len(list))
@@ -144,6 +152,13 @@ func TestErrorsReference(t *testing.T) {
 	}
 	table("Codes of tool errors", "tool", "Code", "`tool.Error.Code`, in results and receipts.", 10)
 	table("Codes of warnings", "llm", "WarningCode", "`llm.Warning.Code`, also in the header `Toolpost-Warning`.", 13)
+	table("Invalid calls", "llm", "InvalidReason", "Why a call must not run: `llm.InvalidCall.Reason`, and the word behind `invalid` of `toolpost parse`.", 6)
+	table("How a call ended", "journal", "Status", "`journal.Receipt.Status`.", 5)
+	table("How an answer ended", "llm", "Reason", "`llm.Finish.Reason`.", 5)
+	table("How a run ended", "agent", "Status", "`agent.Done.Status`.", 4)
+	table("Why a model is asked again", "refine", "RecoveryCause", "In events of package `refine`, and in the record.", 7)
+	table("Coercions", "schema", "Rule", "How an argument was changed without loss, in receipts.", 7)
+	table("Faults of a record", "journal", "FaultKind", "`toolpost receipts verify` reports them.", 5)
 	testkit.Page(t, filepath.Join(root, "docs", "reference", "errors.md"), page.String())
 }
 
