@@ -40,7 +40,7 @@ func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, 
 	if body == nil {
 		return m, nil, nil
 	}
-	if _, foreign := m.client.redactBody(m.target, body); len(foreign) > 0 {
+	if _, foreign := m.client.redactBody(&m.target, body); len(foreign) > 0 {
 		return m, nil, nil
 	}
 	return m, j, body

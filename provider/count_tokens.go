@@ -24,7 +24,7 @@ func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, c
 	if body == nil {
 		return 0, false, nil
 	}
-	if _, foreign := m.client.redactBody(m.target, body); len(foreign) > 0 {
+	if _, foreign := m.client.redactBody(&m.target, body); len(foreign) > 0 {
 		return 0, false, nil
 	}
 	n, err := m.count(ctx, count, body)

@@ -73,7 +73,7 @@ func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error)
 
 // forward sends the request of a Forwarder.
 func (x *exchange) forward(r Forwarded) (*http.Response, error) {
-	clean, found := x.client.redactBody(x.target, r.Body)
+	clean, found := x.client.redactBody(&x.target, r.Body)
 	if len(found) > 0 && !js.Valid(clean) {
 		return nil, &llm.Error{Op: x.vendor.Name, Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the request holds a key of somebody else")}
 	}

@@ -87,8 +87,8 @@ func variableNamed(name string) string {
 }
 
 // overheard warns if a key goes through a proxy that can read it.
-func (c *Client) overheard(t target) []llm.Warning {
-	key, err := c.key(t)
+func (c *Client) overheard(t *target) []llm.Warning {
+	key, err := c.key(*t)
 	if err != nil || key == "" {
 		return nil // the request itself reports a missing key
 	}

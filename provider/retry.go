@@ -95,8 +95,8 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 			return
 		}
-		body, foreign := m.client.redactBody(m.target, body)
-		for _, w := range slices.Concat(warnings, m.client.overheard(m.target), foreign) {
+		body, foreign := m.client.redactBody(&m.target, body)
+		for _, w := range slices.Concat(warnings, m.client.overheard(&m.target), foreign) {
 			if !yield(w, nil) {
 				return
 			}

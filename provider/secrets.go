@@ -16,8 +16,8 @@ import (
 // redactBody removes the secrets that do not belong to the host from an encoded
 // request, and returns a warning if there were any. It does not matter whether a file,
 // a tool or a person put them there.
-func (c *Client) redactBody(t target, body []byte) ([]byte, []llm.Warning) {
-	own, err := c.key(t)
+func (c *Client) redactBody(t *target, body []byte) ([]byte, []llm.Warning) {
+	own, err := c.key(*t)
 	if err != nil {
 		return body, nil // nothing is sent
 	}
@@ -35,8 +35,8 @@ func (c *Client) redactBody(t target, body []byte) ([]byte, []llm.Warning) {
 // redactRequest returns req without the secrets that do not belong to the host of
 // t, before anything of it is cut for a prompt: half a key is not recognised. It
 // is req itself if there are none.
-func (c *Client) redactRequest(t target, req *llm.Request) (*llm.Request, []llm.Warning) {
-	own, err := c.key(t)
+func (c *Client) redactRequest(t *target, req *llm.Request) (*llm.Request, []llm.Warning) {
+	own, err := c.key(*t)
 	if err != nil {
 		return req, nil // nothing is sent
 	}

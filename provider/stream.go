@@ -47,7 +47,7 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 // prompt.
 func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
 	m = m.discovered(ctx, req)
-	req, stripped := m.client.redactRequest(m.target, req)
+	req, stripped := m.client.redactRequest(&m.target, req)
 	j, err := m.plan(req)
 	if err != nil {
 		yield(nil, err)
