@@ -25,7 +25,7 @@ type invoice struct {
 }
 
 func pay(ctx context.Context, in invoice) (string, error) {
-	info := tool.InfoOf(ctx) // a real service gets the key, so that it charges once
+	info := tool.InfoOf(ctx) // a real service gets the key and charges once
 	fmt.Println("paying", in.Invoice, "under the key", info.Run+"/"+info.Key)
 	return "invoice " + in.Invoice + " is paid", nil
 }
@@ -60,7 +60,7 @@ func main() {
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&grants)
 		var done agent.Done
 		if err == nil {
-			ctx := context.WithoutCancel(r.Context()) // whoever asked may hang up
+			ctx := context.WithoutCancel(r.Context()) // the client may disconnect
 			done, err = agent.Last(a.ResumeWith(ctx, r.PathValue("run"), grants))
 		}
 		reply(w, map[string]any{"status": done.Status, "text": done.Text}, err)

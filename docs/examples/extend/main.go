@@ -49,7 +49,7 @@ func (scribe) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event,
 		answer = result + " " + card
 	}
 	return func(yield func(llm.Event, error) bool) {
-		for word := range strings.SplitAfterSeq(answer, " ") { // as it is written
+		for word := range strings.SplitAfterSeq(answer, " ") { // while it is written
 			if err := ctx.Err(); !yield(llm.TextDelta{Text: word}, err) || err != nil {
 				return
 			}
@@ -101,7 +101,7 @@ func masked(m llm.Model) llm.Model {
 	})
 }
 
-// Middleware around a tool: whoever runs the program sees what it is called with.
+// Middleware around a tool prints the arguments of each call.
 func shown(t tool.Tool) tool.Tool {
 	call := t.Call
 	t.Call = func(ctx context.Context, args json.RawMessage) (tool.Output, error) {
@@ -145,7 +145,7 @@ func main() {
 	fmt.Println(done.Text, err)
 	report, err := journal.Verify(runs.Read(ctx, done.Run, 0))
 	fmt.Println(report.State(), report.Entries, "entries", err)
-	for _, s := range spans.GetSpans() { // what is inside ends first
+	for _, s := range spans.GetSpans() { // the inner part ends first
 		fmt.Println("span", s.Name)
 	}
 }

@@ -73,7 +73,7 @@ func main() {
 	req := &llm.Request{Messages: []llm.Message{llm.User("Extract the order:\n" + letter)}}
 	o, err := refine.Into(context.Background(), model, req, 4, Order.Validate)
 	if err != nil {
-		log.Fatal(err) // what was wrong with each try
+		log.Fatal(err) // the problem of each try
 	}
 	fmt.Println(o.Customer, o.Placed.Format(time.DateOnly), o.Items, o.Total, o.Payment.Value.By())
 }

@@ -1,4 +1,4 @@
-// Guardrails checks what goes into a run and what comes out: a message is blocked, an answer is
+// Guardrails checks the input and the output of a run: a message is blocked, an answer is
 // changed, a policy caps a payment, and account numbers reach neither model nor record.
 package main
 

@@ -1,5 +1,5 @@
 // Media asks about an image and a PDF, with web search, a cache mark and a reasoning effort, in
-// the format of the model's vendor, and shows what is sent: "media MODEL IMAGE PDF QUESTION".
+// the format of the model's vendor, and shows the request: "media MODEL IMAGE PDF QUESTION".
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// search is for vendors that have no web search of their own; builtin.Search is a real one.
+// search is for vendors without a web search; builtin.Search is a real one.
 func search(_ context.Context, in struct{ Query string }) (string, error) {
 	return "there are no pages about " + in.Query, nil
 }
@@ -32,7 +32,7 @@ func media(kind llm.MediaKind, file string) llm.Media {
 	return llm.Media{Kind: kind, MIME: http.DetectContentType(data), Name: file, Data: data}
 }
 
-type spy struct{} // shows some words of what is sent
+type spy struct{} // shows some words of the request
 var words = regexp.MustCompile(`"(image\w*|document|file|web_search\w*|cache_\w+|\w*effort)"`)
 
 func (spy) RoundTrip(r *http.Request) (*http.Response, error) {

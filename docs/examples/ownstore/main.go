@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// store stands for a database of the program. It has the two methods of a journal.Store.
+// store represents a database of the program. It has the two methods of a journal.Store.
 type store struct{ journal.Store }
 
 // locks is a lock for each run. A real one is in the medium that the processes share.

@@ -1,5 +1,5 @@
 // Resume is a streaming agent that survives a crash: "resume ask RUN TASK" begins, "resume go RUN"
-// goes on where a dead process was, and "resume check RUN" verifies and replays the record.
+// continues the run of a dead process, and "resume check RUN" verifies and replays the record.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 		log.Fatal(errors.Join(err, errors.New("usage: resume ask RUN TASK | go RUN | check RUN")))
 	}
 	look := tool.Func("get_weather", "Current weather in a city.", weather)
-	look.Effects = tool.ReadOnly // may run again; what may change things is reported as unknown
+	look.Effects = tool.ReadOnly // may run again; the outcome of other calls is reported as unknown
 	run, ctx := os.Args[2], context.Background()
 	a := &agent.Agent{Model: sim.Offline{}, ID: "sim/offline", Store: store, // any: provider.Open
 		Tools: &invoke.Runner{Tools: tool.MustSet(look)}, NewRun: func() string { return run }}
@@ -58,7 +58,7 @@ func show(events iter.Seq2[llm.Event, error]) {
 		}
 		switch ev := ev.(type) {
 		case llm.TextDelta:
-			fmt.Print(ev.Text) // as it is written
+			fmt.Print(ev.Text) // while it is written
 		case invoke.Outcome:
 			fmt.Println(ev.Call.Name, string(ev.Call.Args), ev.Receipt.Status)
 		case agent.Done:

@@ -1,4 +1,4 @@
-// Switch begins a conversation with one vendor's model and goes on with another's, in the middle:
+// Switch begins a conversation with one vendor's model and continues with another's:
 // "switch FIRST SECOND TASK". The first calls the tool, the second reads the result and answers.
 package main
 
