@@ -377,14 +377,14 @@ const (
 	writeTime = 2 * time.Minute
 )
 
-// body reads the request.
+// body reads the request. A limited key sends only known fields.
 func (x *chain) body() ([]byte, error) {
 	body, err := clientio.ReadWithin(x.settings.BodyTime, x.W, x.HTTP, func() ([]byte, error) { return vendorapi.Body(x.W, x.HTTP, x.settings.MaxBody) })
 	x.measured.read = time.Now()
 	if err != nil {
 		return nil, err
 	}
-	return body, nil
+	return x.KnownFields(body, x.Warn), nil
 }
 
 // keep stores what later requests of the client may continue. It runs before the client gets the end of the answer.

@@ -428,10 +428,10 @@ type telling struct {
 	settled chan access.LogLine
 }
 
-func (s *telling) Settle(ctx context.Context, l access.LogLine, windows []access.Window) error {
-	err := s.Store.Settle(ctx, l, windows)
+func (s *telling) Settle(ctx context.Context, l access.LogLine, windows []access.Window) (map[access.Window]access.Count, error) {
+	used, err := s.Store.Settle(ctx, l, windows)
 	s.settled <- l
-	return err
+	return used, err
 }
 
 // TestBudgetRefusesConcurrentRequests checks that concurrent requests do not spend more than the budget.

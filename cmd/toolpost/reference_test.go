@@ -72,6 +72,7 @@ var otherVariables = []struct{ names, meaning string }{
 	{"TOOLPOST_MODELS", "the file of [model data](../models.md)"},
 	{"TOOLPOST_MCP_KEYS", "keys of clients of [`toolpost mcp serve`](../mcp.md#serving-tools)"},
 	{"TOOLPOST_GATEWAY_KEYS, TOOLPOST_GATEWAY_STATE, TOOLPOST_ADMIN_KEY", "stores and administrator key of the [gateway](../gateway/keys.md)"},
+	{"TOOLPOST_BUDGET_WEBHOOK", "the [webhook](../gateway/keys.md#alerts) of the gateway"},
 	{"NO_COLOR", "no colours"},
 	{"OTEL_EXPORTER_OTLP_ENDPOINT", "the collector for traces and metrics, like `http://127.0.0.1:4318`"},
 	{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "the complete address for traces, or metrics"},

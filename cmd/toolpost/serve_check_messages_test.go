@@ -7,6 +7,29 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 )
 
+// TestCheckReportsEachMistakeOnce: a value that is not allowed has one line, although the file and the gateway both check it.
+func TestCheckReportsEachMistakeOnce(t *testing.T) {
+	clitest.Bare(t, nil)
+	said, err := checked(t, `gateway:
+  routes:
+    - model: m
+      strategy: random
+      retries: 99
+      timeout: -1s
+      cooldown: -1s
+      to:
+        - {model: sim/offline, retries: -1, first_byte: -1s, idle: -1s, max_in_flight: -1}
+`)
+	for _, path := range []string{"strategy", "retries", "timeout", "cooldown", "to[0].retries", "to[0].first_byte", "to[0].idle", "to[0].max_in_flight"} {
+		if n := strings.Count(said, " gateway.routes[0]."+path+": "); err == nil || n != 1 {
+			t.Errorf("%s is reported %d times, %v", path, n, err)
+		}
+	}
+	if n := strings.Count(said, "gateway.routes[0]"); n != 8 {
+		t.Errorf("%d lines:\n%s", n, said)
+	}
+}
+
 // TestCheckImplausibleSettings: implausible settings are refused or reported, once and in suitable words.
 func TestCheckImplausibleSettings(t *testing.T) {
 	clitest.Bare(t, nil)

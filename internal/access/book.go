@@ -17,6 +17,10 @@ type Book struct {
 	Store Store
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
+	// Alert is called when a key or a team has used a part of a limit per day, per month or in total; nil means never.
+	// AlertAt are the parts in percent. It must not wait: a request does until it returns.
+	Alert   func(Alert)
+	AlertAt []int
 
 	late   late
 	writes writes
@@ -399,10 +403,11 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	now := b.now()
 	a := &Admission{Rights: g, id: r.ID, model: clip(r.Model), at: now}
 	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Reservation: r.reservation(Count{}), Until: now.Add(holdTime)}
+	var counted map[Window]Count
 	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Reservation) error {
 		var refused *Refusal
 		var before []Room // remaining without this request
-		a.Rooms = nil
+		a.Rooms, counted = nil, used
 		g.limits(func(scope string, l Quota) bool {
 			if r.Free && l.Unit != Requests {
 				return true
@@ -429,6 +434,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		return nil, err
 	}
 	b.hold(a.id)
+	b.report(g, now, hold.counts(), counted)
 	return a, nil
 }
 
@@ -543,17 +549,18 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
 	e.User, e.Tag = clip(e.User), clip(e.Tag)
 	for wait := settleWait; ; wait *= 4 { // a database may be failing over to another machine
-		err := b.wrote(b.Store.Settle(ctx, e, windows(k, a.at)))
+		used, err := b.Store.Settle(ctx, e, windows(k, a.at))
 		gone := new(StoreError)
-		switch {
+		switch b.wrote(err); {
 		case err == nil:
 			b.release(a.id)
+			b.report(a.Rights, a.at, e.count(), used)
 			return nil
 		case !errors.As(err, &gone) && ctx.Err() == nil:
 			b.release(a.id)
 			return err
 		case wait > settleLongest || ctx.Err() != nil:
-			return b.settleLater(lateLine{e, windows(k, a.at)}, err)
+			return b.settleLater(lateLine{e, a.Rights}, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -108,15 +108,17 @@ func (m *Memory) Extend(_ context.Context, requests []string, until time.Time) e
 }
 
 // Settle implements [Store].
-func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
+func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) (map[Window]Count, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, open := m.holds[e.ID]; !open {
-		return nil
+		return nil, nil
 	}
 	delete(m.holds, e.ID)
+	used := make(map[Window]Count, len(windows))
 	for _, w := range windows {
 		m.counts[w] = m.counts[w].plus(e.count())
+		used[w] = m.counts[w]
 	}
 	for _, u := range usagesOf(&e) {
 		m.add(u)
@@ -125,7 +127,7 @@ func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 	if m.log = append(m.log, e); len(m.log) >= maxMemoryLog {
 		m.log = slices.Clone(m.log[maxMemoryLog/2:])
 	}
-	return nil
+	return used, nil
 }
 
 // add adds u to the sums. The caller must hold m.mu.

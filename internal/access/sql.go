@@ -370,16 +370,17 @@ func (s *SQL) Extend(ctx context.Context, requests []string, until time.Time) er
 
 // Settle implements [Store]. A request whose reservation has expired is still charged. The log line prevents charging
 // it twice.
-func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
+func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) (used map[Window]Count, err error) {
 	u, attempts := usageOf(&e), ""
 	if len(e.Attempts) > 0 {
 		doc, err := json.Marshal(e.Attempts)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		attempts = string(doc)
 	}
-	return s.within(ctx, func(tx *sql.Tx) error {
+	err = s.within(ctx, func(tx *sql.Tx) error {
+		used = nil
 		res, err := tx.StmtContext(ctx, s.addLine).ExecContext(ctx,
 			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Route, e.Model, e.Upstream, e.Format, e.Status, u.Cached, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds(), e.User, e.Tag, attempts)
 		if err != nil {
@@ -388,7 +389,7 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return failed(err)
 		}
-		if _, err := s.countIn(ctx, tx, windows, e.count()); err != nil {
+		if used, err = s.countIn(ctx, tx, windows, e.count()); err != nil {
 			return err
 		}
 		if _, err := tx.StmtContext(ctx, s.dropHolds).ExecContext(ctx, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
@@ -401,6 +402,7 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 		}
 		return nil
 	})
+	return used, err
 }
 
 // row returns the values of all columns.

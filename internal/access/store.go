@@ -158,9 +158,9 @@ type Store interface {
 	Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(used map[Window]Count, held map[string]Reservation) error) error
 	// Extend changes when the reservations of running requests expire.
 	Extend(ctx context.Context, requests []string, until time.Time) error
-	// Settle ends the reservation of a request, adds its usage to its windows and writes its log line. It is
-	// idempotent.
-	Settle(ctx context.Context, e LogLine, windows []Window) error
+	// Settle ends the reservation of a request, adds its usage to its windows and writes its log line. It returns the
+	// usage in each window then. It is idempotent: for a request that is settled it returns no usage.
+	Settle(ctx context.Context, e LogLine, windows []Window) (used map[Window]Count, err error)
 	// Add adds usage to the sums of a day that is neither in the log nor counted in windows.
 	Add(ctx context.Context, u Spend) error
 	// Usage sums up the selected requests since a day, sorted by the groupings.

@@ -136,13 +136,13 @@ type shaky struct {
 	fails int
 }
 
-func (s *shaky) Settle(ctx context.Context, e access.LogLine, w []access.Window) error {
+func (s *shaky) Settle(ctx context.Context, e access.LogLine, w []access.Window) (map[access.Window]access.Count, error) {
 	s.mu.Lock()
 	s.fails--
 	fails := s.fails >= 0
 	s.mu.Unlock()
 	if fails {
-		return &access.StoreError{Err: errors.New("the server is shutting down")}
+		return nil, &access.StoreError{Err: errors.New("the server is shutting down")}
 	}
 	return s.Store.Settle(ctx, e, w)
 }

@@ -135,6 +135,7 @@ var promises = []struct {
 	{"usage and log", usageAndLog},
 	{"bodies", bodies},
 	{"erasure", erasure},
+	{"alerts", alerts},
 	{"no secrets", noSecrets},
 }
 

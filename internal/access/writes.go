@@ -109,10 +109,10 @@ func (e *LateError) Error() string { return "access: it is kept and written late
 // Unwrap returns the cause.
 func (e *LateError) Unwrap() error { return e.Err }
 
-// lateLine is the usage of a request and the windows that count it.
+// lateLine is the usage of a request and the limits that count it.
 type lateLine struct {
-	line    LogLine
-	windows []Window
+	line   LogLine
+	rights *Rights
 }
 
 // late is the queue of usage to write later.
@@ -172,10 +172,11 @@ func (b *Book) writeLate(ctx context.Context) {
 			return
 		}
 		within, cancel := context.WithTimeout(ctx, lateTime)
-		err := b.Store.Settle(within, l.line, l.windows)
+		used, err := b.Store.Settle(within, l.line, windows(&l.rights.Key, l.line.At))
 		cancel()
 		if b.late.tried(err == nil); err == nil {
 			b.release(l.line.ID)
+			b.report(l.rights, l.line.At, l.line.count(), used)
 			wait = lateWait
 			continue
 		}

@@ -105,6 +105,7 @@ var vendorFields = fieldsByName([]vendorField{
 	// Gemini
 	{name: "response_modalities", meaning: raisesPrice, plain: []string{"text", "TEXT"}},
 	{name: "speech_config", meaning: raisesPrice},
+	{name: "image_config", meaning: raisesPrice},
 	{name: "cached_content", meaning: inAccount},
 	// Vercel's gateway
 	{name: "provider_options", meaning: changesAll},

@@ -92,6 +92,8 @@ func KindOf(t reflect.Type) string {
 		return "duration"
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		return "list"
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Int:
+		return "list of numbers"
 	case kind == reflect.Slice:
 		return "list of texts"
 	case kind == reflect.Map:

@@ -76,6 +76,7 @@ type Report struct {
 	anchors map[string]ast.Node
 	zero    map[string]bool // paths with a 0 in the file
 	form    []string        // paths of malformed values
+	refused []string        // paths of values that their declaration does not allow
 	meant   []string        // paths of probable corrections for unknown fields
 	schema  *Schema
 }
@@ -254,13 +255,27 @@ func (r *Report) checkField(f Field, v reflect.Value, path string) {
 		}
 	case v.CanInt():
 		if problem := f.outOfBounds(v.Int()); problem != "" {
-			r.Wrong(path, "%s", problem)
+			r.refuse(path, problem)
 		}
 	case v.Kind() == reflect.String && v.String() != "":
 		if words := f.Words(); len(words) > 0 && !slices.Contains(words, v.String()) {
-			r.Wrong(path, "%q is not one of %s", v.String(), strings.Join(words, ", "))
+			r.refuse(path, fmt.Sprintf("%q is not one of %s", v.String(), strings.Join(words, ", ")))
 		}
 	}
+}
+
+// refuse adds a value that its declaration does not allow.
+func (r *Report) refuse(path, problem string) {
+	r.Wrong(path, "%s", problem)
+	r.refused = append(r.refused, path)
+}
+
+// AddFound adds the problems of a package that checks values itself, except for values that CheckDeclared refused.
+func (r *Report) AddFound(err error) {
+	malformed := r.form
+	r.form = slices.Concat(malformed, r.refused)
+	r.AddError(err)
+	r.form = malformed
 }
 
 // Words returns the words that a text may be, nil for any text.

@@ -56,6 +56,7 @@ func (x *examination) check() (setup gateway.Setup) {
 	x.CheckDeclared(reflect.ValueOf(x.s.Gateway), "gateway")
 	x.addresses()
 	x.administrators()
+	x.budgetAlerts()
 	x.certificate()
 	x.public()
 	x.stores()
@@ -70,7 +71,7 @@ func (x *examination) check() (setup gateway.Setup) {
 		x.loops(setup.Open)
 		if len(x.s.Gateway.Routes) > 0 {
 			_, err = gateway.New(setup)
-			x.AddError(err)
+			x.AddFound(err)
 		}
 		x.missingKeys(setup.Open)
 	}
@@ -223,6 +224,8 @@ func (x *examination) warnings() {
 		{"ops_hosts", "ops_addr", len(c.Ops.OpsHosts) > 0 && c.Ops.OpsAddr == ""},
 		{"admin_hosts", "admin_addr", len(c.Keys.AdminHosts) > 0 && c.Keys.AdminAddr == ""},
 		{"log_retention", "keys", c.Keys.Retention > 0 && noKeys},
+		{"webhook", "keys", c.Keys.Webhook != "" && noKeys},
+		{"webhook_at", "keys", len(c.Keys.WebhookAt) > 0 && noKeys},
 	} {
 		if row.unused {
 			x.unused(row.setting, row.needed)

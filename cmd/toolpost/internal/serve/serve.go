@@ -238,6 +238,9 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return err
 	}
 	defer v.guards.done()
+	if v.guards.book != nil {
+		defer alertsOf(v.guards.book, s.Gateway.Keys, v.log).close()
+	}
 	setup.Access, setup.State = v.guards.book, v.guards.state
 	if v.live, err = gateway.NewLive(setup); err != nil {
 		return err
