@@ -384,7 +384,7 @@ func (x *chain) body() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.KnownFields(body, x.Warn), nil
+	return x.KnownFields(x.Rights, body, x.Warn), nil
 }
 
 // keep stores what later requests of the client may continue. It runs before the client gets the end of the answer.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,6 +49,75 @@ func TestFailedAttemptsAreLogged(t *testing.T) {
 		if strings.Count(text, want) != n {
 			t.Errorf("%q is %d times in\n%s", want, strings.Count(text, want), text)
 		}
+	}
+}
+
+// TestTimeoutReportsHowFarTheRequestCame checks that the log tells an upstream that cannot be connected to from one that has
+// the request, and from one that has begun its response.
+func TestTimeoutReportsHowFarTheRequestCame(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // no TLS handshake
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	stop := make(chan struct{})
+	silent := func(begin func(http.ResponseWriter)) string {
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			begin(w)
+			select {
+			case <-r.Context().Done():
+			case <-stop:
+			}
+		}))
+		t.Cleanup(up.Close)
+		return up.URL
+	}
+	t.Cleanup(func() { close(stop) })
+	for want, base := range map[string]string{
+		"; there was no connection to the upstream yet":   "https://" + mute.Addr().String(),
+		"; the upstream got the request and sent nothing": silent(func(http.ResponseWriter) {}),
+		"; the upstream sent its status and then nothing": silent(func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+		}),
+	} {
+		client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: base + "/v1", Wires: []string{wire.Chat}}}}
+		log := new(safeLog)
+		url := serve(t, gateway.Setup{Open: opening(client), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{{Model: "m", Timing: gateway.Timing{FirstByte: 500 * time.Millisecond}, Upstreams: []gateway.Upstream{{Model: "up/m"}}}}})
+		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+		log.mu.Lock()
+		if text := log.b.String(); resp.StatusCode != 504 || !strings.Contains(text, "did not begin within 500ms"+want) {
+			t.Errorf("%s: %d %s\n%s", want, resp.StatusCode, body, text)
+		}
+		log.mu.Unlock()
+	}
+}
+
+// TestMissingServersAreReported checks that a route whose MCP server is not available tells it the client, the log and the
+// metrics.
+func TestMissingServersAreReported(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { chatAnswer(w, r, "Hello") }))
+	t.Cleanup(up.Close)
+	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}}
+	route := to("m", "up/m")
+	route.Tools = served(reading("clock", "noon", new(counter)))
+	route.Tools.Missing = func() []string { return []string{"tickets"} }
+	log := new(safeLog)
+	_, url := live(t, gateway.Setup{Open: opening(client), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{route}})
+	for range 2 {
+		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+		if resp.StatusCode != 200 || !strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), "\n"), "degraded; mcp; the MCP server tickets is not available") {
+			t.Error(resp.Header, body)
+		}
+	}
+	if _, text := get(t, url+"/metrics"); !strings.Contains(text, `toolpost_missing_servers_total{route="m",server="tickets"} 2`) {
+		t.Error(text)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if n := strings.Count(log.b.String(), "the MCP server tickets is not available"); n != 1 {
+		t.Errorf("%d times in the log:\n%s", n, log.b.String())
 	}
 }
 

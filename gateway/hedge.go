@@ -84,7 +84,7 @@ func (c *race) ask(to *upstream.Candidate) {
 	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(x.Context(), one.trace.HTTP()), to, true, x.Stream == nil)
 	one.asking, one.watch = x.newAsking(to, c.req), watch
 	one.asking.each, one.asking.watch = c.each, watch
-	req := one.asking.portable(to.Opened, x.signatures.ForUpstream(one.asking.labels, to.Limited(c.req)))
+	req := one.asking.portable(to.Opened, one.asking.marked(to, x.signatures.ForUpstream(one.asking.labels, to.Limited(c.req))))
 	c.asked = append(c.asked, one)
 	c.running++
 	c.readers.Go(func() {
@@ -131,7 +131,7 @@ func (c *race) winner(second *upstream.Candidate) *contestant {
 // took takes an event before an answer has begun, and reports whether it begins one.
 func (c *race) took(e raceEvent) (begins bool) {
 	if e.err != nil {
-		e.of.err = e.of.watch.Err(e.err)
+		e.of.err = e.of.watch.Err(e.err, &e.of.trace)
 	}
 	if e.ev == nil {
 		if e.err == nil { // the end
@@ -176,7 +176,7 @@ func (c *race) hear(won *contestant) (begun bool, err error) {
 	} else {
 		begun, err = won.asking.stream(x.Context(), won.to, c.req)
 	}
-	err = won.watch.Err(err)
+	err = won.watch.Err(err, &won.trace)
 	if took := won.watch.Took(); took > 0 {
 		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
 	}

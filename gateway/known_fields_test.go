@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )

@@ -48,6 +48,9 @@ type ModelRoute struct {
 	Override Override
 	// Cache configures the answer cache.
 	Cache Cache
+	// CacheMarks marks prompts for the vendor's prompt cache where the vendor has such marks and the client set none; see
+	// [provider.Model.WithCacheMarks]. Such requests are not relayed.
+	CacheMarks bool
 	// Pass are the kinds of other endpoints that are forwarded to the first upstream that supports them; see [Kinds].
 	Pass []string
 	// PassTeam is the team that owns the vendor account of the upstreams. Its keys may use forwarded files and batches,

@@ -81,12 +81,23 @@ func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.E
 	x.trace.Upstream = to.Model
 	a := x.newAsking(to, req)
 	a.each, a.others, a.watch = each, others, watch
-	req = x.signatures.ForUpstream(a.labels, to.Limited(req))
+	req = a.marked(to, x.signatures.ForUpstream(a.labels, to.Limited(req)))
 	begun, err = a.answer(ctx, to, req)
 	if took := watch.Took(); took > 0 {
 		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
 	}
-	return begun, watch.Err(err)
+	return begun, watch.Err(err, &x.trace)
+}
+
+// marked returns the request with marks for the prompt cache of the upstream, if its route asks for them.
+func (a *asking) marked(to *upstream.Candidate, req *llm.Request) *llm.Request {
+	m, ok := to.Opened.(*provider.Model)
+	if !ok || !a.x.routeOf(to).CacheMarks {
+		return req
+	}
+	out := m.WithCacheMarks(req)
+	a.remade = out != req
+	return out
 }
 
 // answer relays the answer of the upstream, or reads it as events.
@@ -210,6 +221,7 @@ type asking struct {
 	begun        bool
 	opening      llm.Opening // events held back until the answer begins
 	given        bool        // the answer was given up for another upstream
+	remade       bool        // the request is not the client's own
 	contentKinds             // content of the answer so far
 }
 
@@ -331,7 +343,7 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 // whether it did.
 func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Request) (bool, error) {
 	m, ok := to.Opened.(*provider.Model)
-	if !ok || a.x.raw == nil {
+	if !ok || a.x.raw == nil || a.remade {
 		return false, nil
 	}
 	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.Stream != nil}

@@ -40,6 +40,7 @@ var elsewhere = map[string]string{
 	"toolpost keys set tp-k3f9x2qabc --limit money/month=80 --expires 90d --keys sqlite:keys.db": "needs a key: TestKeysSet",
 	"toolpost keys rotate tp-k3f9x2qabc --grace 24h --keys sqlite:keys.db":                       "needs a key: TestKeys",
 	"toolpost keys revoke tp-k3f9x2qabc --keys sqlite:keys.db":                                   "needs a key: TestKeys",
+	"toolpost keys erase research --user ada --yes --keys sqlite:keys.db":                        "needs a team: TestKeysErase",
 	"toolpost runs approve RUN":                                                                  "needs a run that waits: TestRunsWait",
 	`toolpost runs approve RUN call_2 --reason "as agreed"`:                                      "needs a run that waits: TestRunsWait",
 	`toolpost runs deny RUN --all --reason "not today"`:                                          "needs a run that waits: TestRunsWait",

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // alerts checks that each part of a limit is reported once, by one of two gateways, when a request has used it up, and that

@@ -131,6 +131,9 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 	if !k.Expires.IsZero() && !k.Expires.After(k.Created) {
 		return Key{}, "", fmt.Errorf("access: %w", &InvalidError{errors.New("the key would have expired already")})
 	}
+	if err := b.checkNewTeam(ctx, k.Team); err != nil {
+		return Key{}, "", err
+	}
 	secret := newSecret(k.ID)
 	if _, err := change(ctx, b.Store, teamRecord, k.Team, func(t *Team, _ bool) error { t.Name = k.Team; return nil }); err != nil {
 		return Key{}, "", err
@@ -247,6 +250,9 @@ func (b *Book) Teams(ctx context.Context) ([]Team, error) {
 func (b *Book) SetTeam(ctx context.Context, t Team) error {
 	if err := errors.Join(checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
 		return fmt.Errorf("access: %w", &InvalidError{err})
+	}
+	if err := b.checkNewTeam(ctx, t.Name); err != nil {
+		return err
 	}
 	_, err := change(ctx, b.Store, teamRecord, t.Name, func(v *Team, _ bool) error { *v = t; return nil })
 	if err == nil {

@@ -136,6 +136,7 @@ var promises = []struct {
 	{"bodies", bodies},
 	{"erasure", erasure},
 	{"alerts", alerts},
+	{"look-alike teams", lookAlikeTeams},
 	{"no secrets", noSecrets},
 }
 

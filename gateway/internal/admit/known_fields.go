@@ -1,7 +1,7 @@
 package admit
 
 import (
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -26,7 +26,7 @@ var knownFields = foldedNames(
 	// Bedrock
 	"guardrail_config", "additional_model_response_field_paths", "prompt_variables", "request_metadata", "input_text", "text_generation_config", "return_likelihoods",
 	// vLLM, llama.cpp, SGLang, TGI, OpenRouter, and other hosts of the chat format
-	"min_p", "top_a", "top_n_sigma", "typical_p", "typical", "epsilon_cutoff", "eta_cutoff", "smoothing_factor", "dynatemp_range", "dynatemp_exponent",
+	"prompt_embeds", "min_p", "top_a", "top_n_sigma", "typical_p", "typical", "epsilon_cutoff", "eta_cutoff", "smoothing_factor", "dynatemp_range", "dynatemp_exponent",
 	"repetition_penalty", "no_repeat_ngram_size", "encoder_repetition_penalty", "length_penalty", "early_stopping", "use_beam_search", "do_sample", "details",
 	"mirostat", "mirostat_tau", "mirostat_eta", "dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers",
 	"xtc_probability", "xtc_threshold", "samplers", "n_probs", "min_keep", "n_keep", "n_indent", "t_max_predict_ms", "cache_prompt", "id_slot", "ignore_eos",
@@ -38,7 +38,7 @@ var knownFields = foldedNames(
 	"reasoning_format", "reasoning_budget", "reasoning_split", "enable_thinking", "preserve_thinking", "thinking_forced_open", "clear_thinking", "tool_stream",
 	"parse_tool_calls", "include_usage", "usage", "safe_prompt", "prompt_mode", "random_seed", "safe_mode", "stream_tokens", "incremental_output", "disable_reasoning",
 	// other endpoints that are passed on: embeddings, completions, images, audio, moderations, rerank
-	"dimensions", "encoding_format", "input_type", "embedding_types", "output_dimension", "output_dtype", "task", "late_chunking", "texts", "normalized", "query",
+	"content", "requests", "task_type", "title", "output_dimensionality", "dimensions", "encoding_format", "input_type", "embedding_types", "output_dimension", "output_dtype", "task", "late_chunking", "texts", "normalized", "query",
 	"top_n", "return_documents", "rank_fields", "max_chunks_per_doc", "max_tokens_per_doc", "size", "quality", "style", "background_color", "output_compression",
 	"moderation", "partial_images", "input_fidelity", "image", "mask", "voice", "language", "timestamp_granularities", "chunking_strategy", "stream_format", "file",
 	"known_speaker_names", "known_speaker_references", "hotwords", "purpose", "endpoint", "completion_window", "input_file_id", "output_expires_after", "expires_after",
@@ -69,13 +69,17 @@ func limited(r *access.Rights) bool {
 const maxUnknown = 20
 
 // KnownFields returns the body of a request without the fields that are unknown here, if its key is limited: a server may
-// read them as a choice of another model, a tool or a price. Each is reported to warn.
-func (c *Client) KnownFields(body []byte, warn func(llm.Warning)) []byte {
-	if !limited(c.Rights) {
+// read them as a choice of another model, a tool or a price. Each is reported to warn. Output that they would allow is
+// reserved nevertheless, because the estimate shall not depend on the list of known fields.
+func (d *Demand) KnownFields(rights *access.Rights, body []byte, warn func(llm.Warning)) []byte {
+	if !limited(rights) {
 		return body
 	}
 	n := 0
-	out := withoutUnknown(js.Trim(body), 0, func(name []byte) {
+	out := withoutUnknown(js.Trim(body), 0, func(name, value []byte) {
+		if d.Limited {
+			d.Output.look(name, value, 0)
+		}
 		if n++; n <= maxUnknown {
 			warn(llm.Warning{Code: llm.Ignored, Feature: string(name[:min(len(name), 60)]), Detail: "the gateway does not know this field, and the key may only send known ones"})
 		}
@@ -88,7 +92,7 @@ func (c *Client) KnownFields(body []byte, warn func(llm.Warning)) []byte {
 
 // withoutUnknown returns an object without its unknown members, also in members that a server reads like top-level ones.
 // It returns nil if there are none, or if v is no valid object.
-func withoutUnknown(v []byte, depth int, dropped func(name []byte)) []byte {
+func withoutUnknown(v []byte, depth int, dropped func(name, value []byte)) []byte {
 	if js.Kind(v) != '{' || depth > mostNested || !hasUnknown(v, depth) || depth == 0 && !js.Valid(v) {
 		return nil
 	}
@@ -96,7 +100,7 @@ func withoutUnknown(v []byte, depth int, dropped func(name []byte)) []byte {
 	w.Object()
 	for key, value := range js.Members(v) {
 		if !isKnown(key) {
-			dropped(key)
+			dropped(key, value)
 			continue
 		}
 		if holdsFields(key) {

@@ -43,6 +43,7 @@ func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempote
 	if err != nil {
 		return nil, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are unavailable: %w", err)}
 	}
+	t.warnMissing(scope)
 	client := slices.Concat(req.Tools, legacyTools(req.Extra[scope.Codec.Format]))
 	r := &request{Scope: scope, tools: t, runner: runner, to: to, idempotency: idempotency}
 	o := &offer{set: allowedTools(scope.Rights, runner.Set()), client: req.Tools}
@@ -68,6 +69,17 @@ func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempote
 		scope.Warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
 	}
 	return s, nil
+}
+
+// warnMissing tells the client, the log and the metrics which sources of tools are missing.
+func (t *Tools) warnMissing(scope *conversation.Scope) {
+	if t.Missing == nil {
+		return
+	}
+	for _, name := range t.Missing() {
+		scope.Metrics.MissingServers.Add(1, scope.Trace.Route, name)
+		scope.Warn(llm.Warning{Code: llm.Degraded, Feature: "mcp", Detail: fmt.Sprintf("the MCP server %s is not available, so the answer is made without its tools", name)})
+	}
 }
 
 // Owns reports whether the gateway runs the tool of that name. Its calls are not shown to the client.

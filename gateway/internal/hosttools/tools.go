@@ -28,6 +28,9 @@ type Tools struct {
 	// Tools returns the tools. It is called for every request, and must return the same set as long as nothing has
 	// changed.
 	Tools func(context.Context) (*tool.Set, error)
+	// Missing returns the names of sources of tools that are not available, such as MCP servers; nil means none. Clients are
+	// warned about them.
+	Missing func() []string
 	// Runner defines how calls run: policy, limits, breakers. Its own tools are ignored. Nil means a zero Runner, which
 	// runs only read-only tools. No person is asked during a request: without an Approve function, calls that need
 	// consent are refused, and the model learns why.

@@ -167,8 +167,8 @@ var (
 
 // Set is every metric of a gateway. A reloaded gateway keeps the set of its predecessor.
 type Set struct {
-	Requests, Tokens, Calls, Repairs, Suspected, Invalid, Failures, Refused, Warnings, Cached, Forwarded, Reloads, HostedCalls, Estimated, State, Outcomes, Dollars Metric
-	Duration, FirstByte, AddedLatency, FirstToken                                                                                                                   Metric
+	Requests, Tokens, Calls, Repairs, Suspected, Invalid, Failures, Refused, Warnings, Cached, Forwarded, Reloads, HostedCalls, MissingServers, Estimated, State, Outcomes, Dollars Metric
+	Duration, FirstByte, AddedLatency, FirstToken                                                                                                                                   Metric
 }
 
 func New() *Set {
@@ -197,6 +197,7 @@ func New() *Set {
 		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache: hits and misses.", nil, []string{"route", "result"}},
 		{&m.Forwarded, "toolpost_passed_total", "Requests to endpoints that are passed on.", nil, []string{"route", "endpoint", "status"}},
 		{&m.HostedCalls, "toolpost_served_calls_total", "Calls that the gateway runs itself: ok, refused, failed, abandoned, unknown, or waiting for a person.", nil, []string{"route", "status"}},
+		{&m.MissingServers, "toolpost_missing_servers_total", "Requests that were answered without the tools of an MCP server, because it was not available.", nil, []string{"route", "server"}},
 		{&m.Estimated, "toolpost_estimated_total", "Answers with estimated tokens, because the upstream reported none (absent) or a part (partly) or impossible numbers (odd), or because the answer is unfinished (lost).", nil, []string{"route", "reason"}},
 		{&m.State, "toolpost_state_failures_total", "Failed reads and writes of the state between requests.", nil, []string{"kind", "op"}},
 		{&m.Reloads, "toolpost_config_reloads_total", "Reloads of the configuration.", nil, []string{"result"}},
@@ -231,7 +232,7 @@ func (m *Metric) kind() string {
 // all returns the metrics in the order in which they are written.
 func (m *Set) all() []*Metric {
 	return []*Metric{&m.Requests, &m.Duration, &m.FirstByte, &m.AddedLatency, &m.FirstToken, &m.Outcomes, &m.Tokens, &m.Dollars, &m.Calls, &m.Repairs, &m.Suspected, &m.Invalid, &m.Warnings,
-		&m.Failures, &m.Refused, &m.Cached, &m.Forwarded, &m.HostedCalls, &m.Estimated, &m.State, &m.Reloads}
+		&m.Failures, &m.Refused, &m.Cached, &m.Forwarded, &m.HostedCalls, &m.MissingServers, &m.Estimated, &m.State, &m.Reloads}
 }
 
 // NewGauge returns a gauge.

@@ -185,6 +185,19 @@ func (t *Trace) AskedAt() time.Time {
 // SentAt returns when the upstream had received the request, in nanoseconds, or 0 if it has not.
 func (t *Trace) SentAt() int64 { return max(0, t.sent.Load()) }
 
+// progress describes how far a request came that got no answer, for the log.
+func (t *Trace) progress() string {
+	switch {
+	case t.Answered():
+		return "; the upstream sent its status and then nothing"
+	case t.SentAt() > 0:
+		return "; the upstream got the request and sent nothing"
+	case t.asked.Load() != 0:
+		return "; there was no connection to the upstream yet"
+	}
+	return ""
+}
+
 // Answered reports whether the upstream that received the request has begun to answer.
 func (t *Trace) Answered() bool { return t.SentAt() > 0 && t.answered.Load() }
 

@@ -102,16 +102,17 @@ func (w *Watch) Stop() {
 	w.cancel(nil)
 }
 
-// Err returns the error of a request that the watch may have given up.
-func (w *Watch) Err(err error) error {
+// Err returns the error of a request that the watch may have given up. The trace is the one of the request.
+func (w *Watch) Err(err error, trace *Trace) error {
 	var why *lateError
 	if err == nil || !errors.As(context.Cause(w.ctx), &why) {
 		return err
 	}
-	if !w.begun {
-		w.to.Cut(time.Since(w.start))
+	if w.begun {
+		return &llm.Error{Op: "gateway", Kind: llm.Timeout, Err: why}
 	}
-	return &llm.Error{Op: "gateway", Kind: llm.Timeout, Err: why}
+	w.to.Cut(time.Since(w.start))
+	return &llm.Error{Op: "gateway", Kind: llm.Timeout, Err: &lateError{why.text + trace.progress()}}
 }
 
 // Limited returns the request with the limits of the upstream.

@@ -26,8 +26,13 @@ import (
 	"github.com/toolpost/toolpost/internal/access"
 )
 
-// StoreEnv is the variable for the store of keys, for addresses with a password.
-const StoreEnv = "TOOLPOST_GATEWAY_KEYS"
+// StoreEnv and StateEnv are the variables for the stores of keys and state, for addresses with a password. InMemory means no
+// database of state.
+const (
+	StoreEnv = "TOOLPOST_GATEWAY_KEYS"
+	StateEnv = "TOOLPOST_GATEWAY_STATE"
+	InMemory = "memory"
+)
 
 const StoreUsage = "where keys and what they use are kept: sqlite:`FILE` or postgres://…"
 
@@ -180,7 +185,7 @@ or month, or total.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	addKeysFlags(cmd)
-	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
+	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam(), newKeysErase())
 	cli.NoEmptyFlags(cmd, "name") // the name is only a label
 	return cmd
 }

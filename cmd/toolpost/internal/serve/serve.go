@@ -34,7 +34,7 @@ func GatewayRoutes(c settings.GatewayConfig) []gateway.ModelRoute {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Hidden: r.Hidden, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Timing: timing(r.Timing), Strategy: strategyOf(r.Strategy), HedgeAfter: r.HedgeAfter,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
-			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: keepsBodies(c, r)}
+			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, CacheMarks: r.CacheMarks, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: keepsBodies(c, r)}
 		for _, u := range r.To {
 			up := gateway.Upstream{Model: u.Model, Health: u.Health, Timing: timing(u.Timing), Priority: u.Priority, MaxInFlight: u.MaxInFlight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
 			if u.Weight != nil {

@@ -24,10 +24,9 @@ import (
 	"github.com/toolpost/toolpost/internal/state"
 )
 
-// stateEnv is the variable for the store of state, for addresses with a password. inMemory means no database.
 const (
-	stateEnv = "TOOLPOST_GATEWAY_STATE"
-	inMemory = "memory"
+	stateEnv = keyscmd.StateEnv
+	inMemory = keyscmd.InMemory
 )
 
 // AdminKeyEnv is the variable with the administrators' key.

@@ -251,7 +251,7 @@ func (t *routeTools) served(c settings.ServedConfig, own *tool.Set) *gateway.Ser
 	}
 	source := &toolSource{own: own, servers: t.servers, names: c.MCP}
 	t.made[key] = &gateway.ServedTools{
-		Tools: source.tools, Rounds: rounds, Record: t.recorder(),
+		Tools: source.tools, Missing: source.missing, Rounds: rounds, Record: t.recorder(),
 		Runner: &invoke.Runner{Policy: routePolicy(c.YesTo), Output: t.runner},
 	}
 	if c.Approval == pendingApproval && t.w.Store != nil {
@@ -309,6 +309,19 @@ type toolSource struct {
 	mu    sync.Mutex
 	last  *tool.Set
 	print string // fingerprint of the servers' tools
+}
+
+// missing returns the servers of the route that are not available.
+func (s *toolSource) missing() (names []string) {
+	if s.servers == nil {
+		return nil
+	}
+	for _, st := range s.servers.Status() {
+		if st.Err != nil && slices.Contains(s.names, st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	return names
 }
 
 // tools returns the same set as long as nothing has changed.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/outbound"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestBudgetWebhook checks that a webhook gets an alert when a key has used a part of its limit, again after a failure, and

@@ -40,6 +40,7 @@ type RouteConfig struct {
 	Dialect     string        `yaml:"dialect" help:"the notation in which the model is taught its tools and its calls are read, instead of the model's own; see [emulation](../emulation.md)"`
 	Cache       time.Duration `yaml:"cache" help:"how long an answer is given again to the same request of the same owner" unset:"not at all"`
 	CacheTools  bool          `yaml:"cache_tools" help:"also cache requests that offer tools, whose calls may change things" default:"false"`
+	CacheMarks  bool          `yaml:"cache_marks" help:"mark instructions and the last turns for the prompt cache of Anthropic, Bedrock and OpenRouter, where the client set no marks" default:"false"`
 	Pass        []string      `yaml:"pass" help:"other endpoints that are passed on: embeddings, completions, images, audio, moderations, rerank, files, batches" default:"none"`
 	PassTeam    string        `yaml:"pass_team" help:"the team that owns the upstreams' account with the vendor: only its keys may use files and batches, and refer to what the vendor keeps" default:"no team"`
 	Bodies      *bool         `yaml:"log_bodies" help:"whether requests and answers are kept next to the log of requests" default:"log_bodies of the gateway"`
