@@ -33,8 +33,8 @@ type Agent struct {
 	// come in Done.Calls. With them a run has one turn, and nothing is run.
 	Caller []llm.ToolDef
 	// Offer limits how many of Tools the model is told about. The tools that fit the conversation
-	// best are offered, with find_tools, which finds the others; see [tool.Ranker.Follow]. The zero
-	// value offers all.
+	// best are offered, with find_tools, which finds the others; see [tool.Ranker.Follow] and
+	// [tool.Set.ByMeaning]. The zero value offers all.
 	Offer tool.SelectionBudget
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if

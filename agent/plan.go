@@ -132,7 +132,7 @@ func (l *loop) fitOffer(p *Plan) {
 	if len(more) == 0 || len(before)+len(more) != len(p.Tools) || budget.Tools <= 0 && budget.Cost <= 0 {
 		return
 	}
-	kept, left := tool.NewRanker(more).Follow(l.messages, remaining(budget, before))
+	kept, left := l.agent.set().RankerOf(more).Follow(l.messages, remaining(budget, before))
 	if len(left) == 0 {
 		return
 	}

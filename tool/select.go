@@ -35,7 +35,7 @@ func (f EmbedderFunc) Embed(ctx context.Context, texts []string) ([][]float32, e
 	return f(ctx, texts)
 }
 
-// NewRanker prepares definitions for questions. Their names need not be valid
+// NewRanker prepares definitions for questions, by words and by meaning. Their names need not be valid
 // or unique.
 func NewRanker(defs []llm.ToolDef) *Ranker {
 	return &Ranker{defs: slices.Clone(defs), index: rank.New(documents(defs))}
@@ -299,12 +299,20 @@ func (r *Ranker) places(names []string) []int {
 	return places
 }
 
-// Ranker returns the ranker of the set's definitions.
+// Ranker returns the ranker of the set's definitions; see [Set.ByMeaning].
 func (s *Set) Ranker() *Ranker {
 	if s == nil {
-		return NewRanker(nil)
+		return s.RankerOf(nil)
 	}
 	return s.ranker()
+}
+
+// RankerOf returns a ranker of other definitions that ranks as the set does.
+func (s *Set) RankerOf(defs []llm.ToolDef) *Ranker {
+	if s == nil || s.rank == nil {
+		return &Ranker{defs: slices.Clone(defs), index: rank.NewByWords(documents(defs))}
+	}
+	return s.rank(defs)
 }
 
 // Exceeds reports whether the tools of the set are over the budget together.

@@ -19,7 +19,8 @@ type Set struct {
 	tools  []Tool
 	inputs []input // of the tool at the same place
 	byName map[string]int
-	ranker func() *Ranker // made on first use
+	rank   func([]llm.ToolDef) *Ranker // nil ranks by words
+	ranker func() *Ranker              // made on first use
 }
 
 // input is a tool's compiled schema.
@@ -44,7 +45,7 @@ func NewSet(tools ...Tool) (*Set, error) {
 		}
 		inputs[i] = in
 	}
-	return newSet(slices.Clone(tools), inputs)
+	return newSet(slices.Clone(tools), inputs, nil)
 }
 
 // MustSet is NewSet for tools that are part of the program: it panics instead
@@ -79,16 +80,28 @@ func compile(t Tool) (input, error) {
 }
 
 // newSet takes ownership of its arguments.
-func newSet(tools []Tool, inputs []input) (*Set, error) {
-	s := &Set{tools: tools, inputs: inputs, byName: make(map[string]int, len(tools))}
+func newSet(tools []Tool, inputs []input, rank func([]llm.ToolDef) *Ranker) (*Set, error) {
+	s := &Set{tools: tools, inputs: inputs, rank: rank, byName: make(map[string]int, len(tools))}
 	for i, t := range tools {
 		if _, ok := s.byName[t.Name]; ok {
 			return nil, fmt.Errorf("tool: two tools are called %s; give one set a Prefix", t.Name)
 		}
 		s.byName[t.Name] = i
 	}
-	s.ranker = sync.OnceValue(func() *Ranker { return NewRanker(s.Defs()) })
+	s.ranker = sync.OnceValue(func() *Ranker { return s.RankerOf(s.Defs()) })
 	return s, nil
+}
+
+// ByMeaning returns the set with tools that are ranked by meaning too, as by [NewRanker], not by words alone. Sets that are
+// made of it rank like it. A table of word vectors makes programs that call this 7.4 MB larger.
+func (s *Set) ByMeaning() *Set {
+	if s == nil {
+		s = MustSet()
+	}
+	c := *s
+	c.rank = NewRanker
+	c.ranker = sync.OnceValue(func() *Ranker { return NewRanker(c.Defs()) })
+	return &c
 }
 
 // subset returns the tools at these places, in this order.
@@ -97,7 +110,7 @@ func (s *Set) subset(places []int) *Set {
 	for i, p := range places {
 		tools[i], inputs[i] = s.tools[p], s.inputs[p]
 	}
-	sub, err := newSet(tools, inputs)
+	sub, err := newSet(tools, inputs, s.rank)
 	if err != nil {
 		panic(err) // names of a set are unique, and so are names of a part of it
 	}
@@ -109,12 +122,16 @@ func (s *Set) subset(places []int) *Set {
 func Join(sets ...*Set) (*Set, error) {
 	var tools []Tool
 	var inputs []input
+	var rank func([]llm.ToolDef) *Ranker
 	for _, s := range sets {
 		if s != nil {
+			if rank == nil {
+				rank = s.rank
+			}
 			tools, inputs = append(tools, s.tools...), append(inputs, s.inputs...)
 		}
 	}
-	return newSet(tools, inputs)
+	return newSet(tools, inputs, rank)
 }
 
 // Replace returns the tools of s whose names are not in more, and then the
@@ -237,7 +254,7 @@ func (s *Set) Prefix(namespace string) *Set {
 		taken[name] = true
 		t.namespace, t.base, t.Name = namespace, t.Name, name
 	}
-	out, err := newSet(tools, s.inputs)
+	out, err := newSet(tools, s.inputs, s.rank)
 	if err != nil {
 		panic(err) // taken made them unique
 	}

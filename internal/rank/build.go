@@ -10,7 +10,7 @@ const noTerm = int32(-1)
 type builder struct {
 	words    map[string]word
 	rows     []int32 // of the table, those of a word together
-	table    vectors
+	table    *vectors
 	stems    map[string]int32
 	pairs    map[pair]int32
 	last     []int32 // by term, its latest entry, or noTerm
@@ -29,7 +29,7 @@ type entry struct {
 	count     float32
 }
 
-func newBuilder(docs [][]Field, meaning bool) *builder {
+func newBuilder(docs [][]Field, table *vectors) *builder {
 	size := 0
 	for _, fields := range docs {
 		for _, f := range fields {
@@ -41,15 +41,15 @@ func newBuilder(docs [][]Field, meaning bool) *builder {
 		words: make(map[string]word, size/80), stems: make(map[string]int32, size/120), pairs: make(map[pair]int32, size/20),
 		lengths: make([]float64, len(docs)), last: make([]int32, 0, size/15), entries: make([]entry, 0, size/6),
 	}
-	if meaning {
-		b.table = table()
+	if table != nil {
+		b.table = table
 		b.meanings = make([]float32, len(docs)*Dimensions)
 	}
 	for i, fields := range docs {
 		for _, f := range fields {
 			b.add(int32(i), f)
 		}
-		if meaning {
+		if table != nil {
 			unit(b.meanings[i*Dimensions:][:Dimensions])
 		}
 	}

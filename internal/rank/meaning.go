@@ -20,8 +20,18 @@ var tableData string
 // Dimensions is the length of the vectors of [Meaning].
 const Dimensions = 256
 
-// table is the embedded table, read on first use.
-var table = sync.OnceValue(func() vectors { return readTable(tableData) })
+// loaded is the embedded table, read on first use.
+var loaded struct {
+	once  sync.Once
+	table vectors
+}
+
+// table returns the embedded table. A program that cannot reach this function does not contain the data, so no variable may
+// be initialised with it.
+func table() *vectors {
+	loaded.once.Do(func() { loaded.table = readTable(tableData) })
+	return &loaded.table
+}
 
 // vectors are the rows of a table by the pieces they belong to. A piece that
 // continues a word begins with "##".
@@ -54,7 +64,7 @@ func readTable(data string) vectors {
 }
 
 // add adds row i, times weight, to v.
-func (t vectors) add(v []float32, i int32, weight float32) {
+func (t *vectors) add(v []float32, i int32, weight float32) {
 	s := t.scales[4*i : 4*i+4]
 	weight *= math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24)
 	row := t.values[int(i)*Dimensions:][:Dimensions]
@@ -69,7 +79,7 @@ func (t vectors) add(v []float32, i int32, weight float32) {
 
 // pieces calls add with the rows that make up a word: the longest piece that
 // it begins with, and so on. A word that cannot be put together so has none.
-func (t vectors) pieces(word []byte, add func(row int32)) {
+func (t *vectors) pieces(word []byte, add func(row int32)) {
 	var rows [maxWord]int32
 	var room [2 + 4*maxWord]byte
 	n := 0
@@ -98,7 +108,7 @@ func (t vectors) pieces(word []byte, add func(row int32)) {
 }
 
 // addMeaning adds the vectors of the words of text, times weight, to v.
-func (t vectors) addMeaning(v []float32, text string, weight float32) {
+func (t *vectors) addMeaning(v []float32, text string, weight float32) {
 	words(text, func(w []byte) {
 		t.pieces(plain(w), func(row int32) { t.add(v, row, weight) })
 	})

@@ -43,7 +43,7 @@ type Index struct {
 	// width is their length.
 	meanings []float32
 	width    int
-	tabled   bool // they come from the embedded table
+	table    *vectors // of the meanings; nil if the caller made them, or words alone count
 	fit      func() *fitIndex
 	scratch  sync.Pool // of *scratch
 }
@@ -80,16 +80,19 @@ const leastLikeness = 0.1
 
 // New returns an index of documents, each the sum of its fields.
 func New(docs [][]Field) *Index {
-	x := newIndex(docs, true)
-	x.width, x.tabled = Dimensions, true
+	x := newIndex(docs, table())
+	x.width = Dimensions
 	return x
 }
+
+// NewByWords is New without meaning: words alone count, and the program need not contain the table.
+func NewByWords(docs [][]Field) *Index { return newIndex(docs, nil) }
 
 // NewWith is New with vectors of the documents that the caller made, all of one
 // length; they need not be of length one. Questions need vectors too: see
 // [Index.SearchWith].
 func NewWith(docs [][]Field, meanings [][]float32) *Index {
-	x := newIndex(docs, false)
+	x := newIndex(docs, nil)
 	for i, m := range meanings {
 		if i == 0 {
 			x.width = len(m)
@@ -102,13 +105,12 @@ func NewWith(docs [][]Field, meanings [][]float32) *Index {
 	return x
 }
 
-// newIndex returns an index of documents by their words and, if so wanted, with
-// their vectors from the table.
-func newIndex(docs [][]Field, meaning bool) *Index {
-	x := &Index{docs: len(docs)}
+// newIndex returns an index of documents by their words and, with a table, their vectors.
+func newIndex(docs [][]Field, table *vectors) *Index {
+	x := &Index{docs: len(docs), table: table}
 	x.fit = sync.OnceValue(func() *fitIndex { return newFitIndex(docs) })
 	x.scratch.New = func() any { return new(scratch) }
-	b := newBuilder(docs, meaning)
+	b := newBuilder(docs, table)
 	x.stems, x.pairs, x.meanings = b.stems, b.pairs, b.meanings
 	x.terms, x.postings = b.sorted()
 	return x
@@ -173,8 +175,8 @@ func (x *Index) scoreMeaning(s *scratch, text string, given []float32, weight fl
 	switch {
 	case given != nil && len(given) == x.width:
 		copy(s.meaning, given)
-	case given == nil && x.tabled:
-		table().addMeaning(s.meaning, text, 1)
+	case given == nil && x.table != nil:
+		x.table.addMeaning(s.meaning, text, 1)
 	default:
 		return
 	}

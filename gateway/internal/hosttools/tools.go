@@ -81,7 +81,7 @@ func (t *Tools) current(ctx context.Context) (*invoke.Runner, error) {
 		if base == nil {
 			base = new(invoke.Runner)
 		}
-		t.set, t.runner = set, base.With(set)
+		t.set, t.runner = set, base.With(set.ByMeaning())
 		if t.Approvals != nil {
 			t.runner.Approve = t.Approvals.ask
 		}

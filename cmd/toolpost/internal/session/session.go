@@ -68,6 +68,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	if w.ToolSet, done, err = toolset.Open(&s.ToolOptions); err != nil {
 		return w, err
 	}
+	w.ToolSet = w.ToolSet.ByMeaning()
 	w.Closers = append(w.Closers, done)
 	if err = w.UseServers(ctx, cmd); err != nil {
 		return w, err
