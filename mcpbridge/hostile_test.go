@@ -67,8 +67,8 @@ var hostile = []struct {
 	{name: "a schema as deep as a well", script: mcptest.Script{List: fmt.Sprintf(listWith, good+`,{"name":"f","inputSchema":PAD1`+strings.Repeat("}", 200)+"}"), Pad: `{"not":`, Grow: 200}, listed: "is nested deeper than", keeps: true},
 	{name: "a schema that is no schema", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":"anything"},`+good)}, listed: "its schema is no object", keeps: true},
 	{name: "a schema that cannot be compiled", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"#/nowhere"}},`+good)}, listed: "is left out: ", keeps: true},
-	{name: "a schema that refers to a file", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"file:///etc/passwd"}},`+good)}, listed: "is left out: ", keeps: true},
-	{name: "a schema that refers to an address", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"http://127.0.0.1:1/schema"}},`+good)}, listed: "is left out: ", keeps: true},
+	{name: "a schema that refers to a file", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"file:///etc/passwd"}},`+good)}, listed: "only checked by its server: what its schema says at /$ref", keeps: true},
+	{name: "a schema that refers to an address", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"http://127.0.0.1:1/schema"}},`+good)}, listed: "only checked by its server: what its schema says at /$ref", keeps: true},
 
 	// Calling.
 	{name: "a result that is no result", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":"done"}`}, called: "MCP server bad"},

@@ -227,7 +227,7 @@ func explain(err error) error {
 	case errors.As(err, &pattern):
 		return placed(place(pattern.URL), patternError(place(pattern.URL), pattern.Regex, pattern.Err))
 	case errors.As(err, &load):
-		return fmt.Errorf("schema: the reference to %q cannot be resolved: %w", load.URL, load.Err)
+		return &externalError{load.URL, fmt.Errorf("schema: the reference to %q cannot be resolved: %w", load.URL, load.Err)}
 	case errors.As(err, &invalid):
 		var v *jsonschema.ValidationError
 		if errors.As(invalid.Err, &v) {

@@ -20,12 +20,22 @@ func (e *placedError) Unwrap() error { return e.err }
 
 func placed(at string, err error) error { return &placedError{at, err} }
 
+// externalError is the error of a reference to another document.
+type externalError struct {
+	url string
+	err error
+}
+
+func (e *externalError) Error() string { return e.err.Error() }
+
+func (e *externalError) Unwrap() error { return e.err }
+
 // maxSkipped bounds how many keywords are left out of one schema.
 const maxSkipped = 64
 
 // Runnable returns a schema that [Compile] accepts, for tools whose own program checks arguments as well. It leaves out
 // what cannot be checked here, and returns the places: patterns with lookaround or backreferences, which the description
-// keeps, an unknown $schema, and keywords with values that their draft does not allow. The booleans and lists of items of
+// keeps, references to other documents, an unknown $schema, and keywords with values that their draft does not allow. The booleans and lists of items of
 // earlier drafts become the keywords of today. A schema that compiles is returned unchanged. Other errors, like a
 // reference that leads nowhere, are those of Compile.
 func Runnable(s Schema) (out Schema, skipped []string, err error) {
@@ -42,13 +52,20 @@ func Runnable(s Schema) (out Schema, skipped []string, err error) {
 		r.skip("/$schema")
 	}
 	r.walk(root, "")
+repair:
 	for len(r.skipped) <= maxSkipped {
 		if _, err = Compile(Schema(root.String())); err == nil {
 			return Schema(root.String()), r.skipped, nil
 		}
 		var placed *placedError
-		if !errors.As(err, &placed) || !r.remove(root, placed.at) {
-			break
+		var external *externalError
+		switch {
+		case errors.As(err, &external):
+			if before := len(r.skipped); r.external(root, "", external.url) == before {
+				return nil, nil, err
+			}
+		case !errors.As(err, &placed) || !r.remove(root, placed.at):
+			break repair
 		}
 	}
 	return nil, nil, err
@@ -77,21 +94,51 @@ func (r *repairer) walk(n *node, at pointer) {
 	if r.modern {
 		older(n)
 	}
+	inside(n, at, r.walk)
+}
+
+// inside visits the schemas in a schema.
+func inside(n *node, at pointer, visit func(*node, pointer)) {
 	for i, name := range n.names {
 		v, here := n.list[i], at.at(name)
 		switch {
 		case v.kind == Object && slices.Contains(schemasByName, name):
 			for j, inner := range v.names {
-				r.walk(v.list[j], here.at(inner))
+				visit(v.list[j], here.at(inner))
 			}
 		case v.kind == Array && slices.Contains(schemaLists, name):
 			for j, inner := range v.list {
-				r.walk(inner, here.index(j))
+				visit(inner, here.index(j))
 			}
 		case slices.Contains(schemasAlone, name):
-			r.walk(v, here)
+			visit(v, here)
 		}
 	}
+}
+
+// external removes the references to another document, and returns how many keywords are left out now.
+func (r *repairer) external(n *node, at pointer, url string) int {
+	if n == nil || n.kind != Object {
+		return len(r.skipped)
+	}
+	if ref := n.get("$ref"); ref != nil && ref.kind == String {
+		document, _, _ := strings.Cut(ref.text, "#")
+		if document != "" && (document == url || strings.HasSuffix(url, "/"+strings.TrimPrefix(document, "./"))) {
+			n.drop("$ref")
+			r.skip(at.at("$ref"))
+			n.describe("$ref: " + clip.Bytes(ref.text, 200))
+		}
+	}
+	inside(n, at, func(n *node, at pointer) { r.external(n, at, url) })
+	return len(r.skipped)
+}
+
+// describe adds a note to the description of a schema.
+func (n *node) describe(note string) {
+	if d := n.get("description"); d != nil && d.kind == String && d.text != "" {
+		note = d.text + " (" + note + ")"
+	}
+	n.set("description", text(note))
 }
 
 // patterns removes the patterns that cannot be run.
@@ -99,11 +146,7 @@ func (r *repairer) patterns(n *node, at pointer) {
 	if p := n.get("pattern"); p != nil && p.kind == String && !runs(p.text) {
 		n.drop("pattern")
 		r.skip(at.at("pattern"))
-		note := "pattern: " + clip.Bytes(p.text, 200)
-		if d := n.get("description"); d != nil && d.kind == String && d.text != "" {
-			note = d.text + " (" + note + ")"
-		}
-		n.set("description", text(note))
+		n.describe("pattern: " + clip.Bytes(p.text, 200))
 	}
 	by := n.get("patternProperties")
 	if by == nil || by.kind != Object {

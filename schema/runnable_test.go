@@ -36,6 +36,8 @@ func TestRunnable(t *testing.T) {
 			`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"items":[{"description":"pattern: (?<=a)b"}]}}}`, []string{"/properties/a/items/0/pattern"}},
 		`{"properties":{"a":{"$ref":"#/$defs/q"}},"$defs":{"q":{"pattern":"(?!"}}}`: {
 			`{"properties":{"a":{"$ref":"#/$defs/q"}},"$defs":{"q":{"description":"pattern: (?!"}}}`, []string{"/$defs/q/pattern"}},
+		`{"properties":{"a":{"$ref":"https://example.org/x"},"b":{"description":"B.","$ref":"other.json#/y"},"c":{"$ref":"#/$defs/q"}},"$defs":{"q":{"type":"string"}}}`: {
+			`{"properties":{"a":{"description":"$ref: https://example.org/x"},"b":{"description":"B. ($ref: other.json#/y)"},"c":{"$ref":"#/$defs/q"}},"$defs":{"q":{"type":"string"}}}`, []string{"/properties/a/$ref", "/properties/b/$ref"}},
 		`{"properties":{"a":{"enum":["(?!"],"default":{"pattern":"(?!"}}},"examples":[{"pattern":"(?!"}]}`: {},
 	} {
 		out, skipped, err := Runnable(Schema(in))
@@ -48,9 +50,8 @@ func TestRunnable(t *testing.T) {
 		}
 	}
 	for in, says := range map[string]string{
-		`{"properties":{"a":{"$ref":"https://example.org/x"}}}`: "cannot be resolved",
-		`{"properties":{"a":{"$ref":"#/nowhere"}}}`:             "not found",
-		`{"properties":{"a":{"$ref":"#/properties/a"}}}`:        "only back to itself",
+		`{"properties":{"a":{"$ref":"#/nowhere"}}}`:      "not found",
+		`{"properties":{"a":{"$ref":"#/properties/a"}}}`: "only back to itself",
 		`[]`: "", `7`: "", `{"a":1,"a":2}`: "", `{`: "",
 		`{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{"type":"odd"},`, 70), ",") + `]}`: "type",
 	} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -77,18 +79,67 @@ func ReadServers(text []byte) ([]ImportedServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	var out []ImportedServer
+	var bad BadServers
 	for _, s := range sections {
-		entries := file.at(s.path...)
+		if entries := file.at(s.path...); entries != nil {
+			out, bad = importServers(s, entries)
+		}
+		if len(out)+len(bad) > 0 {
+			break
+		}
+	}
+	out, bad = ofProjects(file, switched(file, out), bad)
+	switch {
+	case len(bad) > 0:
+		return out, bad
+	case len(out) == 0:
+		return nil, errNoServers
+	}
+	return out, nil
+}
+
+// ofProjects adds the servers that Claude Code keeps for single folders. One of the same name as another, and different,
+// gets the name of its folder as well.
+func ofProjects(file *value, out []ImportedServer, bad BadServers) ([]ImportedServer, BadServers) {
+	projects := file.at("projects")
+	if projects == nil {
+		return out, bad
+	}
+	for _, p := range projects.pairs {
+		entries := p.of.at("mcpServers")
 		if entries == nil {
 			continue
 		}
-		if out, bad := importServers(s, entries); len(bad) > 0 {
-			return switched(file, out), bad
-		} else if len(out) > 0 {
-			return switched(file, out), nil
+		var off []string
+		if v := p.of.at("disabledMcpServers"); v != nil {
+			_ = v.read(&off) // another type is another program's
+		}
+		own, wrong := importServers(sections[0], entries)
+		bad = append(bad, wrong...)
+		for _, s := range own {
+			if slices.Contains(off, s.Name) {
+				no := false
+				s.Entry.Enabled = &no
+				s.Notes = append(s.Notes, "is disabled, as disabledMcpServers says")
+			}
+			same := func(o ImportedServer) bool { return o.Name == s.Name }
+			if i := slices.IndexFunc(out, same); i >= 0 {
+				if reflect.DeepEqual(out[i].Entry, s.Entry) {
+					continue
+				}
+				was := s.Name
+				s.Name = safeServerName(s.Name + "_" + path.Base(p.key))
+				for n := 2; slices.ContainsFunc(out, same); n++ {
+					s.Name = safeServerName(fmt.Sprintf("%s_%s_%d", was, path.Base(p.key), n))
+				}
+				s.Notes = append(s.Notes, fmt.Sprintf("%q is called %s here, because another server has its name", was, s.Name))
+			}
+			s.Notes = append(s.Notes, fmt.Sprintf("is of the folder %s in the file; here every run uses it, unless enabled is false", p.key))
+			out = append(out, s)
 		}
 	}
-	return nil, errNoServers
+	return out, bad
 }
 
 // readFile reads JSON with comments, YAML or TOML.
@@ -203,6 +254,9 @@ func importServer(in section, p pair) (ImportedServer, *LineError) {
 	}
 	if err := f.finish(); err != nil {
 		return s, at(p.line, err)
+	}
+	if e := s.Entry; e.Enabled != nil && !*e.Enabled && e.Command == "" && e.URL == "" {
+		return s, at(p.line, errors.New("it is turned off, and the file does not say how it is reached: there is nothing to import"))
 	}
 	if err := s.Entry.Config(s.Name).Check(); err != nil {
 		return s, at(p.line, err)

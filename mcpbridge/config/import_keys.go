@@ -49,6 +49,9 @@ func (f *fields) take(key string, v *value) error {
 	if ours, there := aliases[key]; there {
 		key = ours
 	}
+	if v.kind == null && key != "command" && key != "url" { // goose: not set
+		return nil
+	}
 	if v.holdsNull() { // it would become an empty text
 		return fmt.Errorf("%s holds null", key)
 	}
@@ -122,6 +125,8 @@ func (f *fields) takeOther(key string, v *value) (done bool, err error) {
 		if e.Enabled == nil || *e.Enabled {
 			e.Enabled = &on
 		}
+	case key == "tools" && v.kind == mapping: // Codex
+		return true, f.toolTable(v)
 	case key == "tools" || key == "available_tools":
 		if v.read(&list) != nil {
 			return true, errors.New("tools is a list of names")
@@ -184,6 +189,33 @@ func (f *fields) takeOther(key string, v *value) (done bool, err error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// toolTable reads a table with settings of each tool.
+func (f *fields) toolTable(v *value) error {
+	asked := false
+	for _, p := range v.pairs {
+		on := true
+		for _, setting := range p.of.pairs {
+			switch setting.key {
+			case "enabled":
+				if setting.of.read(&on) != nil {
+					return fmt.Errorf("tools.%s.enabled is neither true nor false", p.key)
+				}
+			case "approval_mode":
+				asked = true
+			default:
+				f.note("tools.%s.%s is left out: nothing here corresponds to it", p.key, setting.key)
+			}
+		}
+		if !on {
+			f.entry.DisabledTools = append(f.entry.DisabledTools, p.key)
+		}
+	}
+	if asked {
+		f.note("approval_mode of tools is left out: %s", askedRemedy)
+	}
+	return nil
 }
 
 func (f *fields) header(name, value string) {
@@ -306,6 +338,9 @@ func (f *fields) variable(inside string) (string, error) {
 	switch {
 	case inside == "workspaceFolder":
 		return ".", nil
+	case inside == "workspaceFolderBasename":
+		f.note("set the variable WORKSPACE_FOLDER_BASENAME to the name of the folder: the file has ${%s}", inside)
+		return "${WORKSPACE_FOLDER_BASENAME}", nil
 	case inside == "userHome":
 		return "${HOME}", nil
 	case inside == "pathSeparator" || inside == "/":

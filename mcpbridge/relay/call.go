@@ -296,6 +296,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if err != nil {
 			return tool.Output{}, tool.Errorf(convert.Unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(connection.PlainError(err)))
 		}
+		text = rpc.ServerText(text)
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return convert.OutcomeOf(r.server.Name, resp.StatusCode, effects, text)
 	}

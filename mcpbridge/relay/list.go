@@ -140,7 +140,8 @@ func (c *relayCall) page(ctx context.Context, n int, cursor string) (*toolPage, 
 // announce there that its list has changed.
 func (c *relayCall) responseOf(resp *http.Response, id json.RawMessage) ([]byte, error) {
 	if !isStream(resp) {
-		return io.ReadAll(resp.Body)
+		text, err := io.ReadAll(resp.Body)
+		return rpc.ServerText(text), err
 	}
 	in := rpc.NewEvents(resp.Body)
 	for {

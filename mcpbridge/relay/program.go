@@ -175,7 +175,7 @@ func (p *program) read() (why string) {
 		if err != nil {
 			return ""
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
+		if line = rpc.ServerText(line); len(line) > 0 {
 			p.take(line)
 		}
 	}

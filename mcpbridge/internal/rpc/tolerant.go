@@ -15,12 +15,12 @@ import (
 // programs print all kinds of things, and responses that answer nothing. What it does
 // not pass on is written to noise.
 func ServerMessage(line []byte, noise io.Writer) []byte {
-	text := bytes.TrimSpace(line)
+	text := ServerText(line)
 	if len(text) == 0 {
 		return nil
 	}
 	if text[0] == '[' && json.Valid(text) {
-		return line // a batch, which one revision has
+		return append(text, '\n') // a batch, which one revision has
 	}
 	var id struct {
 		ID     json.RawMessage `json:"id"`
@@ -32,6 +32,12 @@ func ServerMessage(line []byte, noise io.Writer) []byte {
 		return nil
 	}
 	return append(repairResponse(text), '\n')
+}
+
+// ServerText returns a line of a program without the space around it. Some programs on Windows begin each line with a byte
+// order mark.
+func ServerText(line []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), byteOrderMark))
 }
 
 // ServerEvents returns a stream of events whose messages the client can read. Heard is told of each message.

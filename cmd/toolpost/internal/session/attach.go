@@ -110,6 +110,9 @@ func (w *Session) ServerPrompt(ctx context.Context, arg string) (llm.Message, er
 		for _, p := range all {
 			names = append(names, p.Name)
 		}
+		if name == "" {
+			return llm.Message{}, fmt.Errorf("name a prompt of server %s: %s", server, strings.Join(names, ", "))
+		}
 		return llm.Message{}, fmt.Errorf("server %s has no prompt %s%s", server, name, cli.DidYouMean(name, names))
 	}
 	for _, a := range all[i].Arguments {

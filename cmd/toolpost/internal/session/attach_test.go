@@ -31,7 +31,7 @@ func TestPromptsAndResourcesOfServers(t *testing.T) {
 		t.Errorf("%+v", text)
 	}
 	for arg, want := range map[string]string{
-		"": "takes SERVER:NAME", "nowhere:greet": "name of a server", "whole:gret": "no prompt gret", "whole:greet": "needs who=", "whole:greet who": "not NAME=VALUE",
+		"": "takes SERVER:NAME", "nowhere:greet": "name of a server", "whole:gret": "no prompt gret", "whole:": "name a prompt of server whole: greet", "whole:greet": "needs who=", "whole:greet who": "not NAME=VALUE",
 	} {
 		if _, err := w.ServerPrompt(t.Context(), arg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("/prompt %s: %v", arg, err)
