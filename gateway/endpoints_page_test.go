@@ -36,6 +36,13 @@ var administration = map[string]string{
 	"POST /admin/approvals/{id}":   "`{\"decision\": \"approve\", \"by\": \"ada\", \"reason\": \"as agreed\"}`, or `deny`",
 }
 
+// probes are the endpoints of health and metrics.
+var probes = map[string]string{
+	"/healthz": "200 while the program runs",
+	"/readyz":  "200 if it should get requests, otherwise 503",
+	"/metrics": "[metrics](metrics.md) for Prometheus",
+}
+
 // TestEndpointsReference: the page of endpoints is generated from the tables of the formats and the administrators' API.
 func TestEndpointsReference(t *testing.T) {
 	var page strings.Builder
@@ -60,8 +67,22 @@ func TestEndpointsReference(t *testing.T) {
 		}
 	}
 	page.WriteString("\n## Passed on\n\nThe kinds that a route may [pass on](operations.md#other-endpoints).\n\n| kind | format | request |\n|---|---|---|\n" + strings.Join(forwarded, ""))
-	page.WriteString("\n## Operation\n\n| request | response |\n|---|---|\n| `GET /healthz` | 200 while the program runs |\n| `GET /readyz` | 200 if it should get requests, otherwise 503 |\n" +
-		"| `GET /metrics` | [metrics](metrics.md) for Prometheus |\n\n## Administrators\n\n[Access and rules](keys.md#administrators).\n\n| request | effect |\n|---|---|\n")
+	page.WriteString("\n## Operation\n\n| request | response |\n|---|---|\n")
+	serve, err := os.ReadFile("../cmd/toolpost/internal/serve/operate.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := regexp.MustCompile(`mux\.Handle\("([^"]+)"`).FindAllStringSubmatch(string(serve), -1)
+	for _, found := range served {
+		if probes[found[1]] == "" {
+			t.Errorf("%s has no explanation", found[1])
+		}
+		fmt.Fprintf(&page, "| `GET %s` | %s |\n", found[1], probes[found[1]])
+	}
+	if len(served) != len(probes) {
+		t.Errorf("%d endpoints of operation are explained, and there are %d", len(probes), len(served))
+	}
+	page.WriteString("\n## Administrators\n\n[Access and rules](keys.md#administrators).\n\n| request | effect |\n|---|---|\n")
 	source, err := os.ReadFile("internal/admin/admin.go")
 	if err != nil {
 		t.Fatal(err)
