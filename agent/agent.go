@@ -113,7 +113,7 @@ type Agent struct {
 	// resumed and replayed as they went. An error ends the run, which can be
 	// resumed. A panic of this hook, or of another one of the Agent, ends it for
 	// good with an *[AbortedError]; one of Now is an error of the record.
-	BeforeTurn func(context.Context, *Plan) error
+	BeforeTurn func(context.Context, *TurnPlan) error
 	// AfterTurn may end the run after a turn with a reason, which becomes
 	// [Done.Stopped]. An empty reason continues the run. An error ends it as an error
 	// of BeforeTurn does.

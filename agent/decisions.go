@@ -94,7 +94,7 @@ func (p *recordedRun) waiting() ([]invoke.Question, error) {
 	for _, e := range p.consent {
 		switch e.Kind {
 		case journal.KindQuestion:
-			var q journal.Question
+			var q journal.QuestionRecord
 			if err := e.Decode(&q); err != nil {
 				return nil, err
 			}

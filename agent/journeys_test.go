@@ -366,7 +366,7 @@ func (s *stage) record(d *digest) []byte {
 			}
 		}
 		if e.Kind == journal.KindOutcome {
-			var o journal.Outcome
+			var o journal.OutcomeRecord
 			if err := e.Decode(&o); err != nil {
 				s.t.Error(err)
 			}

@@ -21,7 +21,7 @@ func TestPanicsOfHooks(t *testing.T) {
 	n := 0
 	for name, hook := range map[string]func(*agent.Agent){
 		"before turn 2": func(a *agent.Agent) {
-			a.BeforeTurn = func(_ context.Context, p *agent.Plan) error {
+			a.BeforeTurn = func(_ context.Context, p *agent.TurnPlan) error {
 				if p.Turn == 2 {
 					panic("no plan")
 				}

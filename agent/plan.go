@@ -12,10 +12,10 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Plan is the request of a turn; see [Agent.BeforeTurn]. Changes count for this
+// TurnPlan is the request of a turn; see [Agent.BeforeTurn]. Changes count for this
 // turn. The next one begins with the settings of the Agent and the whole conversation
 // again. All of it is a deep copy that a hook may write to.
-type Plan struct {
+type TurnPlan struct {
 	Turn  int       // counts from 1
 	Usage llm.Usage // of the turns before
 	// Model is asked instead of the Agent's, if it is not nil. ID is what it is
@@ -94,7 +94,7 @@ func (l *loop) askPlan(ctx context.Context) (*planEntry, error) {
 	if l.agent.BeforeTurn == nil {
 		return nil, nil
 	}
-	p := deepCopy(&Plan{Turn: l.turn.n, Usage: l.spending.usage, System: l.turn.system, Messages: l.messages, Tools: l.turn.tools, Request: l.turn.settings})
+	p := deepCopy(&TurnPlan{Turn: l.turn.n, Usage: l.spending.usage, System: l.turn.system, Messages: l.messages, Tools: l.turn.tools, Request: l.turn.settings})
 	_, p.ID = l.effects.model(l.turn.n)
 	if _, err := guarded(ctx, l, hookBefore, func() (struct{}, error) { return struct{}{}, l.agent.BeforeTurn(ctx, p) }); err != nil {
 		return nil, fmt.Errorf("agent: before turn %d: %w", l.turn.n, err)
@@ -119,7 +119,7 @@ func (l *loop) askPlan(ctx context.Context) (*planEntry, error) {
 
 // fitOffer limits the tools that a plan adds to the budget of the Agent. The new tools that
 // fit the conversation best stay; a warning names the others.
-func (l *loop) fitOffer(p *Plan) {
+func (l *loop) fitOffer(p *TurnPlan) {
 	budget := l.agent.Offer
 	var before, more []llm.ToolDef
 	for _, d := range p.Tools {
@@ -170,7 +170,7 @@ func remaining(b tool.SelectionBudget, offered []llm.ToolDef) tool.SelectionBudg
 }
 
 // changes compares a plan with the settings of the turn.
-func (t *turn) changes(p *Plan, msgs []llm.Message) (*planEntry, error) {
+func (t *turn) changes(p *TurnPlan, msgs []llm.Message) (*planEntry, error) {
 	r := &p.Request
 	if r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil {
 		return nil, errors.New("agent: System, Messages, Tools, Model and Budget of a plan's Request must be empty; the plan has fields for them")

@@ -60,7 +60,7 @@ func TestFoundTools(t *testing.T) {
 			model := &reader{Model: says(search, call("2", "weather", `{}`), "Sunny.")}
 			fails := errors.New("stop here")
 			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3},
-				BeforeTurn: func(_ context.Context, p *agent.Plan) error {
+				BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
 					if p.Turn == 2 && stop {
 						stop = false
 						return fails
@@ -333,7 +333,7 @@ func TestToolsThatComeLaterFitTheOffer(t *testing.T) {
 	late := tool.MustSet(tools...)
 	m := says(call("1", "dig", `{}`), call("2", "late_33", `{}`), "The end.")
 	a := agent.Agent{Model: m, Tools: runner(counted("dig", &n, 0), counted("fill", &n, 0)), Offer: tool.SelectionBudget{Tools: 6},
-		BeforeTurn: func(_ context.Context, p *agent.Plan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
 			if p.Turn > 1 {
 				p.Set, p.Tools = late, append(p.Tools, late.Defs()...)
 			}

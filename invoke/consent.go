@@ -31,7 +31,7 @@ func (s *Session) Recall(e journal.Entry) error {
 	defer s.mu.Unlock()
 	switch e.Kind {
 	case journal.KindQuestion:
-		var q journal.Question
+		var q journal.QuestionRecord
 		if err := e.Decode(&q); err != nil {
 			return err
 		}

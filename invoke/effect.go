@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/pinname"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -79,7 +80,7 @@ func changes(approved, now map[string]journal.Hash) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if approved[name] == "" && !strings.HasPrefix(name, tool.FolderPin) {
+		if approved[name] == "" && !strings.HasPrefix(name, pinname.Folder) {
 			words = append(words, changed(name, false))
 		}
 	}
@@ -90,22 +91,22 @@ func changes(approved, now map[string]journal.Hash) string {
 func changed(name string, gone bool) string {
 	kind, at, _ := strings.Cut(name, " ")
 	switch kind + " " {
-	case tool.FolderPin:
+	case pinname.Folder:
 		if gone {
 			return "the folder " + at + " is gone"
 		}
 		return "the folder " + at + " is another one"
-	case tool.ProgramPin:
+	case pinname.Program:
 		return "the program " + at + " is not the same"
 	case "server ":
 		return "the server " + at + " offers other tools"
 	}
 	switch name {
-	case tool.CommandPin:
+	case pinname.Command:
 		return "the command is another one"
-	case tool.AddressPin:
+	case pinname.Address:
 		return "the address is another one"
-	case tool.FilePin:
+	case pinname.File:
 		return "the path leads to another file"
 	case unclearPin:
 		return "it is known now what the call would do"

@@ -244,7 +244,7 @@ func (s *Session) learn(ctx context.Context, o *Outcome, repairs int) error {
 	if s.Task == "" && s.Model == "" {
 		return nil
 	}
-	out := journal.Outcome{Task: s.Task, Call: o.Call.ID, Tool: o.Call.Name, Model: s.Model, Success: o.Error == nil, Repairs: repairs, Attempt: max(o.Attempt, 1)}
+	out := journal.OutcomeRecord{Task: s.Task, Call: o.Call.ID, Tool: o.Call.Name, Model: s.Model, Success: o.Error == nil, Repairs: repairs, Attempt: max(o.Attempt, 1)}
 	if o.Error != nil {
 		out.Code = string(o.Error.Code)
 	}

@@ -60,13 +60,13 @@ func (q Question) Hides() bool {
 }
 
 // asked returns a question as the record holds it.
-func (q Question) asked() journal.Question {
-	return journal.Question{Call: q.CallID, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Effects: q.Effects.String(), Reason: q.Reason,
+func (q Question) asked() journal.QuestionRecord {
+	return journal.QuestionRecord{Call: q.CallID, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Effects: q.Effects.String(), Reason: q.Reason,
 		Repeats: q.Repeats, Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until, Bound: q.Bound, Runs: q.Runs, Changed: q.Changed}
 }
 
 // QuestionOf returns a question from the record.
-func QuestionOf(q journal.Question) Question {
+func QuestionOf(q journal.QuestionRecord) Question {
 	return Question{CallID: q.Call, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Reason: q.Reason, Repeats: q.Repeats,
 		Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until, Bound: q.Bound, Runs: q.Runs, Changed: q.Changed}
 }

@@ -46,7 +46,7 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 			j.fail.Fix = "Send the whole call again, complete and in the right form."
 		}
 	}
-	note := journal.Repair{Call: j.call.ID, Tool: c.Name, Dialect: c.Provenance.Dialect, Repairs: c.Provenance.Repairs, Raw: c.Raw, Problem: c.Problem}
+	note := journal.RepairRecord{Call: j.call.ID, Tool: c.Name, Dialect: c.Provenance.Dialect, Repairs: c.Provenance.Repairs, Raw: c.Raw, Problem: c.Problem}
 	if _, err := s.record(ctx, journal.KindRepair, note); err != nil {
 		return Outcome{}, err
 	}

@@ -197,7 +197,7 @@ type Approval struct {
 	// the arguments. ParamsHash is that of the arguments the person was shown.
 	Args json.RawMessage `json:"args,omitempty"`
 	// Prompt is the number of the question that Value answers, if the tool asked it
-	// while it ran, and Asked its text; see [Question].
+	// while it ran, and Asked its text; see [QuestionRecord].
 	Prompt int             `json:"prompt,omitempty"`
 	Asked  string          `json:"asked,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
@@ -207,9 +207,9 @@ type Approval struct {
 	Bound map[string]Hash `json:"bound,omitempty"`
 }
 
-// Question is something that a run waits for a person to decide. An [Approval]
+// QuestionRecord is something that a run waits for a person to decide. An [Approval]
 // of the same call, ParamsHash and Prompt answers it.
-type Question struct {
+type QuestionRecord struct {
 	Call       string          `json:"call"`
 	Tool       string          `json:"tool"`
 	Args       json.RawMessage `json:"args"`
@@ -232,8 +232,8 @@ type Question struct {
 	Changed string          `json:"changed,omitempty"`
 }
 
-// Repair says that a call was read in spite of its faults, or could not be.
-type Repair struct {
+// RepairRecord says that a call was read in spite of its faults, or could not be.
+type RepairRecord struct {
 	Call    string       `json:"call"`
 	Tool    string       `json:"tool,omitempty"`
 	Dialect string       `json:"dialect,omitempty"`
@@ -243,9 +243,9 @@ type Repair struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Outcome is what a call teaches about models, prompts and tools. The runtime does not
+// OutcomeRecord is what a call teaches about models, prompts and tools. The runtime does not
 // depend on it.
-type Outcome struct {
+type OutcomeRecord struct {
 	Task    string     `json:"task,omitempty"`
 	Call    string     `json:"call"`
 	Tool    string     `json:"tool"`

@@ -148,7 +148,7 @@ func (r *Recorder) recall(e Entry, refs *Resolver) error {
 		}
 		r.doubts.begin(old)
 	case KindQuestion:
-		var old Question
+		var old QuestionRecord
 		if err := e.Decode(&old); err != nil {
 			return err
 		}

@@ -220,7 +220,7 @@ func (c *checker) add(e Entry) {
 			c.intend(in)
 		}
 	case KindQuestion:
-		var q Question
+		var q QuestionRecord
 		if e.Decode(&q) == nil && q.Prompt > 0 { // it was begun, did nothing and waits
 			delete(c.pending, q.Call)
 		}

@@ -47,10 +47,10 @@ text All done.
 	hook := s.BeforeTurn(first)
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: script, ID: "sim/script", Store: store, Tools: &invoke.Runner{Tools: all, Policy: invoke.AllowAll},
-		BeforeTurn: func(ctx context.Context, plan *agent.Plan) error {
+		BeforeTurn: func(ctx context.Context, plan *agent.TurnPlan) error {
 			if plan.Turn == 2 { // the notice is on its way
 				until(t, "the changed list", func() bool {
-					probe := &agent.Plan{Tools: plan.Tools}
+					probe := &agent.TurnPlan{Tools: plan.Tools}
 					return hook(ctx, probe) == nil && strings.Contains(strings.Join(probe.Set.Names(), " "), "changes__new1")
 				})
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/pinname"
 )
 
 // Plan describes the effects of a call, for a person who decides about it. It
@@ -45,15 +47,6 @@ type Pin struct {
 	Value string
 }
 
-// The names of common pins. [FolderPin] and [ProgramPin] precede a path.
-const (
-	CommandPin = "command"
-	AddressPin = "address"
-	FilePin    = "file"
-	FolderPin  = "folder "
-	ProgramPin = "program "
-)
-
 // Folder returns the absolute path of Dir with links followed, as far as it exists: however
 // the folder is named, one folder has one path.
 func (p Plan) Folder() string {
@@ -72,15 +65,15 @@ func (p Plan) Pins() []Pin {
 	var pins []Pin
 	if len(p.Command) > 0 {
 		line, _ := json.Marshal(append([]string{p.Folder(), p.Input}, p.Command...))
-		pins = append(pins, Pin{CommandPin, string(line)})
+		pins = append(pins, Pin{pinname.Command, string(line)})
 	}
 	if p.Request != "" {
-		pins = append(pins, Pin{AddressPin, p.Request})
+		pins = append(pins, Pin{pinname.Address, p.Request})
 	}
 	for i, f := range p.Files {
-		name := FilePin
+		name := pinname.File
 		if i > 0 {
-			name = fmt.Sprintf("%s %d", FilePin, i+1)
+			name = fmt.Sprintf("%s %d", pinname.File, i+1)
 		}
 		pins = append(pins, Pin{name, f.Path})
 	}

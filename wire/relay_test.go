@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/wire/relay"
 	"github.com/toolpost/toolpost/llm"
 	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -608,7 +609,7 @@ func TestRelayHoldsUntilTranslated(t *testing.T) {
 				}
 				return wireformat.Pass
 			})
-			if kept := after.Action == wireformat.RelayPass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
+			if kept := after.Action == relay.Pass; err != nil || strings.Contains(out.String(), "kept text") != kept || strings.Contains(out.String(), `"get"`) != kept {
 				t.Errorf("%s: kept is to be %v: %v\n%s", name, kept, err, out.String())
 			}
 		}

@@ -35,6 +35,7 @@ var layer = map[string]int{
 	"observe/slogobserve":    1,  // a log of the events of observe
 	"observe/otlp":           1,  // the events of observe, for a collector
 	"observe/otelobserve":    5,  // spans of the events of observe
+	"internal/pinname":       -1, // names of pins
 	"internal/clip":          -1, // text shortened for people
 	"internal/breaker":       0,
 	"internal/outcome":       1, // what a failed model request means for the next
@@ -91,6 +92,7 @@ var layer = map[string]int{
 var inner = map[string]int{
 	"wire/format":             1, // the public vocabulary of a format
 	"internal/wire/names":     0, // the names of formats
+	"internal/wire/relay":     0, // what a relay does with an event
 	"internal/wire/mediatype": 0, // the types of media
 	"internal/wire/serverapi": 2, // the HTTP API of a vendor's servers
 	"internal/wire/loss":      1, // data that a format cannot carry

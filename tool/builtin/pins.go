@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/pinname"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -32,7 +33,7 @@ func (f *Files) pins(name string) ([]tool.Pin, error) {
 	if at, err = f.target(name); err != nil {
 		return nil, err
 	}
-	pins := []tool.Pin{{Name: tool.FilePin, Value: at}}
+	pins := []tool.Pin{{Name: pinname.File, Value: at}}
 	for i, dir := range p.dirs {
 		info, err := dir.Stat(".")
 		if err != nil {
@@ -42,7 +43,7 @@ func (f *Files) pins(name string) ([]tool.Pin, error) {
 		if folder == "" {
 			folder = "."
 		}
-		pins = append(pins, tool.Pin{Name: tool.FolderPin + folder, Value: folderID(info)})
+		pins = append(pins, tool.Pin{Name: pinname.Folder + folder, Value: folderID(info)})
 	}
 	return pins, nil
 }
@@ -92,7 +93,7 @@ func commandPins(p tool.Plan) ([]tool.Pin, error) {
 	if err != nil {
 		return nil, tool.Errorf(tool.NotFound, "the folder of the program cannot be opened: %v", err)
 	}
-	pins = append(pins, tool.Pin{Name: tool.FolderPin + ".", Value: folderID(info)})
+	pins = append(pins, tool.Pin{Name: pinname.Folder + ".", Value: folderID(info)})
 	file, err := findProgram(root, p.Command[0])
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func commandPins(p tool.Plan) ([]tool.Pin, error) {
 	if sum, ok := hashBelow(root, file); ok {
 		value += " " + sum
 	}
-	pins = append(pins, tool.Pin{Name: tool.ProgramPin + p.Command[0], Value: value})
+	pins = append(pins, tool.Pin{Name: pinname.Program + p.Command[0], Value: value})
 	script := isInterpreter(file) // its first argument that is a file
 	for i, arg := range p.Command[1:] {
 		if i >= maxHashedFiles {
@@ -119,7 +120,7 @@ func commandPins(p tool.Plan) ([]tool.Pin, error) {
 			continue
 		}
 		if sum, ok := hashBelow(root, at); ok {
-			pins = append(pins, tool.Pin{Name: tool.ProgramPin + arg, Value: sum})
+			pins = append(pins, tool.Pin{Name: pinname.Program + arg, Value: sum})
 			script = false
 		}
 	}

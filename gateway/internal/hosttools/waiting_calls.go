@@ -357,7 +357,7 @@ func (r *recordedCall) take(e journal.Entry, call string) error {
 	r.entries++
 	switch e.Kind {
 	case journal.KindQuestion:
-		var q journal.Question
+		var q journal.QuestionRecord
 		if err := e.Decode(&q); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/relay"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -213,23 +214,23 @@ func (r *Relay) event(ev llm.Event) bool {
 	if r.failing {
 		return true // the client is told of the failure, and ends its calls itself
 	}
-	if v.Action == format.RelayGiveUp {
+	if v.Action == relay.GiveUp {
 		r.gaveUp = v.Err
 		return false
 	}
-	if v.Action != format.RelayPass {
+	if v.Action != relay.Pass {
 		atEnd(&v, ev)
 	}
 	if r.enc == nil && (r.a.Position == nil || r.a.OneDocument || r.a.WasChanged()) {
 		r.translate()
 	}
-	if r.enc == nil && v.Action == format.RelayReplace {
+	if r.enc == nil && v.Action == relay.Replace {
 		r.translate()
 	}
 	if r.enc != nil {
 		r.translated(ev, v)
 	} else {
-		r.judge(ev, v.Action == format.RelayPass)
+		r.judge(ev, v.Action == relay.Pass)
 	}
 	return r.err == nil
 }
@@ -239,9 +240,9 @@ func atEnd(v *format.RelayDecision, ev llm.Event) {
 	index, last := Ends(ev)
 	switch {
 	case !last:
-	case v.Action == format.RelayHold && index == 0:
+	case v.Action == relay.Hold && index == 0:
 		*v = format.Pass
-	case v.Action == format.RelayReplace && !slices.ContainsFunc(v.Events, func(ev llm.Event) bool { i, last := Ends(ev); return last && i == index }):
+	case v.Action == relay.Replace && !slices.ContainsFunc(v.Events, func(ev llm.Event) bool { i, last := Ends(ev); return last && i == index }):
 		v.Events = append(slices.Clone(v.Events), ev)
 	}
 }
@@ -406,13 +407,13 @@ func finishAs(f llm.Finish, calls bool) llm.Finish {
 // translated judges an event of a translation.
 func (r *Relay) translated(ev llm.Event, v format.RelayDecision) {
 	switch v.Action {
-	case format.RelayHold:
+	case relay.Hold:
 		r.held = append(r.held, ev)
 		return
-	case format.RelayPass:
+	case relay.Pass:
 		r.encode(r.held...)
 		r.encode(ev)
-	case format.RelayReplace:
+	case relay.Replace:
 		r.encode(v.Events...)
 	}
 	r.held, r.kept = nil, 0
@@ -470,7 +471,7 @@ func (r *Relay) reworded(err error) error {
 	if from, to := int(r.a.Frame.Start-r.at), int(r.a.Frame.end-r.at); r.enc == nil && 0 <= from && from <= to && to <= len(r.buf) {
 		f.Said = r.buf[from:to]
 	}
-	if v := r.observe(f); v.Action == format.RelayGiveUp {
+	if v := r.observe(f); v.Action == relay.GiveUp {
 		r.a.Reported = false // its own words are not for the client
 		return v.Err
 	}

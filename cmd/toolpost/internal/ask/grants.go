@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
+	"github.com/toolpost/toolpost/internal/pinname"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -58,7 +59,7 @@ func (p *Proposal) scopes() []Grant {
 const serverPin = "server "
 
 // program returns the hash of the program file, "" for programs outside the folder of the tools.
-func (p *Proposal) program() string { return string(p.Bound[tool.ProgramPin+p.plan.Command[0]]) }
+func (p *Proposal) program() string { return string(p.Bound[pinname.Program+p.plan.Command[0]]) }
 
 // acts returns what the call acts on, restricted to names with a prefix.
 func (p *Proposal) acts(prefix string) string {

@@ -329,7 +329,7 @@ func (s *toolSource) tools(ctx context.Context) (*tool.Set, error) {
 	if len(s.names) == 0 {
 		return s.own, nil
 	}
-	var plan agent.Plan
+	var plan agent.TurnPlan
 	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &plan); err != nil { // refreshes changed tool lists
 		return nil, err
 	}

@@ -1,0 +1,11 @@
+// Package pinname holds the names of pins that the runtime explains to people. Folder and Program precede a path.
+package pinname
+
+// The names.
+const (
+	Command = "command"
+	Address = "address"
+	File    = "file"
+	Folder  = "folder "
+	Program = "program "
+)
