@@ -180,7 +180,7 @@ func TestAgentsAndReplaysReadLikeTheLibrary(t *testing.T) {
 			return emulate.CallReader{Request: req, Tools: req.Tools, Promotion: llm.PromoteAll}.Read(spoken(text))
 		})
 		store := new(journal.Memory)
-		a := agent.Agent{Model: m, ID: "m", Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(set...), RunGuesses: true, Policy: invoke.AllowAll}}
+		a := agent.Agent{Model: m, ID: "m", Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(set...), Policy: invoke.AllowAll}}
 		done, err := a.Ask(t.Context(), llm.User("Go."))
 		if err != nil {
 			t.Errorf("%v in\n%s", err, text)
