@@ -191,3 +191,28 @@ func blindCalls(t *testing.T, text, hint string, end llm.Reason, worst llm.Repai
 	}
 	return calls
 }
+
+// An answer whose end is not known gives the calls of a normal end, except those that end in a word: it may be cut off.
+// No call is silent.
+func TestAnUnknownEndLosesNoWholeCall(t *testing.T) {
+	unknown := dialect.Parser{Finish: func() llm.Reason { return "" }}
+	for _, name := range []string{"honest", "honest_b", "honest_c", "honest_d", "long_c"} {
+		for _, row := range blindRows(t, name) {
+			ended, open := blindResult(t, row, dialect.Parser{}), blindResult(t, row, unknown)
+			text := strings.TrimRight(row.Text, "\n`")
+			closed := strings.ContainsAny(text[len(text)-1:], ")]}>") && !strings.HasPrefix(row.ID, "toml")
+			if open == "silent" || open == "wrong" || closed && (open == "refused") != (ended == "refused") {
+				t.Errorf("%s %s: %s, with a normal end %s\n%s", name, row.ID, open, ended, row.Text)
+			}
+		}
+	}
+	for text, want := range map[string]bool{
+		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"}}`: true,
+		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"`:   false,
+		`[lookup_word(word="fern"`:                                          false,
+	} {
+		if got := blindResult(t, blindRow{Text: text}, unknown); (got == "call") != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}

@@ -285,7 +285,7 @@ func (r *reading) reason() llm.Reason {
 	if r.finish == nil {
 		return llm.Stop
 	}
-	return r.finish.Reason
+	return cmp.Or(r.finish.Reason, llm.Stop)
 }
 
 // found takes what the parser found in the text.
