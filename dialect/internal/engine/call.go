@@ -288,7 +288,7 @@ func (m *machine) NewCall() *Call {
 // Missing handles the missing end of a call. If the answer was cut off there, so is the call. Otherwise the model forgot
 // the end, and a repair records what is missing.
 func (m *machine) Missing(what string) {
-	if !m.More() && m.Truncated() {
+	if m.Interrupted() || (what == "quote" || !m.More()) && m.Truncated() {
 		m.CutCall()
 		return
 	}

@@ -315,7 +315,7 @@ func (m valueReader) wholeValueAs(kind engine.SpanKind) (*jsonfix.Reader, bool) 
 	if r.Err() != nil || m.Undecided && !m.Marked || r.Close() != nil {
 		return r, false
 	}
-	return r, m.More() || !m.Truncated()
+	return r, !m.Interrupted() && (m.More() || !m.Truncated())
 }
 
 // endToken ends the number that r reads if the answer continues.
