@@ -209,7 +209,7 @@ func TestAnUnknownEndLosesNoWholeCall(t *testing.T) {
 	for text, want := range map[string]bool{
 		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"}}`: true,
 		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"`:   false,
-		`[lookup_word(word="fern"`:                                          false,
+		`[lookup_word(word="fern"`: false,
 	} {
 		if got := blindResult(t, blindRow{Text: text}, unknown); (got == "call") != want {
 			t.Errorf("%s: %s", text, got)
