@@ -178,7 +178,7 @@ func TestFoundModelsCanBeOpened(t *testing.T) {
 		if table[k.Vendor].KeyEnv == "" {
 			t.Errorf("%s has no key in the table of vendors", k.Vendor)
 		}
-		client, err := openmodel.Client(new(settings.Settings))
+		client, err := openmodel.Client(new(settings.ModelOptions))
 		if err != nil {
 			t.Fatal(err)
 		}

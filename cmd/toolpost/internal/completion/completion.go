@@ -88,7 +88,7 @@ func Add(cmd *cobra.Command) {
 func modelValues(cmd *cobra.Command) []string {
 	var out []string
 	if s, err := settings.Load(cmd); err == nil {
-		for _, f := range openmodel.Usable(cmd.Context(), s) {
+		for _, f := range openmodel.Usable(cmd.Context(), &s.ModelOptions) {
 			out = append(out, strings.TrimSuffix(f.ID, "…"))
 		}
 	}

@@ -126,7 +126,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 	if err != nil {
 		return nil, err
 	}
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return nil, err
 	}

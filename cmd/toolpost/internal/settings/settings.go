@@ -67,6 +67,8 @@ type ModelOptions struct {
 	Providers map[string]ProviderConfig `yaml:"providers" help:"your own servers, and further accounts, regions and endpoints of vendors"`
 	// AgentPrograms are the programs of the agent/NAME models.
 	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs" help:"agent programs that agent/NAME asks"`
+
+	ProgramSecrets []string `yaml:"-"` // credentials of agent programs
 }
 
 // ToolOptions choose the tools and what they may do.
@@ -799,7 +801,7 @@ func NameProblem(name string) string {
 	return ""
 }
 
-// Secrets returns the keys of the environment and the credentials of declared tools, in any form. A server or a tool
+// Secrets returns the keys of the environment and the credentials of declared tools and agent programs, in any form. A server or a tool
 // may repeat a secret, which must not reach the record, the model or the screen.
 func (s *Settings) Secrets() *journal.Secrets {
 	var names []string
@@ -814,7 +816,7 @@ func (s *Settings) Secrets() *journal.Secrets {
 		all = append(all, secret.Values(provider.KeySecrets(strings.TrimSpace(os.Getenv(name))))...)
 	}
 	out := new(journal.Secrets)
-	for _, value := range append(all, s.ToolSecrets...) {
+	for _, value := range slices.Concat(all, s.ToolSecrets, s.ProgramSecrets) {
 		if !slices.Contains(out.Values, value) {
 			out.Values = append(out.Values, value)
 		}
