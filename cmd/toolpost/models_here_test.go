@@ -138,6 +138,12 @@ func TestShellCompletion(t *testing.T) {
 		{"runs deny la", "latest"},
 		{"config set max_to", "max_tokens"},
 		{"config unset jour", "journal"},
+		{"config set results con", "concise"},
+		{"config set sandbox t", "true"},
+		{"config set local vl", "vllm"},
+		{"config set stronger claude-sonnet-4-", "claude-sonnet-4-5"},
+		{"run --results min", "minimal"},
+		{"chat --lanes nat", "native"},
 	} {
 		args := strings.Split(c.args, " ")
 		r := toolpost(t, "", append([]string{"__complete"}, args...)...)
