@@ -39,6 +39,7 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool/builtin"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Settings are what the commands configure. Each value comes from the configuration file, the environment or a flag.
@@ -644,7 +645,7 @@ func (p ProviderConfig) problems(name string, wrong func(setting, format string,
 	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // not repeated: it may be the key itself
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
 	}
-	if err := formats.Check(p.Wire); p.Wire != "" && err != nil {
+	if err := formats.Check(p.Wire, wire.Formats()...); p.Wire != "" && err != nil {
 		wrong(".wire", "%s: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
