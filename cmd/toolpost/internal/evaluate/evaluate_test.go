@@ -187,6 +187,9 @@ func TestRunPrintsSharesAndContinuesWithoutAskingAgain(t *testing.T) {
 	if b.asked.Load() != 2*asked {
 		t.Errorf("a label asks again: %d questions, then %d", asked, b.asked.Load())
 	}
+	if list := b.run("list"); !strings.Contains(list, "sim/offline  second  complete") {
+		t.Error(list)
+	}
 }
 
 func TestInterruptKeepsWhatIsDone(t *testing.T) {
