@@ -45,7 +45,11 @@ func init() {
 		if os.Getenv(chaosWorld) == "" {
 			return
 		}
-		if err := chaosProcess(); err != nil {
+		process := chaosProcess
+		if strings.HasPrefix(os.Getenv(chaosWorld), approvalWorld) {
+			process = approvalProcess
+		}
+		if err := process(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

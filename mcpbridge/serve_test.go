@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -353,7 +354,11 @@ func TestServiceCancelsACall(t *testing.T) {
 		if res, err := d.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}); err == nil {
 			t.Errorf("it returned %v", res)
 		}
-		<-s.ended
+		select {
+		case <-s.ended:
+		case <-time.After(20 * time.Second):
+			t.Error("the call goes on")
+		}
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
-	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
 )
 
@@ -168,5 +167,5 @@ func (c *Client) checkFormat(name string) error {
 	for _, f := range c.Formats {
 		own = append(own, f.Properties().Name)
 	}
-	return formats.Check(name, append(wire.Formats(), own...)...)
+	return formats.Check(name, own...)
 }

@@ -44,7 +44,7 @@ gateway:
 	if err := s.ReadFile(file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openmodel.Client(&s.ModelOptions)
+	c, err := openmodel.Client(s)
 	if err != nil {
 		t.Fatal(err)
 	}

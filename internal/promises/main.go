@@ -123,7 +123,7 @@ func (m mutant) survivors(root string) (alive []string, said string, err error) 
 
 // run returns the tests that pass. A panic ends all tests of a package, so those that it hides run again alone.
 func (k kill) run(root, overlay string) (alive []string, said string, err error) {
-	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout=5m", "-run", "^("+strings.Join(k.Tests, "|")+")$", "./"+k.Package)
+	cmd := exec.Command("go", "test", "-vet=off", "-ldflags=-s -w", "-count=1", "-timeout=10m", "-run", "^("+strings.Join(k.Tests, "|")+")$", "./"+k.Package)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
 	out, err := cmd.CombinedOutput()

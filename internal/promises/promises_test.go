@@ -1,6 +1,8 @@
 package main
 
 import (
+	_ "embed"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +12,9 @@ import (
 )
 
 const root = "../.."
+
+//go:embed waiting.txt
+var waitingText string
 
 // paths are the ways to the runtime, and the modes of a run, on which a promise may matter. client, server and relay are
 // those of MCP.
@@ -61,41 +66,107 @@ func TestEveryPromiseIsTestedOnEveryPath(t *testing.T) {
 	}
 }
 
-// TestEveryPromiseHasAMutant fails if a promise, or a requirement with a mutant, has none that fits the source any more.
+// TestEveryPromiseHasAMutant fails if a mutant does not fit the source any more, names a test that does not exist or that
+// its promise or requirement does not name, or if a promise or requirement has no mutant.
 func TestEveryPromiseHasAMutant(t *testing.T) {
 	all, err := parseMutants(mutantsText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := make(map[string]bool)
+	named := testsOfPromises()
+	requirements := testsOfRequirements(t)
+	maps.Copy(named, requirements)
+	killed := make(map[string][]string)
 	for _, m := range all {
-		if of[m.Of] {
+		if _, again := killed[m.Of]; again && requirements[m.Of] != nil {
 			t.Errorf("%s has two mutants", m.Of)
 		}
-		of[m.Of] = true
 		if _, err := m.apply(root); err != nil {
 			t.Error(err)
 		}
 		for _, k := range m.Kills {
+			for _, test := range k.names(k.Tests) {
+				killed[m.Of] = append(killed[m.Of], test)
+				if !slices.Contains(named[m.Of], test) {
+					t.Errorf("the mutant of %s must fail %s, which %[1]s does not name", m.Of, test)
+				}
+			}
 			for _, test := range k.Tests {
 				mustHave(t, k.Package, test)
 			}
 		}
 	}
-	for line := range strings.Lines(promisesText) {
-		if name, _, ok := strings.Cut(line, ":"); ok && strings.HasPrefix(name, "promise ") && !of[name] {
+	for name := range named {
+		if killed[name] == nil {
 			t.Errorf("%s has no mutant", name)
 		}
 	}
+	everyCellIsKilled(t, killed)
+}
+
+// everyCellIsKilled fails if a test of a cell is neither killed by a mutant of its promise nor in the list of those that
+// wait for one, or if it is both.
+func everyCellIsKilled(t *testing.T, killed map[string][]string) {
+	t.Helper()
+	waiting := make(map[string]bool)
+	for line := range strings.Lines(waitingText) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			waiting[line] = true
+		}
+	}
+	for promise, tests := range testsOfPromises() {
+		for _, test := range tests {
+			key := promise + " " + test
+			if dead := slices.Contains(killed[promise], test); dead == waiting[key] {
+				t.Errorf("%s: killed %v, in waiting.txt %v", key, dead, waiting[key])
+			}
+			delete(waiting, key)
+		}
+	}
+	for key := range waiting {
+		t.Errorf("waiting.txt has %s, which is in no cell", key)
+	}
+}
+
+// testsOfPromises returns the tests of the cells, by promise.
+func testsOfPromises() map[string][]string {
+	tests := make(map[string][]string)
+	for block := range strings.SplitSeq(strings.TrimSpace(promisesText), "\n\n") {
+		name, _, _ := strings.Cut(block, ":")
+		for _, m := range named.FindAllStringSubmatch(block, -1) {
+			if test := m[1] + "." + m[2]; !slices.Contains(tests[name], test) {
+				tests[name] = append(tests[name], test)
+			}
+		}
+	}
+	return tests
+}
+
+// testsOfRequirements returns the tests of the rows, by "requirement" and number.
+func testsOfRequirements(t *testing.T) map[string][]string {
+	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs/reference/requirements.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range of {
-		if row, ok := strings.CutPrefix(name, "requirement "); ok && !strings.Contains(string(page), "| "+row+" |") {
-			t.Errorf("%s is not a row of docs/reference/requirements.md", name)
+	tests := make(map[string][]string)
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| number") {
+			continue
+		}
+		name := "requirement " + strings.TrimSpace(cells[1])
+		if tests[name] != nil {
+			t.Errorf("%s is there twice", name)
+		}
+		for _, m := range named.FindAllStringSubmatch(line, -1) {
+			tests[name] = append(tests[name], m[1]+"."+m[2])
 		}
 	}
+	if len(tests) < 100 {
+		t.Fatalf("only %d requirements", len(tests))
+	}
+	return tests
 }
 
 // mustHave fails if the package has no such test.

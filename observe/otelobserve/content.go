@@ -5,7 +5,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/observe/internal/pairs"
@@ -13,12 +12,8 @@ import (
 
 // redact returns text without secrets.
 func (o *observer) redact(text string) string {
-	if o.Secrets != nil {
-		clean, _ := o.Secrets.Redact(text)
-		return clean
-	}
-	clean, _ := secret.RedactForms([]byte(text), nil)
-	return string(clean)
+	out, _ := o.Secrets.Redact(text)
+	return out
 }
 
 // message and part have the form that the conventions give to messages.

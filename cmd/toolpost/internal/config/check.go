@@ -53,7 +53,7 @@ show every setting with its source. A mistake is named with its file and line.`,
 			if err != nil {
 				return err
 			}
-			if err := checkFiles(&s.ToolOptions); err != nil {
+			if err := checkFiles(s); err != nil {
 				return err
 			}
 			return printSettings(s, cmd, asJSON)
@@ -65,16 +65,16 @@ show every setting with its source. A mistake is named with its file and line.`,
 }
 
 // checkFiles reads the files that the settings name, as run would.
-func checkFiles(o *settings.ToolOptions) error {
-	if info, err := os.Stat(o.Root); err != nil {
+func checkFiles(s *settings.Settings) error {
+	if info, err := os.Stat(s.Root); err != nil {
 		return fmt.Errorf("root: %w", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("root: %s is no folder", o.Root)
+		return fmt.Errorf("root: %s is no folder", s.Root)
 	}
 	if _, err := cli.UserCatalog(""); err != nil {
 		return err
 	}
-	_, done, err := toolset.Open(o)
+	_, done, err := toolset.Open(&s.ToolOptions)
 	if err == nil {
 		done()
 	}

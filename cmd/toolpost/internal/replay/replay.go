@@ -173,7 +173,7 @@ func replayAgainst(cmd *cobra.Command, src runstore.Source, id string, asJSON bo
 	if err != nil {
 		return err
 	}
-	client, err := openmodel.Client(&s.ModelOptions)
+	client, err := openmodel.Client(s)
 	if err != nil {
 		return err
 	}

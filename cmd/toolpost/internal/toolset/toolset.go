@@ -16,7 +16,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
@@ -138,9 +137,8 @@ type calledTool struct {
 	Warnings []llm.Warning `json:"warnings,omitempty"`
 }
 
-// Call runs one call. Secrets are redacted in its result and in warnings.
-func Call(ctx context.Context, set *tool.Set, call llm.Call, secrets *journal.Secrets, allow bool) (calledTool, error) {
-	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: secrets}}
+func Call(ctx context.Context, s *settings.Settings, set *tool.Set, call llm.Call, allow bool) (calledTool, error) {
+	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: s.Secrets()}}
 	if allow {
 		r.Policy = invoke.AllowAll
 	}
@@ -157,7 +155,7 @@ func Call(ctx context.Context, set *tool.Set, call llm.Call, secrets *journal.Se
 		case invoke.Outcome:
 			out.Outcome = ev
 		case llm.Warning:
-			ev.Detail = secrets.Clean(ev.Detail).String()
+			ev.Detail = s.Redact(ev.Detail)
 			out.Warnings = append(out.Warnings, ev)
 		}
 	}
