@@ -14,7 +14,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// past is what the record of a run says.
+// recordedRun is what the record of a run says.
 type recordedRun struct {
 	whole    bool // nothing is shortened or left out
 	begun    bool
@@ -53,7 +53,7 @@ func newRecordedRun() *recordedRun {
 	return &recordedRun{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), inside: make(map[string]bool), unfinished: make(map[string]bool)}
 }
 
-// recall reads the record of a run.
+// readRun reads the record of a run.
 func readRun(entries iter.Seq2[journal.Entry, error]) (*recordedRun, error) {
 	p := newRecordedRun()
 	for e, err := range entries {

@@ -139,7 +139,7 @@ func (s *setting) restrict(m *Model) bool {
 	return true
 }
 
-// read reads the value of field i from a file.
+// setting reads the value of field i from a file.
 func (n yamlNode) setting(i int) (setting, error) {
 	s := setting{field: i}
 	f := &fields[i]

@@ -104,6 +104,13 @@ func TestBlindSets(t *testing.T) {
 		{name: "talk_round4", read: [2]int{0, 1}},                     // 19, of which 18 sure
 		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}}, // 19, of which 8 sure
 		{name: "talk_round6", read: [2]int{0, 1}},                     // 6, of which 5 sure
+		{name: "talk", read: [2]int{0, 3}, hint: true},
+		{name: "talk_b", read: [2]int{0, 3}, hint: true},
+		// Marked talk in the model's own dialect is doubtful. Before, 21 of these texts were sure.
+		{name: "talk_round3", read: [2]int{0, 50}, hint: true},
+		{name: "talk_round4", read: [2]int{0, 49}, sure: [2]int{0, 1}, hint: true},
+		{name: "talk_round5", read: [2]int{0, 51}, sure: [2]int{0, 3}, hint: true},
+		{name: "talk_round6", read: [2]int{0, 44}, hint: true},
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{224, 232}, sure: [2]int{83, 232}},
@@ -190,4 +197,29 @@ func blindCalls(t *testing.T, text, hint string, end llm.Reason, worst llm.Repai
 		}
 	}
 	return calls
+}
+
+// An answer whose end is not known gives the calls of a normal end, except those that end in a word: it may be cut off.
+// No call is silent.
+func TestAnUnknownEndLosesNoWholeCall(t *testing.T) {
+	unknown := dialect.Parser{Finish: func() llm.Reason { return "" }}
+	for _, name := range []string{"honest", "honest_b", "honest_c", "honest_d", "long_c"} {
+		for _, row := range blindRows(t, name) {
+			ended, open := blindResult(t, row, dialect.Parser{}), blindResult(t, row, unknown)
+			text := strings.TrimRight(row.Text, "\n`")
+			closed := strings.ContainsAny(text[len(text)-1:], ")]}>") && !strings.HasPrefix(row.ID, "toml")
+			if open == "silent" || open == "wrong" || closed && (open == "refused") != (ended == "refused") {
+				t.Errorf("%s %s: %s, with a normal end %s\n%s", name, row.ID, open, ended, row.Text)
+			}
+		}
+	}
+	for text, want := range map[string]bool{
+		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"}}`: true,
+		`<tool_call>{"name": "lookup_word", "arguments": {"word": "fern"`:   false,
+		`[lookup_word(word="fern"`: false,
+	} {
+		if got := blindResult(t, blindRow{Text: text}, unknown); (got == "call") != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
 }

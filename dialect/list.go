@@ -16,9 +16,14 @@ import (
 // InThinking is the repair rule of a call in thinking that never ends.
 const InThinking = "call-in-thinking"
 
-// WhyDoubtful returns a sentence about the doubt that a repair rule records, such
-// as a question before the call. It is empty for a rule that repairs text.
-func WhyDoubtful(rule string) string { return judge.Why(rule) }
+// WhyDoubtful returns a sentence about the doubt that a repair of the class
+// [llm.Guess] records, such as a question before the call. It is empty for other repairs.
+func WhyDoubtful(r llm.Repair) string {
+	if why := judge.Why(r.Rule); why != "" || r.Class != llm.Guess {
+		return why
+	}
+	return "it can be read in more than one way (" + r.Rule + ")"
+}
 
 // List is a list of dialects: those that Toolpost knows and, where [List.With]
 // added some, a program's own. All are read by the same engine, so a dialect of

@@ -60,9 +60,12 @@ type Parser struct {
 	// a [Closing] event come for the markup after it.
 	Markup, Closing bool
 	// Finish is asked after the last chunk why the model stopped. With
-	// llm.Length or llm.ContentFilter an open call is cut off; nil means
-	// llm.Stop.
+	// llm.Length or llm.ContentFilter an open call is cut off. So it is with
+	// an empty reason, which is not known. A nil Finish means llm.Stop.
 	Finish func() llm.Reason
+	// Suspected, if set, is told at the end of the answer where text begins that looks like a call and stayed text, in
+	// order. It is told at most the last 64 places.
+	Suspected func(at int)
 	// Trace, if set, is told what became of every byte of the input, in
 	// order and without gaps.
 	Trace func(Span)
@@ -107,6 +110,14 @@ func (f *Feed) End(err error) { f.feed.End(err) }
 // Stop lets go of what the reading holds.
 func (f *Feed) Stop() { f.feed.Stop() }
 
+// Reason returns why the model stopped; it is empty if that is not known.
+func (p *Parser) Reason() llm.Reason {
+	if p.Finish == nil {
+		return llm.Stop
+	}
+	return p.Finish()
+}
+
 // options are the parser's fields in the engine's terms.
 func (p *Parser) options() (*form.Table, *engine.Options) {
 	list := p.Dialects
@@ -115,7 +126,7 @@ func (p *Parser) options() (*form.Table, *engine.Options) {
 	}
 	o := &engine.Options{
 		Tools: p.Tools, Dialect: p.Dialect, ThinkingOpen: p.ThinkingOpen, ThinkingOff: p.ThinkingOff,
-		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Mentions: p.Mentions, Finish: p.Finish, MaxCall: p.MaxCall,
+		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Mentions: p.Mentions, Finish: p.Finish, Suspected: p.Suspected, MaxCall: p.MaxCall,
 	}
 	if p.Markup {
 		o.Markup = func(m engine.Markup) llm.Event { return Markup(m) }

@@ -285,7 +285,7 @@ func (r *reading) reason() llm.Reason {
 	if r.finish == nil {
 		return llm.Stop
 	}
-	return r.finish.Reason
+	return cmp.Or(r.finish.Reason, llm.Stop)
 }
 
 // found takes what the parser found in the text.
@@ -609,8 +609,11 @@ func (r *reading) judge(c llm.Call) bool {
 	switch {
 	case !r.rejected && doubts && r.Request != nil && r.Request.HoldDoubtful:
 		r.rejected = true
-		return r.emit(llm.Warning{Code: llm.SuspectedCall, Feature: c.Name, Detail: fmt.Sprintf("text looks like a call of %s; it was not read as one, because %s",
-			c.Name, dialect.WhyDoubtful(doubt.Rule))}) && r.reject(c, llm.Unconfirmed, "it is not clear that you want this call. If you do, send it again without other text")
+		ok := r.reject(c, llm.Unconfirmed, fmt.Sprintf("it is not clear that this call of %s is meant: %s", c.Name, dialect.WhyDoubtful(doubt)))
+		if ok {
+			r.waiting.Call = &c
+		}
+		return ok
 	case !found:
 		return r.emit(c)
 	case !r.rejected:

@@ -440,7 +440,7 @@ func (x *chain) seenEnd(end llm.Event) llm.Event {
 	if x.idempotency != nil && x.rounds == nil {
 		x.idempotency.Answered = true
 	}
-	return x.AddEcho(ev)
+	return x.AddRepeatedFields(ev)
 }
 
 // count returns how many tokens a request has: counted by the upstream if it speaks the client's format, otherwise

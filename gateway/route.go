@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // ModelRoute maps a model name to the upstreams that answer.
@@ -288,7 +289,7 @@ func (r ModelRoute) check(add func(string, error)) {
 		add("from", errors.New("the list is empty, so the route is for nobody; leave it out to mean all formats"))
 	}
 	for i, format := range r.From {
-		if err := formats.Check(format); err != nil {
+		if err := formats.Check(format, wire.Formats()...); err != nil {
 			add(fmt.Sprintf("from[%d]", i), err)
 		}
 	}

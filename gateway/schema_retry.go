@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -42,7 +43,13 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 	}
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
 	for try := 0; ; try++ {
+		if req.HoldDoubtful == r.asked {
+			held := *req
+			held.HoldDoubtful = !r.asked
+			req = &held
+		}
 		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
+		r.wrong, r.held, r.late = 0, nil, nil
 		r.data = exchange.NewDataAnswer(req.Output != nil, each)
 		if err := x.ask(ways, req, r.take); err != nil {
 			return err
@@ -51,17 +58,21 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 		if len(r.faults) == 0 {
 			return r.release()
 		}
-		if err := r.data.Release(false); err != nil {
-			return err
-		}
-		x.invalid += len(r.faults)
-		x.Metrics.Invalid.Add(float64(len(r.faults)), x.trace.Route, "schema")
-		x.usage = r.usage
+		x.invalid += r.wrong
+		x.Metrics.Invalid.Add(float64(r.wrong), x.trace.Route, "schema")
 		if r.finish.Reason == llm.Length || !req.Budget.Take() {
+			if r.wrong == 0 {
+				return r.release()
+			}
+			x.usage = r.usage
 			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}
 		}
+		if err := cmp.Or(r.showLate(false), r.data.Release(false)); err != nil {
+			return err
+		}
+		x.usage = r.usage
 		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
-		req, r.asked = r.next(req), true
+		req, r.asked = r.next(req), r.asked || len(r.faults) > r.wrong
 	}
 }
 
@@ -78,12 +89,15 @@ type reasking struct {
 	each    func(llm.Event) error
 	started string // id of the answer that the client knows
 	begun   bool
-	asked   bool      // the model was asked whether it means its calls
+	asked   bool      // the model was asked whether it means a call
 	usage   llm.Usage // total of all attempts
 
 	// State of the current attempt:
 	calls  []llm.Call
 	faults map[int]string // by index of the call
+	wrong  int            // number of faults that are not only doubts
+	held   map[int]bool   // indexes of the doubtful calls that became text unless the model confirms them
+	late   []llm.Event    // the first held call and what followed it, without other calls
 	said   llm.Builder
 	finish llm.Finish
 	data   exchange.DataAnswer
@@ -91,6 +105,14 @@ type reasking struct {
 
 // take passes on everything except calls.
 func (r *reasking) take(ev llm.Event) error {
+	if held, ok := ev.(heldCall); ok {
+		if r.held == nil {
+			r.held = make(map[int]bool)
+		}
+		r.held[len(r.calls)] = true
+		r.late = append(r.late, held)
+		ev = *held.Call
+	}
 	r.said.Add(ev)
 	switch ev := ev.(type) {
 	case llm.Start:
@@ -104,9 +126,11 @@ func (r *reasking) take(ev llm.Event) error {
 		doubt, doubts := ev.Provenance.Doubt()
 		switch fault := r.check.fault(ev); {
 		case fault != nil:
-			r.note(fault.Detail)
+			if r.note(fault.Detail); !r.held[len(r.calls)] {
+				r.wrong++
+			}
 		case doubts && !r.asked:
-			r.note("the call " + ev.ID + " may not be meant: " + dialect.WhyDoubtful(doubt.Rule) + ". Did you intend to call " + ev.Name + "? If not, answer without it")
+			r.note("the call " + ev.ID + " may not be meant: " + dialect.WhyDoubtful(doubt) + ". Did you intend to call " + ev.Name + "? If not, answer without it")
 		}
 		r.calls = append(r.calls, ev)
 		return nil
@@ -114,7 +138,33 @@ func (r *reasking) take(ev llm.Event) error {
 		r.finish = ev
 		return nil
 	}
+	if len(r.late) > 0 {
+		r.late = append(r.late, ev)
+		return nil
+	}
 	return r.data.Show(ev)
+}
+
+// showLate shows what followed the first held call. asText shows the held calls as well, each with a warning.
+func (r *reasking) showLate(asText bool) error {
+	for _, ev := range r.late {
+		held, ok := ev.(heldCall)
+		text, isText := ev.(llm.TextDelta)
+		if !asText && (ok || isText && text.Part == nil && strings.TrimSpace(text.Text) == "") {
+			continue
+		}
+		if ok {
+			warning := llm.Warning{Code: llm.SuspectedCall, Feature: held.Name, Detail: "a call is shown as text, because the model could not be asked: " + held.Problem}
+			if err := r.data.Show(warning); err != nil {
+				return err
+			}
+			ev = llm.TextDelta{Text: held.Raw}
+		}
+		if err := r.data.Show(ev); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // note records what is wrong with the next call.
@@ -135,17 +185,23 @@ func (r *reasking) first() string {
 	return ""
 }
 
-// release passes on the valid calls and the end of the answer.
+// release passes on the valid calls and the end of the answer. A call that is still held is text.
 func (r *reasking) release() error {
-	if err := r.data.Release(true); err != nil {
+	if err := cmp.Or(r.showLate(true), r.data.Release(true)); err != nil {
 		return err
 	}
-	for _, c := range r.calls {
+	for i, c := range r.calls {
+		if r.held[i] {
+			continue
+		}
 		for _, ev := range []llm.Event{llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind, Extra: c.Extra}, llm.CallDelta{ID: c.ID, Args: string(c.Args)}, c} {
 			if err := r.each(ev); err != nil {
 				return err
 			}
 		}
+	}
+	if r.finish.Reason == llm.ToolCalls && len(r.held) > 0 && len(r.held) == len(r.calls) {
+		r.finish.Reason, r.finish.Raw = llm.Stop, ""
 	}
 	r.finish.Usage = r.usage
 	if r.started != "" {

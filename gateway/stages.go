@@ -30,15 +30,22 @@ func (filter) End()                                {}
 func (filter) Stop()                               {}
 
 // readableCalls is the stage that turns complete calls with unreadable arguments into calls with a string argument. They
-// match no schema, so the model is told about them and asked again.
+// match no schema, so the model is told about them and asked again. Doubtful calls are held.
 func readableCalls(out func(llm.Event, error) bool) emulate.Taker {
 	return filter(func(ev llm.Event, err error) bool {
-		if bad, ok := ev.(llm.InvalidCall); ok && err == nil && bad.Reason != llm.CutOff && bad.ID != "" && bad.Name != "" {
+		switch bad, ok := ev.(llm.InvalidCall); {
+		case !ok || err != nil:
+		case bad.Call != nil:
+			ev = heldCall{bad}
+		case bad.Reason != llm.CutOff && bad.Reason != llm.Unconfirmed && bad.ID != "" && bad.Name != "":
 			ev = llm.Call{ID: bad.ID, Name: bad.Name, Args: js.AppendQuoted(nil, bad.Raw), Provenance: bad.Provenance}
 		}
 		return out(ev, err)
 	})
 }
+
+// heldCall is a doubtful call, until the model was asked whether it means the call.
+type heldCall struct{ llm.InvalidCall }
 
 // trimSpace is the stage that drops white space that is the only text before, between or after calls. Such text is left
 // over when calls are parsed from text, and some clients would show it as the answer. White space within text stays.

@@ -94,39 +94,38 @@ func (d *batch) lookup(j *job) *tool.Error {
 func (d *batch) reading(j *job) *tool.Error {
 	effects := j.tool.Effects
 	from := j.call.Provenance
-	from.Repairs = slices.Clone(from.Repairs)
-	if effects.Has(tool.ReadOnly) { // looking at the wrong thing changes nothing
-		from.Repairs = slices.DeleteFunc(from.Repairs, func(r llm.Repair) bool { return isExample(r) || r.Doubts() })
-	}
-	j.repairs = from.Repairs
-	if i := slices.IndexFunc(j.repairs, isExample); i >= 0 {
-		return guessed(j.call.Args, j.repairs[i])
-	}
-	var doubt string
-	switch from.Worst() {
-	case llm.Intact, llm.Syntax, llm.Coercion:
-	case llm.Guess:
-		if !effects.Has(tool.ReadOnly) || !d.s.runner.RunGuesses {
-			doubt = "it can be read in more than one way"
-		}
-	case llm.Completion:
-		if !effects.Has(tool.Idempotent) {
-			doubt = "its end was missing, and the tool may change things"
-		}
-	default: // also an unknown class
+	j.repairs = slices.Clone(from.Repairs)
+	switch worst := from.Worst(); {
+	case worst > llm.Guess: // also an unknown class
 		e := tool.Errorf(tool.Validation, "the call was cut off before it was complete")
 		e.Fix = "Send the whole call again; if it is long, ask for less at once."
 		return e
-	}
-	if doubt == "" {
+	case effects.Has(tool.ReadOnly): // looking at the wrong thing changes nothing
 		return nil
+	case slices.ContainsFunc(j.repairs, isExample):
+		return guessed(j.call.Args, j.repairs[slices.IndexFunc(j.repairs, isExample)])
+	case from.Doubtful():
+		return doubted(j, from)
+	case worst == llm.Completion && !effects.Has(tool.Idempotent):
+		return malformed(j.repairs, "its end was missing, and the tool may change things")
 	}
-	if i := slices.IndexFunc(j.repairs, llm.Repair.Doubts); i >= 0 {
-		e := tool.Errorf(tool.Validation, "it is not clear that you want to call %s (%s), and the tool may change things", j.tool.Name, j.repairs[i].Rule)
-		e.Fix = "Did you intend this call? If so, send it again without other text. If not, continue without it."
-		return e
+	return nil
+}
+
+// doubted asks whether the model means a doubtful call.
+func doubted(j *job, from llm.Provenance) *tool.Error {
+	doubt, _ := from.Doubt()
+	if !doubt.Doubts() {
+		return malformed(j.repairs, "it can be read in more than one way")
 	}
-	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(j.repairs), doubt)
+	e := tool.Errorf(tool.Validation, "it is not clear that you want to call %s (%s), and the tool may change things", j.tool.Name, doubt.Rule)
+	e.Fix = "Did you intend this call? If so, send it again without other text. If not, continue without it."
+	return e
+}
+
+// malformed asks for a call again that had to be repaired.
+func malformed(repairs []llm.Repair, doubt string) *tool.Error {
+	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(repairs), doubt)
 	e.Fix = "Send the same call again as one complete JSON object: every bracket closed, every quote inside a text escaped, every argument under its name."
 	return e
 }

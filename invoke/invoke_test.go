@@ -124,7 +124,7 @@ func TestRepairPolicy(t *testing.T) {
 		guesses bool
 		runs    string // one letter per class
 	}{
-		{tool.ReadOnly, false, "yyynnn"},
+		{tool.ReadOnly, false, "yyyynn"},
 		{tool.ReadOnly, true, "yyyynn"},
 		{tool.Idempotent, false, "yyynnn"},
 		{tool.Idempotent, true, "yyynnn"},

@@ -51,6 +51,8 @@ type Runner struct {
 	// them; see [Redact]. An Agent redacts the messages of people and its system prompt, too.
 	Redact *journal.Secrets
 	// RunGuesses lets read-only tools run calls whose reading is a guess.
+	//
+	// Deprecated: read-only tools always run them.
 	RunGuesses bool
 	// Exact does not convert arguments to the types of the schema: they are valid as they are, or refused.
 	Exact bool

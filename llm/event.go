@@ -146,6 +146,8 @@ type InvalidCall struct {
 	Problem    string     `json:"problem"`
 	Nearest    []string   `json:"nearest,omitempty"` // offered names like Name, best first
 	Provenance Provenance `json:"provenance,omitzero"`
+	// Call is the complete call that waits for a confirmation, if Request.HoldDoubtful held it. Otherwise it is nil.
+	Call *Call `json:"-"`
 }
 
 // InvalidReason is why a call cannot be run.
@@ -158,7 +160,7 @@ const (
 	BadArguments InvalidReason = "bad_arguments" // they do not match the schema, or cannot be read
 	NotAllowed   InvalidReason = "not_allowed"   // offered, but the choice excludes it
 	Echoed       InvalidReason = "echo"          // a tool result or document has the same text: the model repeats input
-	Unconfirmed  InvalidReason = "unconfirmed"   // the text may only talk about the call; see Request.HoldDoubtful
+	Unconfirmed  InvalidReason = "unconfirmed"   // the call is doubtful; see Request.HoldDoubtful
 )
 
 // HostedCall is a call that the provider runs itself.

@@ -252,18 +252,22 @@ func (p Provenance) Worst() RepairClass {
 }
 
 // Doubtful reports whether the call may not be meant, or may be meant otherwise.
-// A read-only tool may run it. For any other tool, the model or a person has to
+// A read-only tool runs it. For any other tool, the model or a person has to
 // confirm it first.
 func (p Provenance) Doubtful() bool { return p.Worst() == Guess }
 
-// Doubt returns the first repair that records a doubt whether the call is meant, and false if there is none.
-func (p Provenance) Doubt() (Repair, bool) {
+// Doubt returns the repair that makes the call doubtful: the first that records a doubt whether the call is meant,
+// else the first guess. It reports false if the call is not doubtful.
+func (p Provenance) Doubt() (doubt Repair, ok bool) {
 	for _, r := range p.Repairs {
-		if r.Doubts() {
-			return r, true
+		switch {
+		case r.Doubts():
+			return r, p.Doubtful()
+		case r.Class == Guess && doubt.Rule == "":
+			doubt = r
 		}
 	}
-	return Repair{}, false
+	return doubt, p.Doubtful()
 }
 
 // RepairClass is the doubt whether a repair kept the meaning. Greater is more

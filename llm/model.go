@@ -82,8 +82,8 @@ type Request struct {
 	// if a tool result, a document or a user message of this conversation has
 	// the same text.
 	AllowEchoes bool
-	// HoldDoubtful keeps calls from running that the text may only talk about: each becomes an InvalidCall of the reason
-	// Unconfirmed. It is for callers that cannot ask the model or a person first; package invoke asks by itself.
+	// HoldDoubtful keeps doubtful calls in text from running: each becomes an InvalidCall of the reason Unconfirmed. See
+	// [Provenance.Doubtful]. It is for callers that cannot ask the model or a person first; package invoke asks by itself.
 	HoldDoubtful bool
 	// Echoes is what the echo guard knows beyond the messages; nil means nothing.
 	Echoes *EchoMemory

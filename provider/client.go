@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
+	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
 )
 
@@ -167,5 +168,5 @@ func (c *Client) checkFormat(name string) error {
 	for _, f := range c.Formats {
 		own = append(own, f.Properties().Name)
 	}
-	return formats.Check(name, own...)
+	return formats.Check(name, append(wire.Formats(), own...)...)
 }

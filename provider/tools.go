@@ -106,7 +106,7 @@ func (p planner) demand() {
 	p.warn(llm.Emulated, "tool_choice", "%s %s; it is asked for one, and the answer is checked", p.vendor.Name, why)
 }
 
-// standIns declares the tools of the history where a request offers none: some
+// declareUsedTools declares the tools of the history where a request offers none: some
 // formats refuse calls of tools that are not declared.
 func (p planner) declareUsedTools() {
 	if !p.format().DeclaredCalls || len(p.req.Tools) > 0 {

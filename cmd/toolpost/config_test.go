@@ -19,6 +19,33 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
+// TestDeclaredWords: the words that a setting declares, which a shell completes, are valid values, and another word is not.
+func TestDeclaredWords(t *testing.T) {
+	declared := 0
+	for _, row := range settings.Table {
+		if len(row.Words) == 0 {
+			continue
+		}
+		declared++
+		for _, word := range append(row.Words, "nonsense") {
+			if row.Key == "sandbox" && word == "true" {
+				continue // some systems cannot do it
+			}
+			s := settings.Defaults()
+			err := row.Set(s, word)
+			if err == nil {
+				err = s.Check()
+			}
+			if (err == nil) != (word != "nonsense") {
+				t.Errorf("%s: %s: %v", row.Key, word, err)
+			}
+		}
+	}
+	if declared != 5 {
+		t.Errorf("%d settings declare words", declared)
+	}
+}
+
 // TestSettingsPrecedence sets the same setting in the file, the environment and a flag. Later sources override earlier
 // ones.
 func TestSettingsPrecedence(t *testing.T) {
@@ -178,7 +205,7 @@ func TestFoundModelsCanBeOpened(t *testing.T) {
 		if table[k.Vendor].KeyEnv == "" {
 			t.Errorf("%s has no key in the table of vendors", k.Vendor)
 		}
-		client, err := openmodel.Client(new(settings.Settings))
+		client, err := openmodel.Client(new(settings.ModelOptions))
 		if err != nil {
 			t.Fatal(err)
 		}

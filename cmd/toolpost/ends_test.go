@@ -30,6 +30,7 @@ import (
 func TestMain(m *testing.M) {
 	builtin.Supervise()
 	mcptest.Main()
+	beforeCommand = clitest.RecordCommand
 	if os.Getenv("TOOLPOST_BE_THE_PROGRAM") == "1" {
 		if d, err := time.ParseDuration(os.Getenv("TOOLPOST_TEST_SETTLE")); err == nil {
 			ask.Settle = d
@@ -46,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Setenv("XDG_STATE_HOME", state)       // tests must not write to the user's store
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // programs do not sleep at exit under the race detector
 	flag.Parse()
-	flag.Set("test.parallel", "8") // parallel tests drive terminals and programs, and mostly wait for them
-	code := m.Run()
+	flag.Set("test.parallel", "8")                                                // parallel tests drive terminals and programs, and mostly wait for them
+	code := clitest.RunAll(m, newRoot, "toolpost eval ", "toolpost models drift") // package evaluate tests these
 	os.RemoveAll(state)
 	os.Exit(code)
 }

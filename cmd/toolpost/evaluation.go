@@ -57,7 +57,7 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 		}
 	}
 	open := func(id string) (llm.Model, error) {
-		m, _, err := openmodel.Open(cmd.Context(), s, openmodel.Choice{ID: id}, client.Open)
+		m, _, err := openmodel.Open(cmd.Context(), &s.ModelOptions, openmodel.Choice{ID: id}, client.Open)
 		return m, err
 	}
 	set := func(id string, values map[string]string) (llm.Model, error) {
@@ -86,7 +86,7 @@ func openWith(ctx context.Context, s *settings.Settings, known *catalog.Catalog,
 	if strings.HasPrefix(id, "sim/") || strings.HasPrefix(id, "agent/") {
 		return nil, fmt.Errorf("%s has no settings to choose from; tuning is for models that are asked over HTTP", id)
 	}
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func openWith(ctx context.Context, s *settings.Settings, known *catalog.Catalog,
 			return nil, err
 		}
 	}
-	m, _, err := openmodel.Open(ctx, s, openmodel.Choice{ID: id}, client.Open)
+	m, _, err := openmodel.Open(ctx, &s.ModelOptions, openmodel.Choice{ID: id}, client.Open)
 	return m, err
 }
 
 // toolsOfServer returns the tools of a configured MCP server under the names that the server gives them.
 func toolsOfServer(ctx context.Context, s *settings.Settings, name string) ([]llm.ToolDef, error) {
-	all, err := mcpservers.Configured(s)
+	all, err := mcpservers.Configured(&s.ToolOptions)
 	if err != nil {
 		return nil, err
 	}

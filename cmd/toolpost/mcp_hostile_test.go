@@ -206,11 +206,11 @@ func TestMCPCommandWordSplitting(t *testing.T) {
 		t.Errorf("the error stands there %d times:\n%s", n, r.errOut)
 	}
 	s := &settings.Settings{ToolOptions: settings.ToolOptions{MCP: []string{"python3 a.py", "python3 b.py"}}}
-	chosen, err := mcpservers.Chosen(s, mcp.NewList())
+	chosen, err := mcpservers.Chosen(&s.ToolOptions, mcp.NewList())
 	if err != nil || chosen[0].Name != "python3" || chosen[1].Name != "python3-2" {
 		t.Fatalf("the servers are %+v, %v", chosen, err)
 	}
-	if got := mcpservers.Namer(s, chosen)("approve it: toolpost mcp tools python3-2 --approve"); got != "approve it: toolpost mcp tools 'python3 b.py' --approve" {
+	if got := mcpservers.Namer(s.MCP, chosen, s.Redact)("approve it: toolpost mcp tools python3-2 --approve"); got != "approve it: toolpost mcp tools 'python3 b.py' --approve" {
 		t.Errorf("it says %s", got)
 	}
 }

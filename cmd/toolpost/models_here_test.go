@@ -91,11 +91,11 @@ func TestModelWithoutProvider(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := openmodel.Client(s)
+		client, err := openmodel.Client(&s.ModelOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, f, err := openmodel.Open(t.Context(), s, openmodel.Choose(t.Context(), s), client.Open)
+		_, f, err := openmodel.Open(t.Context(), &s.ModelOptions, openmodel.Choose(t.Context(), s), client.Open)
 		if c.opens != "" && (err != nil || f.ID != c.opens) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %+v, %v", c.id, f, err)
 		}
@@ -138,6 +138,12 @@ func TestShellCompletion(t *testing.T) {
 		{"runs deny la", "latest"},
 		{"config set max_to", "max_tokens"},
 		{"config unset jour", "journal"},
+		{"config set results con", "concise"},
+		{"config set sandbox t", "true"},
+		{"config set local vl", "vllm"},
+		{"config set stronger claude-sonnet-4-", "claude-sonnet-4-5"},
+		{"run --results min", "minimal"},
+		{"chat --lanes nat", "native"},
 	} {
 		args := strings.Split(c.args, " ")
 		r := toolpost(t, "", append([]string{"__complete"}, args...)...)

@@ -44,7 +44,7 @@ gateway:
 	if err := s.ReadFile(file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openmodel.Client(s)
+	c, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

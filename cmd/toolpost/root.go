@@ -29,6 +29,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/upgrade"
 )
 
+// beforeCommand is called before each command. Tests record the commands that run.
+var beforeCommand func(*cobra.Command, []string)
+
 func newRoot() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -51,6 +54,8 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+
+		PersistentPreRun: beforeCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
 				return printVersion(cmd.OutOrStdout())

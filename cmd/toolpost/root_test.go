@@ -41,6 +41,7 @@ func TestExitCodes(t *testing.T) {
 		{"nonsense", cli.ExitUsage, "toolpost --help"},
 		{"version --nonsense", cli.ExitUsage, "toolpost version --help"},
 		{"version too many", cli.ExitUsage, "toolpost version --help"},
+		{"upgrade", cli.ExitUsage, "--check looks for a newer release"},
 		{"completion bash", cli.ExitOK, ""},
 		{"completion zsh", cli.ExitOK, ""},
 		{"completion fish", cli.ExitOK, ""},

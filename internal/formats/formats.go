@@ -7,13 +7,10 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/near"
-	"github.com/toolpost/toolpost/wire"
 )
 
-// Check returns an error that lists the valid names if name is not one of [wire.Formats] or own, the formats of the
-// program itself.
-func Check(name string, own ...string) error {
-	known := append(wire.Formats(), own...)
+// Check returns an error that lists the known names if name is not one of them.
+func Check(name string, known ...string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}

@@ -49,9 +49,6 @@ type Types interface {
 	WantsText(path []string) bool
 	// NotANumber returns the class of null for a word like NaN or Infinity.
 	NotANumber(path []string, word string) llm.RepairClass
-	// Arithmetic returns the value of an expression like 2*3, as JSON, if the
-	// schema wants a number there. It reports false for anything else.
-	Arithmetic(path []string, word string) (value string, ok bool)
 	// Markdown reports whether the text is escaped as in Markdown. The backslash
 	// of an escape that JSON does not have is then dropped. value is the part of
 	// the value that was written so far, c the character that is escaped.

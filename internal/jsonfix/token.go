@@ -207,7 +207,6 @@ func (t *tokenReader) end(b *builder, final bool) {
 		b.write("0")
 	case len(b.stack) == 0 && !b.bare:
 		b.failAt(t.start, "text without quotes is not a value")
-	case !cut && t.arithmetic(b, word):
 	case b.Types != nil && b.inside('(') && len(word) > 0 && bytes.IndexByte([]byte("+*/%"), word[0]) >= 0:
 		b.failAt(t.start, "an expression in parentheses is not a value")
 	default:
@@ -267,19 +266,6 @@ func (t *tokenReader) number(b *builder, word []byte, cut bool) bool {
 	t.note(b, "number", class, word)
 	b.write(text)
 	return true
-}
-
-// arithmetic writes the value of word if the schema allows an expression there.
-func (t *tokenReader) arithmetic(b *builder, word []byte) bool {
-	if b.Types == nil || len(word) > maxLiteral {
-		return false
-	}
-	value, ok := b.Types.Arithmetic(b.path(), string(word))
-	if ok {
-		t.note(b, "arithmetic", llm.Guess, word)
-		b.write(value)
-	}
-	return ok
 }
 
 // writeQuoted writes word as a JSON string.

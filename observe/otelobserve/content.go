@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/observe/internal/pairs"
@@ -12,8 +13,12 @@ import (
 
 // redact returns text without secrets.
 func (o *observer) redact(text string) string {
-	out, _ := o.Secrets.Redact(text)
-	return out
+	if o.Secrets != nil {
+		clean, _ := o.Secrets.Redact(text)
+		return clean
+	}
+	clean, _ := secret.RedactForms([]byte(text), nil)
+	return string(clean)
 }
 
 // message and part have the form that the conventions give to messages.

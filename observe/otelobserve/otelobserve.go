@@ -19,7 +19,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/observe/internal/pairs"
@@ -30,9 +29,11 @@ type Options struct {
 	// Content puts messages, arguments, results and the texts of errors into the
 	// spans.
 	Content bool
-	// Secrets are taken out of content, and so is whatever has the form of a
-	// secret.
-	Secrets *journal.Secrets
+	// Secrets are removed from content, like those of a *journal.Secrets. Values in the
+	// form of a secret are removed without it, too.
+	Secrets interface {
+		Redact(text string) (clean string, rules []string)
+	}
 }
 
 // New returns an observer that makes spans with p.

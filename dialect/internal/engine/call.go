@@ -285,10 +285,10 @@ func (m *machine) NewCall() *Call {
 	return m.Call
 }
 
-// Missing handles the end of the answer in the middle of a call. If the answer was cut off, so is the call. Otherwise
-// the model forgot the end, and a repair records what is missing.
+// Missing handles the missing end of a call. If the answer was cut off there, so is the call. Otherwise the model forgot
+// the end, and a repair records what is missing.
 func (m *machine) Missing(what string) {
-	if m.Truncated() {
+	if m.Interrupted() || (what == "quote" || !m.More()) && m.Truncated() {
 		m.CutCall()
 		return
 	}

@@ -73,7 +73,7 @@ type output struct {
 func (m *machine) answer(wait func(struct{}) bool) {
 	m.Wait = wait
 	m.parts()
-	if m.Held && len(m.Tries) > 0 && m.Truncated() { // the thinking may not have been complete
+	if m.Held && len(m.Tries) > 0 && m.Interrupted() { // the thinking may not have been complete
 		m.PlainText().DropHeld()
 		m.parts()
 	}
@@ -93,6 +93,9 @@ func (m *machine) answer(wait func(struct{}) bool) {
 	for _, w := range m.Lost.Warnings(m.Lex) {
 		m.Emit(w)
 	}
+	if m.Opts.Suspected != nil {
+		m.Lost.Places(m.Opts.Suspected)
+	}
 }
 
 // parts reads text and thinking up to the end of the answer.
@@ -107,9 +110,14 @@ func (m *machine) parts() {
 	}
 }
 
-// Truncated reports whether the answer, or the text before a break, was cut off before the model ended it. Call it only
-// at the end of the input.
+// Truncated reports whether the answer, or the text before a break, was cut off before the model ended it, or may have
+// been. Call it only at the end of the input.
 func (m *machine) Truncated() bool {
+	return m.Interrupted() || m.Opts.Finish != nil && m.Opts.Finish() == ""
+}
+
+// Interrupted is Truncated for answers that are known to be cut off.
+func (m *machine) Interrupted() bool {
 	if m.Err != nil || m.Broken || m.Opts.Finish == nil {
 		return m.Err != nil || m.Broken
 	}

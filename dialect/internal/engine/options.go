@@ -24,8 +24,10 @@ type Options struct {
 	Markup  func(Markup) llm.Event
 	Closing func(text string) llm.Event
 	Finish  func() llm.Reason
-	Trace   func(Span)
-	MaxCall int
+	// Suspected is told the offsets of text that looks like a call and stayed text.
+	Suspected func(at int)
+	Trace     func(Span)
+	MaxCall   int
 }
 
 // Markup has the fields of dialect.Markup, which package dialect makes of it.

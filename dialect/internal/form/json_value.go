@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
-	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
@@ -98,16 +97,6 @@ func (m valueReader) NotANumber(path []string, word string) llm.RepairClass {
 	return llm.Guess
 }
 
-// Arithmetic implements [jsonfix.Types] for the arguments of the call.
-func (m valueReader) Arithmetic(path []string, word string) (value string, ok bool) {
-	shape := offered.ShapeAt(m.Shape(), path)
-	if shape == nil {
-		return "", false
-	}
-	s := loose.Word(word, offered.KindsOf(shape.Types(), true))
-	return s.JSON, s.Rule == "arithmetic"
-}
-
 // typesAt is [jsonfix.Types] for the value of one parameter of the call.
 type typesAt struct {
 	m   valueReader
@@ -122,11 +111,6 @@ func (t typesAt) WantsText(path []string) bool { return t.m.WantsText(t.at(path)
 // NotANumber implements [jsonfix.Types].
 func (t typesAt) NotANumber(path []string, word string) llm.RepairClass {
 	return t.m.NotANumber(t.at(path), word)
-}
-
-// Arithmetic implements [jsonfix.Types].
-func (t typesAt) Arithmetic(path []string, word string) (string, bool) {
-	return t.m.Arithmetic(t.at(path), word)
 }
 
 // Markdown implements [jsonfix.Types]. A list or an object in a Python call keeps its
@@ -315,7 +299,7 @@ func (m valueReader) wholeValueAs(kind engine.SpanKind) (*jsonfix.Reader, bool) 
 	if r.Err() != nil || m.Undecided && !m.Marked || r.Close() != nil {
 		return r, false
 	}
-	return r, !m.Truncated()
+	return r, !m.Interrupted() && (m.More() || !m.Truncated())
 }
 
 // endToken ends the number that r reads if the answer continues.

@@ -16,7 +16,7 @@ const maxBlocks = 6
 // LastBlock reads the end of an answer without calls as a call if it is plainly one, in whatever notation. The text has
 // already left, so the call is a guess. What the sentence before it says against it keeps it text.
 func (m *answer) LastBlock() {
-	if m.Calls > 0 || m.Names.Any || m.Names.None || m.OnlyMarked || m.Muted || m.Mode != judge.InText || m.Truncated() || m.Stopped {
+	if m.Calls > 0 || m.Names.Any || m.Names.None || m.OnlyMarked || m.Muted || m.Mode != judge.InText || m.Interrupted() || m.Stopped {
 		return
 	}
 	from := max(0, m.Since-m.Base, m.Pos-scan.MaxBlock)

@@ -189,6 +189,12 @@ func (m looseReader) oddArgs(j, k int) bool {
 	return j < k && m.asPython().keyLength(k) > 0
 }
 
+// mayContinue reports whether text, which ends n bytes from here, may be the beginning of a block: the answer ends there
+// and may be cut off. If that is not known, brackets and quotes end a block.
+func (m looseReader) mayContinue(text string, n int) bool {
+	return !m.At(n) && m.Truncated() && (m.Interrupted() || strings.IndexByte(")]}\"'`", text[len(text)-1]) < 0)
+}
+
 // looseBlock reads the block at the current position if all of it, or its first line, is calls. A non-empty rule is
 // added to the calls as a repair: they are part of a statement, so it is a guess that they are calls.
 func (m looseReader) looseBlock(rule string) bool {
@@ -203,7 +209,7 @@ func (m looseReader) looseBlock(rule string) bool {
 		if ok && slices.ContainsFunc(calls, m.reports) {
 			return false
 		}
-		if ok && !(m.Truncated() && !m.At(n)) {
+		if ok && !m.mayContinue(text, n) {
 			m.looseForm(text)
 			return m.looseCalls(calls, n, rule)
 		}

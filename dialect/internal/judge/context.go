@@ -271,6 +271,7 @@ func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 	}
 	text := bytes.TrimSpace(e.Buf[e.Pos+i : e.Pos+end])
 	intent, weak := false, NoDoubt
+	glued := lines == 0 && e.Pos+i > 0 && strings.IndexByte("])}", e.Buf[e.Pos+i-1]) >= 0 // people put a space or a line there
 	for rest := text; len(rest) > 0; {
 		sentence := firstSentence(rest)
 		rest = bytes.TrimSpace(rest[len(sentence):])
@@ -283,14 +284,20 @@ func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 		case doubt == AfterRefusal && !found.has(waits):
 			return BeforeRefusal
 		case found.has(hedges|presents) || found.has(reports|recounts) && !found.has(intends):
-			return BeforeExplanation
+			if !glued {
+				return BeforeExplanation
+			}
+			weak = InSentence
 		case doubt == InSentence:
 			weak = InSentence
 		}
 	}
-	switch described := e.Introduced || e.Reported || lines > 1 && !e.Hint.Meets(e.Rows); {
+	own := e.Hint.Meets(e.Rows)
+	switch described := e.Introduced || e.Reported || lines > 1 && !own; {
 	case isListed(text) || lines > 0 && described && !intent && !e.Announced:
 		return BeforeExplanation
+	case own && !intent && !e.Announced: // text that announces nothing
+		return InSentence
 	}
 	return weak
 }

@@ -67,6 +67,14 @@ func (s *Suspects) Forget(from int) {
 			s.rows[i] = suspected{}
 		}
 	}
+	s.places = slices.DeleteFunc(slices.Clone(s.places), func(at int) bool { return at >= from })
+}
+
+// Places passes the offsets of the most recent findings to f, in order.
+func (s *Suspects) Places(f func(at int)) {
+	for _, at := range slices.Compact(slices.Sorted(slices.Values(s.places))) {
+		f(at)
+	}
 }
 
 // Warnings returns a warning for each dialect with findings.

@@ -42,9 +42,6 @@ func Word(word string, kinds Kinds) Scalar {
 	case isNotANumber(word) && !kinds.String:
 		return Scalar{"null", "literal", llm.Guess, true}
 	case lit[0] == '"':
-		if v, ok := arithmetic(word); ok && kinds.Known && kinds.Number && !kinds.String {
-			return Scalar{v, "arithmetic", llm.Guess, false}
-		}
 		if v, ok := dictCall(word); ok && !(kinds.Known && kinds.String) {
 			return Scalar{v, "dict-call", llm.Syntax, false}
 		}

@@ -79,6 +79,46 @@ func NamedKeys(text string) []NamedKey {
 	return list
 }
 
+// endpoint is a request that administrators make.
+type endpoint struct {
+	pattern   string
+	answer    func(*Handler, *http.Request) (any, error) // returns the value of a JSON answer
+	serve     func(*Handler, http.ResponseWriter, *http.Request)
+	queries   []string // the allowed query parameters
+	approvals bool     // it exists only where calls wait for a person
+}
+
+var endpoints = []endpoint{
+	{pattern: "GET /admin/keys", answer: (*Handler).keys},
+	{pattern: "POST /admin/keys", answer: (*Handler).create},
+	{pattern: "PATCH /admin/keys/{id}", answer: (*Handler).change},
+	{pattern: "POST /admin/keys/{id}/rotate", answer: (*Handler).rotate},
+	{pattern: "POST /admin/keys/{id}/revoke", answer: (*Handler).revoke},
+	{pattern: "GET /admin/requests/{id}", answer: (*Handler).bodies},
+	{pattern: "GET /admin/audit", answer: (*Handler).audit, queries: []string{"limit"}},
+	{pattern: "GET /admin/teams", answer: (*Handler).teams},
+	{pattern: "PUT /admin/teams/{name}", answer: (*Handler).setTeam},
+	{pattern: "DELETE /admin/teams/{name}", answer: (*Handler).erase, queries: []string{"user"}},
+	{pattern: "GET /admin/approvals", answer: (*Handler).approvals, approvals: true},
+	{pattern: "POST /admin/approvals/{id}", answer: (*Handler).decide, approvals: true},
+	{pattern: "GET /admin/usage", serve: (*Handler).usage, queries: append(filterNames(), "by", "since", "format")},
+	{pattern: "GET /admin/requests", serve: (*Handler).requests, queries: append(filterNames(), "limit", "format")},
+}
+
+// Patterns returns the patterns of all endpoints.
+func Patterns() []string {
+	all := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		all[i] = e.pattern
+	}
+	return all
+}
+
+// queriesOf returns the allowed query parameters of an endpoint.
+func queriesOf(pattern string) []string {
+	return endpoints[slices.IndexFunc(endpoints, func(e endpoint) bool { return e.pattern == pattern })].queries
+}
+
 // WithKey returns the handler for administrators with this key.
 func (a Handler) WithKey(key string) (http.Handler, error) {
 	for _, one := range NamedKeys(key) {
@@ -89,33 +129,22 @@ func (a Handler) WithKey(key string) (http.Handler, error) {
 	}
 	a.BodyTime = cmp.Or(a.BodyTime, defaultBodyTime)
 	mux := http.NewServeMux()
-	answers := map[string]func(*http.Request) (any, error){
-		"GET /admin/keys":              a.keys,
-		"POST /admin/keys":             a.create,
-		"PATCH /admin/keys/{id}":       a.change,
-		"POST /admin/keys/{id}/rotate": a.rotate,
-		"POST /admin/keys/{id}/revoke": a.revoke,
-		"GET /admin/requests/{id}":     a.bodies,
-		"GET /admin/audit":             a.audit,
-		"GET /admin/teams":             a.teams,
-		"PUT /admin/teams/{name}":      a.setTeam,
-		"DELETE /admin/teams/{name}":   a.erase,
+	for _, e := range endpoints {
+		switch {
+		case e.approvals && a.Approvals == nil:
+		case e.serve != nil:
+			mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { e.serve(&a, w, r) })
+		default:
+			mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {
+				v, err := e.answer(&a, r)
+				if err != nil {
+					a.fail(w, err)
+					return
+				}
+				vendorapi.WriteJSON(w, v)
+			})
+		}
 	}
-	if a.Approvals != nil {
-		answers["GET /admin/approvals"], answers["POST /admin/approvals/{id}"] = a.approvals, a.decide
-	}
-	for pattern, answer := range answers {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := answer(r)
-			if err != nil {
-				a.fail(w, err)
-				return
-			}
-			vendorapi.WriteJSON(w, v)
-		})
-	}
-	mux.HandleFunc("GET /admin/usage", a.usage)
-	mux.HandleFunc("GET /admin/requests", a.requests)
 	a.mux = mux
 	return &a, nil
 }
@@ -176,9 +205,6 @@ func (b receivedBody) Read(into []byte) (int, error) {
 
 func (b receivedBody) Close() error { return nil }
 
-// queries are the allowed query parameters, by pattern.
-var queries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format"), "GET /admin/audit": {"limit"}, "DELETE /admin/teams/{name}": {"user"}}
-
 // understand refuses requests for unknown paths or methods, and query parameters that are unknown, repeated or malformed.
 // Otherwise they would be ignored.
 func (a *Handler) understand(r *http.Request) error {
@@ -206,7 +232,7 @@ func (a *Handler) understand(r *http.Request) error {
 	}
 	for name, values := range query {
 		switch {
-		case !slices.Contains(queries[pattern], name):
+		case !slices.Contains(queriesOf(pattern), name):
 			return Invalidf("unknown parameter %.40q", name)
 		case len(values) > 1:
 			return Invalidf("the parameter %q is given %d times; give it once", name, len(values))

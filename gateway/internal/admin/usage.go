@@ -37,7 +37,6 @@ func (a *Handler) bodies(r *http.Request) (any, error) {
 // defaultLog is the default number of log lines.
 const defaultLog = 100
 
-// requests answers with the latest requests, as JSON or CSV.
 // limitOf returns how many entries of a log are asked for.
 func limitOf(r *http.Request) (int, error) {
 	query := r.URL.Query()

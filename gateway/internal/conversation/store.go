@@ -185,7 +185,7 @@ func (m *Scope) KeptHeader() http.Header {
 // NewScope returns the scope of a request.
 func NewScope(r *exchange.Response, s *Store) Scope { return Scope{r, s} }
 
-// NewSignatures returns the signatures of a request. OwnsTool reports whether the gateway runs a tool.
+// NewSignatures returns the signatures of a request. ownsTool reports whether the gateway runs a tool.
 func NewSignatures(m *Scope, ownsTool func(tool string) bool) Signatures {
 	return Signatures{Scope: m, ownsTool: ownsTool}
 }

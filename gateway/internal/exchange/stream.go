@@ -43,7 +43,7 @@ type Stream struct {
 
 func (r *Response) newStream() *Stream {
 	s := &Stream{r: r, conn: http.NewResponseController(r.W), keepAlive: r.keepAlive}
-	s.encoder = r.Codec.NewStream(r.W, format.Head{Model: r.Model, NoUsage: r.HideUsage, Lost: s.warnLost, Echo: r.firstEcho})
+	s.encoder = r.Codec.NewStream(r.W, format.Head{Model: r.Model, NoUsage: r.HideUsage, Lost: s.warnLost, Echo: r.firstRepeated})
 	if alive := s.describe(); alive && s.keepAlive > 0 {
 		s.r.mu.Lock()
 		s.timer = time.AfterFunc(s.keepAlive, s.writeKeepAlive)

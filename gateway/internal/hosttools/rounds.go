@@ -319,11 +319,14 @@ func (r *round) take(ev llm.Event) error {
 	return r.data.Show(ev)
 }
 
-// invalid handles an invalid call of a gateway tool. A call with unreadable arguments goes to the runtime, which
-// refuses it and tells the model why. Other calls become warnings to the client.
+// invalid handles an invalid call of a gateway tool. A doubtful call goes to the runtime, which runs it if it only reads.
+// So does a call with unreadable arguments, which the runtime refuses. Other calls become warnings to the client.
 func (r *round) invalid(bad llm.InvalidCall) error {
 	c := llm.Call{ID: bad.ID, Name: bad.Name, Args: js.AppendQuoted(nil, bad.Raw), Provenance: bad.Provenance}
-	if bad.Reason == llm.BadArguments {
+	if bad.Call != nil {
+		c = *bad.Call
+	}
+	if bad.Reason == llm.BadArguments || bad.Call != nil {
 		r.answer.Add(c)
 		return nil
 	}

@@ -166,13 +166,13 @@ func repeats(texts []string, structured json.RawMessage) bool {
 	}
 	for _, value := range values {
 		var items []json.RawMessage
-		if slices.ContainsFunc(texts, func(text string) bool { return same(text, value) }) {
+		if slices.ContainsFunc(texts, func(text string) bool { return textIsValue(text, value) }) {
 			return true
 		}
 		if json.Unmarshal(value, &items) == nil && len(items) == len(texts) && len(items) > 0 {
 			all := true
 			for i, item := range items {
-				all = all && same(texts[i], item)
+				all = all && textIsValue(texts[i], item)
 			}
 			if all {
 				return true
@@ -182,8 +182,8 @@ func repeats(texts []string, structured json.RawMessage) bool {
 	return false
 }
 
-// same reports whether a text is a value of JSON, or the string that the value is.
-func same(text string, value json.RawMessage) bool {
+// textIsValue reports whether a text is the JSON of a value, or the string that the value is.
+func textIsValue(text string, value json.RawMessage) bool {
 	var plain string
 	if json.Unmarshal(value, &plain) == nil && plain == text {
 		return true

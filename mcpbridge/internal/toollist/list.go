@@ -295,7 +295,7 @@ func changes(old, now config.ServerTool) string {
 		{"schema", string(old.Input) != string(now.Input)},
 		{"output schema", string(old.Output) != string(now.Output)},
 		{"hints", old.ReadOnlyHint != now.ReadOnlyHint || old.IdempotentHint != now.IdempotentHint ||
-			!same(old.DestructiveHint, now.DestructiveHint) || !same(old.OpenWorldHint, now.OpenWorldHint)},
+			!equalHints(old.DestructiveHint, now.DestructiveHint) || !equalHints(old.OpenWorldHint, now.OpenWorldHint)},
 	} {
 		if c.is {
 			parts = append(parts, c.what)
@@ -304,7 +304,7 @@ func changes(old, now config.ServerTool) string {
 	return strings.Join(parts, ", ")
 }
 
-func same(a, b *bool) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+func equalHints(a, b *bool) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
 // Separator stands between the names of server and tool. Nothing splits a name at
 // it: see [Servers.Original].

@@ -157,7 +157,7 @@ func (a *Answer) Text(s string) {
 	}
 }
 
-// AboutText is textExtra for a text that came in one piece.
+// AboutText is [Answer.TextExtra] for a text that came in one piece.
 func (a *Answer) AboutText(t llm.Text) {
 	if t.Text != "" {
 		a.TextExtra(llm.Text{Refusal: t.Refusal, Extra: t.Extra})

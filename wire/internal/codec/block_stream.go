@@ -276,7 +276,7 @@ func (s *BlockStream) invalid(ev llm.InvalidCall) {
 	}
 }
 
-// logProbsWriter is a BlockWriter whose format has log probabilities.
+// logProbsWriter is a blockWriter whose format has log probabilities.
 type logProbsWriter interface {
 	LogProbs(p *llm.LogProbs)
 }

@@ -158,7 +158,7 @@ func (s *BlockStream) Resume(w blockWriter, begun []*PendingCall, open *PendingC
 
 const MaxBlocks = 4096
 
-// ObjectArgs puts the arguments of streamed calls into objects, for formats that take nothing else: what argsObject does for
+// ObjectArgs puts the arguments of streamed calls into objects, for formats that take nothing else: what [Encoder.ArgsObject] does for
 // calls in one piece. The first letter of the arguments decides.
 type ObjectArgs struct {
 	free    bool // the call is of a free-text tool

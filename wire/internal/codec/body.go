@@ -124,7 +124,7 @@ func (w *body) DropEmpty(mark int, content string) bool {
 	return empty
 }
 
-// OpenFrame and closeFrame put an event of a stream around an object.
+// OpenFrame and CloseFrame put an event of a stream around an object.
 func (w *body) OpenFrame(name string) int {
 	if name != "" {
 		w.Buf = append(append(append(w.Buf, "event: "...), name...), '\n')

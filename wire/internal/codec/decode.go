@@ -217,7 +217,7 @@ func (d *Decoder) AskObject(v []byte) *js.Ends {
 	return d.ends
 }
 
-// askArray is askObject for an array.
+// askArray is [Decoder.AskObject] for an array.
 //
 //go:noinline
 func (d *Decoder) askArray(v []byte) *js.Ends {

@@ -198,7 +198,7 @@ func (s *Stream) carries(ev llm.Event) bool {
 	return true
 }
 
-// extraTaker is a streamEncoder that has a place for the extra fields of texts and thinking, or tells that they have come
+// extraTaker is a [StreamEncoder] that has a place for the extra fields of texts and thinking, or tells that they have come
 // too late for it.
 type extraTaker interface{ TakesExtra() }
 

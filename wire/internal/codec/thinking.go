@@ -17,7 +17,7 @@ func JoinThinking(b *strings.Builder, t llm.Thinking) {
 	b.WriteString(t.Text)
 }
 
-// ThinkingJoiner does in a stream what joinThinking does in one piece. Parts of thinking end where those of an [llm.Builder] do.
+// ThinkingJoiner does in a stream what [JoinThinking] does in one piece. Parts of thinking end where those of an [llm.Builder] do.
 type ThinkingJoiner struct{ some, ended, redacted bool }
 
 // Joined returns an event of the stream together with the thinking before it.

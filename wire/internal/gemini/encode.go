@@ -130,7 +130,7 @@ func (Format) NewStream(e *codec.Encoder, head codec.StreamHead) codec.StreamEnc
 	return &writer{e: e, head: head, list: head.List}
 }
 
-// takesExtra: a part has a place for its extra fields.
+// TakesExtra: a part has a place for its extra fields.
 func (w *writer) TakesExtra() {}
 
 func (w *writer) Event(ev llm.Event) {

@@ -11,7 +11,7 @@ import (
 
 // The gemini format has tokens in two parallel lists. Ours has one list with both: {"chosen":…,"top":…}.
 
-// probs reads the log probabilities of a chunk, and returns what else is said
+// readProbs reads the log probabilities of a chunk, and returns what else is said
 // about them.
 func (s *stream) readProbs(v []byte) (rest []byte) {
 	var chosen, top [][]byte

@@ -299,7 +299,7 @@ type modelsFound []openmodel.Choice
 // listModels lists the usable models. It asks the servers in the background.
 func (c *chat) listModels(string) tea.Cmd {
 	ctx, s := c.ctx, c.w.Settings
-	return func() tea.Msg { return modelsFound(openmodel.Usable(ctx, s)) }
+	return func() tea.Msg { return modelsFound(openmodel.Usable(ctx, &s.ModelOptions)) }
 }
 
 // showModels shows the result of listModels.

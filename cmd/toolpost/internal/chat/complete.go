@@ -64,7 +64,7 @@ func (c *chat) candidates(text, word string) []string {
 // modelNames returns the known models without asking any server.
 func (c *chat) modelNames() []string {
 	var names []string
-	for _, f := range openmodel.WithKey(c.w.Settings) {
+	for _, f := range openmodel.WithKey(&c.w.ModelOptions) {
 		names = append(names, strings.TrimSuffix(f.ID, "…"))
 	}
 	names = append(append(names, c.served...), openmodel.OfflineID)

@@ -42,7 +42,7 @@ type conversation struct {
 	previous []llm.Message // whole before the last turn
 	last     *llm.Message  // the last input of the person; nil before the first
 	runs     []string      // the record of each turn
-	journal  string        // the flags that commands about these records need, see recordedAt
+	journal  string        // the flags that commands about these records need, see settings.RecordedAt
 	parent   string        // the record of the turn before the next one
 	open     string        // the run of a turn that an earlier process left open
 	spent    catalog.Money // the cost of all turns

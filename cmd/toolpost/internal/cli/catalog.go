@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // UserCatalog calls [catalog.ForUser] and refuses unknown wire formats.
@@ -14,7 +15,7 @@ func UserCatalog(file string) (*catalog.Catalog, error) {
 		return nil, err
 	}
 	for place, name := range c.Wires() {
-		if err := formats.Check(name); err != nil {
+		if err := formats.Check(name, wire.Formats()...); err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)
 		}
 	}

@@ -31,7 +31,6 @@ var flagValues = map[string]completer{
 	"dialect":  func(*cobra.Command) []string { return text.DialectNames() },
 	"vendor":   vendorValues,
 	"wire":     func(*cobra.Command) []string { return wire.Formats() },
-	"allow":    func(*cobra.Command) []string { return []string{"write", "exec", "net"} },
 	"resume":   runValues,
 	"format":   func(*cobra.Command) []string { return []string{"a", "b"} },
 	"finish":   func(*cobra.Command) []string { return []string{"stop", "length", "content_filter"} },
@@ -50,10 +49,12 @@ var argValues = map[string]completer{
 	"toolpost replay":          runValues,
 	"toolpost runs approve":    runValues,
 	"toolpost runs deny":       runValues,
-	"toolpost config set":      settingValues,
+	configSet:                  settingValues,
 	"toolpost config unset":    settingValues,
 	"toolpost run":             taskValues,
 }
+
+const configSet = "toolpost config set"
 
 // orFile lists the commands whose first argument may also be a file, or a task that mentions a file.
 var orFile = []string{"toolpost receipts show", "toolpost receipts verify", "toolpost receipts export", "toolpost receipts sign", "toolpost replay", "toolpost run"}
@@ -61,10 +62,11 @@ var orFile = []string{"toolpost receipts show", "toolpost receipts verify", "too
 // Add adds the completions of flags and arguments to all commands.
 func Add(cmd *cobra.Command) {
 	for name, values := range flagValues {
-		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-				return cli.StartingWith(values(cmd), word), cobra.ShellCompDirectiveNoFileComp
-			})
+		addFlag(cmd, name, values)
+	}
+	for _, row := range settings.Table {
+		if len(row.Words) > 0 {
+			addFlag(cmd, row.FlagName(), func(*cobra.Command) []string { return row.Words })
 		}
 	}
 	if values := argValues[cmd.CommandPath()]; values != nil {
@@ -72,6 +74,9 @@ func Add(cmd *cobra.Command) {
 			directive := cobra.ShellCompDirectiveNoFileComp
 			if slices.Contains(orFile, cmd.CommandPath()) {
 				directive = cobra.ShellCompDirectiveDefault
+			}
+			if len(args) == 1 && cmd.CommandPath() == configSet {
+				return cli.StartingWith(valuesOf(cmd, args[0]), word), directive
 			}
 			if len(args) > 0 {
 				return nil, directive
@@ -84,11 +89,21 @@ func Add(cmd *cobra.Command) {
 	}
 }
 
+// addFlag adds the completions of a flag, if the command has it.
+func addFlag(cmd *cobra.Command, name string, values completer) {
+	if f := cmd.Flags().Lookup(name); f == nil || f.Value.Type() == "bool" {
+		return
+	}
+	_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return cli.StartingWith(values(cmd), word), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
 // modelValues returns the models that are usable now, then all known models.
 func modelValues(cmd *cobra.Command) []string {
 	var out []string
 	if s, err := settings.Load(cmd); err == nil {
-		for _, f := range openmodel.Usable(cmd.Context(), s) {
+		for _, f := range openmodel.Usable(cmd.Context(), &s.ModelOptions) {
 			out = append(out, strings.TrimSuffix(f.ID, "…"))
 		}
 	}
@@ -110,6 +125,18 @@ func settingValues(*cobra.Command) []string {
 		out = append(out, row.Key)
 	}
 	return out
+}
+
+// valuesOf returns the values of a setting that are known.
+func valuesOf(cmd *cobra.Command, key string) []string {
+	i := slices.IndexFunc(settings.Table, func(row settings.Setting) bool { return row.Key == key })
+	switch {
+	case i < 0:
+		return nil
+	case key == "model" || key == "stronger":
+		return modelValues(cmd)
+	}
+	return settings.Table[i].Words
 }
 
 // taskValues returns the tasks of the configuration, in the form that run takes.

@@ -53,7 +53,7 @@ show every setting with its source. A mistake is named with its file and line.`,
 			if err != nil {
 				return err
 			}
-			if err := checkFiles(s); err != nil {
+			if err := checkFiles(&s.ToolOptions); err != nil {
 				return err
 			}
 			return printSettings(s, cmd, asJSON)
@@ -65,16 +65,16 @@ show every setting with its source. A mistake is named with its file and line.`,
 }
 
 // checkFiles reads the files that the settings name, as run would.
-func checkFiles(s *settings.Settings) error {
-	if info, err := os.Stat(s.Root); err != nil {
+func checkFiles(o *settings.ToolOptions) error {
+	if info, err := os.Stat(o.Root); err != nil {
 		return fmt.Errorf("root: %w", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("root: %s is no folder", s.Root)
+		return fmt.Errorf("root: %s is no folder", o.Root)
 	}
 	if _, err := cli.UserCatalog(""); err != nil {
 		return err
 	}
-	_, done, err := toolset.Open(&s.ToolOptions)
+	_, done, err := toolset.Open(o)
 	if err == nil {
 		done()
 	}

@@ -60,20 +60,20 @@ func examine(cmd *cobra.Command) []findingscmd.Finding {
 	if err != nil {
 		return []findingscmd.Finding{{What: "configuration", State: findingscmd.Broken, Says: err.Error(), Fix: "correct it, then: toolpost config check"}}
 	}
-	out := []findingscmd.Finding{examineConfig(cmd, s), examineCatalog()}
+	out := []findingscmd.Finding{examineConfig(cmd, s.File), examineCatalog()}
 	out = append(out, examineKeys()...)
-	local := openmodel.FindLocal(cmd.Context(), s)
-	out = append(out, examineLocal(s, local)...)
-	out = append(out, examineAgents(s)...)
-	return append(out, examineModel(cmd.Context(), s), examineTools(s), examineStore(s))
+	local := openmodel.FindLocal(cmd.Context(), &s.ModelOptions)
+	out = append(out, examineLocal(s.Local, local)...)
+	out = append(out, examineAgents(&s.ModelOptions, s.Redact)...)
+	return append(out, examineModel(cmd.Context(), s), examineTools(&s.ToolOptions), examineStore(s.Journal))
 }
 
-func examineConfig(cmd *cobra.Command, s *settings.Settings) findingscmd.Finding {
-	if s.File == "" {
+func examineConfig(cmd *cobra.Command, used string) findingscmd.Finding {
+	if used == "" {
 		file, _ := settings.File(cmd)
 		return findingscmd.Finding{What: "configuration", State: findingscmd.Missing, Says: "no file, which is fine; it would be " + file, Fix: ""}
 	}
-	return findingscmd.Finding{What: "configuration", State: findingscmd.OK, Says: s.File, Fix: ""}
+	return findingscmd.Finding{What: "configuration", State: findingscmd.OK, Says: used, Fix: ""}
 }
 
 func examineCatalog() findingscmd.Finding {
@@ -108,13 +108,13 @@ var StartLocal = map[string]string{
 	"lmstudio": "lms server start",
 }
 
-func examineLocal(s *settings.Settings, local []openmodel.Choice) []findingscmd.Finding {
+func examineLocal(asked []string, local []openmodel.Choice) []findingscmd.Finding {
 	var out []findingscmd.Finding
 	for i, vendor := range settings.LocalServers {
 		switch {
 		case local[i].ID != "":
 			out = append(out, findingscmd.Finding{What: vendor, State: findingscmd.OK, Says: local[i].ID + ": " + local[i].Why, Fix: ""})
-		case slices.Contains(s.Local, vendor):
+		case slices.Contains(asked, vendor):
 			out = append(out, findingscmd.Finding{What: vendor, State: findingscmd.Missing, Says: local[i].Why, Fix: StartLocal[vendor]})
 		}
 	}
@@ -124,11 +124,11 @@ func examineLocal(s *settings.Settings, local []openmodel.Choice) []findingscmd.
 // examineModel reports which model run would ask, and how the model would receive its tools.
 func examineModel(ctx context.Context, s *settings.Settings) findingscmd.Finding {
 	f := openmodel.Choose(ctx, s)
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return findingscmd.Finding{What: "model", State: findingscmd.Broken, Says: err.Error(), Fix: ""}
 	}
-	m, f, err := openmodel.Open(ctx, s, f, client.Open)
+	m, f, err := openmodel.Open(ctx, &s.ModelOptions, f, client.Open)
 	if err != nil {
 		return findingscmd.Finding{What: "model", State: findingscmd.Broken, Says: fmt.Sprintf("%s (%s): %v", f.ID, f.Why, err), Fix: "choose another with -m or TOOLPOST_MODEL"}
 	}
@@ -143,27 +143,27 @@ func examineModel(ctx context.Context, s *settings.Settings) findingscmd.Finding
 	return findingscmd.Finding{What: "model", State: findingscmd.OK, Says: says, Fix: ""}
 }
 
-func examineTools(s *settings.Settings) findingscmd.Finding {
-	set, done, err := toolset.Open(&s.ToolOptions)
+func examineTools(o *settings.ToolOptions) findingscmd.Finding {
+	set, done, err := toolset.Open(o)
 	if err != nil {
 		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: err.Error(), Fix: "correct the file, or --root"}
 	}
 	defer done()
-	root, err := os.Stat(s.Root)
+	root, err := os.Stat(o.Root)
 	if err != nil || !root.IsDir() {
-		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: s.Root + " is no folder", Fix: "choose another with --root"}
+		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: o.Root + " is no folder", Fix: "choose another with --root"}
 	}
 	return findingscmd.Finding{What: "tools", State: findingscmd.OK, Says: strings.Join(set.Names(), ", "), Fix: ""}
 }
 
 // examineStore opens the record store as run would.
-func examineStore(s *settings.Settings) findingscmd.Finding {
-	name := settings.RedactAddress(s.Journal)
-	_, done, err := runstore.OpenAt(s.Journal, true)
+func examineStore(address string) findingscmd.Finding {
+	name := settings.RedactAddress(address)
+	_, done, err := runstore.OpenAt(address, true)
 	if err == nil {
 		done()
-		if info, statErr := os.Stat(s.Journal); statErr == nil && info.IsDir() {
-			err = writable(s.Journal)
+		if info, statErr := os.Stat(address); statErr == nil && info.IsDir() {
+			err = writable(address)
 		}
 	}
 	if err != nil {
@@ -183,12 +183,12 @@ func writable(dir string) error {
 }
 
 // examineAgents reports which agent programs are installed.
-func examineAgents(s *settings.Settings) []findingscmd.Finding {
+func examineAgents(o *settings.ModelOptions, redact func(string) string) []findingscmd.Finding {
 	var out []findingscmd.Finding
-	for _, p := range openmodel.AgentPrograms(s) {
+	for _, p := range openmodel.AgentPrograms(o) {
 		f := findingscmd.Finding{What: p.ID, State: findingscmd.OK, Says: cli.InOneLine(p.Path)}
 		if p.Why != nil {
-			f = findingscmd.Finding{What: p.ID, State: findingscmd.Missing, Says: cli.InOneLine(s.Redact(p.Why.Error())), Fix: "install the program, or correct it under agent_programs in the configuration"}
+			f = findingscmd.Finding{What: p.ID, State: findingscmd.Missing, Says: cli.InOneLine(redact(p.Why.Error())), Fix: "install the program, or correct it under agent_programs in the configuration"}
 		}
 		out = append(out, f)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -112,10 +114,20 @@ func (b *bench) eval(ctx context.Context, args ...string) result {
 	return b.command(ctx, append([]string{"eval"}, args...)...)
 }
 
+func commandsOf(h Host) *cobra.Command {
+	root := &cobra.Command{Use: "toolpost", SilenceUsage: true, SilenceErrors: true, PersistentPreRun: clitest.RecordCommand}
+	root.AddCommand(New(h), NewDrift(h))
+	return root
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(clitest.RunAll(m, func() *cobra.Command { return commandsOf(new(bench).host()) }))
+}
+
 // command runs any command of the package.
 func (b *bench) command(ctx context.Context, args ...string) result {
-	root := &cobra.Command{Use: "toolpost", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(New(b.host()), NewDrift(b.host()))
+	root := commandsOf(b.host())
 	root.SetFlagErrorFunc(cli.WrongFlag)
 	cli.WrapArgs(root)
 	var out, errOut bytes.Buffer
@@ -174,6 +186,9 @@ func TestRunPrintsSharesAndContinuesWithoutAskingAgain(t *testing.T) {
 	b.run("run", suite, "-m", "sim/offline", "--label", "second")
 	if b.asked.Load() != 2*asked {
 		t.Errorf("a label asks again: %d questions, then %d", asked, b.asked.Load())
+	}
+	if list := b.run("list"); !strings.Contains(list, "sim/offline  second  complete") {
+		t.Error(list)
 	}
 }
 

@@ -18,7 +18,7 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"` // a command, or a change to make
 }
 
-// The states of a finding. Only stateBroken is a failure.
+// The states of a finding. Only Broken is a failure.
 const (
 	OK      = "ok"
 	Missing = "missing"

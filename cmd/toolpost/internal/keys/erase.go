@@ -60,7 +60,7 @@ func eraseState(cmd *cobra.Command, team string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := StoreName(cmd, s)
+	keys, err := StoreName(cmd, &s.Gateway)
 	if err != nil {
 		return err
 	}

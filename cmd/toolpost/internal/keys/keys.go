@@ -43,14 +43,14 @@ func addKeysFlags(cmd *cobra.Command) {
 }
 
 // StoreName returns the store of keys from --keys, the environment or the configuration, "" if there is none.
-func StoreName(cmd *cobra.Command, s *settings.Settings) (string, error) {
+func StoreName(cmd *cobra.Command, c *settings.GatewayConfig) (string, error) {
 	if f := cmd.Flag("keys"); f != nil && f.Changed {
 		if settings.IsPostgres(f.Value.String()) && settings.HasPassword(f.Value.String()) {
 			return "", cli.Usagef(cmd, "%s", strings.Replace(settings.PasswordShown, "TOOLPOST_STORE", StoreEnv, 1))
 		}
 		return f.Value.String(), nil
 	}
-	return cmp.Or(os.Getenv(StoreEnv), s.Gateway.Keys.Store), nil
+	return cmp.Or(os.Getenv(StoreEnv), c.Keys.Store), nil
 }
 
 // openKeys opens a store of keys. The caller calls done.
@@ -109,7 +109,7 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 	if err != nil {
 		return err
 	}
-	name, err := StoreName(cmd, s)
+	name, err := StoreName(cmd, &s.Gateway)
 	if err != nil {
 		return err
 	}

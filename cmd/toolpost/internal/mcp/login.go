@@ -117,7 +117,7 @@ func serverByName(cmd *cobra.Command, name string) (config.ServerConfig, error) 
 	if err != nil {
 		return config.ServerConfig{}, err
 	}
-	all, err := mcpservers.Configured(s)
+	all, err := mcpservers.Configured(&s.ToolOptions)
 	if err != nil {
 		return config.ServerConfig{}, err
 	}
@@ -177,7 +177,7 @@ func newMCPStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := mcpservers.Configured(s)
+			all, err := mcpservers.Configured(&s.ToolOptions)
 			if err != nil {
 				return err
 			}

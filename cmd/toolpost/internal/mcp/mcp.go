@@ -104,7 +104,7 @@ func NewList() *cobra.Command {
 }
 
 func listServers(s *settings.Settings) ([]listedServer, error) {
-	all, err := mcpservers.Configured(s)
+	all, err := mcpservers.Configured(&s.ToolOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ and --approve takes all as they are now.`,
 				return s.RedactError(err)
 			}
 			for _, c := range servers.Changes(name) {
-				mcpservers.ShowChange(s, cmd, c)
+				mcpservers.ShowChange(cmd, c, s.Redact)
 			}
 			if approve {
 				changed, err := servers.Approve(cmd.Context(), name)
@@ -165,7 +165,7 @@ and --approve takes all as they are now.`,
 				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s approved\n", cli.Count(len(changed), "changed tool"))
 			}
 			defs, used := servers.Definitions(name)
-			return printServerTools(s, cmd, defs, used, asJSON)
+			return printServerTools(cmd, s.Redact, defs, used, asJSON)
 		},
 	}
 	cli.AddConfigFlag(cmd.Flags())
@@ -174,10 +174,10 @@ and --approve takes all as they are now.`,
 	return cmd
 }
 
-func printServerTools(s *settings.Settings, cmd *cobra.Command, defs []config.ServerTool, used func(string) bool, asJSON bool) error {
+func printServerTools(cmd *cobra.Command, redact func(string) string, defs []config.ServerTool, used func(string) bool, asJSON bool) error {
 	rows, table := []listedTool{}, [][]string{}
 	for _, d := range defs {
-		row := listedTool{s.Redact(d.Name), s.Redact(d.Description), used(d.Name), string(d.Fingerprint())}
+		row := listedTool{redact(d.Name), redact(d.Description), used(d.Name), string(d.Fingerprint())}
 		rows = append(rows, row)
 		mark := ""
 		if !row.Used {
@@ -235,7 +235,7 @@ result as it is.`,
 				}
 				call.Args = json.RawMessage(text)
 			}
-			o, err := toolset.Call(cmd.Context(), s, set, call, yes)
+			o, err := toolset.Call(cmd.Context(), set, call, s.Secrets(), yes)
 			if err != nil {
 				return err
 			}
@@ -264,7 +264,7 @@ An address is tried by both transports of HTTP. It is a failure if one is not th
 				return err
 			}
 			s.MCP = args
-			chosen, err := mcpservers.Chosen(s, cmd)
+			chosen, err := mcpservers.Chosen(&s.ToolOptions, cmd)
 			if err != nil {
 				return err
 			}
@@ -291,7 +291,7 @@ An address is tried by both transports of HTTP. It is a failure if one is not th
 // Examine starts servers concurrently and reports the results.
 func Examine(s *settings.Settings, cmd *cobra.Command, chosen []config.ServerConfig) ([]findingscmd.Finding, error) {
 	cli.MustEnd(cmd.Context())
-	told := mcpservers.Active{RedactNotice: mcpservers.Namer(s, chosen)}
+	told := mcpservers.Active{RedactNotice: mcpservers.Namer(s.MCP, chosen, s.Redact)}
 	servers, err := mcpservers.Open(s, chosen, told.Notice)
 	if err != nil {
 		return nil, err

@@ -259,11 +259,11 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options serve.S
 			return nil, cli.Usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
 		}
 	}
-	all, err := mcpservers.Configured(w.Settings)
+	all, err := mcpservers.Configured(&w.ToolOptions)
 	if err != nil {
 		return nil, err
 	}
-	c, err := mcpservers.Find(w.Settings, all, f.through)
+	c, err := mcpservers.Find(&w.ToolOptions, all, f.through)
 	if err != nil {
 		return nil, cli.Usagef(cmd, "--through: %w", err)
 	}

@@ -89,9 +89,9 @@ func Open(s *settings.Settings, chosen []config.ServerConfig, notify func(config
 }
 
 // Configured returns the servers of the configuration and of trusted project files, sorted by name.
-func Configured(s *settings.Settings) ([]config.ServerConfig, error) {
+func Configured(o *settings.ToolOptions) ([]config.ServerConfig, error) {
 	entries := make(map[string]config.ServerEntry)
-	files, err := ProjectFiles(s.Root)
+	files, err := ProjectFiles(o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func Configured(s *settings.Settings) ([]config.ServerConfig, error) {
 			entries[server.Name] = server.Entry
 		}
 	}
-	for name, e := range s.MCPServers { // the user's servers override those of a project
+	for name, e := range o.MCPServers { // the user's servers override those of a project
 		entries[name] = e
 	}
 	var out []config.ServerConfig
@@ -114,23 +114,23 @@ func Configured(s *settings.Settings) ([]config.ServerConfig, error) {
 }
 
 // Chosen returns the servers that a command uses.
-func Chosen(s *settings.Settings, cmd *cobra.Command) ([]config.ServerConfig, error) {
-	all, err := Configured(s)
+func Chosen(o *settings.ToolOptions, cmd *cobra.Command) ([]config.ServerConfig, error) {
+	all, err := Configured(o)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.MCP) == 0 {
+	if len(o.MCP) == 0 {
 		return slices.DeleteFunc(all, func(c config.ServerConfig) bool { return c.Disabled }), nil
 	}
 	var out []config.ServerConfig
-	for _, word := range s.MCP {
+	for _, word := range o.MCP {
 		if word == "none" {
-			if len(s.MCP) > 1 {
+			if len(o.MCP) > 1 {
 				return nil, cli.Usagef(cmd, "--mcp none stands alone")
 			}
 			return nil, nil
 		}
-		c, err := Find(s, all, word)
+		c, err := Find(o, all, word)
 		if err != nil {
 			return nil, cli.Usagef(cmd, "--mcp: %w", err)
 		}
@@ -278,11 +278,11 @@ func OpenOne(cmd *cobra.Command, word string) (*settings.Settings, *client.Serve
 	if err != nil {
 		return nil, nil, "", err
 	}
-	all, err := Configured(s)
+	all, err := Configured(&s.ToolOptions)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	c, err := Find(s, all, word)
+	c, err := Find(&s.ToolOptions, all, word)
 	if err != nil {
 		return nil, nil, "", cli.Usagef(cmd, "%w", err)
 	}
@@ -335,12 +335,12 @@ func CheckSeen(s config.ImportedServer) error {
 
 // Find returns the server that a word names. If the server is in a project's file that is not trusted, the error
 // tells the user about it.
-func Find(s *settings.Settings, all []config.ServerConfig, word string) (config.ServerConfig, error) {
+func Find(o *settings.ToolOptions, all []config.ServerConfig, word string) (config.ServerConfig, error) {
 	c, err := serverNamed(all, word)
 	if err == nil {
 		return c, nil
 	}
-	files, unread := ProjectFiles(s.Root)
+	files, unread := ProjectFiles(o.Root)
 	if unread != nil {
 		return c, err
 	}
@@ -370,13 +370,13 @@ func (f projectFile) Notice() string {
 	return fmt.Sprintf("%s, %s, has %s, which are not used; 'toolpost mcp trust %s' shows them and agrees to them", f.Path, f.why(), cli.Count(len(f.Servers), "server"), cli.ShellWord(f.Path))
 }
 
-// Namer returns a function that rewrites notices of the chosen servers for the user.
-func Namer(s *settings.Settings, chosen []config.ServerConfig) func(string) string {
+// Namer returns a function that rewrites notices of the chosen servers for the user. words are the values of --mcp.
+func Namer(words []string, chosen []config.ServerConfig, redact func(string) string) func(string) string {
 	return func(text string) string {
-		for i := range min(len(s.MCP), len(chosen)) { // each word is a server
-			text = withWords(text, chosen[i], s.MCP[i])
+		for i := range min(len(words), len(chosen)) { // each word is a server
+			text = withWords(text, chosen[i], words[i])
 		}
-		return s.Redact(text)
+		return redact(text)
 	}
 }
 
@@ -469,9 +469,9 @@ func optional(text string) string {
 }
 
 // ShowChange prints the accepted definition of a tool and the server's current one.
-func ShowChange(s *settings.Settings, cmd *cobra.Command, c config.ToolChange) {
+func ShowChange(cmd *cobra.Command, c config.ToolChange, redact func(string) string) {
 	out := cmd.ErrOrStderr()
-	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(s.Redact(c.Is.Name)))
+	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", cli.InOneLine(redact(c.Is.Name)))
 	hints := func(t config.ServerTool) string {
 		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
 		if t.DestructiveHint != nil {
@@ -490,7 +490,7 @@ func ShowChange(s *settings.Settings, cmd *cobra.Command, c config.ToolChange) {
 		{"hints", hints(c.Was), hints(c.Is)},
 	} {
 		if row[1] != row[2] {
-			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], cli.InOneLine(s.Redact(row[1])), cli.InOneLine(s.Redact(row[2])))
+			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], cli.InOneLine(redact(row[1])), cli.InOneLine(redact(row[2])))
 		}
 	}
 }

@@ -96,7 +96,7 @@ func listHere(cmd *cobra.Command, words []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	models := slices.DeleteFunc(openmodel.Usable(cmd.Context(), s), func(m openmodel.Choice) bool { return len(words) > 0 && !holdsAny(m.ID, words) })
+	models := slices.DeleteFunc(openmodel.Usable(cmd.Context(), &s.ModelOptions), func(m openmodel.Choice) bool { return len(words) > 0 && !holdsAny(m.ID, words) })
 	if asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), models)
 	}

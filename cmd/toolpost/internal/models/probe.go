@@ -82,7 +82,7 @@ func (f probeFlags) id(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
 	}
-	if err := formats.Check(f.wire); err != nil {
+	if err := formats.Check(f.wire, wire.Formats()...); err != nil {
 		return "", fmt.Errorf("--wire: %w", err)
 	}
 	prefix, ok := vendorPrefix(f.wire)
@@ -126,7 +126,7 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 	if err != nil {
 		return nil, err
 	}
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,13 @@ import (
 
 // openAgentProgram returns the function that opens agent/NAME models: the agent programs of the configuration. It also
 // registers the secrets of the programs for redaction.
-func openAgentProgram(s *settings.Settings) func(rest string) (llm.Model, error) {
+func openAgentProgram(o *settings.ModelOptions) func(rest string) (llm.Model, error) {
 	programs := make(map[string]agentcli.Program)
-	for name, e := range s.AgentPrograms {
+	for name, e := range o.AgentPrograms {
 		p := e.Program(name)
-		p.Supervised, p.Limits, p.Version = true, llm.Limits(s.Limits), buildinfo.Read().Version
+		p.Supervised, p.Limits, p.Version = true, llm.Limits(o.Limits), buildinfo.Read().Version
 		programs[name] = p
-		s.ToolSecrets = append(s.ToolSecrets, secret.Values(p.SecretValues(os.LookupEnv))...)
+		o.ProgramSecrets = append(o.ProgramSecrets, secret.Values(p.SecretValues(os.LookupEnv))...)
 	}
 	return func(rest string) (llm.Model, error) {
 		m, err := agentcli.Open(programs, os.LookupEnv, rest)
@@ -42,10 +42,10 @@ type agentProgram struct {
 }
 
 // AgentPrograms looks for the agent programs, sorted by name, and starts none of them.
-func AgentPrograms(s *settings.Settings) []agentProgram {
+func AgentPrograms(o *settings.ModelOptions) []agentProgram {
 	var out []agentProgram
-	open := openAgentProgram(s)
-	for _, name := range slices.Sorted(maps.Keys(s.AgentPrograms)) {
+	open := openAgentProgram(o)
+	for _, name := range slices.Sorted(maps.Keys(o.AgentPrograms)) {
 		p := agentProgram{ID: "agent/" + name}
 		m, err := open(name)
 		if err == nil {

@@ -48,7 +48,7 @@ func Choose(ctx context.Context, s *settings.Settings) Choice {
 	if f := firstKey(); f.ID != "" {
 		return f
 	}
-	for _, f := range FindLocal(ctx, s) {
+	for _, f := range FindLocal(ctx, &s.ModelOptions) {
 		if f.ID != "" {
 			return f
 		}
@@ -74,18 +74,18 @@ var Patience = 300 * time.Millisecond
 var local = outbound.New(outbound.Rules{})
 
 // Client returns the client that opens models: those of the user's catalogue and servers, and simulated ones.
-func Client(s *settings.Settings) (*provider.Client, error) {
+func Client(o *settings.ModelOptions) (*provider.Client, error) {
 	c, err := cli.UserCatalog("")
 	if err != nil {
 		return nil, err
 	}
 	own := make(map[string]provider.Vendor)
-	for name, p := range s.Providers {
+	for name, p := range o.Providers {
 		v := provider.Vendor{Name: name, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, Headers: p.Headers, Like: p.Like, Vars: p.Vars(name)}
 		if p.Wire != "" {
 			v.Wires = []string{p.Wire}
 		}
 		own[name] = v
 	}
-	return &provider.Client{Catalog: c, Vendors: own, Limits: llm.Limits(s.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim, "agent": openAgentProgram(s)}}, nil
+	return &provider.Client{Catalog: c, Vendors: own, Limits: llm.Limits(o.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim, "agent": openAgentProgram(o)}}, nil
 }

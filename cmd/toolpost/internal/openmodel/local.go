@@ -31,16 +31,16 @@ type server struct {
 
 // localServers asks the usual local servers concurrently for their models. The result is in the order of locals. A server
 // without models did not answer.
-func localServers(ctx context.Context, s *settings.Settings) []server {
+func localServers(ctx context.Context, o *settings.ModelOptions) []server {
 	out := make([]server, len(settings.LocalServers))
 	var asking sync.WaitGroup
 	for i, vendor := range settings.LocalServers {
 		out[i].vendor = vendor
-		if !slices.Contains(s.Local, vendor) {
+		if !slices.Contains(o.Local, vendor) {
 			continue
 		}
 		var format string
-		if out[i].base, format = addressOf(s, vendor); out[i].base == "" {
+		if out[i].base, format = addressOf(o, vendor); out[i].base == "" {
 			continue // opening a model of this server reports the error
 		}
 		asking.Go(func() { out[i].models, _ = modelsOf(ctx, out[i].base, format, Patience) })
@@ -50,12 +50,12 @@ func localServers(ctx context.Context, s *settings.Settings) []server {
 }
 
 // addressOf returns the address and the format of a vendor or of one of the user's providers, or "" if it has none.
-func addressOf(s *settings.Settings, vendor string) (base, format string) {
+func addressOf(o *settings.ModelOptions, vendor string) (base, format string) {
 	row := settings.Vendors()[vendor]
 	if len(row.Wires) > 0 {
 		format = row.Wires[0]
 	}
-	if p, ok := s.Providers[vendor]; ok {
+	if p, ok := o.Providers[vendor]; ok {
 		return p.BaseURL, cmp.Or(p.Wire, format, "chat")
 	}
 	base, err := row.Root()
@@ -99,9 +99,9 @@ func modelsOf(ctx context.Context, base, format string, limit time.Duration) ([]
 
 // FindLocal returns the first model of each server, in the order of locals. Without one, the id is empty and the reason
 // names the address.
-func FindLocal(ctx context.Context, s *settings.Settings) []Choice {
+func FindLocal(ctx context.Context, o *settings.ModelOptions) []Choice {
 	out := make([]Choice, len(settings.LocalServers))
-	for i, srv := range localServers(ctx, s) {
+	for i, srv := range localServers(ctx, o) {
 		out[i].Why = "no answer at " + cmp.Or(settings.RedactAddress(srv.base), "its address")
 		if len(srv.models) > 0 {
 			out[i] = Choice{srv.vendor + "/" + srv.models[0], "a server answers at " + srv.base}
@@ -112,14 +112,14 @@ func FindLocal(ctx context.Context, s *settings.Settings) []Choice {
 
 // Usable returns the models that are usable now: those of vendors whose key is set, those of local servers that
 // answer, agent programs, and the offline model. It sends no requests to other machines.
-func Usable(ctx context.Context, s *settings.Settings) []Choice {
-	out := WithKey(s)
-	for _, srv := range localServers(ctx, s) {
+func Usable(ctx context.Context, o *settings.ModelOptions) []Choice {
+	out := WithKey(o)
+	for _, srv := range localServers(ctx, o) {
 		for _, model := range srv.models {
 			out = append(out, Choice{srv.vendor + "/" + model, "a server answers at " + srv.base})
 		}
 	}
-	for _, p := range AgentPrograms(s) {
+	for _, p := range AgentPrograms(o) {
 		if p.Why == nil {
 			out = append(out, Choice{p.ID, "an agent program of the configuration, " + cli.InOneLine(p.Path)})
 		}
@@ -128,7 +128,7 @@ func Usable(ctx context.Context, s *settings.Settings) []Choice {
 }
 
 // WithKey returns the default models of vendors whose key is set, and the user's own servers.
-func WithKey(s *settings.Settings) []Choice {
+func WithKey(o *settings.ModelOptions) []Choice {
 	var out []Choice
 	table := settings.Vendors()
 	for _, k := range Keyed {
@@ -136,17 +136,17 @@ func WithKey(s *settings.Settings) []Choice {
 			out = append(out, Choice{k.Vendor + "/" + k.Model, env + " is set; so are all its other models, as " + k.Vendor + "/…"})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+	for _, name := range slices.Sorted(maps.Keys(o.Providers)) {
 		if !slices.Contains(settings.LocalServers, name) {
-			out = append(out, Choice{name + "/…", "one of your providers, " + s.Providers[name].Where()})
+			out = append(out, Choice{name + "/…", "one of your providers, " + o.Providers[name].Where()})
 		}
 	}
 	return out
 }
 
 // onServer returns the model of a local server for an id without a provider.
-func onServer(ctx context.Context, s *settings.Settings, id string) (f Choice, ok bool) {
-	for _, srv := range localServers(ctx, s) {
+func onServer(ctx context.Context, o *settings.ModelOptions, id string) (f Choice, ok bool) {
+	for _, srv := range localServers(ctx, o) {
 		for _, model := range srv.models {
 			if model == id || model == id+":latest" {
 				return Choice{srv.vendor + "/" + model, "the server at " + srv.base + " has " + id}, true
@@ -158,23 +158,23 @@ func onServer(ctx context.Context, s *settings.Settings, id string) (f Choice, o
 
 // Open opens a model. An id without a provider is looked up on local servers, and a server without a model is asked for
 // its models. The error for an unknown model suggests a similar name.
-func Open(ctx context.Context, s *settings.Settings, f Choice, open func(string) (llm.Model, error)) (llm.Model, Choice, error) {
+func Open(ctx context.Context, o *settings.ModelOptions, f Choice, open func(string) (llm.Model, error)) (llm.Model, Choice, error) {
 	m, err := open(f.ID)
 	if err == nil {
 		return m, f, nil
 	}
 	there, found := Choice{}, false
-	if srv, ok := serverNamed(s, f.ID); ok {
+	if srv, ok := serverNamed(o, f.ID); ok {
 		there, err = onlyModel(ctx, srv, f.ID)
 		found = err == nil
 	} else if llm.KindOf(err) == llm.NotFound {
-		there, found = onServer(ctx, s, f.ID)
+		there, found = onServer(ctx, o, f.ID)
 	}
 	if found {
 		m, err := open(there.ID)
 		return m, there, err
 	}
-	switch near := nearModel(ctx, s, f.ID); {
+	switch near := nearModel(ctx, o, f.ID); {
 	case near == "":
 	case llm.KindOf(err) == llm.NotFound:
 		err = misnamed{err, f.ID, near}
@@ -198,13 +198,13 @@ func (m misnamed) Error() string {
 func (m misnamed) Unwrap() error { return m.error }
 
 // nearModel returns the known model closest to an id, "" if none is close.
-func nearModel(ctx context.Context, s *settings.Settings, id string) string {
+func nearModel(ctx context.Context, o *settings.ModelOptions, id string) string {
 	first := func(word string, names []string) string {
 		return strings.Join(near.Names(word, names, 1), "")
 	}
 	name, model, slash := strings.Cut(id, "/")
-	_, own := s.Providers[name]
-	if _, server := serverNamed(s, id); server || own && slash || strings.Contains(id, "://") {
+	_, own := o.Providers[name]
+	if _, server := serverNamed(o, id); server || own && slash || strings.Contains(id, "://") {
 		return ""
 	}
 	switch {
@@ -217,7 +217,7 @@ func nearModel(ctx context.Context, s *settings.Settings, id string) string {
 		}
 		return vendor + "/" + model
 	}
-	for _, f := range Usable(ctx, s) {
+	for _, f := range Usable(ctx, o) {
 		_, model, _ := strings.Cut(f.ID, "/")
 		if len(near.Names(id, []string{model}, 1)) > 0 {
 			return f.ID

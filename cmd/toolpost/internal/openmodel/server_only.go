@@ -20,13 +20,13 @@ type unnamed struct {
 
 // serverNamed returns the server of an id that names no model: a local server ("ollama"), a provider of the user, or an
 // address ("http://host/v1").
-func serverNamed(s *settings.Settings, id string) (unnamed, bool) {
+func serverNamed(o *settings.ModelOptions, id string) (unnamed, bool) {
 	if scheme, rest, ok := strings.Cut(id, "://"); ok {
 		vendor, transport, named := strings.Cut(scheme, "+")
 		if !named {
 			vendor, transport = "openai", scheme
 		}
-		usual, format := addressOf(s, vendor)
+		usual, format := addressOf(o, vendor)
 		if transport != "http" && transport != "https" || format == "" || strings.Contains(id, "#") {
 			return unnamed{}, false
 		}
@@ -40,11 +40,11 @@ func serverNamed(s *settings.Settings, id string) (unnamed, bool) {
 		return unnamed{base: base.String(), format: format, prefix: id + "#"}, true
 	}
 	name := strings.TrimSuffix(id, "/")
-	_, own := s.Providers[name]
+	_, own := o.Providers[name]
 	if !own && !slices.Contains(settings.LocalServers, name) {
 		return unnamed{}, false
 	}
-	base, format := addressOf(s, name)
+	base, format := addressOf(o, name)
 	return unnamed{base: base, format: format, prefix: name + "/"}, base != ""
 }
 

@@ -173,7 +173,7 @@ func replayAgainst(cmd *cobra.Command, src runstore.Source, id string, asJSON bo
 	if err != nil {
 		return err
 	}
-	client, err := openmodel.Client(s)
+	client, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return err
 	}

@@ -385,12 +385,12 @@ func Named(ctx context.Context, store Store, name string) (string, error) {
 	return runs[0].Run, nil
 }
 
-// NamedIn is the function runNamed for the store of the settings.
-func NamedIn(ctx context.Context, s *settings.Settings, name string) (string, error) {
+// NamedIn is [Named] for the store at an address.
+func NamedIn(ctx context.Context, journal, name string) (string, error) {
 	if name != Latest {
 		return name, nil
 	}
-	store, done, err := OpenAt(s.Journal, false)
+	store, done, err := OpenAt(journal, false)
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/observe/otlp"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -48,8 +49,8 @@ func outside(name string, err error) error {
 
 // check runs all checks of the settings.
 func (x *examination) check() (setup gateway.Setup) {
-	x.addr = addressOf(x.s, x.addrFlag)
-	x.keys, x.keysErr = keys.StoreName(x.cmd, x.s)
+	x.addr = cmp.Or(x.addrFlag, x.s.Gateway.Addr, DefaultAddr)
+	x.keys, x.keysErr = keys.StoreName(x.cmd, &x.s.Gateway)
 	for _, err := range x.s.Problems() {
 		x.AddError(err)
 	}
@@ -270,7 +271,7 @@ func (x *examination) routeWarnings() {
 			}
 		}
 		for k, name := range r.Served.MCP {
-			if problem := absentServer(x.s, name); problem != "" {
+			if problem := absentServer(x.s.MCPServers, name); problem != "" {
 				x.Warn(fmt.Sprintf("%smcp[%d]", at, k), "the tools of %s are missing until the server can be started: %s", name, problem)
 			}
 		}
@@ -279,21 +280,21 @@ func (x *examination) routeWarnings() {
 
 // absentServer returns why an MCP server cannot be started: a variable is not set, or its program is missing. It
 // returns "" if the server can be started, or if only a request would tell.
-func absentServer(s *settings.Settings, name string) string {
-	e, ok := s.MCPServers[name]
+func absentServer(servers map[string]config.ServerEntry, name string) string {
+	e, ok := servers[name]
 	if !ok {
 		return ""
 	}
-	config, _, err := e.Config(name).Resolve(os.LookupEnv)
+	program, _, err := e.Config(name).Resolve(os.LookupEnv)
 	if err != nil {
 		return err.Error()
 	}
-	command := config.Command
+	command := program.Command
 	if command == "" {
 		return ""
 	}
 	if e.Cwd != "" && strings.HasPrefix(command, ".") {
-		command = filepath.Join(config.Dir, command)
+		command = filepath.Join(program.Dir, command)
 	}
 	if _, err := exec.LookPath(command); err != nil {
 		return err.Error()
@@ -409,7 +410,7 @@ func (x *examination) readableSecrets() {
 
 // missingKeys warns about upstreams without a key.
 func (x *examination) missingKeys(open func(string, gateway.Way) (llm.Model, error)) {
-	other, err := openmodel.Client(x.s)
+	other, err := openmodel.Client(&x.s.ModelOptions)
 	if err != nil || len(x.s.Gateway.Routes) == 0 {
 		return
 	}

@@ -217,7 +217,7 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		return err
 	}
 	defer listener.Close()
-	server := v.server(routedHandler(v.with, v.live, v.metrics(), handler, addr))
+	server := v.server(routedHandler(v.with.Gateway.Ops.OpsAddr, v.live, v.metrics(), handler, addr))
 	server.BaseContext = v.live.BaseContext
 	scheme := "http"
 	if cert != nil {
@@ -374,9 +374,9 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 
 // routedHandler adds the health endpoints to the clients' endpoints. It adds metrics if only this machine can reach the
 // address.
-func routedHandler(s *settings.Settings, live *gateway.Live, metrics, clients http.Handler, addr string) http.Handler {
+func routedHandler(opsAddr string, live *gateway.Live, metrics, clients http.Handler, addr string) http.Handler {
 	ours := map[string]http.Handler{"/healthz": live.Health(), "/readyz": live.Health()}
-	if s.Gateway.Ops.OpsAddr == "" && listen.Loopback(addr) == nil {
+	if opsAddr == "" && listen.Loopback(addr) == nil {
 		ours["/metrics"] = gateway.LocalOnly(metrics)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ func (x *examination) impliedRoot() {
 // ownPlaces returns the files and folders of the gateway itself, which are off limits for its tools. A client that may
 // use a tool must not read keys or the data of other clients.
 func ownPlaces(s *settings.Settings, cmd *cobra.Command) (list []string) {
-	keys, _ := keyscmd.StoreName(cmd, s) // an error is reported elsewhere
+	keys, _ := keyscmd.StoreName(cmd, &s.Gateway) // an error is reported elsewhere
 	for _, name := range []string{keys, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State), s.Journal} {
 		if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
 			for _, beside := range []string{"", "-wal", "-shm", "-journal"} {

@@ -83,7 +83,7 @@ func upstreamOpener(s *settings.Settings) (func(string, gateway.Way) (llm.Model,
 		if clients[way] != nil {
 			continue
 		}
-		c, err := openmodel.Client(s)
+		c, err := openmodel.Client(&s.ModelOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -93,18 +93,18 @@ func upstreamOpener(s *settings.Settings) (func(string, gateway.Way) (llm.Model,
 	}
 	return func(id string, way gateway.Way) (llm.Model, error) {
 		m, err := cmp.Or(clients[way], clients[gateway.Way{}]).Open(id)
-		return m, placedError(s, err)
+		return m, placedError(s.Providers, err)
 	}, nil
 }
 
 // placedError adds the setting that holds a wrong address to the error.
-func placedError(s *settings.Settings, err error) error {
+func placedError(providers map[string]settings.ProviderConfig, err error) error {
 	var address *provider.AddressError
 	var known *llm.Error
 	if !errors.As(err, &known) || !errors.As(err, &address) {
 		return err
 	}
-	row, setting := s.Providers[address.Vendor], "base_url"
+	row, setting := providers[address.Vendor], "base_url"
 	if row.BaseURL == "" {
 		if setting = row.PartSaid(); setting == "" {
 			return err
@@ -113,11 +113,6 @@ func placedError(s *settings.Settings, err error) error {
 	out := *known
 	out.Err = fmt.Errorf("%w; see %s of %s in providers", known.Err, setting, address.Vendor)
 	return &out
-}
-
-// addressOf returns the listen address: the flag, else the setting, else the default.
-func addressOf(s *settings.Settings, flag string) string {
-	return cmp.Or(flag, s.Gateway.Addr, DefaultAddr)
 }
 
 // DefaultAddr is the default listen address of serve.
@@ -173,7 +168,7 @@ func gatewaySetup(s *settings.Settings, log *slog.Logger) (gateway.Setup, error)
 	if err != nil {
 		return gateway.Setup{}, err
 	}
-	other, err := openmodel.Client(s)
+	other, err := openmodel.Client(&s.ModelOptions)
 	if err != nil {
 		return gateway.Setup{}, err
 	}
@@ -222,7 +217,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return err
 	}
 	v.say(slog.LevelWarn, "the gateway begins, though something may not be meant so", said)
-	v.with, v.addr = s, addressOf(s, addr)
+	v.with, v.addr = s, cmp.Or(addr, s.Gateway.Addr, DefaultAddr)
 	if format := s.Gateway.Ops.LogFormat; format != "" {
 		endLog()
 		v.log, endLog = gatewayLog(cmd.ErrOrStderr(), format)
@@ -234,7 +229,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	}
 	setup.Routes = GatewayRoutes(s.Gateway) // now including their tools
 	defer v.openSpans(&setup)()
-	if v.guards, err = openGuards(cmd, s); err != nil {
+	if v.guards, err = openGuards(cmd, &s.Gateway); err != nil {
 		return err
 	}
 	defer v.guards.done()

@@ -51,8 +51,8 @@ type guards struct {
 }
 
 // openGuards opens the keys of a gateway, if it has any, and its state. The caller calls done.
-func openGuards(cmd *cobra.Command, s *settings.Settings) (guards, error) {
-	name, err := keyscmd.StoreName(cmd, s)
+func openGuards(cmd *cobra.Command, c *settings.GatewayConfig) (guards, error) {
+	name, err := keyscmd.StoreName(cmd, c)
 	if err != nil {
 		return guards{}, err
 	}
@@ -69,7 +69,7 @@ func openGuards(cmd *cobra.Command, s *settings.Settings) (guards, error) {
 		}
 		return db, err
 	}
-	err = keyscmd.ExplainError(cmd, g.open(cmd.Context(), name, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State, name), open))
+	err = keyscmd.ExplainError(cmd, g.open(cmd.Context(), name, cmp.Or(os.Getenv(stateEnv), c.Keys.State, name), open))
 	if err != nil {
 		g.done()
 	}

@@ -69,7 +69,7 @@ func (t *routeTools) open(cmd *cobra.Command, s *settings.Settings, check bool) 
 			}
 		}
 	}
-	if err := t.openServers(cmd, s, check); err != nil {
+	if err := t.openServers(cmd, check); err != nil {
 		return err
 	}
 	if t.own != nil || t.servers != nil {
@@ -106,20 +106,20 @@ func (t *routeTools) openOwn(cmd *cobra.Command) error {
 }
 
 // openServers opens the MCP servers that routes name. Unless this is a check, it starts them.
-func (t *routeTools) openServers(cmd *cobra.Command, s *settings.Settings, check bool) error {
+func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
 	if len(t.names) == 0 {
 		return nil
 	}
-	all, err := mcpservers.Configured(t.w.Settings)
+	all, err := mcpservers.Configured(&t.w.ToolOptions)
 	if err != nil {
 		return err
 	}
 	var chosen []config.ServerConfig
 	t.unknown = make(map[string]error)
 	for _, name := range t.names {
-		c, err := mcpservers.Find(t.w.Settings, all, name)
+		c, err := mcpservers.Find(&t.w.ToolOptions, all, name)
 		if err == nil && c.Name != name {
-			err = fmt.Errorf("no server of the configuration is called so%s", cli.DidYouMean(name, slices.Sorted(maps.Keys(s.MCPServers))))
+			err = fmt.Errorf("no server of the configuration is called so%s", cli.DidYouMean(name, slices.Sorted(maps.Keys(t.w.MCPServers))))
 		}
 		if err != nil {
 			t.unknown[name] = fmt.Errorf("mcp %s: %w", name, err)

@@ -65,7 +65,7 @@ func TakeUp(s *settings.Settings, cmd *cobra.Command, run string, newest bool) (
 	case run == "":
 		return Earlier{}, nil
 	}
-	if old.Run, err = runstore.NamedIn(ctx, s, run); err != nil {
+	if old.Run, err = runstore.NamedIn(ctx, s.Journal, run); err != nil {
 		return Earlier{}, err
 	}
 	if old.Record, err = recallSettings(ctx, s, old.Run); err != nil {

@@ -64,11 +64,11 @@ func (w *Session) RedactEvent(ev llm.Event) llm.Event {
 
 // UseServers opens the servers and adds their tools. The caller calls done.
 func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
-	chosen, err := mcpservers.Chosen(w.Settings, cmd)
+	chosen, err := mcpservers.Chosen(&w.ToolOptions, cmd)
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	w.RedactNotice = mcpservers.Namer(w.Settings, chosen)
+	w.RedactNotice = mcpservers.Namer(w.MCP, chosen, w.Redact)
 	options := mcpservers.Options(w.Settings, chosen, w.Notice)
 	options.Sample, options.Changed = w.sample, w.Changed
 	if verbose := cmd.Flags().Lookup("verbose"); verbose != nil && verbose.Value.String() == "true" {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	if f := cmd.Flag("journal"); f != nil && f.Changed && settings.IsPostgres(s.Journal) && settings.HasPassword(s.Journal) {
 		return w, cli.Usagef(cmd, "%s", settings.PasswordShown)
 	}
-	if w.client, err = openmodel.Client(s); err != nil {
+	if w.client, err = openmodel.Client(&s.ModelOptions); err != nil {
 		return w, err
 	}
 	var done func()
@@ -80,7 +81,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 		return w, err
 	}
 	w.KnownSecrets = s.Secrets()
-	w.client.Secrets = s.ToolSecrets
+	w.client.Secrets = slices.Concat(s.ToolSecrets, s.ProgramSecrets)
 	switch store := w.Store.(type) {
 	case *journal.Dir:
 		store.Secrets = w.KnownSecrets
@@ -120,7 +121,7 @@ func (w *Session) openRecord(ctx context.Context) error {
 
 // Use opens another model.
 func (w *Session) Use(ctx context.Context, f openmodel.Choice) error {
-	m, f, err := openmodel.Open(ctx, w.Settings, f, w.client.Open)
+	m, f, err := openmodel.Open(ctx, &w.ModelOptions, f, w.client.Open)
 	if err != nil {
 		return err
 	}

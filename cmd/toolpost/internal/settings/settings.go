@@ -39,6 +39,7 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool/builtin"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Settings are what the commands configure. Each value comes from the configuration file, the environment or a flag.
@@ -62,20 +63,22 @@ type Settings struct {
 type ModelOptions struct {
 	Model     string                    "yaml:\"model\" env:\"TOOLPOST_MODEL\" help:\"the model to ask, like ollama/qwen3:8b\" flag:\"the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given\" short:\"m\" example:\"ollama/qwen3:8b\""
 	Stronger  string                    `yaml:"stronger" env:"TOOLPOST_STRONGER" help:"the model to ask when calls keep failing" example:"anthropic/claude-sonnet-4-5"`
-	Local     []string                  `yaml:"local" env:"TOOLPOST_LOCAL" help:"the servers to look for on this machine, or none" example:"[ollama, llamacpp, vllm, lmstudio]"`
+	Local     []string                  `yaml:"local" env:"TOOLPOST_LOCAL" help:"the servers to look for on this machine, or none" words:"ollama llamacpp vllm lmstudio none" example:"[ollama, llamacpp, vllm, lmstudio]"`
 	Limits    LimitsConfig              `yaml:"limits" help:"where an answer is given up: bytes, text, thinking, events, time, idle" example:"{text: 1000000, idle: 5m}"`
 	Providers map[string]ProviderConfig `yaml:"providers" help:"your own servers, and further accounts, regions and endpoints of vendors"`
 	// AgentPrograms are the programs of the agent/NAME models.
 	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs" help:"agent programs that agent/NAME asks"`
+
+	ProgramSecrets []string `yaml:"-"` // credentials of agent programs
 }
 
 // ToolOptions choose the tools and what they may do.
 type ToolOptions struct {
 	Root    string   "yaml:\"root\" env:\"TOOLPOST_ROOT\" help:\"the folder that tools may see\" flag:\"the `FOLDER` that tools may see\" example:\".\""
-	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" example:"[write]"`
+	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" words:"write exec net" example:"[write]"`
 	Sandbox bool     `yaml:"sandbox" env:"TOOLPOST_SANDBOX" help:"whether programs are kept to that folder" flag:"keep the programs that tools run to the folder of --root (Linux)" example:"false"`
 	Tools   []string "yaml:\"tools\" env:\"TOOLPOST_TOOLS\" help:\"files that describe more tools\" flag:\"`FILE` that describes more tools, or gives built-in ones other words\" example:\"[tools.yaml]\""
-	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"the runner of a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" example:\"[auto]\"" // see ParseLanes
+	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"the runner of a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" words:\"auto native mcp local never\" example:\"[auto]\"" // see ParseLanes
 	// MCPServers are the MCP servers whose tools are used.
 	MCPServers map[string]config.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
 
@@ -89,7 +92,7 @@ type RunOptions struct {
 	MaxTurns    int           `yaml:"max_turns" env:"TOOLPOST_MAX_TURNS" help:"how many turns with tools there may be" flag:"how many turns with tools there may be" example:"20"`
 	MaxTokens   int           `yaml:"max_tokens" env:"TOOLPOST_MAX_TOKENS" help:"how long one answer of the model may be" flag:"how many tokens one answer of the model may have; its own default if not given" example:"4096"`
 	ToolTokens  int           `yaml:"tool_tokens" env:"TOOLPOST_TOOL_TOKENS" help:"how many tokens the definitions of the tools may have" flag:"how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given" example:"8000"`
-	Results     string        `yaml:"results" env:"TOOLPOST_RESULTS" help:"how much of the tools' results the model is shown: detailed, concise or minimal" flag:"how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest" example:"concise"`
+	Results     string        `yaml:"results" env:"TOOLPOST_RESULTS" help:"how much of the tools' results the model is shown: detailed, concise or minimal" flag:"how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest" words:"detailed concise minimal" example:"concise"`
 	Budget      string        "yaml:\"budget_usd\" env:\"TOOLPOST_BUDGET_USD\" help:\"what the models of a run, or of a chat, may cost, in US dollars\" flag:\"what the models of a run, or of a whole chat, may cost, in US `DOLLARS`; no bound if not given\" example:\"0.50\""
 	Timeout     time.Duration "yaml:\"timeout\" env:\"TOOLPOST_TIMEOUT\" help:\"how long a run, or a turn of chat, may take, like 10m\" flag:\"how long a run, or a turn of chat, may take, like `10m`; no bound if not given\" example:\"10m\""
 	Temperature *float64      `yaml:"temperature" env:"TOOLPOST_TEMPERATURE" help:"how freely the model chooses words, 0 to 2; 0 is always the likeliest" flag:"how freely the model chooses words, 0 to 2; its own default if not given" example:"0"`
@@ -132,9 +135,11 @@ func (l LimitsConfig) String() string {
 }
 
 // Setting is the declaration of a setting: the key, the variable (env), the meaning (help), the usage of its flag (flag,
-// short) and an example. A setting without a variable can only be set in the file.
+// short), the words that it may be or that its list may have (words), and an example. A setting without a variable can only
+// be set in the file.
 type Setting struct {
 	Key, Env, Help, Example string
+	Words                   []string
 	flag, short             string
 	field                   configcheck.Field
 }
@@ -142,7 +147,11 @@ type Setting struct {
 // Table holds all settings in the order of config check.
 var Table = func() (rows []Setting) {
 	for _, f := range configcheck.Fields(reflect.TypeFor[Settings]()) {
-		rows = append(rows, Setting{Key: f.Key, Env: f.Tag.Get("env"), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), flag: f.Tag.Get("flag"), short: f.Tag.Get("short"), field: f})
+		row := Setting{Key: f.Key, Env: f.Tag.Get("env"), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), flag: f.Tag.Get("flag"), short: f.Tag.Get("short"), field: f}
+		if row.Words = strings.Fields(f.Tag.Get("words")); f.Type.Kind() == reflect.Bool {
+			row.Words = []string{"true", "false"}
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }()
@@ -636,7 +645,7 @@ func (p ProviderConfig) problems(name string, wrong func(setting, format string,
 	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // not repeated: it may be the key itself
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
 	}
-	if err := formats.Check(p.Wire); p.Wire != "" && err != nil {
+	if err := formats.Check(p.Wire, wire.Formats()...); p.Wire != "" && err != nil {
 		wrong(".wire", "%s: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
@@ -799,7 +808,7 @@ func NameProblem(name string) string {
 	return ""
 }
 
-// Secrets returns the keys of the environment and the credentials of declared tools, in any form. A server or a tool
+// Secrets returns the keys of the environment and the credentials of declared tools and agent programs, in any form. A server or a tool
 // may repeat a secret, which must not reach the record, the model or the screen.
 func (s *Settings) Secrets() *journal.Secrets {
 	var names []string
@@ -814,7 +823,7 @@ func (s *Settings) Secrets() *journal.Secrets {
 		all = append(all, secret.Values(provider.KeySecrets(strings.TrimSpace(os.Getenv(name))))...)
 	}
 	out := new(journal.Secrets)
-	for _, value := range append(all, s.ToolSecrets...) {
+	for _, value := range slices.Concat(all, s.ToolSecrets, s.ProgramSecrets) {
 		if !slices.Contains(out.Values, value) {
 			out.Values = append(out.Values, value)
 		}

@@ -52,7 +52,7 @@ what; and what the nearest other dialect would have made of the same text.`,
 				return err
 			}
 			e.Hint, e.HintFrom = p.Dialect, hint
-			hold(&e.parseAnswer, c.text(), r.finish != "" || c.reason != "", p.Tools)
+			hold(&e.parseAnswer, p.Tools)
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), e)
 			} else {

@@ -91,9 +91,9 @@ func explainArgs(name, tools string) (args []string, ok bool) {
 	word, _, _ := strings.Cut(name, " ")
 	switch strings.TrimSuffix(word, ",") {
 	case "any":
-		return []string{"explain"}, true
+		return []string{"explain", "--finish", "stop"}, true
 	case "many":
-		return []string{"explain", "--tools", manyOf(tools)}, true
+		return []string{"explain", "--tools", manyOf(tools), "--finish", "stop"}, true
 	case "cut":
 		return []string{"explain", "--tools", tools, "--finish", "length"}, true
 	case "filtered":
@@ -101,7 +101,7 @@ func explainArgs(name, tools string) (args []string, ok bool) {
 	case "none", "open", "off", "hint":
 		return nil, false
 	}
-	return []string{"explain", "--tools", tools}, true
+	return []string{"explain", "--tools", tools, "--finish", "stop"}, true
 }
 
 var repairOf = regexp.MustCompile(`, ([a-z0-9-]+) \(([a-z]+)\)`)

@@ -178,10 +178,8 @@ func evidence(p llm.Provenance) string {
 		pro, con = "its name, arguments and place fit", append(con, "no marker announces it")
 	}
 	for _, r := range p.Repairs {
-		if why := dialect.WhyDoubtful(r.Rule); why != "" {
+		if why := dialect.WhyDoubtful(r); why != "" {
 			con = append(con, why)
-		} else if r.Class == llm.Guess {
-			con = append(con, "it can be read in more than one way ("+r.Rule+")")
 		}
 	}
 	line := resultOf(p) + ": for it: " + pro

@@ -115,12 +115,10 @@ func policy(word string) (dialect.ThinkingPolicy, error) {
 	return 0, fmt.Errorf("no policy is called %q; there are ignore, promote_if_unterminated and promote", word)
 }
 
-// finish tells p why the model stopped. An empty word means a normal end.
+// finish tells p why the model stopped. An empty word means that it is not known.
 func finish(p *dialect.Parser, word string) error {
 	switch reason := llm.Reason(word); reason {
-	case "", llm.Stop, llm.ToolCalls:
-		p.Finish = nil
-	case llm.Length, llm.ContentFilter:
+	case "", llm.Stop, llm.ToolCalls, llm.Length, llm.ContentFilter:
 		p.Finish = func() llm.Reason { return reason }
 	default:
 		return fmt.Errorf("no end is called %q; there are stop, length and content_filter", word)
@@ -145,7 +143,8 @@ unless --finish says how the model stopped. The exit code is 1 if a call cannot 
 --batch reads one JSON object a line:
   {"id", "text", "tools"?, "model"?, "dialect"?, "thinking_open"?, "finish"?, "chunk"?}
 and answers each with
-  {"id", "calls", "text", "thinking", "dialect", "repairs", "invalid", "truncated"}.`,
+  {"id", "calls", "text", "thinking", "dialect", "repairs", "invalid", "truncated", "suspected"}.
+"suspected" lists what looks like a call and stayed text: {"start", "end", "name"}.`,
 		Example: `  toolpost parse answer.txt
   toolpost parse --tools tools.json --json < answer.txt
   toolpost parse --batch < answers.jsonl`,
@@ -197,7 +196,7 @@ func (r *reading) parse(cmd *cobra.Command, p dialect.Parser, text string, asJSO
 	if err != nil {
 		return nil, err
 	}
-	hold(&a, c.text(), r.finish != "" || c.reason != "", p.Tools)
+	hold(&a, p.Tools)
 	if asJSON {
 		return &a, cli.PrintJSON(cmd.OutOrStdout(), a)
 	}
@@ -248,7 +247,7 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 	p.ThinkingOpen = row.ThinkingOpen
 	a, err = read(p, capture{chunks: []string{*row.Text}}, row.Chunk)
 	if err == nil {
-		hold(&a, *row.Text, row.Finish != "", p.Tools)
+		hold(&a, p.Tools)
 	}
 	a.ID = row.ID
 	if len(a.ID) == 0 {
@@ -268,9 +267,20 @@ type parseAnswer struct {
 	Repairs   []llm.Repair      `json:"repairs"`
 	Invalid   []llm.InvalidCall `json:"invalid"`
 	Truncated bool              `json:"truncated"`
+	Suspected []suspect         `json:"suspected"`
 	Warnings  []llm.Warning     `json:"warnings,omitempty"`
 
 	parts []llm.Part // in the order of the text
+	open  bool       // it is not known why the model stopped
+}
+
+// newParseAnswer returns the result of p before anything was read.
+func newParseAnswer(p dialect.Parser) parseAnswer {
+	reason := p.Reason()
+	return parseAnswer{
+		Calls: []callJSON{}, Repairs: []llm.Repair{}, Invalid: []llm.InvalidCall{}, Suspected: []suspect{},
+		Truncated: reason == llm.Length || reason == llm.ContentFilter, open: reason == "",
+	}
 }
 
 type callJSON struct {
@@ -297,9 +307,11 @@ func resultOf(p llm.Provenance) string {
 // opened, it is read as beginning inside thinking.
 func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
-	if (c.reason == llm.Length || c.reason == llm.ContentFilter) && p.Finish == nil {
+	if p.Reason() == "" && c.reason != "" {
 		p.Finish = func() llm.Reason { return c.reason }
 	}
+	var places []int
+	p.Suspected = func(at int) { places = append(places, at) }
 	var b llm.Builder
 	for _, ev := range c.others {
 		b.Add(ev)
@@ -311,10 +323,8 @@ func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 		b.Add(ev)
 	}
 	resp := b.Response()
-	a := parseAnswer{
-		Calls: []callJSON{}, Repairs: []llm.Repair{}, Invalid: []llm.InvalidCall{},
-		Warnings: resp.Warnings, parts: resp.Message.Parts, Truncated: p.Finish != nil,
-	}
+	a := newParseAnswer(p)
+	a.Warnings, a.parts, a.Suspected = resp.Warnings, resp.Message.Parts, suspects(p, c.text(), places)
 	a.add(resp)
 	return a, nil
 }
@@ -431,13 +441,8 @@ func readTools(file string) ([]llm.ToolDef, error) {
 	return toolfile.PlainDefs(defs), nil
 }
 
-// hold makes calls invalid that cannot be run: calls whose arguments do not match the schema of their tool, and a
-// completed call at the end of the text, unless it is known why the model stopped.
-func hold(a *parseAnswer, text string, endKnown bool, tools []llm.ToolDef) {
-	ends := -1
-	if !endKnown {
-		ends = len(strings.TrimRight(text, " \t\r\n"))
-	}
+// hold makes calls invalid whose arguments do not match the schema of their tool.
+func hold(a *parseAnswer, tools []llm.ToolDef) {
 	parts := a.parts
 	a.parts, a.Calls = nil, a.Calls[:0]
 	for _, part := range parts {
@@ -447,7 +452,7 @@ func hold(a *parseAnswer, text string, endKnown bool, tools []llm.ToolDef) {
 			continue
 		}
 		before := len(call.Provenance.Repairs)
-		call, bad := fit(call, ends, tools)
+		call, bad := checked(call, tools)
 		if bad != nil {
 			a.refuse(*bad)
 			continue
@@ -457,28 +462,13 @@ func hold(a *parseAnswer, text string, endKnown bool, tools []llm.ToolDef) {
 	}
 }
 
-// fit returns a call with arguments of the types of its schema, or why it cannot be run. The text ends at ends. A
-// negative value means that it is known why the model stopped.
-func fit(call llm.Call, ends int, tools []llm.ToolDef) (llm.Call, *llm.InvalidCall) {
-	if bad := cutCall(call, ends); bad != nil {
-		return call, bad
-	}
-	return checked(call, tools)
-}
-
 // refuse adds a call that cannot be run.
 func (a *parseAnswer) refuse(bad llm.InvalidCall) {
+	if bad.Reason == llm.CutOff && a.open {
+		bad.Problem = "the text ends in the middle of this call; if the model itself stopped there, say --finish stop"
+	}
 	a.Invalid = append(a.Invalid, bad)
 	a.Truncated = a.Truncated || bad.Reason == llm.CutOff
-}
-
-// cutCall returns a call whose end was completed at the end of the text. It is unknown whether the model ended there.
-func cutCall(call llm.Call, ends int) *llm.InvalidCall {
-	cut := func(r llm.Repair) bool { return r.Class >= llm.Completion && !r.Doubts() && r.End >= ends }
-	if ends < 0 || !slices.ContainsFunc(call.Provenance.Repairs, cut) {
-		return nil
-	}
-	return held(call, llm.CutOff, "the text ends in the middle of this call; if the model itself stopped there, say --finish stop")
 }
 
 // checked returns the call with its arguments converted to the types of its schema, and each conversion as a repair. If

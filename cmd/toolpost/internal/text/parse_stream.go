@@ -29,11 +29,10 @@ const fedBytes = 64 << 10
 func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseAnswer, error) {
 	defer limitMemory(len(text))()
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
-	ends := -1
-	if r.finish == "" {
-		ends = len(strings.TrimRight(text, " \t\r\n"))
-	}
-	a := &parseAnswer{Repairs: []llm.Repair{}, Invalid: []llm.InvalidCall{}, Truncated: p.Finish != nil}
+	answer := newParseAnswer(p)
+	a := &answer
+	var places []int
+	p.Suspected = func(at int) { places = append(places, at) }
 	for ev, err := range p.Parse(dialect.Cut(text, fedBytes)) {
 		if err != nil {
 			return a, err
@@ -44,7 +43,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 		case llm.ThinkingDelta:
 			err = out.said(true, ev.Text)
 		case llm.Call:
-			call, bad := fit(ev, ends, p.Tools)
+			call, bad := checked(ev, p.Tools)
 			if a.from(call.Provenance); bad != nil {
 				a.refuse(*bad)
 				continue
@@ -60,6 +59,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 			return a, err
 		}
 	}
+	a.Suspected = suspects(p, text, places)
 	return a, out.end(a)
 }
 
@@ -219,8 +219,9 @@ func (s *jsonSink) end(a *parseAnswer) error {
 		Repairs   []llm.Repair      `json:"repairs"`
 		Invalid   []llm.InvalidCall `json:"invalid"`
 		Truncated bool              `json:"truncated"`
+		Suspected []suspect         `json:"suspected"`
 		Warnings  []llm.Warning     `json:"warnings,omitempty"`
-	}{a.Dialect, a.Repairs, a.Invalid, a.Truncated, a.Warnings}
+	}{a.Dialect, a.Repairs, a.Invalid, a.Truncated, a.Suspected, a.Warnings}
 	b, err := cli.Marshal(rest, "  ")
 	if err != nil {
 		return err

@@ -172,13 +172,13 @@ func TestParseStreamsTheSame(t *testing.T) {
 	}
 	for _, text := range texts {
 		r := &reading{thinking: dialect.PromoteIfUnterminated.String()}
-		p := dialect.Parser{}
+		p := dialect.Parser{Finish: func() llm.Reason { return "" }}
 		c := capture{chunks: []string{text}}
 		whole, err := read(p, c, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hold(&whole, text, false, nil)
+		hold(&whole, nil)
 		var want, got, wantPeople, gotPeople bytes.Buffer
 		if err := cli.PrintJSON(&want, whole); err != nil {
 			t.Fatal(err)
@@ -201,15 +201,19 @@ func TestBatchEqualsSingle(t *testing.T) {
 	for text, want := range map[string]string{
 		`<tool_call>{"name":"f","arguments":{"n":"5"}}</tool_call>`:                `1 calls 0 invalid unquoted`,
 		`<tool_call>{"name":"f","arguments":{}}</tool_call>`:                       `0 calls 1 invalid`,
-		`<tool_call>{"name":"f","arguments":{"n":5`:                                `0 calls 1 invalid cut-number missing-closer missing-brace`,
-		"Shall I?\n\n" + `<tool_call>{"name":"f","arguments":{"n":5}}</tool_call>`: `0 calls 0 invalid`,
+		`<tool_call>{"name":"f","arguments":{"n":5`:                                `0 calls 1 invalid`,
+		"Shall I?\n\n" + `<tool_call>{"name":"f","arguments":{"n":5}}</tool_call>`: "0 calls 0 invalid suspected f \"<tool_call>{\\\"name\\\":\\\"f\\\",\\\"arguments\\\":{\\\"n\\\":5}}\"",
 		"I don't know, let me look:\n\n" + `{"name":"f","arguments":{"n":5}}`:      `1 calls 0 invalid call-in-sentence`,
 	} {
-		row, err := parseRow{Text: &text}.answer(dialect.Parser{Tools: tools}, nil)
+		p := dialect.Parser{Tools: tools}
+		if err := finish(&p, ""); err != nil {
+			t.Fatal(err)
+		}
+		row, err := parseRow{Text: &text}.answer(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		single, err := (&reading{}).stream(dialect.Parser{Tools: tools}, text, newJSONSink(io.Discard))
+		single, err := (&reading{}).stream(p, text, newJSONSink(io.Discard))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,6 +221,9 @@ func TestBatchEqualsSingle(t *testing.T) {
 			s := fmt.Sprintf("%d calls %d invalid", calls, len(a.Invalid))
 			for _, r := range a.Repairs {
 				s += " " + r.Rule
+			}
+			for _, found := range a.Suspected {
+				s += fmt.Sprintf(" suspected %s %q", found.Name, text[found.Start:found.End])
 			}
 			return s
 		}

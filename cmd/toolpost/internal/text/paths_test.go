@@ -84,7 +84,7 @@ func (s *callSink) keep(t *testing.T, events iter.Seq2[llm.Event, error]) {
 			t.Fatal(err)
 		}
 		if c, ok := ev.(llm.Call); ok {
-			if c, bad := fit(c, -1, pathTools); bad == nil {
+			if c, bad := checked(c, pathTools); bad == nil {
 				_ = s.called(c)
 			}
 		}
@@ -132,7 +132,7 @@ func TestOneReaderOnEveryPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hold(&whole, text, true, pathTools)
+		hold(&whole, pathTools)
 		explained.keepAnswer(whole)
 		for path, got := range map[string][]string{"model": model.calls, "parse": single.calls, "batch": batch.calls, "explain": explained.calls} {
 			if !slices.Equal(got, library.calls) {
@@ -166,7 +166,7 @@ func TestAgentsAndReplaysReadLikeTheLibrary(t *testing.T) {
 				invalid = true
 			}
 			if c, ok := ev.(llm.Call); ok {
-				if c, bad := fit(c, -1, pathTools); bad == nil {
+				if c, bad := checked(c, pathTools); bad == nil {
 					want = append(want, c.Name+string(c.Args))
 				}
 			}
@@ -180,7 +180,7 @@ func TestAgentsAndReplaysReadLikeTheLibrary(t *testing.T) {
 			return emulate.CallReader{Request: req, Tools: req.Tools, Promotion: llm.PromoteAll}.Read(spoken(text))
 		})
 		store := new(journal.Memory)
-		a := agent.Agent{Model: m, ID: "m", Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(set...), RunGuesses: true, Policy: invoke.AllowAll}}
+		a := agent.Agent{Model: m, ID: "m", Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(set...), Policy: invoke.AllowAll}}
 		done, err := a.Ask(t.Context(), llm.User("Go."))
 		if err != nil {
 			t.Errorf("%v in\n%s", err, text)

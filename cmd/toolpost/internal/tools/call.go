@@ -54,7 +54,7 @@ do not promise to only read need --yes, which allows any tool.`,
 			}
 			defer done()
 			cli.MustEnd(cmd.Context())
-			o, err := toolset.Call(cmd.Context(), s, set, call, yes || slices.Contains(classes, settings.ClassOf(call.Name)))
+			o, err := toolset.Call(cmd.Context(), set, call, s.Secrets(), yes || slices.Contains(classes, settings.ClassOf(call.Name)))
 			if err != nil {
 				return err
 			}

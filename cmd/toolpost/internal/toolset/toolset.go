@@ -16,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolfile"
 	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
@@ -137,8 +138,9 @@ type calledTool struct {
 	Warnings []llm.Warning `json:"warnings,omitempty"`
 }
 
-func Call(ctx context.Context, s *settings.Settings, set *tool.Set, call llm.Call, allow bool) (calledTool, error) {
-	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: s.Secrets()}}
+// Call runs one call. Secrets are redacted in its result and in warnings.
+func Call(ctx context.Context, set *tool.Set, call llm.Call, secrets *journal.Secrets, allow bool) (calledTool, error) {
+	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: secrets}}
 	if allow {
 		r.Policy = invoke.AllowAll
 	}
@@ -155,7 +157,7 @@ func Call(ctx context.Context, s *settings.Settings, set *tool.Set, call llm.Cal
 		case invoke.Outcome:
 			out.Outcome = ev
 		case llm.Warning:
-			ev.Detail = s.Redact(ev.Detail)
+			ev.Detail = secrets.Clean(ev.Detail).String()
 			out.Warnings = append(out.Warnings, ev)
 		}
 	}

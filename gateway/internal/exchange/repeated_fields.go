@@ -13,27 +13,27 @@ import (
 // A Responses answer repeats fields of its request. If the upstream uses another format, the gateway adds them from the
 // request. A relayed answer already has them.
 
-// echoedMembers are the request fields that the answer repeats. Fields that only the vendor knows, such as the service
+// repeatedNames are the request fields that the answer repeats. Fields that only the vendor knows, such as the service
 // tier, are not included.
-var echoedMembers = []string{
+var repeatedNames = []string{
 	"instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",
 	"safety_identifier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
 
-// maxFirstEcho limits each field that the first two events of a stream repeat. The tools of an agent can take tens of
+// maxFirstFields limits each field that the first two events of a stream repeat. The tools of an agent can take tens of
 // kilobytes, and the last event contains them all.
-const maxFirstEcho = 4 << 10
+const maxFirstFields = 4 << 10
 
-// echoOf returns the request fields that the answer repeats, each up to a size, and the id of the previous answer, or
+// repeatedFields returns the request fields that the answer repeats, each up to a size, and the id of the previous answer, or
 // null.
-func (r *Response) echoOf(most int) map[string]json.RawMessage {
+func (r *Response) repeatedFields(most int) map[string]json.RawMessage {
 	if r.Asked == nil {
 		return nil
 	}
 	before := r.Codec.Properties().Previous
 	out := map[string]json.RawMessage{before: json.RawMessage("null")}
 	for key, v := range js.Members(js.Trim(r.Asked)) {
-		if len(v) > most || js.Kind(v) == 'n' || string(key) != before && !slices.Contains(echoedMembers, string(key)) {
+		if len(v) > most || js.Kind(v) == 'n' || string(key) != before && !slices.Contains(repeatedNames, string(key)) {
 			continue
 		}
 		if string(key) == "tools" {
@@ -83,12 +83,14 @@ func hostOf(address string) []byte {
 	return js.AppendQuoted(nil, u.Scheme+"://"+u.Host)
 }
 
-// firstEcho returns the request fields that the first events of a stream repeat.
-func (r *Response) firstEcho() map[string]json.RawMessage { return r.echoOf(maxFirstEcho) }
+// firstRepeated returns the request fields that the first events of a stream repeat.
+func (r *Response) firstRepeated() map[string]json.RawMessage {
+	return r.repeatedFields(maxFirstFields)
+}
 
-// AddEcho adds the repeated request fields to the end of an answer. They replace those of the upstream, which describe
+// AddRepeatedFields adds the repeated request fields to the end of an answer. They replace those of the upstream, which describe
 // the request that the upstream got.
-func (r *Response) AddEcho(f llm.Finish) llm.Finish {
+func (r *Response) AddRepeatedFields(f llm.Finish) llm.Finish {
 	if r.Asked == nil || r.Relaying {
 		return f
 	}
@@ -96,7 +98,7 @@ func (r *Response) AddEcho(f llm.Finish) llm.Finish {
 	if own == nil {
 		own = make(map[string]json.RawMessage)
 	}
-	maps.Copy(own, r.echoOf(len(r.Asked)))
+	maps.Copy(own, r.repeatedFields(len(r.Asked)))
 	if len(own) > 0 {
 		f.Extra = maps.Clone(f.Extra)
 		if f.Extra == nil {
