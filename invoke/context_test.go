@@ -140,3 +140,34 @@ func TestDeclinedQuestionIsNoRefusedCall(t *testing.T) {
 		}
 	}
 }
+
+// A call that an earlier process began, and did not end, is of unknown outcome, also if nobody may allow it now.
+func TestBegunCallIsNotRefused(t *testing.T) {
+	for name, policy := range map[string]invoke.Policy{
+		"asks": func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
+			return invoke.Decision{Verdict: invoke.Ask}, nil
+		},
+		"refuses": func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
+			return invoke.Decision{Verdict: invoke.Refuse}, nil
+		},
+		"allows": invoke.AllowAll,
+	} {
+		store, ran := new(journal.Memory), 0
+		f := doer("f", 0, func(context.Context) (string, error) { ran++; return "", nil })
+		first, err := journal.Open(t.Context(), store, "run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Intent(t.Context(), journal.Intent{Call: "a", Tool: "f", Args: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := sessionOn(t, &invoke.Runner{Tools: tool.MustSet(f), Policy: policy}, store)
+		got := outcomes(t, s, call("a", "f", `{}`))
+		if len(got) != 1 || got[0].Receipt.Status != journal.Unknown || ran != 0 {
+			t.Errorf("the policy %s: %+v, run %d times", name, got, ran)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolpost/toolpost/journal"
@@ -113,6 +114,17 @@ func (s *Session) Again(id, of, by string) {
 		s.again = make(map[string]journal.Approval)
 	}
 	s.again[id] = journal.Approval{Call: of, By: by}
+}
+
+// abandoned reports whether an earlier process announced a call and did not settle it. A call whose question waits is
+// taken up.
+func (s *Session) abandoned(j *job) bool {
+	if s.rec == nil || !slices.ContainsFunc(s.rec.Unknown(), func(in journal.Intent) bool { return in.Call == j.call.ID }) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.waiting, func(q Question) bool { return q.CallID == j.call.ID })
 }
 
 // lost ends a call that an earlier process announced: whether it took effect is

@@ -134,6 +134,11 @@ func (d *batch) authorise(j *job) error {
 		}
 	}
 	doubt := d.s.repeats(j)
+	if decision.Verdict != Allow && d.s.abandoned(j) { // it would not run, whatever is decided; to refuse it would be to deny that it had begun
+		err := d.lost(j, d.emit)
+		j.outcome = j.settled
+		return err
+	}
 	switch {
 	case err != nil && d.ctx.Err() != nil:
 		return d.reject(j, notBegun())

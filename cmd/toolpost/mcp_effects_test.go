@@ -1,0 +1,296 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// askingShop is a server that counts its effects: its tool places an order and then asks the person. Its configurations
+// are by revision.
+func askingShop(t *testing.T) (servers map[string]string, orders *atomic.Int32) {
+	s := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	orders = new(atomic.Int32)
+	over, end := context.WithCancel(context.Background())
+	form := &mcp.ElicitParams{Mode: "form", Message: "Express?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"express":{"type":"boolean"}},"required":["express"]}`)}
+	done := func(r *mcp.ElicitResult) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("order placed, %s %v", r.Action, r.Content["express"])}}}
+	}
+	s.AddTool(&mcp.Tool{Name: "order", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if p := req.Session.InitializeParams(); p != nil && p.ProtocolVersion < "2026" {
+			orders.Add(1)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(over, cancel)() // nobody may answer
+			r, err := req.Session.Elicit(ctx, form)
+			if err != nil {
+				return nil, err
+			}
+			return done(r), nil
+		}
+		if req.Params.RequestState == "" {
+			orders.Add(1)
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"express": form}, RequestState: "placed"}, nil
+		}
+		r, _ := req.Params.InputResponses["express"].(*mcp.ElicitResult)
+		if req.Params.RequestState != "placed" || r == nil {
+			return nil, errors.New("there is no such order")
+		}
+		return done(r), nil
+	})
+	url := mcptest.HTTP(t, s, nil)
+	t.Cleanup(end) // before the server is closed
+	return map[string]string{
+		"2025-11-25": "mcp_servers:\n  one: {url: " + url + "/mcp, protocol: 2025-11-25}\n",
+		"2026-07-28": "mcp_servers:\n  one: {url: " + url + "/stateless}\n",
+	}, orders
+}
+
+// press presses keys, by tmux's names for them.
+func (term *terminal) press(keys ...string) {
+	term.t.Helper()
+	term.run(append([]string{"send-keys", "-t", "0"}, keys...)...)
+}
+
+// enter types a line.
+func (term *terminal) enter(text string) {
+	term.t.Helper()
+	term.run("send-keys", "-t", "0", "-l", text)
+	term.wait(text[max(0, len(text)-20):], true)
+	term.press("Enter")
+}
+
+// choose chooses an answer of a question.
+func (term *terminal) choose(offer, key string) {
+	term.t.Helper()
+	term.wait(offer, true)
+	term.run("send-keys", "-t", "0", "-l", key)
+	term.wait("  Enter", true)
+	term.press("Enter")
+}
+
+// kill ends the program that runs in the terminal with SIGKILL.
+func (term *terminal) kill() {
+	term.t.Helper()
+	shell := strings.TrimSpace(term.run("list-panes", "-t", "0", "-F", "#{pane_pid}"))
+	child, err := exec.Command("pgrep", "-P", shell).Output()
+	if err != nil {
+		term.t.Fatal("no program runs in the terminal: ", err)
+	}
+	if err := exec.Command("kill", "-9", strings.TrimSpace(string(child))).Run(); err != nil {
+		term.t.Fatal(err)
+	}
+	term.wait("Killed", true)
+}
+
+// recorded returns the id and the text of the only record.
+func (term *terminal) recorded() (id, text string) {
+	term.t.Helper()
+	var files []string
+	_ = filepath.WalkDir(term.env["HOME"], func(path string, _ os.DirEntry, _ error) error {
+		if filepath.Base(filepath.Dir(path)) == "runs" && strings.HasSuffix(path, ".jsonl") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if len(files) != 1 {
+		term.t.Fatalf("the records are %v", files)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		term.t.Fatal(err)
+	}
+	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), string(b)
+}
+
+// A person at the terminal answers a tool that asks while it runs, declines, interrupts, or the program is killed at the
+// question. There is one order, and neither screen nor record say that nothing changed.
+func TestQuestionAtTheTerminalHasOneEffect(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: no terminal to look at")
+	}
+	for _, way := range []string{"run", "chat"} {
+		for _, action := range []string{"accept", "decline", "cancel", "kill"} {
+			for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+				t.Run(way+" "+action+" "+revision, func(t *testing.T) {
+					t.Parallel() // a session mostly waits
+					servers, orders := askingShop(t)
+					term := newTerminal(t)
+					clitest.WriteFiles(t, term.work, map[string]string{"c.yaml": servers[revision], "w.txtar": "Orders.\n-- 1 --\ncall one__order\n-- 2 --\ntext Done.\n"})
+					term.env["TOOLPOST_TEST_SETTLE"] = "1s"
+					term.size([]string{"100", "40"})
+					askAtTerminal(term, way, action)
+					id, record := term.recorded()
+					over := action == "accept" || action == "decline"
+					if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, "It was not run") || over != strings.Contains(record, "order placed, "+action) {
+						t.Errorf("the record is\n%s", record)
+					}
+					if way == "run" && action == "kill" {
+						cmd := exec.Command(filepath.Join(term.bin, "toolpost"), "run", "-m", "sim/script:w.txtar", "--config", "c.yaml", "--resume", id)
+						cmd.Dir, cmd.Env = term.work, os.Environ()
+						for name, value := range term.env {
+							cmd.Env = append(cmd.Env, name+"="+value)
+						}
+						await(t, cmd, start(t, cmd)) // nobody can be asked now
+						if _, record := term.recorded(); !strings.Contains(record, `"status":"unknown"`) {
+							t.Errorf("after it was resumed, the record is\n%s", record)
+						}
+					}
+					screen := term.screen()
+					if _, record := term.recorded(); strings.Contains(screen+record, "changed nothing") {
+						t.Errorf("the screen is\n%s\nthe record is\n%s", screen, record)
+					}
+					if action == "decline" && (!strings.Contains(screen, "declined to answer") || strings.Contains(screen, "refused")) {
+						t.Errorf("the screen is\n%s", screen)
+					}
+					if n := orders.Load(); n != 1 {
+						t.Errorf("there are %d orders", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// askAtTerminal has the tool ask, and acts on the question.
+func askAtTerminal(term *terminal, way, action string) {
+	term.t.Helper()
+	end := "receipts verify"
+	if way == "run" {
+		term.enter("clear; toolpost run -m sim/script:w.txtar --config c.yaml 'go'")
+	} else {
+		end = "Done."
+		term.enter("clear; toolpost chat -m sim/script:w.txtar --config c.yaml")
+		term.wait("Say something", true)
+		term.enter("go")
+	}
+	term.choose("[y]es", "y")
+	term.wait("Express?", true)
+	switch action {
+	case "accept":
+		term.choose("[a]nswer", "a")
+		term.wait("Enter gives", true)
+		term.enter("true")
+		term.wait(end, true)
+	case "decline":
+		term.choose("[a]nswer", "n")
+		term.wait(end, true)
+	case "cancel":
+		term.wait("[a]nswer", true)
+		term.press("C-c")
+		term.wait("[a]nswer", false)
+		term.wait("interrupted", true)
+	case "kill":
+		term.wait("[a]nswer", true)
+		term.kill()
+	}
+}
+
+// In the gateway nobody is asked: the server is told that, and the call is made once, also if the client goes away.
+func TestQuestionInTheGatewayHasOneEffect(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			dir := clitest.Bare(t, nil)
+			servers, orders := askingShop(t)
+			script, err := sim.ParseScript([]byte("-- 1 --\ncall one__order\n-- 2 --\ntext Done.\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := &heard{Model: script}
+			server := httptest.NewServer(&sim.Server{Model: model})
+			t.Cleanup(server.Close)
+			place(t, "gateway.yaml", servers[revision]+fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  routes:\n    - {model: m, to: [{model: \"openai+%s/v1#sim/native\", tools: native}], mcp: [one], yes_to: [one__*]}\n", server.URL))
+			url := startServe(t, "--config", filepath.Join(dir, "gateway.yaml"))
+			resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != 200 || !strings.Contains(string(b), "Done.") || !strings.Contains(model.last, "order placed, decline") {
+				t.Errorf("%s: %s; the model was told %s", resp.Status, b, model.last)
+			}
+			id := resp.Header.Get("Toolpost-Request-Id")
+			r := toolpost(t, "", "receipts", "show", id)
+			if must(t, r, cli.ExitOK, "order placed, decline"); strings.Contains(r.out, "changed nothing") {
+				t.Error(r.out)
+			}
+			if n := orders.Load(); n != 1 {
+				t.Errorf("there are %d orders", n)
+			}
+		})
+	}
+}
+
+// A served tool or relay that is killed while its client is asked has made the call once. The record says that the tool
+// had begun, and nothing calls it again by itself.
+func TestKilledAtAnOpenQuestion(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		tool string
+	}{
+		"serve": {[]string{"mcp", "serve", "--mcp", "one", "--yes"}, "one__order"},
+		"relay": {[]string{"mcp", "serve", "--through", "one", "--yes"}, "order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clitest.Bare(t, nil)
+			servers, orders := askingShop(t)
+			place(t, "c.yaml", servers["2025-11-25"])
+			cmd := program(t, append(c.args, "--config", "c.yaml")...)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			errOut := start(t, cmd)
+			lines := bufio.NewScanner(out)
+			says := strings.Replace(mcpSays(mcpCall("2", c.tool, "{}")), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+			if _, err := in.Write([]byte(says)); err != nil {
+				t.Fatal(err)
+			}
+			limit := time.AfterFunc(longWait, func() { cmd.Process.Kill() })
+			asked := false
+			for !asked && lines.Scan() {
+				asked = strings.Contains(lines.Text(), "elicitation/create")
+			}
+			limit.Stop()
+			if !asked {
+				t.Fatalf("the client was not asked: %s", errOut)
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, cmd, errOut)
+			if _, record := onlyRecord(t); !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, `"kind":"receipt"`) {
+				t.Errorf("the record is\n%s", record)
+			}
+			if n := orders.Load(); n != 1 {
+				t.Errorf("there are %d orders", n)
+			}
+		})
+	}
+}
