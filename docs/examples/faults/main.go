@@ -1,5 +1,5 @@
-// Faults asks a model that is always overloaded, with a fallback. The fallback takes over before the
-// caller has seen anything. A breaker then leaves the first model alone.
+// Faults asks a model that is always overloaded, with a fallback. The fallback takes over before
+// the caller has seen anything. A breaker then leaves the first model alone.
 package main
 
 import (
