@@ -292,12 +292,9 @@ func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 			weak = InSentence
 		}
 	}
-	own := e.Hint.Meets(e.Rows)
-	switch described := e.Introduced || e.Reported || lines > 1 && !own; {
+	switch described := e.Introduced || e.Reported || lines > 1 && !e.Hint.Meets(e.Rows); {
 	case isListed(text) || lines > 0 && described && !intent && !e.Announced:
 		return BeforeExplanation
-	case own && !intent && !e.Announced: // text that announces nothing
-		return InSentence
 	}
 	return weak
 }
