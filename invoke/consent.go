@@ -141,7 +141,7 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 	a, lost := s.granted(q)
 	if lost != "" {
 		q.Changed = lost
-		q.Reason = strings.TrimPrefix(q.Reason+"; it is not what was approved: "+lost, "; ")
+		q.Reason = q.Why()
 	}
 	if a != nil {
 		by = "grant"

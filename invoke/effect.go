@@ -98,6 +98,11 @@ func changed(name string, gone bool) string {
 		return "the folder " + at + " is another one"
 	case pinname.Program:
 		return "the program " + at + " is not the same"
+	case pinname.Path:
+		if gone {
+			return "the path " + at + " is no link any more"
+		}
+		return "the path " + at + " leads elsewhere"
 	case "server ":
 		return "the server " + at + " offers other tools"
 	}
@@ -175,7 +180,8 @@ func (d *batch) reconsider(j *job) error {
 		if what == "" {
 			return nil
 		}
-		q := Question{Reason: "it is not what was approved: " + what, Changed: what, Repeats: j.repeats}
+		q := Question{Changed: what, Repeats: j.repeats}
+		q.Reason = q.Why()
 		if err := d.ask(j, q); err != nil || j.outcome != nil || j.waits {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/secret"
@@ -57,6 +58,14 @@ func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
 // anything: a model can make any text look like a key.
 func (q Question) Hides() bool {
 	return q.Prompt == 0 && bytes.Contains(q.Args, []byte(secret.MarkPrefix))
+}
+
+// Why returns the reason for asking, with what changed since the call was approved.
+func (q Question) Why() string {
+	if q.Changed == "" || strings.Contains(q.Reason, q.Changed) {
+		return q.Reason
+	}
+	return strings.TrimPrefix(q.Reason+"; it is not what was approved: "+q.Changed, "; ")
 }
 
 // asked returns a question as the record holds it.

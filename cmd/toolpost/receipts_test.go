@@ -188,6 +188,31 @@ func TestReceiptsList(t *testing.T) {
 	}
 }
 
+// TestEditedSummariesAndEmptySignatures: an export whose summary was edited does not verify, nor does a run whose file of
+// signatures is empty.
+func TestEditedSummariesAndEmptySignatures(t *testing.T) {
+	path := ownStore(t)
+	for _, format := range []string{"a", "b"} {
+		out := filepath.Join(t.TempDir(), "out")
+		expect(t, cli.ExitOK, nil, "receipts", "export", "sealed", "--format", format, "--out", out)
+		summary := filepath.Join(out, "PR_SUMMARY.md")
+		text, err := os.ReadFile(summary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(summary, append(text, "All tests pass.\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, cli.ExitFailed, []string{"broken  " + out, "PR_SUMMARY.md is not the file"}, "receipts", "verify", out)
+	}
+	for _, content := range []string{"", "\n"} {
+		if err := os.WriteFile(filepath.Join(path, "sealed.sig"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, cli.ExitFailed, []string{"sealed.sig is empty"}, "receipts", "verify", "sealed")
+	}
+}
+
 func TestReceiptsExport(t *testing.T) {
 	ownStore(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -77,11 +77,12 @@ func Run(entries iter.Seq2[journal.Entry, error], opts Options) (*Bundle, error)
 	if err := w.replay(); err != nil {
 		return nil, err
 	}
-	receipt, err := w.receipt()
+	summary := w.summary()
+	receipt, err := w.receipt(hashOf(summary))
 	if err != nil {
 		return nil, err
 	}
-	return &Bundle{w.out.Bytes(), receipt, w.summary()}, nil
+	return &Bundle{w.out.Bytes(), receipt, summary}, nil
 }
 
 // IsOpen reports whether err is the refusal to export a run that has not
@@ -173,9 +174,10 @@ func canonical(v any) ([]byte, error) {
 	return journal.Canonical(b)
 }
 
-// receipt returns RECEIPT.json with the hash of itself.
-func (w *writer) receipt() ([]byte, error) {
+// receipt returns RECEIPT.json with the hashes of the summary and of itself.
+func (w *writer) receipt(summary journal.Hash) ([]byte, error) {
 	f := w.format.receipt(w)
+	f["summary_hash"] = summary
 	hash, err := selfHash(f)
 	if err != nil {
 		return nil, err

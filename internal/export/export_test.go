@@ -300,3 +300,23 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// TestEditedSummary: the receipt has the hash of the summary, and the receipt of another program need not.
+func TestEditedSummary(t *testing.T) {
+	for _, format := range []export.Format{export.A, export.B} {
+		b, err := export.Run(sample(t).Read(t.Context(), "run-1", 0), export.Options{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for summary, fails := range map[string]bool{string(b.Summary): false, string(b.Summary) + " ": true, "": true, strings.Replace(string(b.Summary), "ok", "OK", 1): true} {
+			r := export.Verify(b.Replay, b.Receipt)
+			if r.CheckSummary(b.Receipt, []byte(summary)); (r.Err() != nil) != fails {
+				t.Errorf("format %s: %q: %v", format, summary, r.Err())
+			}
+		}
+	}
+	r := new(export.Report)
+	if r.CheckSummary([]byte(`{"session_id":"x","tool_calls":[]}`), []byte("any")); r.Err() != nil {
+		t.Error(r.Err())
+	}
+}

@@ -57,6 +57,15 @@ func Verify(replay, receipt []byte) *Report {
 	return r
 }
 
+// CheckSummary checks that a summary is the one that the receipt has the hash of. Receipts of other
+// programs have none.
+func (r *Report) CheckSummary(receipt, summary []byte) {
+	var f receiptFile
+	if json.Unmarshal(receipt, &f) == nil && f.SummaryHash != "" && f.SummaryHash != hashOf(summary) {
+		r.problem("%s is not the file that %s has the hash of", SummaryFile, ReceiptFile)
+	}
+}
+
 // Looks reports whether a file is a replay or a receipt of either format.
 func Looks(file []byte) (replay, receipt bool) {
 	first, _, _ := bytes.Cut(file, []byte("\n"))
@@ -94,6 +103,7 @@ type receiptFile struct {
 	Schema      string       `json:"schema"`
 	SessionID   string       `json:"session_id"`
 	ReplayHash  journal.Hash `json:"replay_hash"`
+	SummaryHash journal.Hash `json:"summary_hash"`
 	Trajectory  journal.Hash `json:"trajectory_hash"`
 	SelfHash    journal.Hash `json:"canonical_json_sha256"`
 	ToolCalls   []calledLine `json:"tool_calls"`

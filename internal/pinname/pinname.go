@@ -8,4 +8,5 @@ const (
 	File    = "file"
 	Folder  = "folder "
 	Program = "program "
+	Path    = "path " // of an argument that leads through a link
 )

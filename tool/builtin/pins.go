@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -83,9 +84,60 @@ const (
 	maxHashedSize  = 64 << 20
 )
 
+// maxPath limits the length of an argument that may be a path.
+const maxPath = 1024
+
+// argumentPath returns the part of an argument that may be a path: the value of an option.
+func argumentPath(arg string) string {
+	if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+		return value
+	}
+	return arg
+}
+
+// pathPins returns where an argument leads if it is a path: the identity of each folder on the way that
+// exists, and the place itself if there is a link on the way. An argument whose first part does not exist
+// is not a path.
+func pathPins(root, arg string) []tool.Pin {
+	arg = argumentPath(arg)
+	if arg == "" || len(arg) > maxPath || strings.Contains(arg, "\n") || strings.HasPrefix(arg, "-") {
+		return nil
+	}
+	at := filepath.Clean(arg)
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(root, at)
+	}
+	rest := "" // what does not exist
+	real, err := filepath.EvalSymlinks(at)
+	for dir := at; err != nil; real, err = filepath.EvalSymlinks(dir) {
+		if link, bad := os.Readlink(dir); bad == nil { // it leads to what does not exist
+			return []tool.Pin{{Name: pinname.Path + arg, Value: link + rest}}
+		}
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == root || parent == filepath.Dir(parent) {
+			return nil
+		}
+		rest, dir = string(filepath.Separator)+filepath.Base(dir)+rest, parent
+	}
+	var pins []tool.Pin
+	if real+rest != at {
+		pins = append(pins, tool.Pin{Name: pinname.Path + arg, Value: real + rest})
+	}
+	for dir := real; dir != root && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			name := dir
+			if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+				name = rel
+			}
+			pins = append(pins, tool.Pin{Name: pinname.Folder + filepath.ToSlash(name), Value: folderID(info)})
+		}
+	}
+	return pins
+}
+
 // commandPins returns the pins of a command line: the line, its folder, where its
-// program is, and the content of each program file below the folder: the program
-// itself, and arguments that can be run or that an interpreter reads.
+// program is, where its paths lead, and the content of each program file below the folder:
+// the program itself, and arguments that can be run or that an interpreter reads.
 func commandPins(p tool.Plan) ([]tool.Pin, error) {
 	pins := p.Pins()
 	root := p.Folder()
@@ -103,14 +155,15 @@ func commandPins(p tool.Plan) ([]tool.Pin, error) {
 		value += " " + sum
 	}
 	pins = append(pins, tool.Pin{Name: pinname.Program + p.Command[0], Value: value})
+	for _, arg := range p.Command[1:min(len(p.Command), maxHashedFiles+1)] {
+		pins = append(pins, pathPins(root, arg)...)
+	}
 	script := isInterpreter(file) // its first argument that is a file
 	for i, arg := range p.Command[1:] {
 		if i >= maxHashedFiles {
 			break
 		}
-		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
-			arg = value
-		}
+		arg = argumentPath(arg)
 		at := arg
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(root, at)

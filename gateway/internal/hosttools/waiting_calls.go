@@ -225,7 +225,7 @@ func (w *waitingCalls) waits(c llm.Call, q invoke.Question) (llm.Result, error) 
 	w.asked = true
 	w.Metrics.HostedCalls.Add(1, w.to.Route.Name, "waiting")
 	attrs := []slog.Attr{slog.String("id", w.ID), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", w.to.Route.Name),
-		slog.String("approval", waitingID(&pendingCall{Run: w.ID, Call: c})), slog.Time("until", q.Until)}
+		slog.String("approval", waitingID(&pendingCall{Run: w.ID, Call: c})), slog.String("runs", q.Runs), slog.String("changed", q.Changed), slog.Time("until", q.Until)}
 	w.Log.LogAttrs(w.Context(), slog.LevelWarn, "a call waits for a person", append(attrs, w.LogAttrs()...)...)
 	return w.waiting(c, w.ID, c.ID, q.Until)
 }

@@ -88,9 +88,9 @@ func reply(q invoke.Question, by string, a Answer) journal.Approval {
 	return out
 }
 
-// questionKey identifies exactly this question about exactly these arguments.
+// questionKey identifies exactly this question about exactly these arguments and this effect.
 func questionKey(q invoke.Question) string {
-	h, _ := journal.HashValue([]any{q.Tool, q.ParamsHash, q.Prompt, q.Message})
+	h, _ := journal.HashValue([]any{q.Tool, q.ParamsHash, q.Prompt, q.Message, q.Bound, q.Changed})
 	return rpc.QuestionKeyPrefix + string(h[len(h)-24:])
 }
 
@@ -111,8 +111,11 @@ func form(q invoke.Question) (*mcp.ElicitParams, string) {
 		return nil, fmt.Sprintf("a person has to allow it, and arguments of %d bytes are too long for a question", len(q.Args))
 	}
 	message := fmt.Sprintf("Allow %s with %s?", q.Tool, rpc.PlainText(string(q.Args)))
-	if q.Reason != "" {
-		message += "\n" + clip.Bytes(rpc.PlainText(q.Reason), rpc.MaxQuestion)
+	if q.Runs != "" {
+		message += "\nIt runs: " + clip.Bytes(rpc.PlainText(q.Runs), rpc.MaxQuestion)
+	}
+	if why := q.Why(); why != "" {
+		message += "\n" + clip.Bytes(rpc.PlainText(why), rpc.MaxQuestion)
 	}
 	if q.Repeats != "" {
 		message += "\nThe same call was made before, and nobody knows whether it took effect: it may happen twice."

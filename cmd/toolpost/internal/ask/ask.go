@@ -37,13 +37,13 @@ type Approver struct {
 func (a *Approver) Approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
 	once := q.Repeats == "" && q.Prompt == 0 // a suspicious call is not covered by --yes or a grant
 	if a.Yes && once {
-		return q.Answer(true, view.ByYes, ""), nil
+		return q.Answer(true, view.ByYes, changed(q)), nil
 	}
 	if q.Prompt > 0 && a.Put != nil && (a.Wait == nil || !a.Wait.later) {
 		return a.inform(ctx, q)
 	}
 	p := Propose(ctx, a.Tools, q)
-	if g, ok := a.Grants.find(p); ok && once {
+	if g, ok := a.Grants.find(p); ok && once && q.Changed == "" {
 		return q.Answer(true, view.ByPerson, "granted before: "+g.String()), nil
 	}
 	if a.Wait != nil && (a.Wait.later || q.Prompt > 0 && !q.Held || q.Waited && a.Put == nil) {
@@ -56,9 +56,17 @@ func (a *Approver) Approve(ctx context.Context, q invoke.Question) (journal.Appr
 		return q.Answer(false, view.ByProgram, "--yes does not allow it: "+q.Reason), nil
 	}
 	if a.Put == nil {
-		return q.Answer(false, view.ByProgram, "nobody can be asked here; --yes allows it beforehand"), nil
+		return q.Answer(false, view.ByProgram, strings.TrimSuffix("nobody can be asked here; --yes allows it beforehand; "+changed(q), "; ")), nil
 	}
 	return a.consult(ctx, p)
+}
+
+// changed returns a note about a call that is not what was approved, "" for any other.
+func changed(q invoke.Question) string {
+	if q.Changed == "" {
+		return ""
+	}
+	return "not what was approved before: " + q.Changed
 }
 
 // consult asks the person about a call.

@@ -16,8 +16,10 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
+	"github.com/toolpost/toolpost/internal/pinname"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // asksFor returns a proposal for a call of a tool below dir.
@@ -277,6 +279,84 @@ func TestApprovalsSayWho(t *testing.T) {
 		got, err := a.Approve(t.Context(), c.q)
 		if err != nil || got.Allowed != c.allowed || got.By != c.by || !strings.Contains(got.Reason, c.of) || asked != c.asked {
 			t.Errorf("%s: %+v %v, asked %d times", c.why, got, err, asked)
+		}
+	}
+}
+
+// TestChangedCallsAreAskedAgain: a call that is not what was approved is asked about again whatever was granted, and every
+// answer says what changed.
+func TestChangedCallsAreAskedAgain(t *testing.T) {
+	dir := t.TempDir()
+	p := asksFor(t, dir, "write_file", `{"path":"a","content":"b"}`)
+	for _, g := range p.scopes() {
+		asked := 0
+		a := &Approver{Tools: clitest.ConsentTools(t, dir), Put: func(_ context.Context, p *Proposal) (*Question, error) {
+			asked++
+			if shown := strings.Join(p.screen(cli.Palette{}, 80), "\n"); !strings.Contains(shown, "the folder docs is another one") {
+				t.Errorf("%s: the question does not say what changed:\n%s", g, shown)
+			}
+			return &Question{Word: "no"}, nil
+		}}
+		a.Grants.add(g)
+		q := p.Question
+		if got, err := a.Approve(t.Context(), q); err != nil || !got.Allowed || asked != 0 {
+			t.Errorf("%s: %+v %v", g, got, err)
+		}
+		q.Changed = "the folder docs is another one"
+		if got, err := a.Approve(t.Context(), q); err != nil || got.Allowed || asked != 1 {
+			t.Errorf("%s covers a changed call: %+v %v", g, got, err)
+		}
+	}
+	q := p.Question
+	q.Changed = "the folder docs is another one"
+	for _, a := range []*Approver{{Yes: true}, {}} {
+		a.Tools = clitest.ConsentTools(t, dir)
+		if got, err := a.Approve(t.Context(), q); err != nil || got.Allowed != a.Yes || !strings.Contains(got.Reason, q.Changed) {
+			t.Errorf("%+v %v", got, err)
+		}
+	}
+	lines := strings.Join(view.QuestionLines(cli.Palette{}, invoke.Question{CallID: "c", Tool: "say", Args: json.RawMessage(`{}`), Runs: "sh -c 'rm x'\nevil", Changed: q.Changed}), "\n")
+	if !strings.Contains(lines, "runs sh -c 'rm x'\n│ evil") || !strings.Contains(lines, "it is not what was approved: "+q.Changed) {
+		t.Errorf("the list shows\n%s", lines)
+	}
+}
+
+// TestFolderGrantsEndWithTheFolder: a permission for a folder covers that folder, not another one of the same name.
+func TestFolderGrantsEndWithTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	with := func(file string, folders ...string) *Proposal {
+		p := asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, file))
+		p.Bound = make(map[string]journal.Hash)
+		for _, f := range folders {
+			name, id, _ := strings.Cut(f, " ")
+			p.Bound[pinname.Folder+name] = journal.Hash(id)
+		}
+		return p
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "docs", "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name        string
+		given, call *Proposal
+		covers      bool
+	}{
+		{"the same", with("docs/a", ". 1", "docs 2"), with("docs/b", ". 1", "docs 2"), true},
+		{"below", with("docs/a", ". 1", "docs 2"), with("docs/sub/b", ". 1", "docs 2", "docs/sub 3"), true},
+		{"another folder of that name", with("docs/a", ". 1", "docs 2"), with("docs/b", ". 1", "docs 9"), false},
+		{"another folder below", with("docs/a", ". 1", "docs 2"), with("docs/sub/b", ". 1", "docs 9", "docs/sub 3"), false},
+		{"another root", with("docs/a", ". 1", "docs 2"), with("docs/b", ". 9", "docs 2"), false},
+		{"made by the call", with("new/a", ". 1"), with("new/b", ". 1", "new 2"), true},
+		{"made by the call, in another root", with("new/a", ". 1"), with("new/b", ". 9", "new 2"), false},
+		{"unknown now", with("docs/a", ". 1", "docs 2"), with("docs/b"), false},
+		{"elsewhere", with("docs/a", ". 1", "docs 2"), with("a", ". 1"), false},
+		{"all files", with("a", ". 1"), with("docs/b", ". 1", "docs 2"), true},
+		{"all files of another root", with("a", ". 1"), with("docs/b", ". 9", "docs 2"), false},
+	} {
+		scopes := c.given.scopes()
+		i := slices.IndexFunc(scopes, func(g Grant) bool { return g.Scope == ThisFolder })
+		if i < 0 || scopes[i].covers(c.call) != c.covers {
+			t.Errorf("%s: covers is not %v", c.name, c.covers)
 		}
 	}
 }

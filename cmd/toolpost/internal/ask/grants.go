@@ -34,7 +34,7 @@ type Grant struct {
 	hash    journal.Hash // of the arguments
 	program string
 	folder  string
-	bound   string // what the call acts on: all of it for thisCall, else the program file or the server
+	bound   string // what the call acts on: all of it for thisCall, else the program file, the folders or the server
 }
 
 // maxScope limits the name of a program or folder in a permission, because people do not read a name that fills the
@@ -49,7 +49,7 @@ func (p *Proposal) scopes() []Grant {
 	}
 	if len(p.plan.Files) > 0 {
 		if folder := path.Dir(p.plan.Files[0].Path); len(folder) <= maxScope {
-			out = append(out, Grant{Scope: ThisFolder, folder: folder})
+			out = append(out, Grant{Scope: ThisFolder, folder: folder, bound: p.folders(folder)})
 		}
 	}
 	return append(out, Grant{Scope: ThisTool, Tool: p.Tool, bound: p.acts(serverPin)}, Grant{Scope: Anything})
@@ -66,6 +66,17 @@ func (p *Proposal) acts(prefix string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.Bound)) {
 		if strings.HasPrefix(name, prefix) {
+			fmt.Fprintf(&b, "%s %s\n", name, p.Bound[name])
+		}
+	}
+	return b.String()
+}
+
+// folders returns the identity of a folder and of those above it, as far as they exist.
+func (p *Proposal) folders(folder string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.Bound)) {
+		if at, ok := strings.CutPrefix(name, pinname.Folder); ok && (at == folder || below(folder, at)) {
 			fmt.Fprintf(&b, "%s %s\n", name, p.Bound[name])
 		}
 	}
@@ -89,7 +100,7 @@ func (g Grant) covers(p *Proposal) bool {
 	case thisProgram:
 		return g.Tool == p.Tool && p.plan.AnyProgram && g.program == p.plan.Command[0] && g.bound == p.program()
 	case ThisFolder:
-		return len(p.plan.Files) > 0 && !slices.ContainsFunc(p.plan.Files, func(f tool.FileChange) bool { return !below(f.Path, g.folder) })
+		return strings.HasPrefix(p.folders(g.folder), g.bound) && len(p.plan.Files) > 0 && !slices.ContainsFunc(p.plan.Files, func(f tool.FileChange) bool { return !below(f.Path, g.folder) })
 	case ThisTool:
 		return g.Tool == p.Tool && g.bound == p.acts(serverPin)
 	case Anything:

@@ -52,8 +52,8 @@ func Propose(ctx context.Context, tools *tool.Set, q invoke.Question) *Proposal 
 		p.plan = tool.Plan{}
 		p.add("! ", "it will fail: "+err.Error(), cli.Palette.Yellow)
 	}
-	if plain, _ := invoke.AllowOwn(ctx, t, llm.Call{}); q.Reason != plain.Reason {
-		p.add("! ", q.Reason, cli.Palette.Yellow)
+	if plain, _ := invoke.AllowOwn(ctx, t, llm.Call{}); q.Why() != plain.Reason {
+		p.add("! ", q.Why(), cli.Palette.Yellow)
 	}
 	return p
 }

@@ -164,6 +164,9 @@ func readSignatures(path string) ([]signing.Signature, error) {
 	if err != nil {
 		return nil, err
 	}
+	if text != nil && len(bytes.TrimSpace(text)) == 0 {
+		return nil, fmt.Errorf("%s is empty: its signatures were removed or never written", path)
+	}
 	var sigs []signing.Signature
 	for line := range bytes.Lines(text) {
 		var s signing.Signature

@@ -335,7 +335,15 @@ func (v *verifier) export(dir string) error {
 		v.unread(dir, err)
 		return nil
 	}
+	summary, err := readOptional(filepath.Join(dir, export.SummaryFile))
+	if err != nil {
+		v.unread(dir, err)
+		return nil
+	}
 	r := export.Verify(replay, receipt)
+	if receipt != nil && summary != nil { // without it the files say nothing that is wrong
+		r.CheckSummary(receipt, summary)
+	}
 	for _, file := range []struct {
 		name string
 		data []byte

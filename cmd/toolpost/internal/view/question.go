@@ -19,8 +19,11 @@ func QuestionLines(p cli.Palette, q invoke.Question) []string {
 			lines = append(lines, p.Yellow("the tool had begun: to answer calls it again, and what it did may happen twice"))
 		}
 		lines = append(lines, theirs(p.Dim("the answer matches "), string(q.Schema), p.Dim)...)
-	case q.Reason != "":
-		lines = append(lines, theirs("", q.Reason, p.Dim)...)
+	case q.Why() != "":
+		lines = append(lines, theirs("", q.Why(), p.Dim)...)
+	}
+	if q.Runs != "" {
+		lines = append(lines, theirs(p.Dim("runs "), q.Runs, plain)...)
 	}
 	if q.Hides() {
 		lines = append(lines, p.Yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
