@@ -245,6 +245,7 @@ func (p passage) readings() []string {
 			out = append(out, text)
 		}
 	}
+	add(strings.Map(straightened, p.text)) // as an editor or a web page sets quotation marks
 	add(uncoloured(spoken(p.raw)))
 	bare := withoutPrefixes(p.text)
 	add(bare)

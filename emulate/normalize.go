@@ -162,10 +162,7 @@ func searchPrefix(text string) int {
 // addNormalized passes on a character unless it is white space, a quote or the mark in a
 // token that was neutralised.
 func addNormalized(r rune, yield func(byte) bool) bool {
-	switch {
-	case r >= 0xFF01 && r <= 0xFF5E: // the wide forms of ASCII
-		r -= 0xFF01 - '!'
-	case r == '▁':
+	if r = shownAs(r); r == '▁' {
 		r = '_'
 	}
 	if r < utf8.RuneSelf {
@@ -177,7 +174,7 @@ func addNormalized(r rune, yield func(byte) bool) bool {
 		}
 		return yield(byte(r))
 	}
-	if strings.ContainsRune("“”‘’„‚«»‹›′″", r) || unicode.IsSpace(r) || invisible(r) {
+	if straightened(r) != r {
 		return true
 	}
 	var b [utf8.UTFMax]byte
@@ -202,18 +199,35 @@ func invisible(r rune) bool {
 	return strings.ContainsRune(mark, r) || unicode.Is(unicode.Cf, r) || unicode.Is(ignorable, r)
 }
 
-// visible returns a text without invisible characters, and with the wide forms of ASCII as ASCII.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < utf8.RuneSelf:
-		case r >= 0xFF01 && r <= 0xFF5E:
-			return r - 0xFF01 + '!'
-		case invisible(r):
-			return -1
-		}
-		return r
-	}, text)
+// shownAs returns what a character looks like: the ASCII form of a wide one, a space for every
+// space, and a negative number for an invisible one. The search in the conversation and the memory
+// of calls see every text through it.
+func shownAs(r rune) rune {
+	switch {
+	case r < utf8.RuneSelf:
+	case r >= 0xFF01 && r <= 0xFF5E:
+		return r - 0xFF01 + '!'
+	case invisible(r):
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return r
+}
+
+// visible returns a text as it looks.
+func visible(text string) string { return strings.Map(shownAs, text) }
+
+// straightened returns the ASCII form of a curly quotation mark, and any other character unchanged.
+func straightened(r rune) rune {
+	switch {
+	case r < utf8.RuneSelf:
+	case strings.ContainsRune("“”„″«»", r):
+		return '"'
+	case strings.ContainsRune("‘’‚‹›′", r):
+		return '\''
+	}
+	return r
 }
 
 // uncoloured returns a text without the control sequences of terminals.
