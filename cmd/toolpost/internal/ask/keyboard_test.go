@@ -481,6 +481,67 @@ func TestPastesInASlowProgram(t *testing.T) {
 	}
 }
 
+// TestKeyboardsOfAnAttacker: 2,000 keyboards that paste, type sentences and change the screen in any order and at any pace.
+// None of them presses the key of a choice alone and then Enter, so none of them allows anything.
+func TestKeyboardsOfAnAttacker(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 8))
+	pastes := []string{"y\r", "\ry", "\r\ry", "yes\r", "a\r1\r", "a\r4\reverything\r", "\ty", "y y", "yy", "1\r", "\r\n\r\n", "sudo apt install x\ry\r", "y\rn\ry", "i\ry\r", "ok y"}
+	calls := []*Proposal{aLongCall(t), aCall(t)}
+	for i := range 2000 {
+		q := Consent(cli.Palette{}, calls[i%2], "the end")
+		q.Keys = new(Keys)
+		k := typingAt(t, q)
+		var did []string
+		for range 1 + random.IntN(8) {
+			text, single := "", false
+			switch random.IntN(6) {
+			case 0:
+				k.q.Resize(20+random.IntN(120), 5+random.IntN(60))
+			case 1:
+				k.send(tea.KeyPressMsg{Code: tea.KeyPgDown})
+			case 2:
+				k.q.Rest()
+			case 3:
+				text = sentences[random.IntN(len(sentences))] + " "
+				single = true
+			case 4:
+				k.q.Paste(tea.PasteMsg{Content: pastes[random.IntN(len(pastes))]})
+			default:
+				text = pastes[random.IntN(len(pastes))]
+			}
+			did = append(did, text)
+			if !single {
+				k.q.Keys.count([]byte(text))
+			}
+			for _, c := range text {
+				if single {
+					k.q.Keys.count([]byte(string(c)))
+				}
+				k.pace = time.Duration(random.IntN(900)) * time.Millisecond
+				switch c {
+				case '\r', '\n':
+					k.press("enter")
+				case '\t':
+					k.send(tea.KeyPressMsg{Code: tea.KeyTab})
+				case ' ':
+					k.press("space")
+				default:
+					k.press(string(c))
+				}
+			}
+			if random.IntN(2) == 0 && text != "" { // the person sends what is on the line
+				did = append(did, "Enter")
+				k.pace = time.Second
+				k.q.Keys.count([]byte("\r"))
+				k.press("enter")
+			}
+			if k.allows() {
+				t.Fatalf("keyboard %d: %q allow", i, did)
+			}
+		}
+	}
+}
+
 // TestMarkKeepsTheBracket: the mark of the arrows is before the bracket of the key, and nothing else moves.
 func TestMarkKeepsTheBracket(t *testing.T) {
 	k := newKeyboard(t, aCall(t))

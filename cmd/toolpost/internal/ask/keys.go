@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"os"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
-// Keys reads a terminal and counts the line breaks that came together with other input. In a terminal that does not mark
-// pasted text they show that a text was pasted, however slowly it is handled.
+// Keys reads a terminal and counts the texts that came at once, and the line breaks in them. In a terminal that does not
+// mark pasted text they show that a text was pasted, however slowly it is handled.
 type Keys struct {
 	*os.File
-	breaks atomic.Int64
+	texts, breaks atomic.Int64
 }
 
 // Read reads what was typed or pasted.
@@ -23,9 +24,20 @@ func (k *Keys) Read(b []byte) (int, error) {
 // count counts the line breaks of one read.
 func (k *Keys) count(b []byte) {
 	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-	if len(b) > 1 {
+	if utf8.RuneCount(b) > 1 {
+		if b[0] != '\x1b' { // of a key without a character
+			k.texts.Add(1)
+		}
 		k.breaks.Add(int64(bytes.Count(b, []byte("\r")) + bytes.Count(b, []byte("\n"))))
 	}
+}
+
+// Texts returns how many texts of more than one character came at once.
+func (k *Keys) Texts() int64 {
+	if k == nil {
+		return 0
+	}
+	return k.texts.Load()
 }
 
 // Breaks returns how many line breaks came together with other input.

@@ -38,6 +38,7 @@ type Question struct {
 	line   textinput.Model // the text of the line
 	pasted bool            // part of the line did not come from single key presses, so the line is not a choice
 	unseen bool            // the line was begun before the end of the text was visible, so the line is not a choice
+	texts  int64           // how many texts of Keys came before the line was begun
 	breaks int64           // how many line breaks of Keys are over
 	last   time.Time       // of the last key
 	hint   string
@@ -123,7 +124,8 @@ func (q *Question) Resize(width, height int) {
 		q.rows, q.top, q.seen = q.text(max(20, width)), 0, 0
 	}
 	if q.quiet.IsZero() {
-		q.quiet, q.breaks = now(), q.Keys.Breaks()
+		q.quiet = now()
+		q.catchUp()
 	}
 	q.width, q.height = width, max(4, height)
 	q.Look()
@@ -159,7 +161,13 @@ func (q *Question) Rest() {
 }
 
 // tooEarly notes a key or a paste that did not count.
-func (q *Question) tooEarly() { q.quiet, q.early, q.breaks = now(), true, q.Keys.Breaks() }
+func (q *Question) tooEarly() {
+	q.quiet, q.early = now(), true
+	q.catchUp()
+}
+
+// catchUp notes that what Keys has counted so far is not about the line.
+func (q *Question) catchUp() { q.texts, q.breaks = q.Keys.Texts(), q.Keys.Breaks() }
 
 // Return makes keys count after the delay of a new question: the person has called it back.
 func (q *Question) Return() {
@@ -214,14 +222,17 @@ func (q *Question) Press(k tea.KeyPressMsg) bool {
 func (q *Question) edit(m tea.Msg) {
 	q.line, _ = q.line.Update(m)
 	if q.line.Value() == "" {
-		q.pasted, q.unseen = false, false
+		q.pasted, q.unseen, q.texts = false, false, q.Keys.Texts()
+	} else if q.texts < q.Keys.Texts() {
+		q.pasted = true
 	}
 }
 
 // clear empties the line and unmarks the choice.
 func (q *Question) clear() {
 	q.line.Reset()
-	q.mark, q.pasted, q.unseen, q.hint, q.breaks = 0, false, false, "", q.Keys.Breaks()
+	q.mark, q.pasted, q.unseen, q.hint = 0, false, false, ""
+	q.catchUp()
 }
 
 // back undoes one step: the text of the line, else the stage.
@@ -424,7 +435,7 @@ func (q *Question) Paste(m tea.PasteMsg) bool {
 		q.tooEarly()
 		return false
 	}
-	q.breaks = q.Keys.Breaks()
+	q.catchUp()
 	m.Content = strings.Join(strings.Fields(m.Content), " ")
 	q.pasted, q.mark, q.hint = true, 0, ""
 	q.edit(m)
