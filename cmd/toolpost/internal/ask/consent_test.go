@@ -19,7 +19,6 @@ import (
 	"github.com/toolpost/toolpost/internal/pinname"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/tool"
 )
 
 // asksFor returns a proposal for a call of a tool below dir.
