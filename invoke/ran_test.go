@@ -30,6 +30,7 @@ func TestRecordHoldsWhatRan(t *testing.T) {
 		`{"more":2.00000000000000001}`:              {"", ""}, // over 2 as it is written, and not when it is rounded: what is checked is what runs
 		`{"more":3.00000000000000001}`:              {`{"more":3}`, `{"more":3}`},
 		`{"amount":1,"to":"V\ud800"}`:               {`{"amount":1,"to":"V\ud800"}`, `"{\"amount\":1,\"to\":\"V\\ud800\"}"`},
+		`{"amount":1e400}`:                          {`{"amount":1e400}`, `"{\"amount\":1e400}"`},
 		`{"amount":1,"amount":2}`:                   {"", ""},
 		"{\"to\":\"\xff\"}":                         {"", ""},
 	} {
