@@ -182,7 +182,7 @@ func TestErrorWordsOfAServer(t *testing.T) {
 	}
 }
 
-// A tool that runs only as a task is not offered, with a notice. A tool that may run as one is called in the usual way.
+// A tool that runs only as a task of a server without tasks is not offered, with a notice. A tool that may run as one is called in the usual way.
 func TestToolsThatRunAsTasks(t *testing.T) {
 	list := `{"jsonrpc":"2.0","id":ID,"result":{"tools":[
 {"name":"only","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},

@@ -39,6 +39,7 @@ var kinds = map[string]func(arg string){
 	},
 	"child": child,
 	"deaf":  deaf,
+	"tasks": tasks,
 }
 
 // Main does not return in a process that was started by [Command].

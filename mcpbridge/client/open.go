@@ -123,6 +123,7 @@ func (l *remote) openAs(ctx context.Context, s config.ServerConfig, revision str
 	})
 	client := toollist.NewClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
 	client.AddReceivingMiddleware(l.refuseSampling)
+	allowTasks(client)
 	var o opened
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {

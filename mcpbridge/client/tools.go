@@ -131,7 +131,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	res, f, err := l.send(ctx, live, d.Name, args)
+	res, f, err := l.send(ctx, live, d, args)
 	if errors.Is(err, mcp.ErrSessionMissing) && f.waiting() == nil { // it was not run
 		l.drop(live, "")
 		if live, err = l.connect(ctx); err != nil {
@@ -140,7 +140,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 		if err := l.unchanged(ctx, d.Name, print); err != nil {
 			return tool.Output{}, err
 		}
-		res, f, err = l.send(ctx, live, d.Name, args)
+		res, f, err = l.send(ctx, live, d, args)
 	}
 	if asks := f.waiting(); asks != nil {
 		return tool.Output{}, asks
@@ -158,13 +158,17 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 }
 
 // send makes a call. The activeCall that it returns has ended.
-func (l *remote) send(ctx context.Context, live *liveSession, name string, args json.RawMessage) (*mcp.CallToolResult, *activeCall, error) {
+func (l *remote) send(ctx context.Context, live *liveSession, d config.ServerTool, args json.RawMessage) (*mcp.CallToolResult, *activeCall, error) {
 	f := live.calls.begin(ctx, l.CallTimeout())
 	defer live.calls.end(f)
-	params := &mcp.CallToolParams{Name: name, Arguments: args}
+	params := &mcp.CallToolParams{Name: d.Name, Arguments: args}
 	params.SetProgressToken(f.token)
 	l.askForLogs(live, params)
-	res, err := live.session.CallTool(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
+	run := live.session.CallTool
+	if d.TaskOnly {
+		run = task{live.session, l.CallTimeout()}.run
+	}
+	res, err := run(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
 	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
 		f.late = true
 		f.stuck = !l.alive(live)
@@ -214,6 +218,7 @@ func (l *remote) unchanged(ctx context.Context, name string, print journal.Hash)
 // and not answered may have taken effect.
 func (l *remote) failure(ctx context.Context, live *liveSession, f *activeCall, effects tool.Effects, err error) error {
 	wire, elsewhere, busy := connection.AnsweredError(err), (*connection.RedirectError)(nil), (*connection.BusyError)(nil)
+	var begun *taskError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -223,6 +228,8 @@ func (l *remote) failure(ctx context.Context, live *liveSession, f *activeCall, 
 		return tool.Errorf(convert.Unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s, and no ping either; it was ended, and the next call starts it again", l.Name, l.CallTimeout())
 	case f.late:
 		return tool.Errorf(convert.Unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s", l.Name, l.CallTimeout())
+	case errors.As(err, &begun):
+		return tool.Errorf(convert.Unanswered(tool.Execution, effects), "MCP server %s runs the call as a task, and %s", l.Name, clip.Bytes(l.Redact(begun.Error()), convert.MaxError))
 	case connection.WantsLogin(err) != nil:
 		return l.notRun(connection.WantsLogin(err), "Tell the user what the server asks for.")
 	case errors.As(err, &elsewhere):

@@ -19,10 +19,13 @@ type ServerTool struct {
 	IdempotentHint  bool  `json:"idempotent_hint,omitempty"`
 	DestructiveHint *bool `json:"destructive_hint,omitempty"`
 	OpenWorldHint   *bool `json:"open_world_hint,omitempty"`
+	// TaskOnly means that the tool can only be called as a task.
+	TaskOnly bool `json:"task_only,omitempty"`
 }
 
-// Fingerprint is the hash of all that the server says of the tool.
+// Fingerprint is the hash of all that a model or a person is told of the tool.
 func (d ServerTool) Fingerprint() journal.Hash {
+	d.TaskOnly = false
 	h, err := journal.HashValue(d)
 	if err != nil {
 		panic(err) // definitions are made of strings, booleans and JSON that was read

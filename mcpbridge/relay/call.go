@@ -44,6 +44,7 @@ type relayCall struct {
 	reply    *serverReply // what the server answered, nil if it did not
 	place    string       // of the call among those under way
 	rounds   rounds
+	task     bool // the client wants or takes a task
 }
 
 // serverReply is an answer as the server sent it.
@@ -59,6 +60,7 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e rp
 	var p struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
+		Task      json.RawMessage `json:"task"`
 		Meta      struct {
 			Client       struct{ Name string } `json:"io.modelcontextprotocol/clientInfo"`
 			Capabilities json.RawMessage       `json:"io.modelcontextprotocol/clientCapabilities"`
@@ -68,7 +70,7 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e rp
 		writeMessage(w, http.StatusOK, rpc.ErrorResponse(e.ID, jsonrpc.CodeInvalidParams, "the parameters of a call are a name and arguments"))
 		return
 	}
-	if err := rpc.Unambiguous(e.Params, "name", "arguments", "_meta", "inputResponses", "requestState"); err != nil {
+	if err := rpc.Unambiguous(e.Params, "name", "arguments", "task", "_meta", "inputResponses", "requestState"); err != nil {
 		writeMessage(w, http.StatusOK, rpc.ErrorResponse(e.ID, jsonrpc.CodeInvalidParams, err.Error()))
 		return
 	}
@@ -87,7 +89,7 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e rp
 		writeMessage(w, http.StatusOK, rpc.ErrorResponse(e.ID, caller.ErrBusy.Code, caller.ErrBusy.Message))
 		return
 	}
-	c := &relayCall{relayed: s, req: req, body: body, e: e, name: p.Name, args: p.Arguments, out: &stream{w: w}, over: make(chan struct{})}
+	c := &relayCall{relayed: s, req: req, body: body, e: e, name: p.Name, args: p.Arguments, out: &stream{w: w}, over: make(chan struct{}), task: len(p.Task) > 0 || takesTasks(p.Meta.Capabilities)}
 	if len(c.args) == 0 || string(c.args) == "null" {
 		c.args = json.RawMessage("{}")
 	}
@@ -298,7 +300,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		}
 		text = rpc.ServerText(text)
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
-		return convert.OutcomeOf(r.server.Name, resp.StatusCode, effects, text)
+		return c.outcome(resp.StatusCode, effects, text)
 	}
 	copyHeaders(c.out.w.Header(), resp.Header)
 	in := rpc.NewEvents(resp.Body)
@@ -313,13 +315,27 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 				e = e.With(kept)
 			}
 			c.reply = &serverReply{status: http.StatusOK, event: &e}
-			return convert.OutcomeOf(r.server.Name, http.StatusOK, effects, got)
+			return c.outcome(http.StatusOK, effects, got)
 		}
 		if news, err := rpc.ReadEnvelope(e.Data); err == nil {
 			c.heard(news)
 		}
 		_ = c.out.event(r.toldEvent(e)) // a client that is gone may come back by another stream
 	}
+}
+
+// outcome is the answer of the server for the record. The result of a task goes to the client, which asks for it.
+func (c *relayCall) outcome(status int, effects tool.Effects, text []byte) (tool.Output, error) {
+	if c.task && convert.IsTask(text) {
+		return tool.Text("[the call runs as a task of the server, whose result the client reads]"), nil
+	}
+	return convert.OutcomeOf(c.relay.server.Name, status, effects, text)
+}
+
+// takesTasks reports whether the capabilities of a client have the extension of the newest revision for tasks.
+func takesTasks(capabilities json.RawMessage) bool {
+	var c struct{ Extensions map[string]json.RawMessage }
+	return json.Unmarshal(capabilities, &c) == nil && c.Extensions["io.modelcontextprotocol/tasks"] != nil
 }
 
 // takeBack tells the server that the client does not wait for the answer any more. With sessions, the
@@ -372,7 +388,7 @@ func (c *relayCall) later(ctx context.Context, effects tool.Effects, why error) 
 	c.end()
 	select {
 	case data := <-late:
-		return convert.OutcomeOf(c.relay.server.Name, http.StatusOK, effects, data)
+		return c.outcome(http.StatusOK, effects, data)
 	case <-ctx.Done():
 		return tool.Output{}, lost
 	}

@@ -64,6 +64,17 @@ type exact struct {
 	Task       json.RawMessage `json:"task"`
 }
 
+// IsTask reports whether the answer of a server is a task instead of a result.
+func IsTask(text []byte) bool {
+	var x exact
+	e, err := rpc.ReadEnvelope(text)
+	return err == nil && json.Unmarshal(e.Result, &x) == nil && x.isTask()
+}
+
+func (x exact) isTask() bool {
+	return x.ResultType == "task" || x.ResultType == "" && len(x.Task) > 0 && x.Task[0] == '{'
+}
+
 // Result turns the result of a call, as the server wrote it, into what a model and programs get.
 func Result(server string, effects tool.Effects, text json.RawMessage) (tool.Output, error) {
 	var res mcp.CallToolResult
@@ -146,7 +157,7 @@ func unfinished(server string, effects tool.Effects, res *mcp.CallToolResult, x 
 		return tool.Errorf(tool.Execution, "MCP server %s asks something first; the client makes the call again with the answer", server)
 	case res.NeedsInput() || x.ResultType == "input_required":
 		return tool.Errorf(code, "MCP server %s wants input for the call and does not ask for any, so nothing can be answered; the outcome of the call is unknown", server)
-	case kind == "task" || kind == "" && len(x.Task) > 0 && x.Task[0] == '{' && len(res.Content) == 0:
+	case kind == "task" || x.isTask() && len(res.Content) == 0:
 		return tool.Errorf(code, "MCP server %s answered with a task, which it was not asked for; the task may still run, and its outcome is unknown", server)
 	case kind != "" && kind != "complete":
 		return tool.Errorf(code, "MCP server %s answered with a result of the type %q, which is not known here; the outcome of the call is unknown", server, kind)

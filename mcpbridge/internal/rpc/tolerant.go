@@ -98,7 +98,42 @@ func (b *ServerBody) Read(p []byte) (int, error) {
 const ExactResult = "toolpost.dev/result"
 
 // repairResponse returns a message that the SDK decodes without loss.
-func repairResponse(text []byte) []byte { return keepResult(repairToolList(text)) }
+func repairResponse(text []byte) []byte { return keepTasks(keepResult(repairToolList(text))) }
+
+// Tasks is the key, in the experimental capabilities of a server, of its capability for tasks, which the SDK does not decode.
+const Tasks = "toolpost.dev/tasks"
+
+// keepTasks keeps the capability for tasks in the result of a handshake.
+func keepTasks(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`"capabilities"`)) || !bytes.Contains(text, []byte(`"tasks"`)) {
+		return text
+	}
+	var m struct {
+		Result struct {
+			Capabilities struct {
+				Tasks        json.RawMessage            `json:"tasks"`
+				Experimental map[string]json.RawMessage `json:"experimental"`
+			} `json:"capabilities"`
+		} `json:"result"`
+	}
+	if json.Unmarshal(text, &m) != nil || len(m.Result.Capabilities.Tasks) == 0 {
+		return text
+	}
+	kept := m.Result.Capabilities.Experimental
+	if kept == nil {
+		kept = make(map[string]json.RawMessage)
+	}
+	kept[Tasks] = m.Result.Capabilities.Tasks
+	value, err := json.Marshal(kept)
+	if err != nil {
+		return text
+	}
+	out, err := ReplaceMember(text, value, "result", "capabilities", "experimental")
+	if err != nil {
+		return text
+	}
+	return out
+}
 
 // keepResult adds to a result what the SDK loses: digits of structured content, other types of results, and tasks.
 func keepResult(text []byte) []byte {
@@ -158,6 +193,8 @@ func repairToolList(text []byte) []byte {
 	for i, t := range tools {
 		if why := malformed(t); why != "" {
 			tools[i], repaired = placeholder(t, why), true
+		} else if marked := markTask(t); marked != nil {
+			tools[i], repaired = marked, true
 		}
 	}
 	if !repaired {
@@ -186,13 +223,10 @@ func malformed(text json.RawMessage) string {
 		Name        string                     `json:"name"`
 		Title       string                     `json:"title"`
 		Icons       []mcp.Icon                 `json:"icons"`
-		Execution   any                        `json:"execution"`
 	}
 	err := json.Unmarshal(text, &t)
 	var kind *json.UnmarshalTypeError
 	switch {
-	case err == nil && taskOnly(t.Execution):
-		return "it runs only as a task (execution.taskSupport), which is not supported here; the relay, mcp serve --through, passes tasks on"
 	case err == nil:
 		return ""
 	case errors.As(err, &kind) && kind.Field != "":
@@ -203,10 +237,35 @@ func malformed(text json.RawMessage) string {
 	return "it cannot be read"
 }
 
-// taskOnly reports whether a tool can only be called as a task.
-func taskOnly(execution any) bool {
-	e, _ := execution.(map[string]any)
-	return e["taskSupport"] == "required"
+// TaskOnly is the key, in the _meta of a tool, of whether it can only be called as a task. The SDK does not decode it.
+const TaskOnly = "toolpost.dev/task"
+
+// markTask returns a tool that can only be called as a task with a mark of that, nil if it can be called otherwise.
+func markTask(text json.RawMessage) json.RawMessage {
+	if !bytes.Contains(text, []byte(`"taskSupport"`)) {
+		return nil
+	}
+	var t struct {
+		Execution any            `json:"execution"`
+		Meta      map[string]any `json:"_meta"`
+	}
+	err := json.Unmarshal(text, &t)
+	if e, _ := t.Execution.(map[string]any); err != nil || e["taskSupport"] != "required" {
+		return nil
+	}
+	if t.Meta == nil {
+		t.Meta = make(map[string]any)
+	}
+	t.Meta[TaskOnly] = true
+	meta, err := json.Marshal(t.Meta)
+	if err != nil {
+		return nil
+	}
+	out, err := ReplaceMember(text, meta, "_meta")
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // placeholder returns a tool with the reason why it cannot be used.

@@ -188,6 +188,11 @@ func Read(ctx context.Context, server string, session *mcp.ClientSession) (*List
 			return Page{}, err
 		}
 		page := Page{Tools: res.Tools, Next: res.NextCursor, TTL: time.Duration(min(max(res.TTLMs, 0), maxTTL)) * time.Millisecond}
+		for _, t := range res.Tools {
+			if t != nil && t.Meta[rpc.TaskOnly] == true && !RunsTasks(session) {
+				t.Meta[rpc.Unusable] = "it runs only as a task, and the server does not offer tasks in revision " + session.InitializeResult().ProtocolVersion
+			}
+		}
 		for _, t := range sent {
 			if len(sent) != len(res.Tools) && !slices.Contains(res.Tools, t) {
 				page.Unusable = append(page.Unusable, config.Notice{Server: server, Tool: showName(t), Text: "is left out: it cannot be used, or wants arguments as headers in a way that is not allowed"})
@@ -197,12 +202,31 @@ func Read(ctx context.Context, server string, session *mcp.ClientSession) (*List
 	})
 }
 
+// RunsTasks reports whether a server runs calls of tools as tasks in the way of the revision before the newest. In the newest
+// one, tasks are an extension that this client does not declare.
+func RunsTasks(session *mcp.ClientSession) bool {
+	r := session.InitializeResult()
+	if r.Capabilities == nil || r.ProtocolVersion >= rpc.Newest {
+		return false
+	}
+	said, err := json.Marshal(r.Capabilities.Experimental[rpc.Tasks])
+	var tasks struct {
+		Requests struct {
+			Tools struct {
+				Call map[string]any `json:"call"`
+			} `json:"tools"`
+		} `json:"requests"`
+	}
+	return err == nil && json.Unmarshal(said, &tasks) == nil && tasks.Requests.Tools.Call != nil
+}
+
 // Define reads a definition within bounds.
 func Define(t *mcp.Tool) (config.ServerTool, error) {
 	if t == nil {
 		return config.ServerTool{}, errors.New("there is nothing where a tool should be")
 	}
 	d := config.ServerTool{Name: t.Name, Title: t.Title, Description: t.Description}
+	d.TaskOnly, _ = t.Meta[rpc.TaskOnly].(bool)
 	why, bad := t.Meta[rpc.Unusable].(string)
 	switch {
 	case bad:

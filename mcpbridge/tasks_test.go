@@ -1,0 +1,208 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// taskServer returns a server whose tools run as tasks, and what happened there.
+func taskServer(t *testing.T, way string) (config.ServerConfig, func() string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "events")
+	happened := func() string {
+		text, _ := os.ReadFile(file) // nothing yet
+		return string(text)
+	}
+	if way == "stdio" {
+		return stdio("one", "tasks:"+file), happened
+	}
+	s := &mcptest.Tasks{File: file}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answers := s.Answer(body)
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case len(answers) == 0:
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answers[0])
+		}
+	}))
+	t.Cleanup(web.Close)
+	return config.ServerConfig{Name: "one", URL: web.URL}, happened
+}
+
+// taskRuntime keeps the progress of a call and answers its questions.
+type taskRuntime struct {
+	tool.Runtime
+	steps []string
+	asked int
+}
+
+func (r *taskRuntime) Report(p tool.Progress) { r.steps = append(r.steps, p.Message) }
+
+func (r *taskRuntime) Ask(context.Context, tool.Prompt) (json.RawMessage, error) {
+	r.asked++
+	return json.RawMessage(`{"ok":true}`), nil
+}
+
+// A tool that runs only as a task is called once and polled, and its result is that of a call.
+func TestToolsAreCalledAsTasks(t *testing.T) {
+	for _, way := range []string{"stdio", "http"} {
+		t.Run(way, func(t *testing.T) {
+			server, happened := taskServer(t, way)
+			dir := t.TempDir()
+			s, _ := open(t, client.Options{Dir: dir}, server)
+			runtime := new(taskRuntime)
+			one, ok := toolsOf(t, s).Lookup("one__order")
+			if !ok {
+				t.Fatal("the tool is not offered")
+			}
+			out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`))
+			if err != nil || !strings.Contains(textOf(out), "placed") || string(out.Structured) != `{"order":1234567890123456789}` {
+				t.Errorf("it returned %q, %s, %v", textOf(out), out.Structured, err)
+			}
+			if strings.Join(runtime.steps, "") != "step of order" {
+				t.Errorf("the progress was %q", runtime.steps)
+			}
+			if out, err := call(t, toolsOf(t, s), "one__plain", `{}`); err != nil || textOf(out) != "plain" {
+				t.Errorf("another tool returned %q, %v", textOf(out), err)
+			}
+			for name, want := range map[string]struct {
+				code tool.Code
+				text string
+			}{
+				"fails":   {tool.Execution, "no stock"},
+				"refused": {tool.Execution, "out of paper"},
+				"forgets": {tool.Uncertain, "its state cannot be read: unknown task"},
+				"cancels": {tool.Uncertain, "has cancelled it: step of cancels"},
+				"odd":     {tool.Uncertain, `its status "asleep" is not known here`},
+			} {
+				_, err := call(t, toolsOf(t, s), "one__"+name, `{}`)
+				if e := tool.FromError(err); e == nil || e.Code != want.code || !strings.Contains(e.Message, want.text) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if n := strings.Count(happened(), "began "+name+"\n"); n != 1 {
+					t.Errorf("%s began %d times", name, n)
+				}
+			}
+			s.Close()
+			next, _ := open(t, client.Options{Dir: dir}, server) // with the list of the last run
+			if out, err := call(t, toolsOf(t, next), "one__order", `{}`); err != nil || !strings.Contains(textOf(out), "placed") {
+				t.Errorf("the next run returned %q, %v", textOf(out), err)
+			}
+		})
+	}
+}
+
+// A task that is not waited for any more is cancelled: the caller has gone, or the time is over.
+func TestTasksAreCancelled(t *testing.T) {
+	for _, way := range []string{"stdio", "http"} {
+		for _, why := range []string{"caller", "timeout"} {
+			t.Run(way+" "+why, func(t *testing.T) {
+				server, happened := taskServer(t, way)
+				if why == "timeout" {
+					server.Call = 500 * time.Millisecond
+				}
+				s, _ := open(t, client.Options{}, server)
+				one, _ := toolsOf(t, s).Lookup("one__slow")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if why == "caller" {
+					go func() {
+						until(t, "the task", func() bool { return strings.Contains(happened(), "began slow") })
+						cancel()
+					}()
+				}
+				_, err := one.Run(ctx, json.RawMessage(`{}`))
+				if e := tool.FromError(err); e == nil || why == "timeout" && e.Code != tool.Uncertain {
+					t.Errorf("it returned %v", err)
+				}
+				if got := happened(); got != "began slow\ncancelled slow\n" {
+					t.Errorf("the server has %q", got)
+				}
+			})
+		}
+	}
+}
+
+// A server asks about a task while its result is waited for.
+func TestTaskAsksThePerson(t *testing.T) {
+	server, happened := taskServer(t, "stdio")
+	s, _ := open(t, client.Options{}, server)
+	one, _ := toolsOf(t, s).Lookup("one__asks")
+	runtime := new(taskRuntime)
+	if out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`)); err != nil || textOf(out) != "answered" || runtime.asked != 1 || happened() != "began asks\n" {
+		t.Errorf("it returned %q, %v; %d questions; %q", textOf(out), err, runtime.asked, happened())
+	}
+}
+
+// A relay passes tasks on, and its record says that the call runs as a task.
+func TestRelayPassesTasksOn(t *testing.T) {
+	for _, way := range []string{"stdio", "http"} {
+		t.Run(way, func(t *testing.T) {
+			server, happened := taskServer(t, way)
+			r := relayOf(t, server, invoke.AllowAll)
+			l := relayLines(t, r)
+			l.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"order","arguments":{},"task":{"ttl":60000}}}`)
+			if got := l.answer("2"); !strings.Contains(got, `"taskId":"order"`) {
+				t.Fatalf("the call returned %s", got)
+			}
+			for id, method := range map[string]string{"3": "get", "4": "result", "5": "cancel"} {
+				l.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tasks/` + method + `","params":{"taskId":"order"}}`)
+				if got := l.answer(id); strings.Contains(got, `"error"`) || !strings.Contains(got, `order`) {
+					t.Errorf("tasks/%s returned %s", method, got)
+				}
+			}
+			r.Relay.Close()
+			receipts := r.receipts(t)
+			if len(receipts) != 1 || receipts[0].Error != nil || joined(receipts[0].Result.Parts) != "[the call runs as a task of the server, whose result the client reads]" {
+				t.Errorf("the record has %+v", receipts)
+			}
+			if got := happened(); got != "began order\ncancelled order\n" {
+				t.Errorf("the server has %q", got)
+			}
+		})
+	}
+}
+
+// Served tools have no tasks: a call with one is run in the usual way, as the protocol demands, and the methods of tasks are refused.
+func TestServedToolsHaveNoTasks(t *testing.T) {
+	set := tool.MustSet(tool.Tool{Name: "f", Call: func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Text("done"), nil }})
+	service, err := serve.NewService(serve.ServiceOptions{Runner: &invoke.Runner{Tools: set, Policy: invoke.AllowAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { service.Close() })
+	l := byLines(t, service.ServePipe)
+	l.send(initialize)
+	if got := l.answer("1"); strings.Contains(got, `"tasks"`) {
+		t.Errorf("it declares tasks: %s", got)
+	}
+	l.send(initialized)
+	l.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f","arguments":{},"task":{"ttl":60000}}}`)
+	if got := l.answer("2"); textsOf(t, got) != "done" {
+		t.Errorf("the call returned %s", got)
+	}
+	l.send(`{"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"f"}}`)
+	if got := l.answer("3"); !strings.Contains(got, "-32601") || !strings.Contains(got, "tasks/get") {
+		t.Errorf("tasks/get returned %s", got)
+	}
+}
