@@ -298,7 +298,6 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if err != nil {
 			return tool.Output{}, tool.Errorf(convert.Unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.redact(connection.PlainError(err)))
 		}
-		text = rpc.ServerText(text)
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return c.outcome(resp.StatusCode, effects, text)
 	}

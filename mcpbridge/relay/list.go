@@ -140,8 +140,7 @@ func (c *relayCall) page(ctx context.Context, n int, cursor string) (*toolPage, 
 // announce there that its list has changed.
 func (c *relayCall) responseOf(resp *http.Response, id json.RawMessage) ([]byte, error) {
 	if !isStream(resp) {
-		text, err := io.ReadAll(resp.Body)
-		return rpc.ServerText(text), err
+		return io.ReadAll(resp.Body)
 	}
 	in := rpc.NewEvents(resp.Body)
 	for {

@@ -81,7 +81,11 @@ func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	stream := kind == "text/event-stream" && resp.StatusCode == http.StatusOK
 	if !stream {
-		resp.Body = &bounded{resp.Body, rpc.MaxFrame, rpc.MaxFrame}
+		body := &bounded{resp.Body, rpc.MaxFrame, rpc.MaxFrame}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{rpc.WithoutMark(body), body}
 	}
 	switch {
 	case !g.decoded: // a relay passes messages on unchanged

@@ -19,8 +19,27 @@ func (e tooLong) Error() string {
 }
 func (e tooLong) Is(target error) bool { return target == ErrTooLong }
 
-// byteOrderMark is dropped at the beginning of a stream: some programs on Windows write it.
+// byteOrderMark is dropped at the beginning of a stream or body: some programs on Windows write it.
 var byteOrderMark = []byte("\ufeff")
+
+// WithoutMark returns the text of r without a byte order mark at its beginning.
+func WithoutMark(r io.Reader) io.Reader { return &unmarked{from: bufio.NewReader(r)} }
+
+type unmarked struct {
+	from  *bufio.Reader
+	begun bool
+}
+
+// Read implements [io.Reader].
+func (u *unmarked) Read(p []byte) (int, error) {
+	if !u.begun {
+		u.begun = true
+		if first, _ := u.from.Peek(len(byteOrderMark)); bytes.Equal(first, byteOrderMark) {
+			_, _ = u.from.Discard(len(first)) // bytes that were peeked at
+		}
+	}
+	return u.from.Read(p)
+}
 
 // LineReader reads lines of bounded length from a peer. It is the only reader in front of the SDK, for programs, for
 // clients and for streams of events.

@@ -88,7 +88,7 @@ func (b *ServerBody) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		b.whole = bytes.NewReader(repairResponse(bytes.TrimPrefix(text, byteOrderMark)))
+		b.whole = bytes.NewReader(repairResponse(text))
 	}
 	return b.whole.Read(p)
 }
