@@ -178,7 +178,7 @@ func (a *Agent) check() error {
 	}
 	for _, h := range a.Hosted {
 		if lane, err := ParseLane(string(h.Lane)); err != nil || lane != cmp.Or(h.Lane, LaneAuto) {
-			return fmt.Errorf("agent: %s: %q is no lane; see ParseLane", h.Name, h.Lane)
+			return fmt.Errorf("agent: %s: %q is not a lane; see ParseLane", h.Name, h.Lane)
 		}
 		offered[h.Name] = true
 	}

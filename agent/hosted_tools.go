@@ -38,7 +38,7 @@ var lanes = map[string]Lane{
 func ParseLane(s string) (Lane, error) {
 	lane, ok := lanes[s]
 	if !ok {
-		return "", fmt.Errorf("agent: %q is no lane; there are native, mcp, local, never and auto", s)
+		return "", fmt.Errorf("agent: %q is not a lane; the lanes are native, mcp, local, never and auto", s)
 	}
 	return lane, nil
 }

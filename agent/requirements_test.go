@@ -281,7 +281,7 @@ func TestToolInputIsNormalised(t *testing.T) {
 			t.Errorf("%s became %v %v", in, l.done.Calls, l.done.Invalid)
 		}
 	}
-	// What is no object goes through as it is, and is no call that anybody runs.
+	// What is not an object goes through as it is, and nobody runs it as a call.
 	for _, in := range []string{`"ls -l"`, `[1]`, `7`} {
 		text := `{"tool":"a","input":` + in + `}`
 		l := run(t, modes(says(text), "a")["caller"], "go")

@@ -71,13 +71,13 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?limit=2&format=csv", "", 200, "at,id,team,key,route,model,upstream,format,status,cached,", ",green,"+id+",chat,chat,")
 	do("GET", "/admin/usage?by=key", "", 200, `"cached":0,"refused":1,`)
 	do("GET", "/admin/audit", "", 200, `"by":"admin","action":"revoke key","of":"`+id+`"`)
-	do("GET", "/admin/audit?limit=x", "", 400, "no number")
+	do("GET", "/admin/audit?limit=x", "", 400, "not a number")
 	do("DELETE", "/admin/teams/green?user=", "", 400, "the name is empty")
 	do("GET", "/admin/usage?format=xml", "", 400, "neither json nor csv")
 	do("GET", "/admin/usage?by=moon", "", 400, "only by team, key, route, model, upstream, user, tag, day")
 	do("GET", "/admin/usage?since=soon", "", 400, "nor a day")
-	do("GET", "/admin/requests?limit=-1", "", 400, "is no number")
-	do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1 day"}`, 400, "is no duration")
+	do("GET", "/admin/requests?limit=-1", "", 400, "is not a number")
+	do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1 day"}`, 400, "is not a duration")
 	do("PATCH", "/admin/keys", "", 405, `{"error":{"message":`)
 	do("GET", "/admin/nothing", "", 404, `{"error":{"message":`)
 	do("GET", "/admin/usage?moon=ops", "", 400, "moon")
@@ -107,16 +107,16 @@ func TestAdmin(t *testing.T) {
 	}
 	for body, says := range map[string]string{
 		`{"team":"green","models":[]}`:                        "the list of models is empty",
-		`{"team":"green","tools":[""]}`:                       "is no name",
+		`{"team":"green","tools":[""]}`:                       "is not a name",
 		`{"team":"green","routes":null}`:                      "is null",
 		`{"team":"green","limits":[]}`:                        "the list of limits is empty",
-		`{"team":"green","limits":["money/day=-1"]}`:          "is no amount",
+		`{"team":"green","limits":["money/day=-1"]}`:          "is not an amount",
 		`{"team":"green","model":["chat"]}`:                   `unknown field \"model\"`,
 		`{"team":"green","models":["chat"],"models":["*"]}`:   "twice",
 		`{"team":"green","models":["chat"],"Models":["*"]}`:   "twice",
-		`{"team":"green","models":["chat"]} {"models":["*"]}`: "is no JSON object",
+		`{"team":"green","models":["chat"]} {"models":["*"]}`: "is not a JSON object",
 		`{"team":"green","models":"chat"}`:                    `must be an array`,
-		`["green"]`:                                           "is no JSON object",
+		`["green"]`:                                           "is not a JSON object",
 		`{"team":"green","expires":""}`:                       "2027-01-31T12:00:00Z",
 		`{"team":"green","expires":"x"}`:                      "nor a duration like 720h",
 		`{"team":"green","expires":"0h"}`:                     "expired already",
@@ -152,7 +152,7 @@ func TestCSVCellsAreNotFormulas(t *testing.T) {
 func TestAdminRefusesEmptyNumbers(t *testing.T) {
 	f := build(t)
 	for _, query := range []string{"limit=", "limit", "team=&limit="} {
-		refused(t, f, "GET", "/admin/requests?"+query, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
+		refused(t, f, "GET", "/admin/requests?"+query, fmt.Sprintf("is not a number from 0 to %d", access.MaxLog))
 	}
 	for _, query := range []string{"since=", "since", "by=team&since="} {
 		refused(t, f, "GET", "/admin/usage?"+query, "nor a day like")
@@ -164,7 +164,7 @@ func TestAdminRefusesEmptyNumbers(t *testing.T) {
 func TestAdminLogLimit(t *testing.T) {
 	f := build(t)
 	for _, limit := range []string{"-1", "10001", "99999999999999999999", "1e3", "all"} {
-		refused(t, f, "GET", "/admin/requests?limit="+limit, fmt.Sprintf("is no number from 0 to %d", access.MaxLog))
+		refused(t, f, "GET", "/admin/requests?limit="+limit, fmt.Sprintf("is not a number from 0 to %d", access.MaxLog))
 	}
 	for _, limit := range []string{"0", "1", "10000"} {
 		if status, body := f.try(t, attack{admin: true, method: "GET", path: "/admin/requests?limit=" + limit, header: bearing(adminKey)}); status != 200 || !strings.Contains(body, `"requests"`) {

@@ -107,8 +107,8 @@ func TestUnusualRequests(t *testing.T) {
 		says               string // in the answer or the warnings
 		not                string // in neither of them
 	}{
-		{"POST", "/v1/chat/completions", `{` + hi + `}`, 400, "names no model", ""},
-		{"POST", "/v1/chat/completions", `{"model":"",` + hi + `}`, 400, "names no model", ""},
+		{"POST", "/v1/chat/completions", `{` + hi + `}`, 400, "has no model", ""},
+		{"POST", "/v1/chat/completions", `{"model":"",` + hi + `}`, 400, "has no model", ""},
 		{"POST", "/v1/chat/completions", `{"model":"x",` + hi + `}`, 404, "GET /v1/models lists the available models", ""},
 		{"POST", "/v1/chat/completions", `{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`, 400, "results of calls that are not in it", ""},
 		{"POST", "/v1/chat/completions", `{"model":"plain","n":5,"unheard_of":1,` + hi + `}`, 200, "ignored; n; ", ""},

@@ -115,7 +115,7 @@ func (e *Entry) follow(last *Entry, k *known, secrets *Secrets, space []byte) ([
 		return nil, err
 	}
 	if !validName(string(e.Kind), 64) {
-		return nil, fmt.Errorf("journal: %.40q is no kind of entry", e.Kind)
+		return nil, fmt.Errorf("journal: %.40q is not a kind of entry", e.Kind)
 	}
 	var err error
 	if e.Format, err = formatAfter(last, e); err != nil {

@@ -143,13 +143,13 @@ func TestNamesMapBackTotally(t *testing.T) {
 // Names that would collide are refused instead of hiding one of two tools.
 func TestABridgeRefusesWhatItCannotOffer(t *testing.T) {
 	for why, b := range map[string]*serve.Bridge{
-		"two tools are called echo": {Tools: tool.MustSet(echoTool()), Others: []llm.ToolDef{{Name: "echo"}}},
-		"two tools are called b":    {Others: []llm.ToolDef{{Name: "b"}, {Name: "b"}}},
-		"is no name for a bridge":   {Name: "a__b"},
-		"they are an object":        {Others: []llm.ToolDef{{Name: "list", Schema: json.RawMessage(`{"type":"array"}`)}}},
-		"is no JSON object":         {Others: []llm.ToolDef{{Name: "list", Schema: json.RawMessage(`true`)}}},
-		"cannot be offered":         {Others: []llm.ToolDef{{Name: "h", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","x-mcp-header":"A"}}}`)}}},
-		"which MCP cannot offer":    {Others: []llm.ToolDef{{Name: "patch", Kind: llm.FreeTool}}},
+		"two tools are called echo":  {Tools: tool.MustSet(echoTool()), Others: []llm.ToolDef{{Name: "echo"}}},
+		"two tools are called b":     {Others: []llm.ToolDef{{Name: "b"}, {Name: "b"}}},
+		"is not a name for a bridge": {Name: "a__b"},
+		"they are an object":         {Others: []llm.ToolDef{{Name: "list", Schema: json.RawMessage(`{"type":"array"}`)}}},
+		"is not a JSON object":       {Others: []llm.ToolDef{{Name: "list", Schema: json.RawMessage(`true`)}}},
+		"cannot be offered":          {Others: []llm.ToolDef{{Name: "h", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","x-mcp-header":"A"}}}`)}}},
+		"which MCP cannot offer":     {Others: []llm.ToolDef{{Name: "patch", Kind: llm.FreeTool}}},
 	} {
 		if _, err := b.Server(); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want one that says: %s", err, why)

@@ -501,7 +501,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		server config.ServerConfig
 		want   string
 	}{
-		{config.ServerConfig{Name: "a b", Command: "x"}, "is no name for a server"},
+		{config.ServerConfig{Name: "a b", Command: "x"}, "is not a name for a server"},
 		{config.ServerConfig{Name: "a__b", Command: "x"}, "without __"},
 		{config.ServerConfig{Name: "a"}, "needs a command"},
 		{config.ServerConfig{Name: "a", Transport: "http"}, "needs a url"},

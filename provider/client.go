@@ -115,7 +115,7 @@ func (c *Client) Open(id string) (llm.Model, error) {
 		return nil, err
 	}
 	if m.info.Kind != "" && m.info.Kind != "chat" {
-		return nil, fail(llm.Unsupported, "%s is no chat model but does %s", t.model, m.info.Kind)
+		return nil, fail(llm.Unsupported, "%s is not a chat model but does %s", t.model, m.info.Kind)
 	}
 	m.settle()
 	return m, nil

@@ -16,7 +16,7 @@ func (m *Model) RunsHosted(def llm.ToolDef) error {
 	m = m.informed()
 	switch {
 	case def.Kind != llm.HostedTool:
-		return fmt.Errorf("%s is no tool of a provider", def.Name)
+		return fmt.Errorf("%s is not a tool of a provider", def.Name)
 	case !m.vendor.Hosts:
 		return fmt.Errorf("%s is not known to run tools itself", m.vendor.Name)
 	case def.Name == llm.ToolSearch && m.info.ToolSearch.Support != catalog.Yes:

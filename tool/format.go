@@ -22,7 +22,7 @@ func OfferFormats(t Tool) (Tool, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(input, &object); err != nil {
-		return Tool{}, fmt.Errorf("tool: the schema of %s is no object: %w", t.Name, err)
+		return Tool{}, fmt.Errorf("tool: the schema of %s is not an object: %w", t.Name, err)
 	}
 	properties := js.Get(input, "properties")
 	if js.Get(properties, formatParam) != nil {

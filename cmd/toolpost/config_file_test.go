@@ -84,7 +84,7 @@ func TestConfigSet(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"modle", "x", 2, "did you mean model"}, {"max_turns", "many", 2, "no number"}, {"max_turns", "0", 2, "1 to 500"}, {"allow", "all", 2, "not one of"},
+		{"modle", "x", 2, "did you mean model"}, {"max_turns", "many", 2, "not a number"}, {"max_turns", "0", 2, "1 to 500"}, {"allow", "all", 2, "not one of"},
 		{"providers", "x", 2, "parts of its own"}, {"limits", "x", 2, "parts of its own"}, {"temperature", "9", 2, "0 to 2"},
 	} {
 		expect(t, c.code, []string{c.says}, "config", "set", "--config", file, c.key, c.value)

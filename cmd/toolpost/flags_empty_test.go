@@ -50,7 +50,7 @@ func TestInvalidKeyIsUsageError(t *testing.T) {
 		"the team is missing":                       {"create"},
 		"there are two limits of requests/day":      {"create", "--team", "a", "--limit", "requests/day=1", "--limit", "requests/day=2"},
 		"the key would have expired already":        {"create", "--team", "a", "--expires", "2020-01-31"},
-		`models: " x" is no name`:                   {"create", "--team", "a", "--models", " x"},
+		`models: " x" is not a name`:                {"create", "--team", "a", "--models", " x"},
 		"it would have expired already":             {"set", id, "--expires", "2020-01-31"},
 		"there are two limits of tokens/minute":     {"set", id, "--limit", "tokens/minute=1", "--limit", "tokens/minute=2"},
 		"there are two limits of money/month":       {"team", "a", "--limit", "money/month=1", "--limit", "money/month=2"},

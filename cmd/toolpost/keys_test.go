@@ -178,7 +178,7 @@ func TestKeysErrors(t *testing.T) {
 	for args, says := range map[string]string{
 		"keys list":                      "nobody says where keys are kept",
 		"keys create --keys " + keysFile: "the team is missing",
-		"keys create --team a --limit money/week=1 --keys " + keysFile: "is no limit like",
+		"keys create --team a --limit money/week=1 --keys " + keysFile: "is not a limit like",
 		"keys create --team a --expires soon --keys " + keysFile:       "nor a day",
 		"keys create --team a --keys postgres://u:p@127.0.0.1/x":       "a password on the command line",
 		"keys rotate tp-aaaaaaaaaa --grace -1h --keys " + keysFile:     "--grace",
@@ -192,14 +192,14 @@ func TestKeysErrors(t *testing.T) {
 		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
 	}
 	for says, args := range map[string][]string{ // values of unset variables
-		"--models is empty":            {"--models", ""},
-		"--tools is empty":             {"--tools", ""},
-		"--routes is empty":            {"--routes", ""},
-		"models: \"\" is no name":      {"--models", "fast,"},
-		"models: \" slow\" is no name": {"--models", "fast, slow"},
-		"--expires is empty":           {"--expires", ""},
-		"--limit: \"\" is no limit":    {"--limit", ""},
-		"--limit: \"money/day=-1\"":    {"--limit", "money/day=-1"},
+		"--models is empty":               {"--models", ""},
+		"--tools is empty":                {"--tools", ""},
+		"--routes is empty":               {"--routes", ""},
+		"models: \"\" is not a name":      {"--models", "fast,"},
+		"models: \" slow\" is not a name": {"--models", "fast, slow"},
+		"--expires is empty":              {"--expires", ""},
+		"--limit: \"\" is not a limit":    {"--limit", ""},
+		"--limit: \"money/day=-1\"":       {"--limit", "money/day=-1"},
 	} {
 		must(t, toolpost(t, "", append([]string{"keys", "create", "--team", "a", "--keys", keysFile}, args...)...), 2, says)
 	}

@@ -65,7 +65,7 @@ func TestMCPServeRefuses(t *testing.T) {
 		{"can be read by others", []string{"--http", "127.0.0.1:0", "--keys", "open.txt"}},
 		{"at least 16 characters", []string{"--http", "127.0.0.1:0", "--keys", "short.txt"}},
 		{"no such file", []string{"--http", "127.0.0.1:0", "--keys", "none.txt"}},
-		{"is no origin", []string{"--http", "127.0.0.1:0", "--origin", "app.example.org"}},
+		{"is not an origin", []string{"--http", "127.0.0.1:0", "--origin", "app.example.org"}},
 		{"are for --http", []string{"--host", "tools.example.org"}},
 		{"no tool is called", []string{"--yes-to", "read_fil"}},
 		{"has no meaning with --through", []string{"--through", "one", "--allow", "write"}},

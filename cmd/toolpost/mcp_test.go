@@ -137,7 +137,7 @@ func TestMCPAddAndImport(t *testing.T) {
 	must(t, toolpost(t, "", "mcp", "add", "files", "--env", "A=${B}", "--", "npx", "-y", "server", "."), 0, "added files: npx -y server .")
 	must(t, toolpost(t, "", "mcp", "add", "search", "https://h.example.org/mcp", "--header", "Authorization: Bearer ${KEY}"), 0, "added search: https://h.example.org/mcp")
 	must(t, toolpost(t, "", "mcp", "add", "files", "--", "x"), 1, "has a server files already")
-	must(t, toolpost(t, "", "mcp", "add", "bad name", "--", "x"), 2, "is no name for a server")
+	must(t, toolpost(t, "", "mcp", "add", "bad name", "--", "x"), 2, "is not a name for a server")
 	must(t, toolpost(t, "", "mcp", "add", "x", "a", "b"), 2, "after NAME comes an address")
 	place(t, "cursor.json", `{"mcpServers":{"My Files":{"command":"npx","args":["z"],"autoApprove":["x"]}}}`)
 	must(t, toolpost(t, "", "mcp", "import", "cursor.json", "--print"), 0, "mcp_servers:\n  My_Files:\n    command: npx")

@@ -71,7 +71,7 @@ func TestServeDurationErrors(t *testing.T) {
 		t.Setenv("OTEL_TRACES_SAMPLER", test.sampler)
 		t.Setenv("OTEL_TRACES_SAMPLER_ARG", test.arg)
 		r := toolpost(t, "", "serve", "--check", "--config", file)
-		if r.code == cli.ExitOK || !strings.Contains(r.errOut, test.want) || !strings.Contains(r.errOut, "the environment: OTEL_RESOURCE_ATTRIBUTES is no list") || strings.Contains(r.errOut, "good.yaml") {
+		if r.code == cli.ExitOK || !strings.Contains(r.errOut, test.want) || !strings.Contains(r.errOut, "the environment: OTEL_RESOURCE_ATTRIBUTES is not a list") || strings.Contains(r.errOut, "good.yaml") {
 			t.Errorf("%s: %d %s", test.sampler, r.code, r.errOut)
 		}
 	}

@@ -27,7 +27,7 @@ func TestCheckWildcardAddresses(t *testing.T) {
 		"http:///v1":                        "the address has no host",
 		" http://127.0.0.1:1/v1 ":           "the address cannot be read",
 		"http://127.0.0.1:1/v1\n":           "the address cannot be read",
-		"http://127.0.0.1:99999/v1":         `"99999" is no port`,
+		"http://127.0.0.1:99999/v1":         `"99999" is not a port`,
 	} {
 		for _, route := range [][2]string{{"a-*", "up/*"}, {"a", "up/m"}} {
 			t.Run(base+" "+route[1], func(t *testing.T) {

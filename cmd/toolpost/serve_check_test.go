@@ -70,7 +70,7 @@ var refused = []struct {
 	}},
 	{"a wait that is too long", "gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending, approval_for: 9000h}]\n", "", []string{"gateway.routes[0].approval_for: 9000h0m0s is not between 1ms and 720h0m0s"}},
 	{"providers", "providers:\n  one:\n    key_env: A-B\n    base_url: http://x/v1\n  two: {wire: chat}\n  three: {base_url: http://x, wire: soap}\n  four: {base_ur: x}\ngateway:\n" + goodRoute, "", []string{
-		"F:3: providers.one.key_env: key_env of one is no name of a variable", "F:5: providers.two: two has no base_url", `F:6: providers.three.wire: three: unknown format "soap"; the formats are `,
+		"F:3: providers.one.key_env: key_env of one is not a name of a variable", "F:5: providers.two: two has no base_url", `F:6: providers.three.wire: three: unknown format "soap"; the formats are `,
 		`F:7: providers.four.base_ur: unknown field "base_ur"; did you mean base_url?`,
 	}},
 	{"no whole numbers", "gateway:\n  max_requests: 1.5\n  routes:\n    - {model: a, to: [{model: sim/offline, weight: 1.5}]}\n", "", []string{`F:2: gateway.max_requests: "1.5" is not a whole number`, `F:4: gateway.routes[0].to[0].weight: "1.5" is not a whole number`}},

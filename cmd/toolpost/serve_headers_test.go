@@ -20,21 +20,21 @@ func TestCheckPortsAndHeaders(t *testing.T) {
 	for _, test := range []struct{ name, config, says string }{
 		{"addr", "gateway:\n  addr: 127.0.0.1:65536\n" + goodRoute, `:2: gateway.addr: "65536" is not a port; it can be 0 to 65535`},
 		{"ops_addr", "gateway:\n  ops_addr: 127.0.0.1:99999\n" + goodRoute, `:2: gateway.ops_addr: "99999" is not a port`},
-		{"base_url", own("base_url: http://127.0.0.1:65536/v1"), `:5: gateway.routes[0].to[0].model: route 1 (a): the address: "65536" is no port; it can be 1 to 65535`},
-		{"base_url with port 0", own("base_url: http://127.0.0.1:0/v1"), `"0" is no port`},
-		{"the address of a model", to("'http://127.0.0.1:99999/v1#m'"), `"99999" is no port`},
+		{"base_url", own("base_url: http://127.0.0.1:65536/v1"), `:5: gateway.routes[0].to[0].model: route 1 (a): the address: "65536" is not a port; it can be 1 to 65535`},
+		{"base_url with port 0", own("base_url: http://127.0.0.1:0/v1"), `"0" is not a port`},
+		{"the address of a model", to("'http://127.0.0.1:99999/v1#m'"), `"99999" is not a port`},
 		{"a name with a space", own(`base_url: http://127.0.0.1:1/v1
-    headers: {"X Team": s3cret-value}`), `:4: providers.one.headers: headers of one: "X Team" is no name of a header`},
+    headers: {"X Team": s3cret-value}`), `:4: providers.one.headers: headers of one: "X Team" is not a name of a header`},
 		{"a name with a colon", own(`base_url: http://127.0.0.1:1/v1
-    headers: {"X-Team:": s3cret-value}`), `"X-Team:" is no name of a header`},
+    headers: {"X-Team:": s3cret-value}`), `"X-Team:" is not a name of a header`},
 		{"an umlaut", own(`base_url: http://127.0.0.1:1/v1
-    headers: {"X-Größe": s3cret-value}`), `is no name of a header`},
+    headers: {"X-Größe": s3cret-value}`), `is not a name of a header`},
 		{"no name", own(`base_url: http://127.0.0.1:1/v1
     headers: {"": s3cret-value}`), "a header has no name"},
 		{"a value of two lines", own(`base_url: http://127.0.0.1:1/v1
     headers: {X-Team: "s3cret-value\r\nHost: x"}`), "the value of the header X-Team holds a line break"},
-		{"the port of an MCP server", mcp("url: 'http://127.0.0.1:99999/mcp'"), `url: "99999" is no port`},
-		{"a header of an MCP server", mcp(`url: 'http://127.0.0.1:1/mcp', headers: {"X Team": s3cret-value}`), `headers: "X Team" is no name of a header`},
+		{"the port of an MCP server", mcp("url: 'http://127.0.0.1:99999/mcp'"), `url: "99999" is not a port`},
+		{"a header of an MCP server", mcp(`url: 'http://127.0.0.1:1/mcp', headers: {"X Team": s3cret-value}`), `headers: "X Team" is not a name of a header`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clitest.Bare(t, map[string]string{"gateway.yaml": test.config})

@@ -120,7 +120,7 @@ func TestServeImport(t *testing.T) {
 	writeFile(t, ours, got.out)
 	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, vectors, other-azure, gpt-4")
 	writeFile(t, file, "model: x\n")
-	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
+	must(t, toolpost(t, "", "serve", "import", file), 1, "it is not a configuration of LiteLLM's proxy")
 }
 
 // TestServeImportOf checks single entries: vendors of names without one, keys, regions, aliases, and invalid entries.
@@ -158,7 +158,7 @@ func TestServeImportOf(t *testing.T) {
 		must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order")
 	}
 	for config, says := range map[string]string{
-		"model_list: hello\n":                    "its model_list is no list of models",
+		"model_list: hello\n":                    "its model_list is not a list of models",
 		"model_list:\n  - {model_name: x}\n":     "its one model cannot be taken over: line 2: a model is left out: it has no litellm_params",
 		"model_list:\n" + entry("z", "a: b", ""): "its litellm_params have no model",
 	} {

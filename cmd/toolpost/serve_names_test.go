@@ -74,6 +74,6 @@ func TestImportOfTabs(t *testing.T) {
 		"model_list:\n  -\tmodel_name: a\n    litellm_params: {model: openai/m}\n": "line 2",
 	} {
 		writeFile(t, file, text)
-		must(t, toolpost(t, "", "serve", "import", file), 1, line+": it is no YAML: this line has a tab; YAML is indented with spaces only")
+		must(t, toolpost(t, "", "serve", "import", file), 1, line+": it is not YAML: this line has a tab; YAML is indented with spaces only")
 	}
 }

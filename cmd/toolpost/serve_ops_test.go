@@ -488,7 +488,7 @@ func TestServeCheck(t *testing.T) {
 		"gateway:\n  routes:\n    - {model: a*b, check: never, from: [tea], pass: [coffee], to: [{model: sim/offline, weight: -1}]}\n": {
 			"a * may only stand at the end", "no check \"never\"", "unknown format \"tea\"", "no endpoints are called \"coffee\"", "weight of sim/offline is -1",
 		},
-		"providers: {up: {base_url: \"https://up.example.org/v1\", key_env: sk-abc123abc123abc123abc123}}\n": {"key_env of up is no name of a variable"},
+		"providers: {up: {base_url: \"https://up.example.org/v1\", key_env: sk-abc123abc123abc123abc123}}\n": {"key_env of up is not a name of a variable"},
 		"gateway:\n  routes: [{model: a, to: [{model: sim/offline, health: 5ms}]}]\n":                        {"cannot be asked every 5ms"},
 	} {
 		writeFile(t, file, config)

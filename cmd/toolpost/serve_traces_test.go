@@ -133,7 +133,7 @@ func TestServeTraces(t *testing.T) {
 	if all := strings.Join(bodies, ""); strings.Contains(all, "private") || !strings.Contains(all, `"http.response.status_code","value":{"intValue":"200"}`) {
 		t.Error(all)
 	}
-	for env, says := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc": "over HTTP in JSON", "OTEL_EXPORTER_OTLP_HEADERS=nothing": "no list like name=value", "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4317": "is no address"} {
+	for env, says := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc": "over HTTP in JSON", "OTEL_EXPORTER_OTLP_HEADERS=nothing": "not a list like name=value", "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4317": "is not an address"} {
 		t.Run(env, func(t *testing.T) {
 			name, value, _ := strings.Cut(env, "=")
 			t.Setenv(name, value)

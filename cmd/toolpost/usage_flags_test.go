@@ -18,9 +18,9 @@ func TestUsageRefusesUnusedFlags(t *testing.T) {
 	clitest.Bare(t, nil)
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
-		"--by request --last -1":    "--last: -1 is no number of requests",
-		"--by request --last 0":     "--last: 0 is no number of requests",
-		"--by request --last 10001": "--last: 10001 is no number of requests; it can be 1 to 10000",
+		"--by request --last -1":    "--last: -1 is not a number of requests",
+		"--by request --last 0":     "--last: 0 is not a number of requests",
+		"--by request --last 10001": "--last: 10001 is not a number of requests; it can be 1 to 10000",
 		"--last 3":                  "--last says how many requests are listed, and goes only with --by request",
 		"--by team --last 3":        "goes only with --by request",
 		"--request req_1 --last 3":  "takes no --by, --last",

@@ -71,7 +71,7 @@ var wrongInputs = []wrongInput{
 	{"an empty schema", "", "run --output-schema empty hello", 1, "empty"},
 	{"a schema that is none", "", "run --output-schema half.json hello", 1, "half.json"},
 	{"a missing instance", "", "validate --schema schema.json nowhere.json", 1, "nowhere.json"},
-	{"an instance that is no JSON", "", "validate --schema schema.json binary", 1, ""},
+	{"an instance that is not JSON", "", "validate --schema schema.json binary", 1, ""},
 	{"no schema", "", "validate number", 2, "--schema"},
 	{"a task that is no text", "\xff\xfe\x00", "run -", 1, "UTF-8"},
 	{"a model that answers for others and does not exist", "", "sim --unknown nonsense", 2, "--unknown: "},

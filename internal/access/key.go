@@ -165,7 +165,7 @@ func checkPatterns(what string, list []string) error {
 	}
 	for _, p := range list {
 		if p == "" || len(p) > maxPattern || hasControl(p) || strings.TrimSpace(p) != p {
-			return fmt.Errorf("%s: %.40q is no name: it is empty, has spaces at its ends or more than %d bytes, or something that cannot be printed", what, p, maxPattern)
+			return fmt.Errorf("%s: %.40q is not a name: it is empty, has spaces at its ends or more than %d bytes, or something that cannot be printed", what, p, maxPattern)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func ParseQuota(s string) (Quota, error) {
 	unit, per, two := strings.Cut(name, "/")
 	l := Quota{Unit: Unit(unit), Per: Period(per)}
 	if !ok || !two || !l.known() {
-		return Quota{}, fmt.Errorf("%.60q is no limit like money/month=50, tokens/day=1000000 or requests/minute=60; periods are minute, day, month and total", s)
+		return Quota{}, fmt.Errorf("%.60q is not a limit like money/month=50, tokens/day=1000000 or requests/minute=60; periods are minute, day, month and total", s)
 	}
 	var err error
 	if l.Unit == Money {
@@ -58,7 +58,7 @@ func ParseQuota(s string) (Quota, error) {
 		l.Most, err = strconv.ParseInt(value, 10, 64)
 	}
 	if err != nil || l.Most < 0 {
-		return Quota{}, fmt.Errorf("%.60q is no limit: %.40q is no amount", s, value)
+		return Quota{}, fmt.Errorf("%.60q is not a limit: %.40q is not an amount", s, value)
 	}
 	return l, nil
 }
@@ -107,7 +107,7 @@ func checkLimits(list []Quota) error {
 		key := Quota{Unit: l.Unit, Per: l.Per}
 		switch {
 		case !l.readable():
-			return fmt.Errorf("%s is no limit", l)
+			return fmt.Errorf("%s is not a limit", l)
 		case seen[key]:
 			return fmt.Errorf("there are two limits of %s/%s", l.Unit, l.Per)
 		}
@@ -181,7 +181,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > longest/unit {
-		return 0, fmt.Errorf("%.60q is no duration like 24h or 30d", s)
+		return 0, fmt.Errorf("%.60q is not a duration like 24h or 30d", s)
 	}
 	return d * unit, nil
 }

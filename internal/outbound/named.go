@@ -18,7 +18,7 @@ func CheckHeader(name, value string) error {
 	case name == "":
 		return errors.New("a header has no name")
 	case strings.IndexFunc(name, notInName) >= 0:
-		return fmt.Errorf("%.60q is no name of a header: it has letters, digits and %s only", name, nameMarks)
+		return fmt.Errorf("%.60q is not a name of a header: it has letters, digits and %s only", name, nameMarks)
 	case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
 		return fmt.Errorf("the header %s follows from the request itself, and is not sent as it is set", name)
 	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
@@ -45,7 +45,7 @@ func CheckPort(u *url.URL) error {
 		return errors.New("no port stands behind the colon of its host; it can be 1 to 65535")
 	}
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
-		return fmt.Errorf("%.20q is no port; it can be 1 to 65535", port)
+		return fmt.Errorf("%.20q is not a port; it can be 1 to 65535", port)
 	}
 	return nil
 }

@@ -389,20 +389,20 @@ func TestOnlyTheBridgeIsGiven(t *testing.T) {
 // enforced, are refused.
 func TestWhatCannotBeEnforcedIsRefused(t *testing.T) {
 	for why, p := range map[string]agentcli.Program{
-		"there are claude and codex":   {Format: "gemini", Command: "x"},
-		"it needs a command":           {Format: "claude"},
-		"args has --tools":             {Format: "claude", Command: "x", Args: []string{"--tools", "Bash"}},
-		"args has --allowedTools":      {Format: "claude", Command: "x", Args: []string{"--allowedTools=Bash"}},
-		"args has --dangerously-skip":  {Format: "claude", Command: "x", Args: []string{"--dangerously-skip-permissions"}},
-		"args has --mcp-config":        {Format: "claude", Command: "x", Args: []string{"--mcp-config", "mine.json"}},
-		"args has --settings":          {Format: "claude", Command: "x", Args: []string{"--settings", "mine.json"}},
-		"args has --resume":            {Format: "claude", Command: "x", Args: []string{"--resume"}},
-		"args has -c":                  {Format: "codex", Command: "x", Args: []string{"-c", "mcp_servers.x.command=evil"}},
-		"args has --enable":            {Format: "codex", Command: "x", Args: []string{"--enable", "shell_tool"}},
-		"env has CODEX_HOME":           {Format: "codex", Command: "x", Env: map[string]string{"CODEX_HOME": "/"}},
-		"max_turns cannot be enforced": {Format: "codex", Command: "x", MaxTurns: 3},
-		"has no settings file":         {Format: "claude", Command: "x", Settings: "f"},
-		"which is no name of a server": {Format: "claude", Command: "x", Bridge: "a__b"},
+		"there are claude and codex":      {Format: "gemini", Command: "x"},
+		"it needs a command":              {Format: "claude"},
+		"args has --tools":                {Format: "claude", Command: "x", Args: []string{"--tools", "Bash"}},
+		"args has --allowedTools":         {Format: "claude", Command: "x", Args: []string{"--allowedTools=Bash"}},
+		"args has --dangerously-skip":     {Format: "claude", Command: "x", Args: []string{"--dangerously-skip-permissions"}},
+		"args has --mcp-config":           {Format: "claude", Command: "x", Args: []string{"--mcp-config", "mine.json"}},
+		"args has --settings":             {Format: "claude", Command: "x", Args: []string{"--settings", "mine.json"}},
+		"args has --resume":               {Format: "claude", Command: "x", Args: []string{"--resume"}},
+		"args has -c":                     {Format: "codex", Command: "x", Args: []string{"-c", "mcp_servers.x.command=evil"}},
+		"args has --enable":               {Format: "codex", Command: "x", Args: []string{"--enable", "shell_tool"}},
+		"env has CODEX_HOME":              {Format: "codex", Command: "x", Env: map[string]string{"CODEX_HOME": "/"}},
+		"max_turns cannot be enforced":    {Format: "codex", Command: "x", MaxTurns: 3},
+		"has no settings file":            {Format: "claude", Command: "x", Settings: "f"},
+		"which is not a name of a server": {Format: "claude", Command: "x", Bridge: "a__b"},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want one that says: %s", err, why)
@@ -513,7 +513,7 @@ func TestOpen(t *testing.T) {
 	if err != nil || m.Model != "org/opus" || m.Program.Env["HOME"] != "value of HOME" || m.Program.Env["KEY"] != "none" {
 		t.Errorf("%v %+v", err, m)
 	}
-	for rest, why := range map[string]string{"other": "no agent program of the configuration is called other", "bad": "it needs a command", "var": "MISSING is not set", "mine/--tools": "is no name of a model"} {
+	for rest, why := range map[string]string{"other": "no agent program of the configuration is called other", "bad": "it needs a command", "var": "MISSING is not set", "mine/--tools": "is not a name of a model"} {
 		if _, err := agentcli.Open(programs, lookup, rest); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", rest, err)
 		}

@@ -89,7 +89,7 @@ func (p Program) check() error {
 	case p.Command == "":
 		return errors.New("it needs a command")
 	case p.Bridge != "" && !config.ValidServerName(p.Bridge):
-		return fmt.Errorf("bridge is %q, which is no name of a server", p.Bridge)
+		return fmt.Errorf("bridge is %q, which is not a name of a server", p.Bridge)
 	case p.MaxTurns < 0:
 		return errors.New("max_turns must not be negative")
 	case p.MaxTurns > 0 && !f.bounds:
@@ -99,7 +99,7 @@ func (p Program) check() error {
 	}
 	for name := range p.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("%q is no name of a variable", name)
+			return fmt.Errorf("%q is not a name of a variable", name)
 		}
 		if slices.Contains(f.variables, name) {
 			return fmt.Errorf("env has %s, which is set for the program", name)
@@ -195,7 +195,7 @@ func Open(programs map[string]Program, lookup func(string) (string, bool), rest 
 		return nil, &llm.Error{Op: "agent", Kind: llm.Invalid, Err: err}
 	}
 	if strings.HasPrefix(model, "-") || strings.ContainsFunc(model, unicode.IsControl) {
-		return nil, &llm.Error{Op: "agent", Kind: llm.Invalid, Err: fmt.Errorf("%q is no name of a model", model)}
+		return nil, &llm.Error{Op: "agent", Kind: llm.Invalid, Err: fmt.Errorf("%q is not a name of a model", model)}
 	}
 	p, err := p.resolve(lookup)
 	if err != nil {
@@ -214,7 +214,7 @@ func (p Program) settingsOf() ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSettings {
-		return nil, fmt.Errorf("%s is no file of up to %d bytes", p.Settings, maxSettings)
+		return nil, fmt.Errorf("%s is not a file of up to %d bytes", p.Settings, maxSettings)
 	}
 	return os.ReadFile(p.Settings)
 }

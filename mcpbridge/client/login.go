@@ -324,7 +324,7 @@ func (c *callback) listen(ctx context.Context, address, state string) (*auth.Aut
 // Logout forgets the login for a server and reports whether there was one.
 func Logout(dir, name string) (bool, error) {
 	if !config.ValidServerName(name) {
-		return false, fmt.Errorf("mcp: %q is no name for a server", name)
+		return false, fmt.Errorf("mcp: %q is not a name for a server", name)
 	}
 	if err := forget(connection.ChallengeFile(dir, name)); err != nil {
 		return false, err

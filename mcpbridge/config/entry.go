@@ -81,7 +81,7 @@ func readEnvFile(file string) (map[string]string, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxEnvFile {
-		return nil, fmt.Errorf("%s is no file of up to %d bytes", file, maxEnvFile)
+		return nil, fmt.Errorf("%s is not a file of up to %d bytes", file, maxEnvFile)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -137,7 +137,7 @@ func ValidServerName(name string) bool {
 // Check returns the problem of s. It does not look at variables.
 func (s ServerConfig) Check() error {
 	if !ValidServerName(s.Name) {
-		return fmt.Errorf("mcp: %q is no name for a server: up to %d letters, digits, - and _, without __", s.Name, MaxServerName)
+		return fmt.Errorf("mcp: %q is not a name for a server: up to %d letters, digits, - and _, without __", s.Name, MaxServerName)
 	}
 	if err := s.check(); err != nil {
 		return fmt.Errorf("mcp: server %s: %w", s.Name, err)
@@ -172,7 +172,7 @@ func (s ServerConfig) checkCommand() error {
 	}
 	for name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("%q is no name of a variable", name)
+			return fmt.Errorf("%q is not a name of a variable", name)
 		}
 	}
 	return nil

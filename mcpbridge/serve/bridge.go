@@ -55,7 +55,7 @@ type Bridge struct {
 // Server returns the MCP server of the bridge. No two tools may have one name.
 func (b *Bridge) Server() (*mcp.Server, error) {
 	if !config.ValidServerName(b.name()) {
-		return nil, fmt.Errorf("mcp: %q is no name for a bridge: up to %d letters, digits, - and _, without __", b.Name, config.MaxServerName)
+		return nil, fmt.Errorf("mcp: %q is not a name for a bridge: up to %d letters, digits, - and _, without __", b.Name, config.MaxServerName)
 	}
 	do := b.Do
 	if do == nil && len(b.Defs) > 0 {

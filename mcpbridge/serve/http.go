@@ -79,12 +79,12 @@ func (g HTTPAccess) Check() error {
 	}
 	for _, host := range g.Hosts {
 		if host == "" || strings.ContainsAny(host, "/@ ") {
-			return fmt.Errorf("mcp: %q is no name of a host, like tools.example.org", host)
+			return fmt.Errorf("mcp: %q is not a name of a host, like tools.example.org", host)
 		}
 	}
 	for _, origin := range g.Origins {
 		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {
-			return fmt.Errorf("mcp: %q is no origin, like https://app.example.org", origin)
+			return fmt.Errorf("mcp: %q is not an origin, like https://app.example.org", origin)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func FromEnv(getenv func(string) string) (*Options, error) {
 	}
 	for _, address := range []string{o.Endpoint, o.Metrics} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is no address; write http://HOST:4318") // it may hold a password
+			return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is not an address; write http://HOST:4318") // it may hold a password
 		}
 	}
 	if p := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL")); p == "grpc" {
@@ -97,7 +97,7 @@ func FromEnv(getenv func(string) string) (*Options, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		text, err := url.PathUnescape(strings.TrimSpace(value))
 		if name = strings.TrimSpace(name); !ok || name == "" || err != nil || strings.ContainsAny(name, "\r\n\x00: \t") || strings.ContainsAny(text, "\r\n\x00") {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,other=value")
+			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS is not a list like name=value,other=value")
 		}
 		o.Headers[name] = text
 	}

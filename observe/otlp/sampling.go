@@ -69,7 +69,7 @@ func (o *Options) describe(list string) error {
 		name, text, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(text))
 		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
-			return errors.New("OTEL_RESOURCE_ATTRIBUTES is no list like name=value,other=value")
+			return errors.New("OTEL_RESOURCE_ATTRIBUTES is not a list like name=value,other=value")
 		}
 		o.Resource[name] = value
 	}

@@ -168,7 +168,7 @@ func nameOf(raw json.RawMessage) string {
 func parseDeclared(raw json.RawMessage) (Declared, error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &keys); err != nil || keys == nil {
-		return Declared{}, errors.New("it is no object with keys and values")
+		return Declared{}, errors.New("it is not an object with keys and values")
 	}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(declaredKeys, k) {
@@ -192,7 +192,7 @@ func parseDeclared(raw json.RawMessage) (Declared, error) {
 	d := Declared{Definition: defs[0], Command: work.Command, Env: work.Env, HTTP: work.HTTP}
 	if work.Timeout != "" {
 		if d.Timeout, err = time.ParseDuration(work.Timeout); err != nil || d.Timeout <= 0 {
-			return d, fmt.Errorf("timeout %q is no duration like 30s", work.Timeout)
+			return d, fmt.Errorf("timeout %q is not a duration like 30s", work.Timeout)
 		}
 	}
 	if d.Effects, err = parseEffects(work.Effects); err != nil {

@@ -90,14 +90,14 @@ func (f Fetch) check(u *url.URL) error {
 func (f Fetch) fetch(ctx context.Context, in fetchIn) (tool.Output, error) {
 	u, err := url.Parse(strings.TrimSpace(in.URL))
 	if err != nil {
-		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%.200q is no address", in.URL), "Use a full address, like https://go.dev/doc/.")
+		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%.200q is not an address", in.URL), "Use a full address, like https://go.dev/doc/.")
 	}
 	if err := f.check(u); err != nil {
 		return tool.Output{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return tool.Output{}, tool.Errorf(tool.Validation, "%.200q is no address", in.URL)
+		return tool.Output{}, tool.Errorf(tool.Validation, "%.200q is not an address", in.URL)
 	}
 	req.Header.Set("User-Agent", "toolpost")
 	req.Header.Set("Accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1")

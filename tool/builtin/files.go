@@ -88,7 +88,7 @@ func (f *Files) list(ctx context.Context, in listIn) (tool.Output, error) {
 	defer p.Close()
 	if in.Pattern != "" {
 		if _, err := path.Match(in.Pattern, ""); err != nil {
-			return tool.Output{}, tool.Errorf(tool.Validation, "%q is no pattern: use * and ?", in.Pattern)
+			return tool.Output{}, tool.Errorf(tool.Validation, "%q is not a pattern: use * and ?", in.Pattern)
 		}
 	}
 	var b strings.Builder

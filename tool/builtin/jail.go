@@ -45,7 +45,7 @@ func openJail(dir string, blocked []string) (*jail, error) {
 	for _, pattern := range blocked {
 		if _, err := path.Match(pattern, ""); err != nil {
 			root.Close()
-			return nil, errors.New("builtin: " + pattern + " is no pattern for file names")
+			return nil, errors.New("builtin: " + pattern + " is not a pattern for file names")
 		}
 		names = append(names, fold(pattern))
 	}
@@ -189,7 +189,7 @@ func (j *jail) local(name string) (string, error) {
 	case name == "":
 		return ".", nil
 	case len(name) > 4096 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", tool.Errorf(tool.Validation, "%.100q is no path", name)
+		return "", tool.Errorf(tool.Validation, "%.100q is not a path", name)
 	case strings.HasPrefix(name, "~"), strings.HasPrefix(name, "/"), strings.HasPrefix(name, `\`), hasDrive(name), filepath.IsAbs(name):
 		return "", withFix(tool.Errorf(tool.Permission, "%s is not a path below the working folder", name),
 			"Use a path relative to the working folder, like docs/notes.md.")

@@ -82,7 +82,7 @@ func (f *Files) search(ctx context.Context, in searchIn) (tool.Output, error) {
 func matcher(in searchIn) (func([]byte) bool, error) {
 	if in.Pattern != "" {
 		if _, err := path.Match(in.Pattern, ""); err != nil {
-			return nil, tool.Errorf(tool.Validation, "%q is no pattern: use * and ?", in.Pattern)
+			return nil, tool.Errorf(tool.Validation, "%q is not a pattern: use * and ?", in.Pattern)
 		}
 	}
 	switch {
@@ -91,7 +91,7 @@ func matcher(in searchIn) (func([]byte) bool, error) {
 	case in.Regexp:
 		re, err := regexp.Compile(in.Query)
 		if err != nil {
-			return nil, withFix(tool.Errorf(tool.Validation, "the query is no regular expression: %v", err), "Correct it, or leave regexp out to look for the text as it is.")
+			return nil, withFix(tool.Errorf(tool.Validation, "the query is not a regular expression: %v", err), "Correct it, or leave regexp out to look for the text as it is.")
 		}
 		return re.Match, nil
 	}

@@ -132,7 +132,7 @@ func (s Search) checkLocation() error {
 		return fmt.Errorf("builtin: %s cannot search for country %q", s.Engine, s.Location.Country)
 	}
 	if s.Location.Timezone != "" && s.Location.Country == "" && s.Location.City == "" && s.Location.Region == "" {
-		return errors.New("builtin: a time zone alone is no place to search from: name a city, region or country")
+		return errors.New("builtin: a time zone alone is not a place to search from: name a city, region or country")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (s Search) search(ctx context.Context, e engine, base *url.URL, in searchWe
 	}
 	hits, err := e.parse(io.LimitReader(resp.Body, 4<<20))
 	if err != nil {
-		return tool.Output{}, tool.Errorf(tool.Execution, "%s sent what is no list of results: %v", base.Host, err)
+		return tool.Output{}, tool.Errorf(tool.Execution, "%s sent what is not a list of results: %v", base.Host, err)
 	}
 	return tool.Text(s.present(hits, in.Limit)), nil
 }

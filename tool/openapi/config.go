@@ -99,7 +99,7 @@ func checkServer(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("%q is no address like https://api.example.org/v1", address)
+		return fmt.Errorf("%q is not an address like https://api.example.org/v1", address)
 	case u.User != nil:
 		return errors.New("a password in an address ends up in records; use auth")
 	case u.RawQuery != "" || u.Fragment != "":

@@ -122,7 +122,7 @@ func (p *parameterObject) serialization() (style string, explode bool, err error
 		"cookie": {"form"},
 	}[p.In]
 	if styles == nil {
-		return "", false, fmt.Errorf("its parameter %s is in %q, which is no place for one", p.Name, p.In)
+		return "", false, fmt.Errorf("its parameter %s is in %q, which is not a place for one", p.Name, p.In)
 	}
 	if style = styles[0]; p.Style != "" {
 		style = p.Style

@@ -299,7 +299,7 @@ func read(r *http.Request, into any) error {
 		return nil
 	}
 	if !js.Valid(body) || js.Kind(body) != '{' {
-		return Invalidf("the body is no JSON object")
+		return Invalidf("the body is not a JSON object")
 	}
 	if name := js.Repeated(body); name != nil {
 		return Invalidf("the field %.40q is in the body twice", name)

@@ -46,7 +46,7 @@ func limitOf(r *http.Request) (int, error) {
 	s := query.Get("limit")
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > access.MaxLog {
-		return 0, Invalidf("limit: %.40q is no number from 0 to %d", s, access.MaxLog)
+		return 0, Invalidf("limit: %.40q is not a number from 0 to %d", s, access.MaxLog)
 	}
 	return n, nil
 }

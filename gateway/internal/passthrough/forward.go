@@ -457,7 +457,7 @@ func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 	boundary, is := formBoundary(mediaType)
 	if !is {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
-			return "", exchange.Invalid("the body is no JSON object")
+			return "", exchange.Invalid("the body is not a JSON object")
 		}
 		if err := x.Read(body, nil); err != nil {
 			return "", err
@@ -473,7 +473,7 @@ func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 	text := js.Trim(body)
 	if !js.Valid(text) || js.Kind(text) != '{' {
-		return nil, exchange.Invalid("the body is no JSON object")
+		return nil, exchange.Invalid("the body is not a JSON object")
 	}
 	var out []byte
 	done := 0

@@ -38,7 +38,7 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 		Type json.RawMessage `json:"type"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
-		return nil, fmt.Errorf("is no JSON object: %w", err)
+		return nil, fmt.Errorf("is not a JSON object: %w", err)
 	}
 	switch {
 	case string(said.Type) == `"object"`:

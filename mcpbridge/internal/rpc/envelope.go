@@ -29,7 +29,7 @@ type wireError struct {
 
 // Why a message is not relayed.
 var (
-	ErrNoMessage = errors.New("this is no JSON-RPC message")
+	ErrNoMessage = errors.New("this is not a JSON-RPC message")
 	errBatch     = errors.New("batches are not relayed; send one message at a time")
 )
 

@@ -232,7 +232,7 @@ func malformed(text json.RawMessage) string {
 	case errors.As(err, &kind) && kind.Field != "":
 		return fmt.Sprintf("its %s is of the wrong type (%s)", kind.Field, kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Sprintf("it is no object (%s)", kind.Value)
+		return fmt.Sprintf("it is not an object (%s)", kind.Value)
 	}
 	return "it cannot be read"
 }

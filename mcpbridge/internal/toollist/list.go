@@ -264,7 +264,7 @@ func SchemaText(schema any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("is nested deeper than %d", maxSchemaDepth)
 	}
 	if _, is := schema.(map[string]any); !is {
-		return nil, errors.New("is no object")
+		return nil, errors.New("is not an object")
 	}
 	text, err := json.Marshal(schema)
 	if err == nil {

@@ -130,7 +130,7 @@ func valueOf(q invoke.Question, typed string) (value json.RawMessage, fault stri
 		}
 	}
 	if fault == "" {
-		fault = "it is no JSON"
+		fault = "it is not JSON"
 	}
 	return nil, fault
 }

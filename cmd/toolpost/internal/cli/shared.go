@@ -101,7 +101,7 @@ func ReplaceFile(path string, content []byte, mode fs.FileMode) error {
 	}
 	if info, err := os.Stat(path); err == nil {
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no file", path)
+			return fmt.Errorf("%s is not a file", path)
 		}
 		mode = info.Mode().Perm()
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -69,7 +69,7 @@ func checkFiles(o *settings.ToolOptions) error {
 	if info, err := os.Stat(o.Root); err != nil {
 		return fmt.Errorf("root: %w", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("root: %s is no folder", o.Root)
+		return fmt.Errorf("root: %s is not a folder", o.Root)
 	}
 	if _, err := cli.UserCatalog(""); err != nil {
 		return err

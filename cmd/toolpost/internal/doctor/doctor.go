@@ -151,7 +151,7 @@ func examineTools(o *settings.ToolOptions) findingscmd.Finding {
 	defer done()
 	root, err := os.Stat(o.Root)
 	if err != nil || !root.IsDir() {
-		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: o.Root + " is no folder", Fix: "choose another with --root"}
+		return findingscmd.Finding{What: "tools", State: findingscmd.Broken, Says: o.Root + " is not a folder", Fix: "choose another with --root"}
 	}
 	return findingscmd.Finding{What: "tools", State: findingscmd.OK, Says: strings.Join(set.Names(), ", "), Fix: ""}
 }

@@ -87,7 +87,7 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 	case u.request != "":
 		return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, u.request, u.asJSON) })
 	case u.last < 1 || u.last > access.MaxLog:
-		return cli.Usagef(cmd, "--last: %d is no number of requests; it can be 1 to %d", u.last, access.MaxLog)
+		return cli.Usagef(cmd, "--last: %d is not a number of requests; it can be 1 to %d", u.last, access.MaxLog)
 	case u.by != byRequest && cmd.Flags().Changed("last"):
 		return cli.Usagef(cmd, "--last says how many requests are listed, and goes only with --by request")
 	case u.by == byRequest && !from.IsZero():

@@ -223,7 +223,7 @@ func (in *importer) keyOf(p *modelParams, v provider.Vendor, elsewhere bool) str
 	case p.key == nil:
 		return ""
 	case fromVariable && !isVariable(variable):
-		in.skip(p.key, "api_key is not copied: what stands behind os.environ/ is no name of a variable")
+		in.skip(p.key, "api_key is not copied: what stands behind os.environ/ is not a name of a variable")
 		return ""
 	case !fromVariable && vendor == "azure" && elsewhere: // each endpoint has separate keys
 		variable = in.variableFor(configcheck.Scalar(p.key), p.name, "_API_KEY")
@@ -267,7 +267,7 @@ func (in *importer) address(p *modelParams, vendor string) (base string, ok bool
 	host, path, _ := strings.Cut(rest, "/")
 	switch {
 	case !isURL || strings.ContainsFunc(at, func(r rune) bool { return r <= ' ' || r == '$' || r == 0x7f }):
-		in.skip(p.base, "a model is left out: its api_base is no address")
+		in.skip(p.base, "a model is left out: its api_base is not an address")
 		return "", false
 	case strings.Contains(host, "@"):
 		in.skip(p.base, "a model is left out: its api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")

@@ -121,7 +121,7 @@ func read(text []byte) (*importer, error) {
 	file, err := yamlcheck.ParsePlain(text)
 	if err != nil {
 		line, problem := configcheck.Problem(err)
-		return nil, fmt.Errorf("line %d: it is no YAML: %s", max(line, 1), problem)
+		return nil, fmt.Errorf("line %d: it is not YAML: %s", max(line, 1), problem)
 	}
 	in := &importer{env: map[string]string{}, notCopied: map[string]string{}}
 	found := false
@@ -137,9 +137,9 @@ func read(text []byte) (*importer, error) {
 	}
 	switch {
 	case !found:
-		return nil, errors.New("it has no model_list, so it is no configuration of LiteLLM's proxy")
+		return nil, errors.New("it has no model_list, so it is not a configuration of LiteLLM's proxy")
 	case in.models == 0:
-		return nil, errors.New("its model_list is no list of models, each with model_name and litellm_params")
+		return nil, errors.New("its model_list is not a list of models, each with model_name and litellm_params")
 	}
 	for _, r := range in.routes {
 		wholeNumbers(r.to)
@@ -239,7 +239,7 @@ func (in *importer) setting(section string, k, v ast.Node) {
 	switch name := keyName(k); name {
 	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
 		if len(items(v)) == 0 {
-			in.skip(k, "%s is no list of models and their fallbacks", name)
+			in.skip(k, "%s is not a list of models and their fallbacks", name)
 		} else if name != "fallbacks" {
 			in.skip(k, "%s are fallbacks for every failure here, not only for the one in their name", name)
 		}
@@ -250,7 +250,7 @@ func (in *importer) setting(section string, k, v ast.Node) {
 		}
 	case "model_group_alias":
 		if len(items(v)) > 0 || configcheck.Scalar(v) != "" {
-			in.skip(k, "model_group_alias is no mapping of names to models")
+			in.skip(k, "model_group_alias is not a mapping of names to models")
 		}
 		for name, of := range configcheck.Members(v) {
 			in.alias(name, of)
@@ -303,7 +303,7 @@ func (in *importer) fallbacks(from, to ast.Node) {
 			}
 			in.routes[i].places[other] = t
 		} else if other == "" {
-			in.skip(t, "a fallback of %s is no name of a model and is left out", name)
+			in.skip(t, "a fallback of %s is not a name of a model and is left out", name)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (p ProviderConfig) partProblems(name string, wrong func(setting, format str
 			wrong(at, "%s has a %s, and the address of %s has none; it is for rows that are like %s", part.setting, cmp.Or(v.Name, "a server of your own"), strings.Join(part.vendors(), ", "))
 		case variable:
 		case part.setting != "endpoint" && !pieceOfAddress.MatchString(value):
-			wrong(at, "%s has a %s that is no plain word, like eu-west-1, and no ${VARIABLE}", part.setting)
+			wrong(at, "%s has a %s that is not a plain word, like eu-west-1, and no ${VARIABLE}", part.setting)
 		case part.setting == "endpoint":
 			if problem := endpointProblem(value); problem != "" {
 				wrong(at, "the endpoint of %s %s", problem)
@@ -87,7 +87,7 @@ func endpointProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return "is no address; write one like https://NAME.openai.azure.com, or ${VARIABLE}"
+		return "is not an address; write one like https://NAME.openai.azure.com, or ${VARIABLE}"
 	case strings.Contains(u.Path+"/", "/openai/"):
 		return "ends before /openai, which is put behind it"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":

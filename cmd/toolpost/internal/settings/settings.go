@@ -218,7 +218,7 @@ func (row Setting) Set(s *Settings, value string) error {
 	case *int:
 		n, err := strconv.Atoi(strings.TrimSpace(value))
 		if err != nil {
-			return fmt.Errorf("%q is no number", value)
+			return fmt.Errorf("%q is not a number", value)
 		}
 		*p = n
 	case *bool:
@@ -230,13 +230,13 @@ func (row Setting) Set(s *Settings, value string) error {
 	case *time.Duration:
 		d, err := time.ParseDuration(strings.TrimSpace(value))
 		if err != nil {
-			return fmt.Errorf("%q is no duration like 90s or 10m", value)
+			return fmt.Errorf("%q is not a duration like 90s or 10m", value)
 		}
 		*p = d
 	case **float64:
 		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil || math.IsNaN(x) {
-			return fmt.Errorf("%q is no number", value)
+			return fmt.Errorf("%q is not a number", value)
 		}
 		*p = &x
 	}
@@ -643,7 +643,7 @@ func (p ProviderConfig) problems(name string, wrong func(setting, format string,
 		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, cmp.Or(cli.DidYouMean(p.Like, vendors), "; there are "+strings.Join(vendors, ", ")))
 	}
 	if p.KeyEnv != "" && (secret.HasForm(p.KeyEnv) || !variableName(p.KeyEnv)) { // not repeated: it may be the key itself
-		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
+		wrong(".key_env", "key_env of %s is not a name of a variable; the key itself does not belong into the file")
 	}
 	if err := formats.Check(p.Wire, wire.Formats()...); p.Wire != "" && err != nil {
 		wrong(".wire", "%s: %v", err)

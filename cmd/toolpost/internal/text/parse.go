@@ -408,7 +408,7 @@ func (l *toolList) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if b[0] != '[' {
-		return fmt.Errorf("tools: %.20s is no list", b)
+		return fmt.Errorf("tools: %.20s is not a list", b)
 	}
 	list, err := parseTools(b)
 	*l = list

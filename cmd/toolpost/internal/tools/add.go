@@ -255,7 +255,7 @@ func appendedJSON(old, block []byte) ([]byte, error) {
 			return nil, err
 		}
 		if err := json.Unmarshal(keyed["tools"], &list); err != nil {
-			return nil, errors.New("it is no list of tools")
+			return nil, errors.New("it is not a list of tools")
 		}
 		if keyed["tools"], err = json.Marshal(append(list, entry...)); err != nil {
 			return nil, err
