@@ -120,6 +120,11 @@ func playSteps(t *testing.T, archive *txtar.Archive, needs map[string]string, st
 			term.run("send-keys", "-t", "0", "-l", rest)
 		case "key":
 			term.run(append([]string{"send-keys", "-t", "0"}, strings.Fields(rest)...)...)
+		case "word": // by single keys: a text that came at once is taken as pasted
+			for n := range len(rest) {
+				term.run("send-keys", "-t", "0", "-l", rest[n:n+1])
+				term.wait("› "+rest[:n+1], true)
+			}
 		case "answer":
 			term.run("send-keys", "-t", "0", "-l", rest)
 			term.wait("  Enter", true)

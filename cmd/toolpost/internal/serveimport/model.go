@@ -252,7 +252,7 @@ func (in *importer) address(p *modelParams, vendor string) (base string, ok bool
 	at := strings.TrimSuffix(configcheck.Scalar(p.base), "/")
 	if variable, is := strings.CutPrefix(at, "os.environ/"); is {
 		if !isVariable(variable) {
-			in.skip(p.base, "a model is left out: its api_base is to come from a variable, and what stands there is no name of one")
+			in.skip(p.base, "a model is left out: its api_base is to come from a variable, and what is there is not a name of one")
 			return "", false
 		}
 		return served("${"+variable+"}", vendor), true
