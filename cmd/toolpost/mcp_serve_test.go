@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -107,4 +108,56 @@ func TestMCPServeToolListChanges(t *testing.T) {
 	if code := <-ended; code != 0 || !news {
 		t.Errorf("it ended with %d and told of other tools: %v\n%s", code, news, errOut.String())
 	}
+}
+
+// 'mcp serve' serves recorded runs as resources and the tasks of the configuration as prompts, if it is told to.
+func TestMCPServeResourcesAndPrompts(t *testing.T) {
+	mcpHome(t, "tasks:\n  compare: {task: 'Compare {1} with {2}.'}\n  tidy: {task: Tidy up}\n")
+	place(t, "notes.txt", "remember the milk\n")
+	must(t, toolpost(t, mcpSays(mcpCall("2", "read_file", `{"path":"notes.txt"}`)), "mcp", "serve"), 0)
+	ask := func(id, method, params string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
+	}
+	serve := func(messages []string, flags ...string) map[string]string {
+		t.Helper()
+		r := toolpost(t, mcpSays(messages...), append([]string{"mcp", "serve"}, flags...)...)
+		must(t, r, 0)
+		answers := make(map[string]string)
+		for line := range strings.Lines(r.out) {
+			var m struct{ ID json.RawMessage }
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatal(err)
+			}
+			answers[string(m.ID)] = line
+		}
+		return answers
+	}
+	latest := toolpost(t, "", "receipts", "list", "--json")
+	var runs []struct{ Run string }
+	if err := json.Unmarshal([]byte(latest.out), &runs); err != nil || len(runs) != 1 {
+		t.Fatalf("%s, %v", latest.out, err)
+	}
+	messages := []string{
+		ask("2", "resources/list", `{}`), ask("3", "resources/templates/list", `{}`), ask("4", "resources/read", `{"uri":"toolpost://runs"}`),
+		ask("5", "resources/read", `{"uri":"toolpost://runs/`+runs[0].Run+`"}`), ask("6", "resources/read", `{"uri":"toolpost://runs/..%2F..%2Fconfig"}`),
+		ask("7", "resources/read", `{"uri":"toolpost://runs/absent"}`), ask("8", "resources/subscribe", `{"uri":"toolpost://runs"}`),
+		ask("9", "prompts/list", `{}`), ask("10", "prompts/get", `{"name":"compare","arguments":{"1":"a","2":"{1}"}}`),
+		ask("11", "prompts/get", `{"name":"compare","arguments":{"1":"a"}}`), ask("12", "prompts/get", `{"name":"tidy","arguments":{"args":"my desk"}}`),
+	}
+	answers := serve(messages, "--resources", "--prompts")
+	for id, want := range map[string]string{
+		"1": `"prompts":{}`, "2": `"uri":"toolpost://runs"`, "3": `"uriTemplate":"toolpost://runs/{run}"`, "4": runs[0].Run, "5": "remember the milk", "6": "not found",
+		"7": "not found", "8": `"error"`, "9": `"name":"compare"`, "10": "Compare a with {1}.", "11": "the prompt needs the argument 2", "12": "Tidy up my desk",
+	} {
+		if !strings.Contains(answers[id], want) {
+			t.Errorf("%s is answered with %s, not %s", id, answers[id], want)
+		}
+	}
+	for id, answer := range serve(messages) {
+		if id != "1" && !strings.Contains(answer, "-32601") {
+			t.Errorf("without the flags: %s", answer)
+		}
+	}
+	r := toolpost(t, "", "mcp", "serve", "--through", "x", "--resources")
+	must(t, r, 2, "--resources has no meaning with --through")
 }

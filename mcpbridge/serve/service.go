@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -40,6 +39,9 @@ type ServiceOptions struct {
 	// Name, Version and Instructions are what clients are told of the server; an
 	// empty Name means toolpost.
 	Name, Version, Instructions string
+	// Resources and Prompts are served besides the tools. A relay does not use them.
+	Resources []ServedResource
+	Prompts   []ServedPrompt
 	// MaxCalls is how many calls may be under way at once, of all clients; 0
 	// means 64. A call beyond it is refused.
 	MaxCalls int
@@ -108,24 +110,13 @@ func NewService(options ServiceOptions) (*Service, error) {
 	s := &Service{options: options, slots: make(chan struct{}, options.MaxCalls), served: make(map[*mcp.ServerSession]*served), held: make(map[string]*heldCall)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
-		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
-	s.server.AddReceivingMiddleware(refuseUndeclared)
+		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: options.capabilities()})
+	s.server.AddReceivingMiddleware(s.refuseUndeclared)
+	s.addContent()
 	if err := s.Offer(options.Runner.Tools); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// refuseUndeclared refuses the methods of capabilities that the server does not declare. The SDK answers some of them with
-// an empty list.
-func refuseUndeclared(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch area, _, _ := strings.Cut(method, "/"); area {
-		case "prompts", "resources", "completion", "logging":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not served here", clip.Bytes(rpc.PlainText(method), 60))}
-		}
-		return next(ctx, method, req)
-	}
 }
 
 // Offer replaces the offered tools, and tells the clients if they differ. It refuses a tool that no

@@ -42,6 +42,8 @@ type mcpServe struct {
 	origins []string
 	yes     bool
 	yesTo   []string
+	runs    bool
+	tasks   bool
 	quiet   sync.Mutex // serializes lines on stderr
 }
 
@@ -83,6 +85,8 @@ other than those of this machine and of --host, and those of web pages of other 
 	fl.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it, like https://app.example.org; may be repeated")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "allow any tool")
 	fl.StringSliceVar(&f.yesTo, "yes-to", nil, "allow the `TOOL` of this name; may be repeated")
+	fl.BoolVar(&f.runs, "resources", false, "let clients read all recorded runs, with their receipts, as resources")
+	fl.BoolVar(&f.tasks, "prompts", false, "offer the tasks of the configuration as prompts")
 	fl.String("root", ".", settings.UsageOf("root"))
 	fl.StringSlice("allow", nil, settings.UsageOf("allow"))
 	fl.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
@@ -212,6 +216,12 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 		}
 	}
 	options.Runner.Tools = w.ToolSet
+	if f.runs {
+		options.Resources = runResources(cmd, w.Store)
+	}
+	if f.tasks {
+		options.Prompts = taskPrompts(w.Tasks)
+	}
 	w.WithholdSecrets(options.Runner)
 	s, err := serve.NewService(options)
 	if err != nil {
@@ -254,7 +264,7 @@ func (f *mcpServe) follow(cmd *cobra.Command, w *session.Session, s *serve.Servi
 
 // relay opens the server for --through.
 func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options serve.ServiceOptions) (mcpOffer, error) {
-	for _, name := range []string{"tools", "mcp", "allow", "sandbox"} {
+	for _, name := range []string{"tools", "mcp", "allow", "sandbox", "resources", "prompts"} {
 		if cmd.Flags().Changed(name) {
 			return nil, cli.Usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
 		}

@@ -2,6 +2,7 @@ package receipts
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,22 +64,34 @@ type entryJSON struct {
 	V        int               `json:"v"` // the format version of the run
 }
 
-func showJSON(cmd *cobra.Command, src runstore.Source) error {
-	report, err := journal.VerifyLines(src.Lines(cmd.Context()))
+// Record is a verified run.
+type Record struct {
+	Report  *journal.Report `json:"report"`
+	Entries []entryJSON     `json:"entries"`
+}
+
+// Read reads and verifies a run.
+func Read(ctx context.Context, src runstore.Source) (Record, error) {
+	report, err := journal.VerifyLines(src.Lines(ctx))
 	if err != nil && len(report.Faults) == 0 {
-		return err
+		return Record{}, err
 	}
 	entries := []entryJSON{}
-	for e, err := range journal.Whole(src.Entries(cmd.Context())) {
+	for e, err := range journal.Whole(src.Entries(ctx)) {
 		if err != nil {
-			return err
+			return Record{}, err
 		}
 		entries = append(entries, entryJSON{e.At, e.Body, e.Hash, e.Kind, e.Prev, e.Run, e.Seq, e.Stripped, report.Format})
 	}
-	return cli.PrintJSON(cmd.OutOrStdout(), struct {
-		Report  *journal.Report `json:"report"`
-		Entries []entryJSON     `json:"entries"`
-	}{report, entries})
+	return Record{report, entries}, nil
+}
+
+func showJSON(cmd *cobra.Command, src runstore.Source) error {
+	r, err := Read(cmd.Context(), src)
+	if err != nil {
+		return err
+	}
+	return cli.PrintJSON(cmd.OutOrStdout(), r)
 }
 
 func showRun(cmd *cobra.Command, src runstore.Source, entries, full bool) error {

@@ -69,20 +69,29 @@ func (s *Settings) takeTask(name string, t TaskConfig) {
 	}
 }
 
+// maxPlaceholders is the highest number of a placeholder.
+const maxPlaceholders = 9
+
+func placeholder(i int) string { return "{" + strconv.Itoa(i) + "}" }
+
+// Placeholders returns the highest number of a placeholder in a template, 0 if there is none.
+func Placeholders(template string) int {
+	for i := maxPlaceholders; i > 0; i-- {
+		if strings.Contains(template, placeholder(i)) {
+			return i
+		}
+	}
+	return 0
+}
+
 // FillTask fills arguments into a template: {1} to {9} are single arguments and {args} all of them. Without
 // placeholders the arguments follow the text. Placeholders within arguments are not replaced.
 func FillTask(template string, args []string) (string, error) {
 	all := strings.Join(args, " ")
 	pairs := []string{"{args}", all}
-	most := 0
-	for i := 1; i <= 9; i++ {
-		place := "{" + strconv.Itoa(i) + "}"
-		if strings.Contains(template, place) {
-			most = i
-		}
-		if i <= len(args) {
-			pairs = append(pairs, place, args[i-1])
-		}
+	most := Placeholders(template)
+	for i, arg := range args[:min(len(args), maxPlaceholders)] {
+		pairs = append(pairs, placeholder(i+1), arg)
 	}
 	switch {
 	case most > len(args):
