@@ -15,7 +15,7 @@ import (
 // response is a warning: a server without a list of models may work, and so may a
 // server that limits the rate of such requests.
 func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
-	x, err := m.newExchange(ctx, llm.Limits{})
+	x, err := m.newExchange(ctx, llm.Limits{}, false)
 	if err != nil {
 		return nil, err
 	}

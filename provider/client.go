@@ -67,10 +67,11 @@ type Client struct {
 	// Limits are where an answer is given up, if the request does not say.
 	Limits llm.Limits
 
-	learned  lessons
-	facts    known
-	narrowed narrowings
-	said     sync.Map // what need not be said again
+	learned   lessons
+	streamers streamers
+	facts     known
+	narrowed  narrowings
+	said      sync.Map // what need not be said again
 
 	strangers atomic.Pointer[strangers] // the secrets that were looked for last
 	masks     credential.Masks
@@ -79,7 +80,7 @@ type Client struct {
 // Timeouts are how long to wait. 0 means the default, less means for ever.
 type Timeouts struct {
 	Connect time.Duration // for a connection; default 10 s; needs a nil Client.HTTP
-	First   time.Duration // for the first byte of the answer; default 5 min
+	First   time.Duration // for the first byte of the answer; default 5 min, 30 min for a whole answer
 	Silence time.Duration // between two pieces of it; default 2 min
 }
 

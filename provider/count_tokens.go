@@ -33,7 +33,7 @@ func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, c
 
 // count sends the question for the tokens of a request.
 func (m *Model) count(ctx context.Context, count format.TokenCount, body []byte) (int, error) {
-	x, err := m.newExchange(ctx, llm.Limits{})
+	x, err := m.newExchange(ctx, llm.Limits{}, false)
 	if err != nil {
 		return 0, err
 	}

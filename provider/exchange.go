@@ -63,19 +63,19 @@ type exchange struct {
 // because a copy of the target would be held for as long as an answer takes.
 //
 //go:noinline
-func (m *Model) newExchange(ctx context.Context, limits llm.Limits) (*exchange, error) {
+func (m *Model) newExchange(ctx context.Context, limits llm.Limits, whole bool) (*exchange, error) {
 	key, err := m.client.key(m.target)
 	if err != nil {
 		return nil, err
 	}
-	waits := m.waits(ctx)
+	waits := m.waits(ctx, whole)
 	return &exchange{Model: m, key: key, watch: deadline.New(ctx, deadline.Timeouts{First: waits.First, Silence: waits.Silence}, limits.Or(m.client.Limits).Or(llm.DefaultLimits))}, nil
 }
 
 // once sends a request and passes on its answer. It returns the error that ended the
 // answer, if there was one, and whether the answer had begun.
 func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm.Event, error) bool) (failure *llm.Error, began bool) {
-	x, err := m.newExchange(ctx, j.req.Limits)
+	x, err := m.newExchange(ctx, j.req.Limits, j.whole)
 	if err != nil {
 		return asLLM(err), false
 	}
@@ -138,6 +138,9 @@ func (x *exchange) do(req *http.Request, body []byte) (*http.Response, error) {
 
 // receive reads a successful answer.
 func (x *exchange) receive() (failure *llm.Error, began bool) {
+	if x.job.whole && x.streamed() {
+		x.job.whole, x.watch.Whole = false, false
+	}
 	src := io.Reader(x.resp.Body)
 	if x.job.tap != nil {
 		src = io.TeeReader(src, x.job.tap)

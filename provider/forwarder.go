@@ -59,7 +59,7 @@ type Forwarded struct {
 // the client allow.
 func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error) {
 	m := f.m
-	x, err := m.newExchange(ctx, llm.Limits{})
+	x, err := m.newExchange(ctx, llm.Limits{}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -194,6 +194,41 @@ func TestLimitsOfWholeAnswers(t *testing.T) {
 	})
 }
 
+// TestSlowDocumentIsAwaited checks that a document may take longer than the beginning of a stream: nothing of it comes
+// before its end.
+func TestSlowDocumentIsAwaited(t *testing.T) {
+	for _, test := range []struct {
+		whole bool
+		takes time.Duration
+		kind  llm.Kind
+	}{
+		{true, 20 * time.Minute, llm.Unknown}, {true, 40 * time.Minute, llm.Timeout}, {false, 20 * time.Minute, llm.Timeout},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &provider.Client{Whole: test.whole, HTTP: &http.Client{Transport: slowDocument(test.takes)}, Retry: provider.Retry{Attempts: 1}}
+			if _, err := llm.Generate(t.Context(), open(t, client, "http://host/v1#m"), hi); llm.KindOf(err) != test.kind {
+				t.Errorf("%+v: %v", test, err)
+			}
+		})
+	}
+}
+
+// slowDocument answers with a document after a time.
+type slowDocument time.Duration
+
+func (s slowDocument) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPost {
+		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	select {
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	case <-time.After(time.Duration(s)):
+	}
+	const answer = `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}]}`
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
 // dribble answers with blanks, which some servers send so that nobody gives up.
 type dribble struct{}
 

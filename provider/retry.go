@@ -24,10 +24,13 @@ type Retry struct {
 }
 
 // waits returns the waits of a context, with those of the client in place of zero fields.
-func (m *Model) waits(ctx context.Context) requestctx.Waits {
-	w := requestctx.WaitsOf(ctx)
+func (m *Model) waits(ctx context.Context, whole bool) requestctx.Waits {
+	w, first := requestctx.WaitsOf(ctx), 5*time.Minute
+	if whole { // nothing comes until all of it is there
+		first = 30 * time.Minute
+	}
 	return requestctx.Waits{
-		First:    cmp.Or(w.First, orDefault(m.client.Timeouts.First, 5*time.Minute)),
+		First:    cmp.Or(w.First, orDefault(m.client.Timeouts.First, first)),
 		Silence:  cmp.Or(w.Silence, orDefault(m.client.Timeouts.Silence, 2*time.Minute)),
 		Attempts: cmp.Or(w.Attempts, m.client.Retry.attempts()),
 	}
@@ -101,6 +104,10 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 				return
 			}
 		}
+		if j.whole && !m.client.Whole {
+			m.persistWhole(ctx, j, body, yield)
+			return
+		}
 		m.persist(ctx, j, body, yield)
 	}
 }
@@ -122,7 +129,7 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 // again reports whether a request that failed for the n-th time is to be sent again, and waits until then. If it is
 // not, it has said why.
 func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
-	policy, most, seen := m.client.Retry, m.waits(ctx).Attempts, observe.CallOf(ctx)
+	policy, most, seen := m.client.Retry, m.waits(ctx, false).Attempts, observe.CallOf(ctx)
 	wait, soon := policy.wait(n, err, requestctx.PatienceOf(ctx), rand.Float64())
 	if began || n >= most || !retryable(err) || !soon {
 		yield(nil, err)

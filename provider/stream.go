@@ -77,6 +77,7 @@ func (m *Model) observed(ctx context.Context, j *job) {
 // open and nothing has been said yet.
 func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error) bool) (error, bool) {
 	m.observed(ctx, j)
+	j.whole = j.whole || m.asksWhole(ctx, j)
 	for _, w := range j.warnings {
 		if !yield(w, nil) {
 			return nil, false

@@ -51,6 +51,19 @@ func WaitsOf(ctx context.Context) Waits {
 	return w
 }
 
+type wholeKey struct{}
+
+// WithWhole returns a context whose requests need the whole answer only, and not its pieces as they come.
+func WithWhole(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wholeKey{}, true)
+}
+
+// Whole reports whether a context is one of WithWhole.
+func Whole(ctx context.Context) bool {
+	whole, _ := ctx.Value(wholeKey{}).(bool)
+	return whole
+}
+
 // HopsHeader is the header in which gateways count how often a request was passed on.
 const HopsHeader = "Toolpost-Hops"
 

@@ -40,6 +40,9 @@ func NewWatch(ctx context.Context, to *Candidate, others, whole bool) (context.C
 		}
 		ctx = requestctx.WithWaits(ctx, waits)
 	}
+	if whole && w.first == 0 && to.Timing.Idle == 0 { // else the stream shows whether the upstream is alive
+		ctx = requestctx.WithWhole(ctx)
+	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if w.first > 0 {
 		w.begin = time.AfterFunc(w.first, func() { w.cancel(late("the answer did not begin within %v", w.first)) })

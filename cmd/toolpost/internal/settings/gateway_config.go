@@ -63,7 +63,7 @@ type UpstreamConfig struct {
 // TimingConfig is a gateway.Timing in the configuration. Upstreams without a value have that of the route.
 type TimingConfig struct {
 	Timeout   time.Duration `yaml:"timeout" help:"how long the whole answer of an upstream may take" default:"6h" min:"1ms"`
-	FirstByte time.Duration `yaml:"first_byte" help:"how long an upstream may be silent before its answer begins; keep-alives are not silence" default:"1m or more where another upstream can be asked, otherwise 5m" min:"1ms"`
+	FirstByte time.Duration `yaml:"first_byte" help:"how long an upstream may be silent before its answer begins; keep-alives are not silence" default:"1m or more where another upstream can be asked, otherwise 5m, or 30m for a whole answer" min:"1ms"`
 	Idle      time.Duration `yaml:"idle" help:"how long no piece of a begun answer may arrive" default:"2m, or 30m with keep-alives" min:"1ms"`
 	Cooldown  time.Duration `yaml:"cooldown" help:"how long an upstream that failed three times in a row is skipped; ten times as long if its key, address or certificate is wrong" default:"30s" min:"1ms"`
 	Retries   *int          `yaml:"retries" help:"how often a failed request is sent again to the same upstream" default:"0 where another upstream can be asked, otherwise 2" min:"0" max:"10"`
