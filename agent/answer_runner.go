@@ -74,7 +74,7 @@ func (l *loop) executeNow(ctx context.Context, c llm.Call) (llm.Result, error) {
 		// The model is in the middle of its answer and cannot wait.
 		l.done.Waiting = slices.DeleteFunc(l.done.Waiting, func(q invoke.Question) bool { return q.CallID == c.ID })
 		return l.refuseNow(ctx, llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed,
-			Problem: "a person has to decide about this call, and nobody is there now; it was not run"})
+			Problem: "this call needs the decision of a person, and none is available now; it was not run"})
 	}
 	if err != nil {
 		return llm.Result{}, err

@@ -160,7 +160,7 @@ func steers(r rune) bool { return child.IsControl(r) && !strings.ContainsRune("\
 func (p *recordedRun) check(q invoke.Question, g Grant) error {
 	switch {
 	case strings.ContainsFunc(g.By, child.IsControl) || !utf8.ValidString(g.By):
-		return fmt.Errorf("agent: by, who decides about call %s, has something that cannot be printed: %.60q; write a name, as it is to stand on the record", g.Call, g.By)
+		return fmt.Errorf("agent: by, who decides about call %s, has something that cannot be printed: %.60q; write the name that the record will show", g.Call, g.By)
 	case strings.ContainsFunc(g.Reason, steers) || !utf8.ValidString(g.Reason):
 		return fmt.Errorf("agent: the reason of the decision about call %s has something that cannot be printed: %.60q", g.Call, g.Reason)
 	case g.ParamsHash != "" && g.ParamsHash != q.ParamsHash:

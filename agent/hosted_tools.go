@@ -247,7 +247,7 @@ func automatic(native error, controlled bool, own map[Lane][]string) (Lane, stri
 	case native == nil:
 		return LaneNever, "only the provider could run it, and a policy wants control"
 	}
-	return LaneNever, "nobody can run it: " + native.Error()
+	return LaneNever, "it cannot be run: " + native.Error()
 }
 
 // standIns returns the names of the tools that replace a hosted tool, by lane: the tools with its

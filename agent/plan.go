@@ -189,7 +189,7 @@ func (t *turn) changes(p *TurnPlan, msgs []llm.Message) (*planEntry, error) {
 	for _, d := range p.Tools {
 		_, added := p.Set.Lookup(d.Name)
 		if !added && !slices.ContainsFunc(t.tools, func(known llm.ToolDef) bool { return known.Name == d.Name }) {
-			return nil, fmt.Errorf("agent: a plan offers %s, which nobody runs", d.Name)
+			return nil, fmt.Errorf("agent: a plan offers %s, which nothing runs", d.Name)
 		}
 		offered[d.Name] = true
 	}

@@ -109,7 +109,7 @@ func TestPlanRefused(t *testing.T) {
 		change func(*agent.TurnPlan) error
 		says   string
 	}{
-		"a tool that is not there": {func(p *agent.TurnPlan) error { p.Tools = append(p.Tools, def("fly")); return nil }, "a plan offers fly, which nobody runs"},
+		"a tool that is not there": {func(p *agent.TurnPlan) error { p.Tools = append(p.Tools, def("fly")); return nil }, "a plan offers fly, which nothing runs"},
 		"no message":               {func(p *agent.TurnPlan) error { p.Messages = nil; return nil }, "a plan needs a message"},
 		"system in two places":     {func(p *agent.TurnPlan) error { p.Request.System = "x"; return nil }, "must be empty"},
 		"a choice of nothing": {func(p *agent.TurnPlan) error {

@@ -107,7 +107,7 @@ func remembered(old []byte, id, note string, values map[string]string) ([]byte, 
 		return []byte(text + "models:\n" + entry("  ", id, note, kept)), nil
 	}
 	if rest := strings.TrimSpace(strings.TrimPrefix(lines[at], "models:")); rest != "" && rest[0] != '#' {
-		return nil, errors.New("the models stand in one line with their heading")
+		return nil, errors.New("the models are in one line with their heading")
 	}
 	if !strings.HasSuffix(lines[at], "\n") {
 		lines[at] += "\n"

@@ -23,7 +23,7 @@ func TestCheckMedia(t *testing.T) {
 		"no type said": {[]llm.Message{llm.User("What?", llm.Media{Kind: llm.Image, Data: []byte("GIF")})}, true},
 	} {
 		err := emulate.Check("test", &llm.Request{Messages: c.messages})
-		if c.ok != (err == nil) || err != nil && (llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "message 2: application/pdf is no type of a part of the kind image")) {
+		if c.ok != (err == nil) || err != nil && (llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "message 2: application/pdf is not a type for a part of the kind image")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -127,7 +127,7 @@ func Score(c *Case, t *Trial) CaseScore {
 	v.answer(c, t)
 	v.files(c, t)
 	if c.Expect.Rubric != "" && (t.Judged == nil || !t.Judged.Pass) {
-		why := "nobody judged the answer"
+		why := "the answer was not judged"
 		if t.Judged != nil {
 			why = t.Judged.Why
 		}

@@ -260,7 +260,7 @@ func TestHTMLPageInsteadOfAnswer(t *testing.T) {
 				return send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"`+model+`","stream":`+stream+`,"messages":[{"role":"user","content":"hi"}]}`)
 			}
 			resp, body := ask("alone")
-			const says = "the server answered 200 with what is no answer of a model (text/html); the address"
+			const says = "the server answered 200 without an answer of a model (text/html); the address"
 			if resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, says) || strings.Contains(body, "reached") || strings.Contains(body, "Sign in") || strings.Contains(body, strings.TrimPrefix(page.URL, "http://")) {
 				t.Errorf("%s %s: %s %s", format, stream, resp.Status, body)
 			}
@@ -269,7 +269,7 @@ func TestHTMLPageInsteadOfAnswer(t *testing.T) {
 			}
 		}
 		log.mu.Lock()
-		if text := log.b.String(); !strings.Contains(text, "no answer of a model (text/html), which begins") || !strings.Contains(text, "Sign in") || !strings.Contains(text, "kind=malformed") {
+		if text := log.b.String(); !strings.Contains(text, "without an answer of a model (text/html), which begins") || !strings.Contains(text, "Sign in") || !strings.Contains(text, "kind=malformed") {
 			t.Error(text)
 		}
 		log.mu.Unlock()
@@ -293,7 +293,7 @@ func TestHTMLPageHidesKey(t *testing.T) {
 	url := serve(t, gateway.Setup{Open: opening(c), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{to("alone", "page/m")}})
 	for _, stream := range []string{"false", "true"} {
 		_, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"alone","stream":`+stream+`,"messages":[{"role":"user","content":"hi"}]}`)
-		if strings.Contains(body, "0123456789") || strings.Contains(body, "Blocked") || !strings.Contains(body, "no answer of a model (text/html)") {
+		if strings.Contains(body, "0123456789") || strings.Contains(body, "Blocked") || !strings.Contains(body, "without an answer of a model (text/html)") {
 			t.Error(body)
 		}
 	}

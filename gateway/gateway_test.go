@@ -461,7 +461,7 @@ func TestRoutes(t *testing.T) {
 		"there are no routes":                nil,
 		"it names no model":                  {to("", "x")},
 		"a * may only stand at the end":      {to("a*b", "x")},
-		"the * of x/* stands for nothing":    {to("a", "x/*")},
+		"the * of x/* matches nothing":       {to("a", "x/*")},
 		"it has no upstream":                 {{Model: "a"}},
 		"both for a":                         {to("a", "x"), to("a", "y")},
 		"no other route is for its fallback": {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x"}}, Fallback: []string{"b"}}},

@@ -41,7 +41,7 @@ func (o Override) check(add func(setting string, err error)) {
 	}
 	add("dialect", checkDialect(o.Dialect))
 	if strings.ContainsAny(o.Thinking, " \t\r\n") || len(o.Thinking) > 32 {
-		add("thinking", fmt.Errorf("%q is no word for how much to think, like off, low, medium or high", o.Thinking))
+		add("thinking", fmt.Errorf("%q is not an amount of thinking, like off, low, medium or high", o.Thinking))
 	}
 }
 

@@ -286,7 +286,7 @@ func (r ModelRoute) check(add func(string, error)) {
 		add("max_requests", fmt.Errorf("%d is less than 0", r.MaxRequests))
 	}
 	if r.From != nil && len(r.From) == 0 {
-		add("from", errors.New("the list is empty, so the route is for nobody; leave it out to mean all formats"))
+		add("from", errors.New("the list is empty, so the route serves no format; leave it out to mean all formats"))
 	}
 	for i, format := range r.From {
 		if err := formats.Check(format, wire.Formats()...); err != nil {
@@ -319,9 +319,9 @@ func (r *route) misnamed(model string) error {
 	case model == "":
 		return errors.New("it names no model; say who answers, like ollama/qwen3:8b")
 	case strings.Contains(model, "?") && !strings.Contains(model, "://"):
-		return errors.New("a name of a model has no ? in it; keys stand in variables, because the names of upstreams are told in metrics, warnings and the log")
+		return errors.New("a name of a model has no ? in it; put keys into variables, because metrics, warnings and the log show the names of upstreams")
 	case strings.Contains(model, "*") && !r.Wildcard():
-		return fmt.Errorf("the * of %s stands for nothing: the name of the route has none", model)
+		return fmt.Errorf("the * of %s matches nothing: the name of the route has none", model)
 	}
 	return nil
 }

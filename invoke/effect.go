@@ -100,7 +100,7 @@ func changed(name string, gone bool) string {
 		return "the program " + at + " is not the same"
 	case pinname.Path:
 		if gone {
-			return "the path " + at + " is no link any more"
+			return "the path " + at + " is not a link any more"
 		}
 		return "the path " + at + " leads elsewhere"
 	case "server ":

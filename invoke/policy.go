@@ -86,7 +86,7 @@ func perhapsOnlyText(t *tool.Tool, from *llm.Provenance) string {
 	case t.Effects.Has(tool.ReadOnly):
 		return ""
 	case from.Echo != "":
-		return fmt.Sprintf("%s may change things, and the same call stands in %s, so it may only repeat that", t.Name, from.Echo)
+		return fmt.Sprintf("%s may change things, and the same call is in %s, so it may only repeat that", t.Name, from.Echo)
 	case from.Source() == llm.BareSource:
 		return t.Name + " may change things, and the call was found in the model's text without a marker, so it may only be talked about"
 	}

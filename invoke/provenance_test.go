@@ -46,8 +46,8 @@ func TestWhereCallsComeFrom(t *testing.T) {
 		{"bare, and everything is allowed", 0, bare, invoke.AllowAll, nil, true, "", "text:bare"},
 		{"bare, and it is named", 0, bare, invoke.AllowNamed("work"), nil, true, "", "text:bare"},
 		{"bare, and another is named", 0, bare, invoke.AllowNamed("other"), nil, false, "without a marker", "text:bare"},
-		{"the user's words, nobody to ask", 0, echo, nil, nil, false, "the same call stands in message 1, of the user", "text:marked"},
-		{"the user's words, a person allows it", 0, echo, nil, yes, true, "the same call stands", "text:marked"},
+		{"the user's words, nobody to ask", 0, echo, nil, nil, false, "the same call is in message 1, of the user", "text:marked"},
+		{"the user's words, a person allows it", 0, echo, nil, yes, true, "the same call is in", "text:marked"},
 		{"the user's words, only read", tool.ReadOnly, echo, nil, nil, true, "", "text:marked"},
 		{"the user's words, and everything is allowed", 0, echo, invoke.AllowAll, nil, true, "", "text:marked"},
 	} {

@@ -87,7 +87,7 @@ func privateDir(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder of its own but a %s", dir, before.Mode().Type())
+		return nil, fmt.Errorf("%s is not a folder but a %s", dir, before.Mode().Type())
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -186,7 +186,7 @@ func (a *advisory) connect(ctx context.Context) (err error) {
 		return nil
 	}
 	if a.db.Stats().MaxOpenConnections == 1 {
-		return errors.New("leases need a connection of their own; let the pool of the database have more than one")
+		return errors.New("leases need a separate connection; let the pool of the database have more than one")
 	}
 	a.conn, err = a.db.Conn(ctx)
 	return err

@@ -92,7 +92,7 @@ func (r *Replay) recallAnswer(e Entry) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("journal: entry %d answers entry %d, which is no request", e.Seq, a.Request)
+	return fmt.Errorf("journal: entry %d answers entry %d, which is not a request", e.Seq, a.Request)
 }
 
 func (r *Replay) recallReceipt(e Entry) error {

@@ -243,7 +243,7 @@ func (s *SQL) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry,
 			}
 			e, err := ParseEntry([]byte(r.line))
 			if err == nil && (e.Seq != r.seq || e.Run != run) {
-				err = fmt.Errorf("journal: it stands in the place of entry %d of run %s", r.seq, run)
+				err = fmt.Errorf("journal: it is in the place of entry %d of run %s", r.seq, run)
 			}
 			if err != nil {
 				yield(e, inRun(run, err))

@@ -336,7 +336,7 @@ func marshalPart(p Part) ([]byte, error) {
 	case Result:
 		return typed("result", p)
 	}
-	return nil, fmt.Errorf("llm: %T is no part", p)
+	return nil, fmt.Errorf("llm: %T is not a part", p)
 }
 
 // typed writes v with "type" before its own fields. All the shapes above have

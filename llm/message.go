@@ -200,7 +200,7 @@ func (m Media) Check() error {
 	case err != nil || family == "" || sub == "":
 		return fmt.Errorf("%q is not a media type; one is written like image/png", m.MIME)
 	case m.Kind == Document && (family == "audio" || family == "video"), (m.Kind == Image || m.Kind == Audio || m.Kind == Video) && family != string(m.Kind):
-		return fmt.Errorf("%s is no type of a part of the kind %s", typ, m.Kind)
+		return fmt.Errorf("%s is not a type for a part of the kind %s", typ, m.Kind)
 	}
 	return nil
 }

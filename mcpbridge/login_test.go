@@ -227,7 +227,7 @@ func TestLoginsOfOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Show = func(string) { cancel() }
-	if err := client.Login(ctx, s, o); err == nil || !strings.Contains(err.Error(), "nobody has agreed") {
+	if err := client.Login(ctx, s, o); err == nil || !strings.Contains(err.Error(), "there was no answer in time") {
 		t.Errorf("nobody: %v", err)
 	}
 	if _, err := client.Logout(o.Dir, "../mine"); err == nil {

@@ -512,7 +512,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		{config.ServerConfig{Name: "a", URL: "http://u:p@h/"}, "password"},
 		{config.ServerConfig{Name: "a", Command: "x", Trust: "all"}, "there are none and annotations"},
 		{config.ServerConfig{Name: "a", Command: "x", Connect: -1}, "negative"},
-		{config.ServerConfig{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "no name of a variable"},
+		{config.ServerConfig{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "not a name of a variable"},
 	} {
 		if _, err := client.Open(client.Options{}, c.server); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.server, err, c.want)

@@ -275,7 +275,7 @@ func TestServiceRunsCallsThroughTheRuntime(t *testing.T) {
 				t.Errorf("%s %s: isError is %v: %s", c.tool, c.args, res.IsError, got)
 			}
 			if c.tool == "add" && !wrong && res.StructuredContent == nil {
-				t.Error("there is no structured content")
+				t.Error("there is not a structured content")
 			}
 		}
 		until(t, "all progress", func() bool {

@@ -122,7 +122,7 @@ func (p planner) describeDocuments() {
 		document := slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { d, is := p.(llm.Media); return is && reaches(d) })
 		if msg.Role == llm.RoleUser && document && !text {
 			p.req.Messages[i].Parts = append(slices.Clip(msg.Parts), llm.Text{Text: "See the document."})
-			p.warn(llm.Compatibility, "document", "a document needs a text beside it; the user says: See the document.")
+			p.warn(llm.Compatibility, "document", "a document needs a text next to it; the user says: See the document.")
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (m *Model) count(ctx context.Context, count format.TokenCount, body []byte)
 		n, ok = js.Int(js.Get(js.Trim(answer), count.Member))
 	}
 	if !ok || n < 0 {
-		return 0, &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: fmt.Errorf("the answer to a question for tokens has no number %s", count.Member)}
+		return 0, &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: fmt.Errorf("the count of tokens has no number %s", count.Member)}
 	}
 	return int(n), nil
 }

@@ -70,7 +70,7 @@ func (p planner) turnWithoutThinking() {
 		return
 	}
 	p.req.Reasoning = nil
-	p.warn(llm.Degraded, "reasoning", "this turn began without thinking of %s, so it goes on without; the next one thinks again", p.model)
+	p.warn(llm.Degraded, "reasoning", "this turn began without thinking of %s, so it continues without; the next one thinks again", p.model)
 }
 
 // markUnsigned tells a model that the first call of an answer was not its own, where

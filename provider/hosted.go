@@ -62,7 +62,7 @@ func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 		if err := m.RunsHosted(def); err != nil || !crowded {
 			return err
 		}
-		return fmt.Errorf("%s takes it neither beside functions nor beside a form of the answer", m.model)
+		return fmt.Errorf("%s takes it neither together with functions nor with a form of the answer", m.model)
 	})
 }
 

@@ -63,7 +63,7 @@ func TestPagesThatRepeatKeys(t *testing.T) {
 			if shown = strings.TrimPrefix(shown, "[stripped:value]"); shared(shown, test.form) > 8 {
 				t.Errorf("%s behind %d bytes: %q", name, pad, came.Start)
 			}
-			if told := came.Outline(); strings.Contains(told, "<p>") || !strings.Contains(told, "answered 200 with what is no answer of a model (text/html);") {
+			if told := came.Outline(); strings.Contains(told, "<p>") || !strings.Contains(told, "answered 200 without an answer of a model (text/html);") {
 				t.Error(told)
 			}
 		}

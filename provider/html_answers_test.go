@@ -24,7 +24,7 @@ func TestSuccessesThatAreNoAnswers(t *testing.T) {
 		kind            llm.Kind
 		says            string // "" says nothing of what came
 	}{
-		"a page":             {"text/html; charset=utf-8", long, llm.Malformed, `the server answered 200 with what is no answer of a model (text/html), which begins "<!doctype html> <html> [31m<title>Sign in</title>xxx`},
+		"a page":             {"text/html; charset=utf-8", long, llm.Malformed, `the server answered 200 without an answer of a model (text/html), which begins "<!doctype html> <html> [31m<title>Sign in</title>xxx`},
 		"a text":             {"text/plain", "OK", llm.Malformed, `(text/plain), which begins "OK"`},
 		"a page as JSON":     {"application/json", "<h1>Hello</h1>", llm.Malformed, `(application/json), which begins "<h1>Hello</h1>"`},
 		"no type":            {"-", "Not here", llm.Malformed, `(no media type), which begins "Not here"`},

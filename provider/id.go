@@ -333,7 +333,7 @@ func parseBase(text string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fail(llm.Invalid, "an address begins with http:// or https://, not %s://", u.Scheme)
 	case u.User != nil:
-		return nil, fail(llm.Invalid, "the address holds a user or password: bind a key to a vendor of your own instead")
+		return nil, fail(llm.Invalid, "the address holds a user or password: bind a key to your own vendor instead")
 	case u.Hostname() == "":
 		return nil, fail(llm.Invalid, "the address has no host")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":

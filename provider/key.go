@@ -80,7 +80,7 @@ func (c *Client) lookupKey(t *target) (string, error) {
 func variableNamed(name string) string {
 	for i, r := range name {
 		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
-			return "the variable that holds the key, and name it: what stands in its place is not a name of one"
+			return "the variable that holds the key, and name it: the given text is not the name of a variable"
 		}
 	}
 	return name

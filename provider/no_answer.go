@@ -43,7 +43,7 @@ func (e *NoAnswerError) says(begins string) string {
 	if e.Empty {
 		return fmt.Sprintf("the server answered %d with an empty body (%s)", e.Status, kind)
 	}
-	return fmt.Sprintf("the server answered %d with what is no answer of a model (%s)%s; the address may be wrong, or something may stand before the server", e.Status, kind, begins)
+	return fmt.Sprintf("the server answered %d without an answer of a model (%s)%s; the address may be wrong, or something may be in front of the server", e.Status, kind, begins)
 }
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }

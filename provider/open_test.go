@@ -60,7 +60,7 @@ func TestOpen(t *testing.T) {
 		{"sim/native", "", "scheme native"},
 		{"bedrock-openai/anthropic.claude-3-5-sonnet-20241022-v2:0", "", "see bedrock/"},
 		{"vertex/llama-3.1-405b-instruct-maas", "", "Google accounts"},
-		{"openai/text-embedding-3-small", "", "no chat model"},
+		{"openai/text-embedding-3-small", "", "not a chat model"},
 		{"openai/", "", "lacks the name"},
 		{"nobody/model", "", "nobody is known to serve"},
 		{"who-knows", "", "nobody is known to serve"},

@@ -60,7 +60,7 @@ func (p planner) requireTokenLimit() {
 	}
 	what := "all that the model gives"
 	if p.info.MaxOutput == 0 {
-		what = "as nobody knows what the model gives"
+		what = "as the limit of the model is not known"
 	}
 	if left := p.info.ContextWindow - estimate(p.req); p.info.ContextWindow > 0 && left < p.req.MaxTokens {
 		p.req.MaxTokens, what = max(left, room), "about what its window leaves"
@@ -92,7 +92,7 @@ func (p planner) sampling() {
 		}
 	}
 	if p.info.StopSequences.In(p.conditions(r)) == catalog.No {
-		p.drop([]string{"stop"}, p.model+" cannot be told where to stop; it goes on")
+		p.drop([]string{"stop"}, p.model+" cannot be told where to stop; it continues")
 	}
 }
 

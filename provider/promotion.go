@@ -31,7 +31,7 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	}
 	if r.Kind == Native && r.Promotion == llm.PromoteMarked && m.settled.dialect == "" && m.settled.named {
 		r.Promotion = llm.PromoteOff
-		r.promoted += ", but the catalogue knows this model, and no dialect of its own"
+		r.promoted += ", but the catalogue knows this model, and has no dialect for it"
 	}
 	if !r.explains {
 		return

@@ -64,12 +64,12 @@ func TestMarkedReadsOwnDialect(t *testing.T) {
 		calls       int
 		why         string
 	}{
-		{"gpt-5", hermes, "", 0, "no dialect of its own"},
-		{"gpt-5", hermes, llm.PromoteMarked, 0, "no dialect of its own"},
+		{"gpt-5", hermes, "", 0, "has no dialect for it"},
+		{"gpt-5", hermes, llm.PromoteMarked, 0, "has no dialect for it"},
 		{"gpt-5", hermes, llm.PromoteAll, 1, "in any form"},
-		{"gpt-5", fence, "", 0, "no dialect of its own"},
-		{"gpt-4o", hermes, "", 0, "no dialect of its own"},
-		{"gpt-4o", mistral, "", 0, "no dialect of its own"},
+		{"gpt-5", fence, "", 0, "has no dialect for it"},
+		{"gpt-4o", hermes, "", 0, "has no dialect for it"},
+		{"gpt-4o", mistral, "", 0, "has no dialect for it"},
 		{"qwen3:8b", hermes, "", 1, "own dialect, hermes_json"},
 		{"qwen3:8b", mistral, "", 0, "own dialect, hermes_json"},
 		{"zorgle", hermes, "", 1, "with the markers of any dialect"},

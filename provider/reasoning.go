@@ -27,11 +27,11 @@ func (p planner) oneMeasure() {
 		return
 	}
 	if v := p.info.ID.Version; !v.IsZero() && v.Compare(rules.EffortSince) < 0 {
-		p.warn(llm.Ignored, "reasoning.effort", "%s takes a number of tokens to think, and not an effort beside it", p.model)
+		p.warn(llm.Ignored, "reasoning.effort", "%s takes a number of tokens to think, and not an effort as well", p.model)
 		setReasoning(p.req, func(r *llm.Reasoning) { r.Effort = "" })
 		return
 	}
-	p.warn(llm.Ignored, "reasoning.budget", "%s takes an effort, and not a number of tokens beside it", p.model)
+	p.warn(llm.Ignored, "reasoning.budget", "%s takes an effort, and not a number of tokens as well", p.model)
 	setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = 0 })
 }
 

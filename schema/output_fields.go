@@ -40,7 +40,7 @@ func objectOf(fields map[string]any, path string, depth int) (map[string]any, er
 		at := path + name
 		field, ok := fields[name].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("the field %s is no description with a type", at)
+			return nil, fmt.Errorf("the field %s is not a description with a type", at)
 		}
 		needed, ok := true, true
 		if r, there := field["required"]; there {
@@ -114,7 +114,7 @@ func fieldOf(field map[string]any, at string, depth int) (map[string]any, error)
 func nested(out map[string]any, word string, value any, at string, depth int) error {
 	inside, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the field %s: %s is no description", at, word)
+		return fmt.Errorf("the field %s: %s is not a description", at, word)
 	}
 	if word == "items" {
 		item, err := fieldOf(inside, at+"[]", depth+1)

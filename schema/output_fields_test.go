@@ -21,7 +21,7 @@ func TestFromFields(t *testing.T) {
 		{"d: {type: object, properties: {x: {type: boolean}, y: {type: array, items: {type: integer}, required: false}}}",
 			`{"additionalProperties":false,"properties":{"d":{"additionalProperties":false,"properties":{"x":{"type":"boolean"},"y":{"items":{"type":"integer"},"type":"array"}},"required":["x"],"type":"object"}},"required":["d"],"type":"object"}`},
 		{"{}", "!there are no fields"},
-		{"a: text", "!the field a is no description with a type"},
+		{"a: text", "!the field a is not a description with a type"},
 		{"a: {type: str}", "!the field a has the type str"},
 		{"a: {type: string, maxlength: 3}", "!the field a: maxlength means nothing for the type string"},
 		{"a: {type: string, minimum: 3}", "!the field a: minimum means nothing for the type string"},

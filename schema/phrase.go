@@ -79,7 +79,7 @@ func structure(k jsonschema.ErrorKind) (keyword, expected, says string) {
 	case *kind.FalseSchema:
 		return "false", "nothing", "must not be there; leave it out"
 	case *kind.InvalidJsonValue:
-		return "json", "a JSON value", fmt.Sprintf("is no JSON value but a Go %T", k.Value)
+		return "json", "a JSON value", fmt.Sprintf("is not a JSON value but a Go %T", k.Value)
 	}
 	return "schema", "a valid value", "is not valid"
 }

@@ -84,7 +84,7 @@ func (w *narrower) recursion(rest, ref *node, at pointer) *node {
 	if !w.rules.noRefs {
 		for _, name := range rest.names {
 			if !silent[name] {
-				w.lose(at, name, "nothing may stand beside a reference to an outer definition")
+				w.lose(at, name, "nothing may be next to a reference to an outer definition")
 			}
 		}
 		return reference(ref)

@@ -53,7 +53,7 @@ func (u Union[T, C]) cases() (string, map[string]reflect.Type, reflect.Type, err
 	for name, v := range values {
 		t := reflect.TypeOf(v)
 		if t == nil || t.Kind() != reflect.Struct && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct) {
-			return "", nil, nil, fmt.Errorf("the case %q of %s is no struct", name, reflect.TypeFor[T]())
+			return "", nil, nil, fmt.Errorf("the case %q of %s is not a struct", name, reflect.TypeFor[T]())
 		}
 		types[name] = t
 	}
@@ -154,7 +154,7 @@ func (u Union[T, C]) MarshalJSON() ([]byte, error) {
 		}
 		return append(out, rest[1:]...), nil
 	}
-	return nil, fmt.Errorf("schema: %s is no case of the union of %s", t, reflect.TypeFor[T]())
+	return nil, fmt.Errorf("schema: %s is not a case of the union of %s", t, reflect.TypeFor[T]())
 }
 
 // union describes a union: one alternative for each case, in the order of their

@@ -61,8 +61,8 @@ func TestUnionSchema(t *testing.T) {
 		}
 	}
 	for want, infer := range map[string]func() (schema.Schema, error){
-		"has no cases": schema.For[schema.Union[shape, nobody]],
-		"is no struct": schema.For[schema.Union[int, number]],
+		"has no cases":    schema.For[schema.Union[shape, nobody]],
+		"is not a struct": schema.For[schema.Union[int, number]],
 	} {
 		if _, err := infer(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -86,7 +86,7 @@ func TestUnionValues(t *testing.T) {
 	if b, err := json.Marshal(schema.Union[shape, shapes]{}); err != nil || string(b) != "null" {
 		t.Errorf("%s, %v", b, err)
 	}
-	if _, err := json.Marshal(schema.Union[shape, shapes]{Value: square2{}}); err == nil || !strings.Contains(err.Error(), "is no case") {
+	if _, err := json.Marshal(schema.Union[shape, shapes]{Value: square2{}}); err == nil || !strings.Contains(err.Error(), "is not a case") {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func OfferFormats(t Tool) (Tool, error) {
 	}
 	properties := js.Get(input, "properties")
 	if js.Get(properties, formatParam) != nil {
-		return Tool{}, fmt.Errorf("tool: %s has a parameter %s of its own", t.Name, formatParam)
+		return Tool{}, fmt.Errorf("tool: %s already has a parameter %s", t.Name, formatParam)
 	}
 	const format = `{"type":"string","enum":["concise","detailed","minimal"],"description":"how much of the result to return: concise has what matters, detailed has all of it, minimal says how much there is"}`
 	var members []byte

@@ -177,7 +177,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 		e.OwnLogProbs(t.LogProbs)
 	}
 	for _, u := range r.Unknown {
-		e.Lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
+		e.Lost(llm.Ignored, u.Type, "a whole answer has no place for an unknown event")
 	}
 	h.Impl.EncodeResponse(&e, e.ShareFinish(h.Identified(r)))
 	if c.Own == nil {

@@ -76,7 +76,7 @@ func TestCompaction(t *testing.T) {
 		said += r.errOut
 	}
 	r := toolpost(t, "", "run", "-c", "What is the gate code of Ada Byron?")
-	if r.code != cli.ExitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary stands for its oldest ") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary replaces its oldest ") {
 		t.Errorf("exit %d, %s%s\n%s", r.code, r.out, r.errOut, said)
 	}
 }

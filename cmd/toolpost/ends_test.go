@@ -273,7 +273,7 @@ func TestLockedRecordDoesNotBlockInterrupt(t *testing.T) {
 
 func TestClosedPipe(t *testing.T) {
 	clitest.Bare(t, fruit)
-	const stopped = "nobody reads the output any more; the run was stopped"
+	const stopped = "the reader of the output is gone; the run was stopped"
 	for want, args := range map[string][]string{
 		stopped:                              {"run", fruitTask}, // the answer is written when it is whole, and the run has ended then
 		stopped + ": toolpost run --resume ": {"run", "--json", fruitTask},

@@ -176,7 +176,7 @@ func TestKeysErrors(t *testing.T) {
 	clitest.Bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
-		"keys list":                      "nobody says where keys are kept",
+		"keys list":                      "no place for keys is configured",
 		"keys create --keys " + keysFile: "the team is missing",
 		"keys create --team a --limit money/week=1 --keys " + keysFile: "is not a limit like",
 		"keys create --team a --expires soon --keys " + keysFile:       "nor a day",

@@ -69,12 +69,12 @@ gateway:
 func TestWrongRegionsAndEndpoints(t *testing.T) {
 	for row, want := range map[string]string{
 		"{like: openai, region: eu-west-1}":                                 "a has a region, and the address of openai has none; it is for rows that are like vertex-claude, bedrock",
-		"{region: eu-west-1}":                                               "the address of a server of your own has none",
+		"{region: eu-west-1}":                                               "the address of your own server has none",
 		"{like: bedrock, region: eu-west-1, base_url: \"https://x.test\"}":  "a has a base_url, so region says nothing",
 		"{like: bedrock, region: \"x.example.org/y\"}":                      "a has a region that is not a plain word",
 		"{like: azure, endpoint: \"https://x.openai.azure.com\"}":           "no key_env, which names the variable of its key: the one in AZURE_OPENAI_API_KEY is not sent to another endpoint",
 		"{like: azure, endpoint: x.openai.azure.com, key_env: K}":           "the endpoint of a is not an address",
-		"{like: azure, endpoint: \"https://x.test/openai/v1\", key_env: K}": "ends before /openai",
+		"{like: azure, endpoint: \"https://x.test/openai/v1\", key_env: K}": "must end before /openai",
 		"{like: azure, endpoint: \"https://u:p@x.test\", key_env: K}":       "has a password, a query or a fragment",
 		"{like: azure, endpoint: \"https://x.test/?k=hidden\", key_env: K}": "has a password, a query or a fragment",
 		"{like: vertex-claude, project: \"a/b\", region: europe-west1}":     "a has a project that is not a plain word",

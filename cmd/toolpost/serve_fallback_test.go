@@ -55,10 +55,10 @@ func TestUnreplacedVariables(t *testing.T) {
 		{"providers: {up: {base_url: 'http://127.0.0.1:1/v1', headers: {X-Team: '${THERE}'}}}\n" + fmt.Sprintf(route, ""), "headers of up: ${THERE} would be sent as it stands there", true},
 		{fmt.Sprintf(route, "") + "  keys: sqlite:${THERE}.db\n", "variables are not replaced here, and ${THERE} would be part of the file name", true},
 		{fmt.Sprintf(route, "") + "  state: sqlite:${NO_SUCH}.db\n", "variables are not replaced here", true},
-		{"providers: {up: {base_url: 'http://127.0.0.1:/v1', wire: chat}}\n" + "gateway:\n  routes: [{model: a, to: [{model: up/m}]}]\n", "no port stands behind the colon", true},
+		{"providers: {up: {base_url: 'http://127.0.0.1:/v1', wire: chat}}\n" + "gateway:\n  routes: [{model: a, to: [{model: up/m}]}]\n", "the port after the colon of its host is missing", true},
 		{"mcp_servers: {far: {url: 'http://127.0.0.1:1/mcp', headers: {Authorization: 'Bearer ${NO_SUCH}'}}}\n" + fmt.Sprintf(route, ", mcp: [far]"), "the tools of far are missing until the server can be started: the variable NO_SUCH is not set", false},
 		{"mcp_servers: {far: {url: 'http://127.0.0.1:1/mcp', headers: {Authorization: 'Bearer ${THERE}'}}}\n" + fmt.Sprintf(route, ", mcp: [far]"), "", false},
-		{"mcp_servers: {far: {url: 'http://127.0.0.1:/mcp'}}\n" + fmt.Sprintf(route, ", mcp: [far]"), "no port stands behind the colon", true},
+		{"mcp_servers: {far: {url: 'http://127.0.0.1:/mcp'}}\n" + fmt.Sprintf(route, ", mcp: [far]"), "the port after the colon of its host is missing", true},
 	} {
 		place(t, "gateway.yaml", c.config)
 		r := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml")

@@ -61,7 +61,7 @@ var importKinds = map[string][]importRow{
 	},
 	"names": {
 		{liteEntry("'a*b'", "model: openai/m"), "model: sure", "a model is left out (a*b): a * may only stand at the end"},
-		{liteEntry("fix", "model: 'openai/*'"), "model: sure", "a model is left out (fix): the * of openai/* stands for nothing"},
+		{liteEntry("fix", "model: 'openai/*'"), "model: sure", "a model is left out (fix): the * of openai/* matches nothing"},
 		{liteEntry("'x-*'", "model: 'openai/*'"), `"x-*"`, ""},
 		{liteEntry("'*'", "model: 'openai/*'"), `model: "*"`, ""},
 		{liteEntry("x", "model: openai/"), "model: sure", "lacks the name of a model"},

@@ -25,7 +25,7 @@ func TestImportOfWildcardsAndWeights(t *testing.T) {
 		{sure + liteEntry("w", "model: openai/a, weight: 2") + liteEntry("w", "model: openai/b"), "- {model: openai/a, weight: 2}\n        - {model: openai/b}\n", "3 of 3 models"},
 		{sure + liteEntry("w", "model: openai/a, weight: 0.5") + liteEntry("w", "model: openai/b, weight: 0.0"), "- {model: openai/a, weight: 1}\n        - {model: openai/b, weight: 0}\n", ""},
 		{sure + liteEntry("w", "model: openai/a, weight: 0.5") + "router_settings: {model_group_alias: {v: w}}\n", "- model: v\n      to:\n        - {model: openai/a, weight: 1}\n", ""},
-		{sure + liteEntry("w", "model: openai/a, weight: two"), "- {model: openai/a}\n", "weight is no number that is 0 or more"},
+		{sure + liteEntry("w", "model: openai/a, weight: two"), "- {model: openai/a}\n", "weight is not a number of 0 or more"},
 		{sure + "include: [more.yaml]\n", "- model: sure", "1 of 1 model is taken over, in 1 route; models of the files in include are not among them"},
 		{sure + "include: [more.yaml]\n", "- model: sure", ":3: include is not taken over: models and settings of those files are missing"},
 		{sure + "litellm_settings: {max_budget: 100}\n", "- model: sure", "max_budget of litellm_settings is not taken over: 'toolpost keys create --limit money/month=50'"},

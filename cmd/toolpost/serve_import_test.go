@@ -59,7 +59,7 @@ const liteResult = `providers:
   team-key: {like: anthropic, key_env: "TEAM_KEY"}
   azure-second: {like: azure, endpoint: "https://second.openai.azure.com", key_env: "AZURE_API_KEY"}
 gateway:
-  # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'
+  # keys: sqlite:keys.db   # without it no key is needed; make keys with 'toolpost keys create'
   routes:
     - model: gpt
       to:

@@ -169,7 +169,7 @@ func TestServeReloads(t *testing.T) {
 	log.until(t, "the configuration was read again")
 	exchangeFile(t, file, strings.Replace(fmt.Sprintf(routeTo, "third"), "127.0.0.1:0", "127.0.0.1:1", 1)+"  ops_addr: 127.0.0.1:0\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n")
 	for _, key := range []string{"gateway.addr", "gateway.ops_addr", "gateway.keys", "gateway.admin_addr"} {
-		log.until(t, "needs a restart; until then it is as it was\" setting="+key)
+		log.until(t, "needs a restart; until then the old value is used\" setting="+key)
 	}
 	log.until(t, "the configuration was read again")
 	if hangUp(t) {

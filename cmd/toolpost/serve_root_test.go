@@ -89,7 +89,7 @@ func TestServeRootFolder(t *testing.T) {
 	}
 	here, _ := os.Getwd()
 	must(t, check("files.yaml"), 0, "files.yaml:3: warning: gateway.routes[0].tools[0]: read_file works in "+here+", where the gateway starts, because root is not set")
-	must(t, check("own.yaml"), 1, "where the gateway keeps what is its own")
+	must(t, check("own.yaml"), 1, "where the gateway keeps its own files")
 	if runtime.GOOS == "windows" {
 		return
 	}

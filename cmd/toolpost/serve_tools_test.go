@@ -155,7 +155,7 @@ func TestServeApproval(t *testing.T) {
 	run := ask("awaits a person's approval")
 	ask("awaits a person's approval")
 	must(t, toolpost(t, "", "runs", "list"), 0, run)
-	must(t, toolpost(t, "", "runs", "approve", run), 0, "the gateway goes on")
+	must(t, toolpost(t, "", "runs", "approve", run), 0, "the gateway continues")
 	if _, err := os.Stat(filepath.Join(dir, "note.txt")); err == nil {
 		t.Fatal("it was written before anybody asked again")
 	}

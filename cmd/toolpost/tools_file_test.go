@@ -104,7 +104,7 @@ func TestToolsAdd(t *testing.T) {
 		{"two do the work", []string{"idle", "-d", "x", "--url", "http://a", "--", "true"}, 2, "both"},
 		{"no description", []string{"idle", "--", "true"}, 2, "--description"},
 		{"no such type", []string{"idle", "-d", "x", "-p", "a:strnig", "--", "true"}, 2, "string"},
-		{"a place for no parameter", []string{"idle", "-d", "x", "--", "echo", "{a}"}, 1, "{a} stands for no parameter"},
+		{"a place for no parameter", []string{"idle", "-d", "x", "--", "echo", "{a}"}, 1, "{a} is not a parameter"},
 		{"no such effect", []string{"idle", "-d", "x", "--effects", "readonly", "--", "true"}, 1, "read_only"},
 		{"a name that no vendor takes", []string{"a b", "-d", "x", "--", "true"}, 1, "name"},
 		{"no name", []string{"-d", "x", "--", "true"}, 2, "NAME"},

@@ -28,7 +28,7 @@ func landlock() (int, error) {
 func Sandboxed() error {
 	switch v, err := landlock(); {
 	case errors.Is(err, unix.ENOSYS):
-		return errors.New("this kernel has no Landlock (Linux 6.2 or later has what is needed)")
+		return errors.New("this kernel has no Landlock (it needs Linux 6.2 or later)")
 	case err != nil:
 		return fmt.Errorf("the kernel's Landlock cannot be used: %w (it may be switched off, or a container may forbid it)", err)
 	case v < leastLandlock:

@@ -109,7 +109,7 @@ func frameSize(prelude []byte) (int, error) {
 	size, head := binary.BigEndian.Uint32(prelude), binary.BigEndian.Uint32(prelude[4:])
 	switch {
 	case crc32.ChecksumIEEE(prelude[:8]) != binary.BigEndian.Uint32(prelude[8:]):
-		return 0, fmt.Errorf("%w: what came is no frame", ErrMalformed)
+		return 0, fmt.Errorf("%w: the data is not a frame", ErrMalformed)
 	case size < minFrame || head > size-minFrame:
 		return 0, fmt.Errorf("%w: a frame of %d bytes with %d bytes of headers", ErrMalformed, size, head)
 	case size > MaxFrame:

@@ -20,7 +20,7 @@ func CheckHeader(name, value string) error {
 	case strings.IndexFunc(name, notInName) >= 0:
 		return fmt.Errorf("%.60q is not a name of a header: it has letters, digits and %s only", name, nameMarks)
 	case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
-		return fmt.Errorf("the header %s follows from the request itself, and is not sent as it is set", name)
+		return fmt.Errorf("the header %s follows from the request itself and cannot be set", name)
 	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
 		return fmt.Errorf("the value of the header %s holds a line break or another control character", name)
 	}
@@ -42,7 +42,7 @@ func notInName(r rune) bool {
 func CheckPort(u *url.URL) error {
 	port := u.Port()
 	if strings.HasSuffix(u.Host, ":") {
-		return errors.New("no port stands behind the colon of its host; it can be 1 to 65535")
+		return errors.New("the port after the colon of its host is missing; it can be 1 to 65535")
 	}
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
 		return fmt.Errorf("%.20q is not a port; it can be 1 to 65535", port)

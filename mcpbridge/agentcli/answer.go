@@ -470,7 +470,7 @@ func (q *question) ended() error {
 // noResult is the error of an answer without an end. The last output of the program decides the kind
 // of the error.
 func (q *question) noResult() error {
-	why := cmp.Or(q.process.Why(), "the program goes on without an answer")
+	why := cmp.Or(q.process.Why(), "the program continues without an answer")
 	code, kind := classify(q.process.Stderr.LastLines(20))
 	if code != codeError {
 		return q.fail(kind, code, "%s", why)

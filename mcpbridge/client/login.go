@@ -181,11 +181,11 @@ func stillAsked(ctx context.Context, s config.ServerConfig, l connection.SavedLo
 		return nil, nil
 	case t.Met.Status == http.StatusUnauthorized && round == 1: // it may have changed its authorization server
 	case t.Met.Status == http.StatusUnauthorized:
-		return nil, errors.New("the server does not take the token that its authorization server has given; another login will not help, ask whoever runs the server")
+		return nil, errors.New("the server does not take the token that its authorization server has given; another login will not help, ask the operator of the server")
 	case !t.Met.More(l.Scopes):
 		return nil, t.Why
 	case round == maxRounds:
-		return nil, fmt.Errorf("you have agreed %d times, and the server wants more each time; another login will not help, ask whoever runs the server", round)
+		return nil, fmt.Errorf("you have agreed %d times, and the server wants more each time; another login will not help, ask the operator of the server", round)
 	}
 	return t.Met, nil
 }
@@ -317,7 +317,7 @@ func (c *callback) listen(ctx context.Context, address, state string) (*auth.Aut
 	case a := <-got:
 		return a.res, a.err
 	case <-ctx.Done():
-		return nil, errors.New("nobody has agreed in time")
+		return nil, errors.New("there was no answer in time")
 	}
 }
 

@@ -117,7 +117,7 @@ func TestFilesAtWork(t *testing.T) {
 		{"a bad pattern", "list_files", map[string]any{"pattern": "["}, "is not a pattern"},
 		{"search", "search_files", map[string]any{"query": "DEEP"}, "sub/deep.txt:1: deep"},
 		{"a regular expression", "search_files", map[string]any{"query": "^d..p$", "regexp": true}, "sub/deep.txt:1"},
-		{"a bad regular expression", "search_files", map[string]any{"query": "(", "regexp": true}, "no regular expression"},
+		{"a bad regular expression", "search_files", map[string]any{"query": "(", "regexp": true}, "not a regular expression"},
 		{"write", "write_file", map[string]any{"path": "new/dir/a.txt", "content": "one two two\n"}, "wrote new/dir/a.txt: 12 bytes, 1 line"},
 		{"a line without an end is one", "write_file", map[string]any{"path": "new/b.txt", "content": "a\nb"}, "wrote new/b.txt: 3 bytes, 2 lines"},
 		{"one byte", "write_file", map[string]any{"path": "new/c.txt", "content": "a"}, "wrote new/c.txt: 1 byte, 1 line"},

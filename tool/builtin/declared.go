@@ -250,7 +250,7 @@ func (d Declared) checkPlaces() error {
 	for _, text := range texts {
 		for _, name := range places(text) {
 			if _, ok := s.Properties[name]; !ok {
-				return fmt.Errorf("{%s} stands for no parameter of its schema", name)
+				return fmt.Errorf("{%s} is not a parameter of its schema", name)
 			}
 		}
 	}

@@ -274,7 +274,7 @@ func Ask(req *http.Request, secrets []string) (tool.Output, error) {
 		text += fmt.Sprintf("\n[cut after %d bytes]", maxAnswer)
 	}
 	if kind := binary(resp.Header); kind != "" {
-		text = fmt.Sprintf("[%d bytes of %s, which is no text]", len(body), kind)
+		text = fmt.Sprintf("[%d bytes of %s, which is not text]", len(body), kind)
 	}
 	if req.Method == http.MethodHead || len(body) == 0 {
 		text = resp.Status

@@ -44,7 +44,7 @@ func TestDeclaredIsStrict(t *testing.T) {
 		"two workers":                 {`[{"name":"f","command":["x"],"http":{"url":"http://h/"}}]`, "both a command and an http"},
 		"no program":                  {`[{"name":"f","command":[]}]`, "names no program"},
 		"a program from the call":     {`[{"name":"f","parameters":` + two + `,"command":["{a}"]}]`, "cannot come from the call"},
-		"a place without a parameter": {`[{"name":"f","parameters":` + two + `,"command":["x","{c}"]}]`, "{c} stands for no parameter"},
+		"a place without a parameter": {`[{"name":"f","parameters":` + two + `,"command":["x","{c}"]}]`, "{c} is not a parameter"},
 		"an unknown effect":           {`[{"name":"f","command":["x"],"effects":["harmless"]}]`, `"harmless" is not one of idempotent, local, read_only`},
 		"effects without work":        {`[{"name":"f","effects":["local"]}]`, "belong to a tool with"},
 		"a strange timeout":           {`[{"name":"f","command":["x"],"timeout":"soon"}]`, `timeout "soon"`},
@@ -52,7 +52,7 @@ func TestDeclaredIsStrict(t *testing.T) {
 		"no host":                     {`[{"name":"f","http":{"url":"/things"}}]`, "needs a url"},
 		"a password in the address":   {`[{"name":"f","http":{"url":"https://u:p@h/"}}]`, "ends up in records"},
 		"no name":                     {`[{"command":["x"]}]`, `tool 1 (without a name): it has no "name"`},
-		"no object":                   {`[1]`, "no object"},
+		"no object":                   {`[1]`, "not an object"},
 		"broken YAML":                 {"tools:\n  - name: [\n", "line "},
 		"broken JSON":                 {`[{"name":`, "unexpected EOF"},
 	} {
@@ -73,14 +73,14 @@ func TestDeclaredIsBounded(t *testing.T) {
 	for text, says := range map[string]string{
 		bomb:                                    "aliases",
 		"tools: " + strings.Repeat("[", 1e5):    "levels",
-		"tools: [null]\n":                       "no object",
-		`{"tools":[null]}`:                      "no object",
-		`[null]`:                                "no object",
-		"null":                                  "no object",
+		"tools: [null]\n":                       "not an object",
+		`{"tools":[null]}`:                      "not an object",
+		`[null]`:                                "not an object",
+		"null":                                  "not an object",
 		"- name: f\n---\n- name: g\n":           "second document",
-		"- name: f\n-\n":                        "no object",
+		"- name: f\n-\n":                        "not an object",
 		`[{"name":"f","parameters":[null]}]`:    "",
-		`{"tools":[[null]]}`:                    "no object",
+		`{"tools":[[null]]}`:                    "not an object",
 		"tools:\n  - name: f\n    http: null\n": "",
 	} {
 		var err error

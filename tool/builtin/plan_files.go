@@ -83,7 +83,7 @@ func (f *Files) asShown(p *place, data []byte, exists bool) error {
 	defer f.mu.Unlock()
 	if sum, ok := f.shown[p.path()]; ok && sum != content(data, exists) {
 		delete(f.shown, p.path())
-		return withFix(tool.Errorf(tool.Validation, "%s changed after the change to it was approved", p.asked), "Read it again and decide anew.")
+		return withFix(tool.Errorf(tool.Validation, "%s changed after the change to it was approved", p.asked), "Read it again and decide again.")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
 	case string(before) == in.Content:
 		return nil // the content stays the same
 	case seen && !same:
-		return withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and decide anew.")
+		return withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and decide again.")
 	case !in.Overwrite:
 		return withFix(tool.Errorf(tool.Validation, "%s exists", in.Path), "Use edit_file to change it, another path, or overwrite: true to replace all of it.")
 	}
@@ -174,7 +174,7 @@ func (f *Files) edited(p *place, in editIn) (data []byte, text string, err error
 	case !seen:
 		err = withFix(tool.Errorf(tool.Validation, "%s has not been read", in.Path), "Read it with read_file first, then edit.")
 	case !same:
-		err = withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and make the edit anew.")
+		err = withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and make the edit again.")
 	default:
 		err = findable(in, strings.Count(string(data), in.Old))
 	}

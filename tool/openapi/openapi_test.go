@@ -178,7 +178,7 @@ func TestAuth(t *testing.T) {
 		{"no such scheme", openapi.Config{Server: server.URL, Auth: map[string]string{"x": "THE_KEY"}}, "it has basic, bearer"},
 		{"a value for a name", openapi.Config{Server: server.URL, Auth: map[string]string{"h": "${THE_KEY}"}}, "name of an environment variable"},
 		{"a password in the address", openapi.Config{Server: "https://u:p@host"}, "password"},
-		{"no address", openapi.Config{Server: "host"}, "no address"},
+		{"no address", openapi.Config{Server: "host"}, "not an address"},
 	} {
 		if _, _, err := parse(t, document(op("/a", "get", "", ""), schemes)).Tools(c.config, ""); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.why, err)
@@ -323,8 +323,8 @@ func TestChoosing(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ why, text, says string }{
 		{"nothing", "", "empty"},
-		{"no document", `{"a":1}`, "no version"},
-		{"a list", `- a`, "no version"},
+		{"no document", `{"a":1}`, "not a supported version"},
+		{"a list", `- a`, "not a supported version"},
 		{"Swagger 2", `{"swagger":"2.0","paths":{}}`, "version 2 (Swagger)"},
 		{"version 4", `{"openapi":"4.0.0","paths":{}}`, `"4.0.0"`},
 		{"broken JSON", `{"openapi":"3.0.0",`, "EOF"},

@@ -84,7 +84,7 @@ func Parse(text []byte) (*Document, error) {
 	case old:
 		return nil, errors.New("openapi: it is in version 2 (Swagger); convert it to version 3, which most tools that write it can do")
 	case !strings.HasPrefix(format, "3."):
-		return nil, fmt.Errorf("openapi: %q is no version of OpenAPI that is known here: 3.0 and 3.1 are", format)
+		return nil, fmt.Errorf("openapi: %q is not a supported version of OpenAPI: 3.0 and 3.1 are", format)
 	}
 	s := sweeper{root: tree}
 	if tree, err = s.sweep(tree, 0); err != nil {

@@ -182,7 +182,7 @@ func (b *builder) tool(method, path string, item *pathItem, op *operationObject)
 	}
 	for _, name := range braces(path) {
 		if !slices.ContainsFunc(o.params, func(p parameter) bool { return p.in == "path" && p.name == name }) {
-			return tool.Tool{}, fmt.Errorf("{%s} of its path is no parameter", name)
+			return tool.Tool{}, fmt.Errorf("{%s} of its path is not a parameter", name)
 		}
 	}
 	root := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}

@@ -450,7 +450,7 @@ func (c *Client) CheckFields(d *Demand, table upstream.Table) error {
 		case m.meaning == changesAll && (leads || money || len(k.Tools) > 0):
 			err = c.Rights.MayNotSay(m.name, "a server may take another model, or run tools")
 		case m.meaning == hidesMembers && (leads || len(k.Tools) > 0 || c.Rights.BoundsSize()):
-			err = c.Rights.MayNotSay(m.name, "which is not an object, nobody knows what a server reads out of it")
+			err = c.Rights.MayNotSay(m.name, "which is not an object, so it is unknown what a server reads from it")
 		case m.meaning == raisesPrice && money:
 			err = c.Rights.MayNotSay(m.name, "a request may cost more than is known, and money is bounded")
 		}

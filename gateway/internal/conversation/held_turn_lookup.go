@@ -273,7 +273,7 @@ func (m *Scope) readTurns(places []*heldPlace) map[int]heldTurn {
 		}
 	}
 	if over > 0 {
-		m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client is missing in %d turns: all of it is more than %d MiB", over, maxMerged>>20)})
+		m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned together with calls of the client is missing in %d turns: all of it is more than %d MiB", over, maxMerged>>20)})
 		m.logUnmerged(over, "results of the gateway's tools that are held for a conversation are too long together, and are not all put back")
 	}
 	return turns
@@ -284,7 +284,7 @@ func (m *Scope) warnOfUnmerged(turns int) {
 	if turns == 0 {
 		return
 	}
-	m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned beside calls of the client may be missing in %d turns: the conversation before these calls, or the calls, "+
+	m.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("what the tools of the gateway returned together with calls of the client may be missing in %d turns: the conversation before these calls, or the calls, "+
 		"are not as they were, and the ids of the calls do not tell whose they are", turns)})
 	m.logUnmerged(turns, "results of the gateway's tools are held for calls of a conversation that was changed, and are not put back")
 }

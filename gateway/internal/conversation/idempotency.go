@@ -122,7 +122,7 @@ func (m *Scope) idempotencyKey() (string, error) {
 	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
 		wrong = "is empty: send a name for the request, or leave the header out"
 	case slices.ContainsFunc(names, func(n string) bool { return n != names[0] }):
-		wrong = "stands in the request more than once, with different names: send one"
+		wrong = "is in the request more than once, with different names: send one"
 	case len(names[0]) > maxIdempotencyKey:
 		wrong = fmt.Sprintf("is longer than %d bytes", maxIdempotencyKey)
 	default:

@@ -139,7 +139,7 @@ func (d *Desk) Decide(ctx context.Context, id string, by admin.Decision) (any, e
 	c := list[i]
 	approved := by.Approved()
 	if approved && c.Hidden && !by.Unseen && len(by.Args) == 0 {
-		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the arguments are not shown whole: [stripped:…] stands for what looks like a secret, and may be anything; args gives them anew, \"unseen\": true approves them as they are")}
+		return nil, &admin.Error{Status: http.StatusConflict, Err: errors.New("the arguments are not shown whole: [stripped:…] hides what looks like a secret, and may be anything; args replaces them, \"unseen\": true approves them unchanged")}
 	}
 	if err := c.misfit(ctx, by.Args); approved && err != nil {
 		return nil, err

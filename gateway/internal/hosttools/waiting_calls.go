@@ -183,7 +183,7 @@ func (w *waitingCalls) remind(at state.Hash, p *pendingCall) {
 func (w *waitingCalls) claim(q invoke.Question, until time.Time) error {
 	i := slices.IndexFunc(w.calls, func(c llm.Call) bool { return c.ID == q.CallID })
 	if i < 0 {
-		return errors.New("it is no call of this answer")
+		return errors.New("it is not a call of this answer")
 	}
 	at := w.placeOf(q.Tool, q.ParamsHash)
 	var mine []byte

@@ -128,7 +128,7 @@ func (l *Log) ForeignFile(m llm.Media) bool {
 	if m.ID == "" || m.State.IsZero() || sameFiles(m.State.Vendor, l.Vendor) {
 		return false
 	}
-	l.Lost(llm.Ignored, "file_id", "the file is one that only "+m.State.Vendor+" holds")
+	l.Lost(llm.Ignored, "file_id", "only "+m.State.Vendor+" has the file")
 	return true
 }
 

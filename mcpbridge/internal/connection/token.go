@@ -377,7 +377,7 @@ func (t *Tokens) meet(c *Challenge) error {
 	}
 	scopes := clip.Bytes(strings.Join(c.Scopes(), " "), 200)
 	if c.Status == http.StatusForbidden && !c.More(may) {
-		return loginErrorf(": it forbids that, though the login asked for all it wants (%s); another login will not help, ask whoever runs the server", scopes)
+		return loginErrorf(": it forbids that, though the login asked for all it wants (%s); another login will not help, ask the operator of the server", scopes)
 	}
 	if t.dir != "" {
 		if text, err := json.Marshal(keptChallenge{t.Server.URL, *c}); err == nil {

@@ -96,7 +96,7 @@ func Remember(dir string, s config.ServerConfig) (Memory, error) {
 		return m, err
 	}
 	if info.Size() > maxMemory {
-		return m, fmt.Errorf("%s has more than %d bytes; remove it to begin anew", file, maxMemory)
+		return m, fmt.Errorf("%s has more than %d bytes; remove it to begin again", file, maxMemory)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -104,7 +104,7 @@ func Remember(dir string, s config.ServerConfig) (Memory, error) {
 	}
 	var stored Memory
 	if err := json.Unmarshal(text, &stored); err != nil {
-		return m, fmt.Errorf("%s cannot be read; remove it to begin anew: %w", file, err)
+		return m, fmt.Errorf("%s cannot be read; remove it to begin again: %w", file, err)
 	}
 	if stored.Server != m.Server || stored.Known == nil {
 		return m, nil // the name belongs to another server now

@@ -111,7 +111,7 @@ var SharedMembers = []member{
 		{format: names.Chat, Path: "metadata", onlyRead: storedOnly, toCommon: texts}, {format: names.Responses, Path: "metadata", toCommon: texts},
 	}},
 	{Name: "store", of: ofRequest, kind: 'b', At: []place{
-		{format: names.Chat, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the chat format stores are for the vendor's own products, and cannot be gone on from"},
+		{format: names.Chat, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the chat format stores are for the vendor's own products, and cannot be continued"},
 		{format: names.Responses, Path: "store", fromCommon: onlyFalse, notCarried: "answers that the responses format stores are there to go on from"},
 	}},
 	{Name: "safety_identifier", of: ofRequest, kind: '"', At: []place{

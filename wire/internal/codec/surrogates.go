@@ -17,7 +17,7 @@ import (
 // surrogatesField is the extra field of a request that has such halves. Its value counts the U+FFFD in the request.
 const surrogatesField = loss.Restated + "halves"
 
-const surrogatesDetail = `half of a surrogate pair, like \ud83d alone, is no character; U+FFFD stands in its place`
+const surrogatesDetail = `half of a surrogate pair, like \ud83d alone, is not a character; it is replaced by U+FFFD`
 
 // countSurrogates notes that a request has halves of pairs.
 func (d *Decoder) countSurrogates(body []byte, req *llm.Request) {

@@ -83,7 +83,7 @@ func (a *Approver) consult(ctx context.Context, p *Proposal) (journal.Approval, 
 		a.Grants.add(*answered.grant)
 		return q.Answer(true, view.ByPerson, "granted: "+answered.grant.String()), nil
 	case closed:
-		return q.Answer(false, view.ByPerson, "nobody answers any more"), nil
+		return q.Answer(false, view.ByPerson, "the input has ended"), nil
 	}
 	return q.Answer(false, view.ByPerson, answered.reason), nil
 }

@@ -28,7 +28,7 @@ func (a *Approver) inquire(q invoke.Question, fault string) *Proposal {
 		clean = func(text string) string { return text }
 	}
 	p := &Proposal{Question: q}
-	p.title(q.Tool + " asks you something before it goes on")
+	p.title(q.Tool + " asks you something before it continues")
 	p.prose("  │ ", clean(q.Message), nil)
 	for _, line := range wanted(q.Schema) {
 		p.prose("  │ ", clean(line), cli.Palette.Dim)
@@ -85,7 +85,7 @@ func (a *Approver) inform(ctx context.Context, q invoke.Question) (journal.Appro
 		switch answered.Word {
 		case typedAnswer:
 		case closed:
-			return q.Answer(false, view.ByPerson, "nobody answers any more"), nil
+			return q.Answer(false, view.ByPerson, "the input has ended"), nil
 		default:
 			return q.Answer(false, view.ByPerson, answered.reason), nil
 		}

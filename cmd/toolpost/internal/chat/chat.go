@@ -201,7 +201,7 @@ func (c *chat) takeUp(old session.Earlier) {
 	c.log.Recount(old.Messages)
 	if old.Open() {
 		c.open = old.Run
-		c.log.Add(view.Noted, "the last turn was interrupted; what you say next goes on with it")
+		c.log.Add(view.Noted, "the last turn was interrupted; your next message continues it")
 	}
 }
 

@@ -184,7 +184,7 @@ func TestChatTakesUp(t *testing.T) {
 	c := newTestChat(t)
 	c.takeUp(session.Earlier{Run: "r", Messages: []llm.Message{llm.User("Hello?"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Hi **there**."}}}}})
 	c.Update(ask.Ticked{})
-	for _, want := range []string{"› Hello?", "Hi **there**.", "goes on with it"} {
+	for _, want := range []string{"› Hello?", "Hi **there**.", "your next message continues it"} {
 		if !strings.Contains(c.View().Content, want) {
 			t.Errorf("%q is not on the screen\n%s", want, c.View().Content)
 		}

@@ -79,7 +79,7 @@ func (c *chat) help(string) tea.Cmd {
 	for _, s := range slashes() {
 		fmt.Fprintf(&b, "%-22s %s\n", s.name+" "+s.args, s.help)
 	}
-	b.WriteString("\nEnter sends, or waits for the end of a turn · Ctrl-J new line · Tab completes\n↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L draws the screen anew")
+	b.WriteString("\nEnter sends, or waits for the end of a turn · Ctrl-J new line · Tab completes\n↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L redraws the screen")
 	c.log.Add(view.ShownAs, b.String())
 	return nil
 }
@@ -314,6 +314,6 @@ func (c *chat) showModels(models modelsFound) {
 		}
 		fmt.Fprintf(&b, "%s%s %s\n", mark, c.p.Bold(cli.Printable(m.ID)), c.p.Dim(cli.Printable(m.Why)))
 	}
-	b.WriteString(c.p.Dim("/model ID goes on with another one"))
+	b.WriteString(c.p.Dim("/model ID continues with another one"))
 	c.log.Add(view.ShownAs, b.String())
 }

@@ -114,7 +114,7 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 		return err
 	}
 	if name == "" {
-		return cli.Usagef(cmd, "nobody says where keys are kept: set keys below gateway in the configuration, or give --keys sqlite:FILE")
+		return cli.Usagef(cmd, "no place for keys is configured: set keys below gateway in the configuration, or give --keys sqlite:FILE")
 	}
 	if err := keysProblem(cmd, name, create); err != nil {
 		return err

@@ -161,7 +161,7 @@ func writtenKeys(e config.ServerEntry) []string {
 	for what, m := range map[string]map[string]string{"env": e.Env, "header": e.Headers} {
 		for name, value := range m {
 			if !strings.Contains(value, "${") && len(value) >= secret.Least && secret.IsCredential(name) {
-				out = append(out, fmt.Sprintf("the %s %s looks like a key that stands in the file: better set a variable, and write ${VARIABLE}", what, name))
+				out = append(out, fmt.Sprintf("the %s %s looks like a key in plain text: better set a variable, and write ${VARIABLE}", what, name))
 			}
 		}
 	}

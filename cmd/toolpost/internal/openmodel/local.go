@@ -124,7 +124,7 @@ func Usable(ctx context.Context, o *settings.ModelOptions) []Choice {
 			out = append(out, Choice{p.ID, "an agent program of the configuration, " + cli.InOneLine(p.Path)})
 		}
 	}
-	return append(out, Choice{OfflineID, "it is always there; it follows rules and is no language model"})
+	return append(out, Choice{OfflineID, "it is always there; it follows rules and is not a language model"})
 }
 
 // WithKey returns the default models of vendors whose key is set, and the user's own servers.

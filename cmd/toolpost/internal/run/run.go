@@ -367,7 +367,7 @@ func counted(names []string) string {
 // unreadable returns the error of a run whose output cannot be written.
 func (r *runner) unreadable(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
-		err = errors.New("nobody reads the output any more")
+		err = errors.New("the reader of the output is gone")
 	} else {
 		err = fmt.Errorf("the output cannot be written: %w", err)
 	}
@@ -504,7 +504,7 @@ func costLine(cost catalog.Money, unpriced bool) string {
 	case cost == 0:
 		return ""
 	case unpriced:
-		return cost.String() + ", and what has no known price"
+		return cost.String() + ", plus parts without a known price"
 	}
 	return cost.String()
 }

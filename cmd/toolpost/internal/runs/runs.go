@@ -206,7 +206,7 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
 		if slices.Contains(calls, q.CallID) && q.Hides() {
-			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", cli.Printable(q.CallID), secret.MarkPrefix)
+			return fmt.Errorf("the arguments of %s are not shown whole: %s…] hides what looks like a secret, and may be anything; --args replaces them, --unseen allows them unchanged", cli.Printable(q.CallID), secret.MarkPrefix)
 		}
 	}
 	return nil
@@ -271,7 +271,7 @@ func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runstore
 	}
 	next := "toolpost run --resume " + run + settings.RecordedAt(cmd) + " goes on"
 	if strings.HasPrefix(run, "req_") { // of a gateway
-		next = "the gateway goes on when its client makes the same call again"
+		next = "the gateway continues when its client makes the same call again"
 	}
 	if len(left) > 0 {
 		next = "the run still waits for " + cli.Count(len(left), "call")

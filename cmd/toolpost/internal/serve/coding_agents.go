@@ -62,7 +62,7 @@ var CodingAgents = []codingAgent{
 		lines: "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}}\n",
 		env:   []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY={KEY}"},
 		run:   "gemini -m {MODEL}",
-		note:  "It asks models of its own choosing besides, like gemini-2.5-flash: a route for gemini-* answers them.",
+		note:  "It also asks models that it chooses itself, like gemini-2.5-flash: a route for gemini-* answers them.",
 	},
 	{
 		Name: "qwen-code", Title: "Qwen Code",

@@ -131,7 +131,7 @@ func (v *serving) replace() (wrong []configcheck.Mistake, err error) {
 	}
 	v.last = s
 	for _, path := range configcheck.NeedRestart(reflect.ValueOf(v.with.Gateway), reflect.ValueOf(s.Gateway), "gateway") {
-		v.log.Warn("a setting was changed that needs a restart; until then it is as it was", "setting", path)
+		v.log.Warn("a changed setting needs a restart; until then the old value is used", "setting", path)
 	}
 	return nil, nil
 }
@@ -187,7 +187,7 @@ func (v *serving) lookAtStores() {
 		return
 	}
 	v.live.Trouble("a file in which the gateway keeps things was removed or replaced; it has to be started again")
-	v.log.Error("a file in which the gateway keeps things was removed or replaced while it is open: what is written now is lost when the gateway ends, and other programs do not see it; start it again", "files", lost)
+	v.log.Error("a file of the gateway's data was removed or replaced while it is open: writes from now on are lost when the gateway ends, and other programs do not see them; restart the gateway", "files", lost)
 }
 
 // loadCertificate reads the certificate, nil if none is configured.
@@ -291,7 +291,7 @@ func (v *serving) drain(ctx context.Context, server *http.Server) {
 		bounded(EndTime, v.live.Idle)
 	}
 	if !bounded(EndTime, server.Shutdown) {
-		v.log.Warn("answers that nobody reads are cut off")
+		v.log.Warn("answers without a reader are cut off")
 		server.Close()
 	}
 	if book := v.guards.book; book != nil {

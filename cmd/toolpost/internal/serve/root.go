@@ -74,7 +74,7 @@ func offLimits(root string, places []string) (patterns []string, err error) {
 			continue // the place does not exist
 		}
 		if inside, err := filepath.Rel(at, root); err == nil && filepath.IsLocal(inside) {
-			return nil, fmt.Errorf("%s is, or lies in, %s, where the gateway keeps what is its own; name another folder", root, place)
+			return nil, fmt.Errorf("%s is, or lies in, %s, where the gateway keeps its own files; name another folder", root, place)
 		}
 		below, err := filepath.Rel(root, at)
 		if err != nil || !filepath.IsLocal(below) {

@@ -68,7 +68,7 @@ func (in *importer) mode(key, info ast.Node) (pass string) {
 		}
 		mode := configcheck.Scalar(v)
 		if pass = modes[mode]; pass == "" && mode != "chat" && mode != "completion" && mode != "responses" {
-			in.skip(v, "the mode %s is not known here; the model is taken for one that chats", mode)
+			in.skip(v, "the mode %s is not known here; the model is imported as a chat model", mode)
 		}
 	}
 	if rest {
@@ -89,7 +89,7 @@ func (in *importer) params(n ast.Node, called, pass string) (id, weight string) 
 		case "weight":
 			if weight = configcheck.Scalar(v); !decimal.MatchString(weight) {
 				weight = ""
-				in.skip(k, "weight is no number that is 0 or more, and is left out")
+				in.skip(k, "weight is not a number of 0 or more, and is left out")
 			}
 		case "api_key":
 			p.key = v
@@ -223,7 +223,7 @@ func (in *importer) keyOf(p *modelParams, v provider.Vendor, elsewhere bool) str
 	case p.key == nil:
 		return ""
 	case fromVariable && !isVariable(variable):
-		in.skip(p.key, "api_key is not copied: what stands behind os.environ/ is not a name of a variable")
+		in.skip(p.key, "api_key is not copied: the part after os.environ/ is not a name of a variable")
 		return ""
 	case !fromVariable && vendor == "azure" && elsewhere: // each endpoint has separate keys
 		variable = in.variableFor(configcheck.Scalar(p.key), p.name, "_API_KEY")
@@ -252,7 +252,7 @@ func (in *importer) address(p *modelParams, vendor string) (base string, ok bool
 	at := strings.TrimSuffix(configcheck.Scalar(p.base), "/")
 	if variable, is := strings.CutPrefix(at, "os.environ/"); is {
 		if !isVariable(variable) {
-			in.skip(p.base, "a model is left out: its api_base is to come from a variable, and what is there is not a name of one")
+			in.skip(p.base, "a model is left out: its api_base should come from a variable, and the part after os.environ/ is not a name of one")
 			return "", false
 		}
 		return served("${"+variable+"}", vendor), true

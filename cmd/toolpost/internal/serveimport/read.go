@@ -178,7 +178,7 @@ func (in *importer) summary() string {
 		text += "; see the differences above, " + count(len(in.notes), "line")
 	}
 	if in.keys {
-		text += "; nobody needs a key until you set keys"
+		text += "; no key is needed until you set keys"
 	}
 	return text + ". Next: toolpost serve --check"
 }

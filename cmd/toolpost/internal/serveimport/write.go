@@ -38,7 +38,7 @@ func (in *importer) write() string {
 	}
 	b.WriteString("gateway:\n")
 	if in.keys {
-		b.WriteString("  # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'\n")
+		b.WriteString("  # keys: sqlite:keys.db   # without it no key is needed; make keys with 'toolpost keys create'\n")
 	}
 	b.WriteString("  routes:\n")
 	for _, r := range in.routes {

@@ -204,7 +204,7 @@ func (w *Session) offer() tool.SelectionBudget {
 func (w *Session) Announce() string {
 	switch {
 	case w.Found.ID == openmodel.OfflineID && w.Model == "":
-		return openmodel.OfflineID + ": " + w.Found.Why + "\nIt follows rules and is no language model; 'toolpost doctor' says how to get one."
+		return openmodel.OfflineID + ": " + w.Found.Why + "\nIt follows rules and is not a language model; 'toolpost doctor' says how to get one."
 	case w.Model == "" || w.Found.ID != w.Model:
 		return w.Found.ID + ": " + w.Found.Why
 	}

@@ -66,7 +66,7 @@ func (p ProviderConfig) partProblems(name string, wrong func(setting, format str
 		case p.BaseURL != "":
 			wrong(at, "%s has a base_url, so %s says nothing; leave one of them out", part.setting)
 		case part.in(v) == "":
-			wrong(at, "%s has a %s, and the address of %s has none; it is for rows that are like %s", part.setting, cmp.Or(v.Name, "a server of your own"), strings.Join(part.vendors(), ", "))
+			wrong(at, "%s has a %s, and the address of %s has none; it is for rows that are like %s", part.setting, cmp.Or(v.Name, "your own server"), strings.Join(part.vendors(), ", "))
 		case variable:
 		case part.setting != "endpoint" && !pieceOfAddress.MatchString(value):
 			wrong(at, "%s has a %s that is not a plain word, like eu-west-1, and no ${VARIABLE}", part.setting)
@@ -77,7 +77,7 @@ func (p ProviderConfig) partProblems(name string, wrong func(setting, format str
 		}
 	}
 	if p.Endpoint != "" && p.KeyEnv == "" && p.BaseURL == "" && v.KeyEnv != "" {
-		wrong(".endpoint", "%s has an endpoint of its own and no key_env, which names the variable of its key: the one in %s is not sent to another endpoint, unless key_env names it", v.KeyEnv)
+		wrong(".endpoint", "%s has its own endpoint and no key_env, which names the variable of its key: the one in %s is not sent to another endpoint, unless key_env names it", v.KeyEnv)
 	}
 }
 
@@ -89,7 +89,7 @@ func endpointProblem(text string) string {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return "is not an address; write one like https://NAME.openai.azure.com, or ${VARIABLE}"
 	case strings.Contains(u.Path+"/", "/openai/"):
-		return "ends before /openai, which is put behind it"
+		return "must end before /openai, which is added"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "has a password, a query or a fragment, which are not sent"
 	}

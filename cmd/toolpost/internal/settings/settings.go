@@ -630,7 +630,7 @@ func (s *Settings) Problems() (list []error) {
 func (p ProviderConfig) problems(name string, wrong func(setting, format string, args ...any)) {
 	p.partProblems(name, wrong)
 	if p.BaseURL == "" && p.Like == "" && p.Vars(name) == nil {
-		wrong("", "%s has no base_url, and no like, which names a vendor that it is another account of")
+		wrong("", "%s has no base_url, and no like, which names the vendor of the account")
 	}
 	if unschemed(p.BaseURL) { // not repeated: it may hold a password
 		wrong(".base_url", "base_url of %s does not begin with http:// or https://; begin with http:// for a server without TLS, like http://127.0.0.1:8000/v1")

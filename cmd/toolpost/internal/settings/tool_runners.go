@@ -24,7 +24,7 @@ func ParseLanes(words []string) (laneChoice, error) {
 		if !one {
 			lane, err := agent.ParseLane(word)
 			if err != nil || word == "" {
-				return c, fmt.Errorf("%q is none of auto, native, mcp, local and never, and has no TOOL= before it", word)
+				return c, fmt.Errorf("%q is not one of auto, native, mcp, local and never, and has no TOOL= before it", word)
 			}
 			c.Overall = lane
 			continue

@@ -71,7 +71,7 @@ func readAttached(cmd *cobra.Command, file string, most int64) (name string, dat
 	case err != nil:
 		return "", nil, fmt.Errorf("%s: %w", name, err)
 	case int64(len(data)) > most:
-		return "", nil, fmt.Errorf("%s is too long: the files beside a task can have %d MiB together", name, maxAttachedBytes>>20)
+		return "", nil, fmt.Errorf("%s is too long: the files attached to a task can have %d MiB together", name, maxAttachedBytes>>20)
 	}
 	return name, data, nil
 }

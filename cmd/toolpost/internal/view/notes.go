@@ -26,7 +26,7 @@ func noteOf(ev llm.Event) string {
 	case agent.Recovery:
 		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, cli.InOneLine(ev.Error))
 	case agent.Switched:
-		return fmt.Sprintf("%s goes on in place of %s: %s", ev.To, ev.From, cli.InOneLine(ev.Why))
+		return fmt.Sprintf("%s continues in place of %s: %s", ev.To, ev.From, cli.InOneLine(ev.Why))
 	case agent.Escalated:
 		return fmt.Sprintf("%s failed %d times; asking in another way (%s%s)", ev.Tool, ev.Attempt, ev.Strategy, After(ev.Model, ev.Model != ""))
 	case agent.LaneChosen:
@@ -37,7 +37,7 @@ func noteOf(ev llm.Event) string {
 		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
 	case agent.Compacted:
 		if ev.Summary != "" { // without a summary there is a warning
-			return fmt.Sprintf("the conversation outgrew the model's context: a summary stands for its oldest %d messages (%d tokens for %d); the record keeps them", ev.Messages, ev.Kept, ev.Tokens)
+			return fmt.Sprintf("the conversation outgrew the model's context: a summary replaces its oldest %d messages (%d tokens for %d); the record keeps them", ev.Messages, ev.Kept, ev.Tokens)
 		}
 	case agent.Chosen:
 		if ev.By != "default" {

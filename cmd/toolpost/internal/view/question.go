@@ -26,10 +26,10 @@ func QuestionLines(p cli.Palette, q invoke.Question) []string {
 		lines = append(lines, theirs(p.Dim("runs "), q.Runs, plain)...)
 	}
 	if q.Hides() {
-		lines = append(lines, p.Yellow("not shown whole: "+secret.MarkPrefix+"…] stands for what looks like a secret, and may be anything"))
+		lines = append(lines, p.Yellow("not shown whole: "+secret.MarkPrefix+"…] hides what looks like a secret, and may be anything"))
 	}
 	if !q.Until.IsZero() {
-		lines = append(lines, p.Dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
+		lines = append(lines, p.Dim("refused without a decision before "+q.Until.Local().Format("2006-01-02 15:04:05")))
 	}
 	return lines
 }
