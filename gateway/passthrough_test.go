@@ -165,7 +165,7 @@ func TestOtherEndpointsRefused(t *testing.T) {
 		says                          string
 	}{
 		"not passed on":       {"POST", "/v1/embeddings", "application/json", `{"model":"chat"}`, nil, 404, "does not pass embeddings on"},
-		"no route":            {"POST", "/v1/embeddings", "application/json", `{"model":"nobody"}`, nil, 404, `Unknown model \"`},
+		"no route":            {"POST", "/v1/embeddings", "application/json", `{"model":"nobody"}`, nil, 404, `unknown model \"`},
 		"another kind":        {"POST", "/v1/images/generations", "application/json", `{"model":"gem"}`, nil, 404, "does not pass images on"},
 		"another format":      {"POST", "/v1/embeddings", "application/json", `{"model":"gem"}`, nil, 404, "no upstream of the route gem"},
 		"model twice":         {"POST", "/v1/embeddings", "application/json", `{"model":"embed-1","Model":"chat"}`, nil, 400, "more than once"},
@@ -173,7 +173,7 @@ func TestOtherEndpointsRefused(t *testing.T) {
 		"no JSON":             {"POST", "/v1/embeddings", "application/json", `model=embed-1`, nil, 400, "not a JSON object"},
 		"out of the folder":   {"GET", "/v1/files/..%2fmodels", "", "", nil, 404, "Invalid URL"},
 		"too large":           {"POST", "/v1/embeddings", "application/json", `{"model":"embed-1","input":"` + strings.Repeat("x", 1<<16) + `"}`, nil, 413, "more than 65536 bytes"},
-		"name of an address":  {"POST", "/v1/embeddings", "application/json", `{"model":"embed://evil.example.org#x"}`, nil, 404, `Unknown model \"`},
+		"name of an address":  {"POST", "/v1/embeddings", "application/json", `{"model":"embed://evil.example.org#x"}`, nil, 404, `unknown model \"`},
 		"realtime":            {"GET", "/v1/realtime?model=chat", "", "", nil, 501, "does not serve realtime"},
 		"realtime session":    {"POST", "/v1/realtime/sessions", "application/json", "{}", nil, 501, "does not serve realtime"},
 		"WebSocket":           {"GET", "/v1/responses", "", "", []string{"Upgrade", "websocket", "Connection", "Upgrade"}, 501, `{"error":`},
@@ -628,7 +628,7 @@ func TestCompletionsRefused(t *testing.T) {
 		{"chat", `{"model":"fim","prompt":"a"}`, 403, "model_not_found"},
 		{"any", `{"model":"else","prompt":"a"}`, 404, "no upstream of the route else has completions of this kind; completions are asked for at /v1/chat/completions"},
 		{"any", `{"model":"chat","prompt":"a"}`, 404, "does not pass completions on; completions are asked for at /v1/chat/completions"},
-		{"any", `{"model":"nobody","prompt":"a"}`, 404, `Unknown model \"`},
+		{"any", `{"model":"nobody","prompt":"a"}`, 404, `unknown model \"`},
 		{"any", `{"prompt":"a"}`, 400, "has no model"},
 		{"any", `{"model":"fim","prompt":"a","n":0}`, 400, "n has to be"},
 		{"any", `{"model":"fim","prompt":"a","prompt":"b"}`, 400, "twice"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 // cacheMark is how the messages format marks the end of a part of the prompt that the vendor shall cache. The codecs of other
@@ -42,7 +43,7 @@ func (m *Model) WithCacheMarks(req *llm.Request) *llm.Request {
 	case req.System != "":
 		out.System = ""
 		out.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: req.System, Extra: marked(nil)}}}}, out.Messages...)
-	case len(req.Tools) > 0 && m.wire == wire.Messages:
+	case len(req.Tools) > 0 && m.format().Has(format.ToolCacheMarks):
 		out.Tools = slices.Clone(req.Tools)
 		last := &out.Tools[len(out.Tools)-1]
 		last.Extra = marked(last.Extra)
@@ -52,17 +53,10 @@ func (m *Model) WithCacheMarks(req *llm.Request) *llm.Request {
 
 // takesCacheMarks reports whether the vendor caches what is marked.
 func (m *Model) takesCacheMarks() bool {
-	q := m.quirks()
-	if q.Members != "" && !slices.Contains(strings.Fields(q.Members), cacheMark) {
-		return false
+	if members := m.quirks().Members; members != "" {
+		return slices.Contains(strings.Fields(members), cacheMark)
 	}
-	switch m.wire {
-	case wire.Messages:
-		return true
-	case wire.Converse:
-		return q.ModelFields == wire.AnthropicFields || q.ModelFields == wire.AmazonFields
-	}
-	return q.Members != ""
+	return m.format().Has(format.CacheMarks)
 }
 
 // hasCacheMarks reports whether a request has marks in any format.

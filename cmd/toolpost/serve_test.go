@@ -37,7 +37,7 @@ func TestServe(t *testing.T) {
 		}
 		b, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != test.status || !strings.Contains(string(b), map[int]string{200: "offline stand-in", 404: "Unknown model"}[test.status]) {
+		if resp.StatusCode != test.status || !strings.Contains(string(b), map[int]string{200: "offline stand-in", 404: "unknown model"}[test.status]) {
 			t.Errorf("%v, %s: %d %s", test.args, test.model, resp.StatusCode, b)
 		}
 	}

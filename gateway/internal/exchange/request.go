@@ -138,7 +138,7 @@ func (r *Request) LogAttrs() []slog.Attr {
 // NoModel returns the error of a request without a model or for an unknown model.
 func (r *Request) NoModel(name string) error {
 	if name == "" {
-		return Invalid("The request has no model. GET /v1/models lists the available models.")
+		return Invalid("the request has no model; GET /v1/models lists the available models")
 	}
-	return vendorapi.NotFound(r.Codec, fmt.Errorf("Unknown model %q. GET /v1/models lists the available models; wildcard routes are not listed.", name))
+	return vendorapi.NotFound(r.Codec, fmt.Errorf("unknown model %q; GET /v1/models lists the available models, but not wildcard routes", name))
 }

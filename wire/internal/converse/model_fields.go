@@ -31,11 +31,11 @@ type converseFields struct {
 
 var makers = map[string]converseFields{
 	names.AnthropicFields: {
-		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary}, thinking: messages.Properties.Thinking,
+		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary, format.CacheMarks, format.ToolCacheMarks}, thinking: messages.Properties.Thinking,
 		encode: encodeAnthropicFields, decode: decodeAnthropicFields,
 	},
 	names.AmazonFields: {
-		features: []format.Feature{format.TopK, format.ReasoningOff}, effort: true,
+		features: []format.Feature{format.TopK, format.ReasoningOff, format.CacheMarks}, effort: true,
 		encode: encodeAmazonFields, decode: decodeAmazonFields,
 	},
 	names.OpenAIFields: {

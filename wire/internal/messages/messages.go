@@ -25,6 +25,7 @@ var Properties = format.Properties{
 	Features: []format.Feature{
 		format.StrictTools, format.ToolExamples, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.OneCall, format.OutputSchema, format.OutputBesideTools,
 		format.MaxTokens, format.Temperature, format.TopP, format.TopK, format.StopSequences, format.ReasoningOff, format.ReasoningEffort, format.ReasoningBudget, format.ReasoningSummary,
+		format.CacheMarks, format.ToolCacheMarks,
 	},
 	Models:      format.ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
