@@ -43,7 +43,7 @@ func (m *Model) WithCacheMarks(req *llm.Request) *llm.Request {
 	case req.System != "":
 		out.System = ""
 		out.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: req.System, Extra: marked(nil)}}}}, out.Messages...)
-	case len(req.Tools) > 0 && m.format().Has(format.ToolCacheMarks):
+	case len(req.Tools) > 0 && m.format().CacheMarks == format.MarksAnywhere:
 		out.Tools = slices.Clone(req.Tools)
 		last := &out.Tools[len(out.Tools)-1]
 		last.Extra = marked(last.Extra)
@@ -53,10 +53,11 @@ func (m *Model) WithCacheMarks(req *llm.Request) *llm.Request {
 
 // takesCacheMarks reports whether the vendor caches what is marked.
 func (m *Model) takesCacheMarks() bool {
-	if members := m.quirks().Members; members != "" {
-		return slices.Contains(strings.Fields(members), cacheMark)
+	takes, members := m.format().CacheMarks, m.quirks().Members
+	if members == "" {
+		return takes > format.MarksByHost
 	}
-	return m.format().Has(format.CacheMarks)
+	return takes > 0 && slices.Contains(strings.Fields(members), cacheMark)
 }
 
 // hasCacheMarks reports whether a request has marks in any format.

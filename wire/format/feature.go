@@ -43,10 +43,6 @@ const (
 	ReasoningEffort  Feature = "reasoning.effort"
 	ReasoningBudget  Feature = "reasoning.budget"
 	ReasoningSummary Feature = "reasoning.summary"
-
-	// Marks up to which the vendor caches a prompt. Requests do not ask for them: a route inserts them.
-	CacheMarks     Feature = "cache_marks"
-	ToolCacheMarks Feature = "cache_marks.tools"
 )
 
 // asking maps each feature to a function that reports whether a request needs it.

@@ -49,6 +49,8 @@ type Properties struct {
 	// OutputField is how package catalog calls the field that holds an answer
 	// to a schema.
 	OutputField string
+	// CacheMarks says where a request can mark up to which part the vendor caches the prompt.
+	CacheMarks CacheMarks
 	// NeedsLimit means that a request must have a limit of output tokens.
 	NeedsLimit bool
 	// UserFirst says that a conversation has to begin with the user.
@@ -199,3 +201,13 @@ func (p Properties) IsOwnID(id string) bool {
 	text, has := strings.CutPrefix(id, p.IDPrefix)
 	return has && len(text) == len(rand.Text()) && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
+
+// CacheMarks are the places of a request that can have a mark for the vendor's prompt cache.
+type CacheMarks uint8
+
+// The places, in growing number.
+const (
+	MarksByHost     CacheMarks = iota + 1 // only hosts whose row lists the member take them
+	MarksInMessages                       // in instructions and messages
+	MarksAnywhere                         // there and in tools
+)

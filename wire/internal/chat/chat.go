@@ -29,7 +29,7 @@ var properties = format.Properties{
 		format.StopSequences, format.SeveralAnswers, format.ReasoningOff, format.ReasoningEffort,
 	},
 	Models:   format.ModelList{Path: "models", List: "data", ID: "id"},
-	Imitated: true, HostFields: true, OutputField: "response_format",
+	Imitated: true, HostFields: true, OutputField: "response_format", CacheMarks: format.MarksByHost,
 	StreamedArgs: true, TextArgs: true,
 	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: OpenaiThinking,

@@ -20,8 +20,9 @@ import (
 // additionalModelRequestFields. The zero value is a maker of whom nothing is
 // known: an effort is then a field of the format itself.
 type converseFields struct {
-	features []format.Feature
-	thinking format.ThinkingRules
+	features   []format.Feature
+	cacheMarks format.CacheMarks
+	thinking   format.ThinkingRules
 	// effort means that the maker has a field for the effort.
 	effort bool
 	encode func(e *codec.Encoder, req *llm.Request)
@@ -31,11 +32,11 @@ type converseFields struct {
 
 var makers = map[string]converseFields{
 	names.AnthropicFields: {
-		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary, format.CacheMarks, format.ToolCacheMarks}, thinking: messages.Properties.Thinking,
+		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary}, cacheMarks: format.MarksAnywhere, thinking: messages.Properties.Thinking,
 		encode: encodeAnthropicFields, decode: decodeAnthropicFields,
 	},
 	names.AmazonFields: {
-		features: []format.Feature{format.TopK, format.ReasoningOff, format.CacheMarks}, effort: true,
+		features: []format.Feature{format.TopK, format.ReasoningOff}, cacheMarks: format.MarksInMessages, effort: true,
 		encode: encodeAmazonFields, decode: decodeAmazonFields,
 	},
 	names.OpenAIFields: {
@@ -270,7 +271,7 @@ func ownEffort(e *codec.Encoder, req *llm.Request) bool {
 // AtHost adds the features of the maker whose models the host serves.
 func (Format) AtHost(p format.Properties, q format.Quirks) format.Properties {
 	if maker, ok := makers[q.ModelFields]; ok {
-		p.Features, p.Thinking = append(slices.Clip(p.Features), maker.features...), maker.thinking
+		p.Features, p.Thinking, p.CacheMarks = append(slices.Clip(p.Features), maker.features...), maker.thinking, maker.cacheMarks
 	}
 	return p
 }

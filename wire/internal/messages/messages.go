@@ -25,11 +25,11 @@ var Properties = format.Properties{
 	Features: []format.Feature{
 		format.StrictTools, format.ToolExamples, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.OneCall, format.OutputSchema, format.OutputBesideTools,
 		format.MaxTokens, format.Temperature, format.TopP, format.TopK, format.StopSequences, format.ReasoningOff, format.ReasoningEffort, format.ReasoningBudget, format.ReasoningSummary,
-		format.CacheMarks, format.ToolCacheMarks,
 	},
 	Models:      format.ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
 	NeedsLimit:  true,
+	CacheMarks:  format.MarksAnywhere,
 	SystemFirst: true,
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	Count:     format.TokenCount{Path: "messages/count_tokens", Member: "input_tokens"},
