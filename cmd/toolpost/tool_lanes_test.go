@@ -184,7 +184,7 @@ func TestLanesSetting(t *testing.T) { // 3.2
 		}
 	}
 	vendorHome(t, "lanes: [vendor]\n", lastWords)
-	must(t, toolpost(t, "", "config", "check"), 1, `config.yaml:3: lanes: "vendor" is none of auto`)
+	must(t, toolpost(t, "", "config", "check"), 1, `config.yaml:3: lanes: "vendor" is not one of auto`)
 	must(t, toolpost(t, "", "run", "--lanes", "web_search=", "go"), 2, "says nothing")
 	t.Setenv("TOOLPOST_LANES", "a=mcp,a=local")
 	must(t, toolpost(t, "", "config", "check", "--config", ""), 2, "a is named twice")
