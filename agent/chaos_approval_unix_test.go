@@ -49,14 +49,7 @@ func approvalProcess() error {
 	}
 	for n := 0; ; {
 		name := fmt.Sprintf("run-%d", n)
-		type in struct {
-			ID string `json:"id"`
-		}
-		change := tool.Func("change", "Changes.", func(_ context.Context, in in) (string, error) {
-			_, err := world.WriteString(name + "/" + in.ID + "\n")
-			return "done", err
-		})
-		a := &agent.Agent{Model: chaosModel, Tools: runner(change), Store: store, MaxTurns: chaosTurns + 5, NewRun: func() string { return name }}
+		a := chaosAgent(world, store, name)
 		a.Tools.LoopLimit, a.Tools.Policy = -1, func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
 			return invoke.Decision{Verdict: invoke.Ask}, nil
 		}

@@ -95,6 +95,18 @@ func chaosCall(turn int, which string) llm.Call {
 	return call(id, "change", fmt.Sprintf(`{"id":%q}`, id))
 }
 
+// chaosAgent returns the agent of a run whose calls write to the world.
+func chaosAgent(world io.StringWriter, store journal.Store, run string) *agent.Agent {
+	type in struct {
+		ID string `json:"id"`
+	}
+	change := tool.Func("change", "Changes.", func(_ context.Context, in in) (string, error) {
+		_, err := world.WriteString(run + "/" + in.ID + "\n")
+		return "done", err
+	})
+	return &agent.Agent{Model: chaosModel, Tools: runner(change), Store: store, MaxTurns: chaosTurns + 5, NewRun: func() string { return run }}
+}
+
 // chaosProcess takes up the run that is not over, again and again, and begins the
 // next one, until it is killed. It never knows what the others do.
 func chaosProcess() error {
@@ -109,14 +121,7 @@ func chaosProcess() error {
 	}
 	for n := 0; ; {
 		name := fmt.Sprintf("run-%d", n)
-		type in struct {
-			ID string `json:"id"`
-		}
-		change := tool.Func("change", "Changes.", func(_ context.Context, in in) (string, error) {
-			_, err := world.WriteString(name + "/" + in.ID + "\n")
-			return "done", err
-		})
-		a := &agent.Agent{Model: chaosModel, Tools: runner(change), Store: store, MaxTurns: chaosTurns + 5, NewRun: func() string { return name }}
+		a := chaosAgent(world, store, name)
 		a.Tools.LoopLimit = -1
 		l := watchChaos(a.Resume(context.Background(), name))
 		var held *journal.HeldError

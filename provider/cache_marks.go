@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// cacheMark is how the messages format marks the end of a part of the prompt that the vendor shall cache. The codecs of other
-// formats have their own place for it.
+// cacheMark marks the end of a cached part of the prompt in the messages format. The codecs of other formats have their own
+// place for it.
 const cacheMark = "cache_control"
 
 // WithCacheMarks returns a request whose instructions and last two turns of the user are marked for the vendor's prompt cache,

@@ -63,6 +63,16 @@ func TestSourceFilesExist(t *testing.T) {
 	}
 }
 
+// TestReadmeNamesTheCommandOfTheTests: it is the one that .ci/run runs.
+func TestReadmeNamesTheCommandOfTheTests(t *testing.T) {
+	if !strings.Contains(read(t, "README.md"), "Run the tests with `go test ./...`.") {
+		t.Error("README.md does not say how to run the tests")
+	}
+	if !strings.Contains(read(t, ".ci/run"), "./internal/suite -skips .ci/skips.txt ./...") {
+		t.Error(".ci/run does not run the tests of all packages")
+	}
+}
+
 // TestPagesOpenWithTheirUse fails if the first sentence of a page does not tell what the reader can do with it.
 func TestPagesOpenWithTheirUse(t *testing.T) {
 	for _, file := range documents(t) {

@@ -70,7 +70,7 @@ const maxUnknown = 20
 
 // KnownFields returns the body of a request without the fields that are unknown here, if its key is limited: a server may
 // read them as a choice of another model, a tool or a price. Each is reported to warn. Output that they would allow is
-// reserved nevertheless, because the estimate shall not depend on the list of known fields.
+// reserved nevertheless, because the estimate does not depend on the list of known fields.
 func (d *Demand) KnownFields(rights *access.Rights, body []byte, warn func(llm.Warning)) []byte {
 	if !limited(rights) {
 		return body

@@ -558,3 +558,13 @@ func TestMarkKeepsTheBracket(t *testing.T) {
 		k.send(tea.KeyPressMsg{Code: tea.KeyEscape})
 	}
 }
+
+// TestAHeldKeyIsNoPaste: a slow program reads several presses of one key at once. The key that follows still chooses.
+func TestAHeldKeyIsNoPaste(t *testing.T) {
+	for text, want := range map[string]int64{" ": 0, "   ": 0, "yyy": 0, "éé": 0, "\x1b[6~": 0, " y": 1, "  y\r": 1, "no": 1, "yy\r": 1} {
+		k := new(Keys)
+		if k.count([]byte(text)); k.Texts() != want {
+			t.Errorf("%q: %d texts", text, k.Texts())
+		}
+	}
+}

@@ -21,11 +21,11 @@ func (k *Keys) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// count counts the line breaks of one read.
+// count counts the texts and line breaks of one read. A key that repeats while it is held is not a text.
 func (k *Keys) count(b []byte) {
 	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
 	if utf8.RuneCount(b) > 1 {
-		if b[0] != '\x1b' { // of a key without a character
+		if first, n := utf8.DecodeRune(b); first != '\x1b' && bytes.Count(b, b[:n])*n < len(b) { // \x1b is of a key without a character
 			k.texts.Add(1)
 		}
 		k.breaks.Add(int64(bytes.Count(b, []byte("\r")) + bytes.Count(b, []byte("\n"))))

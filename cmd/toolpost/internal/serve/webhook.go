@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
@@ -53,9 +54,12 @@ type alerts struct {
 	url    string // "" if there is no webhook
 	log    *slog.Logger
 	client *http.Client
-	queue  chan access.Alert
-	ended  chan struct{}
 	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	queue  chan access.Alert // closed with closed
 }
 
 // Limits of the queue of alerts, and of the time of one attempt to send one.
@@ -85,9 +89,12 @@ func alertsOf(book *access.Book, c settings.KeysConfig, log *slog.Logger) *alert
 	return a
 }
 
-// close waits for alerts that are being sent. No alert may come after it.
+// close waits for alerts that are being sent. An alert of a request that ends later is only logged.
 func (a *alerts) close() {
+	a.mu.Lock()
+	a.closed = true
 	close(a.queue)
+	a.mu.Unlock()
 	select {
 	case <-a.ended:
 	case <-time.After(EndTime):
@@ -101,6 +108,12 @@ func (a *alerts) close() {
 func (a *alerts) take(alert access.Alert) {
 	a.log.Warn("a budget alert", "team", alert.Team, "key", alert.Key, "limit", alert.Limit.String(), "percent", alert.Percent)
 	if a.url == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		a.log.Error("a budget alert is not sent, because the gateway ends", "team", alert.Team)
 		return
 	}
 	select {

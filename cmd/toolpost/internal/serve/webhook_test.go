@@ -83,3 +83,15 @@ func TestWebhookThatIsGone(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestAlertsAfterTheEnd: a request that outlives the gateway's end is not lost with a panic.
+func TestAlertsAfterTheEnd(t *testing.T) {
+	log := new(bytes.Buffer)
+	book := new(access.Book)
+	a := alertsOf(book, settings.KeysConfig{Webhook: "http://127.0.0.1:1/"}, slog.New(slog.NewTextHandler(log, nil)))
+	a.close()
+	book.Alert(access.Alert{Team: "red"})
+	if !strings.Contains(log.String(), "not sent, because the gateway ends") {
+		t.Error(log)
+	}
+}

@@ -24,18 +24,18 @@ func suspects(p dialect.Parser, text string, places []int) []suspect {
 	if len(places) == 0 {
 		return list
 	}
-	mentioned := mentions(p, text)
+	mentioned := mentions(p, text) // in the order of the text, like the places
 	end := 0
 	for _, at := range places {
 		if at < end {
 			continue
 		}
+		for len(mentioned) > 0 && mentioned[0].End <= at {
+			mentioned = mentioned[1:]
+		}
 		found := lineAt(p.Tools, text, at)
-		for _, m := range mentioned {
-			if m.Start <= at+aroundSuspect && m.End > at {
-				found = suspect{min(m.Start, at), m.End, m.Name}
-				break
-			}
+		if len(mentioned) > 0 && mentioned[0].Start <= at+aroundSuspect {
+			found = suspect{min(mentioned[0].Start, at), mentioned[0].End, mentioned[0].Name}
 		}
 		end = found.End
 		list = append(list, found)
