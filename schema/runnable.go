@@ -34,7 +34,7 @@ func (e *externalError) Unwrap() error { return e.err }
 const maxSkipped = 64
 
 // Runnable returns a schema that [Compile] accepts, for tools whose own program checks arguments as well. It leaves out
-// what cannot be checked here, and returns the places: patterns with lookaround or backreferences, which the description
+// what cannot be checked here, and returns the places, sorted: patterns with lookaround or backreferences, which the description
 // keeps, references to other documents, an unknown $schema, and keywords with values that their draft does not allow. The booleans and lists of items of
 // earlier drafts become the keywords of today. A schema that compiles is returned unchanged. Other errors, like a
 // reference that leads nowhere, are those of Compile.
@@ -55,6 +55,7 @@ func Runnable(s Schema) (out Schema, skipped []string, err error) {
 repair:
 	for len(r.skipped) <= maxSkipped {
 		if _, err = Compile(Schema(root.String())); err == nil {
+			slices.Sort(r.skipped) // the compiler reads references in no order
 			return Schema(root.String()), r.skipped, nil
 		}
 		var placed *placedError
