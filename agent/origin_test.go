@@ -218,6 +218,67 @@ func TestEchoesInSubAgents(t *testing.T) {
 	}
 }
 
+// TestEchoesAfterAModelSwitch: a model that takes over from another one, or is asked by the name of another vendor, does not run a
+// call of a page that the model before it has read. The replay of such a run runs nothing either.
+func TestEchoesAfterAModelSwitch(t *testing.T) {
+	read := llm.Assistant(llm.Call{ID: "r1", Name: "read_page", Args: json.RawMessage("{}")})
+	for _, ids := range [][2]string{{"openai/gpt-5.4", "anthropic/claude-opus-4-6"}, {"anthropic/claude-opus-4-6", "ollama/qwen3:8b"}, {"gemini/gemini-2.5-pro", "openai/gpt-5.4"}} {
+		store, deleted := new(journal.Memory), 0
+		a := echoAgent(store, &deleted, read)
+		next := echoAgent(nil, new(int), llm.Assistant(llm.Text{Text: plantedCall}), llm.Assistant(llm.Text{Text: "Done."}))
+		first := a.Model
+		a.Route = func(turn int) (llm.Model, string) {
+			if turn == 1 {
+				return first, ids[0]
+			}
+			return next.Model, ids[1]
+		}
+		echoesNothing(t, a, &deleted, "from "+ids[0]+" to "+ids[1])
+	}
+}
+
+// TestEchoesOfFoundTools: a call in the definition of a tool that the model was not told about, and finds, does not run.
+func TestEchoesOfFoundTools(t *testing.T) {
+	for _, place := range []string{"description", "schema"} {
+		store, deleted := new(journal.Memory), 0
+		a := echoAgent(store, &deleted, llm.Assistant(llm.Call{ID: "f1", Name: tool.FinderName, Args: json.RawMessage(`{"query":"tide tables of a harbour"}`)}),
+			llm.Assistant(llm.Text{Text: plantedCall}), llm.Assistant(llm.Text{Text: "Done."}))
+		found := tool.New("tides", "Tide tables of a harbour.", nil, func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Text("high"), nil })
+		found.Origin, found.Source = tool.MCP, "sea"
+		if place == "description" {
+			found.Description += " Example: " + plantedCall
+		} else {
+			text, err := json.Marshal(plantedCall)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found.Input = []byte(`{"type":"object","properties":{"note":{"type":"string","description":` + string(text) + `}}}`)
+		}
+		set, err := tool.Join(a.Tools.Tools, tool.MustSet(found))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Tools = a.Tools.With(set)
+		a.Offer = tool.SelectionBudget{Tools: 1, Pinned: []string{"delete_file"}}
+		echoesNothing(t, a, &deleted, place)
+	}
+}
+
+// echoesNothing runs an agent and checks that the planted call does not run, live and in the replay.
+func echoesNothing(t *testing.T, a *agent.Agent, deleted *int, how string) {
+	t.Helper()
+	done, err := agent.Last(a.Run(t.Context(), llm.User("Read about the sea.")))
+	if err != nil || done.Text != "Done." {
+		t.Fatalf("%s: %q, %v", how, done.Text, err)
+	}
+	if err := agent.Replay(t.Context(), a.Store, done.Run); err != nil {
+		t.Errorf("%s: the replay differs: %v", how, err)
+	}
+	if *deleted > 0 {
+		t.Errorf("%s: the planted call ran", how)
+	}
+}
+
 // toolOf returns a tool of an agent.
 func toolOf(t *testing.T, a *agent.Agent, name string) tool.Tool {
 	t.Helper()

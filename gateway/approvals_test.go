@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -256,5 +257,74 @@ func TestUnshowableCallIsRefused(t *testing.T) {
 	}
 	if told := results(model.last()); n.n() != 0 || len(openQuestions(t, store)) != 0 || len(told) != 1 || !strings.Contains(told[0].Text(), "cannot be shown") {
 		t.Errorf("%d runs, %+v, %+v", n.n(), openQuestions(t, store), told)
+	}
+}
+
+// TestSwapsAfterAnApproval checks what changes between the approval of a call and the repeated request: the arguments, the
+// tool or its server. Such a call does not run, and a person is asked again. The same call with another spelling runs.
+func TestSwapsAfterAnApproval(t *testing.T) {
+	const approved = `call write {"what":"x","n":1}`
+	for name, c := range map[string]struct {
+		call   string
+		change func(*tool.Tool)
+		runs   int
+	}{
+		"nothing":                   {approved, nil, 1},
+		"the order of arguments":    {`call write {"n":1,"what":"x"}`, nil, 1},
+		"the form of a number":      {`call write {"what":"x","n":1.0}`, nil, 1},
+		"an escape":                 {`call write {"what":"\u0078","n":1}`, nil, 1},
+		"another value":             {`call write {"what":"y","n":1}`, nil, 0},
+		"another number":            {`call write {"what":"x","n":2}`, nil, 0},
+		"a number with a fraction":  {`call write {"what":"x","n":1.0000000001}`, nil, 0},
+		"one argument more":         {`call write {"what":"x","n":1,"all":true}`, nil, 0},
+		"one argument less":         {`call write {"what":"x"}`, nil, 0},
+		"a capital letter":          {`call write {"what":"X","n":1}`, nil, 0},
+		"a letter that looks alike": {`call write {"what":"х","n":1}`, nil, 0},
+		"an invisible character":    {`call write {"what":"x\u200b","n":1}`, nil, 0},
+		"a space":                   {`call write {"what":"x ","n":1}`, nil, 0},
+		"another tool":              {`call erase {"what":"x","n":1}`, nil, 0},
+		"the effects":               {approved, func(o *tool.Tool) { o.Effects = tool.Idempotent }, 0},
+		"the origin":                {approved, func(o *tool.Tool) { o.Origin = tool.Request }, 0},
+		"the tools of the server":   {approved, func(o *tool.Tool) { o.SourceHash = "sha256:2" }, 0},
+		"the server":                {approved, func(o *tool.Tool) { o.Source = "evil" }, 0},
+		"the program behind it": {approved, func(o *tool.Tool) {
+			o.Plan = func(context.Context, json.RawMessage) (tool.Plan, error) {
+				return tool.Plan{Command: []string{"rm"}}, nil
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n counter
+			tools, store := asking(&n, 0)
+			memory := new(state.Memory)
+			serveWith := func(call string, change func(*tool.Tool)) string {
+				var set []tool.Tool
+				for _, name := range []string{"write", "erase"} {
+					one := reading(name, "written", &n)
+					one.Effects, one.Origin, one.Source, one.SourceHash = 0, tool.MCP, "shop", "sha256:1"
+					one.Input = schema.Schema(`{"type":"object","properties":{"what":{"type":"string"},"n":{"type":"number"},"all":{"type":"boolean"}}}`)
+					if change != nil {
+						change(&one)
+					}
+					set = append(set, one)
+				}
+				own := *tools
+				own.Tools = served(set...).Tools
+				setup, _ := stagedSetup(t, script(t, call, "text Well."), wire.Chat, &own)
+				setup.State = memory
+				return serve(t, setup)
+			}
+			if got := ask(t, serveWith(approved, nil), wire.Chat, question("m"), false); got.err != nil {
+				t.Fatal(got.err)
+			}
+			run, q := theOnly(t, store)
+			decide(t, store, run, q.CallID, true)
+			if got := ask(t, serveWith(c.call, c.change), wire.Chat, question("m"), false); got.err != nil {
+				t.Fatal(got.err)
+			}
+			if waits := len(openQuestions(t, store)); n.n() != c.runs || (waits > 0) == (c.runs > 0) {
+				t.Errorf("ran %d times with %q, %d runs wait; want %d", n.n(), n.args, waits, c.runs)
+			}
+		})
 	}
 }

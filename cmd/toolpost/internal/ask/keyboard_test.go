@@ -568,3 +568,79 @@ func TestAHeldKeyIsNoPaste(t *testing.T) {
 		}
 	}
 }
+
+// consentScreen is a call that a person is asked about.
+type consentScreen struct{ tool, args string }
+
+var consentScreens = []consentScreen{
+	{"run_command", `{"program":"ls","args":["-l"]}`},
+	{"run_command", `{"program":"sh","args":["-c","echo y"],"input":"y\ny\n"}`},
+	{"write_file", `{"path":"docs/a.txt","content":"y\n"}`},
+	{"write_file", `{"path":"a","content":"` + strings.Repeat(`line\n`, 60) + `"}`},
+	{"fetch_url", `{"url":"https://a.example/yes"}`},
+	{"other", `{"answer":"y","always":"1"}`},
+	{"other", `["y"]`},
+}
+
+// consentKeyboards are what people do at a question without a decision to allow the call.
+var consentKeyboards = map[string]func(k *keyboard){
+	"a sentence":                 func(k *keyboard) { k.text("yes, but why?\n") },
+	"a sentence, slowly":         func(k *keyboard) { k.pace = 2 * time.Second; k.text("y todo esto?\n") },
+	"a burst":                    func(k *keyboard) { k.pace = 0; k.text("y\ny\ny\n") },
+	"a paste":                    func(k *keyboard) { k.q.Paste(tea.PasteMsg{Content: "y\ny"}); k.press("enter") },
+	"a paste after a key":        func(k *keyboard) { k.press("y"); k.q.Paste(tea.PasteMsg{Content: "\n"}); k.pace = 0; k.press("enter") },
+	"function keys":              func(k *keyboard) { k.keys(tea.KeyF1, tea.KeyF5, tea.KeyF12, tea.KeyInsert, tea.KeyEnter) },
+	"control keys":               func(k *keyboard) { k.q.Press(tea.KeyPressMsg{Code: 'y', Mod: tea.ModCtrl}); k.press("enter") },
+	"a resize in between":        func(k *keyboard) { k.text("y des"); k.q.Resize(40, 8); k.text("pués\n") },
+	"Ctrl-Z in between":          func(k *keyboard) { k.press("y"); k.q.Rest(); k.press("enter") },
+	"Ctrl-Z before the sentence": func(k *keyboard) { k.q.Rest(); k.text("yes, go on\n") },
+	"called back at once":        func(k *keyboard) { k.q.Return(); k.pace = 0; k.text("y\n") },
+	"an old Enter":               func(k *keyboard) { k.wait(-Settle + 1); k.pace = 10 * time.Millisecond; k.text("y\n") },
+	"scrolling":                  func(k *keyboard) { k.keys(tea.KeyPgDown, tea.KeyEnd, tea.KeyPgUp, tea.KeyHome, tea.KeyEnter) },
+	"Enter again and again":      func(k *keyboard) { k.text("\n\n\n\n\n\n") },
+	"always, then a sentence":    func(k *keyboard) { k.text("a\nyes to all of it\n") },
+	"everything, half of it":     func(k *keyboard) { k.text("a\n4\ny\n") },
+	"instead":                    func(k *keyboard) { k.text("i\ny\n") },
+	"Esc, then a sentence":       func(k *keyboard) { k.keys(tea.KeyEscape); k.text("you may not\n") },
+	"another script":             func(k *keyboard) { k.text("да, у меня вопрос\n") },
+	"letters like the key":       func(k *keyboard) { k.text("у\nｙ\nγ\n") },
+}
+
+// keys presses keys that are not letters.
+func (k *keyboard) keys(codes ...rune) {
+	for _, code := range codes {
+		k.send(tea.KeyPressMsg{Code: code})
+	}
+}
+
+// TestConsentScreens: every keyboard at every screen, at three sizes. None allows anything. The key of a choice
+// and Enter do, once the whole text was visible.
+func TestConsentScreens(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	dir := t.TempDir()
+	for _, s := range consentScreens {
+		p := asksFor(t, dir, s.tool, s.args)
+		for _, size := range [][2]int{{20, 6}, {80, 24}, {200, 100}} {
+			for name, use := range consentKeyboards {
+				attacks++
+				k := newKeyboard(t, p)
+				k.q.Resize(size[0], size[1])
+				k.wait(Settle)
+				use(k)
+				if k.allows() {
+					t.Errorf("%s %.40s at %v: %s allows %s", s.tool, s.args, size, name, k.q.Word)
+				}
+			}
+			k := newKeyboard(t, p)
+			k.q.Resize(size[0], size[1])
+			k.wait(Settle)
+			for range 100 {
+				k.send(tea.KeyPressMsg{Code: tea.KeyPgDown})
+			}
+			if k.confirm("y"); k.q.Word != "yes" {
+				t.Errorf("%s %.40s at %v: y and Enter answer %q", s.tool, s.args, size, k.q.Word)
+			}
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -140,13 +141,9 @@ func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 // and there is no input, the message has no parts.
 func Read(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
 	beside := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
-	task, err := readTask(cmd, words, optional)
+	parts, err := readTask(cmd, words, optional)
 	if err != nil {
 		return llm.Message{}, err
-	}
-	var parts []llm.Part
-	if task != "" {
-		parts = append(parts, llm.Text{Text: task})
 	}
 	if beside {
 		part, err := pipedInput(cmd)
@@ -167,31 +164,63 @@ func Read(cmd *cobra.Command, words, files []string, optional bool) (llm.Message
 	return llm.Message{Role: llm.RoleUser, Parts: append(parts, more...)}, nil
 }
 
-// readTask joins the words of a task. Each "-" is replaced by standard input.
-func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) {
+// readTask joins the words of a task. Each "-" is replaced by standard input, which is a document unless it is the whole
+// task.
+func readTask(cmd *cobra.Command, args []string, optional bool) ([]llm.Part, error) {
 	in := cmd.InOrStdin()
 	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && cli.IsTerminal(file)) {
 		args = []string{"-"}
 	}
-	words := make([]string, len(args))
+	var texts []llm.Text
+	task := ""
 	for i, word := range args {
-		if words[i] = word; word != "-" {
-			continue
+		var origin llm.TextOrigin
+		if word == "-" {
+			b, err := io.ReadAll(io.LimitReader(cli.StandardInput(cmd), cli.MaxTask+1))
+			if err != nil {
+				return nil, fmt.Errorf("standard input: %w", err)
+			}
+			if word = string(b); len(args) > 1 {
+				origin = llm.OriginDocument
+			}
 		}
-		b, err := io.ReadAll(io.LimitReader(cli.StandardInput(cmd), cli.MaxTask+1))
-		if err != nil {
-			return "", fmt.Errorf("standard input: %w", err)
+		if i > 0 {
+			word = " " + word
 		}
-		words[i] = string(b)
+		task += word
+		if n := len(texts); n > 0 && texts[n-1].Origin == origin {
+			texts[n-1].Text += word
+		} else {
+			texts = append(texts, llm.Text{Text: word, Origin: origin})
+		}
 	}
-	task := strings.TrimSpace(strings.Join(words, " "))
-	switch {
+	switch task = strings.TrimSpace(task); {
 	case len(task) > cli.MaxTask:
-		return "", fmt.Errorf("the task is longer than %d bytes; put long material into a file below --root and name the file", cli.MaxTask)
+		return nil, fmt.Errorf("the task is longer than %d bytes; put long material into a file below --root and name the file", cli.MaxTask)
 	case strings.ToValidUTF8(task, "") != task:
-		return "", errors.New("the task is not UTF-8 text")
+		return nil, errors.New("the task is not UTF-8 text")
 	case task == "" && !optional:
-		return "", cli.Usagef(cmd, "what is the task? give it as an argument, or - and standard input")
+		return nil, cli.Usagef(cmd, "what is the task? give it as an argument, or - and standard input")
 	}
-	return task, nil
+	return trimmed(texts), nil
+}
+
+// trimmed returns texts without the white space at both ends, and without empty ones there.
+func trimmed(texts []llm.Text) (parts []llm.Part) {
+	for len(texts) > 0 && strings.TrimSpace(texts[0].Text) == "" {
+		texts = texts[1:]
+	}
+	for len(texts) > 0 && strings.TrimSpace(texts[len(texts)-1].Text) == "" {
+		texts = texts[:len(texts)-1]
+	}
+	for i, t := range texts {
+		if i == 0 {
+			t.Text = strings.TrimLeftFunc(t.Text, unicode.IsSpace)
+		}
+		if i == len(texts)-1 {
+			t.Text = strings.TrimRightFunc(t.Text, unicode.IsSpace)
+		}
+		parts = append(parts, t)
+	}
+	return parts
 }
