@@ -104,7 +104,7 @@ func TestAttachedFiles(t *testing.T) {
 		{"a fence that nothing closes", "", "-f b.md sum", "````\n```\ncode\n```\n````"},
 		{"several", "", "-f a.md --file p.png -f d.pdf look", "Apples.\n``` [image/png p.png] [application/pdf d.pdf]"},
 		{"piped", "Pears.\n", "sum", "user: sum \n\nThe content of standard input:\n```\nPears.\n```"},
-		{"piped where it is named", "Pears.\n", "a - b", "user: a Pears.\n b\n"},
+		{"piped where it is named", "Pears.\n", "a - b", "user: a  Pears.\n  b\n"}, // three parts
 		{"piped as a file", "Pears.\n", "-f - sum", "The content of standard input:\n```\nPears.\n```\n"},
 		{"piped as the task", "Say hi.\n", "", "user: Say hi.\n"},
 		{"piped as the task, with a file", "Say hi.\n", "-f a.md", "user: Say hi. \n\nThe content of a.md:"},
