@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -106,7 +105,7 @@ func (r *ClientRequest) named(m *Model) []byte {
 	}
 	var name []byte
 	for key, value := range js.Members(js.Trim(r.Body)) {
-		if !strings.EqualFold(string(key), "model") { // some read keys in any case
+		if !js.SameField(key, "model") { // some servers read other spellings too
 			continue
 		}
 		if name != nil || string(key) != "model" {

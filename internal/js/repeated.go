@@ -1,17 +1,13 @@
 package js
 
-import (
-	"sync"
-	"unicode"
-	"unicode/utf8"
-)
+import "sync"
 
 // manyNames is how many names of an object are compared one by one.
 const manyNames = 24
 
 // Repeated returns a name that an object in valid JSON has twice, at any depth, and nil if there is none. Readers differ in
-// which of the two they take. In the outermost object, case and underscores are ignored, because some readers ignore
-// them. Deeper objects may be schemas and arguments, where names are compared exactly.
+// which of the two they take. In the outermost object, names are compared by [AppendFolded]. Deeper objects may be schemas
+// and arguments, where names are compared exactly.
 func Repeated(v []byte) []byte {
 	r := walks.Get().(*repeats)
 	defer r.done()
@@ -75,7 +71,7 @@ func (r *repeats) done() {
 func (r *repeats) has(name []byte) bool {
 	if len(r.open) == 1 {
 		begin := len(r.folded)
-		r.folded = appendFolded(r.folded, name)
+		r.folded = AppendFolded(r.folded, name)
 		name = r.folded[begin:]
 	}
 	o := &r.open[len(r.open)-1]
@@ -97,34 +93,4 @@ func (r *repeats) has(name []byte) bool {
 		}
 	}
 	return false
-}
-
-// appendFolded appends a name without the case of its letters, as encoding/json compares them, and
-// without underscores.
-func appendFolded(out, name []byte) []byte {
-	for len(name) > 0 {
-		c, n := utf8.DecodeRune(name)
-		name = name[n:]
-		switch {
-		case c == '_':
-		case 'a' <= c && c <= 'z':
-			out = append(out, byte(c)-'a'+'A')
-		case c < utf8.RuneSelf:
-			out = append(out, byte(c))
-		default:
-			out = utf8.AppendRune(out, least(c))
-		}
-	}
-	return out
-}
-
-// least returns the first of the letters that differ only in their case.
-func least(c rune) rune {
-	for {
-		next := unicode.SimpleFold(c)
-		if next <= c { // the orbit begins again
-			return next
-		}
-		c = next
-	}
 }

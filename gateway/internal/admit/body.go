@@ -1,18 +1,16 @@
 package admit
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// Weighed are the body fields that affect decisions of the gateway: rights, cost, and the form of the answer.
-var Weighed = []string{
-	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
+// Weighed are the body fields that affect decisions of the gateway: cost, and the form of the answer. Fields that only need
+// a right are vendorFields, in any spelling.
+var Weighed = SpellingsOf(
+	"model", "messages", "input", "contents", "tools", "max_tokens", "max_completion_tokens",
 	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
-}
+)
 
 // CheckRepeated rejects a body with a repeated field, because servers differ in which value they use. The upstream must
 // read the same request that was checked.
@@ -23,26 +21,30 @@ func CheckRepeated(body []byte) error {
 	return nil
 }
 
-// CheckSpelling rejects a field whose name equals one of names except for case.
-func CheckSpelling(key []byte, names []string) error {
-	if oneSpelling(key) {
-		return nil
+// Spellings are field names by their folded form.
+type Spellings map[string]string
+
+// SpellingsOf returns the spellings of fields.
+func SpellingsOf(names ...string) Spellings {
+	out := make(Spellings, len(names))
+	for _, n := range names {
+		out[string(new(room).folded([]byte(n)))] = n
 	}
-	for _, name := range names {
-		if string(key) != name && strings.EqualFold(string(key), name) {
-			return exchange.Invalid("the field %.60q of the request must be written %q", key, name)
-		}
+	return out
+}
+
+// Check rejects a field that some server reads as one of the names although it is written differently.
+func (s Spellings) Check(key []byte) error {
+	if written := s[string(new(room).folded(key))]; written != "" && string(key) != written {
+		return exchange.Invalid("the field %.60q of the request must be written %q", key, written)
 	}
 	return nil
 }
 
-// oneSpelling reports whether a name has neither capitals nor letters that fold to others. Such a name is not another
-// spelling of a weighed field.
-func oneSpelling(name []byte) bool {
-	for _, c := range name {
-		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return true
-}
+func (s Spellings) has(key []byte) bool { return s[string(new(room).folded(key))] != "" }
+
+// room holds a folded name of the length of the longest known name.
+type room [40]byte
+
+// folded returns a name by which fields are compared, as [js.FoldField] does.
+func (r *room) folded(key []byte) []byte { return js.FoldField(r[:], key) }

@@ -1,14 +1,11 @@
 package admit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
@@ -39,7 +36,7 @@ const (
 
 // vendorField is a request field that some vendor or gateway understands.
 type vendorField struct {
-	name    string // compared by [foldName]: some servers ignore case, and some accept two spellings
+	name    string // compared by [js.FoldField]: some servers ignore case, and some accept two spellings
 	meaning effect
 	tool    string   // the tool that it runs
 	at      string   // the inner field that decides; "" if the value itself does
@@ -210,58 +207,17 @@ func (d *Demand) readBetaField(m *vendorField, value []byte) error {
 	return exchange.Invalid("%s must be a list of strings", m.name)
 }
 
-// longestName is the length of the longest known name.
-const longestName = 40
-
 func fieldsByName(list []vendorField) map[string]*vendorField {
 	out := make(map[string]*vendorField, len(list))
 	for i := range list {
-		var name [longestName]byte
-		out[string(foldName(&name, []byte(list[i].name)))] = &list[i]
+		out[string(new(room).folded([]byte(list[i].name)))] = &list[i]
 	}
 	return out
 }
 
-// foldName returns a field name for comparison: in lower case, without underscores and dashes. It returns nil for a name
-// that is too long.
-func foldName(into *[longestName]byte, key []byte) []byte {
-	n := 0
-	for i := 0; i < len(key); i++ {
-		c := key[i]
-		if c >= utf8.RuneSelf { // some servers read these letters as the ASCII letters that they fold to
-			r, size := utf8.DecodeRune(key[i:])
-			if folded := foldLetter(r); folded != 0 {
-				c, i = folded, i+size-1
-			}
-		}
-		switch {
-		case c == '_' || c == '-':
-			continue
-		case n == len(into):
-			return nil
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		}
-		into[n] = c
-		n++
-	}
-	return into[:n]
-}
-
-// foldLetter returns the ASCII letter that Unicode folds a letter to, like s for the long ſ, or 0.
-func foldLetter(r rune) byte {
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if 'a' <= f && f <= 'z' {
-			return byte(f)
-		}
-	}
-	return 0
-}
-
 // fieldOf returns the known field of a name, nil if it is unknown.
 func fieldOf(key []byte) *vendorField {
-	var name [longestName]byte
-	return vendorFields[string(foldName(&name, key))]
+	return vendorFields[string(new(room).folded(key))]
 }
 
 // sentField is a known field of a request, with its value.
@@ -271,15 +227,15 @@ type sentField struct {
 }
 
 // errModels is the error of a request that may name more than one model. Servers differ in which one they use.
-var errModels = errors.New("the request names the model more than once, or in another case")
+var errModels = errors.New("the request names the model more than once, or in another spelling")
 
 // Read records the fields of a body that may have effects beyond the model and the tools. It rejects unusual spellings
 // of names.
-func (d *Demand) Read(body []byte, names []string) error {
+func (d *Demand) Read(body []byte, names Spellings) error {
 	d.Output.size = len(body)
 	n, exact := 0, 0
 	for key, value := range js.Members(js.Trim(body)) {
-		if err := CheckSpelling(key, names); err != nil {
+		if err := names.Check(key); err != nil {
 			return err
 		}
 		if IsModel(key) {
@@ -294,14 +250,11 @@ func (d *Demand) Read(body []byte, names []string) error {
 	if n > 1 || n > exact {
 		return exchange.Invalid("%w", errModels)
 	}
-	if i := slices.IndexFunc(d.fields, func(m sentField) bool { return m.meaning == notServed }); i >= 0 {
-		return exchange.Invalid("%s is not served here: its answer would have to be fetched later; ask for a stream", d.fields[i].name)
-	}
 	return nil
 }
 
 func IsModel(key []byte) bool {
-	return len(key) == len("model") && strings.EqualFold(string(key), "model")
+	return js.SameField(key, "model")
 }
 
 // mostNested limits the depth of nested fields.
@@ -332,6 +285,8 @@ func (d *Demand) readNested(key, value []byte, depth int) error {
 		return nil
 	case m.meaning == aside || m.idle(value):
 		return nil
+	case m.meaning == notServed:
+		return exchange.Invalid("%s is not served here: its answer would have to be fetched later; ask for a stream", m.name)
 	case m.meaning != holdsMembers:
 		d.fields = append(d.fields, sentField{m, value})
 		return nil
@@ -354,8 +309,7 @@ func (d *Demand) readNested(key, value []byte, depth int) error {
 
 // IsTopLevelOnly reports whether a field is one of topLevelFields.
 func IsTopLevelOnly(key []byte) bool {
-	var name [longestName]byte
-	return slices.Contains(topLevelFields, string(foldName(&name, key)))
+	return slices.Contains(topLevelFields, string(new(room).folded(key)))
 }
 
 // readOptions records how much output the options of a request allow, and which options raise the price.
@@ -375,10 +329,9 @@ func (d *Demand) readOptions(options []byte) error {
 // readInner records the inner fields of a field.
 func (d *Demand) readInner(m *vendorField, value []byte) {
 	for key, value := range js.Members(value) {
-		var a, b [longestName]byte
 		for i := range m.inner {
 			known := m.inner[i]
-			if bytes.Equal(foldName(&a, key), foldName(&b, []byte(known.name))) && !known.idle(value) {
+			if js.SameField(key, known.name) && !known.idle(value) {
 				known.name = m.name + "." + known.name
 				d.fields = append(d.fields, sentField{&known, value})
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/access"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -68,12 +69,12 @@ func presentedKeys(r *http.Request, format string) (keys []string, err error) {
 	return keys, err
 }
 
-// takeKeys removes the parameters with a key from the URL of a request, and reports whether the URL is signed. Other
-// parameters stay unchanged, byte for byte, because upstreams may distinguish spellings. Malformed parameters stay too,
+// takeKeys removes the parameters with a key, in any spelling, from the URL of a request, and reports whether the URL is
+// signed. Other parameters stay unchanged, byte for byte, because upstreams may distinguish spellings. Malformed parameters stay too,
 // unless they may contain a key.
 func takeKeys(r *http.Request) (keys []string, signed bool) {
 	query := r.URL.RawQuery
-	if !strings.Contains(query, keyParameter) && !strings.Contains(query, "%") && !strings.Contains(query, signature) {
+	if query == "" {
 		return nil, false
 	}
 	var rest []string
@@ -84,8 +85,8 @@ func takeKeys(r *http.Request) (keys []string, signed bool) {
 			if plain, err := url.QueryUnescape(name); err == nil {
 				name = plain
 			}
-			signed = signed || name == signature
-			if name != keyParameter {
+			signed = signed || js.SameField([]byte(name), signature)
+			if !js.SameField([]byte(name), keyParameter) {
 				continue
 			}
 			held = true
@@ -244,6 +245,7 @@ type Demand struct {
 	fields  []sentField // fields that may have effects beyond the model and the tools
 	Output  outputLimit // limit of the answer length
 	Limited bool        // the key has limits, so the size of the answer matters
+	unknown int         // fields that were not sent, because they are unknown and the key is limited
 }
 
 // NewClient returns the sender of a request. Without a book everything is allowed.

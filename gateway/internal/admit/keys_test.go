@@ -18,6 +18,8 @@ func TestOnlyTheKeyLeavesTheAddress(t *testing.T) {
 		{"z=1&key=k1&a=2", "z=1&a=2", []string{"k1"}},
 		{"b=%7e&key=k%2D1&a=x+y&a=x%20y&flag&empty=&=v", "b=%7e&a=x+y&a=x%20y&flag&empty=&=v", []string{"k-1"}},
 		{"%6bey=k1&b=%C3%BC", "b=%C3%BC", []string{"k1"}},
+		{"Key=k1&b=1", "b=1", []string{"k1"}},
+		{"%e2%84%aaey=k1&b=1", "b=1", []string{"k1"}},
 		{"key=k1&key=k2", "", []string{"k1", "k2"}},
 		{"b=%2f&a=%3D", "b=%2f&a=%3D", nil},
 		{"monkey=1&keys=2&a=key", "monkey=1&keys=2&a=key", nil},
@@ -36,7 +38,7 @@ func TestOnlyTheKeyLeavesTheAddress(t *testing.T) {
 			t.Errorf("%q: the key is still in %q", test.query, r.RequestURI)
 		}
 	}
-	for _, query := range []string{"X-Amz-Signature=00", "a=1&X%2DAmz%2DSignature=00"} {
+	for _, query := range []string{"X-Amz-Signature=00", "a=1&X%2DAmz%2DSignature=00", "x-amz-%C5%BFignature=00"} {
 		r := httptest.NewRequest("POST", "/model/m/converse?"+query, nil)
 		if _, err := presentedKeys(r, "converse"); err != errSigned {
 			t.Errorf("%q: %v", query, err)

@@ -8,8 +8,8 @@ import (
 
 // knownFields are request fields that neither select another model, nor run a tool, nor cost more than their tokens.
 // Together with vendorFields, which are checked, they are the fields that a limited key may send. Names are compared by
-// foldName.
-var knownFields = foldedNames(
+// [js.FoldField].
+var knownFields = SpellingsOf(
 	// OpenAI
 	"model", "messages", "tools", "tool_choice", "functions", "function_call", "parallel_tool_calls", "response_format", "stream", "stream_options",
 	"temperature", "top_p", "stop", "seed", "frequency_penalty", "presence_penalty", "logit_bias", "logprobs", "top_logprobs", "user", "safety_identifier",
@@ -42,22 +42,13 @@ var knownFields = foldedNames(
 	"top_n", "return_documents", "rank_fields", "max_chunks_per_doc", "max_tokens_per_doc", "size", "quality", "style", "background_color", "output_compression",
 	"moderation", "partial_images", "input_fidelity", "image", "mask", "voice", "language", "timestamp_granularities", "chunking_strategy", "stream_format", "file",
 	"known_speaker_names", "known_speaker_references", "hotwords", "purpose", "endpoint", "completion_window", "input_file_id", "output_expires_after", "expires_after",
+	// parameters in the URL of these endpoints
+	"api_version", "alt", "beta",
 )
-
-func foldedNames(names ...string) map[string]bool {
-	out := make(map[string]bool, len(names))
-	for _, n := range names {
-		var room [longestName]byte
-		out[string(foldName(&room, []byte(n)))] = true
-	}
-	return out
-}
 
 // isKnown reports whether a limited key may send a field.
 func isKnown(key []byte) bool {
-	var room [longestName]byte
-	name := foldName(&room, key)
-	return name != nil && (knownFields[string(name)] || vendorFields[string(name)] != nil)
+	return knownFields.has(key) || fieldOf(key) != nil
 }
 
 // limited reports whether unknown fields could exceed the rights of a key: another model, another tool, or a higher price.
@@ -75,19 +66,32 @@ func (d *Demand) KnownFields(rights *access.Rights, body []byte, warn func(llm.W
 	if !limited(rights) {
 		return body
 	}
-	n := 0
 	out := withoutUnknown(js.Trim(body), 0, func(name, value []byte) {
 		if d.Limited {
 			d.Output.look(name, value, 0)
 		}
-		if n++; n <= maxUnknown {
-			warn(llm.Warning{Code: llm.Ignored, Feature: string(name[:min(len(name), 60)]), Detail: "the gateway does not know this field, and the key may only send known ones"})
-		}
+		d.dropped(name, warn)
 	})
 	if out == nil {
 		return body
 	}
 	return out
+}
+
+// MaySend reports whether a key may send a field of a form or a parameter in a URL. If not, it is reported to warn.
+func (d *Demand) MaySend(rights *access.Rights, name []byte, warn func(llm.Warning)) bool {
+	if !limited(rights) || isKnown(name) {
+		return true
+	}
+	d.dropped(name, warn)
+	return false
+}
+
+// dropped reports a field that is not sent.
+func (d *Demand) dropped(name []byte, warn func(llm.Warning)) {
+	if d.unknown++; d.unknown <= maxUnknown {
+		warn(llm.Warning{Code: llm.Ignored, Feature: string(name[:min(len(name), 60)]), Detail: "the gateway does not know this field, and the key may only send known ones"})
+	}
 }
 
 // withoutUnknown returns an object without its unknown members, also in members that a server reads like top-level ones.

@@ -54,7 +54,7 @@ func (a *outputLimit) bound(name string, n int64) {
 // Hosts limit answers with many different fields, but their names have common words: reasoning.max_tokens,
 // thinking.budget_tokens, chat_template_kwargs.thinking_budget, max_seq_len. So a number counts as a length if its name
 // has one of lengthWords, and as a number of answers if its name has one of answersWords. A name with one of otherWords
-// does not count. Names are folded by foldName.
+// does not count. Names are folded by [js.FoldField].
 var (
 	lengthWords  = []string{"token", "length", "budget", "predict", "genlen", "seqlen", "maxlen", "minlen", "maxoutput", "maxcompletion"}
 	answersWords = []string{"beam", "sequences", "completions", "generations", "candidate", "samples", "choices", "bestof"}
@@ -76,8 +76,7 @@ func hasWord(name string, words []string) bool {
 // look records the output that a field allows, at any depth and under any name. It rejects nothing, because an unknown
 // field may mean something else.
 func (a *outputLimit) look(key, value []byte, depth int) {
-	var room [longestName]byte
-	name, kind := string(foldName(&room, key)), js.Kind(value)
+	name, kind := string(new(room).folded(key)), js.Kind(value)
 	switch {
 	case name == "prediction":
 		a.guessed += TokensOf(len(value))

@@ -122,8 +122,7 @@ func storedInTool(t llm.ToolDef) string {
 var storedNames = []string{"fileid", "fileids", "vectorstoreid", "vectorstoreids", "filesearchstorenames", "vertexaisearch", "vertexragstore"}
 
 func isStoredName(key []byte) bool {
-	var name [longestName]byte
-	return slices.Contains(storedNames, string(foldName(&name, key)))
+	return slices.Contains(storedNames, string(new(room).folded(key)))
 }
 
 // mostInside limits how deep a vendor's block is searched. A deeper block counts as a reference.

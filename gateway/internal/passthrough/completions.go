@@ -17,7 +17,7 @@ import (
 
 // writtenMembers are the fields of completion requests that affect the amount of output, in addition to those of all
 // requests.
-var writtenMembers = []string{"prompt", "prompt_embeds", "best_of"}
+var writtenMembers = admit.SpellingsOf("prompt", "prompt_embeds", "best_of")
 
 // mostPrompts limits the prompts of one request.
 const mostPrompts = 2048
@@ -29,7 +29,7 @@ func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 	}
 	body = js.Trim(body)
 	for key := range js.Members(body) {
-		if err := cmp.Or(admit.CheckSpelling(key, admit.Weighed), admit.CheckSpelling(key, writtenMembers)); err != nil {
+		if err := cmp.Or(admit.Weighed.Check(key), writtenMembers.Check(key)); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -143,6 +144,10 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 			return err
 		}
 	}
+	query, err := x.readQuery()
+	if err != nil {
+		return err
+	}
 	r, err := x.passRoute(e, model)
 	if err != nil {
 		return err
@@ -156,7 +161,7 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	ask, err := x.forwarded(e, model, to.Model(), body)
+	ask, err := x.forwarded(e, model, to.Model(), query, body)
 	if err != nil {
 		return err
 	}
@@ -188,8 +193,8 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 }
 
 // forwarded returns the request for the vendor, with the vendor's name for the model.
-func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask provider.Forwarded, err error) {
-	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.Root), Query: x.HTTP.URL.RawQuery, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
+func (x *Forwarder) forwarded(e *endpoint, model, to, query string, body []byte) (ask provider.Forwarded, err error) {
+	ask = provider.Forwarded{Method: x.HTTP.Method, Path: strings.TrimPrefix(x.HTTP.URL.Path, e.Root), Query: query, Header: allowed(x.HTTP.Header, toUpstream), Body: body}
 	mediaType := x.HTTP.Header.Get("Content-Type")
 	_, isForm := formBoundary(mediaType)
 	switch {
@@ -197,7 +202,7 @@ func (x *Forwarder) forwarded(e *endpoint, model, to string, body []byte) (ask p
 		ask.Path = strings.Replace(ask.Path, "/"+model+":", "/"+to+":", 1)
 		ask.Body, err = withGeminiModel(body, model, to)
 	case e.Model == serverapi.ModelInBody && (model != "" || isForm):
-		if ask.Body, mediaType, err = withModel(mediaType, body, to); isForm {
+		if ask.Body, mediaType, err = x.withModel(mediaType, body, to); isForm {
 			ask.Header.Set("Content-Type", mediaType)
 		}
 	}
@@ -464,8 +469,35 @@ func (x *Forwarder) modelOf(mediaType string, body []byte) (string, error) {
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, _, err := rewriteForm(body, boundary, "", x.ReadField)
+	model, _, _, err := rewriteForm(body, boundary, "", func(name, value []byte) (bool, error) { return true, x.ReadField(name, value) })
 	return model, err
+}
+
+// readQuery reads the parameters in the URL like fields of the body, because some servers do. It returns those that the key
+// may send.
+func (x *Forwarder) readQuery() (string, error) {
+	if x.Rights == nil || x.HTTP.URL.RawQuery == "" {
+		return x.HTTP.URL.RawQuery, nil
+	}
+	var sent []string
+	for part := range strings.SplitSeq(x.HTTP.URL.RawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		name, badName := url.QueryUnescape(name)
+		value, badValue := url.QueryUnescape(value)
+		switch {
+		case badName != nil || badValue != nil || strings.Contains(part, ";"):
+			return "", exchange.Invalid("the parameter %.60q of the URL cannot be read", part)
+		case meansModel(name):
+			return "", exchange.Invalid("the URL names a model: name it in the body, in the field model")
+		}
+		if err := x.ReadField([]byte(name), fieldValue([]byte(value))); err != nil {
+			return "", err
+		}
+		if x.MaySend(x.Rights, []byte(name), x.Warn) {
+			sent = append(sent, part)
+		}
+	}
+	return strings.Join(sent, "&"), nil
 }
 
 // withGeminiModel replaces the model name in a Gemini body. The body may repeat the model of the path, also in each of
@@ -492,7 +524,7 @@ func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 				return nil, err
 			}
 		}
-		if !strings.EqualFold(string(key), "requests") {
+		if !js.SameField(key, "requests") {
 			continue
 		}
 		for each := range js.Elements(value) {
@@ -511,9 +543,9 @@ func withGeminiModel(body []byte, model, to string) ([]byte, error) {
 
 // withModel replaces the model name in a body, if it has one, and returns the body and its media type. A form is always
 // rewritten, because parts outside its fields, such as a preamble, have not been checked.
-func withModel(mediaType string, body []byte, model string) ([]byte, string, error) {
+func (x *Forwarder) withModel(mediaType string, body []byte, model string) ([]byte, string, error) {
 	if boundary, is := formBoundary(mediaType); is {
-		_, out, mediaType, err := rewriteForm(body, boundary, model, func(_, _ []byte) error { return nil })
+		_, out, mediaType, err := rewriteForm(body, boundary, model, func(name, _ []byte) (bool, error) { return x.MaySend(x.Rights, name, x.Warn), nil })
 		return out, mediaType, err
 	}
 	name := js.Get(js.Trim(body), "model")

@@ -29,10 +29,11 @@ func formBoundary(mediaType string) (boundary string, is bool) {
 const maxParts = 1000
 
 // rewriteForm reads a form and returns its model, and the form with the model replaced by rename and a new boundary.
-// The new boundary ensures that other programs find the same parts. It calls each for every other field.
+// The new boundary ensures that other programs find the same parts. It calls each for every other field, which reports
+// whether the field stays.
 // Input that programs parse differently is rejected or normalized: the vendor must read the same model and the same
 // fields that were checked here.
-func rewriteForm(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, mediaType string, err error) {
+func rewriteForm(body []byte, boundary, rename string, each func(name, value []byte) (bool, error)) (model string, out []byte, mediaType string, err error) {
 	if boundary == "" {
 		return "", nil, "", exchange.Invalid("the form has no boundary")
 	}
@@ -55,8 +56,10 @@ func rewriteForm(body []byte, boundary, rename string, each func(name, value []b
 			}
 			named, model, f.value = true, string(f.value), []byte(rename)
 		case !f.file || f.nameless:
-			if err := each([]byte(strings.TrimSuffix(f.name, "[]")), fieldValue(f.value)); err != nil {
+			if stays, err := each([]byte(strings.TrimSuffix(f.name, "[]")), fieldValue(f.value)); err != nil {
 				return "", nil, "", err
+			} else if !stays {
+				continue
 			}
 		}
 		w, err := dst.CreatePart(f.header)
@@ -166,7 +169,7 @@ func decoded(h textproto.MIMEHeader, value []byte) (plain []byte, err error) {
 	return plain, nil
 }
 
-// meansModel reports whether some program might treat a field as the model: with different case, spaces, an index, or
+// meansModel reports whether some program might treat a field as the model: in another spelling, with spaces, an index, or
 // percent-encoding.
 func meansModel(name string) bool {
 	if plain, err := url.PathUnescape(name); err == nil {
@@ -175,7 +178,7 @@ func meansModel(name string) bool {
 	if at := strings.IndexAny(name, "[."); at >= 0 {
 		name = name[:at]
 	}
-	return strings.EqualFold(strings.TrimSpace(name), "model")
+	return js.SameField([]byte(strings.TrimSpace(name)), "model")
 }
 
 // fieldValue returns the value of a form field as JSON: unchanged if it is valid JSON, otherwise as a string.
