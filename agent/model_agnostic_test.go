@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"

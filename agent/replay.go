@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"

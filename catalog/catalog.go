@@ -2,11 +2,9 @@ package catalog
 
 import (
 	_ "embed"
-	"fmt"
 	"hash/maphash"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -150,20 +148,6 @@ func (c *Catalog) Load(name string, data []byte) (*Catalog, error) {
 	return d, nil
 }
 
-// loadFile is Load of a file on disk.
-func (c *Catalog) loadFile(name string) (*Catalog, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := readBounded(f, maxFile)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return c.Load(name, data)
-}
-
 // Wires yields the place (file and line) and the name of each wire format that
 // models.yaml or [Catalog.With] sets. The catalogue takes any name: package wire
 // has the list of formats.
@@ -294,3 +278,23 @@ func find[V any](m map[string]V, keys [2]string) (V, bool) {
 
 // foldID is how ids are compared: without case and outer space.
 func foldID(id string) string { return strings.ToLower(strings.TrimSpace(id)) }
+
+// Models lists the catalogue: one model for each example of the embedded
+// families, then the user's own ids in alphabetical order.
+func (c *Catalog) Models() []Model {
+	var all []Model
+	for _, f := range vocabulary().order {
+		for _, id := range f.examples {
+			all = append(all, c.Lookup(id))
+		}
+	}
+	var own []string
+	for _, i := range c.exact[user] {
+		own = append(own, c.rules[i].name)
+	}
+	slices.Sort(own)
+	for _, id := range own {
+		all = append(all, c.Lookup(id))
+	}
+	return all
+}

@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -76,36 +74,6 @@ func TestFileMatches(t *testing.T) {
 				t.Errorf("{%s} matches %s", c.match, id)
 			}
 		}
-	}
-}
-
-// TestForUser: a missing file is not an error, unless it was given by name.
-func TestForUser(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("HOME", dir)
-	t.Setenv("XDG_CONFIG_HOME", dir)
-	t.Setenv("XDG_CACHE_HOME", dir)
-	t.Setenv("AppData", dir)
-	t.Setenv("LocalAppData", dir)
-	t.Setenv("TOOLPOST_MODELS", "")
-	if _, err := ForUser(""); err != nil {
-		t.Errorf("nothing is there: %v", err)
-	}
-	if _, err := ForUser(filepath.Join(dir, "none.yaml")); err == nil {
-		t.Error("a file that was named is not there")
-	}
-	file := filepath.Join(dir, "mine.yaml")
-	if err := os.WriteFile(file, []byte("models: {mine: {base: gpt-4o}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TOOLPOST_MODELS", file)
-	c, err := ForUser("")
-	if err != nil || c.Lookup("mine").ID.Family != "gpt" {
-		t.Errorf("the file of TOOLPOST_MODELS: %v", err)
-	}
-	t.Setenv("TOOLPOST_MODELS", file+".none")
-	if _, err := ForUser(""); err == nil {
-		t.Error("a file that TOOLPOST_MODELS names is not there")
 	}
 }
 

@@ -202,7 +202,7 @@ func (m Imported) model() Model {
 		JSONSchema: answer(m.JSONSchema), Reasoning: answer(m.Reasoning), ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput}
 }
 
-// Save writes db into the folder, for ForUser to find, and returns the file.
+// Save writes db as JSON into the folder and returns the file.
 func (db *Database) Save(dir string) (string, error) {
 	data, err := json.Marshal(db)
 	if err != nil {
@@ -222,22 +222,4 @@ func (db *Database) Save(dir string) (string, error) {
 		return "", err
 	}
 	return file, os.Rename(tmp.Name(), file)
-}
-
-// importFile imports a file that Save wrote.
-func (c *Catalog) importFile(name string) (*Catalog, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := readBounded(f, maxImport)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	var db Database
-	if err := json.Unmarshal(data, &db); err != nil || len(db.Models) > maxModels {
-		return nil, fmt.Errorf("%s: not a database that models update wrote: %w", name, err)
-	}
-	return c.Import(&db), nil
 }

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -48,34 +46,5 @@ func TestReadDatabase(t *testing.T) {
 		if _, err := ReadDatabase(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
-	}
-}
-
-func TestSavedDatabaseIsFound(t *testing.T) {
-	dir := t.TempDir()
-	db, err := ReadDatabase(strings.NewReader(modelsDev))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second replaces the first
-		if _, err := db.Save(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := Default().importDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Lookup("claude-next").ContextWindow; got != 500000 {
-		t.Errorf("context %d", got)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Default().importDir(dir); err == nil || !strings.Contains(err.Error(), "broken.json") {
-		t.Errorf("a broken cache: %v", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/dialect/spec"
-	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/eval"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"

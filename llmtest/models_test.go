@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
 	"github.com/toolpost/toolpost/provider"

@@ -54,7 +54,7 @@ type Client struct {
 	// Style is the notation that emulations by prompt teach: json, xml,
 	// pythonic, hermes, react or markdown; empty takes what suits the model.
 	Style string
-	// Gate says who decides about calls of small models; empty is emulate.GateSmall.
+	// Gate says who decides about calls of small models; the zero value decides for models of up to a billion parameters.
 	Gate emulate.Gate
 	// Whole asks vendors for whole answers instead of streams.
 	Whole bool

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
-	"github.com/toolpost/toolpost/emulate/smallmodel"
+	"github.com/toolpost/toolpost/internal/emulate"
+	"github.com/toolpost/toolpost/internal/emulate/smallmodel"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -42,7 +42,7 @@ func (p planner) emulate() {
 func (p planner) emulation() emulate.Emulation {
 	e := emulate.Emulation{
 		Style: p.route.Style, Dialects: p.client.Dialects, Family: p.settled.family, Size: p.info.ID.Size, Context: p.info.ContextWindow,
-		OneCall: p.info.ParallelTools.Support == catalog.No, Dialect: p.route.Dialect, Gate: p.client.Gate, Decider: smallmodel.Wording{},
+		OneCall: p.info.ParallelTools.Support == catalog.No, Dialect: p.route.Dialect, Gate: emulate.Gate(p.client.Gate), Decider: smallmodel.Wording{},
 		Promotion: p.route.Promotion, Why: p.route.promoted, Apart: p.vendor.Apart,
 	}
 	if e.Style == "" && p.info.Emulation != "json" { // everybody's default, which the family's own comes before

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire/format"

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"

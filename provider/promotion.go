@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 )
 

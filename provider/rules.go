@@ -1,7 +1,7 @@
 package provider
 
 import (
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"

@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"internal/pinname":       -1, // names of pins
 	"internal/clip":          -1, // text shortened for people
 	"internal/breaker":       0,
+	"internal/usercatalog":   1, // models.yaml and imported databases of the user
 	"internal/outcome":       1, // what a failed model request means for the next
 	"internal/contain":       0,
 	"internal/child":         1, // programs that are talked to by pipes
@@ -67,16 +68,17 @@ var layer = map[string]int{
 	"internal/vendorapi":     2, // shared by servers of vendor formats: sim and gateway
 	"tool/internal/outgoing": 0, // shared by tool/builtin and tool/openapi
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
-	"emulate/internal/wording":     1, // numbers and phrases in text
-	"emulate/internal/questions":   1, // requests and tools for tests
-	"emulate":                      2,
-	"emulate/smallmodel":           2, // the decisions for small models, which provider fills in
-	"tool/openapi":                 2, // documents as tools of tool/builtin's engine
-	"provider/internal/credential": 1, // keys, signatures and their redaction
-	"provider/internal/deadline":   1, // limits of waits and of answers
-	"provider/internal/equal":      1, // comparison of requests and events
-	"provider/internal/relay":      3, // the stages of an answer next to its relay
-	"provider":                     3, "invoke": 3, "refine": 3,
+	"internal/emulate/internal/wording":   1, // numbers and phrases in text
+	"internal/emulate/internal/questions": 1, // requests and tools for tests
+	"internal/emulate":                    2, // prompts, grammars and the stages of an answer
+	"internal/emulate/smallmodel":         2, // the decisions for small models, which provider fills in
+	"emulate":                             2, // the public part of internal/emulate
+	"tool/openapi":                        2, // documents as tools of tool/builtin's engine
+	"provider/internal/credential":        1, // keys, signatures and their redaction
+	"provider/internal/deadline":          1, // limits of waits and of answers
+	"provider/internal/equal":             1, // comparison of requests and events
+	"provider/internal/relay":             3, // the stages of an answer next to its relay
+	"provider":                            3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"internal/access":     1,  // keys, budgets and spend, without any server
 	"internal/requestctx": -1, // what the gateway tells package provider about a request
@@ -116,6 +118,8 @@ var inner = map[string]int{
 	"dialect/internal/engine":  4, // the streaming core
 	"dialect/internal/form":    5, // a reader for each form of call
 	"dialect":                  7,
+
+	"internal/emulate": 0, "internal/emulate/smallmodel": 0, "emulate": 1,
 
 	"gateway/internal/metrics":      0, // counters and their text format
 	"gateway/internal/clientio":     0, // reading and writing within time limits

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"

@@ -3,7 +3,7 @@ package relay
 import (
 	"testing"
 
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/llm"
 )
 

@@ -5,12 +5,13 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/wire"
 )
 
-// UserCatalog calls [catalog.ForUser] and refuses unknown wire formats.
+// UserCatalog calls [usercatalog.Open] and refuses unknown wire formats.
 func UserCatalog(file string) (*catalog.Catalog, error) {
-	c, err := catalog.ForUser(file)
+	c, err := usercatalog.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/eval"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
@@ -440,7 +441,7 @@ func TestTuneWritesABetterSettingWithItsEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	note, err := catalog.Note(file, "acme/bot")
+	note, err := usercatalog.Note(file, "acme/bot")
 	if m := known.Lookup("acme/bot"); err != nil || m.Emulation != "react" || m.NativeTools.Support != catalog.No || !strings.Contains(note, "right on the other half of suite small, before ") {
 		t.Errorf("%v: %q, %q", err, m.Emulation, note)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/dialect"
-	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/eval"
+	"github.com/toolpost/toolpost/internal/emulate"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -103,11 +104,11 @@ func (f *tuneFlags) remember(t *eval.Tuning) (string, error) {
 	file := f.file
 	if file == "" {
 		var err error
-		if file, err = catalog.UserFile(); err != nil {
+		if file, err = usercatalog.File(); err != nil {
 			return "", err
 		}
 	}
-	return file, catalog.Remember(file, t.Model, time.Now().Format(time.DateOnly)+", tuned, "+t.Evidence(), t.Winner.Values)
+	return file, usercatalog.Remember(file, t.Model, time.Now().Format(time.DateOnly)+", tuned, "+t.Evidence(), t.Winner.Values)
 }
 
 // settingsOf returns the settings to try: the present one, native calling, what the host enforces, and notations.

@@ -20,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 )
 
 func New(drift *cobra.Command) *cobra.Command {
@@ -225,11 +226,11 @@ type explained struct {
 func foundOut(file, id string) (string, error) {
 	if file == "" {
 		var err error
-		if file, err = catalog.UserFile(); err != nil {
+		if file, err = usercatalog.File(); err != nil {
 			return "", nil // without a folder of the user there is no file
 		}
 	}
-	return catalog.Note(file, id)
+	return usercatalog.Note(file, id)
 }
 
 func showModel(cmd *cobra.Command, m catalog.Model, note func(id string) (string, error), asJSON, explain bool) error {
@@ -331,7 +332,7 @@ never over your models.yaml. Only this command uses the network, and only for a 
 			if err != nil {
 				return fmt.Errorf("%s: %w", from, err)
 			}
-			dir, err := catalog.CacheDir()
+			dir, err := usercatalog.CacheDir()
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -156,13 +157,13 @@ func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
 	file := *f.file
 	if file == "" {
 		var err error
-		if file, err = catalog.UserFile(); err != nil {
+		if file, err = usercatalog.File(); err != nil {
 			return err
 		}
 	}
 	if !f.dry && len(p.Record.Values) > 0 {
 		note := fmt.Sprintf("%s, %s", time.Now().Format(time.DateOnly), p.Record.Why)
-		if err := catalog.Remember(file, p.Record.ID, note, p.Record.Values); err != nil {
+		if err := usercatalog.Remember(file, p.Record.ID, note, p.Record.Values); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/dialect"
-	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"

@@ -1,0 +1,123 @@
+// Package usercatalog reads and extends the catalogue of the user who runs the command: models.yaml and imported databases.
+package usercatalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/toolpost/toolpost/catalog"
+)
+
+// The limits of files, in bytes, and of the models of a database.
+const (
+	maxFile   = 1 << 20
+	maxImport = 64 << 20
+	maxModels = 50_000
+)
+
+// File returns where the user's models.yaml is: the value of
+// TOOLPOST_MODELS, or toolpost/models.yaml in the folder for configuration.
+func File() (string, error) {
+	if file := os.Getenv("TOOLPOST_MODELS"); file != "" {
+		return file, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "toolpost", "models.yaml"), nil
+}
+
+// CacheDir returns the folder of imported databases.
+func CacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "toolpost", "models"), nil
+}
+
+// Open returns the catalogue of this user: the embedded one, the imported
+// databases, and the file, or File if file is empty. Only a file given by
+// name must exist.
+func Open(file string) (*catalog.Catalog, error) {
+	c := catalog.Default()
+	if dir, err := CacheDir(); err == nil { // without a home directory there are no imports
+		if c, err = importDir(c, dir); err != nil {
+			return nil, err
+		}
+	}
+	if file != "" {
+		return loadFile(c, file)
+	}
+	file, err := File()
+	if err != nil {
+		return c, nil // without a home directory there cannot be a file
+	}
+	d, err := loadFile(c, file)
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("TOOLPOST_MODELS") == "" {
+		return c, nil
+	}
+	return d, err
+}
+
+// loadFile adds the rules of a file.
+func loadFile(c *catalog.Catalog, name string) (*catalog.Catalog, error) {
+	data, err := readBounded(name, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return c.Load(name, data)
+}
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: more than %d bytes", name, limit)
+	}
+	return data, err
+}
+
+// importDir adds every database in the folder, in the order of their names.
+func importDir(c *catalog.Catalog, dir string) (*catalog.Catalog, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		if c, err = importFile(c, filepath.Join(dir, e.Name())); err != nil {
+			return nil, fmt.Errorf("%w; remove the file or run toolpost models update again", err)
+		}
+	}
+	return c, nil
+}
+
+// importFile imports a file that [catalog.Database.Save] wrote.
+func importFile(c *catalog.Catalog, name string) (*catalog.Catalog, error) {
+	data, err := readBounded(name, maxImport)
+	if err != nil {
+		return nil, err
+	}
+	var db catalog.Database
+	if err := json.Unmarshal(data, &db); err != nil || len(db.Models) > maxModels {
+		return nil, fmt.Errorf("%s: not a database that models update wrote: %w", name, err)
+	}
+	return c.Import(&db), nil
+}
