@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/toolpost/toolpost/dialect/spec"
 )
 
 // mark is inserted after the first character of a control token, which makes it an
@@ -67,7 +65,7 @@ func familyTokens(family string, more []string) *Tokens {
 		return t.(*Tokens)
 	}
 	words := slices.Clone(more)
-	for _, t := range spec.Templates() {
+	for _, t := range templates {
 		if family == "" || len(t.Families) == 0 || slices.Contains(t.Families, family) {
 			words = append(words, t.Tokens...)
 		}
@@ -79,7 +77,7 @@ func familyTokens(family string, more []string) *Tokens {
 // knownFamilies returns the families whose templates are known.
 var knownFamilies = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, t := range spec.Templates() {
+	for _, t := range templates {
 		for _, f := range t.Families {
 			known[f] = true
 		}
@@ -97,7 +95,7 @@ func newTokens(words []string) *Tokens {
 			t.pair(w)
 		}
 	}
-	for _, p := range spec.TokenShapes {
+	for _, p := range tokenShapes {
 		t.pair(p.Open)
 	}
 	return t
@@ -202,7 +200,7 @@ const longestToken = 64
 // shape reports whether text after "<" continues like a token of one of the shapes.
 func shape(text string, inJSON bool) likeness {
 	v := other
-	for _, p := range spec.TokenShapes {
+	for _, p := range tokenShapes {
 		bar, end := p.Open[1:], p.Close
 		word, ok := strings.CutPrefix(text, bar)
 		if !ok {

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
-	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -28,7 +27,7 @@ func tokensByFamily() map[string][]string {
 			}
 		}
 	}
-	for _, t := range spec.Templates() {
+	for _, t := range templates {
 		for _, token := range t.Tokens {
 			add(strings.Join(t.Families[:min(1, len(t.Families))], ""), token)
 		}

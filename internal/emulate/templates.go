@@ -1,11 +1,11 @@
-package spec
+package emulate
 
-import "slices"
+import "github.com/toolpost/toolpost/dialect/spec"
 
-// Template is a form of chat template: how a server makes one text of a
+// chatTemplate is a form of chat template: how a server makes one text of a
 // conversation, with control tokens that say who speaks and where a turn ends. A
 // model obeys such a token even if it comes from a user or a tool result.
-type Template struct {
+type chatTemplate struct {
 	Name string
 	// Families are the model families that use it, by their names in the
 	// catalogue; none means any family.
@@ -13,19 +13,16 @@ type Template struct {
 	Tokens   []string
 }
 
-// TokenShapes are the delimiters of control tokens in the vocabularies of most
+// tokenShapes are the delimiters of control tokens in the vocabularies of most
 // models. Any word between them, without white space, may be a control token of
 // some model, even if no template here lists it.
-var TokenShapes = []Pair{{"<|", "|>"}, {"<｜", "｜>"}}
-
-// Templates returns the chat templates that Toolpost knows, with all their
-// tokens.
-func Templates() []Template { return slices.Clone(templates) }
+var tokenShapes = []spec.Pair{{Open: "<|", Close: "|>"}, {Open: "<｜", Close: "｜>"}}
 
 // plain are the tokens of older vocabularies.
 var plain = []string{"<s>", "</s>", "<unk>", "<pad>", "<bos>", "<eos>"}
 
-var templates = []Template{
+// templates are the known chat templates, with all their tokens.
+var templates = []chatTemplate{
 	{Name: "chatml", Tokens: []string{"<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|endoftext|>"}},
 	{
 		Name: "qwen", Families: []string{"qwen", "hermes", "smollm", "exaone", "mimo", "trinity", "granite", "nemotron", "step", "kat", "holo", "athene", "openthinker", "marco", "tpro", "intellect", "k2-think", "rnj"},
