@@ -1,6 +1,8 @@
 package emulate
 
 import (
+	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
+
 	"slices"
 	"strings"
 	"sync"
@@ -65,7 +67,7 @@ func familyTokens(family string, more []string) *Tokens {
 		return t.(*Tokens)
 	}
 	words := slices.Clone(more)
-	for _, t := range templates {
+	for _, t := range templates.All {
 		if family == "" || len(t.Families) == 0 || slices.Contains(t.Families, family) {
 			words = append(words, t.Tokens...)
 		}
@@ -77,7 +79,7 @@ func familyTokens(family string, more []string) *Tokens {
 // knownFamilies returns the families whose templates are known.
 var knownFamilies = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, t := range templates {
+	for _, t := range templates.All {
 		for _, f := range t.Families {
 			known[f] = true
 		}
@@ -95,7 +97,7 @@ func newTokens(words []string) *Tokens {
 			t.pair(w)
 		}
 	}
-	for _, p := range tokenShapes {
+	for _, p := range templates.Shapes {
 		t.pair(p.Open)
 	}
 	return t
@@ -200,7 +202,7 @@ const longestToken = 64
 // shape reports whether text after "<" continues like a token of one of the shapes.
 func shape(text string, inJSON bool) likeness {
 	v := other
-	for _, p := range tokenShapes {
+	for _, p := range templates.Shapes {
 		bar, end := p.Open[1:], p.Close
 		word, ok := strings.CutPrefix(text, bar)
 		if !ok {

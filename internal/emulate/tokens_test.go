@@ -1,6 +1,8 @@
 package emulate
 
 import (
+	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +29,7 @@ func tokensByFamily() map[string][]string {
 			}
 		}
 	}
-	for _, t := range templates {
+	for _, t := range templates.All {
 		for _, token := range t.Tokens {
 			add(strings.Join(t.Families[:min(1, len(t.Families))], ""), token)
 		}

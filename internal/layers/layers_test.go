@@ -68,6 +68,7 @@ var layer = map[string]int{
 	"internal/vendorapi":     2, // shared by servers of vendor formats: sim and gateway
 	"tool/internal/outgoing": 0, // shared by tool/builtin and tool/openapi
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
+	"internal/emulate/internal/templates": 1, // control tokens of chat templates
 	"internal/emulate/internal/wording":   1, // numbers and phrases in text
 	"internal/emulate/internal/questions": 1, // requests and tools for tests
 	"internal/emulate":                    2, // prompts, grammars and the stages of an answer

@@ -1,11 +1,12 @@
-package emulate
+// Package templates lists the control tokens of chat templates.
+package templates
 
 import "github.com/toolpost/toolpost/dialect/spec"
 
-// chatTemplate is a form of chat template: how a server makes one text of a
+// Template is a form of chat template: how a server makes one text of a
 // conversation, with control tokens that say who speaks and where a turn ends. A
 // model obeys such a token even if it comes from a user or a tool result.
-type chatTemplate struct {
+type Template struct {
 	Name string
 	// Families are the model families that use it, by their names in the
 	// catalogue; none means any family.
@@ -13,16 +14,16 @@ type chatTemplate struct {
 	Tokens   []string
 }
 
-// tokenShapes are the delimiters of control tokens in the vocabularies of most
+// Shapes are the delimiters of control tokens in the vocabularies of most
 // models. Any word between them, without white space, may be a control token of
 // some model, even if no template here lists it.
-var tokenShapes = []spec.Pair{{Open: "<|", Close: "|>"}, {Open: "<｜", Close: "｜>"}}
+var Shapes = []spec.Pair{{Open: "<|", Close: "|>"}, {Open: "<｜", Close: "｜>"}}
 
 // plain are the tokens of older vocabularies.
 var plain = []string{"<s>", "</s>", "<unk>", "<pad>", "<bos>", "<eos>"}
 
-// templates are the known chat templates, with all their tokens.
-var templates = []chatTemplate{
+// All are the known chat templates, with all their tokens.
+var All = []Template{
 	{Name: "chatml", Tokens: []string{"<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|endoftext|>"}},
 	{
 		Name: "qwen", Families: []string{"qwen", "hermes", "smollm", "exaone", "mimo", "trinity", "granite", "nemotron", "step", "kat", "holo", "athene", "openthinker", "marco", "tpro", "intellect", "k2-think", "rnj"},
