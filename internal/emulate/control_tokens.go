@@ -1,12 +1,12 @@
 package emulate
 
 import (
-	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
-
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
 )
 
 // mark is inserted after the first character of a control token, which makes it an

@@ -1,8 +1,6 @@
 package emulate
 
 import (
-	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
 	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
