@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/linear"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -53,13 +54,16 @@ var (
 )
 
 // Whatever is repeated, alone or in pairs: the processor time grows as the text
-// does, whole and in pieces. With -long the texts have up to 256 KiB, without it
-// half as much.
+// does, whole and in pieces. With -long the texts have up to 256 KiB, in the quick
+// tests a quarter of it.
 func TestRepeatedUnits(t *testing.T) {
 	units := repeatable()
 	texts := append(slices.Clone(units), "```tool_input:", "```tool_code1", "```jsonTOOL_PARAMETERS:", "FUNCTION_CALL:```json\n") // pairs that once took long
 	r := rand.New(rand.NewPCG(uint64(*pairs), 14))
-	size := 16 << 10
+	size := 8 << 10
+	if testkit.IsLong() {
+		size = 16 << 10
+	}
 	if *long {
 		size = 32 << 10
 	}

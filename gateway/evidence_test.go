@@ -55,6 +55,7 @@ func TestFailedAttemptsAreLogged(t *testing.T) {
 // TestTimeoutReportsHowFarTheRequestCame checks that the log tells an upstream that cannot be connected to from one that has
 // the request, and from one that has begun its response.
 func TestTimeoutReportsHowFarTheRequestCame(t *testing.T) {
+	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // no TLS handshake
 	if err != nil {
 		t.Fatal(err)

@@ -73,6 +73,7 @@ func asWarnings(lines []string) []llm.Warning {
 // Requests as large as those of coding agents reach an upstream of every format, and the client is warned of every part
 // that does not.
 func TestLargeRequestsArePassedWhole(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../wire/testdata/agents/*.txtar")
 	if err != nil || len(files) < 12 {
 		t.Fatal(files, err)

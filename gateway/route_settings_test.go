@@ -50,6 +50,7 @@ func untilGone(r *http.Request) {
 // TestTimeoutOfRoute checks that an answer that takes longer than timeout is given up: for the next upstream if it has not
 // begun, and otherwise with an error in the stream. The setting of an upstream overrides that of its route.
 func TestTimeoutOfRoute(t *testing.T) {
+	t.Parallel()
 	for name, route := range map[string]gateway.ModelRoute{
 		"timeout of the route":        {Timing: gateway.Timing{Timeout: 300 * time.Millisecond}},
 		"timeout of the upstream":     {Timing: gateway.Timing{Timeout: time.Hour}, Upstreams: []gateway.Upstream{{Model: "first/m", Timing: gateway.Timing{Timeout: 300 * time.Millisecond}}, {Model: "second/m", Priority: 1}}},
@@ -94,6 +95,7 @@ func TestIdleOfRoute(t *testing.T) {
 // TestRetriesOfRoute checks how often an upstream is asked again: as often as retries allows, which counts also where another
 // upstream can be asked.
 func TestRetriesOfRoute(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		retries *int
 		alone   bool
@@ -126,6 +128,7 @@ func TestRetriesOfRoute(t *testing.T) {
 
 // TestCooldownOfRoute checks that an upstream that failed three times is skipped for cooldown, and asked again after it.
 func TestCooldownOfRoute(t *testing.T) {
+	t.Parallel()
 	for cooldown, again := range map[time.Duration]bool{500 * time.Millisecond: true, time.Hour: false} {
 		url, asked := settingsPair(t, gateway.ModelRoute{Timing: gateway.Timing{Cooldown: cooldown}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 		for asked.Load() < 3 {

@@ -137,8 +137,8 @@ func TestLeastBusy(t *testing.T) {
 // TestCooldown checks that an upstream is skipped for a while after three failures in a row, that one request then
 // tries it again, and that it gets its share again if it answers.
 func TestCooldown(t *testing.T) {
+	t.Parallel()
 	const wait = 300 * time.Millisecond
-	defer gateway.SetCooldown(wait)()
 	for _, c := range clients {
 		for _, stream := range []bool{false, true} {
 			var down atomic.Bool
@@ -150,7 +150,7 @@ func TestCooldown(t *testing.T) {
 				}
 				return down.Load()
 			}
-			route := gateway.ModelRoute{Model: "m", Upstreams: []gateway.Upstream{{Model: "bad-" + c.format + "/m", Weight: 9}, {Model: "good-" + c.format + "/m"}}}
+			route := gateway.ModelRoute{Model: "m", Timing: gateway.Timing{Cooldown: wait}, Upstreams: []gateway.Upstream{{Model: "bad-" + c.format + "/m", Weight: 9}, {Model: "good-" + c.format + "/m"}}}
 			url := serve(t, gateway.Setup{Open: opens(once, nil, bad, good), Routes: []gateway.ModelRoute{route}})
 			answered := func(n int) {
 				t.Helper()

@@ -338,6 +338,7 @@ var wrongCalls = map[string][]llm.Call{
 
 // With reask, a client of any format sees only valid calls, over an upstream of its own format and of another.
 func TestReask(t *testing.T) {
+	t.Parallel()
 	for name, wrong := range wrongCalls {
 		for format := range roots {
 			for _, upstream := range []string{format, map[bool]string{true: wire.Messages, false: wire.Chat}[format == wire.Chat]} {
@@ -472,6 +473,7 @@ var strictAnswers = []struct {
 // TestWrongAnswersToStrictSchemas asks for an answer of a strict schema, in every format over every format, with and
 // without streams, from a model that violates it. The client gets an error, and never a successful answer.
 func TestWrongAnswersToStrictSchemas(t *testing.T) {
+	t.Parallel()
 	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native, StrictByCheck: true}
 	var routes []gateway.ModelRoute
 	for _, a := range strictAnswers {

@@ -58,6 +58,7 @@ func turn(text string, inOrder, pieces bool) (events []llm.Event, want []string)
 
 // Text before a call stays before it, however it ends: in streams and documents, translated, and relayed byte for byte.
 func TestTextBeforeCallsKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	ordered := []string{wire.Messages, wire.Gemini, wire.Converse, wire.Responses}
 	var said []byte
 	var streams bool

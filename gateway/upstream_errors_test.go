@@ -186,6 +186,7 @@ func (c *connections) none(t *testing.T) {
 // Servers with answers that cannot be relayed unchanged: a client does not get the gateway's key, in any spelling, and
 // a correction that the header reports was really made.
 func TestRelayRepairsErrors(t *testing.T) {
+	t.Parallel()
 	const key = "sk-upstream-SECRET-0123456789abcdef"
 	const base64 = "c2stdXBzdHJlYW0tU0VDUkVULTAxMjM0NTY3ODlhYmNkZWY"
 	chunk := func(delta, finish string) string {

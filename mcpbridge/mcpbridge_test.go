@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/internal/contain"
 	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
@@ -28,6 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	contain.Supervise()
 	mcptest.Main()
+	testkit.MostlyWait()
 	leaks.VerifyTestMain(m)
 }
 

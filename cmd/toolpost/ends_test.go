@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
@@ -46,8 +46,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("XDG_STATE_HOME", state)       // tests must not write to the user's store
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // programs do not sleep at exit under the race detector
-	flag.Parse()
-	flag.Set("test.parallel", "8")                                                // parallel tests drive terminals and programs, and mostly wait for them
+	testkit.MostlyWait()
 	code := clitest.RunAll(m, newRoot, "toolpost eval ", "toolpost models drift") // package evaluate tests these
 	os.RemoveAll(state)
 	os.Exit(code)

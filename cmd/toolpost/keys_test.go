@@ -157,18 +157,18 @@ func TestKeysSet(t *testing.T) {
 // TestKeysErase checks that a team is erased only with --yes, with its keys and its state, and that others stay.
 func TestKeysErase(t *testing.T) {
 	clitest.Bare(t, nil)
-	makeKey(t, "--team", "red")
-	makeKey(t, "--team", "blue")
-	must(t, toolpost(t, "", "keys", "erase", "red", "--keys", keysFile), 2, "all data of the team red for ever; give --yes")
-	must(t, toolpost(t, "", "keys", "erase", "red", "--user", "ada", "--yes", "--keys", keysFile), 0, "erased: the requests of the end user ada of the team red")
-	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, "red")
-	must(t, toolpost(t, "", "keys", "erase", "red", "--yes", "--keys", keysFile), 0, "erased: all data of the team red")
-	if r := toolpost(t, "", "keys", "list", "--keys", keysFile); strings.Contains(r.out, "red") || !strings.Contains(r.out, "blue") {
+	makeKey(t, "--team", "team-red")
+	makeKey(t, "--team", "team-blue")
+	must(t, toolpost(t, "", "keys", "erase", "team-red", "--keys", keysFile), 2, "all data of the team team-red for ever; give --yes")
+	must(t, toolpost(t, "", "keys", "erase", "team-red", "--user", "ada", "--yes", "--keys", keysFile), 0, "erased: the requests of the end user ada of the team team-red")
+	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, "team-red")
+	must(t, toolpost(t, "", "keys", "erase", "team-red", "--yes", "--keys", keysFile), 0, "erased: all data of the team team-red")
+	if r := toolpost(t, "", "keys", "list", "--keys", keysFile); strings.Contains(r.out, "team-red") || !strings.Contains(r.out, "team-blue") {
 		t.Error(r.out)
 	}
-	must(t, toolpost(t, "", "keys", "erase", "red", "--yes", "--keys", keysFile), 1, "red")
+	must(t, toolpost(t, "", "keys", "erase", "team-red", "--yes", "--keys", keysFile), 1, "team-red")
 	t.Setenv("TOOLPOST_GATEWAY_STATE", "memory")
-	must(t, toolpost(t, "", "keys", "erase", "blue", "--yes", "--keys", keysFile), 0, "erased: all data of the team blue")
+	must(t, toolpost(t, "", "keys", "erase", "team-blue", "--yes", "--keys", keysFile), 0, "erased: all data of the team team-blue")
 }
 
 // TestKeysErrors checks the errors of the commands.

@@ -25,7 +25,7 @@ type result struct {
 func toolpost(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := runCommand(t.Context(), args, strings.NewReader(stdin), &out, &errOut)
+	code := runCommand(t.Context(), append([]string{}, args...), strings.NewReader(stdin), &out, &errOut)
 	return result{code, out.String(), errOut.String()}
 }
 

@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,15 @@ func Long(t testing.TB, reason string) {
 	t.Helper()
 	if !IsLong() {
 		t.Skipf("%s: set %s=1 to run it", reason, longVar)
+	}
+}
+
+// MostlyWait lets eight tests run at once, for packages whose parallel tests wait for programs, terminals and servers.
+// TestMain calls it.
+func MostlyWait() {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 }
 
