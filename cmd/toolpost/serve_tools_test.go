@@ -106,7 +106,7 @@ func TestServeToolsLater(t *testing.T) {
 	}
 	first := config("tools: [read_file]")
 	first.Journal = t.TempDir()
-	tools, err := serve.OpenRouteTools(serve.New(), first, false)
+	tools, err := serve.OpenRouteTools(serve.New(), first, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ func ExitCode(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.Is(err, ErrReported) && errors.As(err, &usage):
+		return ExitUsage
 	case errors.Is(err, ErrReported):
 		return ExitFailed
 	case errors.Is(err, ErrWaiting):

@@ -683,7 +683,7 @@ func (v *serving) tryTools(s *settings.Settings) error {
 	if v.tools != nil {
 		return v.tools.Attach(s)
 	}
-	tools, err := OpenRouteTools(v.cmd, s, true)
+	tools, err := OpenRouteTools(v.cmd, s, true, nil)
 	if err != nil {
 		return err
 	}

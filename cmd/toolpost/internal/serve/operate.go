@@ -43,11 +43,13 @@ const (
 type serving struct {
 	cmd  *cobra.Command
 	log  *slog.Logger
+	json bool // the log is JSON, and so is everything else that is printed
 	live *gateway.Live
 	with *settings.Settings // the settings at the start
 	last *settings.Settings // the settings of the last reload
 	addr string             // the listen address
 
+	endLog   func()         // ends the log
 	addrFlag string         // the value of --addr
 	spans    *otlp.Exporter // trace exporter; nil without a collector
 
@@ -56,6 +58,29 @@ type serving struct {
 	cert   atomic.Pointer[tls.Certificate]
 	seen   [sha256.Size]byte // digest of the configuration files
 	lost   []string          // files of stores that were removed or replaced
+}
+
+// logTo begins a log in a format.
+func (v *serving) logTo(format string) {
+	v.json = format == "json"
+	v.log, v.endLog = gatewayLog(v.cmd.ErrOrStderr(), format)
+}
+
+// announce prints where something is served.
+func (v *serving) announce(to io.Writer, what, url string) {
+	if v.json {
+		slog.New(slog.NewJSONHandler(to, nil)).Info(what, "address", url)
+		return
+	}
+	fmt.Fprintf(to, "%s %s\n", what, url)
+}
+
+// noticeLog returns the log for notices, nil if they are printed as text.
+func (v *serving) noticeLog() *slog.Logger {
+	if v.json {
+		return v.log
+	}
+	return nil
 }
 
 // say logs mistakes and warnings, one line each.
@@ -236,7 +261,7 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		defer ops.Close()
 	}
 	v.seen = v.digest()
-	fmt.Fprintf(v.cmd.OutOrStdout(), "listening on %s://%s\n", scheme, listener.Addr())
+	v.announce(v.cmd.OutOrStdout(), "listening on", scheme+"://"+listener.Addr().String())
 	cli.MustEnd(ctx)
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -363,7 +388,7 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	mux.Handle("/readyz", v.live.Health())
 	mux.Handle("/metrics", v.metrics())
 	server := v.server(gateway.NoPages(mux, v.with.Gateway.Ops.OpsHosts...))
-	fmt.Fprintf(v.cmd.ErrOrStderr(), "health and metrics on http://%s\n", listener.Addr())
+	v.announce(v.cmd.ErrOrStderr(), "health and metrics on", "http://"+listener.Addr().String())
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err

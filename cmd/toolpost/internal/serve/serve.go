@@ -196,9 +196,9 @@ func reserveOf(text string) (int, error) {
 
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
-	log, endLog := gatewayLog(cmd.ErrOrStderr(), "")
-	defer func() { endLog() }()
-	v := &serving{cmd: cmd, addrFlag: addr, log: log}
+	v := &serving{cmd: cmd, addrFlag: addr}
+	v.logTo("")
+	defer func() { v.endLog() }()
 	defer func() {
 		if v.tools != nil {
 			v.tools.Close()
@@ -211,20 +211,31 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	if asJSON {
 		return cli.Usagef(cmd, "--json is for --check")
 	}
+	err := v.run(addr)
+	if err != nil && v.json {
+		v.log.Error("the gateway has ended", "error", cli.Plain(err))
+		return errors.Join(cli.ErrReported, err)
+	}
+	return err
+}
+
+// run examines the configuration, opens everything that it names, and serves.
+func (v *serving) run(addr string) error {
+	cmd := v.cmd
 	m, s, setup := v.examine()
+	if s != nil && s.Gateway.Ops.LogFormat != "" {
+		v.endLog()
+		v.logTo(s.Gateway.Ops.LogFormat)
+		setup.Log = v.log
+	}
 	wrong, said := m.Split(false, "")
 	if err := v.refusal(wrong); err != nil {
 		return err
 	}
 	v.say(slog.LevelWarn, "the gateway begins, though something may not be meant so", said)
 	v.with, v.addr = s, cmp.Or(addr, s.Gateway.Addr, DefaultAddr)
-	if format := s.Gateway.Ops.LogFormat; format != "" {
-		endLog()
-		v.log, endLog = gatewayLog(cmd.ErrOrStderr(), format)
-		setup.Log = v.log
-	}
 	var err error
-	if v.tools, err = OpenRouteTools(cmd, s, false); err != nil {
+	if v.tools, err = OpenRouteTools(cmd, s, false, v.noticeLog()); err != nil {
 		return err
 	}
 	setup.Routes = GatewayRoutes(s.Gateway) // now including their tools
@@ -240,11 +251,10 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	if v.live, err = gateway.NewLive(setup); err != nil {
 		return err
 	}
-	v.guards.live = v.live
 	defer v.live.Close()
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	attended, err := v.guards.attend(ctx, cmd, s.Gateway.Keys, s.Gateway.Ops.WriteTimeout)
+	attended, err := v.attend(ctx, s.Gateway.Keys, s.Gateway.Ops.WriteTimeout)
 	if err != nil {
 		return err
 	}

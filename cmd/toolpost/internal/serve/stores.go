@@ -45,7 +45,6 @@ const publicFlag = "let-anyone-use-it"
 type guards struct {
 	book  *access.Book // nil if no keys are needed
 	state state.Store  // nil means in memory
-	live  *gateway.Live
 	files []storeFile
 	done  func()
 }
@@ -161,8 +160,9 @@ func onlyHere(addr string, keys bool, next http.Handler) http.Handler {
 
 // attend maintains the keys of a gateway until ctx is done. It deletes old log entries and serves the administration
 // API. unread limits how long a client may leave a part of a response unread.
-func (g guards) attend(ctx context.Context, cmd *cobra.Command, c settings.KeysConfig, unread time.Duration) (wait func() error, err error) {
-	if g.book == nil {
+func (v *serving) attend(ctx context.Context, c settings.KeysConfig, unread time.Duration) (wait func() error, err error) {
+	book := v.guards.book
+	if book == nil {
 		return func() error { return nil }, nil
 	}
 	keep := defaultRetention
@@ -171,8 +171,8 @@ func (g guards) attend(ctx context.Context, cmd *cobra.Command, c settings.KeysC
 	}
 	go func() {
 		for {
-			if err := g.book.Clean(ctx, keep); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: the log of requests cannot be cleaned: %v\n", err)
+			if err := book.Clean(ctx, keep); err != nil && ctx.Err() == nil {
+				v.log.Error("the log of requests cannot be cleaned", "error", err.Error())
 			}
 			select {
 			case <-ctx.Done():
@@ -184,16 +184,16 @@ func (g guards) attend(ctx context.Context, cmd *cobra.Command, c settings.KeysC
 	if c.AdminAddr == "" {
 		return func() error { return nil }, nil
 	}
-	return g.administrate(ctx, cmd, c, unread)
+	return v.administrate(ctx, c, unread)
 }
 
 // administrate serves the administration API until ctx is done.
-func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c settings.KeysConfig, unread time.Duration) (wait func() error, err error) {
+func (v *serving) administrate(ctx context.Context, c settings.KeysConfig, unread time.Duration) (wait func() error, err error) {
 	key := os.Getenv(AdminKeyEnv)
 	if key == "" {
 		return nil, fmt.Errorf("gateway: admin_addr needs a key for administrators in %s", AdminKeyEnv)
 	}
-	handler, err := gateway.Administration{Book: g.book, Live: g.live, Key: strings.TrimSpace(key), Hosts: c.AdminHosts, WriteTime: unread}.Handler()
+	handler, err := gateway.Administration{Book: v.guards.book, Live: v.live, Key: strings.TrimSpace(key), Hosts: c.AdminHosts, WriteTime: unread}.Handler()
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c settings
 	if err != nil {
 		return nil, fmt.Errorf("admin_addr: %w", err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "administrators on http://%s\n", listener.Addr())
+	v.announce(v.cmd.ErrOrStderr(), "administrators on", "http://"+listener.Addr().String())
 	ended := make(chan error, 1)
 	go func() { ended <- listen.Serve(ctx, listener, handler) }()
 	return func() error { return <-ended }, nil

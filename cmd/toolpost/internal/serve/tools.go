@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -40,15 +41,16 @@ type routeTools struct {
 	names   []string         // of the servers
 	unknown map[string]error // the servers that the configuration lacks
 	runner  invoke.ResultView
-	noting  sync.Mutex // serializes lines
+	noting  sync.Mutex   // serializes lines
+	log     *slog.Logger // of notices; nil prints them
 
 	made map[string]*gateway.ServedTools // by the tool settings of a route
 }
 
 // OpenRouteTools opens the tools that the routes name and attaches them. The caller closes them. A check starts nothing
-// and records nothing.
-func OpenRouteTools(cmd *cobra.Command, s *settings.Settings, check bool) (*routeTools, error) {
-	opened := &routeTools{w: &session.Session{Settings: s}, made: make(map[string]*gateway.ServedTools)}
+// and records nothing. The notices of servers go to the log, or without one to the person who started the gateway.
+func OpenRouteTools(cmd *cobra.Command, s *settings.Settings, check bool, log *slog.Logger) (*routeTools, error) {
+	opened := &routeTools{w: &session.Session{Settings: s}, made: make(map[string]*gateway.ServedTools), log: log}
 	if err := opened.open(cmd, s, check); err != nil {
 		opened.Close()
 		return nil, err
@@ -138,12 +140,17 @@ func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
 	return err
 }
 
-// notice prints the notices of servers for the person who started the gateway.
+// notice reports the notices of servers.
 func (t *routeTools) notice(cmd *cobra.Command) func(config.Notice) {
 	return func(n config.Notice) {
 		t.noting.Lock()
 		defer t.noting.Unlock()
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+cli.Printable(t.w.Redact(n.String())))
+		text := cli.Printable(t.w.Redact(n.String()))
+		if t.log != nil {
+			t.log.Warn(text, "server", n.Server)
+			return
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+text)
 	}
 }
 

@@ -105,7 +105,7 @@ type opsConfig struct {
 	TLS           TLSConfig     `yaml:"tls" help:"the certificate for clients; it is read again when its files change" restart:"presence"`
 	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to stop" default:"30s" min:"1ms" restart:"yes"`
 	DrainDelay    time.Duration `yaml:"drain_delay" help:"how long new requests are still served after SIGTERM, while /readyz already reports 503; load balancers need the time to notice" default:"5s" min:"1ms" restart:"yes"`
-	LogFormat     string        `yaml:"log_format" help:"the format of the log" values:"text json" default:"text" restart:"yes"`
+	LogFormat     string        `yaml:"log_format" help:"the format of the log; with json every printed line is JSON, with durations in nanoseconds" values:"text json" default:"text" restart:"yes"`
 	Reload        time.Duration `yaml:"reload" help:"how often the gateway looks for changes of the configuration; SIGHUP makes it look at once" default:"2s" min:"1ms" restart:"yes"`
 	MaxRequests   int           `yaml:"max_requests" help:"concurrent requests; further ones are refused with status 503" default:"16384" min:"1"`
 	MaxHeader     int           `yaml:"max_header" help:"bytes of the headers of a request" default:"65536" min:"512" restart:"yes"`
