@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -245,11 +246,16 @@ func TestResultMatchingIsLinear(t *testing.T) {
 		return []byte(b.String())
 	}
 	for _, tt := range [][2]string{{`"id":"A",`, `"tool_call_id":"A",`}, {``, `"tool_name":"f",`}, {``, ``}, {``, `"tool_call_id":"z",`}, {`"id":"A",`, `"tool_name":"none",`}} {
-		req, _, err := Codec{Format: Ollama}.DecodeRequest(body(20000, tt[0], tt[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		history.Repair(req.Messages, "")
+		linear.Check(t, tt[0]+tt[1], 1000, func(n int) func() {
+			text := body(n, tt[0], tt[1])
+			return func() {
+				req, _, err := Codec{Format: Ollama}.DecodeRequest(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				history.Repair(req.Messages, "")
+			}
+		})
 	}
 }
 

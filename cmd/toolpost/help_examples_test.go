@@ -19,10 +19,10 @@ import (
 
 // elsewhere lists the examples that this test cannot run, with the reason and the test that covers them.
 var elsewhere = map[string]string{
-	"toolpost chat": "needs a terminal: TestTerminalSessions",
-	"toolpost chat -m ollama/qwen3:8b --allow write":                                             "needs a terminal: TestTerminalSessions",
-	`toolpost chat -f README.md "What is missing here?"`:                                         "needs a terminal: TestTerminalSessions",
-	"toolpost chat --continue":                                                                   "needs a terminal: TestTerminalSessions",
+	"toolpost chat": "needs a terminal: TestChatSessions",
+	"toolpost chat -m ollama/qwen3:8b --allow write":                                             "needs a terminal: TestChatSessions",
+	`toolpost chat -f README.md "What is missing here?"`:                                         "needs a terminal: TestChatSessions",
+	"toolpost chat --continue":                                                                   "needs a terminal: TestChatSessions",
 	"toolpost sim":                                                                               "serves until it is stopped: TestSim",
 	"toolpost sim --addr 127.0.0.1:8080":                                                         "serves until it is stopped: TestSim",
 	"toolpost serve":                                                                             "serves until it is stopped: TestServe",

@@ -39,7 +39,12 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //
 // Durations, ids of runs and spinners are not compared. A session with only one width is played again at another width.
 // The expected screens are then the files "screen NAME at WIDTH". In a nested archive, "=== 1 ===" replaces "-- 1 --".
-func TestTerminalSessions(t *testing.T) {
+func TestTerminalSessions(t *testing.T) { playSessions(t, false) }
+
+// TestChatSessions plays the sessions of chat, whose names begin with it.
+func TestChatSessions(t *testing.T) { playSessions(t, true) }
+
+func playSessions(t *testing.T, chat bool) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")
 	}
@@ -48,7 +53,11 @@ func TestTerminalSessions(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if strings.HasPrefix(name, "chat") != chat {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel() // a session mostly waits
 			path, err := filepath.Abs(file)
 			if err != nil {

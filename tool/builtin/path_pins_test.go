@@ -32,6 +32,10 @@ func TestPathsOfCommandsAreBound(t *testing.T) {
 		{"the folder itself", "docs", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
 		{"the folder with a slash", "docs/", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
 		{"the value of an option", "--out=docs/new.txt", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
+		{"the value of a short option", "-odocs/new.txt", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
+		{"a value behind a name", "of=docs/new.txt", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
+		{"a file behind an at sign", "@docs/a.txt", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, true},
+		{"an option without a value", "-la", func() error { return errors.Join(os.Rename("docs", "old"), os.Symlink("prod", "docs")) }, false},
 		{"a link leads elsewhere", "link/a.txt", func() error { return errors.Join(os.Remove("link"), os.Symlink("prod", "link")) }, true},
 		{"a link becomes a folder", "link/a.txt", func() error { return errors.Join(os.Remove("link"), os.Mkdir("link", 0o700)) }, true},
 		{"the file becomes a link", "docs/a.txt", func() error {

@@ -87,22 +87,32 @@ const (
 // maxPath limits the length of an argument that may be a path.
 const maxPath = 1024
 
-// argumentPath returns the part of an argument that may be a path: the value of an option.
-func argumentPath(arg string) string {
-	if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
-		return value
+// argumentPaths returns the parts of an argument that may be a path: all of it, what follows an equals sign, or a short
+// option, or an at sign.
+func argumentPaths(arg string) []string {
+	var all []string
+	if !strings.HasPrefix(arg, "-") {
+		all = append(all, arg)
 	}
-	return arg
+	if _, value, ok := strings.Cut(arg, "="); ok {
+		all = append(all, value)
+	} else if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
+		all = append(all, arg[2:])
+	}
+	for _, one := range all {
+		if file, ok := strings.CutPrefix(one, "@"); ok {
+			all = append(all, file)
+		}
+	}
+	return slices.DeleteFunc(all, func(one string) bool {
+		return one == "" || len(one) > maxPath || strings.ContainsAny(one, "\n\x00")
+	})
 }
 
-// pathPins returns where an argument leads if it is a path: the identity of each folder on the way that
+// pathPins returns where a path in an argument leads: the identity of each folder on the way that
 // exists, and the place itself if there is a link on the way. An argument whose first part does not exist
 // is not a path.
 func pathPins(root, arg string) []tool.Pin {
-	arg = argumentPath(arg)
-	if arg == "" || len(arg) > maxPath || strings.Contains(arg, "\n") || strings.HasPrefix(arg, "-") {
-		return nil
-	}
 	at := filepath.Clean(arg)
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(root, at)
@@ -156,25 +166,25 @@ func commandPins(p tool.Plan) ([]tool.Pin, error) {
 	}
 	pins = append(pins, tool.Pin{Name: pinname.Program + p.Command[0], Value: value})
 	for _, arg := range p.Command[1:min(len(p.Command), maxHashedFiles+1)] {
-		pins = append(pins, pathPins(root, arg)...)
+		for _, at := range argumentPaths(arg) {
+			pins = append(pins, pathPins(root, at)...)
+		}
 	}
 	script := isInterpreter(file) // its first argument that is a file
-	for i, arg := range p.Command[1:] {
-		if i >= maxHashedFiles {
-			break
-		}
-		arg = argumentPath(arg)
-		at := arg
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(root, at)
-		}
-		info, err := os.Stat(at)
-		if err != nil || !info.Mode().IsRegular() || !script && !runnable(at, info) {
-			continue
-		}
-		if sum, ok := hashBelow(root, at); ok {
-			pins = append(pins, tool.Pin{Name: pinname.Program + arg, Value: sum})
-			script = false
+	for _, arg := range p.Command[1:min(len(p.Command), maxHashedFiles+1)] {
+		for _, name := range argumentPaths(arg) {
+			at := name
+			if !filepath.IsAbs(at) {
+				at = filepath.Join(root, at)
+			}
+			info, err := os.Stat(at)
+			if err != nil || !info.Mode().IsRegular() || !script && !runnable(at, info) {
+				continue
+			}
+			if sum, ok := hashBelow(root, at); ok {
+				pins = append(pins, tool.Pin{Name: pinname.Program + name, Value: sum})
+				script = false
+			}
 		}
 	}
 	return pins, nil
