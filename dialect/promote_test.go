@@ -61,6 +61,7 @@ func written(t *testing.T, name string) string {
 var bare = map[string]bool{
 	"llama3_json": true, "functionary_v32": true, "pythonic": true, "gemma3_prompted": true, "command_r_plus": true, "xlam": true,
 	"glm4_classic": true, "react": true, "labelled": true, "xml_tagname": true, "yaml_tagname": true, "json_fence": true, "envelope": true,
+	"continue": true, "langchain_xml": true,
 }
 
 // TestMarked: with Marked, a model's own dialect is read, marked or not; of an

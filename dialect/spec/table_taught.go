@@ -51,6 +51,46 @@ var taught = []Dialect{
 		Tells:   []Tell{{Order: 19, All: []string{"Calling tool:", "Arguments:"}}},
 	},
 	{
+		Name: "continue", Title: "TOOL_NAME: and BEGIN_ARG: lines", Form: LineCall,
+		Models: "models in Continue without native tools",
+		Wrap:   []Pair{{"```tool", "```"}},
+		Call:   []Pair{{"TOOL_NAME:", ""}, {"tool_name:", ""}},
+		Tags:   Tags{Param: Pair{"BEGIN_ARG: %s\n", "END_ARG"}},
+		Bare:   true, Text: OneLine,
+		Write: Writing{
+			Think: thinkLines, Lead: "\n", Call: "```tool\nTOOL_NAME: $name\n$args```", Sep: "\n", Body: ParamsBody,
+			Param: "BEGIN_ARG: $key\n$value\nEND_ARG\n",
+		},
+		Tells: []Tell{{Order: 19, All: []string{"TOOL_NAME:", "BEGIN_ARG:"}}},
+	},
+	{
+		Name: "langchain_xml", Title: "<tool> and <tool_input>", Form: NameJSON, PlainArgs: true,
+		Models: "models behind LangChain's XML agent",
+		Call:   []Pair{{"<tool>", "</tool_input>"}},
+		Sep:    []string{"</tool><tool_input>", "</tool>\n<tool_input>", "</tool> <tool_input>", "</tool>\n\n<tool_input>"},
+		Bare:   true,
+		Drop:   []string{"<final_answer>", "</final_answer>"},
+		Write:  Writing{Think: thinkLines, Lead: "\n", Call: "<tool>$name</tool><tool_input>$args</tool_input>", Sep: "\n"},
+		Results: Results{
+			Role: llm.RoleUser, Each: "<observation>$text</observation>", Sep: "\n", Stop: []string{"<observation>"},
+		},
+		Tells: []Tell{{Order: 7, All: []string{"<tool>", "<tool_input>"}}},
+	},
+	{
+		Name: "functions_xml", Title: "<function> in <functions>, as the Berkeley leaderboard asks for", Form: TagCall,
+		Models: "models that are asked for XML",
+		Wrap:   []Pair{{"<functions>", "</functions>"}},
+		Tags: Tags{
+			Call: Pair{`<function name="%s">`, "</function>"}, Param: Pair{`<param name="%s" type="%s">`, "</param>"},
+		},
+		Text: Trimmed,
+		Write: Writing{
+			Think: thinkLines, Lead: "\n", Open: "<functions>", Call: `<function name="$name">$args</function>`, Close: "</functions>",
+			Body: ParamsBody, Param: `<param name="$key" type="$type">$value</param>`, CData: true,
+		},
+		Tells: []Tell{{Order: 7, All: []string{"<functions>", "<param name="}}},
+	},
+	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
 		Models: "Claude 2 prompts and models that imitate them",
 		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}, {"<use_mcp_tool>", "</use_mcp_tool>"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -173,7 +174,7 @@ func (m *machine) EndCall() {
 			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())
 		}
 	}
-	if !c.Whole && c.Marked && m.swallowsTag(c.Args) {
+	if !c.Whole && (c.Marked || m.Row().Form == spec.LineCall) && m.Lex.InValue(m.Rows, c.Args) {
 		m.Repair("marker-in-value", llm.Guess, c.Start, m.Offset())
 	}
 	if c.Whole && c.repeatsKey() {
@@ -195,13 +196,6 @@ func (m *machine) EndCall() {
 	default:
 		m.Leave("", "", "")
 	}
-}
-
-// swallowsTag reports whether arguments contain a tag of the call that was read, or the beginning of one. The value may
-// have ended before it.
-func (m *machine) swallowsTag(args []byte) bool {
-	i := m.Rows.First()
-	return i >= 0 && slices.ContainsFunc(m.Lex.Fragments[i], func(s string) bool { return bytes.Contains(args, []byte(s)) })
 }
 
 // repeatsKey reports whether the arguments contain a key twice.

@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/engine"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -105,10 +106,14 @@ func (m *answer) skipUnreadable() {
 	}
 }
 
-// checkTypes makes a call without a marker invalid if it describes the tool.
+// checkTypes makes a call invalid if it describes the tool.
 func (m *answer) checkTypes() {
-	if !m.Marked && m.Call.Open && judge.DescribesTool(m.Call.Args) {
+	switch {
+	case !m.Call.Open:
+	case !m.Marked && judge.DescribesTool(m.Call.Args):
 		m.BadArgs("each argument is the name of a type: the call describes the tool")
+	case judge.IsSchema(m.Call.Args) && (m.Shape() == nil || !m.Shape().Declares("type")):
+		m.BadArgs("the arguments are the schema of the tool: the call describes it")
 	}
 }
 
@@ -126,3 +131,21 @@ const unusedText = "unused-text"
 
 // unusedMember is the rule for a member next to a call that means nothing.
 const unusedMember = "unused-member"
+
+// begunLine reports whether only white space precedes the current position on its line.
+func (m *answer) begunLine() bool {
+	for i := m.Pos - 1; i >= max(0, m.Pos-scan.MaxGap); i-- {
+		if m.Buf[i] == '\n' {
+			return true
+		}
+		if !chars.IsSpace(m.Buf[i]) {
+			return false
+		}
+	}
+	return false
+}
+
+// isWord reports whether the marker t is an ordinary word or element.
+func (m *answer) isWord(t *lexicon.Token) bool {
+	return t.All.Within(m.Lex.Labelled) || chars.IsPlainTag(t.Text) && t.All.Within(m.Lex.Bare)
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/engine"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/internal/whole"
@@ -85,8 +86,8 @@ func (m elementReader) besideName(word string, n int) int {
 func (m elementReader) onlyText(word string, n, start int) bool {
 	name, _ := m.Names.Resolve(word)
 	shape := m.Names.Shape(name)
-	if shape == nil || !m.AtLine() || !strings.Contains(word, "_") || onlyParam(shape) == "" ||
-		shape.Property(onlyParam(shape)).Types()&^schema.Null != schema.String {
+	if shape == nil || !m.AtLine() || !strings.Contains(word, "_") || offered.OnlyParam(shape) == "" ||
+		shape.Property(offered.OnlyParam(shape)).Types()&^schema.Null != schema.String {
 		return false
 	}
 	end, i := "</"+word+">", n
@@ -109,25 +110,6 @@ func (m elementReader) onlyText(word string, n, start int) bool {
 	m.Skip(len(end), word)
 	m.EndCall()
 	return true
-}
-
-// onlyParam returns the parameter that a text without a key gives: the only parameter of the tool, or the only string
-// if the other parameters are optional and cannot be strings. It returns an empty string if there is none.
-func onlyParam(shape *schema.Shape) (key string) {
-	keys := shape.Properties()
-	if len(keys) == 1 {
-		return keys[0]
-	}
-	for _, k := range keys {
-		switch types := shape.Property(k).Types(); {
-		case types&schema.String == 0 && !shape.Required(k):
-		case types&^schema.Null != schema.String || key != "":
-			return ""
-		default:
-			key = k
-		}
-	}
-	return key
 }
 
 // elementHolds reports whether the content at i, in the element of an offered name, is the arguments of a call:
@@ -179,10 +161,10 @@ func (m elementReader) attributed(start int) bool {
 	}
 	shape := m.Names.Shape(name)
 	t, ok := m.asTag().attributes(i)
-	for _, a := range t.attrs {
-		ok = ok && shape != nil && shape.Declares(a.key)
+	for _, a := range t.Attrs {
+		ok = ok && shape != nil && shape.Declares(a.Key)
 	}
-	if !ok || len(t.attrs) == 0 && !(t.self && m.AtLine() && (m.NeedsNothing(name) || requiresNothing(shape) && !chars.IsPlainTag("<"+word+">"))) || !t.self && !m.elementHolds(word, t.length) {
+	if !ok || len(t.Attrs) == 0 && !(t.Self && m.AtLine() && (m.NeedsNothing(name) || offered.RequiresNothing(shape) && !chars.IsPlainTag("<"+word+">"))) || !t.Self && !m.elementHolds(word, t.Length) {
 		m.Lost.Add(m.Lex.Elements, start)
 		return false
 	}
@@ -190,13 +172,13 @@ func (m elementReader) attributed(start int) bool {
 	if !m.StartCall(word, "", start) {
 		return false
 	}
-	m.Read(engine.NameSpan, t.length, "element")
+	m.Read(engine.NameSpan, t.Length, "element")
 	count := 0
-	for _, a := range t.attrs {
-		m.argKey(a.key, &count)
-		m.Arg(string(values.Typed(shape.Property(a.key).Types(), a.value)))
+	for _, a := range t.Attrs {
+		m.argKey(a.Key, &count)
+		m.Arg(string(values.Typed(shape.Property(a.Key).Types(), a.Value)))
 	}
-	if t.self {
+	if t.Self {
 		m.closeArgs(count)
 		m.EndCall()
 		return true
@@ -206,7 +188,7 @@ func (m elementReader) attributed(start int) bool {
 }
 
 // attributes reads the attributes of a tag from the i-th byte, after its name, up to its end.
-func (m tagReader) attributes(i int) (t tag, ok bool) {
+func (m tagReader) attributes(i int) (t values.Tag, ok bool) {
 	quote := byte(0)
 	for j := i; j < i+scan.MaxTag && m.At(j); j++ {
 		switch c := m.Buf[m.Pos+j]; {
@@ -217,14 +199,14 @@ func (m tagReader) attributes(i int) (t tag, ok bool) {
 		case chars.IsQuote(c):
 			quote = c
 		case c == '<' || c == '\n':
-			return tag{}, false
+			return values.Tag{}, false
 		case c == '>':
-			t = m.parseTag(string(m.Buf[m.Pos+i : m.Pos+j]))
-			t.length = j + 1
+			t = values.ParseTag(string(m.Buf[m.Pos+i:m.Pos+j]), m.Lex.Head.Ends)
+			t.Length = j + 1
 			return t, true
 		}
 	}
-	return tag{}, false
+	return values.Tag{}, false
 }
 
 // openTag returns the word of the start tag without attributes i bytes from here, and the index after the tag. The word
@@ -253,8 +235,8 @@ func (m elementReader) childTag(i int) (word string, end int) {
 		return word, end
 	}
 	j := m.Word(i+1, "/")
-	if t, ok := m.asTag().attributes(j); ok && len(t.attrs) > 0 && !t.self {
-		return string(m.Buf[m.Pos+i+1 : m.Pos+j]), t.length
+	if t, ok := m.asTag().attributes(j); ok && len(t.Attrs) > 0 && !t.Self {
+		return string(m.Buf[m.Pos+i+1 : m.Pos+j]), t.Length
 	}
 	return "", 0
 }
@@ -362,19 +344,25 @@ func (m elementReader) elementsFollow(s named) bool {
 	if s.c != '<' || !m.Names.Offered(s.written) || !m.Marked && bytes.IndexByte(m.Buf[m.Pos+s.i:m.Pos+s.j], '\n') < 0 {
 		return false
 	}
-	name, _ := m.Names.Resolve(s.written)
-	key, _ := m.openTag(s.j)
+	return m.declaredAt(s.j, s.written)
+}
+
+// declaredAt reports whether the element of a parameter of the tool written is i bytes from here.
+func (m elementReader) declaredAt(i int, written string) bool {
+	name, _ := m.Names.Resolve(written)
+	key, _ := m.openTag(i)
 	shape := m.Names.Shape(name)
 	return key != "" && shape != nil && shape.Declares(key)
 }
 
-// nameAndElements reads a call with its name on a line, followed by its parameters as elements.
-func (m elementReader) nameAndElements(s named) bool {
-	m.Narrow(m.Lex.Elements)
-	if !m.asName().callNamed(s.written, s.i, s.start) {
+// elementsAt reads a call whose name has i bytes and whose parameters are elements from the k-th byte on, in the element
+// word if there is one.
+func (m elementReader) elementsAt(written string, i, k, start int, word string) bool {
+	if !m.asName().callNamed(written, i, start) {
 		return false
 	}
-	m.children("", 0)
+	m.Skip(k-i, "separator")
+	m.children(word, 0)
 	return true
 }
 
@@ -445,8 +433,8 @@ func (m elementReader) checkChild(n int) {
 		return
 	}
 	t, _ := m.asTag().attributes(m.Word(1, "/"))
-	for _, a := range t.attrs {
-		if !whole.IsAside(a.key, a.value) {
+	for _, a := range t.Attrs {
+		if !whole.IsAside(a.Key, a.Value) {
 			m.Repair("unused-attribute", llm.Guess, m.Offset(), m.Offset()+n)
 		}
 	}
@@ -619,19 +607,6 @@ func (m elementReader) childFollows(i int, end string) bool {
 	i = m.Spaces(i)
 	word, _ := m.childTag(i)
 	return m.HasAt(i, end) || word != "" && m.Shape() != nil && m.Shape().Declares(word)
-}
-
-// begunLine reports whether only white space precedes the current position on its line.
-func (m elementReader) begunLine() bool {
-	for i := m.Pos - 1; i >= max(0, m.Pos-scan.MaxGap); i-- {
-		if m.Buf[i] == '\n' {
-			return true
-		}
-		if !chars.IsSpace(m.Buf[i]) {
-			return false
-		}
-	}
-	return false
 }
 
 // tighten removes white space between the prefix of tags and the tags.

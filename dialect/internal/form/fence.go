@@ -46,7 +46,11 @@ func (m fenceReader) fenced(start int) bool {
 	m.openFence(n)
 	m.fenceInfo()
 	m.Blank("")
-	if m.HasAt(0, "```") || !m.asMarker().one(start) {
+	read := m.asMarker().one
+	if t, _ := m.Match(0); t.In(lexicon.Opens).Meets(all) { // the marker of its calls
+		read = func(start int) bool { return m.asMarker().unit(start, true) }
+	}
+	if m.HasAt(0, "```") || !read(start) {
 		if all.Within(m.Lex.Fenced) { // its info string announces a call
 			m.Lost.Add(all, start)
 		}

@@ -22,12 +22,12 @@ const maxElements = 8 * scan.MaxGuess
 
 // call reads a call whose element, with the tag tg, begins here, if its attributes or content are not those of its
 // dialect.
-func (m grammarReader) call(tg tag, start int) bool {
-	if !m.hasForeign(tg) && (tg.self || !m.foreignBody(tg.length, 0)) {
+func (m grammarReader) call(tg values.Tag, start int) bool {
+	if !m.hasForeign(tg) && (tg.Self || !m.foreignBody(tg.Length, 0)) {
 		return false
 	}
-	n := tg.length
-	if !tg.self {
+	n := tg.Length
+	if !tg.Self {
 		end := m.Word(1, "/") // it may wait for input and move the buffer
 		n = m.elementEnd(string(m.Buf[m.Pos+1:m.Pos+end]), n)
 	}
@@ -39,28 +39,40 @@ func (m grammarReader) rest(i, start int) bool { return m.read(m.closer(i), "", 
 
 // read reads a call of n bytes.
 func (m grammarReader) read(n int, id string, start int) bool {
-	if n == 0 {
-		return false
-	}
 	c, ok := whole.Elements(string(m.Buf[m.Pos:m.Pos+n]), m.Names)
-	if !ok || !m.StartCall(c.Name, id, start) {
-		return false
-	}
-	m.Read(engine.ArgsSpan, n, "elements")
 	class := llm.Syntax
 	if c.Unsure {
 		class = llm.Guess
 	}
-	m.Repair("other-elements", class, start, m.Offset())
+	return ok && m.put(c, n, id, start, "other-elements", class)
+}
+
+// body reads all text up to the end of the calls as one call of an offered tool, in whatever notation, as a guess.
+func (m grammarReader) body(start int) bool {
+	if m.Names.Any || m.AfterCall || !m.Names.Begins(string(m.Buf[m.Pos:m.Pos+m.Word(0, "")])) {
+		return false
+	}
+	n := m.closer(0)
+	c, ok := whole.Read(string(m.Buf[m.Pos:m.Pos+n]), m.Names)
+	return ok && m.put(c, n, "", start, "unknown-form", llm.Guess)
+}
+
+// put emits the call c, which has n bytes.
+func (m grammarReader) put(c whole.Call, n int, id string, start int, rule string, class llm.RepairClass) bool {
+	if n == 0 || !m.StartCall(c.Name, id, start) {
+		return false
+	}
+	m.Read(engine.ArgsSpan, n, "call")
+	m.Repair(rule, class, start, m.Offset())
 	m.ArgBytes(c.Args)
 	m.EndCall()
 	return true
 }
 
 // hasForeign reports whether a tag has attributes other than those that name a call.
-func (m grammarReader) hasForeign(tg tag) bool {
-	for _, a := range tg.attrs {
-		if role := values.Keys[a.key]; role != values.NameRole && role != values.BothRole && a.key != "key" && !whole.IsAside(a.key, a.value) {
+func (m grammarReader) hasForeign(tg values.Tag) bool {
+	for _, a := range tg.Attrs {
+		if role := values.Keys[a.Key]; role != values.NameRole && role != values.BothRole && a.Key != "key" && !whole.IsAside(a.Key, a.Value) {
 			return true
 		}
 	}
@@ -87,7 +99,7 @@ func (m grammarReader) foreignBody(i, depth int) bool {
 	word, end := m.asElement().openTag(i)
 	if word == "" {
 		tg, ok := m.asTag().attributes(m.Word(i+1, ""))
-		return ok && len(tg.attrs) > 0
+		return ok && len(tg.Attrs) > 0
 	}
 	if whole.PairTag(word) && m.foreignPair(end) {
 		return true
@@ -112,14 +124,14 @@ func (m grammarReader) foreignPair(i int) bool {
 func (m grammarReader) foreignParam(t *lexicon.Token, i, n int) bool {
 	tg, ok := m.asTag().readTag(t, i+n)
 	value := false
-	if ok && tg.name() == "" {
-		word := m.Spaces(m.Word(m.Spaces(tg.length), ""))
+	if ok && tg.Name() == "" {
+		word := m.Spaces(m.Word(m.Spaces(tg.Length), ""))
 		end, k := m.Match(word)
-		inner, _ := m.asElement().openTag(m.Spaces(tg.length))
+		inner, _ := m.asElement().openTag(m.Spaces(tg.Length))
 		value = end.Is(lexicon.EndParam) && m.HasAt(m.Spaces(word+k), valueTag) || values.Keys[inner] == values.NameRole || inner == "key"
 	}
-	for _, a := range tg.attrs {
-		value = value || a.key == "value" || a.key == "val"
+	for _, a := range tg.Attrs {
+		value = value || a.Key == "value" || a.Key == "val"
 	}
 	return ok && value
 }

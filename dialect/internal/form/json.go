@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
+	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/internal/whole"
@@ -338,7 +339,7 @@ func (m jsonReader) flat(e *envelope) bool {
 		if !m.Marked {
 			m.Lost.Add(m.Lex.Bare, e.start)
 		}
-		if !m.Marked || shape == nil || !requiresNothing(shape) {
+		if !m.Marked || shape == nil || !offered.RequiresNothing(shape) {
 			return m.Marked && m.noArguments(e)
 		} // all parameters are optional
 		e.repairs = append(e.repairs, llm.Repair{Rule: "missing-arguments", Class: llm.Guess, Start: e.start, End: m.Offset()})

@@ -3,7 +3,6 @@ package form
 import (
 	"encoding/json"
 	"math"
-	"slices"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
@@ -40,7 +39,7 @@ func (m valueReader) arguments() {
 		if !ok && m.Offset() != start {
 			m.BadArgs("the arguments are no JSON object")
 		} else if !ok {
-			if c := m.Peek(0); (c != '}' && c != ',' || m.Shape() != nil && !requiresNothing(m.Shape())) && !m.Closer(0) && m.More() {
+			if c := m.Peek(0); (c != '}' && c != ',' || m.Shape() != nil && !offered.RequiresNothing(m.Shape())) && !m.Closer(0) && m.More() {
 				m.BadArgs("the arguments are no JSON object")
 			}
 			m.skipUnreadable()
@@ -321,9 +320,4 @@ func (m valueReader) buffered() (json.RawMessage, bool) {
 func (m valueReader) reuse(r *jsonfix.Reader) {
 	r.Reset()
 	m.spare = r
-}
-
-// requiresNothing reports whether a tool can be called without arguments.
-func requiresNothing(shape *schema.Shape) bool {
-	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
+	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
@@ -36,7 +37,7 @@ func (m markerReader) lone(t *lexicon.Token, n int) bool {
 	}
 	start := m.Offset()
 	ok := m.Guess(func() bool {
-		if tg, whole := m.asTag().readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) && !m.namesTool(tg) && m.onlyTextIn(tg.name(), tg.length) == 0 {
+		if tg, whole := m.asTag().readTag(t, n); whole && !tg.Self && !m.hasBody(tg.Length) && !m.namesTool(tg) && m.onlyTextIn(tg.Name(), tg.Length) == 0 {
 			return false // prose about the tag
 		}
 		m.Marked, m.Depth, m.Rows = true, 0, lexicon.RowSet{}
@@ -61,10 +62,10 @@ func (m markerReader) hasBody(i int) bool {
 }
 
 // namesTool reports whether the tag contains no name and an offered name follows it.
-func (m markerReader) namesTool(tg tag) bool {
-	i := m.Spaces(tg.length)
+func (m markerReader) namesTool(tg values.Tag) bool {
+	i := m.Spaces(tg.Length)
 	j := m.Word(i, "/")
-	return tg.name() == "" && m.Names.Offered(string(m.Buf[m.Pos+i:m.Pos+j]))
+	return tg.Name() == "" && m.Names.Offered(string(m.Buf[m.Pos+i:m.Pos+j]))
 }
 
 // opener reads the marker t of n bytes that begins calls.
@@ -178,7 +179,7 @@ func (m markerReader) unit(start int, opened bool) bool {
 // opensUnit reports whether the marker t, before a call, begins calls. A marker that is a word counts only once; after
 // that it is an ordinary word.
 func (m markerReader) opensUnit(t *lexicon.Token) bool {
-	return t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) && (!t.Line || m.Undecided && m.Depth == 1)
+	return t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) && (!t.Line || m.Undecided && m.Depth == 1) && !(m.Marked && m.isWord(t))
 }
 
 // isLoose reports whether only an offered name can make the text at the current position another call. That is so if
@@ -235,9 +236,9 @@ func (m markerReader) anyForm(start int) bool {
 		return false
 	}
 	t, n := m.Match(0)
-	s := spot{tok: t, n: n, c: m.Peek(0), start: start}
+	at, s := m.Offset(), spot{tok: t, n: n, c: m.Peek(0), start: start}
 	read, _ := ask(m.answer, m.lists.forms.at(s), s)
-	return read
+	return read || m.Marked && m.Undecided && m.Offset() == at && m.asGrammar().body(start)
 }
 
 // list reads a list of JSON objects or of Python calls.

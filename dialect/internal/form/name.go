@@ -8,6 +8,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
+	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -175,6 +176,8 @@ func (m nameReader) separated(t *lexicon.Token, written string, i, j, n, start i
 		m.Skip(k, "kind")
 	}
 	switch c := m.Peek(k); {
+	case c == '<' && m.asElement().declaredAt(k, written):
+		return m.asElement().elementsAt(written, i, k, start, strings.Trim(t.Text[strings.LastIndexByte(t.Text, '<')+1:], ">"))
 	case m.asLine().keyLine(k, written) > 0:
 		return m.asLine().keyLines(written, i, k, start)
 	case m.asLine().saysNothing(k, written):
@@ -314,8 +317,8 @@ func (m nameReader) jsonBody() {
 // plainArgument reads the rest of a line as the only argument of a tool.
 func (m nameReader) plainArgument() {
 	start := m.Offset()
-	i := 0
-	for m.At(i) && m.Peek(i) != '\n' {
+	i, closed := 0, m.OpenTok != nil && len(m.Row().Call) > 0 && m.Row().Call[0].Close != ""
+	for m.At(i) && (closed || m.Peek(i) != '\n') && !(m.Peek(i) == '<' && m.Closer(i)) {
 		i++
 	}
 	text := strings.TrimSpace(string(m.Buf[m.Pos : m.Pos+i]))
@@ -335,11 +338,11 @@ func (m nameReader) onlyArgument(text string, start int) {
 			return
 		}
 	}
-	if m.Shape() == nil || onlyParam(m.Shape()) == "" {
+	if m.Shape() == nil || offered.OnlyParam(m.Shape()) == "" {
 		m.BadArgs("the input is no JSON object")
 		return
 	}
-	key := onlyParam(m.Shape())
+	key := offered.OnlyParam(m.Shape())
 	m.Arg("{" + chars.QuoteJSON(key) + ":" + string(values.Typed(m.Shape().Property(key).Types(), text)) + "}")
 	m.Repair("plain-argument", llm.Guess, start, m.Offset())
 }
@@ -402,6 +405,14 @@ func afterNameReaders() []reader[named] {
 			},
 		},
 		{
+			name: "the end of a fence, for a tool that needs no parameters",
+			fits: func(m *answer, s named) bool {
+				shape := m.Names.Shape(s.written)
+				return m.asTag().inLines() && m.HasAt(s.j, "```") && (shape == nil || offered.RequiresNothing(shape))
+			},
+			read: func(m *answer, s named) bool { return m.asTag().pairs(s.written, s.i, s.j, s.start) },
+		},
+		{
 			name: "a line for each argument",
 			fits: func(m *answer, s named) bool {
 				return s.tok == nil && bytes.IndexByte(m.Buf[m.Pos+s.i:m.Pos+s.j], '\n') >= 0 && m.asLine().keyLine(s.j, s.written) > 0
@@ -411,7 +422,10 @@ func afterNameReaders() []reader[named] {
 		{
 			name: "elements on the next lines",
 			fits: func(m *answer, s named) bool { return m.asElement().elementsFollow(s) },
-			read: func(m *answer, s named) bool { return m.asElement().nameAndElements(s) },
+			read: func(m *answer, s named) bool {
+				m.Narrow(m.Lex.Elements)
+				return m.asElement().elementsAt(s.written, s.i, s.j, s.start, "")
+			},
 		},
 		{
 			name: "Python",

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/internal/engine"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
+	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/dialect/internal/whole"
@@ -22,45 +23,11 @@ import (
 // maxNesting bounds how deep the values of a call in braces or tags may be nested.
 const maxNesting = 200
 
-// tag is a start tag.
-type tag struct {
-	value  string // the value in <word=value>
-	attrs  []field2
-	self   bool // <word/>
-	length int  // in bytes
-}
-
-// field2 is an attribute of a tag.
-type field2 struct{ key, value string }
-
-// attr returns the value of the first of the attributes keys that the tag has.
-func (t tag) attr(keys ...string) string {
-	for _, k := range keys {
-		for _, a := range t.attrs {
-			if a.key == k {
-				return a.value
-			}
-		}
-	}
-	return ""
-}
-
-// name returns the name that a tag gives to its call or parameter.
-func (t tag) name() string {
-	if t.value != "" {
-		return t.value
-	}
-	return t.attr("name", "tool", "key", "function", "id")
-}
-
-// key returns the name that a tag gives to its parameter, without Markdown backslashes.
-func (t tag) key() string { return loose.Unescape(t.name()) }
-
 // readTag parses the tag whose first n bytes are the token tok, without consuming it. It reports false if the end of
 // the tag is not found.
-func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
+func (m tagReader) readTag(tok *lexicon.Token, n int) (values.Tag, bool) {
 	if strings.HasSuffix(tok.Text, ">") {
-		return tag{length: n}, true
+		return values.Tag{Length: n}, true
 	}
 	end := tok.TagEnd
 	if strings.HasSuffix(tok.Text, "=") { // the name follows directly
@@ -69,96 +36,34 @@ func (m tagReader) readTag(tok *lexicon.Token, n int) (tag, bool) {
 	i := n
 	for ; ; i++ {
 		if i-n > scan.MaxTag || !m.At(i) {
-			return tag{}, false
+			return values.Tag{}, false
 		}
 		if m.Buf[m.Pos+i] == end[0] && m.Literal(i, end) > 0 {
 			break
 		}
 		if m.Buf[m.Pos+i] == '\n' && m.Peek(m.Spaces(i)) == '<' { // the end is missing
 			body := string(m.Buf[m.Pos+n : m.Pos+i])
-			t := m.parseTag(body)
-			t.length = i
-			return t, t.name() != ""
+			t := values.ParseTag(body, m.Lex.Head.Ends)
+			t.Length = i
+			return t, t.Name() != ""
 		}
 		if c := m.Buf[m.Pos+i]; c == '<' && end == ">" && m.AnyOf(i, m.Lex.Head.Ends) == 0 {
-			t := m.parseTag(string(m.Buf[m.Pos+n : m.Pos+i]))
-			t.length = i
-			return t, m.Lex.EndsHeader(string(m.Buf[m.Pos:m.Pos+i])) && t.name() != ""
+			t := values.ParseTag(string(m.Buf[m.Pos+n:m.Pos+i]), m.Lex.Head.Ends)
+			t.Length = i
+			return t, m.Lex.EndsHeader(string(m.Buf[m.Pos:m.Pos+i])) && t.Name() != ""
 		}
 		if m.Buf[m.Pos+i] == '<' {
 			i += max(m.Lex.Head.Longest, 1) - 1 // the end of a header, written by mistake
 		}
 	}
-	t := m.parseTag(string(m.Buf[m.Pos+n : m.Pos+i]))
-	t.length = i + m.Literal(i, end)
+	body := string(m.Buf[m.Pos+n : m.Pos+i])
+	if end == "\n" { // a line, whose end belongs to the value
+		return values.Tag{Value: strings.TrimSpace(body), Length: i}, true
+	}
+	t := values.ParseTag(body, m.Lex.Head.Ends)
+	t.Length = i + m.Literal(i, end)
 	return t, true
 }
-
-// parseTag parses =value or attributes, with or without quotes.
-func (m tagReader) parseTag(s string) tag {
-	var t tag
-	if strings.IndexByte(s, artefact) >= 0 {
-		s = artefacts.Replace(s)
-	}
-	for _, end := range m.Lex.Head.Ends { // written into tags by mistake
-		s = strings.ReplaceAll(s, end, "")
-	}
-	s = strings.TrimSpace(s)
-	if rest, ok := strings.CutSuffix(s, "/"); ok {
-		t.self, s = true, strings.TrimSpace(rest)
-	}
-	if rest, ok := strings.CutPrefix(s, "="); ok {
-		rest = strings.TrimSpace(rest)
-		t.value = unquoteName(rest)
-		if len(rest) < 2 || !chars.IsQuote(rest[0]) {
-			return t
-		}
-		_, s, _ = strings.Cut(rest[1:], rest[:1])
-		if s = strings.TrimSpace(s); strings.IndexByte(s, '=') < 0 {
-			return t
-		}
-	}
-	for s != "" {
-		key, rest, ok := strings.Cut(s, "=")
-		if !ok {
-			t.attrs = append(t.attrs, field2{key: s}) // a word without a value
-			break
-		}
-		key = strings.TrimSpace(key)
-		rest = strings.TrimSpace(rest)
-		var value string
-		if rest != "" && chars.IsQuote(rest[0]) {
-			value, rest, _ = strings.Cut(rest[1:], rest[:1])
-		} else {
-			value, rest, _ = strings.Cut(rest, " ")
-			value = strings.Trim(value, `"'`)
-		}
-		t.attrs = append(t.attrs, field2{key, values.UnescapeXML(value)})
-		s = strings.TrimSpace(rest)
-	}
-	return t
-}
-
-// unquoteName removes quotes around a name, and a repeated word before it.
-func unquoteName(s string) string {
-	s = strings.TrimSpace(s)
-	for _, word := range []string{"function=", "parameter=", "name="} {
-		s = strings.TrimPrefix(s, word)
-	}
-	if len(s) > 1 && chars.IsQuote(s[0]) {
-		if inner, rest, ok := strings.Cut(s[1:], s[:1]); ok && strings.HasPrefix(rest, " ") {
-			return inner // other attributes follow
-		}
-		return strings.Trim(s, s[:1])
-	}
-	return s
-}
-
-// artefact is the first byte of the characters that tokenizers leave for spaces and newlines.
-const artefact = 0xC4
-
-// artefacts replaces these characters.
-var artefacts = strings.NewReplacer("Ġ", " ", "Ċ", "\n")
 
 // tags reads a call that is an element. Its tag begins with the token t of n bytes.
 func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
@@ -167,7 +72,7 @@ func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 		return m.cutTag(start)
 	}
 	m.Narrow(t.In(lexicon.TagCall))
-	name := tg.name()
+	name := tg.Name()
 	if name == "" {
 		return m.oldInvoke(tg, start)
 	}
@@ -180,12 +85,12 @@ func (m tagReader) tags(t *lexicon.Token, n, start int) bool {
 	if !m.StartCall(name, m.tagID(tg), start) {
 		return false
 	}
-	m.Read(engine.NameSpan, tg.length, "tag")
+	m.Read(engine.NameSpan, tg.Length, "tag")
 	m.otherTag(t)
 	if m.asGrammar().hasForeign(tg) {
 		m.BadArgs("an attribute of the call cannot be read")
 	}
-	if tg.self {
+	if tg.Self {
 		m.EndCall()
 		return true
 	}
@@ -222,9 +127,9 @@ func (m tagReader) cutTag(start int) bool {
 }
 
 // tagID returns the id in a tag, if its dialect has ids.
-func (m tagReader) tagID(t tag) string {
+func (m tagReader) tagID(t values.Tag) string {
 	if key := m.Row().Tags.ID; key != "" {
-		return t.attr(key)
+		return t.Attr(key)
 	}
 	return ""
 }
@@ -232,7 +137,7 @@ func (m tagReader) tagID(t tag) string {
 // params reads the parameters of a call up to its end.
 func (m tagReader) params() {
 	count := 0
-	if c := m.Peek(m.Spaces(0)); c != '{' && c != '<' && m.textParam() {
+	if c := m.Peek(m.Spaces(0)); c != '{' && c != '<' && !m.inLines() && m.textParam() {
 		count = -1
 	}
 	for {
@@ -276,6 +181,12 @@ func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 	switch {
 	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall), m.asElement().isNamesake(t):
 		return false
+	case m.inLines(): // anything else is no part of it
+		if m.nextLine(0).Is(lexicon.TagParam) {
+			m.BadArgs("a part of the call cannot be read")
+		} else if m.Peek(0) != '`' && m.lastLine() { // which may be that of another parameter
+			m.Missing("end-of-call")
+		}
 	case t.Is(lexicon.EndCall):
 		m.Skip(n, t.Text)
 	case m.endsOtherTag(0):
@@ -296,6 +207,35 @@ func (m tagReader) endsParams(t *lexicon.Token, n, count int) bool {
 	return true
 }
 
+// inLines reports whether the parameters of the call begin and end with lines, which need no end of the call.
+func (m tagReader) inLines() bool {
+	d := m.Row()
+	return d.Form == spec.LineCall && d.Tags.Param.Open != ""
+}
+
+// lastLine reports whether the answer ends on this line.
+func (m tagReader) lastLine() bool {
+	i := 0
+	for i < lexicon.MaxName && m.At(i) && m.Buf[m.Pos+i] != '\n' {
+		i++
+	}
+	return !m.At(i)
+}
+
+// nextLine returns the marker of the next line below i that begins or ends a parameter or begins a call, before the end of
+// the fence.
+func (m tagReader) nextLine(i int) *lexicon.Token {
+	for end := i + scan.MaxGuess; i < end && m.At(i) && m.Buf[m.Pos+i] != '`'; i++ {
+		if m.Buf[m.Pos+i] != '\n' {
+			continue
+		}
+		if t, _ := m.Match(i + 1); t.Is(lexicon.TagParam) || t.Is(lexicon.EndParam) || t.Is(lexicon.Opens) {
+			return t
+		}
+	}
+	return nil
+}
+
 // endsOtherTag reports whether the end tag that otherTag recorded is i bytes from here.
 func (m tagReader) endsOtherTag(i int) bool { return m.Call.EndTag != "" && m.HasAt(i, m.Call.EndTag) }
 
@@ -309,8 +249,8 @@ func (m tagReader) onePart(t *lexicon.Token, n int, count *int) {
 	case m.asElement().isNamesake(t) && m.asElement().childElement(t, n, count):
 	case t.Is(lexicon.TagCall):
 		tg, _ := m.readTag(t, n)
-		m.Skip(tg.length, t.Text)
-		m.Repair("doubled-tag", llm.Syntax, m.Offset()-tg.length, m.Offset())
+		m.Skip(tg.Length, t.Text)
+		m.Repair("doubled-tag", llm.Syntax, m.Offset()-tg.Length, m.Offset())
 	case t.Is(lexicon.EndParam), t.Is(lexicon.EndValue):
 		m.Skip(n, t.Text)
 	case m.bareKey(0) > 0:
@@ -353,8 +293,8 @@ func (m tagReader) endOfWrapper(i int) int {
 // isDoubled reports whether the token t of n bytes begins a repetition of the tag of the call.
 func (m tagReader) isDoubled(t *lexicon.Token, n int) bool {
 	tg, ok := m.readTag(t, n)
-	name, _ := m.Names.Resolve(strings.TrimSpace(tg.name()))
-	return ok && !tg.self && name == m.Call.Name && !m.NeedsNothing(name)
+	name, _ := m.Names.Resolve(strings.TrimSpace(tg.Name()))
+	return ok && !tg.Self && name == m.Call.Name && !m.NeedsNothing(name)
 }
 
 // noEnd handles the end of the answer after count parameters. A negative count means that the arguments were one
@@ -381,11 +321,11 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 		m.junk()
 		return true
 	}
-	key := tg.name()
-	m.skipTag(tg.length)
+	key := tg.Name()
+	m.skipTag(tg.Length)
 	if plain := loose.Unescape(key); plain != key {
 		key = plain
-		m.Repair("markdown-escape", llm.Syntax, m.Offset()-tg.length, m.Offset())
+		m.Repair("markdown-escape", llm.Syntax, m.Offset()-tg.Length, m.Offset())
 	}
 	if t.Is(lexicon.TagParam) && key == "" && m.isPair(t) {
 		return m.pair(count)
@@ -405,21 +345,26 @@ func (m tagReader) param(t *lexicon.Token, n int, count *int) bool {
 		return m.afterValue()
 	}
 	m.argKey(key, count)
-	if kind := tg.attr("type"); kind == "dict" || kind == "list" {
+	if kind := tg.Attr("type"); kind == "dict" || kind == "list" {
 		m.typedChildren(kind, 1)
 		return m.Call.Open
 	}
-	if slices.ContainsFunc(tg.attrs, func(a field2) bool { return !paramAttributes[a.key] && !whole.IsAside(a.key, a.value) }) {
-		m.Repair("unused-attribute", llm.Guess, m.Offset()-tg.length, m.Offset())
+	if slices.ContainsFunc(tg.Attrs, func(a values.Attr) bool { return !paramAttributes[a.Key] && !whole.IsAside(a.Key, a.Value) }) {
+		m.Repair("unused-attribute", llm.Guess, m.Offset()-tg.Length, m.Offset())
+	}
+	if end, k := m.Match(1); t.Line && end.Is(lexicon.EndParam) && !m.nextLine(1+k).Is(lexicon.EndParam) {
+		m.Repair("key-without-value", llm.Guess, m.Offset(), m.Offset())
 	}
 	v := m.valueOf(key)
 	v.typedBy(tg)
-	v.end, v.nameText = t, nameText
-	if tg.self {
+	if v.end, v.nameText = t, nameText; nameText {
+		v.trim = spec.Trimmed // the line of the name ends before it
+	}
+	if tg.Self {
 		m.Arg("null")
 		return true
 	}
-	if v.known && v.types&^schema.Null == schema.Array && !v.json && m.Peek(m.Spaces(0)) != '[' {
+	if v.takesList() && !v.json && m.Peek(m.Spaces(0)) != '[' {
 		return m.listParam(key, v)
 	}
 	return m.readValue(v)
@@ -478,11 +423,14 @@ func (m tagReader) listParam(key string, v value) bool {
 func (m tagReader) sameParam(key string) int {
 	i := m.Spaces(0)
 	t, n := m.Match(i)
-	if !t.Is(lexicon.TagParam) || t.Is(lexicon.TagCall) || m.isPair(t) {
+	switch {
+	case !t.Is(lexicon.TagParam) || t.Is(lexicon.TagCall):
 		return 0
+	case m.isPair(t):
+		return m.samePair(key, i+n)
 	}
-	if tg, ok := m.readTag(t, i+n); ok && tg.key() == key && !tg.self {
-		return tg.length
+	if tg, ok := m.readTag(t, i+n); ok && tg.Key() == key && !tg.Self {
+		return tg.Length
 	}
 	return 0
 }
@@ -542,14 +490,14 @@ func (m tagReader) typedChildren(kind string, depth int) {
 			m.skipUnreadable()
 			break
 		}
-		m.Skip(tg.length, t.Text)
+		m.Skip(tg.Length, t.Text)
 		if !first {
 			m.Arg(",")
 		}
 		if kind == "dict" {
-			m.Arg(chars.QuoteJSON(tg.name()) + ":")
+			m.Arg(chars.QuoteJSON(tg.Name()) + ":")
 		}
-		if inner := tg.attr("type"); (inner == "dict" || inner == "list") && depth < maxNesting {
+		if inner := tg.Attr("type"); (inner == "dict" || inner == "list") && depth < maxNesting {
 			m.typedChildren(inner, depth+1)
 			continue
 		}
@@ -639,12 +587,31 @@ func (m tagReader) pair(count *int) bool {
 	m.argKey(key, count)
 	v := m.valueOf(key)
 	v.end, v.quotes = end, true
+	if v.takesList() && m.Peek(m.Spaces(0)) != '[' {
+		return m.listParam(key, v)
+	}
 	return m.readValue(v)
 }
 
+// samePair returns the length of another pair of the parameter key up to its value, which begins i bytes from here, 0 if
+// there is none.
+func (m tagReader) samePair(key string, i int) int {
+	i = m.Spaces(i)
+	if !m.HasAt(i, key) {
+		return 0
+	}
+	i = m.Spaces(i + len(key))
+	t, n := m.Match(i)
+	next := m.Spaces(i + n)
+	if value, k := m.Match(next); t.Is(lexicon.EndParam) && value.Is(lexicon.TagValue) {
+		return next + k
+	}
+	return 0
+}
+
 // oldInvoke reads <invoke><tool_name>…</tool_name><parameters>…</parameters>.
-func (m tagReader) oldInvoke(tg tag, start int) bool {
-	m.Skip(tg.length, "invoke")
+func (m tagReader) oldInvoke(tg values.Tag, start int) bool {
+	m.Skip(tg.Length, "invoke")
 	m.Blank("")
 	if n := m.Word(0, "/"); n > 0 {
 		return m.nameText(n, start)
@@ -692,9 +659,9 @@ func (m tagReader) valueOf(key string) value {
 }
 
 // typedBy applies the type in the attributes of a tag.
-func (v *value) typedBy(t tag) {
-	isString := t.attr("string")
-	switch t.attr("type") {
+func (v *value) typedBy(t values.Tag) {
+	isString := t.Attr("string")
+	switch t.Attr("type") {
 	case "string", "raw":
 		isString = "true"
 	case "number", "boolean", "null", "object", "array", "json", "integer":
@@ -728,13 +695,18 @@ func (m tagReader) readValue(v value) bool {
 	if m.Call.EndTag != "" { // the element is none of the dialect
 		s.entities = &values.Entities{Add: s.add}
 	}
-	all := func() bool { return s.until('<', ']') }
+	a, b := byte('<'), byte(']')
+	if v.end != nil && v.end.Line {
+		a = m.Row().Tags.Param.Close[0]
+		b = a
+	}
+	all := func() bool { return s.until(a, b) }
 	for {
 		if !m.Flows(0, all) {
 			m.CutCall() // only an end tag shows that text is complete
 			return false
 		}
-		if s.until('<', ']') {
+		if s.until(a, b) {
 			continue
 		}
 		if end, ok := m.valueEnds(&v); ok {
@@ -860,6 +832,8 @@ func (m tagReader) valueEnds(v *value) (n int, ok bool) {
 	switch {
 	case t == nil:
 		return 0, false
+	case t.Line:
+		return n, t.Is(lexicon.EndParam) && m.begunLine() && (chars.IsSpace(m.Peek(m.Past(n, " \t"))) || !m.At(n)) && !m.nextLine(n).Is(lexicon.EndParam)
 	case t.Is(lexicon.EndParam) || t.Is(lexicon.EndValue):
 		return m.endTagEnds(v, t, n)
 	case t.Is(lexicon.TagParam) && !t.Is(lexicon.TagCall):
@@ -944,15 +918,15 @@ func (m tagReader) isNextParam(t *lexicon.Token, n int) bool {
 }
 
 // keyOf returns the name of the parameter with the tag tg, which begins with t and was parsed ahead.
-func (m tagReader) keyOf(tg tag, t *lexicon.Token) string {
-	if key := tg.key(); key != "" || tg.length == 0 {
+func (m tagReader) keyOf(tg values.Tag, t *lexicon.Token) string {
+	if key := tg.Key(); key != "" || tg.Length == 0 {
 		return key
 	}
-	n := m.keyText(tg.length, t)
+	n := m.keyText(tg.Length, t)
 	if n == 0 {
 		return ""
 	}
-	return strings.TrimSpace(string(m.Buf[m.Pos+tg.length : m.Pos+n]))
+	return strings.TrimSpace(string(m.Buf[m.Pos+tg.Length : m.Pos+n]))
 }
 
 // opensParam reports whether the tag that begins with the token t of n bytes may open another parameter of the call:
@@ -1024,7 +998,7 @@ func (m tagReader) pairValue() *lexicon.Token {
 func (m markerReader) onlyTextIn(written string, i int) int {
 	name, known := m.Names.Resolve(written)
 	shape := m.Names.Shape(name)
-	if !known || shape == nil || onlyParam(shape) == "" {
+	if !known || shape == nil || offered.OnlyParam(shape) == "" {
 		return 0
 	}
 	for j := i; j < i+scan.MaxGuess && m.At(j); j++ {

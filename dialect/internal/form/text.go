@@ -31,7 +31,7 @@ func (m *answer) Special() bool {
 		s.tok = nil
 	}
 	read, decided := ask(m, m.lists.text.at(s), s)
-	if !decided && (s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall)) && !isAttribute(s.tok) && (!s.tok.All.Within(m.Lex.Labelled) || m.labelsCall(s.n)) {
+	if !decided && (s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall)) && !isAttribute(s.tok) && (!m.isWord(s.tok) || m.labelsCall(s.n)) {
 		m.Lost.Add(s.tok.All, m.Offset())
 	}
 	return read
@@ -46,7 +46,7 @@ func (m *answer) labelsCall(n int) bool {
 	}
 	j := m.Word(i, "")
 	t, _ := m.Match(m.Spaces(j))
-	return j > i && t.Is(lexicon.Separates) && t.All.Meets(m.Lex.Labelled)
+	return j > i && t.Is(lexicon.Separates) && t.All.Meets(m.Lex.Labelled.Or(m.Lex.PlainArgs))
 }
 
 // labelsPython reports whether the label t of n bytes, an ordinary word, precedes a name and a parenthesis. A sentence

@@ -27,6 +27,9 @@ type value struct {
 	nameText bool
 }
 
+// takesList reports whether the value must be a list.
+func (v *value) takesList() bool { return v.known && v.types&^schema.Null == schema.Array }
+
 // sink writes the text of a value as JSON into the arguments: immediately if it can only be a string, otherwise when it
 // is complete.
 type sink struct {

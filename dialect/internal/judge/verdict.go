@@ -283,3 +283,15 @@ func DescribesTool(args []byte) bool {
 	}
 	return true
 }
+
+// IsSchema reports whether args are the JSON schema of an object.
+func IsSchema(args []byte) bool {
+	var object struct {
+		Type       json.RawMessage
+		Properties map[string]json.RawMessage
+	}
+	if len(args) > scan.MaxGuess || !bytes.Contains(args, []byte(`"type"`)) || json.Unmarshal(args, &object) != nil {
+		return false
+	}
+	return string(object.Type) == `"object"`
+}

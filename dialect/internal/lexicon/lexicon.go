@@ -4,6 +4,7 @@
 package lexicon
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -360,6 +361,13 @@ func (x *Lexicon) EndsHeader(s string) bool {
 	return false
 }
 
+// InValue reports whether arguments contain a tag of the first of rows, or the beginning of one. The value may be meant so,
+// or its end tag is missing.
+func (x *Lexicon) InValue(rows RowSet, args []byte) bool {
+	i := rows.First()
+	return i >= 0 && slices.ContainsFunc(x.Fragments[i], func(s string) bool { return bytes.Contains(args, []byte(s)) })
+}
+
 // fragments returns the beginnings of the tags of a dialect for parameters, up to the end of their first word, and the
 // words in them that have signs of special tokens on both sides.
 func fragments(d spec.Dialect) (list []string) {
@@ -374,7 +382,7 @@ func fragments(d spec.Dialect) (list []string) {
 	}
 	for _, tag := range []string{d.Tags.Param.Open, d.Tags.Param.Close, d.Tags.Value.Open, d.Tags.Value.Close, d.Tags.Call.Close} {
 		start := strings.IndexFunc(tag, unicode.IsLetter)
-		if start < 1 || strings.HasPrefix(tag[start-1:], "%s") || strings.HasPrefix(tag[start:], "s>") {
+		if start < 0 || start > 0 && strings.HasPrefix(tag[start-1:], "%s") || strings.HasPrefix(tag[start:], "s>") {
 			continue
 		}
 		end := start
