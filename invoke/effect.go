@@ -96,6 +96,8 @@ func changed(name string, gone bool) string {
 			return "the folder " + at + " is gone"
 		}
 		return "the folder " + at + " is another one"
+	case pinname.Content:
+		return "the content of " + at + " changed"
 	case pinname.Program:
 		return "the program " + at + " is not the same"
 	case pinname.Path:

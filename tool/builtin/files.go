@@ -38,7 +38,12 @@ type Files struct {
 	// shown is the content of each file when a plan for it was last made; that
 	// of a file that was not there is zero.
 	shown map[string][sha256.Size]byte
+	// own is the content of each file that we wrote, before the first and after the last time.
+	own map[string]ownContent
 }
+
+// ownContent is the content of a file around our writes.
+type ownContent struct{ before, after [sha256.Size]byte }
 
 // OpenFiles opens a folder for the file tools. Names that match a pattern of
 // blocked are off limits (as in path.Match, in any part of a path, in any
@@ -48,7 +53,7 @@ func OpenFiles(dir string, blocked ...string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Files{jail: j, seen: make(map[string][sha256.Size]byte), shown: make(map[string][sha256.Size]byte)}, nil
+	return &Files{jail: j, seen: make(map[string][sha256.Size]byte), shown: make(map[string][sha256.Size]byte), own: make(map[string]ownContent)}, nil
 }
 
 // Close releases the folder.
@@ -248,13 +253,19 @@ func (f *Files) remember(at string, data []byte) {
 	f.seen[at] = sha256.Sum256(data)
 }
 
-// wrote records the content that we wrote to a file.
-func (f *Files) wrote(at, content string) {
+// wrote records the content that we wrote to a file, and what it had before.
+func (f *Files) wrote(at string, before [sha256.Size]byte, content string) {
 	f.remember(at, []byte(content))
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	o, ok := f.own[at]
+	if !ok || o.after != before {
+		o.before = before
+	}
+	o.after = sha256.Sum256([]byte(content))
+	f.own[at] = o
 	if _, ok := f.shown[at]; ok {
-		f.shown[at] = sha256.Sum256([]byte(content))
+		f.shown[at] = o.after
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// pins returns where a path of a call leads, and the identity of each folder on the
+// pins returns where a path of a call leads, the content of the file there, and the identity of each folder on the
 // way that exists.
 func (f *Files) pins(name string) ([]tool.Pin, error) {
 	at := name
@@ -34,7 +34,7 @@ func (f *Files) pins(name string) ([]tool.Pin, error) {
 	if at, err = f.target(name); err != nil {
 		return nil, err
 	}
-	pins := []tool.Pin{{Name: pinname.File, Value: at}}
+	pins := []tool.Pin{{Name: pinname.File, Value: at}, {Name: pinname.Content + path.Clean(filepath.ToSlash(name)), Value: f.contentID(p, at)}}
 	for i, dir := range p.dirs {
 		info, err := dir.Stat(".")
 		if err != nil {
@@ -47,6 +47,24 @@ func (f *Files) pins(name string) ([]tool.Pin, error) {
 		pins = append(pins, tool.Pin{Name: pinname.Folder + folder, Value: folderID(info)})
 	}
 	return pins, nil
+}
+
+// contentID identifies the content of the file at a place. Our own writes do not change it.
+func (f *Files) contentID(p *place, at string) string {
+	var sum [sha256.Size]byte
+	if p.info != nil && p.info.Mode().IsRegular() {
+		data, _, err := p.read(maxEdit + 1)
+		if err != nil {
+			return "unreadable"
+		}
+		sum = content(data, true)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o, ok := f.own[at]; ok && o.after == sum {
+		sum = o.before
+	}
+	return hex.EncodeToString(sum[:])
 }
 
 // target returns the path of a file with links followed; it and its folders need not exist.

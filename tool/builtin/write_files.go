@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +47,7 @@ func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
 		err = f.asShown(p, before, existed)
 	}
 	if err == nil {
-		err = f.replace(p, in.Content)
+		err = f.replace(p, content(before, existed), in.Content)
 	}
 	if err != nil {
 		return tool.Output{}, err
@@ -81,7 +82,7 @@ func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
 
 // replace writes a file next to its place and renames it. Readers never see
 // half of it.
-func (f *Files) replace(p *place, content string) error {
+func (f *Files) replace(p *place, before [sha256.Size]byte, content string) error {
 	mode := fs.FileMode(0o666)
 	if p.info != nil {
 		mode = p.info.Mode().Perm()
@@ -100,7 +101,7 @@ func (f *Files) replace(p *place, content string) error {
 		_ = p.dir().Remove(temp)
 		return f.jail.fail(p.asked, err)
 	}
-	f.wrote(p.path(), content)
+	f.wrote(p.path(), before, content)
 	return nil
 }
 
@@ -151,7 +152,7 @@ func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
 		err = f.asShown(p, data, true)
 	}
 	if err == nil {
-		err = f.replace(p, text)
+		err = f.replace(p, content(data, true), text)
 	}
 	if err != nil {
 		return tool.Output{}, err
