@@ -74,6 +74,9 @@ func TestHostileClientsOfARelay(t *testing.T) {
 			if c.want == "unknown tool" && !strings.Contains(out.String(), c.want) {
 				t.Errorf("it wrote %.2000s", out.String())
 			}
+			if name == "a frame that is too long" && strings.Contains(out.String(), `"id":2`) {
+				t.Errorf("the frame was passed on, and it wrote %.2000s", out.String())
+			}
 			r.Relay.Close()
 			r.receipts(t)
 		})

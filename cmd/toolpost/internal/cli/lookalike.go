@@ -60,10 +60,10 @@ func revealWord(b *strings.Builder, word []rune, name bool) {
 	}
 	whole := name && letters == alike && (letters > 1 || letters == 1 && len(word) > 1)
 	for _, r := range word {
-		resembles := unicode.In(r, resembling...) || latinVariants(r)
+		resembles := unicode.In(r, resembling...) || unicode.Is(latinVariants, r)
 		mark := r >= 0x80 && (unicode.Is(unicode.M, r) && unicode.Is(unicode.Inherited, r) ||
 			unicode.IsLetter(r) && (latin && resembles || whole && resembles) ||
-			mathLetter(r) || name && len(word) > 1 && (wide(r) || punctuation[r]))
+			unicode.Is(styled, r) || letterlike(r) || name && len(word) > 1 && (wide(r) || punctuation[r]))
 		b.WriteString(shown(r, mark))
 	}
 }
@@ -84,18 +84,28 @@ func inWord(r rune, name bool) bool {
 // resembling are the scripts with letters that look like Latin letters.
 var resembling = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Coptic, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Georgian}
 
-// likeASCII are the letters of other scripts that look like an ASCII letter.
-const likeASCII = "аеорсухѕіјһԁԛԝүАВЕКМНОРСТУХЅІЈԚԜοανυρικγΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսցոհᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ"
+// likeASCII are the letters of other scripts that look like an ASCII letter, script by script.
+const likeASCII = "аеорсухѕіјһԁԛԝүАВЕКМНОРСТУХЅІЈԚԜӏӀѵѴѡҽЬҮԌ" +
+	"οανυρικγΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳσϹͿϜ" +
+	"ⲟⲣⲥⲭⲩⲂⲎⲒⲔⲘⲚⲞⲢⲤⲦⲨⲬ" +
+	"օսցոհզգքյռՍՕ" +
+	"ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃᎡᎥᎽᏀᏂᏎᏏᏔᏕᏧᏮᏻꮃꮓꮩꮪꮯ" +
+	"ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ"
 
-// latinVariants reports whether r is a Latin letter that is neither ASCII nor a letter with an accent.
-func latinVariants(r rune) bool {
-	return r == 'ı' || r == 'ȷ' || r == 'ƽ' || r >= 0x0250 && r <= 0x02af || r >= 0x1d00 && r <= 0x1d7f || r >= 0xa730 && r <= 0xa77f
+// latinVariants are Latin letters that are neither ASCII nor a letter with an accent.
+var latinVariants = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x0131, Hi: 0x0131, Stride: 1}, {Lo: 0x01bd, Hi: 0x01bd, Stride: 1}, {Lo: 0x0237, Hi: 0x0237, Stride: 1}, {Lo: 0x0250, Hi: 0x02af, Stride: 1},
+	{Lo: 0x1d00, Hi: 0x1d7f, Stride: 1}, {Lo: 0xa730, Hi: 0xa77f, Stride: 1},
+}}
+
+// styled are ASCII letters and digits in mathematical and similar styles.
+var styled = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x24b6, Hi: 0x24e9, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x1d400, Hi: 0x1d7ff, Stride: 1}, {Lo: 0x1f130, Hi: 0x1f189, Stride: 1}},
 }
 
-// mathLetter reports whether r is an ASCII letter or digit in a mathematical style.
-func mathLetter(r rune) bool {
-	return r >= 0x1d400 && r <= 0x1d7ff || r >= 0x2100 && r <= 0x214f && unicode.IsLetter(r) || r >= 0x24b6 && r <= 0x24e9 || r >= 0x1f130 && r <= 0x1f189
-}
+// letterlike reports whether r is a letter among the letterlike symbols.
+func letterlike(r rune) bool { return r >= 0x2100 && r <= 0x214f && unicode.IsLetter(r) }
 
 // wide reports whether r is the wide variant of an ASCII character.
 func wide(r rune) bool { return r >= 0xff01 && r <= 0xff5e }

@@ -12,6 +12,10 @@ func TestLookAlikes(t *testing.T) {
 		{"./\u0441\u043e\u0440\u0443.sh", "./⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩⟨U+0443⟩.sh", "./сору.sh"},
 		{"\u0430.txt", "⟨U+0430⟩.txt", "а.txt"},
 		{"\u03bfpen", "⟨U+03BF⟩pen", "⟨U+03BF⟩pen"},
+		{"\u04cf\u0455", "⟨U+04CF⟩⟨U+0455⟩", "\u04cf\u0455"}, // ls
+		{"\ua4e1\ua4e2", "⟨U+A4E1⟩⟨U+A4E2⟩", "\ua4e1\ua4e2"},
+		{"\u2ca3\u2ca5", "⟨U+2CA3⟩⟨U+2CA5⟩", "\u2ca3\u2ca5"},
+		{"./\u0563\u057d\u0578", "./⟨U+0563⟩⟨U+057D⟩⟨U+0578⟩", "./\u0563\u057d\u0578"},
 		{"adm\u0131n", "adm⟨U+0131⟩n", "adm⟨U+0131⟩n"},
 		{"\uff52\uff4d", "⟨U+FF52⟩⟨U+FF4D⟩", "ｒｍ"},
 		{"\U0001d5cb\U0001d5c6", "⟨U+1D5CB⟩⟨U+1D5C6⟩", "⟨U+1D5CB⟩⟨U+1D5C6⟩"},
