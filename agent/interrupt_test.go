@@ -166,6 +166,9 @@ func TestCrashedAnywhereAndResumed(t *testing.T) {
 			t.Fatalf("after %d entries: %q, error %v", left, l.done.Text, l.err)
 		}
 		valid(t, l.done.Messages)
+		if said := conversation(l.done.Messages); strings.Count(said, "Let me see.") != 1 {
+			t.Errorf("after %d entries: a text of the model is lost, or there twice:\n%s", left, said)
+		}
 		if wrote > 2 {
 			t.Errorf("after %d entries: write ran %d times, %d of them before the crash", left, wrote, before)
 		}
