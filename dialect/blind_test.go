@@ -105,10 +105,17 @@ func TestBlindSets(t *testing.T) {
 		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}},                // 19, of which 8 sure
 		{name: "talk_round6", read: [2]int{0, 1}},                                    // 6, of which 5 sure
 		{name: "talk_round7", read: [2]int{0, 15}, sure: [2]int{0, 14}},              // of 150, at first sight 15, of which 14 sure
-		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 37}, hint: true}, // 37 sure
-		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{73, 75}, hint: true},
+		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 15}, hint: true}, // 37 sure
+		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{74, 75}, hint: true},
 		{name: "honest_round7", read: [2]int{159, 166}, sure: [2]int{80, 166}, silent: 2}, // 158, of which 60 sure
 		{name: "long_round7", read: [2]int{180, 180}, sure: [2]int{180, 180}},
+		{name: "talk", read: [2]int{0, 3}, hint: true},
+		{name: "talk_b", read: [2]int{0, 3}, hint: true},
+		// Marked talk in the model's own dialect is doubtful. Before, 21 of these texts were sure.
+		{name: "talk_round3", read: [2]int{0, 50}, hint: true},
+		{name: "talk_round4", read: [2]int{0, 49}, sure: [2]int{0, 1}, hint: true},
+		{name: "talk_round5", read: [2]int{0, 51}, sure: [2]int{0, 3}, hint: true},
+		{name: "talk_round6", read: [2]int{0, 44}, hint: true},
 		{name: "twins", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "twins_b", read: [2]int{75, 75}, sure: [2]int{75, 75}, hint: true},
 		{name: "honest", read: [2]int{224, 232}, sure: [2]int{83, 232}},

@@ -193,7 +193,7 @@ func doubtIn(sentence []byte) Doubt {
 // something or speaks of examples, formats or parts of a call; it is the next item of a list; or a label that announces
 // no action introduced the call.
 func (e *Evidence) doubtBelow(i int) Doubt {
-	lines, fenced := 0, false
+	lines, fenced, later := 0, false, false
 	for n := 0; n < 4*scan.MaxGap; n++ {
 		if !e.At(i) {
 			return NoDoubt
@@ -216,6 +216,7 @@ func (e *Evidence) doubtBelow(i int) Doubt {
 				if t.Line || t.Is(lexicon.Opens) && !t.Is(lexicon.Closes) || t.Is(lexicon.TagCall) || t.Is(lexicon.Thinks) || t.Is(lexicon.Heads) {
 					return NoDoubt
 				}
+				later = later || t.Is(lexicon.Drops) || t.Is(lexicon.Unthinks)
 				i, lines = i+k, 0
 				continue
 			}
@@ -226,7 +227,7 @@ func (e *Evidence) doubtBelow(i int) Doubt {
 			if strings.IndexByte("{[<,", c) >= 0 || !e.proseBegins(i) {
 				return NoDoubt
 			}
-			return e.doubtInBelow(i, lines)
+			return e.doubtInBelow(i, lines, later)
 		}
 	}
 	return NoDoubt
@@ -263,8 +264,9 @@ func (e *Evidence) pastSigns(i int) int {
 	return i
 }
 
-// doubtInBelow returns what the paragraph at i says against the call above it. It looks at most maxBelow bytes ahead.
-func (e *Evidence) doubtInBelow(i, lines int) Doubt {
+// doubtInBelow returns what the paragraph at i says against the call above it. It looks at most maxBelow bytes ahead. later
+// reports whether the paragraph belongs to a later message.
+func (e *Evidence) doubtInBelow(i, lines int, later bool) Doubt {
 	end := i
 	for end < i+maxBelow && e.At(end) && strings.IndexByte("{[<", e.Buf[e.Pos+end]) < 0 && !(e.Buf[e.Pos+end] == '\n' && e.Peek(end+1) == '\n') {
 		end++
@@ -292,9 +294,12 @@ func (e *Evidence) doubtInBelow(i, lines int) Doubt {
 			weak = InSentence
 		}
 	}
-	switch described := e.Introduced || e.Reported || lines > 1 && !e.Hint.Meets(e.Rows); {
+	own := e.Hint.Meets(e.Rows)
+	switch described := e.Introduced || e.Reported || lines > 1 && !own; {
 	case isListed(text) || lines > 0 && described && !intent && !e.Announced:
 		return BeforeExplanation
+	case own && !later && !intent && !e.Announced: // text that announces nothing
+		return InSentence
 	}
 	return weak
 }

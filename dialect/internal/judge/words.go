@@ -313,8 +313,9 @@ vou deixe deixa estou procuro apago crio envio executo chamo faço abro leio esc
 ik we sprawdzę sprawdzam zapiszę utworzę tworzę znajdę wyślę usunę robię zrobię poszukam szukam usuwam dodam pobieram pobiorę wywołam wyszukam wyszukuję zobaczę zajmę kasuję
 я ищу пишу вызову запишу закажу найду начну создам хочу давайте сейчас سوف دعني دعنا سنقوم جاري جارٍ جار الآن أقوم أحجز أحذف أبحث أحفظ मैं हूँ हूं मुझे hemen şimdi
 espero aguardo attendo aspetto czekam жду أنتظر
+digo aviso cuento volto avviso torno melde meld dam veririm söylerim bildiririm сообщу
 jag vi jeg minä én tôi saya`, ends: `uję yorum cağım ceğim ayım eyim alım elim яю аю ую рю лю щу жу шу ऊँगा ऊंगा ूँगा ूंगा`,
-		parts: `let_me laat_me laat_ik 겠습니다 게요 기다리 प्रतीक्षा سأ سن`, japanese: `お待ち 待ちます ましょう ますね てみます これから 今から`, chinese: `我来 我將 我将 我会 我现在 我先 我去 我要 我这就 我把 让我 我們 我们来 正在 马上 这就 等待`},
+		parts: `let_me laat_me laat_ik 겠습니다 게요 기다리 प्रतीक्षा سأ سن`, japanese: `お伝えし お知らせし お待ち 待ちます ましょう ますね てみます これから 今から`, chinese: `我来 我將 我将 我会 我现在 我先 我去 我要 我这就 我把 让我 我們 我们来 正在 马上 这就 等待 告诉你 告诉您 稍后`},
 	{found: notices, parts: `_found_ _saw_ _received_ _noticed_ i_read_ gefunden gesehen erhalten bekommen gelesen trouvé ai_vu reçu j'ai_lu encontrado encontré recibí trovato _visto ricevuto encontrei recebi
 gevonden gezien gekregen _vond_ znalaz widzę otrzyma нашёл нашел увидел получил вижу 찾았 봤 받았 وجدت رأيت मिला देखा`, chinese: `看到 找到了 收到 发现`},
 	{found: acts, words: `run do done doing execute send call make delete refuse refused decline rejected
