@@ -88,7 +88,7 @@ var taught = []Dialect{
 			Think: thinkLines, Lead: "\n", Open: "<functions>", Call: `<function name="$name">$args</function>`, Close: "</functions>",
 			Body: ParamsBody, Param: `<param name="$key" type="$type">$value</param>`, CData: true,
 		},
-		Tells: []Tell{{Order: 7, All: []string{"<functions>", "<param name="}}},
+		Tells: []Tell{{Order: 2, All: []string{"<functions>", "<param name="}}},
 	},
 	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,

@@ -169,6 +169,9 @@ func (m *machine) EndCall() {
 		m.Arg("{}")
 	}
 	m.checkContext()
+	if c.Marked && m.UnusedBelow() {
+		m.Repair("unused-text", llm.Guess, c.Start, m.Offset())
+	}
 	if c.Escapes.dropped > 0 {
 		if c.Escapes.count(c.Args); c.Escapes.bare { // a later underscore has no backslash
 			m.Repair("markdown-escape", llm.Guess, c.Start, m.Offset())

@@ -40,6 +40,9 @@ func (m markerReader) lone(t *lexicon.Token, n int) bool {
 		if tg, whole := m.asTag().readTag(t, n); whole && !tg.Self && !m.hasBody(tg.Length) && !m.namesTool(tg) && m.onlyTextIn(tg.Name(), tg.Length) == 0 {
 			return false // prose about the tag
 		}
+		if m.UnusedAbove(t.In(lexicon.TagCall)) {
+			m.Unused = unusedText
+		}
 		m.Marked, m.Depth, m.Rows = true, 0, lexicon.RowSet{}
 		return m.asTag().tags(t, n, start)
 	})

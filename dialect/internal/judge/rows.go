@@ -1,6 +1,9 @@
 package judge
 
 import (
+	"bytes"
+	"unicode"
+
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/spec"
 )
@@ -44,6 +47,38 @@ func (e *Evidence) Row() *spec.Dialect {
 		i = e.Hint.First()
 	}
 	return &e.Lex.Rows[i]
+}
+
+// UnusedBelow reports whether words that belong to no call follow the call that ends here, up to the marker that ends the
+// calls.
+func (e *Evidence) UnusedBelow() bool {
+	if f := e.Row().Form; !e.Marked || e.Depth <= 0 || f != spec.JSONCall && f != spec.TagCall {
+		return false
+	}
+	i := e.Past(0, " \t\r\n])};,")
+	if !e.At(i) || !unicode.IsLetter(e.Letter(i)) || e.NameAt(i) {
+		return false
+	}
+	for end := i + maxBelow; i < end && e.At(i); i++ {
+		if t, n := e.Match(i); n > 0 && !t.Line {
+			return t.In(lexicon.Closes).Meets(e.Outer)
+		}
+	}
+	return false
+}
+
+// UnusedAbove reports whether words are between the marker of a dialect of rows that begins calls and the current position.
+func (e *Evidence) UnusedAbove(rows lexicon.RowSet) bool {
+	above := e.Lately()
+	for i := rows.First(); i >= 0; i = rows.Next(i + 1) {
+		for _, p := range e.Lex.Rows[i].Wrap {
+			at := bytes.LastIndex(above, []byte(p.Open))
+			if at >= 0 && p.Close != "" && !bytes.Contains(above[at:], []byte(p.Close)) && len(bytes.TrimSpace(above[at+len(p.Open):])) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Dialect returns the name of that dialect.
