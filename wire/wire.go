@@ -82,9 +82,6 @@ func (c *Codec) name() string {
 	return c.Format
 }
 
-// ownName is not inlined for the same reason as unknownFormat: properties are large.
-//
-//go:noinline
 func ownName(f format.Format) string { return f.Properties().Name }
 
 // host returns the host that the codec describes. An error names the formats.
@@ -109,10 +106,6 @@ func (c *Codec) fill(h *codec.Host, op string) error {
 	return unknownFormat(op, h.Format)
 }
 
-// unknownFormat is not inlined: its part of the stack would be held by every caller of fill, see TestStackOfAStream of the
-// command.
-//
-//go:noinline
 func unknownFormat(op, name string) error {
 	h := codec.Host{Format: name}
 	return h.Fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", name, Formats()))
@@ -478,10 +471,7 @@ func (c Codec) Properties() format.Properties {
 	return c.propertiesAtHost()
 }
 
-// propertiesAtHost returns the properties of a format that depend on its host. It is not inlined: its part of the stack
-// would be held in every call of Properties, also below streams; see TestStackOfAStream of the command.
-//
-//go:noinline
+// propertiesAtHost returns the properties of a format that depend on its host.
 func (c *Codec) propertiesAtHost() format.Properties {
 	h, err := c.host("Properties")
 	if err != nil {

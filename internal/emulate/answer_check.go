@@ -62,10 +62,8 @@ func (k *answerCheck) Take(ev llm.Event, err error) bool {
 	return k.out(ev, err) && err == nil
 }
 
-// settle passes on the text that was held, before the event that ends the holding: data in a code fence are unwrapped if
-// they fit the schema. It is not inlined, see judged.
-//
-//go:noinline
+// settle passes on the text that was held, before the event that ends the holding: data in a code fence are unwrapped
+// if they fit the schema.
 func (k *answerCheck) settle(ev llm.Event, err error) bool {
 	f, last := ev.(llm.Finish)
 	switch {
@@ -111,9 +109,7 @@ func (k *answerCheck) End() {
 // Stop has nothing to let go of.
 func (k *answerCheck) Stop() {}
 
-// other takes an event of an answer after the first. It is not inlined, see judged.
-//
-//go:noinline
+// other takes an event of an answer after the first.
 func (k *answerCheck) other(ev llm.Alternative) bool {
 	own := k.demands
 	own.answer = ev.Index
@@ -147,10 +143,7 @@ func (k *answerCheck) event(ev llm.Event) (llm.Event, error) {
 	return ev, nil
 }
 
-// judged returns a call or the end of an answer as the demands allow it. It is not
-// inlined, because a reader holds its stack for as long as the stream lasts.
-//
-//go:noinline
+// judged returns a call or the end of an answer as the demands allow it.
 func (k *answerCheck) judged(ev llm.Event) (llm.Event, error) {
 	switch ev := ev.(type) {
 	case llm.Call:

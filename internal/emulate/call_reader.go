@@ -143,10 +143,6 @@ func (r *reading) add(text string) bool {
 	return r.feed.Add(text)
 }
 
-// openParser is not inlined, nor is call, because a reader holds its stack for as long
-// as the stream lasts.
-//
-//go:noinline
 func (r *reading) openParser() {
 	p := r.parser()
 	p.Finish, p.Closing = r.reason, r.mayReject()
@@ -320,10 +316,7 @@ func (r *reading) Take(ev llm.Event, err error) bool {
 	return r.raw(ev)
 }
 
-// other takes an event of an answer after the first, in which calls are looked for as in the first. It is not inlined,
-// see openParser.
-//
-//go:noinline
+// other takes an event of an answer after the first, in which calls are looked for as in the first.
 func (r *reading) other(ev llm.Alternative) bool {
 	begin := func(out func(llm.Event, error) bool) Taker {
 		return &reading{CallReader: r.CallReader, yield: out, holding: r.Whole, first: r}
@@ -553,8 +546,6 @@ func (r *reading) parsed(ev llm.Event) bool {
 }
 
 // call passes on a call that the parser found, or a piece of one.
-//
-//go:noinline
 func (r *reading) call(ev llm.Event) bool {
 	switch e := ev.(type) {
 	case dialect.Markup:

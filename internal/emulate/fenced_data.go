@@ -14,10 +14,8 @@ type fencedData struct {
 	held  []llm.Event
 }
 
-// hold takes an event and returns true if it is held. Otherwise the caller must pass on what it released, and the event.
-// It is not inlined, see judged.
-//
-//go:noinline
+// hold takes an event and returns true if it is held. Otherwise the caller must pass on what it released, and the
+// event.
 func (f *fencedData) hold(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.TextDelta:

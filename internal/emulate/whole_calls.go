@@ -67,17 +67,12 @@ func (w *wholeCalls) take(ev llm.Event) bool {
 	return w.yield(ev, nil)
 }
 
-// other takes an event of an answer after the first. It is not inlined, see conclude.
-//
-//go:noinline
+// other takes an event of an answer after the first.
 func (w *wholeCalls) other(ev llm.Alternative) bool {
 	return w.others.take(ev, WholeCallsStage(w.passes), w.yield)
 }
 
-// conclude takes the end of a call or of the answer. It is not inlined, because a
-// reader holds its stack for as long as the stream lasts.
-//
-//go:noinline
+// conclude takes the end of a call or of the answer.
 func (w *wholeCalls) conclude(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.Call:

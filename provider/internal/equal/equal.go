@@ -19,15 +19,11 @@ func Requests(planned, said *llm.Request) bool {
 	return contents(planned, said) && settings(planned, said)
 }
 
-//go:noinline
 func contents(planned, said *llm.Request) bool {
 	return slices.EqualFunc(planned.Tools, said.Tools, tools) && slices.EqualFunc(planned.Messages, said.Messages, messages)
 }
 
-// settings compares everything but the contents. The copies of messages that contents needs are not in the frames
-// below reflect.DeepEqual, which streams keep (see docs/design/gateway-performance.md).
-//
-//go:noinline
+// settings compares everything but the contents.
 func settings(planned, said *llm.Request) bool {
 	p := *planned
 	p.Model, p.Tools, p.Messages = said.Model, said.Tools, said.Messages
@@ -121,10 +117,7 @@ func Events(a, b llm.Event) bool {
 	return rareEvents(a, b)
 }
 
-// rareEvents compares the larger events, of which an answer has few. It is not
-// inlined: a relay holds its stack for as long as the stream lasts.
-//
-//go:noinline
+// rareEvents compares the larger events, of which an answer has few.
 func rareEvents(a, b llm.Event) bool {
 	switch a := a.(type) {
 	case llm.Call:

@@ -243,10 +243,7 @@ func (c *Comparison) Show(ev llm.Event, yield func(llm.Event, error) bool) (inst
 }
 
 // compare compares the events that the stages returned with the due events. If they
-// differ, it returns everything since the first due event. It is not inlined, see
-// broken.
-//
-//go:noinline
+// differ, it returns everything since the first due event.
 func (c *Comparison) compare(ev llm.Event, out []llm.Event) (instead []llm.Event) {
 	index, ev := AnswerOf(ev)
 	due := c.dueOf(index)
@@ -261,10 +258,7 @@ func (c *Comparison) compare(ev llm.Event, out []llm.Event) (instead []llm.Event
 	return nil
 }
 
-// tooMany returns a warning for every call after the first if one was asked for. It
-// is not inlined, see broken.
-//
-//go:noinline
+// tooMany returns a warning for every call after the first if one was asked for.
 func (c *Comparison) tooMany(ev llm.Event) *llm.Warning {
 	if !c.oneCall {
 		return nil
@@ -301,10 +295,7 @@ func asFailure(err error) *llm.Error {
 }
 
 // broken returns an error if an answer ends normally although a call in it cannot be
-// read: a client would take the call for complete. It is not inlined, because a relay
-// holds its stack for as long as the stream lasts.
-//
-//go:noinline
+// read: a client would take the call for complete.
 func (c *Comparison) broken(ev llm.Event) *llm.Error {
 	index, ev := AnswerOf(ev)
 	switch ev := ev.(type) {
@@ -459,10 +450,7 @@ func aside(ev llm.Event) bool {
 	return false
 }
 
-// note remembers the id of a call that the vendor delivers. It is not inlined, see
-// broken.
-//
-//go:noinline
+// note remembers the id of a call that the vendor delivers.
 func (c *Comparison) note(ev llm.Event) {
 	var id string
 	_, ev = AnswerOf(ev)

@@ -244,8 +244,6 @@ func (s *chatStream) message(v []byte, rest *llm.Extra) {
 
 // readPiece finds the members of a message. It is a separate function, like those for rare members: the stack of a
 // reader stays as large as its deepest call until the stream ends.
-//
-//go:noinline
 func (s *chatStream) readPiece(v []byte, rest *llm.Extra, d *delta) {
 	for key, val := range s.Members(v) {
 		switch string(key) {
@@ -299,8 +297,6 @@ func (s *chatStream) delta(d *delta) {
 }
 
 // besides reads what goes with the text.
-//
-//go:noinline
 func (s *chatStream) besides(d *delta) {
 	for el := range s.Elements(d.annotations) {
 		s.Cite(s.annotation(el))
@@ -324,8 +320,6 @@ func (s *chatStream) besides(d *delta) {
 }
 
 // toolCalls reads pieces of calls.
-//
-//go:noinline
 func (s *chatStream) toolCalls(d *delta) {
 	for el := range s.Elements(d.toolCalls) {
 		if s.IsRequest && !s.Element(el, '{', "an object") {
@@ -392,8 +386,6 @@ func (s *chatStream) content(v []byte) {
 }
 
 // contentParts reads the parts of servers that send parts.
-//
-//go:noinline
 func (s *chatStream) contentParts(v []byte) {
 	parts := decodeSaid(&s.Decoder, v)
 	if s.history {
@@ -472,8 +464,6 @@ type callPiece struct {
 }
 
 // readCall finds the members of a call. It is a separate function for the reason given at readPiece.
-//
-//go:noinline
 func (s *chatStream) readCall(v []byte, c *callPiece) {
 	*c = callPiece{index: -1}
 	for key, val := range s.Members(v) {
@@ -558,8 +548,6 @@ func (s *chatStream) repeats(id string) bool {
 }
 
 // readFunction finds the members of a function that is called.
-//
-//go:noinline
 func (s *chatStream) readFunction(v []byte) (name, args []byte, extra llm.Extra) {
 	for key, val := range s.Members(v) {
 		switch string(key) {
