@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect"
@@ -382,9 +383,13 @@ func (s *searcher) settle(c byte) bool {
 		return false
 	}
 	s.after = append(s.after, c)
-	if c := s.after[0]; c != '<' || len(s.closers) == 0 {
+	if s.after[0] != '<' || len(s.closers) == 0 {
+		if !utf8.FullRune(s.after) {
+			return false
+		}
 		s.ended = false
-		return c != ',' && c != '_' && c != '-' && c != '.' && c != '/' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && c < utf8.RuneSelf
+		r, _ := utf8.DecodeRune(s.after)
+		return !strings.ContainsRune(",_-./", r) && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit)
 	}
 	whole, known := s.closed()
 	if !known && len(s.after) < longestTail {
