@@ -276,6 +276,10 @@ func TestAdminRefusesUnknownParameters(t *testing.T) {
 		refused(t, f, "GET", "/admin/requests?"+query, "is given 2 times")
 	}
 	refused(t, f, "GET", "/admin/usage?by=team&by=key", "is given 2 times")
+	for _, slash := range []string{"%2F", "%2f", "%5C", "%5c"} {
+		refused(t, f, "PUT", "/admin/teams/green"+slash+"red", "the path has an encoded slash")
+		refused(t, f, "DELETE", "/admin/teams/x"+slash+".."+slash+"green", "the path has an encoded slash")
+	}
 	refused(t, f, "GET", "/admin/usage?by=team,key,team", "team is named twice")
 	refused(t, f, "GET", "/admin/requests?limit=1&limit=2", "is given 2 times")
 	if status, body := f.try(t, attack{admin: true, method: "GET", path: "/admin/usage?by=team&model=100%25%3B", header: bearing(adminKey)}); status != 200 {

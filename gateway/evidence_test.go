@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -182,6 +184,75 @@ func TestLastRoundOfGatewayTools(t *testing.T) {
 		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, stream))
 		if resp.StatusCode != 200 || !strings.Contains(body, "Step 3.") || asked != 3 || !strings.Contains(body+resp.Header.Get(gateway.WarningHeader), "was refused") {
 			t.Errorf("stream=%t, asked %d times: %d %v %s", stream, asked, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// TestPausedUpstreamIsLogged checks that the log reports when the breaker of an upstream opens, and when it closes again.
+func TestPausedUpstreamIsLogged(t *testing.T) {
+	var n atomic.Int64
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) <= 3 {
+			w.WriteHeader(503)
+			return
+		}
+		chatAnswer(w, r, "Hello")
+	}))
+	t.Cleanup(first.Close)
+	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { chatAnswer(w, r, "Hello") }))
+	t.Cleanup(second.Close)
+	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
+		"first": {BaseURL: first.URL + "/v1", Wires: []string{wire.Chat}}, "second": {BaseURL: second.URL + "/v1", Wires: []string{wire.Chat}}}}
+	log := new(safeLog)
+	url := serve(t, gateway.Setup{Open: opening(client), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{
+		{Model: "m", Timing: gateway.Timing{Cooldown: 300 * time.Millisecond}, Upstreams: []gateway.Upstream{{Model: "first/m"}, {Model: "second/m", Priority: 1}}}}})
+	ask := func() {
+		if resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`); resp.StatusCode != 200 {
+			t.Fatal(body)
+		}
+	}
+	for range 4 {
+		ask()
+	}
+	time.Sleep(400 * time.Millisecond)
+	ask()
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	text := log.b.String()
+	for _, want := range []string{
+		`level=WARN msg="upstream is paused after failures in a row, while another can be asked" id=req_`, "route=m upstream=first/m for=300ms",
+		`level=INFO msg="upstream answers again and is used as before" id=req_`,
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is %d times in\n%s", want, strings.Count(text, want), text)
+		}
+	}
+}
+
+// TestOutcomeOfRateLimits checks that a 429 of an upstream counts as its error, and one of the gateway as the client's.
+func TestOutcomeOfRateLimits(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"error":{"message":"slow down"}}`)
+	}))
+	t.Cleanup(up.Close)
+	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}}
+	book := &access.Book{Store: new(access.Memory)}
+	g := &guarded{book: book}
+	_, g.url = live(t, gateway.Setup{Open: opening(client), Access: book, Routes: []gateway.ModelRoute{to("m", "up/m")}})
+	for _, limits := range [][]access.Quota{nil, quotas(t, "requests/day=1")} {
+		key := g.key(t, access.Key{Limits: limits})
+		for range 1 + len(limits) {
+			if resp, body := send(t, "POST", g.url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`, "Authorization", "Bearer "+key); resp.StatusCode != 429 {
+				t.Fatal(resp.StatusCode, body)
+			}
+		}
+	}
+	quiet(t, g.url)
+	_, text := get(t, g.url+"/metrics")
+	for want, n := range map[string]int{`outcome="upstream_error"} 2`: 1, `outcome="client_error"} 1`: 1} {
+		if strings.Count(text, want) != n {
+			t.Errorf("%s is %d times in %s", want, strings.Count(text, want), text)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (x *chain) outcome(err error) string {
 		return "cancelled"
 	case status < http.StatusBadRequest:
 		return "broken_stream"
-	case status < http.StatusInternalServerError:
+	case status < http.StatusInternalServerError && !(llm.KindOf(err) == llm.RateLimited && upstream.IsOfUpstream(err)):
 		return "client_error"
 	case upstream.IsOfUpstream(err):
 		return "upstream_error"

@@ -52,6 +52,16 @@ func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.
 	a.x.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
+// Paused implements [upstream.Asker]: it logs that an upstream is left alone, or used again.
+func (a *attempts) Paused(to *upstream.Candidate, wait time.Duration) {
+	place := []any{"id", a.x.ID, "route", to.Route.Name, "upstream", upstream.ShownID(to.ID)}
+	if wait == 0 {
+		a.x.settings.Log.Info("upstream answers again and is used as before", place...)
+		return
+	}
+	a.x.settings.Log.Warn("upstream is paused after failures in a row, while another can be asked", append(place, "for", wait)...)
+}
+
 // ended records an attempt. An upstream that did not answer is logged and counted under the requested route, like the
 // request itself. It is not inlined; see newAsking.
 //

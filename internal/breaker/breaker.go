@@ -88,25 +88,38 @@ func (b *Breaker) MayTry() {
 	b.until = time.Time{}
 }
 
-// Done records how the request ended. The zero Pass records nothing. It asks
-// for the time only if the request failed.
-func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
+// Change is what the end of a request changed: the breaker has opened for a time, or has closed again.
+type Change struct {
+	Opened time.Duration
+	Closed bool
+}
+
+// Done records how the request ended, and returns what that changed. The zero Pass
+// records nothing. It asks for the time only if the request failed.
+func (p Pass) Done(v Verdict, now func() time.Time, l Limits) (c Change) {
 	if p.b == nil {
-		return
+		return c
 	}
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	if p.trial {
 		p.b.trying = false
 	}
+	was := p.b.failures >= cmp.Or(l.Failures, DefaultFailures)
 	switch {
 	case v == Failed && p.anyway:
 	case v == Failed:
 		p.b.failures++
-		p.b.until = now().Add(cmp.Or(l.Cooldown, DefaultCooldown))
+		wait := cmp.Or(l.Cooldown, DefaultCooldown)
+		p.b.until = now().Add(wait)
+		if p.b.failures >= cmp.Or(l.Failures, DefaultFailures) && (!was || p.trial) {
+			c.Opened = wait
+		}
 	case v == Succeeded, v == Reached && p.trial:
 		p.b.failures = 0
+		c.Closed = was
 	}
+	return c
 }
 
 // State is the state of a breaker.

@@ -19,6 +19,8 @@ type Asker interface {
 	Ask(to *Candidate, others bool) (begun bool, err error)
 	// Failed is called when next is about to be asked because failed did not answer.
 	Failed(failed *Candidate, err error, next *Candidate)
+	// Paused is called when an upstream is left alone for a time after failures, or with 0 when it is used again.
+	Paused(to *Candidate, wait time.Duration)
 	// Hedges reports whether two upstreams may be asked at the same time.
 	Hedges() bool
 	// Race asks the first upstream, and also the second if the first has not begun to answer after the time of its route.
@@ -89,9 +91,19 @@ func (f *failover) try(to *Candidate, pass breaker.Pass, others bool) bool {
 	var begun bool
 	begun, f.err = f.ask(to, others)
 	effect := effectOf(f.err)
-	pass.Done(effect.Verdict, time.Now, effect.Limits(to.limits()))
+	f.done(to, pass, effect)
 	f.failed = to
 	return f.err == nil || begun || !effect.Next || f.ctx.Err() != nil
+}
+
+// done records how a request of an upstream ended. It is not inlined; see trySkipped.
+//
+//go:noinline
+func (f *failover) done(to *Candidate, pass breaker.Pass, effect outcome.Effect) {
+	change := pass.Done(effect.Verdict, time.Now, effect.Limits(to.limits()))
+	if change.Opened > 0 || change.Closed {
+		f.asker.Paused(to, change.Opened)
+	}
 }
 
 // enter counts a request of an upstream, unless it has no place for it.
@@ -151,7 +163,7 @@ func (f *failover) race(to, rival *Candidate, pass breaker.Pass) bool {
 		if err == nil && c != r.Won {
 			effect.Verdict = breaker.Unknown // given up
 		}
-		pass.Done(effect.Verdict, time.Now, effect.Limits(c.limits()))
+		f.done(c, pass, effect)
 	}
 	done(to, pass, r.Errs[0])
 	f.failed, f.err = to, r.Errs[0]

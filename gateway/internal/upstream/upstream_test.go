@@ -44,6 +44,8 @@ func (a *asker) Ask(to *Candidate, _ bool) (bool, error) {
 
 func (a *asker) Hedges() bool { return false }
 
+func (a *asker) Paused(*Candidate, time.Duration) {}
+
 func (a *asker) Race(*Candidate, *Candidate) Raced { panic("not asked for") }
 
 func (a *asker) Failed(*Candidate, error, *Candidate) {}
