@@ -308,9 +308,8 @@ func TestSwapsAfterAnApproval(t *testing.T) {
 					}
 					set = append(set, one)
 				}
-				own := *tools
-				own.Tools = served(set...).Tools
-				setup, _ := stagedSetup(t, script(t, call, "text Well."), wire.Chat, &own)
+				own := &gateway.ServedTools{Tools: served(set...).Tools, Runner: tools.Runner, Record: tools.Record, Approvals: tools.Approvals}
+				setup, _ := stagedSetup(t, script(t, call, "text Well."), wire.Chat, own)
 				setup.State = memory
 				return serve(t, setup)
 			}
