@@ -231,6 +231,10 @@ type Writing struct {
 	// Entities says that a string without < is read with the entities of XML in
 	// it, so one that holds them is escaped.
 	Entities bool
+	// OwnLines says that a newline after the tag of a parameter and one before
+	// its end tag are not part of a string, so a string that begins or ends with
+	// a newline has its own lines.
+	OwnLines bool
 }
 
 // Body is the notation of the arguments.

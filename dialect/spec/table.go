@@ -166,7 +166,7 @@ var table = []Dialect{
 		Write: Writing{
 			Think: Pair{"<seed:think>", "</seed:think>"}, Lead: "\n",
 			Call: "<seed:tool_call>\n<function=$name>\n$args</function>\n</seed:tool_call>", Sep: "\n", Body: ParamsBody,
-			Param: "<parameter=$key>$value</parameter>\n",
+			Param: "<parameter=$key>$value</parameter>\n", OwnLines: true,
 		},
 		Tells: []Tell{{All: []string{"<seed:tool_call>"}}},
 	},
@@ -642,7 +642,7 @@ var table = []Dialect{
 		Write: Writing{
 			Think: thinkLines, Open: "<｜tool_calls_begin｜>\n", Close: "<｜tool_calls_end｜>",
 			Call: "<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"$name\">\n$args</steptml:invoke><｜tool_call_end｜>\n",
-			Body: ParamsBody, Param: "<steptml:parameter name=\"$key\">$value</steptml:parameter>\n",
+			Body: ParamsBody, Param: "<steptml:parameter name=\"$key\">$value</steptml:parameter>\n", OwnLines: true,
 		},
 		Tells: []Tell{{All: []string{"<steptml:invoke"}}, {All: []string{"<｜tool_calls_begin｜>"}}},
 	},
@@ -655,7 +655,7 @@ var table = []Dialect{
 		Drop: []string{"<|endofresponse|>"},
 		Write: Writing{
 			Think: thinkLines, Lead: "\n", Open: "<dots_function_call>\n", Call: "<invoke name=\"$name\">\n$args</invoke>\n",
-			Close: "</dots_function_call>", Body: ParamsBody, Param: "<parameter name=\"$key\">$value</parameter>\n",
+			Close: "</dots_function_call>", Body: ParamsBody, Param: "<parameter name=\"$key\">$value</parameter>\n", OwnLines: true,
 		},
 		Tells: []Tell{{All: []string{"<dots_function_call>"}}},
 	},
@@ -666,7 +666,7 @@ var table = []Dialect{
 		Think:  []Pair{think}, Prefilled: true, Text: Trimmed,
 		Write: Writing{
 			Think: thinkLines, Call: `<function name="$name">$args</function>`, Sep: "\n", Body: ParamsBody,
-			Param: `<param name="$key">$value</param>`, CData: true,
+			Param: `<param name="$key">$value</param>`, CData: true, OwnLines: true,
 		},
 		Results: toolResponse,
 		Tells:   []Tell{{Order: 3, All: []string{"<function name=", "<param name="}}},

@@ -117,7 +117,7 @@ var taught = []Dialect{
 		Think:  []Pair{thought}, Bare: true, Text: Trimmed,
 		Write: Writing{
 			Think: oldThink, Lead: "\n", Call: "<$name>\n$args</$name>", Sep: "\n", Body: ParamsBody, Param: "<$key>$value</$key>\n",
-			Node: "<$key>\n$value</$key>\n", Item: "=", Entities: true,
+			Node: "<$key>\n$value</$key>\n", Item: "=", Entities: true, OwnLines: true,
 		},
 	},
 	{

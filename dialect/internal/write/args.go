@@ -268,7 +268,10 @@ func (w *writer) leaf(s string) string {
 		return "<![CDATA[" + strings.ReplaceAll(s, "]]>", "]]]]><![CDATA[>") + "]]>"
 	}
 	if w.Entities && strings.Contains(s, "&") && !strings.Contains(s, "<") {
-		return strings.ReplaceAll(s, "&", "&amp;")
+		s = strings.ReplaceAll(s, "&", "&amp;")
+	}
+	if w.OwnLines && (strings.HasPrefix(s, "\n") || strings.HasSuffix(s, "\n")) {
+		return "\n" + s + "\n"
 	}
 	return s
 }
