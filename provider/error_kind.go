@@ -82,3 +82,11 @@ func seconds(v any, per float64) time.Duration {
 	}
 	return time.Duration(f * float64(time.Second))
 }
+
+func asLLM(err error) *llm.Error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &llm.Error{Op: "probe", Kind: llm.Unknown, Err: err}
+}

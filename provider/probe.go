@@ -152,14 +152,6 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-func asLLM(err error) *llm.Error {
-	var e *llm.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &llm.Error{Op: "probe", Kind: llm.Unknown, Err: err}
-}
-
 // listen sends a request once and takes in the answer.
 func (p *probing) listen(j *job, body []byte) probeAnswer {
 	var h probeAnswer
