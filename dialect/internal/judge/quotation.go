@@ -15,7 +15,7 @@ func (e *Evidence) quoted() bool {
 		return false
 	}
 	line := e.Lately()
-	if e.Offset() < e.ShownTo || e.inComment(line) || e.InResult(line) || e.mayBeShown(line) && inShown(line) {
+	if e.Offset() < e.ShownTo || inComment(line) || e.InResult(line) || e.mayBeShown(line) && inShown(line) {
 		return true
 	}
 	if len(line) == 0 || line[len(line)-1] == '\n' {
@@ -67,7 +67,7 @@ func inTicks(line []byte) bool {
 }
 
 // inComment reports whether the text before ends in an open HTML comment.
-func (e *Evidence) inComment(before []byte) bool {
+func inComment(before []byte) bool {
 	if bytes.IndexByte(before, '!') < 0 { // most text
 		return false
 	}
