@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolpost/toolpost/internal/advice"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/refine"
@@ -71,7 +73,7 @@ func (q *asker) model(ctx context.Context) (llm.Model, error) {
 	q.turn.asked = m
 	m = q.effects.ask(m, func() llm.CallIDs { return llm.CallIDs{New: q.ids.New, Known: q.ids.Taken} })
 	if observe.From(ctx) != nil {
-		m = observe.Model(m, q.turn.model)
+		m = observing.Model(m, q.turn.model)
 	}
 	m = q.stronger(m)
 	if q.turn.settings.Output != nil {
@@ -144,7 +146,7 @@ func (q *asker) blame(err error) *tool.Error {
 	if llm.KindOf(err) == llm.BrokenPromise {
 		e = *tool.Errorf(tool.ModelRefusal, "%s did not do what was asked: %w", q.turn.modelName(), err)
 	}
-	e.Fix = tool.Advice(err, tool.ThePerson)
+	e.Fix = advice.For(err, advice.ThePerson)
 	return &e
 }
 
@@ -153,7 +155,7 @@ func (q *asker) blame(err error) *tool.Error {
 func (q *asker) refused(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	h.err = nil // however it was noticed, this is what it is
 	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", q.turn.modelName(), cmp.Or(q.turn.settings.Choice.Name, "a tool"))
-	e.Fix = tool.Advice(e, tool.ThePerson)
+	e.Fix = advice.For(e, advice.ThePerson)
 	return q.modelFailed(ctx, e, h)
 }
 
@@ -169,7 +171,7 @@ func (q *asker) silent(ctx context.Context, h *modelAnswer) (again bool, err err
 	h.finish.Reason, h.finish.Raw = Failed, rawEmpty
 	e := tool.Errorf(tool.ModelRefusal, "%s", why)
 	e.Err = &llm.Error{Op: "agent", Kind: llm.BrokenPromise, Code: rawEmpty, Err: errors.New(why)}
-	e.Fix = tool.Advice(e, tool.ThePerson)
+	e.Fix = advice.For(e, advice.ThePerson)
 	q.done.Text = why
 	return q.modelFailed(ctx, e, h)
 }

@@ -6,36 +6,19 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/answerrun"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// AnswerRunner runs a call for a model that calls tools while it answers, such as an agent program
-// with its own loop. The call is validated, authorised, bounded and recorded like any other call of
-// the run, and its events are events of the run. The model gets the result; the CallID of the result
-// is the id in the record. After an error the run must end: the model ends its answer with it.
-//
-// It must be called by the goroutine that runs the model's Stream, before that returns,
-// for one call at a time.
-type AnswerRunner func(context.Context, llm.Call) (llm.Result, error)
-
-type answerRunnerKey struct{}
-
-// AnswerRunnerOf returns the runner of calls for the model that is asked with ctx. If it is nil, the
-// calls of an answer run after it, or the caller of the run runs them.
-func AnswerRunnerOf(ctx context.Context) AnswerRunner {
-	e, _ := ctx.Value(answerRunnerKey{}).(AnswerRunner)
-	return e
-}
-
-// executing returns the context in which a model is asked. It has an [AnswerRunner] if the run
+// executing returns the context in which a model is asked. It has an [answerrun.Runner] if the run
 // has a function for every tool.
 func (l *loop) executing(ctx context.Context, req *llm.Request) context.Context {
 	l.turn.ranInAnswer = nil
 	if l.callerRuns || len(req.Tools) == 0 || req.Choice.Mode == llm.MustNotCall {
 		return ctx
 	}
-	return context.WithValue(ctx, answerRunnerKey{}, AnswerRunner(l.execute))
+	return answerrun.With(ctx, l.execute)
 }
 
 // executionError ends the answer of a model because its calls must not go on.

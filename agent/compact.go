@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/toolpost/toolpost/agent/internal/compaction"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/refine"
 )
 
@@ -164,7 +164,7 @@ func (r *reducer) summary(ctx context.Context, c Compaction) (text string, used 
 	c = deepCopy(c)
 	m, id := r.turnModel()
 	asked := &summarizer{l: r.loop, id: id, m: m}
-	c.Model = &refine.Again{Model: observe.Model(llm.Around(m, asked.stream), id), Attempts: r.Limits.Budget + 1}
+	c.Model = &refine.Again{Model: observing.Model(llm.Around(m, asked.stream), id), Attempts: r.Limits.Budget + 1}
 	text, err = guarded(ctx, r.loop, hookCompact, func() (string, error) { return r.agent.Compact(ctx, c) })
 	used = asked.end()
 	if err != nil {

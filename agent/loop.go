@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -19,7 +20,7 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	defer cancel()
 	l.events = eventSink{yield: yield, cancel: cancel}
 	defer l.record.close(ctx) // also if the reader panics
-	ctx, seen := observe.BeginRun(ctx, l.seen)
+	ctx, seen := observing.BeginRun(ctx, l.seen)
 	err := l.catchHooks(ctx, l.turns)
 	err = l.end(ctx, err)
 	if cerr := l.record.close(ctx); err == nil {
@@ -27,7 +28,7 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	}
 	if seen != nil {
 		seen.Model, seen.Status, seen.Turns, seen.Calls, seen.Usage = l.turn.model, string(l.done.Status), l.done.Turns, l.done.Ran, l.done.Usage
-		observe.End(ctx, seen, err)
+		observing.End(ctx, seen, err)
 	}
 	if l.emit(l.done) && err != nil {
 		yield(nil, err)
@@ -137,14 +138,14 @@ func (l *loop) takeTurn(ctx context.Context) (over bool, err error) {
 	}
 	l.turn.n++
 	final := l.turn.n > l.Limits.MaxTurns
-	ctx, l.turn.observed = observe.BeginTurn(ctx, observe.Turn{Run: l.id, N: l.turn.n, Last: final})
+	ctx, l.turn.observed = observing.BeginTurn(ctx, observe.Turn{Run: l.id, N: l.turn.n, Last: final})
 	if seen := l.turn.observed; seen != nil {
 		defer func() {
 			seen.Model = l.turn.model
 			if errors.Is(err, errWaiting) { // not a failure
-				observe.End(ctx, seen, nil)
+				observing.End(ctx, seen, nil)
 			} else {
-				observe.End(ctx, seen, err)
+				observing.End(ctx, seen, err)
 			}
 		}()
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -235,7 +236,7 @@ func TestObservedSideBySide(t *testing.T) {
 		return p.City, nil
 	})
 	look.Effects = tool.ReadOnly
-	many := &refine.Best{Model: observe.Model(byTurn{says(calls, "Done.").lines}, "one"), Attempts: 3, Together: true, Score: func(*llm.Response) float64 { return 1 }}
+	many := &refine.Best{Model: observing.Model(byTurn{says(calls, "Done.").lines}, "one"), Attempts: 3, Together: true, Score: func(*llm.Response) float64 { return 1 }}
 	a := agent.Agent{Model: many, ID: "best", Tools: runner(look), Observer: w, NewRun: func() string { return "r" }}
 	if l := run(t, &a, "go"); l.err != nil || l.done.Ran != 20 {
 		t.Fatal(l.err, l.done.Ran)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/emulate"
+	"github.com/toolpost/toolpost/internal/stripped"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -416,7 +417,7 @@ func (r *replay) decide(ctx context.Context, d decision, _ func() (any, error)) 
 		return g, nil
 	case journal.KindRefusal: // a call that ran had the secret
 		c := d.calls[0]
-		return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused, nil
+		return stripped.Mark(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused, nil
 	case journal.KindReceipt:
 		return slices.ContainsFunc(d.calls, func(c llm.Call) bool {
 			_, ok := r.receipts[c.ID]

@@ -62,7 +62,7 @@ func toolRoutes(t *testing.T) []toolRoute {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := dialect.Render(p.Dialect, llm.Call{ID: "call_1", Name: "weather", Args: json.RawMessage(florence)})
+		text, err := dialect.Builtin().Render(p.Dialect, llm.Call{ID: "call_1", Name: "weather", Args: json.RawMessage(florence)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
@@ -173,7 +173,7 @@ func TestMoneyOfWrappedModels(t *testing.T) {
 		"Breaker":       {func(m llm.Model) llm.Model { return &refine.Breaker{Model: m} }, false},
 		"Best":          {func(m llm.Model) llm.Model { return refine.BestOf(m, 1, nil) }, false},
 		"Structured":    {func(m llm.Model) llm.Model { return refine.Structured(m, 1) }, false},
-		"observe":       {func(m llm.Model) llm.Model { return observe.Model(m, "x") }, false},
+		"observe":       {func(m llm.Model) llm.Model { return observing.Model(m, "x") }, false},
 		"several":       {func(m llm.Model) llm.Model { return refine.Retry(refine.Whole(refine.Whole(m)), 1) }, false},
 		"Fallback":      {func(m llm.Model) llm.Model { return refine.Fallback(m, m) }, true},
 		"of a function": {func(m llm.Model) llm.Model { return llm.ModelFunc(m.Stream) }, true},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/stripped"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -244,7 +245,7 @@ func (l *loop) exhausted(ctx context.Context, turns int) error {
 // Such a call must not run.
 func (l *loop) redacted(c llm.Call) bool {
 	is, err := decide(context.Background(), l.effects, decision{kind: journal.KindRefusal, turn: l.turn.n, calls: []llm.Call{c}},
-		func() (bool, error) { return journal.Marker(c.Args) != "", nil })
+		func() (bool, error) { return stripped.Mark(c.Args) != "", nil })
 	return is || err != nil
 }
 
@@ -256,7 +257,7 @@ func (l *loop) check(c llm.Call) schema.Checked {
 		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}}
 	}
 	if l.redacted(c) {
-		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "stripped", Message: "The arguments hold " + journal.Marker(c.Args) +
+		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "stripped", Message: "The arguments hold " + stripped.Mark(c.Args) +
 			", which stands in the place of a secret that was taken out."}}}
 	}
 	s, ok := l.tools.schemas[c.Name]

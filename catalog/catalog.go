@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/toolpost/toolpost/internal/modeldb"
 )
 
 // Catalog holds the abilities of models. It never changes; the methods that add
@@ -23,8 +25,8 @@ type Catalog struct {
 	exact    []map[string]int // by folded id, weakest source first: imported, embedded, the user's
 	bases    map[string]string
 	memo     *memo
-	sellers  map[string]int      // by host: the rule that represents its prices
-	imports  map[string]Imported // the entries of the databases, to find the strictest
+	sellers  map[string]int           // by host: the rule that represents its prices
+	imports  map[string]modeldb.Entry // the entries of the databases, to find the strictest
 }
 
 // defaultRule is the index of the rule that holds for every model. Models that

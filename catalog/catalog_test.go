@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -164,9 +166,17 @@ func TestPrecedence(t *testing.T) {
 		return d
 	}
 	check(c, 128000, "rules.yaml:")
-	imported := c.Import(&Database{Source: "models.dev", Models: map[string]Imported{id: {ContextWindow: 1000}}})
+	imports := func(c *Catalog, source string, context int) *Catalog {
+		t.Helper()
+		d, err := c.Import(strings.NewReader(fmt.Sprintf(`{"source":%q,"models":{%q:{"context_window":%d}}}`, source, id, context)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	imported := imports(c, "models.dev", 1000)
 	check(imported, 1000, "imported from models.dev")
-	both := imported.Import(&Database{Source: "litellm", Models: map[string]Imported{id: {ContextWindow: 2000}}})
+	both := imports(imported, "litellm", 2000)
 	check(both, 1000, "strictest")
 	ruled := load(both, "rules:\n  - match: {family: llama}\n    set: {context_window: 3000}\n")
 	check(ruled, 3000, "models.yaml:2")

@@ -16,23 +16,20 @@ const liteLLM = `{
   "claude-next": {"litellm_provider": "anthropic", "mode": "chat", "supports_function_calling": true, "supports_parallel_function_calling": true, "supports_tool_choice": true, "max_input_tokens": 400000.0},
   "some-embedder": {"litellm_provider": "x", "mode": "embedding"}}`
 
-func TestReadDatabase(t *testing.T) {
-	dev, err := ReadDatabase(strings.NewReader(modelsDev))
-	if err != nil {
-		t.Fatal(err)
+func TestImport(t *testing.T) {
+	both := Default()
+	for _, text := range []string{modelsDev, liteLLM} {
+		next, err := both.Import(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if both = next; text == modelsDev {
+			if m := both.Lookup("Claude-Next"); m.NativeTools.Support != No || m.ContextWindow != 500000 || m.MaxOutput != 8000 {
+				t.Errorf("two providers disagree, so the strictest stands: %+v", m)
+			}
+		}
 	}
-	m := Default().Import(dev).Lookup("Claude-Next")
-	if dev.Source != "models.dev" || m.NativeTools.Support != No || m.ContextWindow != 500000 || m.MaxOutput != 8000 {
-		t.Errorf("two providers disagree, so the strictest stands: %+v", m)
-	}
-	lite, err := ReadDatabase(strings.NewReader(liteLLM))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lite.Source != "litellm" || len(lite.Models) != 1 {
-		t.Errorf("only chat models count: %v", lite.Models)
-	}
-	m = Default().Import(dev).Import(lite).Lookup("claude-next")
+	m := both.Lookup("claude-next")
 	if m.NativeTools.Support != No || m.ParallelTools.Support != Yes || m.ContextWindow != 400000 {
 		t.Errorf("the strictest of both: %+v", m)
 	}
@@ -43,7 +40,7 @@ func TestReadDatabase(t *testing.T) {
 		t.Error("what no database says comes from the rules")
 	}
 	for _, bad := range []string{"", "[]", "null", "{}", `{"a": 1}`, `{"a": {"mode": "chat"}}`, "<html>"} {
-		if _, err := ReadDatabase(strings.NewReader(bad)); err == nil {
+		if _, err := Default().Import(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

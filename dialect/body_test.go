@@ -189,9 +189,9 @@ func TestNoBodyIsIgnored(t *testing.T) {
 		every = 1
 	}
 	count := 0
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		for _, args := range bodyArgs {
-			text, err := dialect.Render(d.Name, llm.Call{Name: "find_room", Args: json.RawMessage(args)})
+			text, err := dialect.Builtin().Render(d.Name, llm.Call{Name: "find_room", Args: json.RawMessage(args)})
 			if err != nil {
 				continue
 			}

@@ -129,7 +129,7 @@ func TestSamples(t *testing.T) {
 	rows := readLines[sample](t, "dialect_samples.jsonl")
 	right, named := 0, 0
 	for i, s := range rows {
-		p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(s.Raw)}
+		p := dialect.Parser{ThinkingOpen: dialect.Builtin().BeginsInThinking(s.Raw)}
 		whole := parse(t, p, dialect.Whole(s.Raw))
 		if !sameCalls(whole.Calls, s.Calls) {
 			t.Errorf("%d %s %s: %q\n got %v\nwant %v\ntext %q invalid %v", i, s.Dialect, s.Kind, s.Raw, whole.Calls, s.Calls, whole.Text, whole.Invalid)
@@ -179,7 +179,7 @@ type row struct {
 }
 
 func (r row) parser() dialect.Parser {
-	p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(r.Raw)}
+	p := dialect.Parser{ThinkingOpen: dialect.Builtin().BeginsInThinking(r.Raw)}
 	for _, t := range r.Tools {
 		if t.Function != nil {
 			t.Name, t.Parameters = t.Function.Name, t.Function.Parameters

@@ -24,7 +24,7 @@ became of every byte. This page is made from the table in package dialect/spec; 
 | dialect | written by | looks like | form | markers |
 |---|---|---|---|---|
 `)
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Models, cell(d.Title), d.Form, markersOf(d))
 	}
 	if *update {

@@ -84,8 +84,8 @@ func FuzzTags(f *testing.F) {
 // seeds are texts in all dialects.
 func seeds(f *testing.F) []string {
 	var texts []string
-	for _, d := range dialect.All() {
-		s, err := dialect.Render(d.Name, llm.Text{Text: "Sure."}, llm.Call{ID: "call_1", Name: "get_weather", Args: []byte(`{"city":"Paris","days":3}`)})
+	for _, d := range dialect.Builtin().All() {
+		s, err := dialect.Builtin().Render(d.Name, llm.Text{Text: "Sure."}, llm.Call{ID: "call_1", Name: "get_weather", Args: []byte(`{"city":"Paris","days":3}`)})
 		if err == nil {
 			texts = append(texts, s)
 		}

@@ -16,8 +16,8 @@ func TestArgumentsAreNotHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range All() {
-		text, err := Render(d.Name, llm.Call{Name: "say", Args: args})
+	for _, d := range Builtin().All() {
+		text, err := Builtin().Render(d.Name, llm.Call{Name: "say", Args: args})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,7 @@ func WhyDoubtful(r llm.Repair) string {
 // added some, a program's own. All are read by the same engine, so a dialect of
 // your own is streamed, repaired and found in text like any other. A List does
 // not change and may be used by several goroutines at once.
-//
-// The functions of the package are those of [Builtin].
+// [Builtin] is the list of Toolpost.
 type List struct {
 	lex   *form.Table
 	tells []tell
@@ -161,26 +160,3 @@ func (l *List) ResultMarkers(dialect string) []string {
 // it never opened: then the prompt held the opener. A stream cannot know this;
 // anyone who has the whole text can ask before parsing.
 func (l *List) BeginsInThinking(text string) bool { return l.lex.BeginsInThinking(text) }
-
-// All returns the dialects that Toolpost knows; see [List.All].
-func All() []spec.Dialect { return builtin().All() }
-
-// Lookup returns the dialect called name that Toolpost knows.
-func Lookup(name string) (spec.Dialect, bool) { return builtin().Lookup(name) }
-
-// Render is [List.Render] for the dialects that Toolpost knows.
-func Render(dialect string, parts ...llm.Part) (string, error) {
-	return builtin().Render(dialect, parts...)
-}
-
-// WrapResults is [List.WrapResults] for the dialects that Toolpost knows.
-func WrapResults(dialect string, results []llm.Result) (role llm.Role, text string) {
-	return builtin().WrapResults(dialect, results)
-}
-
-// FromTemplate is [List.FromTemplate] for the dialects that Toolpost knows.
-func FromTemplate(text string) (name, why string) { return builtin().FromTemplate(text) }
-
-// BeginsInThinking is [List.BeginsInThinking] for the dialects that Toolpost
-// knows.
-func BeginsInThinking(text string) bool { return builtin().BeginsInThinking(text) }

@@ -29,7 +29,7 @@ func ownMarkers(d spec.Dialect) []string {
 func TestOwnMarkersInValues(t *testing.T) {
 	t.Parallel()
 	written, refused := 0, map[string]int{}
-	for _, d := range All() {
+	for _, d := range Builtin().All() {
 		if d.Write.Call == "" {
 			continue
 		}
@@ -40,7 +40,7 @@ func TestOwnMarkersInValues(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					text, err := Render(d.Name, llm.Call{ID: "c", Name: "say", Args: raw})
+					text, err := Builtin().Render(d.Name, llm.Call{ID: "c", Name: "say", Args: raw})
 					if err != nil {
 						if llm.KindOf(err) != llm.Invalid || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "markup") {
 							t.Errorf("%s, %s: %v", d.Name, raw, err)

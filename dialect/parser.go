@@ -43,7 +43,7 @@ type Parser struct {
 	// write. It decides only what the text leaves open.
 	Dialect string
 	// ThinkingOpen says that the prompt ended inside thinking, so the
-	// answer begins there. See [BeginsInThinking] for whole texts.
+	// answer begins there. See [List.BeginsInThinking] for whole texts.
 	ThinkingOpen bool
 	// ThinkingOff says that the request turned thinking off, so the end
 	// of thinking is ordinary text where nothing opened any.

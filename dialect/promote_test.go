@@ -50,7 +50,7 @@ func readMarked(t *testing.T, p dialect.Parser, text string, chunk int) (calls [
 // written is a call of find_room as a dialect writes it.
 func written(t *testing.T, name string) string {
 	t.Helper()
-	text, err := dialect.Render(name, llm.Call{Name: "find_room", Args: json.RawMessage(`{"town":"Siena","beds":2}`)})
+	text, err := dialect.Builtin().Render(name, llm.Call{Name: "find_room", Args: json.RawMessage(`{"town":"Siena","beds":2}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ var bare = map[string]bool{
 // TestMarked: with Marked, a model's own dialect is read, marked or not; of an
 // unknown model only calls with a marker are; and every call tells which it is.
 func TestMarked(t *testing.T) {
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		text := written(t, d.Name)
 		source := "text:marked"
 		if bare[d.Name] {
@@ -95,7 +95,7 @@ func TestMarked(t *testing.T) {
 // TestMarkedForeign: with Marked, calls in another dialect than the model's own
 // stay text to the last byte, and are warned about.
 func TestMarkedForeign(t *testing.T) {
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		own := "deepseek_v3"
 		if strings.HasPrefix(d.Name, "deepseek") {
 			own = "olmo3"

@@ -46,7 +46,7 @@ func TestTruncation(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, s := range readLines[sample](t, "dialect_samples.jsonl") {
-		p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
+		p := dialect.Parser{ThinkingOpen: dialect.Builtin().BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
 		for i := range s.Raw {
 			attacks++
 			got := parse(t, p, dialect.Whole(s.Raw[:i]))
@@ -72,12 +72,12 @@ var uncertain = map[string]bool{"inkling": true, "hyperclova": true, "gigachat3"
 func TestTruncationLeavesNoMarkup(t *testing.T) {
 	clean, all := 0, 0
 	for _, s := range readLines[sample](t, "dialect_samples.jsonl") {
-		d, _ := dialect.Lookup(s.Dialect)
+		d, _ := dialect.Builtin().Lookup(s.Dialect)
 		if d.Bare && s.Dialect != "hermes_json" || uncertain[s.Dialect] {
 			continue
 		}
 		for _, tools := range [][]llm.ToolDef{nil, offered} {
-			p := dialect.Parser{Tools: tools, ThinkingOpen: dialect.BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
+			p := dialect.Parser{Tools: tools, ThinkingOpen: dialect.Builtin().BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
 			whole := strings.TrimSpace(parse(t, p, dialect.Whole(s.Raw)).Text)
 			for i := range s.Raw {
 				got := parse(t, p, dialect.Whole(s.Raw[:i]))
@@ -104,8 +104,8 @@ func TestTruncationLeavesNoMarkup(t *testing.T) {
 func TestCrossTalk(t *testing.T) {
 	samples := readLines[sample](t, "dialect_samples.jsonl")
 	for _, s := range samples {
-		for _, d := range dialect.All() {
-			p := dialect.Parser{Dialect: d.Name, ThinkingOpen: dialect.BeginsInThinking(s.Raw)}
+		for _, d := range dialect.Builtin().All() {
+			p := dialect.Parser{Dialect: d.Name, ThinkingOpen: dialect.Builtin().BeginsInThinking(s.Raw)}
 			got := parse(t, p, dialect.Whole(s.Raw))
 			if !sameCalls(got.Calls, s.Calls) {
 				t.Errorf("%s read as %s: %v, want %v", s.Dialect, d.Name, got.Calls, s.Calls)
@@ -167,7 +167,7 @@ var mutations = []mutation{
 	{"prose before", func(s sample) (string, bool) { return "I will look that up for you.\n" + s.Raw, true }},
 	{"prose after", func(s sample) (string, bool) { return s.Raw + "\nThat is all for now.", true }},
 	{"closed thinking before", func(s sample) (string, bool) {
-		return "<think>Which tool is best?</think>\n" + s.Raw, !dialect.BeginsInThinking(s.Raw)
+		return "<think>Which tool is best?</think>\n" + s.Raw, !dialect.Builtin().BeginsInThinking(s.Raw)
 	}},
 	{"ASCII bars", func(s sample) (string, bool) {
 		return strings.NewReplacer("｜", "|", "▁", "_").Replace(s.Raw), strings.Contains(s.Raw, "｜")
@@ -176,11 +176,11 @@ var mutations = []mutation{
 		return strings.NewReplacer("<|", "<｜", "|>", "｜>").Replace(s.Raw), strings.Contains(s.Raw, "<|")
 	}},
 	{"wrapper dropped", func(s sample) (string, bool) {
-		d, _ := dialect.Lookup(s.Dialect)
+		d, _ := dialect.Builtin().Lookup(s.Dialect)
 		return without(s.Raw, d.Wrap)
 	}},
 	{"closer dropped", func(s sample) (string, bool) {
-		d, _ := dialect.Lookup(s.Dialect)
+		d, _ := dialect.Builtin().Lookup(s.Dialect)
 		for _, p := range append(d.Wrap, d.Call...) {
 			if p.Close != "" && strings.HasSuffix(strings.TrimSpace(s.Raw), p.Close) {
 				return strings.TrimSuffix(strings.TrimSpace(s.Raw), p.Close), true
@@ -189,7 +189,7 @@ var mutations = []mutation{
 		return "", false
 	}},
 	{"wrong sibling", func(s sample) (string, bool) {
-		d, _ := dialect.Lookup(s.Dialect)
+		d, _ := dialect.Builtin().Lookup(s.Dialect)
 		for _, p := range append(d.Wrap, d.Call...) {
 			if p.Close == "" || !strings.Contains(s.Raw, p.Close) {
 				continue
@@ -203,7 +203,7 @@ var mutations = []mutation{
 		return "", false
 	}},
 	{"opener doubled", func(s sample) (string, bool) {
-		d, _ := dialect.Lookup(s.Dialect)
+		d, _ := dialect.Builtin().Lookup(s.Dialect)
 		for _, p := range append(d.Wrap, d.Call...) {
 			if p.Open != "" && strings.Contains(s.Raw, p.Open) {
 				return strings.Replace(s.Raw, p.Open, p.Open+p.Open, 1), true
@@ -220,7 +220,7 @@ var mutations = []mutation{
 		return raw, raw != s.Raw
 	}},
 	{"doubled", func(s sample) (string, bool) {
-		return s.Raw + "\n" + s.Raw, s.Kind == "single" && !dialect.BeginsInThinking(s.Raw)
+		return s.Raw + "\n" + s.Raw, s.Kind == "single" && !dialect.Builtin().BeginsInThinking(s.Raw)
 	}},
 }
 
@@ -298,7 +298,7 @@ func TestMutations(t *testing.T) {
 			if !ok {
 				continue
 			}
-			p := dialect.Parser{Tools: offered, ThinkingOpen: dialect.BeginsInThinking(raw)}
+			p := dialect.Parser{Tools: offered, ThinkingOpen: dialect.Builtin().BeginsInThinking(raw)}
 			got, want := parse(t, p, dialect.Whole(raw)), m.want(s)
 			right := sameCalls(got.Calls, want)
 			one.add(s.Dialect, right)

@@ -60,7 +60,7 @@ func TestReasoning(t *testing.T) {
 	var thinking, text, both, split score
 	var out strings.Builder
 	for _, r := range rows {
-		p := dialect.Parser{Tools: []llm.ToolDef{}, ThinkingOff: r.off(), ThinkingOpen: !r.off() && dialect.BeginsInThinking(r.Raw) || r.prefilled()}
+		p := dialect.Parser{Tools: []llm.ToolDef{}, ThinkingOff: r.off(), ThinkingOpen: !r.off() && dialect.Builtin().BeginsInThinking(r.Raw) || r.prefilled()}
 		got := parse(t, p, dialect.Whole(r.Raw))
 		okThink := strings.TrimSpace(got.Thinking) == strings.TrimSpace(r.Reasoning)
 		okText := strings.TrimSpace(got.Text) == strings.TrimSpace(r.Content)
@@ -108,7 +108,7 @@ func TestBeginsInThinking(t *testing.T) {
 		"<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n</think>\n":               false,
 		"<think>a</think><tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call></think>\n": false,
 	} {
-		if got := dialect.BeginsInThinking(text); got != want {
+		if got := dialect.Builtin().BeginsInThinking(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

@@ -140,7 +140,7 @@ func TestRenderIdentity(t *testing.T) {
 			if writtenWhole(name) {
 				parts = slices.Delete(parts, 1, 2)
 			}
-			text, err := Render(name, parts...)
+			text, err := Builtin().Render(name, parts...)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, tt.why, err)
 				continue
@@ -203,7 +203,7 @@ func TestRenderIdentityOfTurns(t *testing.T) {
 			}
 		}
 		for _, name := range sortedNames() {
-			said, err := Render(name, parts...)
+			said, err := Builtin().Render(name, parts...)
 			if err != nil && !writtenWhole(name) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -227,7 +227,7 @@ func TestRenderIdentityOfTurns(t *testing.T) {
 // An answer that is one JSON object says its text in one string.
 func TestRenderIdentityOfEnvelopedText(t *testing.T) {
 	const said = "Line \"one\"\n\ttwo \\ 🙂"
-	text, err := Render("envelope", llm.Text{Text: said})
+	text, err := Builtin().Render("envelope", llm.Text{Text: said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func FuzzRenderIdentity(f *testing.F) {
 			return // a control character after C: is read as a path whose backslash was not escaped, as a guess
 		}
 		for _, name := range names {
-			text, err := Render(name, llm.Call{Name: "say", Args: json.RawMessage(args)})
+			text, err := Builtin().Render(name, llm.Call{Name: "say", Args: json.RawMessage(args)})
 			if err != nil {
 				continue // a key that is not Python name
 			}

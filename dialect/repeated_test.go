@@ -32,7 +32,7 @@ func repeatable() []string {
 			}
 		}
 	}
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		for _, p := range slices.Concat(d.Wrap, d.Call, d.Think, d.Tags.Also, []spec.Pair{d.Tags.Call, d.Tags.Param, d.Tags.Value, d.Opening}) {
 			add(p.Open, p.Close)
 		}

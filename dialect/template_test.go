@@ -17,7 +17,7 @@ func TestFromTemplate(t *testing.T) {
 		if want == "none" {
 			want = ""
 		}
-		name, why := FromTemplate(string(f.Data))
+		name, why := Builtin().FromTemplate(string(f.Data))
 		if name != want || (name == "") != (why == "") {
 			t.Errorf("%s: got %q because %q", f.Name, name, why)
 		}
@@ -43,9 +43,9 @@ var unmarked = map[string]string{
 // A template that prints a dialect's calls gives it away, unless the calls
 // lack marker.
 func TestFromTemplateFindsEveryMarker(t *testing.T) {
-	for _, d := range All() {
+	for _, d := range Builtin().All() {
 		name := d.Name
-		text, err := Render(name, turn[2:]...)
+		text, err := Builtin().Render(name, turn[2:]...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestFromTemplateFindsEveryMarker(t *testing.T) {
 		if !ok {
 			want = name
 		}
-		if got, why := FromTemplate(text); got != want {
+		if got, why := Builtin().FromTemplate(text); got != want {
 			t.Errorf("%s: taken for %q because %s", name, got, why)
 		}
 	}
@@ -61,9 +61,9 @@ func TestFromTemplateFindsEveryMarker(t *testing.T) {
 
 // Every rule can be reached.
 func TestTells(t *testing.T) {
-	for i, tl := range tellsOf(All()) {
+	for i, tl := range tellsOf(Builtin().All()) {
 		text := strings.Join(tl.All, "\n")
-		if got, why := FromTemplate(text); got != tl.dialect {
+		if got, why := Builtin().FromTemplate(text); got != tl.dialect {
 			t.Errorf("rule %d for %s is never reached: %s because %s", i, tl.dialect, got, why)
 		}
 	}

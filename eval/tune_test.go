@@ -75,16 +75,16 @@ func dialectsWithMarkers(t *testing.T) []string {
 		return before
 	}
 	var names []string
-	for i, d := range dialect.All() {
+	for i, d := range dialect.Builtin().All() {
 		mine := marker(d)
 		if len(mine) < 8 {
 			continue
 		}
-		if !slices.ContainsFunc(dialect.All(), func(o spec.Dialect) bool {
+		if !slices.ContainsFunc(dialect.Builtin().All(), func(o spec.Dialect) bool {
 			theirs := marker(o)
 			return o.Name != d.Name && theirs != "" && strings.Contains(theirs, mine)
 		}) {
-			names = append(names, dialect.All()[i].Name)
+			names = append(names, dialect.Builtin().All()[i].Name)
 		}
 	}
 	if len(names) < 20 {

@@ -132,7 +132,7 @@ func TestAdmin(t *testing.T) {
 	do("POST", "/admin/keys", `{"team":"green","expires":"30d"}`, 200, `"expires":"`)
 	do("PUT", "/admin/teams/green", "", 400, "limits is missing")
 	do("PUT", "/admin/teams/green", `{"limits":[]}`, 200)
-	if _, err := gateway.Admin(f.book, "short"); err == nil {
+	if _, err := (gateway.Administration{Book: f.book, Key: "short"}).Handler(); err == nil {
 		t.Error("a short key is taken")
 	}
 	f.book.Store = broken{f.book.Store}
@@ -187,8 +187,8 @@ func TestAdminErrorsListParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := strings.Repeat("s", gateway.MinAdminKey)
-	admin, err := gateway.Admin(book, secret)
+	secret := strings.Repeat("s", access.MinAdminKey)
+	admin, err := gateway.Administration{Book: book, Key: secret}.Handler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,11 +441,11 @@ func TestAdminWriteTimeout(t *testing.T) {
 // TestAdministratorsHaveNames checks that several administrators have their own keys, and that the audit log names them.
 func TestAdministratorsHaveNames(t *testing.T) {
 	book := &access.Book{Store: new(access.Memory)}
-	handler, err := gateway.Admin(book, "ada:0123456789abcdef01234567, bob:abcdefghijklmnopqrstuvwx")
+	handler, err := gateway.Administration{Book: book, Key: "ada:0123456789abcdef01234567, bob:abcdefghijklmnopqrstuvwx"}.Handler()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gateway.Admin(book, "ada:0123456789abcdef01234567,bob:short"); err == nil {
+	if _, err := (gateway.Administration{Book: book, Key: "ada:0123456789abcdef01234567,bob:short"}).Handler(); err == nil {
 		t.Error("a short key is accepted")
 	}
 	server := httptest.NewServer(handler)

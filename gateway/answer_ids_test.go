@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 )
 
@@ -61,7 +61,7 @@ func TestDuplicateAnswerIDAcrossTeams(t *testing.T) {
 			ask(ours, `,"store":false`, 4, false)
 			ask(mine, "", 5, false)
 			kept(mine, 5)
-			if resp, body := send(t, "DELETE", g.url+"/v1/responses/resp_same", "", "", "Authorization", "Bearer "+mine); resp.StatusCode != 200 || !strings.Contains(resp.Header.Get(gateway.WarningHeader), "has to be deleted there") {
+			if resp, body := send(t, "DELETE", g.url+"/v1/responses/resp_same", "", "", "Authorization", "Bearer "+mine); resp.StatusCode != 200 || !strings.Contains(resp.Header.Get(exchange.WarningHeader), "has to be deleted there") {
 				t.Error(body)
 			}
 			ask(ours, "", 6, false)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
-	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
@@ -49,7 +49,7 @@ func TestSwapsBetweenApprovalAndCall(t *testing.T) {
 				if got.err != nil {
 					t.Fatal(got.err)
 				}
-				return got.header.Get(gateway.RequestHeader)
+				return got.header.Get(exchange.RequestHeader)
 			}
 			approve := func(run, runs, changed string) {
 				t.Helper()

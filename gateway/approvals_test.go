@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/hosttools"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/journal"
@@ -74,10 +76,10 @@ func (d *desk) do(t *testing.T, method, path, body string) (int, string) {
 }
 
 // waiting lists the waiting calls.
-func (d *desk) waiting(t *testing.T) []gateway.WaitingCall {
+func (d *desk) waiting(t *testing.T) []hosttools.WaitingCall {
 	t.Helper()
 	status, body := d.do(t, "GET", "/admin/approvals", "")
-	var list struct{ Approvals []gateway.WaitingCall }
+	var list struct{ Approvals []hosttools.WaitingCall }
 	if err := json.Unmarshal([]byte(body), &list); err != nil || status != 200 || !strings.Contains(body, `"approvals":[`) {
 		t.Fatalf("%v: %d %s", err, status, body)
 	}
@@ -91,7 +93,7 @@ func TestAdminApprovals(t *testing.T) {
 	if list := d.waiting(t); len(list) != 0 {
 		t.Errorf("%+v", list)
 	}
-	run := ask(t, d.url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+	run := ask(t, d.url, wire.Chat, question("m"), false).header.Get(exchange.RequestHeader)
 	list := d.waiting(t)
 	if len(list) != 2 || list[0].ID == list[1].ID || list[0].Run != run || list[0].Route != "m" || list[0].Tool != "write" || list[0].Hidden ||
 		!strings.Contains(fmt.Sprintf("%s%s", list[0].Args, list[1].Args), `"x"`) || list[0].ParamsHash == "" || time.Until(list[0].Until) < time.Hour {

@@ -13,9 +13,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// CacheHeader reports the cache result on routes with a cache: hit, miss, or off for a request that is never answered
+// cacheHeader reports the cache result on routes with a cache: hit, miss, or off for a request that is never answered
 // from the cache.
-const CacheHeader = "Toolpost-Cache"
+const cacheHeader = "Toolpost-Cache"
 
 // Cache configures the answer cache of a route. The zero value caches nothing.
 type Cache struct {
@@ -36,7 +36,7 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 		return false, nil
 	}
 	if !x.cacheable(r, req) {
-		x.W.Header().Set(CacheHeader, "off")
+		x.W.Header().Set(cacheHeader, "off")
 		x.Metrics.Cached.Add(1, r.Model, "off")
 		return false, nil
 	}
@@ -46,7 +46,7 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 		found = x.FromCache(x.cacheKey)
 	}
 	if found == nil {
-		x.W.Header().Set(CacheHeader, "miss")
+		x.W.Header().Set(cacheHeader, "miss")
 		x.Metrics.Cached.Add(1, r.Model, "miss")
 		x.Writer.Copy = &clientio.Capture{Limit: conversation.MaxCached}
 		return false, nil
@@ -57,7 +57,7 @@ func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error)
 	}
 	defer x.book(nil)
 	x.Metrics.Cached.Add(1, r.Model, "hit")
-	x.Resend(found, func(header http.Header) { header.Set(CacheHeader, "hit") }, func() error { _, err := x.W.Write(found.Body); return err })
+	x.Resend(found, func(header http.Header) { header.Set(cacheHeader, "hit") }, func() error { _, err := x.W.Write(found.Body); return err })
 	return true, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
@@ -28,8 +30,8 @@ func TestCacheMarksAreInserted(t *testing.T) {
 		return provider.Vendor{BaseURL: up.URL + "/v1", Wires: []string{wire}, Quirks: q}
 	}
 	client := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{
-		"claude": vendor(wire.Messages, format.Quirks{Members: "cache_control"}), "bedrock": vendor(wire.Converse, format.Quirks{ModelFields: wire.AnthropicFields, Members: "cache_control"}),
-		"nova": vendor(wire.Converse, format.Quirks{ModelFields: wire.AmazonFields, Members: "cache_control"}), "llama": vendor(wire.Converse, format.Quirks{Members: "cache_control"}),
+		"claude": vendor(wire.Messages, format.Quirks{Members: "cache_control"}), "bedrock": vendor(wire.Converse, format.Quirks{ModelFields: names.AnthropicFields, Members: "cache_control"}),
+		"nova": vendor(wire.Converse, format.Quirks{ModelFields: names.AmazonFields, Members: "cache_control"}), "llama": vendor(wire.Converse, format.Quirks{Members: "cache_control"}),
 		"openai": vendor(wire.Chat, format.Quirks{}), "openrouter": vendor(wire.Chat, format.Quirks{Members: "cache_control"})}}
 	var routes []gateway.ModelRoute
 	for name := range client.Vendors {
@@ -62,7 +64,7 @@ func TestCacheMarksAreInserted(t *testing.T) {
 	} {
 		sent = ""
 		resp, body := send(t, "POST", url+c.path, "application/json", strings.Replace(c.body, `"M"`, `"`+c.route+`"`, 1))
-		if n := strings.Count(sent, c.mark); n != c.n || sent == "" || strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), " "), "cache") {
+		if n := strings.Count(sent, c.mark); n != c.n || sent == "" || strings.Contains(strings.Join(resp.Header.Values(exchange.WarningHeader), " "), "cache") {
 			t.Errorf("%s %s: %d marks, want %d: %s; %v %s", c.route, c.body, n, c.n, sent, resp.Header, body)
 		}
 		if c.n == 3 && !strings.Contains(sent, `"five"`) || c.n == 3 && strings.Index(sent, c.mark) > strings.Index(sent, `"four"`) {

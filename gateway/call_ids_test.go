@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -359,7 +360,7 @@ func TestMissingFinishReasonInDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if w := strings.Join(resp.Header.Values(gateway.WarningHeader), "\n"); c.want != "" && !strings.Contains(w, "finish reason") {
+		if w := strings.Join(resp.Header.Values(exchange.WarningHeader), "\n"); c.want != "" && !strings.Contains(w, "finish reason") {
 			t.Errorf("%s: the warning is %q", c.body, w)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -77,12 +78,12 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
 func (x *chain) joinTrace() {
 	ctx := x.HTTP.Context()
 	if list := x.HTTP.Header["Traceparent"]; len(list) == 1 {
-		if t, ok := observe.ParseTrace(list[0], strings.Join(x.HTTP.Header["Tracestate"], ",")); ok {
-			ctx = observe.WithTrace(ctx, t)
+		if t, ok := observing.ParseTrace(list[0], strings.Join(x.HTTP.Header["Tracestate"], ",")); ok {
+			ctx = observing.WithTrace(ctx, t)
 		}
 	}
 	if x.settings.Observer != nil {
-		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.ID, Method: x.HTTP.Method, Path: x.HTTP.URL.Path, Endpoint: passthrough.EndpointOf(x.HTTP)})
+		ctx, x.step = observing.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.ID, Method: x.HTTP.Method, Path: x.HTTP.URL.Path, Endpoint: passthrough.EndpointOf(x.HTTP)})
 	}
 	if ctx != x.HTTP.Context() {
 		x.HTTP = x.HTTP.WithContext(ctx)
@@ -99,7 +100,7 @@ func (x *chain) observed(err error) {
 	if x.Rights != nil {
 		x.step.Team = x.Rights.Key.Team
 	}
-	observe.End(x.HTTP.Context(), x.step, err)
+	observing.End(x.HTTP.Context(), x.step, err)
 }
 
 // used returns the usage of the request: the booked usage with keys, otherwise what the upstream reported last.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -76,7 +77,7 @@ func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) tol
 	out := told{reply: reply{status: resp.StatusCode, header: resp.Header, Response: &llm.Response{}}}
 	body, broken := io.ReadAll(resp.Body)
 	out.body = string(body)
-	out.warnings = fmt.Sprint(resp.Header.Values(gateway.WarningHeader), resp.Trailer.Values(gateway.WarningHeader), comment.FindAllString(out.body, -1))
+	out.warnings = fmt.Sprint(resp.Header.Values(exchange.WarningHeader), resp.Trailer.Values(exchange.WarningHeader), comment.FindAllString(out.body, -1))
 	var build llm.Builder
 	switch {
 	case resp.StatusCode != http.StatusOK:

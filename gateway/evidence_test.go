@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -110,7 +111,7 @@ func TestMissingServersAreReported(t *testing.T) {
 	_, url := live(t, gateway.Setup{Open: opening(client), Log: slog.New(slog.NewTextHandler(log, nil)), Routes: []gateway.ModelRoute{route}})
 	for range 2 {
 		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
-		if resp.StatusCode != 200 || !strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), "\n"), "degraded; mcp; the MCP server tickets is not available") {
+		if resp.StatusCode != 200 || !strings.Contains(strings.Join(resp.Header.Values(exchange.WarningHeader), "\n"), "degraded; mcp; the MCP server tickets is not available") {
 			t.Error(resp.Header, body)
 		}
 	}
@@ -152,7 +153,7 @@ func TestUpstreamTrailerAfterKeepAlive(t *testing.T) {
 	if err != nil || !strings.Contains(string(body), "Hello") {
 		t.Fatal(err, string(body))
 	}
-	if h, trailer := resp.Header.Get(gateway.UpstreamHeader), resp.Trailer.Get(gateway.UpstreamHeader); h != "" || trailer != "second/m" {
+	if h, trailer := resp.Header.Get(exchange.UpstreamHeader), resp.Trailer.Get(exchange.UpstreamHeader); h != "" || trailer != "second/m" {
 		t.Errorf("header %q, trailer %q", h, trailer)
 	}
 }
@@ -182,7 +183,7 @@ func TestLastRoundOfGatewayTools(t *testing.T) {
 		route.Tools.Rounds = 2
 		url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{route}})
 		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, stream))
-		if resp.StatusCode != 200 || !strings.Contains(body, "Step 3.") || asked != 3 || !strings.Contains(body+resp.Header.Get(gateway.WarningHeader), "was refused") {
+		if resp.StatusCode != 200 || !strings.Contains(body, "Step 3.") || asked != 3 || !strings.Contains(body+resp.Header.Get(exchange.WarningHeader), "was refused") {
 			t.Errorf("stream=%t, asked %d times: %d %v %s", stream, asked, resp.StatusCode, resp.Header, body)
 		}
 	}

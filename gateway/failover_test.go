@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -217,8 +218,8 @@ func TestFallbackAfterKeepAlives(t *testing.T) {
 				if got.err != nil || got.Message.Text() != "Hello" {
 					t.Fatalf("%v %q", got.err, got.Message.Text())
 				}
-				if !strings.Contains(got.warnings, "so yes/m was asked") || silence == 0 && got.header.Get(gateway.UpstreamHeader) != "yes/m" {
-					t.Errorf("answered by %q, told %q", got.header.Get(gateway.UpstreamHeader), got.warnings)
+				if !strings.Contains(got.warnings, "so yes/m was asked") || silence == 0 && got.header.Get(exchange.UpstreamHeader) != "yes/m" {
+					t.Errorf("answered by %q, told %q", got.header.Get(exchange.UpstreamHeader), got.warnings)
 				}
 			})
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -60,8 +61,8 @@ func TestInterruptedAnswers(t *testing.T) {
 			}
 			for _, stream := range []bool{false, true} {
 				got := c.ask(t, url, greeting("m"), stream)
-				if !stream && !strings.Contains(strings.Join(got.header[gateway.WarningHeader], "\n"), "finish reason") {
-					t.Errorf("%s, %s: told %q", of.name, c.name, got.header[gateway.WarningHeader])
+				if !stream && !strings.Contains(strings.Join(got.header[exchange.WarningHeader], "\n"), "finish reason") {
+					t.Errorf("%s, %s: told %q", of.name, c.name, got.header[exchange.WarningHeader])
 				}
 				if got.err != nil || got.Finish.Reason != llm.Length || !strings.Contains(got.Message.Text(), "half of") {
 					t.Errorf("%s, %s, stream=%t: %v, finish %q: %.300s", of.name, c.name, stream, got.err, got.Finish.Reason, got.body)
@@ -160,7 +161,7 @@ func TestAnswerWithThinkingOnly(t *testing.T) {
 			if got.err != nil || len(got.Message.Calls()) > 0 || got.Message.Text() != "" {
 				continue
 			}
-			if w := fmt.Sprint(got.header.Values(gateway.WarningHeader)); !strings.Contains(w, "thinking") {
+			if w := fmt.Sprint(got.header.Values(exchange.WarningHeader)); !strings.Contains(w, "thinking") {
 				t.Errorf("%s over %s: empty, and the warnings are %s", format, upstream, w)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -111,8 +112,8 @@ func TestUnknownParametersOfLimitedKeys(t *testing.T) {
 			if strings.Contains(got, "x_new") == limited || !strings.Contains(got, "timestamp_granularities[]") && !strings.Contains(got, "api-version=2026-01-01") {
 				t.Errorf("%s, limited %t: the vendor got %s", test.path, limited, got)
 			}
-			if warned := strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), "\n"), "ignored; x_new; "); warned != limited {
-				t.Errorf("%s, limited %t: warnings %q", test.path, limited, resp.Header.Values(gateway.WarningHeader))
+			if warned := strings.Contains(strings.Join(resp.Header.Values(exchange.WarningHeader), "\n"), "ignored; x_new; "); warned != limited {
+				t.Errorf("%s, limited %t: warnings %q", test.path, limited, resp.Header.Values(exchange.WarningHeader))
 			}
 		}
 	}

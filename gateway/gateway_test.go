@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -182,7 +183,7 @@ func walk(t *testing.T, url, format, model string, stream bool) {
 	if first.Finish.Reason != llm.ToolCalls {
 		t.Errorf("finish = %q, want %q", first.Finish.Reason, llm.ToolCalls)
 	}
-	if first.header.Get(gateway.RequestHeader) == "" || !strings.HasPrefix(first.header.Get(gateway.UpstreamHeader), "up-") {
+	if first.header.Get(exchange.RequestHeader) == "" || !strings.HasPrefix(first.header.Get(exchange.UpstreamHeader), "up-") {
 		t.Errorf("header = %v", first.header)
 	}
 	req.Messages = append(req.Messages, first.Message, llm.Results(llm.Result{CallID: calls[0].ID, Name: calls[0].Name, Parts: []llm.Part{llm.Text{Text: "sunny, 21 degrees"}}}))
@@ -326,11 +327,11 @@ func TestCountTokens(t *testing.T) {
 		return strings.TrimSpace(string(b)), resp.Header
 	}
 	same, header := count("same")
-	if header.Get(gateway.WarningHeader) != "" || !strings.HasPrefix(same, `{"input_tokens":`) {
+	if header.Get(exchange.WarningHeader) != "" || !strings.HasPrefix(same, `{"input_tokens":`) {
 		t.Errorf("counted by the upstream: %s, %v", same, header)
 	}
 	other, header := count("other")
-	if !strings.Contains(header.Get(gateway.WarningHeader), "estimated") || !strings.HasPrefix(other, `{"input_tokens":`) {
+	if !strings.Contains(header.Get(exchange.WarningHeader), "estimated") || !strings.HasPrefix(other, `{"input_tokens":`) {
 		t.Errorf("estimated: %s, %v", other, header)
 	}
 	if nobody, _ := count("nobody"); !strings.Contains(nobody, "not_found_error") {
@@ -419,7 +420,7 @@ func TestFallback(t *testing.T) {
 		t.Errorf("the broken one was asked %d times", asked["broken"])
 	}
 	got := ask(t, url, wire.Messages, question("last"), false)
-	if got.err != nil || got.Message.Text() != "from other" || !strings.Contains(got.header.Get(gateway.WarningHeader), "broken did not answer (server), so other was asked") {
+	if got.err != nil || got.Message.Text() != "from other" || !strings.Contains(got.header.Get(exchange.WarningHeader), "broken did not answer (server), so other was asked") {
 		t.Errorf("%+v", got)
 	}
 	for range 5 {
@@ -494,10 +495,10 @@ func TestInvalidCallsAreReported(t *testing.T) {
 	off.Check = gateway.CheckOff
 	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("m", "m"), off}})
 	const says = "compatibility; get_weather; the call call_1 does not fit the schema of its tool"
-	if got := ask(t, url, wire.Chat, question("m"), false); !strings.Contains(got.header.Get(gateway.WarningHeader), says) {
+	if got := ask(t, url, wire.Chat, question("m"), false); !strings.Contains(got.header.Get(exchange.WarningHeader), says) {
 		t.Errorf("whole: %v", got.header)
 	}
-	if got := ask(t, url, wire.Chat, question("off"), false); got.header.Get(gateway.WarningHeader) != "" {
+	if got := ask(t, url, wire.Chat, question("off"), false); got.header.Get(exchange.WarningHeader) != "" {
 		t.Errorf("off: %v", got.header)
 	}
 	codec, _ := wire.For(wire.Messages)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -76,7 +77,7 @@ func TestHedgedRequests(t *testing.T) {
 				if test.first == "answer" {
 					want, up = "First", "first/m"
 				}
-				if resp.StatusCode != 200 || !strings.Contains(body, want) || resp.Header.Get(gateway.UpstreamHeader) != up {
+				if resp.StatusCode != 200 || !strings.Contains(body, want) || resp.Header.Get(exchange.UpstreamHeader) != up {
 					t.Fatal(resp.Status, resp.Header, body)
 				}
 				if asked[0].Load() == 0 {

@@ -16,19 +16,8 @@ type (
 	ServedTools = hosttools.Tools
 	// ServedRun is a request whose model has called a tool of the gateway.
 	ServedRun = hosttools.Run
-	// ToolProgress is one report about a running call, for clients that send [ProgressHeader].
-	ToolProgress = hosttools.Progress
 	// Approvals lets calls of the gateway's tools wait for a person's approval.
 	Approvals = hosttools.Approvals
-	// WaitingCall is a call that waits for a person's approval, as administrators see it.
-	WaitingCall = hosttools.WaitingCall
-)
-
-const (
-	// ProgressHeader is a request header with which a client asks for the progress of the gateway's tools.
-	ProgressHeader = hosttools.ProgressHeader
-	// MaxApproval is the longest time that a call can wait.
-	MaxApproval = hosttools.MaxApproval
 )
 
 // offerTools prepares the tools of a route for a request.

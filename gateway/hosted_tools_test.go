@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/hosttools"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -315,7 +318,7 @@ func TestServedToolsAreNarrowed(t *testing.T) {
 		if got.err != nil || got.Message.Text() != "High." || n.n() != 1 {
 			t.Fatalf("%v %+v, %d runs, asked %+v", got.err, got.Response, n.n(), model.last())
 		}
-		if w := got.header.Get(gateway.WarningHeader); !strings.Contains(w, "5 of the 40 tools that the gateway runs are offered; find_tools finds the others") {
+		if w := got.header.Get(exchange.WarningHeader); !strings.Contains(w, "5 of the 40 tools that the gateway runs are offered; find_tools finds the others") {
 			t.Errorf("the client is told %q", w)
 		}
 	}
@@ -339,7 +342,7 @@ func TestServedRecord(t *testing.T) {
 	}
 	url, _ := staged(t, script(t, "call look {\"what\":\"one\"}", "text Done."), wire.Chat, tools)
 	got := ask(t, url, wire.Chat, question("m"), true)
-	run := got.header.Get(gateway.RequestHeader)
+	run := got.header.Get(exchange.RequestHeader)
 	kinds := map[journal.Kind]int{}
 	for e, err := range store.Read(t.Context(), run, 0) {
 		if err != nil {
@@ -461,7 +464,7 @@ func TestServedCallsThatWereEnded(t *testing.T) {
 						if got.err == nil && got.Message.Text() != "One." {
 							t.Errorf("the client sees %q", got.Message.Text())
 						}
-						told := got.header.Get(gateway.WarningHeader) + fmt.Sprint(got.Warnings)
+						told := got.header.Get(exchange.WarningHeader) + fmt.Sprint(got.Warnings)
 						if got.err == nil && !stream && !strings.Contains(told, string(llm.RefusedCall)) {
 							t.Errorf("the client is told %q", told)
 						}
@@ -578,7 +581,7 @@ func TestServedProgress(t *testing.T) {
 		if strings.Contains(plain, "toolpost") || strings.Contains(plain, "look") || strings.Contains(plain, "found") {
 			t.Errorf("%s: a client that did not ask is told %q", format, plain)
 		}
-		asked := body(t, url, format, http.Header{gateway.ProgressHeader: {"1"}})
+		asked := body(t, url, format, http.Header{hosttools.ProgressHeader: {"1"}})
 		for _, want := range []string{`"type":"started"`, `"type":"progress"`, ` is done"`, `"type":"refused"`, `no policy allows it`, `"type":"ended"`, `"tool":"look"`, `"run":"req_`} {
 			if !strings.Contains(asked, want) {
 				t.Errorf("%s: there is no %s in %q", format, want, asked)
@@ -796,7 +799,7 @@ func TestServedKeys(t *testing.T) {
 		t.Errorf("a key of the team without the tool is given %+v", res)
 	}
 	named := func(set func(*http.Request)) func(*http.Request) {
-		return func(r *http.Request) { set(r); r.Header.Set(gateway.IdempotencyHeader, "once") }
+		return func(r *http.Request) { set(r); r.Header.Set(conversation.IdempotencyHeader, "once") }
 	}
 	g.send(t, wire.Chat, question("m"), false, named(red))
 	if resp, answer := g.send(t, wire.Chat, question("m"), false, named(bearerOf(g.key(t, access.Key{Team: "red", Tools: []string{"secret_files"}})))); resp.StatusCode != 422 {
@@ -877,7 +880,7 @@ func TestServedDefinitionsAreHidden(t *testing.T) {
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
-		told := strings.Join(got.header.Values(gateway.WarningHeader), "\n")
+		told := strings.Join(got.header.Values(exchange.WarningHeader), "\n")
 		if !strings.Contains(told, "tools.examples; "+req.Tools[0].Name+": ") || strings.Contains(told, "look") {
 			t.Errorf("stream=%t: %s", stream, told)
 		}

@@ -16,7 +16,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	_ "modernc.org/sqlite"
+
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/state"
@@ -26,7 +30,6 @@ import (
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
-	_ "modernc.org/sqlite"
 )
 
 // posted sends a model request, with a name if there is one.
@@ -36,7 +39,7 @@ func posted(ctx context.Context, url, text, name string, stream bool) (status in
 		return 0, nil, "", err
 	}
 	if name != "" {
-		post.Header.Set(gateway.IdempotencyHeader, name)
+		post.Header.Set(conversation.IdempotencyHeader, name)
 	}
 	resp, err := http.DefaultClient.Do(post)
 	if err != nil {
@@ -83,7 +86,7 @@ func TestIdempotentRequestInProgress(t *testing.T) {
 		var run string
 		go func() {
 			_, header, body, err := posted(t.Context(), url, "a", "", stream)
-			run = header.Get(gateway.RequestHeader)
+			run = header.Get(exchange.RequestHeader)
 			first <- fmt.Sprint(err, body)
 		}()
 		<-begun
@@ -151,7 +154,7 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Fatal(err, body)
 		}
 		status, header, again, err := posted(t.Context(), url, "a", "mine", stream)
-		if err != nil || status != 200 || again != body || n.n() != 1 || header.Get(gateway.ReplayHeader) != first.Get(gateway.RequestHeader) || header.Get("Content-Type") != first.Get("Content-Type") {
+		if err != nil || status != 200 || again != body || n.n() != 1 || header.Get(conversation.ReplayHeader) != first.Get(exchange.RequestHeader) || header.Get("Content-Type") != first.Get("Content-Type") {
 			t.Errorf("stream=%t: %v %d %q, %d runs; first %q; %v", stream, err, status, again, n.n(), body, header)
 		}
 		if status, _, body, err := posted(t.Context(), url, "b", "mine", stream); err != nil || status != http.StatusUnprocessableEntity || n.n() != 1 {
@@ -181,7 +184,7 @@ func TestInvalidIdempotencyKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		post.Header[gateway.IdempotencyHeader] = test.names
+		post.Header[conversation.IdempotencyHeader] = test.names
 		resp, err := http.DefaultClient.Do(post)
 		if err != nil {
 			t.Fatal(err)
@@ -366,7 +369,7 @@ func TestIdempotencyKeyOfOtherRequest(t *testing.T) {
 	} {
 		ask := func(said []string) (int, string, string) {
 			resp, got := send(t, "POST", g.url+"/v1/messages", "application/json", said[0], append([]string{"Authorization", "Bearer " + key, "Idempotency-Key", fmt.Sprint(i)}, said[1:]...)...)
-			return resp.StatusCode, got, resp.Header.Get(gateway.ReplayHeader)
+			return resp.StatusCode, got, resp.Header.Get(conversation.ReplayHeader)
 		}
 		if status, got, _ := ask(test.first); status != 200 {
 			t.Fatalf("%s: %d %s", test.name, status, got)
@@ -562,7 +565,7 @@ func TestReplayedAnswersReportUsage(t *testing.T) {
 			ask := func(how string, again bool) string {
 				resp, body := send(t, "POST", g.url+"/v1/chat/completions", "application/json", fmt.Sprintf(`{"model":"chat",%s,"messages":[{"role":"user","content":"hi"}]}`, how),
 					"Authorization", "Bearer "+key, "Idempotency-Key", fmt.Sprint(n))
-				if resp.StatusCode != 200 || (resp.Header.Get(gateway.ReplayHeader) != "") != again {
+				if resp.StatusCode != 200 || (resp.Header.Get(conversation.ReplayHeader) != "") != again {
 					t.Fatalf("%s: %d %s", how, resp.StatusCode, body)
 				}
 				return body

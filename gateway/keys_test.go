@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -177,7 +178,7 @@ func TestKeyPlacesOfEveryFormat(t *testing.T) {
 				if resp.StatusCode != want {
 					t.Errorf("%s, %s: %d %s", format, place, resp.StatusCode, body)
 				}
-				if resp.Header.Get(gateway.RequestHeader) == "" {
+				if resp.Header.Get(exchange.RequestHeader) == "" {
 					t.Errorf("%s, %s: no id", format, place)
 				}
 			}
@@ -251,7 +252,7 @@ func TestRefusalsInVendorFormat(t *testing.T) {
 			if (wait > 0) != (test.status == 429) || name == "rate" && wait > 60 || (resp.Header.Get("X-Should-Retry") == "false") != (name == "budget") {
 				t.Errorf("%s, %s: %v", name, format, resp.Header)
 			}
-			if resp.Header.Get(gateway.RequestHeader) == "" {
+			if resp.Header.Get(exchange.RequestHeader) == "" {
 				t.Errorf("%s, %s: no id", name, format)
 			}
 			if test.key != "" && strings.Contains(body, test.key) {
@@ -380,7 +381,7 @@ func TestSpendIsCounted(t *testing.T) {
 					t.Fatal(log, err)
 				}
 				l := log[0]
-				if whose := (access.LogLine{ID: resp.Header.Get(gateway.RequestHeader), Status: "ok", Team: name, Model: test.model, Format: format, Key: key[:13]}); !reflect.DeepEqual(access.LogLine{ID: l.ID, Status: l.Status, Team: l.Team, Model: l.Model, Format: l.Format, Key: l.Key}, whose) {
+				if whose := (access.LogLine{ID: resp.Header.Get(exchange.RequestHeader), Status: "ok", Team: name, Model: test.model, Format: format, Key: key[:13]}); !reflect.DeepEqual(access.LogLine{ID: l.ID, Status: l.Status, Team: l.Team, Model: l.Model, Format: l.Format, Key: l.Key}, whose) {
 					t.Errorf("%s: %+v", name, l)
 				}
 				if l.Estimated != test.estimated || l.Unpriced != test.unpriced || l.Input < test.input || l.Input == 0 || l.Output == 0 || !test.estimated && l.Money != test.money || (l.Money == 0) != test.unpriced {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -51,8 +52,8 @@ func TestLimitedKeysSendKnownFieldsOnly(t *testing.T) {
 			if resp.StatusCode != 200 || !strings.Contains(sent, c.known) || strings.Contains(sent, c.unknown) != free {
 				t.Errorf("%s with the key %q: %d %s; the upstream got %s", c.body, name, resp.StatusCode, body, sent)
 			}
-			if warned := strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), "\n"), "ignored; x_new; "); warned == free {
-				t.Errorf("%s with the key %q: warnings %q", c.body, name, resp.Header.Values(gateway.WarningHeader))
+			if warned := strings.Contains(strings.Join(resp.Header.Values(exchange.WarningHeader), "\n"), "ignored; x_new; "); warned == free {
+				t.Errorf("%s with the key %q: warnings %q", c.body, name, resp.Header.Values(exchange.WarningHeader))
 			}
 		}
 	}

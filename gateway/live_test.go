@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -330,7 +331,7 @@ func TestFallbackWithoutRetry(t *testing.T) {
 		for _, format := range []string{wire.Chat, wire.Messages} {
 			asked.Store(0)
 			got := ask(t, url, format, question("m"), test.stream)
-			if got.err != nil || len(got.Message.Calls()) != 1 || asked.Load() != 1 || got.header.Get(gateway.UpstreamHeader) != "up-chat/sim/native" {
+			if got.err != nil || len(got.Message.Calls()) != 1 || asked.Load() != 1 || got.header.Get(exchange.UpstreamHeader) != "up-chat/sim/native" {
 				t.Errorf("%s, %s: asked %d times, %v, %+v", name, format, asked.Load(), got.err, got.header)
 			}
 		}
@@ -363,7 +364,7 @@ func TestHealth(t *testing.T) {
 	_, url := live(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{r}})
 	answers := func() string {
 		got := ask(t, url, wire.Chat, &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}, false)
-		return got.header.Get(gateway.UpstreamHeader)
+		return got.header.Get(exchange.UpstreamHeader)
 	}
 	<-looked
 	<-looked // the first check is over
@@ -420,7 +421,7 @@ func TestDrainingOverHTTP2(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		id := resp.Header.Get(gateway.RequestHeader)
+		id := resp.Header.Get(exchange.RequestHeader)
 		if err != nil || resp.ProtoMajor != 2 || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "about to end") || id == "" {
 			t.Fatalf("%s %d, %v, %s: %v", resp.Proto, resp.StatusCode, resp.Header, text, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -83,7 +84,7 @@ func TestBodiesInTheLog(t *testing.T) {
 					t.Fatalf("%s: %s %s", name, resp.Status, body)
 				}
 				kept, err := g.bodies(t)
-				if err != nil || kept.ID != resp.Header.Get(gateway.RequestHeader) || kept.Team != "red" {
+				if err != nil || kept.ID != resp.Header.Get(exchange.RequestHeader) || kept.Team != "red" {
 					t.Fatalf("%s: %+v, %v", name, kept, err)
 				}
 				if !strings.Contains(kept.Request.Text, "Greetings. ") || !strings.Contains(kept.Answer.Text, "The key is [stripped:") || !strings.Contains(kept.Answer.Text, "good bye.") {
@@ -235,7 +236,7 @@ func TestBodiesAreForAdministrators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := gateway.Admin(g.book, adminKey)
+	admin, err := gateway.Administration{Book: g.book, Key: adminKey}.Handler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestBodiesOfReplayedAnswers(t *testing.T) {
 		for _, want := range []string{"miss", "hit"} {
 			resp, body := g.send(t, wire.Chat, &llm.Request{Model: "kept-chat", Messages: []llm.Message{llm.User("Hi")}}, stream, bearerOf(key))
 			kept, err := g.bodies(t)
-			if err != nil || resp.Header.Get(gateway.CacheHeader) != want || kept.Answer.Size != int64(len(body)) {
+			if err != nil || resp.Header.Get("Toolpost-Cache") != want || kept.Answer.Size != int64(len(body)) {
 				t.Fatalf("%s: %+v, %v", resp.Header, kept, err)
 			}
 			if again := stream && want == "hit"; again == strings.Contains(kept.Answer.Text, "Hello.") || again != strings.Contains(kept.Answer.Note, "given before") {

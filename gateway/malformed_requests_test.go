@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -44,7 +45,7 @@ func TestMalformedCalls(t *testing.T) {
 				}
 				answer, _ := io.ReadAll(resp.Body)
 				_ = resp.Body.Close()
-				told := strings.Join(resp.Header.Values(gateway.WarningHeader), " ") + string(answer) // streams have comments
+				told := strings.Join(resp.Header.Values(exchange.WarningHeader), " ") + string(answer) // streams have comments
 				if want := "The model tried to make a call that the vendor could not read, and nothing was run."; !strings.Contains(told, "suspected_call; call; ") || !strings.Contains(told, want) {
 					t.Errorf("%s, stream=%t, %q: it is told %s", format, stream, message, told)
 				}
@@ -67,7 +68,7 @@ func sendTo(t *testing.T, method, url, body string) (int, string, string) {
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(b), strings.Join(resp.Header.Values(gateway.WarningHeader), "\n")
+	return resp.StatusCode, string(b), strings.Join(resp.Header.Values(exchange.WarningHeader), "\n")
 }
 
 // TestTextInsteadOfData checks that a text answer from a server that was asked for data of a schema is complete, and

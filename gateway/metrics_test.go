@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/wire"
@@ -205,8 +206,8 @@ func TestCountsOfEveryFormat(t *testing.T) {
 		}
 		b, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK || resp.Header.Get(gateway.WarningHeader) != "" {
-			t.Errorf("%s: status %d, warning %q: %s", format, resp.StatusCode, resp.Header.Get(gateway.WarningHeader), b)
+		if resp.StatusCode != http.StatusOK || resp.Header.Get(exchange.WarningHeader) != "" {
+			t.Errorf("%s: status %d, warning %q: %s", format, resp.StatusCode, resp.Header.Get(exchange.WarningHeader), b)
 		}
 	}
 }

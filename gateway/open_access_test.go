@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway"
 	_ "modernc.org/sqlite"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/access"
 )
 
 // TestOpenAccess creates a key with the administrators' API. A second gateway sees it only in the same database.
@@ -31,8 +33,8 @@ func TestOpenAccess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			secret := strings.Repeat("a", gateway.MinAdminKey)
-			admin, err := gateway.Admin(book, secret)
+			secret := strings.Repeat("a", access.MinAdminKey)
+			admin, err := gateway.Administration{Book: book, Key: secret}.Handler()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,9 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -62,7 +65,7 @@ func passing(t *testing.T) (string, *vendor) {
 		"gem": {BaseURL: server.URL + "/gem", Wires: []string{wire.Gemini}},
 	}, Key: func(string) (string, error) { return "vendor-key", nil }}
 	_, url := live(t, gateway.Setup{Open: opening(c), Forward: c.Forwarder, MaxBody: 1 << 16, Routes: []gateway.ModelRoute{
-		{Model: "embed*", Upstreams: []gateway.Upstream{{Model: "up/text-embed*"}}, Pass: gateway.Kinds()},
+		{Model: "embed*", Upstreams: []gateway.Upstream{{Model: "up/text-embed*"}}, Pass: passthrough.Kinds()},
 		{Model: "gem", Upstreams: []gateway.Upstream{{Model: "gem/gem-1"}}, Pass: []string{"embeddings"}},
 		to("chat", "up/chat"),
 	}})
@@ -122,7 +125,7 @@ func TestOtherEndpoints(t *testing.T) {
 				t.Errorf("%s: %s went through", test.path, name)
 			}
 		}
-		if resp.Header.Get("Set-Cookie") != "" || resp.Header.Get(gateway.UpstreamHeader) == "" {
+		if resp.Header.Get("Set-Cookie") != "" || resp.Header.Get(exchange.UpstreamHeader) == "" {
 			t.Errorf("%s: answer's header %v", test.path, resp.Header)
 		}
 	}
@@ -230,13 +233,13 @@ func TestCache(t *testing.T) {
 			if format == wire.Responses { // stored answers may be continued
 				want = [2]string{"off", "off"}
 			}
-			if got := [2]string{first.header.Get(gateway.CacheHeader), second.header.Get(gateway.CacheHeader)}; got != want {
+			if got := [2]string{first.header.Get("Toolpost-Cache"), second.header.Get("Toolpost-Cache")}; got != want {
 				t.Errorf("%s, stream=%t: %v", format, stream, got)
 			}
-			if first.err != nil || second.err != nil || first.Message.Text() != second.Message.Text() || second.header.Get(gateway.UpstreamHeader) == "" {
+			if first.err != nil || second.err != nil || first.Message.Text() != second.Message.Text() || second.header.Get(exchange.UpstreamHeader) == "" {
 				t.Errorf("%s, stream=%t: %v, %v", format, stream, first.err, second.err)
 			}
-			if other := ask(t, url, format, req, !stream); other.header.Get(gateway.CacheHeader) == "hit" {
+			if other := ask(t, url, format, req, !stream); other.header.Get("Toolpost-Cache") == "hit" {
 				t.Errorf("%s: an answer of another kind", format)
 			}
 		}
@@ -244,15 +247,15 @@ func TestCache(t *testing.T) {
 	for model, want := range map[string]string{"plain": "off", "tools": "hit", "never": ""} {
 		ask(t, url, wire.Chat, question(model), true)
 		quiet(t, url)
-		if got := ask(t, url, wire.Chat, question(model), true); got.header.Get(gateway.CacheHeader) != want || len(got.Message.Calls()) != 1 {
-			t.Errorf("with tools, %s: %q", model, got.header.Get(gateway.CacheHeader))
+		if got := ask(t, url, wire.Chat, question(model), true); got.header.Get("Toolpost-Cache") != want || len(got.Message.Calls()) != 1 {
+			t.Errorf("with tools, %s: %q", model, got.header.Get("Toolpost-Cache"))
 		}
 	}
 	body := `{"model":"plain","messages":[{"role":"user","content":"again"}]}`
 	for _, step := range []struct{ control, want string }{{"", "miss"}, {"no-cache", "miss"}, {"", "hit"}, {"max-age=0, no-store", "off"}} {
 		resp, _ := send(t, "POST", url+"/v1/chat/completions", "application/json", body, "Cache-Control", step.control)
 		quiet(t, url)
-		if got := resp.Header.Get(gateway.CacheHeader); got != step.want {
+		if got := resp.Header.Get("Toolpost-Cache"); got != step.want {
 			t.Errorf("Cache-Control %q: %q", step.control, got)
 		}
 	}
@@ -268,14 +271,14 @@ func TestCache(t *testing.T) {
 	} {
 		resp, got := send(t, "POST", url+"/v1/chat/completions", "application/json", strings.Replace(body, "{", "{"+step.member+",", 1), step.header, step.value)
 		quiet(t, url)
-		if resp.Header.Get(gateway.CacheHeader) != step.want {
-			t.Errorf("%s, %s %q: %q %s", step.member, step.header, step.value, resp.Header.Get(gateway.CacheHeader), got)
+		if resp.Header.Get("Toolpost-Cache") != step.want {
+			t.Errorf("%s, %s %q: %q %s", step.member, step.header, step.value, resp.Header.Get("Toolpost-Cache"), got)
 		}
 	}
 	if err := l.Replace(gateway.Setup{Open: open, Routes: []gateway.ModelRoute{cached("plain", "up-messages/sim/native", false)}}); err != nil {
 		t.Fatal(err)
 	}
-	if resp, _ := send(t, "POST", url+"/v1/chat/completions", "application/json", body); resp.Header.Get(gateway.CacheHeader) != "miss" {
+	if resp, _ := send(t, "POST", url+"/v1/chat/completions", "application/json", body); resp.Header.Get("Toolpost-Cache") != "miss" {
 		t.Error("the answer of another upstream was given")
 	}
 }
@@ -298,7 +301,7 @@ func TestCacheKeepsNoFailures(t *testing.T) {
 		url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{r}})
 		for range 2 {
 			got := ask(t, url, wire.Chat, &llm.Request{Model: "m", Messages: []llm.Message{llm.User("Hello there")}}, true)
-			if got.err == nil || got.header.Get(gateway.CacheHeader) == "hit" {
+			if got.err == nil || got.header.Get("Toolpost-Cache") == "hit" {
 				t.Errorf("%s: %v %v", name, got.err, got.header)
 			}
 		}
@@ -364,8 +367,8 @@ func TestNamedRequests(t *testing.T) {
 		if asked := g.sent() != before; resp.StatusCode != test.status || asked != test.asked {
 			t.Errorf("%s %s %.20q: %d asked=%t %s", test.path, test.body, test.name, resp.StatusCode, asked, got)
 		}
-		if again := test.status == http.StatusOK && !test.asked; (resp.Header.Get(gateway.ReplayHeader) != "") != again {
-			t.Errorf("%s %.20q: %s %q", test.body, test.name, gateway.ReplayHeader, resp.Header.Get(gateway.ReplayHeader))
+		if again := test.status == http.StatusOK && !test.asked; (resp.Header.Get(conversation.ReplayHeader) != "") != again {
+			t.Errorf("%s %.20q: %s %q", test.body, test.name, conversation.ReplayHeader, resp.Header.Get(conversation.ReplayHeader))
 		}
 	}
 }
@@ -417,7 +420,7 @@ func TestForwardedAnswersThatBreakOff(t *testing.T) {
 		for path, body := range map[string]string{"/v1/embeddings": `{"model":"m","input":"a"}`, "/v1/completions": `{"model":"m","prompt":"a","stream":true}`} {
 			log := new(logText)
 			setup := gateway.Setup{Open: opening(client), Forward: client.Forwarder, Log: slog.New(slog.NewTextHandler(log, nil)),
-				Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "up/m"}}, Pass: gateway.Kinds()}}}
+				Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "up/m"}}, Pass: passthrough.Kinds()}}}
 			g := &guarded{}
 			if keys {
 				g.book = &access.Book{Store: new(access.Memory)}
@@ -475,7 +478,7 @@ func TestForwardingWithKeys(t *testing.T) {
 	}}
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	routes := []gateway.ModelRoute{
-		{Model: "a-*", Upstreams: []gateway.Upstream{{Model: "up/x-*"}}, Pass: gateway.Kinds()},
+		{Model: "a-*", Upstreams: []gateway.Upstream{{Model: "up/x-*"}}, Pass: passthrough.Kinds()},
 		{Model: "red", Upstreams: []gateway.Upstream{{Model: "up/red-1"}}, Pass: []string{"files", "batches"}, PassTeam: "red"},
 		{Model: "gem", Upstreams: []gateway.Upstream{{Model: "gem/gem-1"}}, Pass: []string{"embeddings"}},
 	}
@@ -601,7 +604,7 @@ func TestCompletions(t *testing.T) {
 			key := g.key(t, access.Key{Limits: quotas(t, "tokens/day=100000", "money/day=1")})
 			body := fmt.Sprintf(`{"model":"fim","prompt":"func add(a, b int) int {\n","suffix":"\n}","max_tokens":64,"stream":%t,"stop":["\n\n"]}`, stream)
 			resp, got := send(t, "POST", g.url+"/v1/completions", "application/json", body, "Authorization", "Bearer "+key)
-			if resp.StatusCode != 200 || got != answer || asked != "/base/completions Bearer vendor-key" || says != strings.Replace(body, `"fim"`, `"priced"`, 1) || resp.Header.Get(gateway.UpstreamHeader) != "up/priced" {
+			if resp.StatusCode != 200 || got != answer || asked != "/base/completions Bearer vendor-key" || says != strings.Replace(body, `"fim"`, `"priced"`, 1) || resp.Header.Get(exchange.UpstreamHeader) != "up/priced" {
 				t.Errorf("stream=%t: %d %s; asked %s %s", stream, resp.StatusCode, got, asked, says)
 			}
 			l := newest(t, g.book)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -75,13 +76,13 @@ func allWarnings(t *testing.T, url, format string, stream bool) []string {
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %d %s %v", format, resp.StatusCode, said, err)
 	}
-	list := resp.Header.Values(gateway.WarningHeader)
+	list := resp.Header.Values(exchange.WarningHeader)
 	for line := range strings.Lines(string(said)) {
 		if comment, ok := strings.CutPrefix(line, ": "); ok {
 			list = append(list, strings.TrimSpace(comment))
 		}
 	}
-	return append(list, resp.Trailer.Values(gateway.WarningHeader)...)
+	return append(list, resp.Trailer.Values(exchange.WarningHeader)...)
 }
 
 // TestRefusedCallWarnsClient checks that clients and the operator learn of refused and failed calls of gateway tools, once
@@ -137,7 +138,7 @@ func TestRefusedCallWarningComesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	list := resp.Header.Values(gateway.WarningHeader)
+	list := resp.Header.Values(exchange.WarningHeader)
 	if len(list) != 17 || !strings.HasPrefix(list[0], "refused_call; write; ") || strings.Contains(strings.Join(list[1:], "\n"), "refused_call") {
 		t.Errorf("%d %q", len(list), list)
 	}
@@ -151,7 +152,7 @@ func TestDeniedCallWarnsClient(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	url, log, metrics := visible(t, tools, "call write {\"what\":\"x\"}", "text Well.")
-	run := ask(t, url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+	run := ask(t, url, wire.Chat, question("m"), false).header.Get(exchange.RequestHeader)
 	if strings.Contains(log.text(), "was refused") {
 		t.Errorf("a call that waits is said to be refused: %s", log.text())
 	}
@@ -163,7 +164,7 @@ func TestDeniedCallWarnsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		list := ask(t, url, wire.Chat, question("m"), false).header.Values(gateway.WarningHeader)
+		list := ask(t, url, wire.Chat, question("m"), false).header.Values(exchange.WarningHeader)
 		if want := fmt.Sprintf("refused_call; write; the call %s of %s was refused: ada refused it: not today", open[0].CallID, run); len(list) == 0 || list[0] != want || strings.Count(strings.Join(list, "\n"), "refused_call") != 1 {
 			t.Errorf("%q, want %s", list, want)
 		}
@@ -181,7 +182,7 @@ func TestWarningReachesEveryFormat(t *testing.T) {
 		req := question("m")
 		req.MaxTokens, req.Tools = 0, nil
 		got := ask(t, url, wire.Chat, req, false)
-		if list := strings.Join(got.header.Values(gateway.WarningHeader), "\n"); got.err != nil || strings.Count(list, "demands a limit for the answer") != 1 {
+		if list := strings.Join(got.header.Values(exchange.WarningHeader), "\n"); got.err != nil || strings.Count(list, "demands a limit for the answer") != 1 {
 			t.Errorf("%v %s", got.err, list)
 		}
 	}

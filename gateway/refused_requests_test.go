@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -17,7 +17,7 @@ func TestRefusedRequestIsLogged(t *testing.T) {
 	if status, got := d.do(t, "POST", "/admin/approvals/"+id, `{"decision":"deny","by":"ada","reason":"not today"}`); status != 200 {
 		t.Fatal(status, got)
 	}
-	said := ask(t, d.url, wire.Chat, question("m"), false).header.Values(gateway.WarningHeader)
+	said := ask(t, d.url, wire.Chat, question("m"), false).header.Values(exchange.WarningHeader)
 	if !slices.ContainsFunc(said, func(w string) bool {
 		return strings.Contains(w, "was refused") && strings.Contains(w, "not today")
 	}) {

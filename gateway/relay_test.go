@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -234,7 +235,7 @@ func allOf(t *testing.T, url, path, body string) (status int, warning, answer st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, strings.Join(resp.Header[gateway.WarningHeader], "\n"), string(b)
+	return resp.StatusCode, strings.Join(resp.Header[exchange.WarningHeader], "\n"), string(b)
 }
 
 // A valid document in the client's own format is relayed byte for byte. Content that a client could not read, or would

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -111,7 +112,7 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		defer up.Close()
 		client := &provider.Client{Key: func(string) (string, error) { return key, nil }, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{"chat"}, KeyEnv: "UP_KEY"}}}
 		route := to("m", "up/m")
-		route.Pass = gateway.Kinds()
+		route.Pass = passthrough.Kinds()
 		url := serve(t, gateway.Setup{Open: opening(client), Forward: client.Forwarder, Routes: []gateway.ModelRoute{route}})
 		resp, got := send(t, "POST", url+c.path, "application/json", `{"model":"m","prompt":"a","input":"a"}`)
 		if kind := resp.Header.Get("Content-Type"); resp.StatusCode != c.status || got != c.want || kind != c.kind+"; k=[stripped:value]" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 )
 
@@ -55,7 +55,7 @@ func TestResponsesRepeatRequestFields(t *testing.T) {
 			if format == "responses" {
 				continue // the upstream repeats its own request
 			}
-			for _, w := range h.header.Values(gateway.WarningHeader) {
+			for _, w := range h.header.Values(exchange.WarningHeader) {
 				if strings.Contains(w, "; store") || strings.Contains(w, "; metadata") {
 					t.Errorf("%s: %s", where, w)
 				}

@@ -394,6 +394,3 @@ func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	}
 	return out
 }
-
-// Kinds returns the kinds of endpoints that a route may forward.
-func Kinds() []string { return passthrough.Kinds() }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -418,7 +419,7 @@ func TestReaskOfFreeText(t *testing.T) {
 				continue
 			}
 			c := got.Message.Calls()[0]
-			warned := strings.Contains(strings.Join(got.header.Values(gateway.WarningHeader), " "), "grammar")
+			warned := strings.Contains(strings.Join(got.header.Values(exchange.WarningHeader), " "), "grammar")
 			if check == gateway.Reask && (string(c.Args) != `"*** x"` || asked.Load() != 2) || check == gateway.Annotate && (string(c.Args) != `"no patch"` || !warned) {
 				t.Errorf("%q over %s: asked %d times, %s, warned %v", check, upstream, asked.Load(), c.Args, warned)
 			}
@@ -451,7 +452,7 @@ func TestStrictSchemas(t *testing.T) {
 			continue
 		}
 		if resp.StatusCode != http.StatusOK || json.Unmarshal([]byte(got), &answer) != nil || len(answer.Choices) != 1 || !strings.Contains(answer.Choices[0].Message.Content, `"city"`) {
-			t.Errorf("%s: %d %v %s", f, resp.StatusCode, resp.Header[gateway.WarningHeader], got)
+			t.Errorf("%s: %d %v %s", f, resp.StatusCode, resp.Header[exchange.WarningHeader], got)
 		}
 	}
 }

@@ -34,7 +34,7 @@ const adminKey = "the-key-of-administrators-0123"
 func build(t *testing.T) *fort {
 	t.Helper()
 	f := &fort{guarded: guard(t, nil)}
-	h, err := gateway.Admin(f.book, adminKey)
+	h, err := gateway.Administration{Book: f.book, Key: adminKey}.Handler()
 	if err != nil {
 		t.Fatal(err)
 	}

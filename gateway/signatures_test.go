@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
@@ -255,8 +256,8 @@ func TestThinkingOfOtherVendors(t *testing.T) {
 				if own := strings.Contains(string(v.asked), sign); own != test.own {
 					t.Errorf("the first conversation sends %s", v.asked)
 				}
-				if warned := strings.Contains(fmt.Sprint(got.header.Values(gateway.WarningHeader)), "look the same"); warned != test.warn {
-					t.Errorf("it is told %q", got.header.Values(gateway.WarningHeader))
+				if warned := strings.Contains(fmt.Sprint(got.header.Values(exchange.WarningHeader)), "look the same"); warned != test.warn {
+					t.Errorf("it is told %q", got.header.Values(exchange.WarningHeader))
 				}
 			})
 		}
@@ -476,7 +477,7 @@ func TestSignedTurnsOfPrunedHistories(t *testing.T) {
 					if !strings.Contains(string(v.asked), "U0lHTkFUVVJFLTI=") {
 						t.Errorf("the vendor is sent %s", v.asked)
 					}
-					if warned := got.header.Values(gateway.WarningHeader); strings.Contains(fmt.Sprint(warned), "signed") {
+					if warned := got.header.Values(exchange.WarningHeader); strings.Contains(fmt.Sprint(warned), "signed") {
 						t.Errorf("the client is told %q", warned)
 					}
 				})
@@ -502,7 +503,7 @@ func TestUnknownSignedTurns(t *testing.T) {
 				c := newTalk(t, v, url, wire.Chat, false)
 				call := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Call{ID: "call_abc", Name: "get_weather", Args: []byte(`{"city":"Rome"}`)}}}
 				c.req.Messages = append(append(c.req.Messages, call, sunny(call)), test.add...)
-				warned := strings.Contains(fmt.Sprint(c.ask(theEnd).header.Values(gateway.WarningHeader)), "signatures of the last calls")
+				warned := strings.Contains(fmt.Sprint(c.ask(theEnd).header.Values(exchange.WarningHeader)), "signatures of the last calls")
 				if warned != test.want {
 					t.Errorf("warned = %t, want %t", warned, test.want)
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -105,8 +106,8 @@ func TestInvalidUpstreamUsage(t *testing.T) {
 				if !fits(l.Input, want.input) || !fits(l.Output, want.output) || l.Estimated != (want.reason != "") || l.Status != "ok" || l.Money <= 0 || l.Unpriced {
 					t.Errorf("%s, stream=%t, %s: booked %+v", usage, stream, format, l)
 				}
-				if said := strings.Contains(strings.Join(resp.Header.Values(gateway.WarningHeader), " "), "usage"); !stream && said != (want.reason == "odd") && format == wire.Messages {
-					t.Errorf("%s, %s: warnings %q", usage, format, resp.Header.Values(gateway.WarningHeader))
+				if said := strings.Contains(strings.Join(resp.Header.Values(exchange.WarningHeader), " "), "usage"); !stream && said != (want.reason == "odd") && format == wire.Messages {
+					t.Errorf("%s, %s: warnings %q", usage, format, resp.Header.Values(exchange.WarningHeader))
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func OpenState(ctx context.Context, db *sql.DB) (state.Store, error) {
 }
 
 // OpenAccess returns the keys of [Setup.Access], with their limits and spend, in a database of SQLite or PostgreSQL, which gateways can
-// share; a nil db keeps them in memory. [Admin] serves the API that manages them. Tables are handled as by [OpenState].
+// share; a nil db keeps them in memory. [Administration] serves the API that manages them. Tables are handled as by [OpenState].
 func OpenAccess(ctx context.Context, db *sql.DB) (*access.Book, error) {
 	if db == nil {
 		return &access.Book{Store: new(access.Memory)}, nil

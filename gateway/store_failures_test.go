@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
@@ -106,17 +108,17 @@ func TestStoreFails(t *testing.T) {
 		if first.err != nil || len(first.Message.Calls()) != 1 {
 			t.Fatalf("%+v", first)
 		}
-		if got := first.header.Get(gateway.WarningHeader); !stream && !strings.Contains(got, "state") {
+		if got := first.header.Get(exchange.WarningHeader); !stream && !strings.Contains(got, "state") {
 			t.Errorf("the client is told %q", got)
 		}
 		calls := first.Message.Calls()
 		req.Messages = append(req.Messages, first.Message, llm.Results(llm.Result{CallID: calls[0].ID, Name: calls[0].Name, Parts: []llm.Part{llm.Text{Text: "sunny"}}}))
-		if second := ask(t, server.URL, wire.Chat, req, stream); !strings.Contains(second.header.Get(gateway.WarningHeader), "state") {
+		if second := ask(t, server.URL, wire.Chat, req, stream); !strings.Contains(second.header.Get(exchange.WarningHeader), "state") {
 			t.Errorf("stream=%t: the client is told %q", stream, second.header)
 		}
 	}
 	first := ask(t, server.URL, wire.Responses, question("signing"), false)
-	if got := fmt.Sprint(first.header.Values(gateway.WarningHeader)); first.err != nil || !strings.Contains(got, "may continue by its id") {
+	if got := fmt.Sprint(first.header.Values(exchange.WarningHeader)); first.err != nil || !strings.Contains(got, "may continue by its id") {
 		t.Errorf("%v %q", first.err, got)
 	}
 	status, body := sent(t, "POST", server.URL+"/v1/responses", `{"model":"signing","input":"Hi","previous_response_id":"resp_1"}`)
@@ -249,7 +251,7 @@ func TestIdempotencyIgnoresSpelling(t *testing.T) {
 			url := serve(t, setup)
 			for i, w := range []int{first, second} {
 				r, _ := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(ways[w].body))
-				r.Header.Set(gateway.IdempotencyHeader, "mine")
+				r.Header.Set(conversation.IdempotencyHeader, "mine")
 				resp, err := http.DefaultClient.Do(r)
 				if err != nil {
 					t.Fatal(err)
@@ -257,7 +259,7 @@ func TestIdempotencyIgnoresSpelling(t *testing.T) {
 				b, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if resp.StatusCode != 200 || n.n() != 1 || !strings.Contains(string(b), "Done.") || !strings.HasPrefix(resp.Header.Get("Content-Type"), ways[w].form) ||
-					(resp.Header.Get(gateway.ReplayHeader) != "") != (i == 1) {
+					(resp.Header.Get(conversation.ReplayHeader) != "") != (i == 1) {
 					t.Errorf("%d after %d: %d runs, %s %v\n%s", second, first, n.n(), resp.Status, resp.Header, b)
 				}
 				if ways[w].form == "text/event-stream" && !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
@@ -283,7 +285,7 @@ func TestIdempotencyAcrossForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, _ := http.NewRequestWithContext(t.Context(), "POST", url+roots[format]+"/"+codec.Path(req.Model, stream), strings.NewReader(string(body)))
-			r.Header.Set(gateway.IdempotencyHeader, "mine")
+			r.Header.Set(conversation.IdempotencyHeader, "mine")
 			resp, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -306,7 +308,7 @@ func TestIdempotencyAcrossForms(t *testing.T) {
 			}
 			resp.Body.Close()
 			texts[b.Response().Message.Text()+string(b.Response().Finish.Reason)] = true
-			if err != nil || resp.StatusCode != 200 || n.n() != 1 || (resp.Header.Get(gateway.ReplayHeader) != "") != (i > 0) {
+			if err != nil || resp.StatusCode != 200 || n.n() != 1 || (resp.Header.Get(conversation.ReplayHeader) != "") != (i > 0) {
 				t.Errorf("%s, stream=%t: %v %d, %d runs", format, stream, err, resp.StatusCode, n.n())
 			}
 		}

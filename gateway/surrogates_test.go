@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
@@ -42,18 +43,18 @@ func TestLoneSurrogates(t *testing.T) {
 	url := serve(t, gateway.Setup{Open: opening(c), Routes: routes})
 	for format := range roots {
 		resp, answer := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"`+format+`","messages":[{"role":"user","content":"a`+half+`b"}]}`)
-		told := strings.Contains(strings.Join(resp.Header[gateway.WarningHeader], "\n"), "U+FFFD")
+		told := strings.Contains(strings.Join(resp.Header[exchange.WarningHeader], "\n"), "U+FFFD")
 		same := format == wire.Chat
 		if resp.StatusCode != http.StatusOK || told == same || strings.Contains(got, half) != same || strings.Contains(got, "\ufffd") == same {
-			t.Errorf("%s: %d, %v, %s, %s", format, resp.StatusCode, resp.Header[gateway.WarningHeader], got, answer)
+			t.Errorf("%s: %d, %v, %s, %s", format, resp.StatusCode, resp.Header[exchange.WarningHeader], got, answer)
 		}
 	}
 	// A relayed answer has lost nothing, another has.
 	for path, same := range map[string]bool{"/v1/chat/completions": true, "/v1/messages": false} {
 		resp, answer := send(t, "POST", url+path, "application/json", `{"model":"echo","max_tokens":5,"messages":[{"role":"user","content":"a"}]}`)
-		told := strings.Contains(strings.Join(resp.Header[gateway.WarningHeader], "\n"), "U+FFFD")
+		told := strings.Contains(strings.Join(resp.Header[exchange.WarningHeader], "\n"), "U+FFFD")
 		if resp.StatusCode != http.StatusOK || told == same || strings.Contains(string(answer), half) != same {
-			t.Errorf("%s: %d, %v, %s", path, resp.StatusCode, resp.Header[gateway.WarningHeader], answer)
+			t.Errorf("%s: %d, %v, %s", path, resp.StatusCode, resp.Header[exchange.WarningHeader], answer)
 		}
 	}
 }

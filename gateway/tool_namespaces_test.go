@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -137,7 +139,7 @@ func askSpaced(t *testing.T, url, body, name string) (a spaceAnswer) {
 		t.Fatal(err)
 	}
 	if name != "" {
-		post.Header.Set(gateway.IdempotencyHeader, name)
+		post.Header.Set(conversation.IdempotencyHeader, name)
 	}
 	resp, err := http.DefaultClient.Do(post)
 	if err != nil {
@@ -252,17 +254,17 @@ func comesBack(t *testing.T, host *spaceHost, url, format string, stream bool) {
 	if first.calls != spaceCalls {
 		t.Fatalf("calls:%s", first.calls)
 	}
-	if fallen := askSpaced(t, url, says("after-"+format, "", unkept), ""); fallen.calls != spaceCalls || fallen.header.Get(gateway.WarningHeader) == "" {
+	if fallen := askSpaced(t, url, says("after-"+format, "", unkept), ""); fallen.calls != spaceCalls || fallen.header.Get(exchange.WarningHeader) == "" {
 		t.Errorf("after a failure:%s, %v", fallen.calls, fallen.header)
 	}
 	for _, want := range []string{"miss", "hit"} {
-		if cached := askSpaced(t, url, says("cached-"+format, "", unkept), ""); cached.calls != spaceCalls || cached.header.Get(gateway.CacheHeader) != want {
+		if cached := askSpaced(t, url, says("cached-"+format, "", unkept), ""); cached.calls != spaceCalls || cached.header.Get("Toolpost-Cache") != want {
 			t.Errorf("cached (%s):%s", want, cached.calls)
 		}
 	}
 	name := fmt.Sprint(format, stream)
 	for i, body := range []string{says(format, "", unkept), says(format, "", unkept), strings.Replace(says(format, "", unkept), fmt.Sprint(stream), fmt.Sprint(!stream), 1)} {
-		if again := askSpaced(t, url, body, name); again.calls != spaceCalls || (again.header.Get(gateway.ReplayHeader) != "") != (i > 0) {
+		if again := askSpaced(t, url, body, name); again.calls != spaceCalls || (again.header.Get(conversation.ReplayHeader) != "") != (i > 0) {
 			t.Errorf("named, %d:%s", i, again.calls)
 		}
 	}
@@ -361,7 +363,7 @@ func TestToolNamespacesOfRepairedAnswers(t *testing.T) {
 				if got.calls != spaceCalls || strings.Contains(got.body, `T\",}`) {
 					t.Errorf("%s, stream=%t:%s in %s", c.model, stream, got.calls, got.body)
 				}
-				faults := strings.Count(got.body+strings.Join(got.header[gateway.WarningHeader], "\n"), `required property "u"`)
+				faults := strings.Count(got.body+strings.Join(got.header[exchange.WarningHeader], "\n"), `required property "u"`)
 				if want := map[bool]int{true: 1}[c.tools == wanting]; faults != want {
 					t.Errorf("%s, stream=%t: %d calls do not fit: %s %v", c.model, stream, faults, got.body, got.header)
 				}

@@ -16,6 +16,8 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/access"
+	"github.com/toolpost/toolpost/internal/opening"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -229,10 +231,10 @@ type asking struct {
 	others       bool                        // another upstream can be asked
 	watch        *upstream.Watch
 	begun        bool
-	opening      llm.Opening // events held back until the answer begins
-	given        bool        // the answer was given up for another upstream
-	remade       bool        // the request is not the client's own
-	contentKinds             // content of the answer so far
+	opening      opening.Opening // events held back until the answer begins
+	given        bool            // the answer was given up for another upstream
+	remade       bool            // the request is not the client's own
+	contentKinds                 // content of the answer so far
 }
 
 // take takes an event of the answer.
@@ -369,5 +371,5 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 //
 //go:noinline
 func (a *asking) asItCame(req *llm.Request) *provider.ClientRequest {
-	return &provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.Stream != nil, Says: req, Header: provider.Betas(a.x.HTTP.Header)}
+	return &provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.Stream != nil, Says: req, Header: requestctx.Betas(a.x.HTTP.Header)}
 }

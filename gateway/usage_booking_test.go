@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -133,8 +134,8 @@ func TestForwardedRequestsArePriced(t *testing.T) {
 	}}
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	g.url = serve(t, gateway.Setup{Open: opening(c), Forward: c.Forwarder, Access: g.book, Routes: []gateway.ModelRoute{
-		{Model: "priced", Upstreams: []gateway.Upstream{{Model: "up/priced"}}, Pass: gateway.Kinds()},
-		{Model: "other", Upstreams: []gateway.Upstream{{Model: "up/other"}}, Pass: gateway.Kinds()},
+		{Model: "priced", Upstreams: []gateway.Upstream{{Model: "up/priced"}}, Pass: passthrough.Kinds()},
+		{Model: "other", Upstreams: []gateway.Upstream{{Model: "up/other"}}, Pass: passthrough.Kinds()},
 	}})
 	free, bound := g.key(t, access.Key{}), g.key(t, access.Key{Limits: quotas(t, "money/month=5")})
 	const dollar = catalog.Money(1_000_000_000_000)
@@ -192,7 +193,7 @@ func TestForwardedKeyRefusedUpstream(t *testing.T) {
 		"up": {BaseURL: server.URL + "/base", Wires: []string{wire.Chat, wire.Ollama, wire.Gemini, wire.Messages}, KeyEnv: "UP_KEY", KeyOptional: true},
 	}, Key: func(string) (string, error) { return "sk-the-key-of-the-gateway", nil }}
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
-	setup := gateway.Setup{Open: opening(c), Forward: c.Forwarder, Log: slog.New(slog.NewTextHandler(g, nil)), Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "up/m"}}, Pass: gateway.Kinds(), PassTeam: "red"}}}
+	setup := gateway.Setup{Open: opening(c), Forward: c.Forwarder, Log: slog.New(slog.NewTextHandler(g, nil)), Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "up/m"}}, Pass: passthrough.Kinds(), PassTeam: "red"}}}
 	open := serve(t, setup)
 	setup.Access = g.book
 	g.url = serve(t, setup)

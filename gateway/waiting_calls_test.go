@@ -15,6 +15,9 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/conversation"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
+	"github.com/toolpost/toolpost/gateway/internal/hosttools"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/invoke"
@@ -57,10 +60,10 @@ func TestWaitingCallApproval(t *testing.T) {
 					if got.err != nil || got.Message.Text() != "It waits." || len(got.Message.Calls()) > 0 || len(res) != 1 || !strings.Contains(res[0].Text(), want) || n.n() != runs {
 						t.Fatalf("%v %+v, %d runs, the model is told %+v; want %q", got.err, got.Response, n.n(), res, want)
 					}
-					if warned := strings.Contains(strings.Join(got.header.Values(gateway.WarningHeader), " "), "awaits a person's approval"); !stream && warned != (want == "awaits a person's approval") {
+					if warned := strings.Contains(strings.Join(got.header.Values(exchange.WarningHeader), " "), "awaits a person's approval"); !stream && warned != (want == "awaits a person's approval") {
 						t.Errorf("the client is told %v", got.header)
 					}
-					return got.header.Get(gateway.RequestHeader)
+					return got.header.Get(exchange.RequestHeader)
 				}
 				run := told("awaits a person's approval", 0)
 				second := told("awaits a person's approval", 0)
@@ -99,7 +102,7 @@ func TestWaitingCallExpires(t *testing.T) {
 		var n counter
 		tools, store := asking(&n, test.life)
 		url, model := staged(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
-		run := ask(t, url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+		run := ask(t, url, wire.Chat, question("m"), false).header.Get(exchange.RequestHeader)
 		time.Sleep(5 * time.Millisecond)
 		if test.grant != nil {
 			open, err := agent.Waiting(t.Context(), store, run)
@@ -125,7 +128,7 @@ func TestWaitingCallIsReported(t *testing.T) {
 		var n counter
 		tools, _ := asking(&n, 0)
 		url, _ := staged(t, script(t, "call write {\"what\":\"x\"}", "text It waits."), wire.Chat, tools)
-		header := http.Header{gateway.ProgressHeader: {"1"}, gateway.IdempotencyHeader: {"a"}}
+		header := http.Header{hosttools.ProgressHeader: {"1"}, conversation.IdempotencyHeader: {"a"}}
 		for range 2 {
 			got := body(t, url, format, header)
 			for _, want := range []string{`"type":"waiting"`, `"tool":"write"`, `awaits a person's approval until`, `"run":"req_`} {
@@ -306,7 +309,7 @@ func TestSameCallAtOnce(t *testing.T) {
 		wg.Wait()
 		run, q := theOnly(t, store)
 		for i, g := range got {
-			if warned := fmt.Sprint(g.header.Values(gateway.WarningHeader)); g.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") {
+			if warned := fmt.Sprint(g.header.Values(exchange.WarningHeader)); g.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") {
 				t.Errorf("round %d, %d: %v %s; the question is %s of %s", round, i, g.err, warned, q.CallID, run)
 			}
 		}
@@ -334,7 +337,7 @@ func TestTwoCallsOfOneAnswer(t *testing.T) {
 	var n counter
 	tools, store := asking(&n, 0)
 	url, model := staged(t, script(t, "call write {\"what\":\"x\"}\ncall write {\"what\":\"y\"}", "text Well."), wire.Chat, tools)
-	run := ask(t, url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+	run := ask(t, url, wire.Chat, question("m"), false).header.Get(exchange.RequestHeader)
 	open := openQuestions(t, store)[run]
 	if len(open) != 2 {
 		t.Fatalf("%+v", open)
@@ -364,14 +367,14 @@ func TestEarlierResultIsLabelled(t *testing.T) {
 	send("")
 	run, q := theOnly(t, store)
 	decide(t, store, run, q.CallID, true)
-	if h, told := send(""); strings.Contains(told+fmt.Sprint(h.Values(gateway.WarningHeader)), "not run again") {
+	if h, told := send(""); strings.Contains(told+fmt.Sprint(h.Values(exchange.WarningHeader)), "not run again") {
 		t.Errorf("the first time: %q %v", told, h)
 	}
 	h, told := send("")
 	if want := fmt.Sprintf("as %s of %s", q.CallID, run); !strings.Contains(told, want) || !strings.Contains(told, "It is not run again") || !strings.Contains(told, "written") {
 		t.Errorf("the model is told %q", told)
 	}
-	if warned := fmt.Sprint(h.Values(gateway.WarningHeader)); !strings.Contains(warned, "the result is that of the call "+q.CallID+" of "+run) || !strings.Contains(warned, "it was not run again") {
+	if warned := fmt.Sprint(h.Values(exchange.WarningHeader)); !strings.Contains(warned, "the result is that of the call "+q.CallID+" of "+run) || !strings.Contains(warned, "it was not run again") {
 		t.Errorf("the client is told %s", warned)
 	}
 	if _, told := send("another"); !strings.Contains(told, "awaits") || n.n() != 1 {
@@ -382,7 +385,7 @@ func TestEarlierResultIsLabelled(t *testing.T) {
 	if _, told := send("another"); !strings.Contains(told, "written") || n.n() != 2 {
 		t.Errorf("after its approval: %q, %d runs", told, n.n())
 	}
-	if h, _ := send("another"); h.Get(gateway.ReplayHeader) == "" || n.n() != 2 {
+	if h, _ := send("another"); h.Get(conversation.ReplayHeader) == "" || n.n() != 2 {
 		t.Errorf("%v, %d runs", h, n.n())
 	}
 }
@@ -395,7 +398,7 @@ func named(t *testing.T, url, name string) http.Header {
 		t.Fatal(err)
 	}
 	if name != "" {
-		req.Header.Set(gateway.IdempotencyHeader, name)
+		req.Header.Set(conversation.IdempotencyHeader, name)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -541,7 +544,7 @@ func TestRecordsThatAreNotShared(t *testing.T) {
 			decide(t, stores[0], run, q.CallID, true)
 		}
 		got := ask(t, urls[1], wire.Chat, question("m"), false)
-		if warned := fmt.Sprint(got.header.Values(gateway.WarningHeader)); got.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") || n.n() != 0 || len(openQuestions(t, stores[1])) > 0 {
+		if warned := fmt.Sprint(got.header.Values(exchange.WarningHeader)); got.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") || n.n() != 0 || len(openQuestions(t, stores[1])) > 0 {
 			t.Errorf("decided=%t: %v %s, %d runs", decided, got.err, warned, n.n())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -89,7 +90,7 @@ func TestWarningsWithoutComments(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		if got := fmt.Sprint(resp.Header.Values(gateway.WarningHeader), resp.Trailer.Values(gateway.WarningHeader)); !strings.Contains(got, "does not fit the schema") {
+		if got := fmt.Sprint(resp.Header.Values(exchange.WarningHeader), resp.Trailer.Values(exchange.WarningHeader)); !strings.Contains(got, "does not fit the schema") {
 			t.Errorf("%s: warnings %s", format, got)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -119,7 +120,7 @@ func TestUnreadAnswerOverHTTP2(t *testing.T) {
 				up := httptest.NewServer(handler)
 				t.Cleanup(up.Close)
 				client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native}
-				c.Open, c.Forward, c.Routes[0].Pass = opening(client), client.Forwarder, gateway.Kinds()
+				c.Open, c.Forward, c.Routes[0].Pass = opening(client), client.Forwarder, passthrough.Kinds()
 			}
 			host := overHTTP2(t, c)
 			if reset, err := unreadOverHTTP2(t, host, test.path, `{"model":"m",`+test.body+`}`); err != nil || reset.StreamID != 1 {

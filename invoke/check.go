@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/emulate"
+	"github.com/toolpost/toolpost/internal/stripped"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -145,7 +146,7 @@ func guessed(args json.RawMessage, r llm.Repair) *tool.Error {
 
 // whole refuses arguments that hold the marker of a secret instead of the secret.
 func whole(j *job) *tool.Error {
-	mark := journal.Marker(j.args)
+	mark := stripped.Mark(j.args)
 	if mark == "" {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 )
@@ -15,7 +16,7 @@ func (d *batch) observe(j *job) {
 		return
 	}
 	d.cancellable() // the call's context must end with it
-	ctx, call := observe.BeginTool(d.ctx, observe.ToolCall{Run: j.info.Run, Turn: j.info.Turn, ID: j.call.ID, Tool: j.call.Name, Args: j.args,
+	ctx, call := observing.BeginTool(d.ctx, observe.ToolCall{Run: j.info.Run, Turn: j.info.Turn, ID: j.call.ID, Tool: j.call.Name, Args: j.args,
 		Dialect: j.call.Provenance.Dialect, Source: j.call.Provenance.Source()})
 	j.seen = &seen{ctx, call}
 }
@@ -58,7 +59,7 @@ func (d *batch) observed(j *job, o *Outcome) {
 	if o.Error != nil {
 		err, c.Code = o.Error, string(o.Error.Code)
 	}
-	observe.End(j.seen.ctx, c, err)
+	observing.End(j.seen.ctx, c, err)
 	j.seen = nil
 }
 
@@ -74,7 +75,7 @@ func (d *batch) unobserve() {
 		if d.waits() {
 			j.seen.call.Status, err = "waiting", nil
 		}
-		observe.End(j.seen.ctx, j.seen.call, err)
+		observing.End(j.seen.ctx, j.seen.call, err)
 		j.seen = nil
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/observe"
 )
 
 // Request is a question to a model as the journal holds it. A conversation
@@ -288,7 +288,7 @@ func (r *Recorder) stream(ctx context.Context, m llm.Model, req *llm.Request, yi
 		yield(nil, err)
 		return
 	}
-	seen := observe.CallOf(ctx)
+	seen := observing.CallOf(ctx)
 	if seen != nil {
 		seen.Asked = string(asked.Hash)
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/outbound"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 	"github.com/toolpost/toolpost/tool"
 )
 
 // The address of a bridge answers nobody without its key, no page, and nobody after its
 // end. Each bridge has a key of its own.
 func TestTheAddressOfABridgeNeedsItsKey(t *testing.T) {
-	b := &serve.Bridge{Tools: tool.MustSet(echoTool())}
+	b := &bridge.Bridge{Tools: tool.MustSet(echoTool())}
 	at, err := b.Listen()
 	if err != nil {
 		t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
 )
 
 // dial connects a client of the SDK to a bridge, and keeps what goes over the line.
-func dial(t *testing.T, b *serve.Bridge) (*mcp.ClientSession, *bytes.Buffer) {
+func dial(t *testing.T, b *bridge.Bridge) (*mcp.ClientSession, *bytes.Buffer) {
 	t.Helper()
 	server, err := b.Server()
 	if err != nil {
@@ -71,7 +71,7 @@ func echoTool() tool.Tool {
 // Each function tool is one MCP tool of a server that belongs to one question.
 func TestABridgeOffersEveryToolOnce(t *testing.T) {
 	bare := tool.New("bare", "", nil, func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Text("ran"), nil })
-	b := &serve.Bridge{Tools: tool.MustSet(echoTool(), bare), Others: []llm.ToolDef{{Name: "theirs", Description: "Run by the caller"}}}
+	b := &bridge.Bridge{Tools: tool.MustSet(echoTool(), bare), Others: []llm.ToolDef{{Name: "theirs", Description: "Run by the caller"}}}
 	client, _ := dial(t, b)
 	list, err := client.ListTools(t.Context(), nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestABridgeOffersEveryToolOnce(t *testing.T) {
 // The names that a program may use are exactly those of the bridge.
 func TestAllowedNamesAreExactlyTheBridges(t *testing.T) {
 	for name, prefix := range map[string]string{"": "mcp__toolpost__", "ai_sdk_tool_bridge": "mcp__ai_sdk_tool_bridge__"} {
-		b := &serve.Bridge{Name: name, Tools: tool.MustSet(echoTool()), Others: []llm.ToolDef{{Name: "theirs"}}}
+		b := &bridge.Bridge{Name: name, Tools: tool.MustSet(echoTool()), Others: []llm.ToolDef{{Name: "theirs"}}}
 		if got, want := b.Allowed(), []string{prefix + "echo", prefix + "theirs"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
@@ -103,7 +103,7 @@ func TestAllowedNamesAreExactlyTheBridges(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := (&serve.Bridge{}).Allowed(); got == nil || len(got) != 0 {
+	if got := (&bridge.Bridge{}).Allowed(); got == nil || len(got) != 0 {
 		t.Errorf("without tools %v is allowed; it must be an empty list, not none", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestAllowedNamesAreExactlyTheBridges(t *testing.T) {
 // Every name has a way back, also those that a tool should not have.
 func TestNamesMapBackTotally(t *testing.T) {
 	const prefix = "mcp__ai_sdk_tool_bridge__"
-	b := &serve.Bridge{Name: "ai_sdk_tool_bridge", Others: []llm.ToolDef{{Name: "x"}, {Name: prefix + "y"}, {Name: prefix + "x"}, {Name: "mcp__z"}}}
+	b := &bridge.Bridge{Name: "ai_sdk_tool_bridge", Others: []llm.ToolDef{{Name: "x"}, {Name: prefix + "y"}, {Name: prefix + "x"}, {Name: "mcp__z"}}}
 	for name, want := range map[string]struct {
 		original string
 		known    bool
@@ -142,7 +142,7 @@ func TestNamesMapBackTotally(t *testing.T) {
 
 // Names that would collide are refused instead of hiding one of two tools.
 func TestABridgeRefusesWhatItCannotOffer(t *testing.T) {
-	for why, b := range map[string]*serve.Bridge{
+	for why, b := range map[string]*bridge.Bridge{
 		"two tools are called echo":  {Tools: tool.MustSet(echoTool()), Others: []llm.ToolDef{{Name: "echo"}}},
 		"two tools are called b":     {Others: []llm.ToolDef{{Name: "b"}, {Name: "b"}}},
 		"is not a name for a bridge": {Name: "a__b"},
@@ -170,7 +170,7 @@ var schemas = map[string]string{
 // Schemas pass as they are, byte for byte; only white space between tokens goes, and a
 // schema without a type is said to be one of an object.
 func TestSchemasPassUntouched(t *testing.T) {
-	var b serve.Bridge
+	var b bridge.Bridge
 	want := make(map[string]string)
 	for name, text := range schemas {
 		b.Others = append(b.Others, llm.ToolDef{Name: strings.ReplaceAll(name, " ", "_"), Schema: json.RawMessage(text)})
@@ -194,7 +194,7 @@ func TestSchemasPassUntouched(t *testing.T) {
 
 // A tool without a function is offered, and says that it is not run here.
 func TestToolsWithoutAFunctionSaySo(t *testing.T) {
-	client, _ := dial(t, &serve.Bridge{Others: []llm.ToolDef{{Name: "theirs"}}})
+	client, _ := dial(t, &bridge.Bridge{Others: []llm.ToolDef{{Name: "theirs"}}})
 	res := bridged(t, client, "theirs", map[string]any{})
 	if text := oneText(t, res); !res.IsError || text != "Provider-side execution is disabled for AI SDK bridge tools." {
 		t.Errorf("error %v: %s", res.IsError, text)
@@ -222,7 +222,7 @@ func TestWhatABridgedToolReturns(t *testing.T) {
 			return tool.Output{Parts: []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte("PNG")}}}, nil
 		}),
 	)
-	client, _ := dial(t, &serve.Bridge{Tools: set})
+	client, _ := dial(t, &bridge.Bridge{Tools: set})
 	if res := bridged(t, client, "echo", map[string]any{"text": `a "b" <c>`}); res.IsError || oneText(t, res) != `a "b" <c>` {
 		t.Errorf("a string: %+v", res)
 	}
@@ -239,7 +239,7 @@ func TestWhatABridgedToolReturns(t *testing.T) {
 		t.Errorf("wrong arguments: %s", oneText(t, res))
 	}
 	for _, args := range []any{nil, "text", 7, []any{1}} {
-		client, _ := dial(t, &serve.Bridge{Tools: set}) // whose loop guard has seen nothing
+		client, _ := dial(t, &bridge.Bridge{Tools: set}) // whose loop guard has seen nothing
 		if res := bridged(t, client, "any", args); res.IsError || got != "{}" {
 			t.Errorf("arguments %v became %s", args, got)
 		}
@@ -260,7 +260,7 @@ func TestBridgedCallsGoThroughTheRuntime(t *testing.T) {
 		ran++
 		return tool.Text("done"), nil
 	})
-	client, _ := dial(t, &serve.Bridge{Tools: tool.MustSet(foreign, strict)})
+	client, _ := dial(t, &bridge.Bridge{Tools: tool.MustSet(foreign, strict)})
 	for _, name := range []string{"foreign", "strict"} {
 		if res := bridged(t, client, name, map[string]any{}); !res.IsError || ran != 0 {
 			t.Errorf("%s ran %d times: %s", name, ran, oneText(t, res))
@@ -281,7 +281,7 @@ func TestTheIDOfACallIsPassedOn(t *testing.T) {
 		"too long": {strings.Repeat("x", 500), ""},
 	} {
 		var got string
-		client, _ := dial(t, &serve.Bridge{Tools: tool.MustSet(echoTool()), Do: func(_ context.Context, c llm.Call) (llm.Result, error) {
+		client, _ := dial(t, &bridge.Bridge{Tools: tool.MustSet(echoTool()), Do: func(_ context.Context, c llm.Call) (llm.Result, error) {
 			got = c.ID
 			return llm.Result{}, nil
 		}})

@@ -20,7 +20,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
-	"github.com/toolpost/toolpost/mcpbridge/relay"
+	"github.com/toolpost/toolpost/mcpbridge/internal/relay"
 	"github.com/toolpost/toolpost/mcpbridge/serve"
 )
 

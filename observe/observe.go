@@ -137,8 +137,6 @@ type ModelCall struct {
 	// Asked and Recorded are the hashes of the entries of the record that hold
 	// the question and the answer, "" if the run is not recorded.
 	Asked, Recorded string
-
-	claim claim
 }
 
 // Retry is an attempt that failed and is followed by another.
@@ -215,107 +213,5 @@ func From(ctx context.Context) Observer {
 	return o
 }
 
-type placeKey struct{}
-
-// place is where in a run a context belongs.
-type place struct {
-	run  string
-	turn int
-}
-
-func placeOf(ctx context.Context) place {
-	p, _ := ctx.Value(placeKey{}).(*place)
-	if p == nil {
-		return place{}
-	}
-	return *p
-}
-
-// BeginRequest tells the observer of ctx about a request, like BeginRun.
-func BeginRequest(ctx context.Context, r Request) (context.Context, *Request) {
-	o := From(ctx)
-	if o == nil {
-		return ctx, nil
-	}
-	own := r
-	return begin(ctx, o, &own)
-}
-
-// BeginRun tells the observer of ctx about a run. Without one it returns nil,
-// and [End] does nothing with that.
-func BeginRun(ctx context.Context, r Run) (context.Context, *Run) {
-	o := From(ctx)
-	if o == nil {
-		return ctx, nil
-	}
-	ctx = context.WithValue(ctx, placeKey{}, &place{run: r.ID})
-	own := r // a copy only if it is observed
-	return begin(ctx, o, &own)
-}
-
-// BeginTurn tells the observer of ctx about a turn, like BeginRun.
-func BeginTurn(ctx context.Context, t Turn) (context.Context, *Turn) {
-	o := From(ctx)
-	if o == nil {
-		return ctx, nil
-	}
-	ctx = context.WithValue(ctx, placeKey{}, &place{run: t.Run, turn: t.N})
-	own := t
-	return begin(ctx, o, &own)
-}
-
-// BeginTool tells the observer of ctx about a call, like BeginRun. The run and the
-// turn are those of ctx, if c does not name them.
-func BeginTool(ctx context.Context, c ToolCall) (context.Context, *ToolCall) {
-	o := From(ctx)
-	if o == nil {
-		return ctx, nil
-	}
-	own, p := c, placeOf(ctx)
-	if c.Run == "" {
-		own.Run = p.run
-	}
-	if c.Turn == 0 {
-		own.Turn = p.turn
-	}
-	return begin(ctx, o, &own)
-}
-
-// begin starts the clock of a step.
-func begin[S Step](ctx context.Context, o Observer, s S) (context.Context, S) {
-	s.Timing().Began = time.Now()
-	var in context.Context
-	if !told(func() { in = o.Begin(ctx, s) }) {
-		in = With(ctx, nil)
-	}
-	if in == nil {
-		in = ctx
-	}
-	return in, s
-}
-
-// told calls an observer and reports whether it returned. It recovers a panic, which must not end the observed work.
-func told(call func()) (ok bool) {
-	defer func() {
-		if !ok {
-			_ = recover()
-		}
-	}()
-	call()
-	return true
-}
-
 // Timing returns s.
 func (s *Span) Timing() *Span { return s }
-
-// End tells the observer of ctx, which is the context that the step's Begin
-// returned, that the step is over.
-func End(ctx context.Context, s Step, err error) {
-	o := From(ctx)
-	if o == nil {
-		return
-	}
-	span := s.Timing()
-	span.Took, span.Err = time.Since(span.Began), err
-	told(func() { o.End(ctx, s) })
-}

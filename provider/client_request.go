@@ -17,7 +17,7 @@ type ClientRequest struct {
 	Body   []byte
 	Stream bool         // the answer is wanted as a stream
 	Says   *llm.Request // what Body says
-	// Header goes with the request where it is relayed; see [Betas].
+	// Header goes with the request where it is relayed; see requestctx.Betas.
 	Header http.Header
 }
 

@@ -13,11 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/opening"
 	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/deadline"
-	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
 )
 
@@ -145,7 +146,7 @@ func (x *exchange) receive() (failure *llm.Error, began bool) {
 	if x.job.tap != nil {
 		src = io.TeeReader(src, x.job.tap)
 	}
-	var opening llm.Opening // until the answer has begun, it may be asked for again
+	var opening opening.Opening // until the answer has begun, it may be asked for again
 	for ev, err := range x.job.decode(src) {
 		if err == nil {
 			err = x.watch.Count(ev)
@@ -217,7 +218,7 @@ func (j *job) decode(src io.Reader) iter.Seq2[llm.Event, error] {
 		return j.codec.Answering(j.req).DecodeStream(src)
 	}
 	return func(yield func(llm.Event, error) bool) {
-		b, err := wire.ReadDocument(src)
+		b, err := document.Read(src)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -6,6 +6,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/wire/history"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -36,7 +37,7 @@ func (p planner) dropHosted() {
 }
 
 // countCallIDs makes new ids follow those of the history.
-func (p planner) countCallIDs() { p.job.codec.Calls = llm.CallsBefore(p.req.Messages) }
+func (p planner) countCallIDs() { p.job.codec.Calls = turns.CallsBefore(p.req.Messages) }
 
 // userFirst puts a turn of the user first where the format demands one.
 func (p planner) userFirst() {

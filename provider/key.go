@@ -122,8 +122,3 @@ func (v *Vendor) authorize(req *http.Request, payload []byte, key string) error 
 	}
 	return nil
 }
-
-// KeySecrets returns the values that must not be shown of a key: the whole key and,
-// for an access key of Amazon (ID:SECRET or ID:SECRET:SESSION), also the secret and
-// the session token.
-func KeySecrets(key string) []string { return credential.Secrets(key) }

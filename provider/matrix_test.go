@@ -150,7 +150,7 @@ func constrained(req *llm.Request) bool {
 // written is calls in the words of the prompt.
 func written(req *llm.Request, calls []llm.Part) string {
 	if !constrained(req) {
-		text, err := dialect.Render("json_fence", calls...)
+		text, err := dialect.Builtin().Render("json_fence", calls...)
 		if err != nil {
 			return err.Error()
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
@@ -34,7 +35,7 @@ func TestObservedQuestions(t *testing.T) {
 		v := &vendor{replies: []reply{{status: 503}, {status: 200, body: good}}}
 		m := open(t, &provider.Client{HTTP: &http.Client{Transport: v}, Key: func(string) (string, error) { return "k", nil }, Retry: provider.Retry{Base: time.Millisecond}}, "deepseek/deepseek-chat")
 		if inside {
-			m = observe.Model(m, "outer")
+			m = observing.Model(m, "outer")
 		}
 		q := new(questions)
 		if _, err := llm.Generate(observe.With(t.Context(), q), m, &llm.Request{Messages: []llm.Message{llm.User("?")}}); err != nil {
@@ -65,7 +66,7 @@ func TestObservedFallback(t *testing.T) {
 		return well.Stream(ctx, req)
 	})
 	q := new(questions)
-	if _, err := llm.Generate(observe.With(t.Context(), q), observe.Model(both, "both"), &llm.Request{Messages: []llm.Message{llm.User("?")}}); err != nil {
+	if _, err := llm.Generate(observe.With(t.Context(), q), observing.Model(both, "both"), &llm.Request{Messages: []llm.Message{llm.User("?")}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(q.over) != 1 || q.over[0].Vendor != "groq" || q.over[0].Attempts != 2 || q.over[0].Err != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// OutputWay is how the answer is held to a schema.
-type OutputWay string
+// outputWay is how the answer is held to a schema.
+type outputWay = string
 
 // The ways to hold an answer to a schema, from the best to the last resort.
 // Whichever is taken, the answer is checked.
 const (
-	outputNative      OutputWay = "native"      // by the vendor
-	outputConstrained OutputWay = "constrained" // by the host, with its own field
-	outputEmit        OutputWay = "emit_output" // as the arguments of a terminal tool
-	outputPrompted    OutputWay = "prompted"    // by asking for it
+	outputNative      outputWay = "native"      // by the vendor
+	outputConstrained outputWay = "constrained" // by the host, with its own field
+	outputEmit        outputWay = "emit_output" // as the arguments of a terminal tool
+	outputPrompted    outputWay = "prompted"    // by asking for it
 )
 
 // outputWay chooses how to get an answer that matches a schema.
-func (p planner) outputWay() (OutputWay, string) {
+func (p planner) outputWay() (string, string) {
 	req, cond := p.req, p.conditions(p.req)
 	tools := len(req.Tools) > 0 && !req.Choice.Forbids() && p.route.Kind != Text
 	if !tools {
@@ -119,7 +119,7 @@ func (p planner) maybeHeld() bool {
 }
 
 // askOutput asks for the answer in one of the ways.
-func (p planner) askOutput(way OutputWay, n schema.Narrowed) {
+func (p planner) askOutput(way string, n schema.Narrowed) {
 	if (way == outputNative || way == outputConstrained) && len(p.req.Output.Schema) > 0 {
 		out := *p.req.Output
 		out.Schema, out.Strict = n.Schema, n.Strict

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,21 +35,6 @@ func TestPartsOfAccessKeysStayHome(t *testing.T) {
 		}
 		if !warned || got == "" || strings.Contains(got, secret) || strings.Contains(got, session) {
 			t.Errorf("%s: warned %t, sent %s", said, warned, got)
-		}
-	}
-}
-
-func TestKeySecrets(t *testing.T) {
-	for key, want := range map[string][]string{
-		"":                                  nil,
-		"sk-plain":                          {"sk-plain"},
-		"AKIA:secretsecretsecret":           {"AKIA:secretsecretsecret", "secretsecretsecret"},
-		"AKIA:secretsecretsecret:sessionid": {"AKIA:secretsecretsecret:sessionid", "secretsecretsecret"},
-		"AKIA:secretsecretsecret:a-session-token": {"AKIA:secretsecretsecret:a-session-token", "secretsecretsecret", "a-session-token"},
-		"user:word": {"user:word"},
-	} {
-		if got := provider.KeySecrets(key); !slices.Equal(got, want) {
-			t.Errorf("%s: %q", key, got)
 		}
 	}
 }

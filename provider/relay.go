@@ -9,11 +9,13 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
+	"github.com/toolpost/toolpost/internal/wire/document"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/relay"
-	"github.com/toolpost/toolpost/wire"
 	"github.com/toolpost/toolpost/wire/format"
 )
 
@@ -56,7 +58,7 @@ func (m *Model) Relay(ctx context.Context, r *ClientRequest, dst io.Writer, each
 	if observe.From(ctx) == nil {
 		run(ctx, r.Says)(pass)
 	} else {
-		observe.Question(ctx, m.id, r.Says, run, pass)
+		observing.Question(ctx, m.id, r.Says, run, pass)
 	}
 	if err != nil && !out.begun && m.learn(j, err) {
 		return false, nil // the tools have to be taught
@@ -187,7 +189,7 @@ func (p clientReader) Read(b []byte) (int, error) {
 // the same events, else as they return it.
 func (x *exchange) passDocument(src io.Reader) error {
 	j := x.job
-	b, err := wire.ReadDocument(src)
+	b, err := document.Read(src)
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (x *exchange) passDocument(src io.Reader) error {
 		if err := x.watch.Count(ev); err != nil {
 			return err
 		}
-		if wire.SaysReplaced(ev) {
+		if loss.SaysReplaced(ev) {
 			replaced = append(replaced, ev)
 			continue
 		}

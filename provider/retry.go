@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -114,7 +115,7 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 
 // persist sends a request until it is answered, or may not be sent again.
 func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm.Event, error) bool) {
-	seen := observe.CallOf(ctx)
+	seen := observing.CallOf(ctx)
 	for n := 1; ; n++ {
 		if seen != nil {
 			seen.Attempts++
@@ -129,7 +130,7 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 // again reports whether a request that failed for the n-th time is to be sent again, and waits until then. If it is
 // not, it has said why.
 func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
-	policy, most, seen := m.client.Retry, m.waits(ctx, false).Attempts, observe.CallOf(ctx)
+	policy, most, seen := m.client.Retry, m.waits(ctx, false).Attempts, observing.CallOf(ctx)
 	wait, soon := policy.wait(n, err, requestctx.PatienceOf(ctx), rand.Float64())
 	if began || n >= most || !retryable(err) || !soon {
 		yield(nil, err)

@@ -38,7 +38,7 @@ type Route struct {
 	Style   string `json:"style,omitempty"`
 	Dialect string `json:"dialect,omitempty"`
 	// Output is how the answer is held to a schema; empty if none is asked.
-	Output OutputWay `json:"output,omitempty"`
+	Output string `json:"output,omitempty"`
 	// Promotion is which text may become a call; empty if no tools are
 	// offered.
 	Promotion llm.Promotion `json:"text_calls,omitempty"`

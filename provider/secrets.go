@@ -165,7 +165,7 @@ func (c *Client) foreign(own string, vars []string) iter.Seq[string] {
 			}
 		}
 		for _, name := range vars {
-			for _, v := range credential.Parts(strings.TrimSpace(os.Getenv(name))) {
+			for _, v := range secret.KeyParts(strings.TrimSpace(os.Getenv(name))) {
 				if strange(v) && !yield(v) {
 					return
 				}

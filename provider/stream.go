@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 )
@@ -19,7 +20,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 			m.run(ctx, req, yield)
 			return
 		}
-		observe.Question(ctx, m.id, req, m.runObserved, yield)
+		observing.Question(ctx, m.id, req, m.runObserved, yield)
 	}
 }
 
@@ -68,7 +69,7 @@ func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event,
 
 // observed reports the route to an observer.
 func (m *Model) observed(ctx context.Context, j *job) {
-	if c := observe.CallOf(ctx); c != nil {
+	if c := observing.CallOf(ctx); c != nil {
 		c.Vendor, c.Name, c.Host, c.Wire, c.Route = m.vendor.Name, m.model, m.base.Host, j.route.Wire, string(j.route.Kind)
 	}
 }

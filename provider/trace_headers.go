@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/internal/requestctx"
-	"github.com/toolpost/toolpost/observe"
 )
 
 // setHops writes the header of a request that was passed on.
@@ -17,7 +17,7 @@ func setHops(req *http.Request) {
 
 // setTrace adds the headers of the trace that a request belongs to.
 func setTrace(req *http.Request) {
-	t, ok := observe.TraceOf(req.Context())
+	t, ok := observing.TraceOf(req.Context())
 	if !ok {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/schema"
@@ -202,7 +203,7 @@ var builtin = []Vendor{
 	{Name: "vertex-claude", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
-		Families: map[string]format.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
+		Families: map[string]format.Quirks{"claude": {ModelFields: names.AnthropicFields}, "nova": {ModelFields: names.AmazonFields}, "gpt-oss": {ModelFields: names.OpenAIFields}}},
 	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: credential.AWSBearer, Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	Vendor{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: credential.AWSBearer, Sign: "bedrock", Quirks: older, NoAllowed: true,

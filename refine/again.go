@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/opening"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -78,7 +79,7 @@ type attempt struct {
 	resp     *llm.Response
 	err      error // what it ended with; nil if it is complete
 	finished bool  // with an llm.Finish
-	opening  llm.Opening
+	opening  opening.Opening
 	begun    bool // something of it was passed on
 	called   bool // a complete call was
 }

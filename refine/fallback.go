@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/toolpost/toolpost/internal/opening"
 	"github.com/toolpost/toolpost/internal/outcome"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -43,7 +44,7 @@ func Fallback(models ...llm.Model) llm.Model {
 // begin passes a stream on and reports whether the answer has begun. If the reader stops, the
 // error is nil.
 func begin(events iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (begun bool, failed error) {
-	var opening llm.Opening
+	var opening opening.Opening
 	for ev, err := range events {
 		if err != nil {
 			return opening.Begun(), err

@@ -11,24 +11,25 @@ import (
 // Coercion is one change that gave a value the type the schema demands.
 type Coercion struct {
 	Path string `json:"path"` // JSON pointer of the value in the original arguments
-	Rule Rule   `json:"rule"`
+	// Rule is "unquoted", "unstringified", "quoted", "wrapped", "whole-number", "optional-null" or "unescaped". The names
+	// are stable: receipts hold them.
+	Rule string `json:"rule"`
 	From string `json:"from"` // the shapes, never the contents
 	To   string `json:"to"`
 }
 
-// Rule is the name of a coercion: "unquoted", "unstringified", "quoted", "wrapped", "whole-number", "optional-null" or
-// "unescaped". Names are stable: receipts hold them.
-type Rule string
+// rule is the name of a coercion.
+type rule string
 
 // The rules of coercion.
 const (
-	ruleUnquoted     Rule = "unquoted"      // "3" for 3, "true" for true, "null" for null
-	ruleUnstringed   Rule = "unstringified" // "[1]" for [1], "{}" for {}
-	ruleQuoted       Rule = "quoted"        // 3 for "3", true for "true"
-	ruleWrapped      Rule = "wrapped"       // "a" for ["a"]
-	ruleWholeNumber  Rule = "whole-number"  // 3.0 for 3
-	ruleOptionalNull Rule = "optional-null" // null for a property that may be left out
-	ruleUnescaped    Rule = "unescaped"     // "a\_b" for "a_b", where only that is valid
+	ruleUnquoted     rule = "unquoted"      // "3" for 3, "true" for true, "null" for null
+	ruleUnstringed   rule = "unstringified" // "[1]" for [1], "{}" for {}
+	ruleQuoted       rule = "quoted"        // 3 for "3", true for "true"
+	ruleWrapped      rule = "wrapped"       // "a" for ["a"]
+	ruleWholeNumber  rule = "whole-number"  // 3.0 for 3
+	ruleOptionalNull rule = "optional-null" // null for a property that may be left out
+	ruleUnescaped    rule = "unescaped"     // "a\_b" for "a_b", where only that is valid
 )
 
 // maxSteps bounds the work on alternatives within alternatives.
@@ -89,8 +90,8 @@ type coercer struct {
 	log       []Coercion
 }
 
-func (k *coercer) note(at pointer, rule Rule, from, to *node) {
-	k.log = append(k.log, Coercion{string(at), rule, from.shape(), to.shape()})
+func (k *coercer) note(at pointer, name rule, from, to *node) {
+	k.log = append(k.log, Coercion{string(at), string(name), from.shape(), to.shape()})
 }
 
 // shape describes a node without showing it.

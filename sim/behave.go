@@ -11,7 +11,7 @@ import (
 
 // respond asks the model of b and changes its answer according to b: the result
 // is the answer that a vendor's server should send.
-func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (*llm.Response, error) {
+func (b behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (*llm.Response, error) {
 	if b.IgnoreChoice {
 		req = req.Clone()
 		req.Choice, req.OneCall = llm.ToolChoice{}, false
@@ -50,11 +50,11 @@ func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (
 }
 
 // write turns calls and thinking into text of the dialect.
-func (b Behaviour) write(r *llm.Response) error {
+func (b behaviour) write(r *llm.Response) error {
 	if b.ThinkCall {
 		thinkCalls(r, b.Dialect)
 	}
-	text, err := dialect.Render(b.Dialect, r.Message.Parts...)
+	text, err := dialect.Builtin().Render(b.Dialect, r.Message.Parts...)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func thinkCalls(r *llm.Response, name string) {
 	if len(calls) == 0 {
 		return
 	}
-	text, err := dialect.Render(name, calls...)
+	text, err := dialect.Builtin().Render(name, calls...)
 	if err != nil {
 		return
 	}

@@ -14,15 +14,8 @@ import (
 // nativeName is the behaviour of a model that delivers calls as its vendor does.
 const nativeName = "native"
 
-// Behaviour is how a simulated model answers, read from its name:
-//
-//	sim/native                calls in the vendor's form
-//	sim/hermes_json           calls as text in a dialect
-//	sim/echo                  no calls: the answer describes the request
-//	sim/recall                knows only the content of its request
-//	sim/taught                refuses tools; calls the tools in its prompt, as text
-//	sim/native+429=2s+times=1 with faults; see Faults
-type Behaviour struct {
+// behaviour is how a simulated model answers, read from its name; see [CheckModel].
+type behaviour struct {
 	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
 	Dialect string
 
@@ -57,43 +50,43 @@ type Behaviour struct {
 type Misbehaviour struct {
 	Name string `json:"name"` // the spelling in a model name
 	Help string `json:"help"`
-	set  func(b *Behaviour, value string) error
+	set  func(b *behaviour, value string) error
 }
 
 // Faults lists the faults that can be added to the name of a model, with "+".
 func Faults() []Misbehaviour { return slices.Clone(faults) }
 
 var faults = []Misbehaviour{
-	{"429", "answer HTTP 429; 429=2s also sends Retry-After", func(b *Behaviour, v string) error {
+	{"429", "answer HTTP 429; 429=2s also sends Retry-After", func(b *behaviour, v string) error {
 		b.Status = 429
 		return duration(&b.RetryAfter, v, 0)
 	}},
-	{"500", "answer HTTP 500", func(b *Behaviour, v string) error { b.Status = 500; return none(v) }},
-	{"503", "answer HTTP 503", func(b *Behaviour, v string) error { b.Status = 503; return none(v) }},
-	{"401", "answer HTTP 401", func(b *Behaviour, v string) error { b.Status = 401; return none(v) }},
-	{"no-tools", "refuse requests with tools: does not support tools", func(b *Behaviour, v string) error { b.NoTools = true; return none(v) }},
-	{"times", "times=2: the faults happen to the first two requests only", func(b *Behaviour, v string) error { return count(&b.Times, v) }},
-	{"cut", "cut=300: the body ends after 300 bytes", func(b *Behaviour, v string) error { return count(&b.Cut, v) }},
-	{"stall", "stall=5s: nothing comes for that long", func(b *Behaviour, v string) error { return duration(&b.Stall, v, time.Hour) }},
-	{"slow-args", "slow-args=20ms: a pause before each piece of arguments", func(b *Behaviour, v string) error { return duration(&b.SlowArgs, v, 20*time.Millisecond) }},
-	{"slow", "slow=20ms: a pause before each piece of a stream", func(b *Behaviour, v string) error { return duration(&b.Slow, v, 20*time.Millisecond) }},
-	{"fail", "fail=5: the stream ends after five pieces with an error in the vendor's own form", func(b *Behaviour, v string) error { return count(&b.Fail, v) }},
-	{"garbage", "a line of nonsense in the middle of the body", func(b *Behaviour, v string) error { b.Garbage = true; return none(v) }},
-	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
-	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
-	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *Behaviour, v string) error { b.Think = true; return none(v) }},
-	{"strict", "refuse what the vendor's documentation forbids, in the vendor's words; strict=MODEL by the rules for that model", func(b *Behaviour, v string) error {
+	{"500", "answer HTTP 500", func(b *behaviour, v string) error { b.Status = 500; return none(v) }},
+	{"503", "answer HTTP 503", func(b *behaviour, v string) error { b.Status = 503; return none(v) }},
+	{"401", "answer HTTP 401", func(b *behaviour, v string) error { b.Status = 401; return none(v) }},
+	{"no-tools", "refuse requests with tools: does not support tools", func(b *behaviour, v string) error { b.NoTools = true; return none(v) }},
+	{"times", "times=2: the faults happen to the first two requests only", func(b *behaviour, v string) error { return count(&b.Times, v) }},
+	{"cut", "cut=300: the body ends after 300 bytes", func(b *behaviour, v string) error { return count(&b.Cut, v) }},
+	{"stall", "stall=5s: nothing comes for that long", func(b *behaviour, v string) error { return duration(&b.Stall, v, time.Hour) }},
+	{"slow-args", "slow-args=20ms: a pause before each piece of arguments", func(b *behaviour, v string) error { return duration(&b.SlowArgs, v, 20*time.Millisecond) }},
+	{"slow", "slow=20ms: a pause before each piece of a stream", func(b *behaviour, v string) error { return duration(&b.Slow, v, 20*time.Millisecond) }},
+	{"fail", "fail=5: the stream ends after five pieces with an error in the vendor's own form", func(b *behaviour, v string) error { return count(&b.Fail, v) }},
+	{"garbage", "a line of nonsense in the middle of the body", func(b *behaviour, v string) error { b.Garbage = true; return none(v) }},
+	{"wrong-index", "parallel calls all have the index of the first", func(b *behaviour, v string) error { b.WrongIndex = true; return none(v) }},
+	{"wrong-finish", "the finish reason contradicts the answer", func(b *behaviour, v string) error { b.WrongFinish = true; return none(v) }},
+	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *behaviour, v string) error { b.Think = true; return none(v) }},
+	{"strict", "refuse what the vendor's documentation forbids, in the vendor's words; strict=MODEL by the rules for that model", func(b *behaviour, v string) error {
 		if b.Strict = true; v != "" {
 			b.plays = catalog.Default().Lookup(v)
 		}
 		return nil
 	}},
-	{"window", "window=8000: a request of more tokens is refused as too long, in the vendor's words", func(b *Behaviour, v string) error { return count(&b.Window, v) }},
-	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *Behaviour, v string) error { b.Length = true; return none(v) }},
-	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
-	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},
-	{"huge", "huge=1000000: that many bytes of text before the answer", func(b *Behaviour, v string) error { return count(&b.Huge, v) }},
-	{"seed", "seed=7: the stream is cut into random pieces, the same for the same seed", func(b *Behaviour, v string) error { return count(&b.Seed, v) }},
+	{"window", "window=8000: a request of more tokens is refused as too long, in the vendor's words", func(b *behaviour, v string) error { return count(&b.Window, v) }},
+	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *behaviour, v string) error { b.Length = true; return none(v) }},
+	{"ignore-choice", "the tool choice is ignored", func(b *behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
+	{"think-call", "calls are written into thinking", func(b *behaviour, v string) error { b.ThinkCall = true; return none(v) }},
+	{"huge", "huge=1000000: that many bytes of text before the answer", func(b *behaviour, v string) error { return count(&b.Huge, v) }},
+	{"seed", "seed=7: the stream is cut into random pieces, the same for the same seed", func(b *behaviour, v string) error { return count(&b.Seed, v) }},
 }
 
 func none(v string) error {
@@ -128,10 +121,24 @@ func duration(d *time.Duration, v string, def time.Duration) error {
 	return nil
 }
 
-// ParseBehaviour reads the name of a simulated model. The prefix "sim/" may be
+// CheckModel returns the problem of the name of a simulated model, nil if there is none. The name is how the model
+// answers:
+//
+//	sim/native                calls in the vendor's form
+//	sim/hermes_json           calls as text in a dialect
+//	sim/echo                  no calls: the answer describes the request
+//	sim/recall                knows only the content of its request
+//	sim/taught                refuses tools; calls the tools in its prompt, as text
+//	sim/native+429=2s+times=1 with faults; see Faults
+func CheckModel(name string) error {
+	_, err := parseBehaviour(name)
+	return err
+}
+
+// parseBehaviour reads the name of a simulated model. The prefix "sim/" may be
 // left out.
-func ParseBehaviour(model string) (Behaviour, error) {
-	var b Behaviour
+func parseBehaviour(model string) (behaviour, error) {
+	var b behaviour
 	spec := strings.TrimPrefix(strings.TrimPrefix(model, "models/"), "sim/")
 	base, rest, more := strings.Cut(spec, "+")
 	switch base {
@@ -143,7 +150,7 @@ func ParseBehaviour(model string) (Behaviour, error) {
 	case taughtName:
 		b.Taught, b.NoTools, b.Dialect = true, true, taughtDialect
 	default:
-		if _, ok := dialect.Lookup(base); !ok {
+		if _, ok := dialect.Builtin().Lookup(base); !ok {
 			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
 		}
 		b.Dialect = base
@@ -172,6 +179,6 @@ func faultNames() string {
 }
 
 // healed returns b without its faults.
-func (b Behaviour) healed() Behaviour {
-	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Taught: b.Taught, NoTools: b.Taught, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+func (b behaviour) healed() behaviour {
+	return behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Taught: b.Taught, NoTools: b.Taught, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
 }

@@ -11,7 +11,7 @@ import (
 // Models returns the names of the simulated models, without faults.
 func Models() []string {
 	names := []string{"sim/" + nativeName}
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		names = append(names, "sim/"+d.Name)
 	}
 	return names

@@ -24,7 +24,7 @@ var errCut = errors.New("sim: cut off as asked")
 
 // send writes the answer, whole or as a stream, with the faults that happen on
 // the wire.
-func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWriter, r *llm.Response, stream bool) error {
+func (b behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWriter, r *llm.Response, stream bool) error {
 	if b.Length {
 		deliverable(r, codec.Properties(), stream)
 	}
@@ -46,7 +46,7 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 // start returns the server's data about an answer before it. With a seed the
 // same request gets the same bytes: its id and time then derive from the
 // request.
-func (b Behaviour) start(codec wire.Codec, model string, request []byte) llm.Start {
+func (b behaviour) start(codec wire.Codec, model string, request []byte) llm.Start {
 	if b.Seed > 0 {
 		hash := sha256.Sum256(append([]byte(model+"\n"), request...))
 		return llm.Start{ID: "sim-" + hex.EncodeToString(hash[:12]), Created: time.Unix(1700000000, 0).UTC()}
@@ -58,7 +58,7 @@ func (b Behaviour) start(codec wire.Codec, model string, request []byte) llm.Sta
 	return s
 }
 
-func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Writer, r *llm.Response) error {
+func (b behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Writer, r *llm.Response) error {
 	body, _, err := codec.EncodeResponse(r)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 // midway is the error at the end of a stream, if a fault demands it.
 var midway = &llm.Error{Op: "sim", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: errors.New("this fault was asked for")}
 
-func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
+func (b behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
 	enc := codec.NewStream(out, format.Head{})
 	next := pieceLength(byWords)
 	if b.Seed > 0 {
@@ -130,7 +130,7 @@ func deliverable(r *llm.Response, format format.Properties, stream bool) {
 // wireFaults is a response body with faults.
 type wireFaults struct {
 	w       http.ResponseWriter
-	b       Behaviour
+	b       behaviour
 	whole   bool // the body is one write
 	written int
 	garbled bool

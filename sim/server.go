@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	wirenames "github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/internal/wire/serverapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -18,7 +19,7 @@ import (
 const maxBody = 64 << 20
 
 // Server answers as the servers of all vendors do. The model in the request
-// decides how it behaves: see [Behaviour]. It is an [http.Handler], safe for
+// decides how it behaves: see [CheckModel]. It is an [http.Handler], safe for
 // concurrent use, and accepts any key.
 type Server struct {
 	// Model answers the requests; nil means Offline.
@@ -84,7 +85,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 		return err
 	}
 	codec := e.Codec
-	b, err := s.behaviour(req.Model)
+	b, err := s.behaviourOf(req.Model)
 	if err != nil {
 		return vendorapi.NotFound(codec, err)
 	}
@@ -98,7 +99,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 		return err
 	}
 	if b.plays.ID.Root() == "claude" { // whose own fields are then read
-		codec.Quirks.ModelFields = wire.AnthropicFields
+		codec.Quirks.ModelFields = wirenames.AnthropicFields
 		model := req.Model
 		if req, _, err = codec.DecodeRequest(body); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 }
 
 // respond makes the answer to a valid request.
-func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, req *llm.Request, body []byte) (*llm.Response, error) {
+func (s *Server) respond(ctx context.Context, codec wire.Codec, b *behaviour, req *llm.Request, body []byte) (*llm.Response, error) {
 	answer, err := b.respond(ctx, s.model(), visible(codec, req))
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (s *Server) model() llm.Model {
 
 // behaviour reads a model's name and drops its faults once they have happened
 // often enough.
-func (s *Server) behaviour(model string) (Behaviour, error) {
+func (s *Server) behaviourOf(model string) (behaviour, error) {
 	b, err := s.parse(model)
 	if err != nil || b.Times == 0 {
 		return b, err
@@ -180,16 +181,16 @@ func (s *Server) behaviour(model string) (Behaviour, error) {
 }
 
 // parse reads the name of a model.
-func (s *Server) parse(model string) (Behaviour, error) {
-	b, err := ParseBehaviour(model)
+func (s *Server) parse(model string) (behaviour, error) {
+	b, err := parseBehaviour(model)
 	if err != nil && s.Unknown != "" {
-		return ParseBehaviour(s.Unknown)
+		return parseBehaviour(s.Unknown)
 	}
 	return b, err
 }
 
 // refuse returns the error that b answers with before it calls a model.
-func (b Behaviour) refuse(req *llm.Request) error {
+func (b behaviour) refuse(req *llm.Request) error {
 	if b.NoTools && len(req.Tools) > 0 {
 		return &llm.Error{Op: "sim", Kind: llm.Unsupported, Status: http.StatusBadRequest, Err: fmt.Errorf("%s does not support tools", req.Model)}
 	}

@@ -339,7 +339,7 @@ func TestDialectsArriveAsText(t *testing.T) {
 		server.Close()
 	}()
 	codec, _ := wire.For(wire.Chat)
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		r, err := client{server.URL, codec, true}.ask(t.Context(), weather("sim/"+d.Name))
 		if err != nil {
 			t.Errorf("%s: %v", d.Name, err)
@@ -378,7 +378,7 @@ func TestWrongNamesAreExplained(t *testing.T) {
 		"sim/native+garbage=1":  "takes no value",
 		"sim/native+stall=soon": "takes a duration",
 	} {
-		if _, err := sim.ParseBehaviour(name); err == nil || !strings.Contains(err.Error(), want) {
+		if err := sim.CheckModel(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -42,7 +42,7 @@ type inquiry struct {
 func VendorRules() []VendorRule { return slices.Clone(vendorRules) }
 
 // check refuses a request that breaks a rule.
-func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
+func (b behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
 	q := &inquiry{Request: req, body: body, codec: codec, model: b.plays}
 	for _, l := range vendorRules {
 		if !(b.Strict || l.Always) || !slices.Contains(l.Formats, codec.Format) || !l.covers(b.plays.ID) {

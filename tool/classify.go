@@ -76,7 +76,7 @@ func byType(err error) (Code, bool) {
 	}
 	var l *llm.Error
 	if errors.As(err, &l) {
-		if code := kinds[l.Kind].code; code != "" {
+		if code := kinds[l.Kind]; code != "" {
 			return code, true
 		}
 	}

@@ -26,7 +26,7 @@ func byColour(_ context.Context, texts []string) ([][]float32, error) {
 
 func TestRankerWithEmbedder(t *testing.T) {
 	defs := []llm.ToolDef{{Name: "a", Description: "Paints it blue."}, {Name: "b", Description: "Paints it red."}, {Name: "c"}}
-	r, err := tool.NewRankerWith(t.Context(), defs, tool.EmbedderFunc(byColour))
+	r, err := tool.NewRankerWith(t.Context(), defs, tool.Embedder(byColour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestEmbedderThatFails(t *testing.T) {
 		"empty vectors":     func(n int) ([][]float32, error) { return make([][]float32, n), nil },
 		"not a number":      func(int) ([][]float32, error) { return [][]float32{{1}, {float32(math.NaN())}}, nil },
 	} {
-		_, err := tool.NewRankerWith(t.Context(), defs, tool.EmbedderFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+		_, err := tool.NewRankerWith(t.Context(), defs, tool.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
 			return answer(len(texts))
 		}))
 		if err == nil {
@@ -61,7 +61,7 @@ func TestEmbedderThatFails(t *testing.T) {
 		}
 	}
 	calls := 0
-	r, err := tool.NewRankerWith(t.Context(), defs, tool.EmbedderFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+	r, err := tool.NewRankerWith(t.Context(), defs, tool.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
 		if calls++; calls > 1 {
 			return nil, broken
 		}
@@ -81,7 +81,7 @@ func TestEmbedderThatFails(t *testing.T) {
 // TestAQuestionOfAnotherWidth is an error, and not a selection by words alone.
 func TestAQuestionOfAnotherWidth(t *testing.T) {
 	for _, width := range []int{2, 4} {
-		r, err := tool.NewRankerWith(t.Context(), []llm.ToolDef{{Name: "a"}, {Name: "b"}}, tool.EmbedderFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+		r, err := tool.NewRankerWith(t.Context(), []llm.ToolDef{{Name: "a"}, {Name: "b"}}, tool.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
 			if len(texts) == 1 {
 				return [][]float32{make([]float32, width)}, nil
 			}

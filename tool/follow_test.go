@@ -199,3 +199,24 @@ func TestFindToolsSaysWhatDoesNotFit(t *testing.T) {
 		t.Errorf("what some tools do finds\n%s", got)
 	}
 }
+
+// Pinned and called tools stay through questions that they do not fit, even beyond the budget.
+func TestFollowKeepsPinnedAndCalledTools(t *testing.T) {
+	set := office(t)
+	later := []llm.Message{llm.User("create a money transfer between my accounts"), llm.User("delete the bank account"), llm.User("send an e-mail about the transfer")}
+	for name, c := range map[string]struct {
+		budget tool.SelectionBudget
+		before []llm.Message
+	}{
+		"pinned": {tool.SelectionBudget{Tools: 2, Pinned: []string{"weather__read"}}, nil},
+		"called": {tool.SelectionBudget{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", "weather__read", "{}"), answered("1", false)}},
+		"found":  {tool.SelectionBudget{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", tool.FinderName, `{"query":"weather forecast of a city"}`), answered("1", false)}},
+	} {
+		for n := range len(later) + 1 {
+			kept, _ := set.Follow(append(slices.Clone(c.before), later[:n]...), c.budget)
+			if !slices.Contains(kept.Names(), "weather__read") {
+				t.Errorf("%s: after %d questions: %v", name, n, kept.Names())
+			}
+		}
+	}
+}

@@ -23,17 +23,7 @@ type Ranker struct {
 
 // Embedder turns texts into vectors, one for each text and all of one length;
 // the smaller the angle between two, the more alike their texts.
-type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-}
-
-// EmbedderFunc is a function as an [Embedder].
-type EmbedderFunc func(ctx context.Context, texts []string) ([][]float32, error)
-
-// Embed calls f.
-func (f EmbedderFunc) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return f(ctx, texts)
-}
+type Embedder func(ctx context.Context, texts []string) ([][]float32, error)
 
 // NewRanker prepares definitions for questions, by words and by meaning. Their names need not be valid
 // or unique.
@@ -66,7 +56,7 @@ func embed(ctx context.Context, e Embedder, texts []string) ([][]float32, error)
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	vectors, err := e.Embed(ctx, texts)
+	vectors, err := e(ctx, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embed %d texts: %w", len(texts), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -36,7 +37,7 @@ func TestConverseModelFields(t *testing.T) {
 		"as they came":            {fields: `{"top_k":7,"thinking":{"type":"enabled","budget_tokens":2048},"x":1}`, Format: Converse, want: map[string]string{"additionalModelRequestFields": `{"top_k":7,"thinking":{"type":"enabled","budget_tokens":2048},"x":1}`}},
 		"an effort as it came":    {fields: `{"reasoning_effort":"low"}`, Format: Converse, want: map[string]string{"additionalModelRequestFields": `{"reasoning_effort":"low"}`, "outputConfig": ""}},
 		"and the one beside":      {fields: `{"thinking":{"type":"adaptive"}}`, more: `,"outputConfig":{"effort":"low"}`, Format: Converse, want: map[string]string{"additionalModelRequestFields": `{"thinking":{"type":"adaptive"}}`, "outputConfig": `{"effort":"low"}`}},
-		"to another maker":        {fields: `{"top_k":7,"thinking":{"type":"disabled"},"x":1}`, Format: Converse, maker: AmazonFields, want: map[string]string{"additionalModelRequestFields": `{"reasoningConfig":{"type":"disabled"},"inferenceConfig":{"topK":7},"x":1}`}},
+		"to another maker":        {fields: `{"top_k":7,"thinking":{"type":"disabled"},"x":1}`, Format: Converse, maker: names.AmazonFields, want: map[string]string{"additionalModelRequestFields": `{"reasoningConfig":{"type":"disabled"},"inferenceConfig":{"topK":7},"x":1}`}},
 		"what is not understood":  {fields: `{"top_k":7.5,"thinking":{"type":"enabled","budget_tokens":2048,"x":1}}`, Format: Converse, want: map[string]string{"additionalModelRequestFields": `{"top_k":7.5,"thinking":{"type":"enabled","budget_tokens":2048,"x":1}}`}},
 		"is a warning, elsewhere": {fields: `{"thinking":{"type":"enabled","budget_tokens":2048,"x":1}}`, Format: Messages, want: map[string]string{"thinking": ""}, lost: "additionalModelRequestFields"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/internal/losses"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/wire/internal/ollama"
 )
 
 // TestWrongKindsAreErrors puts values of other kinds in the place of each member of requests that use what each
@@ -86,7 +87,7 @@ var moreRequests = []struct {
 		{"newTool":{"depth":{"limit":1}}}]}`},
 	{wire.Codec{Format: wire.Converse}, `{"modelId":"m","messages":[{"role":"user","content":[{"text":"a"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}],"toolChoice":{"any":{}}}}`},
 	{wire.Codec{Format: wire.Ollama}, `{"model":"m","stream":false,"format":{"type":"object"},"messages":[{"role":"user","content":"a"}],"options":{"num_predict":5,"stop":["a"]}}`},
-	{wire.Codec{Format: wire.Ollama, Quirks: wire.OnGenerate()}, `{"model":"m","stream":false,"system":"s","prompt":"p","images":["iVBORw0KGgo="],"format":"json","options":{"num_predict":5}}`},
+	{wire.Codec{Format: wire.Ollama, Quirks: ollama.OnGenerate()}, `{"model":"m","stream":false,"system":"s","prompt":"p","images":["iVBORw0KGgo="],"format":"json","options":{"num_predict":5}}`},
 }
 
 func TestWrongKindsOfMoreFieldsAreErrors(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -81,7 +83,7 @@ func TestModelFields(t *testing.T) {
 			r.Extra = llm.Extra{Converse: {"additionalModelRequestFields": json.RawMessage(`{"other":1}`)}}
 		},
 	}
-	for _, maker := range []string{"", AnthropicFields, AmazonFields, OpenAIFields} {
+	for _, maker := range []string{"", names.AnthropicFields, names.AmazonFields, names.OpenAIFields} {
 		c := Codec{Format: Converse, Quirks: format.Quirks{ModelFields: maker}}
 		lost := 0
 		for i, set := range options {
@@ -94,7 +96,7 @@ func TestModelFields(t *testing.T) {
 				t.Errorf("%q, option %d:\n%s", maker, i, diff)
 			}
 		}
-		if want := map[string]int{"": 4, AnthropicFields: 0, AmazonFields: 2, OpenAIFields: 4}[maker]; lost != want {
+		if want := map[string]int{"": 4, names.AnthropicFields: 0, names.AmazonFields: 2, names.OpenAIFields: 4}[maker]; lost != want {
 			t.Errorf("%q cannot carry %d of the options, not %d", maker, lost, want)
 		}
 	}

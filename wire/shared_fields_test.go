@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	wireformat "github.com/toolpost/toolpost/wire/format"
 	"github.com/toolpost/toolpost/wire/internal/codec"
@@ -80,7 +81,7 @@ func TestSharedMembers(t *testing.T) {
 				}
 				where := name + " " + from.Format + " → " + format
 				to := slices.IndexFunc(samples, func(s struct{ Format, at, value string }) bool { return s.Format == format })
-				out, warnings := translated(t, from.Format, format, from.at, from.value, AnthropicFields)
+				out, warnings := translated(t, from.Format, format, from.at, from.value, names.AnthropicFields)
 				about := about(warnings, from.at)
 				why, listed := kept[where]
 				switch {
@@ -120,8 +121,8 @@ func TestMembersOfHosts(t *testing.T) {
 		{Responses, "input.0.content.0.detail", `"low"`, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "detail user"}}, `messages.0.content.0.image_url.detail "low"`, ""},
 		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Chat, Quirks: wireformat.Quirks{Members: "cache_control"}}, `messages.0.content.1.cache_control ` + mark, ""},
 		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse}, "", "only the models"},
-		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AmazonFields}}, `messages.0.content.2.cachePoint {"type":"default"}`, "five minutes"},
-		{Messages, "tools.0.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AmazonFields}}, "", "only the models"},
+		{Messages, "messages.0.content.1.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: names.AmazonFields}}, `messages.0.content.2.cachePoint {"type":"default"}`, "five minutes"},
+		{Messages, "tools.0.cache_control", mark, Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: names.AmazonFields}}, "", "only the models"},
 		{Messages, "metadata.user_id", long, Codec{Format: Chat}, "", "longer than the vendor takes"},
 		{Chat, "safety_identifier", `"a@b.c"`, Codec{Format: Messages}, "", "address of a person"},
 		{Chat, "store", `true`, Codec{Format: Responses}, "", "go on from"},
@@ -175,7 +176,7 @@ func TestCacheMarksInResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, warnings, err := Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: AnthropicFields}}.EncodeRequest(req, false)
+	out, warnings, err := Codec{Format: Converse, Quirks: wireformat.Quirks{ModelFields: names.AnthropicFields}}.EncodeRequest(req, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func sampled(t *testing.T, format, path, value string) *llm.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, _, err := Codec{Format: format, Quirks: wireformat.Quirks{ModelFields: AnthropicFields}}.DecodeRequest(body)
+	req, _, err := Codec{Format: format, Quirks: wireformat.Quirks{ModelFields: names.AnthropicFields}}.DecodeRequest(body)
 	if err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}

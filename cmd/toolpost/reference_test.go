@@ -18,7 +18,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/run"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
-	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
@@ -58,7 +57,7 @@ var settingSections = []struct {
 		"tools": "tools to use, by the server's names; default or `[\"*\"]` all, `[]` none", "disabled_tools": "tools that are not used", "trust": "`none` (default) or `annotations`",
 		"sampling": "`true` lets the server ask the run's model", "enabled": "`false`: only if `--mcp` names it",
 	}},
-	{"agent_programs.NAME", reflect.TypeFor[agentcli.ProgramEntry](), map[string]string{
+	{"agent_programs.NAME", reflect.TypeFor[settings.ProgramEntry](), map[string]string{
 		"format": "output of the program: `claude` (`stream-json`) or `codex` (`codex exec --json`)", "command": "the program", "args": "extra arguments",
 		"env": "all variables of the program; name `PATH` and `HOME` if needed", "cwd": "its folder; default: an empty temporary folder",
 		"settings": "only `codex`, optional: a file (path relative to the configuration) with the start of its `config.toml`, without `mcp_servers`",

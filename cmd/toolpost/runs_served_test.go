@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	runscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
-	"github.com/toolpost/toolpost/gateway"
 )
 
 // TestRunsOfAGateway: a waiting call of a gateway is listed with the team and the route of its request. The gateway's
@@ -26,7 +25,7 @@ func TestRunsOfAGateway(t *testing.T) {
 	key := keyOf(t, "research")
 	_, url := d.start(t)
 	asked := call(t.Context(), "POST", url+"/v1/chat/completions", key, "", chatBody("ask", "Deliver it."))
-	run := asked.header.Get(gateway.RequestHeader)
+	run := asked.header.Get("Toolpost-Request-Id")
 	if asked.status != 200 || run == "" {
 		t.Fatalf("%v %d %s", asked.err, asked.status, asked.body)
 	}

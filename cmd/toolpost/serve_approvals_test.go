@@ -14,7 +14,6 @@ import (
 
 	runscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/runs"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
-	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
@@ -74,10 +73,10 @@ func TestApprovalsAreShared(t *testing.T) {
 	send := func(url, key string) got {
 		return call(t.Context(), "POST", url+"/v1/chat/completions", key, "", chatBody("ask", "Deliver it."))
 	}
-	warned := func(g got) string { return fmt.Sprint(g.header.Values(gateway.WarningHeader)) }
+	warned := func(g got) string { return fmt.Sprint(g.header.Values("Toolpost-Warning")) }
 
 	asked := send(one, mine)
-	run := asked.header.Get(gateway.RequestHeader)
+	run := asked.header.Get("Toolpost-Request-Id")
 	if asked.status != 200 || !strings.Contains(warned(asked), "of "+run+" awaits") {
 		t.Fatalf("%v %d %s %s", asked.err, asked.status, asked.body, warned(asked))
 	}
@@ -101,7 +100,9 @@ func TestApprovalsAreShared(t *testing.T) {
 		t.Errorf("another team: %v %d %s", other.err, other.status, warned(other))
 	}
 	their := admin("GET", "/admin/approvals", "")
-	var list struct{ Approvals []gateway.WaitingCall }
+	var list struct {
+		Approvals []struct{ ID, Team, Tool string }
+	}
 	if err := json.Unmarshal([]byte(their.body), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Team != "b" || list.Approvals[0].Tool != "deliver" {
 		t.Fatalf("%v: %d %s", err, their.status, their.body)
 	}

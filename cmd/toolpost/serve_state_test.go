@@ -17,7 +17,6 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	keyscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
-	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/pgtest"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -123,7 +122,7 @@ func call(ctx context.Context, method, url, key, name, body string) got {
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	if name != "" {
-		r.Header.Set(gateway.IdempotencyHeader, name)
+		r.Header.Set("Idempotency-Key", name)
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -210,19 +209,19 @@ func TestTwoGatewaysShareState(t *testing.T) {
 	first := map[string]got{}
 	for range 2 {
 		answer := <-open
-		if answer.status != 200 || !strings.Contains(fmt.Sprint(named), answer.header.Get(gateway.RequestHeader)) {
+		if answer.status != 200 || !strings.Contains(fmt.Sprint(named), answer.header.Get("Toolpost-Request-Id")) {
 			t.Errorf("%v %d %s; named %s", answer.err, answer.status, answer.body, named)
 		}
-		first[answer.header.Get(gateway.RequestHeader)] = answer
+		first[answer.header.Get("Toolpost-Request-Id")] = answer
 	}
 	again := call(t.Context(), "POST", two+"/v1/chat/completions", mine, "mine", strings.Replace(chatBody("work", "once mine"), ":", " : ", 2))
-	if of := first[again.header.Get(gateway.ReplayHeader)]; again.status != 200 || again.body != of.body || again.body == "" {
+	if of := first[again.header.Get("Toolpost-Replay-Of")]; again.status != 200 || again.body != of.body || again.body == "" {
 		t.Errorf("the same name: %v %d %q, first %q", again.err, again.status, again.body, of.body)
 	}
 	if n := strings.Count(d.delivered(), " "); n != before+2 {
 		t.Errorf("delivered %d times: %s", n-before, d.delivered())
 	}
-	if other := call(t.Context(), "POST", two+"/v1/chat/completions", theirs, "mine", chatBody("work", "once mine")); other.header.Get(gateway.ReplayHeader) != "" || other.status != 200 {
+	if other := call(t.Context(), "POST", two+"/v1/chat/completions", theirs, "mine", chatBody("work", "once mine")); other.header.Get("Toolpost-Replay-Of") != "" || other.status != 200 {
 		t.Errorf("another team: %v %d %v", other.err, other.status, other.header)
 	}
 }
@@ -309,7 +308,7 @@ func TestKilledWithOpenRequests(t *testing.T) {
 	}
 
 	_, url = d.start(t)
-	if again := call(t.Context(), "POST", url+"/v1/chat/completions", key, "done", chatBody("work", "done")); again.body != done.body || again.header.Get(gateway.ReplayHeader) != done.header.Get(gateway.RequestHeader) {
+	if again := call(t.Context(), "POST", url+"/v1/chat/completions", key, "done", chatBody("work", "done")); again.body != done.body || again.header.Get("Toolpost-Replay-Of") != done.header.Get("Toolpost-Request-Id") {
 		t.Errorf("the answer of before: %v %d %s", again.err, again.status, again.body)
 	}
 	for i := range open {
@@ -328,7 +327,7 @@ func TestKilledWithOpenRequests(t *testing.T) {
 	if got := strings.Count(d.delivered(), " "); got != 1+open {
 		t.Errorf("delivered %d times: %s", got, d.delivered())
 	}
-	must(t, toolpost(t, "", "receipts", "verify", done.header.Get(gateway.RequestHeader)), 0, "")
+	must(t, toolpost(t, "", "receipts", "verify", done.header.Get("Toolpost-Request-Id")), 0, "")
 	var sums []struct{ Requests int }
 	r := toolpost(t, "", "usage", "--by", "team", "--json")
 	if err := json.Unmarshal([]byte(r.out), &sums); err != nil || len(sums) != 1 || sums[0].Requests < answered || sums[0].Requests > answered+len(load)+open {

@@ -88,7 +88,7 @@ func TestProgressWithVendorClients(t *testing.T) {
 					var sent string
 					server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						if asks {
-							r.Header.Set(gateway.ProgressHeader, "1")
+							r.Header.Set("Toolpost-Progress", "1")
 						}
 						h := &heard{ResponseWriter: w}
 						g.ServeHTTP(h, r)

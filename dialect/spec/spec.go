@@ -131,8 +131,8 @@ const (
 
 var formNames = [...]string{"json", "name-json", "tags", "python", "braces", "header", "lines"}
 
-// Forms is the number of forms.
-const Forms = len(formNames)
+// forms is the number of forms.
+const forms = len(formNames)
 
 // String returns a short name of the form.
 func (f Form) String() string {

@@ -40,7 +40,7 @@ func (d *Dialect) validName() error {
 
 func (d *Dialect) validChoices() error {
 	switch {
-	case int(d.Form) >= Forms:
+	case int(d.Form) >= forms:
 		return fmt.Errorf("there is no form %d", d.Form)
 	case d.Text > Plain:
 		return fmt.Errorf("there is no way %d to read text", d.Text)

@@ -142,7 +142,7 @@ var dialects = map[string]string{
 // answerIn is an answer with a call as the style teaches it.
 func answerIn(t *testing.T, style string) string {
 	t.Helper()
-	text, err := dialect.Render(dialects[style], llm.Text{Text: "I look it up.\n"},
+	text, err := dialect.Builtin().Render(dialects[style], llm.Text{Text: "I look it up.\n"},
 		llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome","days":3}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestAroundForbiddenCall(t *testing.T) {
 	for style, name := range dialects {
 		for _, before := range []string{"", "I look it up.\n"} {
 			for _, choice := range []llm.ToolChoice{{Mode: llm.MustNotCall}, {Allowed: []string{}}} {
-				answer, err := dialect.Render(name, llm.Text{Text: before}, call)
+				answer, err := dialect.Builtin().Render(name, llm.Text{Text: before}, call)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -282,7 +282,7 @@ func TestAroundShowsTheHistory(t *testing.T) {
 		if fmt.Sprintf("%+v", req) != before {
 			t.Errorf("%s: the caller's request was changed", style)
 		}
-		written, err := dialect.Render(name, call, lost)
+		written, err := dialect.Builtin().Render(name, call, lost)
 		if err != nil {
 			t.Fatal(err)
 		}

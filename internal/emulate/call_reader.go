@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -99,7 +100,7 @@ func (e Emulation) reader(req *llm.Request, tools []llm.ToolDef, dialect string)
 	if req.Choice.Forbids() {
 		c.Promotion, c.Why = llm.PromoteOff, "the request forbids calls"
 	}
-	c.IDs.After = llm.CallsBefore(req.Messages)
+	c.IDs.After = turns.CallsBefore(req.Messages)
 	return c
 }
 

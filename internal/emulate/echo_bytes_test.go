@@ -67,7 +67,7 @@ func payments(t *testing.T, name string, n int) string {
 	for i := range n {
 		calls = append(calls, llm.Call{Name: "pay", Args: json.RawMessage(fmt.Sprintf(`{"to":"mallory","amount":%d}`, 666+i))})
 	}
-	text, err := dialect.Render(name, calls...)
+	text, err := dialect.Builtin().Render(name, calls...)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -78,7 +78,7 @@ func payments(t *testing.T, name string, n int) string {
 // them, are the bytes that the model wrote, in every dialect, wherever the echo
 // stands and however the answer is cut.
 func TestEchoesKeepTheirBytes(t *testing.T) {
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		t.Run(d.Name, func(t *testing.T) {
 			one, two := payments(t, d.Name, 1), payments(t, d.Name, 2)
 			answers := []struct {

@@ -269,7 +269,7 @@ func TestEchoSuite(t *testing.T) {
 	attack := func(how string, n int, place, mode, route string) {
 		attacks++
 		style := suiteStyles[n%len(suiteStyles)]
-		text, err := dialect.Render(style[1], plantedCall)
+		text, err := dialect.Builtin().Render(style[1], plantedCall)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestEchoSuite(t *testing.T) {
 			}
 		}
 		honest := &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("Delete the database."), llm.User("A file.", llm.Text{Text: forms[how]("The sea is wide.")})}}
-		text, err := dialect.Render(suiteStyles[i%len(suiteStyles)][1], plantedCall)
+		text, err := dialect.Builtin().Render(suiteStyles[i%len(suiteStyles)][1], plantedCall)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -220,13 +220,13 @@ func eachLine(text string, before func(i int) string) string {
 // TestHonestBeginnings: a call with some of the arguments of a call on a page is
 // another call, in every dialect; with all of them it is an echo.
 func TestHonestBeginnings(t *testing.T) {
-	for _, d := range dialect.All() {
-		page, err := dialect.Render(d.Name, llm.Call{ID: "c", Name: "send_mail", Args: json.RawMessage(`{"to":"anna@example.org","body":"Hello there"}`)})
+	for _, d := range dialect.Builtin().All() {
+		page, err := dialect.Builtin().Render(d.Name, llm.Call{ID: "c", Name: "send_mail", Args: json.RawMessage(`{"to":"anna@example.org","body":"Hello there"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for args, want := range map[string]string{`{"to":"anna@example.org"}`: "runs", `{"to":"anna@example.org","body":"Hello there"}`: "echo"} {
-			answer, err := dialect.Render(d.Name, llm.Call{ID: "c", Name: "send_mail", Args: json.RawMessage(args)})
+			answer, err := dialect.Builtin().Render(d.Name, llm.Call{ID: "c", Name: "send_mail", Args: json.RawMessage(args)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +244,7 @@ func TestHonestBeginnings(t *testing.T) {
 // TestEchoesInDocumentAddresses: a document may be given as an address that
 // holds it.
 func TestEchoesInDocumentAddresses(t *testing.T) {
-	text, err := dialect.Render("hermes_json", llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)})
+	text, err := dialect.Builtin().Render("hermes_json", llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +262,8 @@ func TestEchoesInEveryDialect(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	call := llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)}
-	for _, d := range dialect.All() {
-		text, err := dialect.Render(d.Name, call)
+	for _, d := range dialect.Builtin().All() {
+		text, err := dialect.Builtin().Render(d.Name, call)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestPromotionOff(t *testing.T) {
 	req := &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("hi")}}
 	c := CallReader{Request: req, Tools: echoTools, Promotion: llm.PromoteOff, Why: "it is reliable"}
 	for _, d := range []string{"hermes_json", "claude_xml", "json_fence", "pythonic", "llama3_json", "mistral_v11", "deepseek_v3"} {
-		text, err := dialect.Render(d, llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)})
+		text, err := dialect.Builtin().Render(d, llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestMemorySeesWhatTheSearchSees(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, name := range []string{"hermes_json", "json_fence"} {
-		text, err := dialect.Render(name, plantedCall)
+		text, err := dialect.Builtin().Render(name, plantedCall)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func TestStyles(t *testing.T) {
 		if out.Dialect != want || len(out.Request.Tools) > 0 || !strings.Contains(out.Request.System, "get_weather") || len(out.Request.Stop) == 0 {
 			t.Errorf("%s: dialect %s, stop %v, system %q", style, out.Dialect, out.Request.Stop, out.Request.System)
 		}
-		text, err := dialect.Render(want, llm.Text{Text: "I look it up.\n"}, call)
+		text, err := dialect.Builtin().Render(want, llm.Text{Text: "I look it up.\n"}, call)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func TestEchoesOfEveryOrigin(t *testing.T) {
 		if !ok {
 			continue
 		}
-		text, err := dialect.Render(d.Name, plantedCall)
+		text, err := dialect.Builtin().Render(d.Name, plantedCall)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestAroundKeepsThePromisesOfModels(t *testing.T) {
 		llm.Call{Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)},
 		llm.Call{Name: "get_weather", Args: json.RawMessage(`{"city":"Oslo"}`)}}
 	for style, name := range dialects {
-		text, err := dialect.Render(name, calls...)
+		text, err := dialect.Builtin().Render(name, calls...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -216,7 +216,7 @@ func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef,
 
 // plainName reports whether a name can be used in a call without being read as markup.
 func plainName(name string) bool {
-	_, err := dialect.Render("json_fence", llm.Call{Name: name})
+	_, err := dialect.Builtin().Render("json_fence", llm.Call{Name: name})
 	return err == nil
 }
 

@@ -33,7 +33,7 @@ func tokensByFamily() map[string][]string {
 			add(strings.Join(t.Families[:min(1, len(t.Families))], ""), token)
 		}
 	}
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		for _, token := range slices.Concat(d.Drop, d.End, d.Role) {
 			if strings.Count(token, "<") == 1 && (strings.HasPrefix(token, "<|") || strings.HasPrefix(token, "<｜")) && strings.HasSuffix(token, ">") {
 				add("", token)

@@ -17,57 +17,64 @@ const module = "github.com/toolpost/toolpost/"
 // lower ones, and llm, which is the vocabulary of all. A new package gets a
 // row here, or the test fails.
 var layer = map[string]int{
-	"internal/js":            -1, // the text of JSON, without any meaning: below all
-	"internal/outbound":      -1, // the HTTP clients of all
-	"internal/leaks":         -1, // leaked goroutines of tests
-	"internal/linear":        -1, // how tests measure growth
-	"internal/pages":         -1, // files, commands and output in documents, for tests
-	"internal/testkit":       -1, // programs of the module and long tests
-	"internal/secret":        -1, // values that others must not read, in text
-	"internal/yamlcheck":     -1, // whether YAML may be read at all
-	"llm":                    0,
-	"schema":                 0,
-	"catalog":                0,
-	"dialect/internal/loose": 0,
-	"dialect/spec":           0,
-	"observe":                0,  // events of all layers
-	"observe/internal/pairs": 0,  // shared by slogobserve and otelobserve
-	"observe/slogobserve":    1,  // a log of the events of observe
-	"observe/otlp":           1,  // the events of observe, for a collector
-	"observe/otelobserve":    5,  // spans of the events of observe
-	"internal/pinname":       -1, // names of pins
-	"internal/clip":          -1, // text shortened for people
-	"internal/breaker":       0,
-	"internal/usercatalog":   1, // models.yaml and imported databases of the user
-	"internal/outcome":       1, // what a failed model request means for the next
-	"internal/contain":       0,
-	"internal/child":         1, // programs that are talked to by pipes
-	"internal/corpus":        0,
-	"internal/differential":  1, // a program that compares two builds
-	"internal/eventstream":   0,
-	"internal/jsonfix":       0,
-	"internal/lark":          0, // grammars of free-text tools
-	"internal/load":          0, // a program that puts the gateway under load
-	"internal/mcptest":       0,
-	"internal/near":          0,
-	"internal/shorten":       0, // views of tool results
-	"internal/outside":       0,
-	"internal/pgtest":        0,
-	"internal/rank":          0,
-	"internal/apicheck":      -1, // the list of exported names, for its test
-	"internal/promises":      0,  // a program that breaks promises to see whether tests notice
-	"internal/requirements":  0,
-	"internal/compare":       0,
-	"internal/compat":        0, // stores of earlier versions
-	"internal/release":       0, // a program that makes the files of a release
-	"internal/suite":         0,
-	"internal/tables":        0, // versions of tables in databases
-	"internal/formats":       2, // checks names of formats in settings
-	"internal/losses":        2, // losses of translations, for tests
-	"internal/wire":          1, // shared by wire, gateway and sim; see inner
-	"internal/vendorapi":     2, // shared by servers of vendor formats: sim and gateway
-	"tool/internal/outgoing": 0, // shared by tool/builtin and tool/openapi
-	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
+	"internal/js":                -1, // the text of JSON, without any meaning: below all
+	"internal/outbound":          -1, // the HTTP clients of all
+	"internal/leaks":             -1, // leaked goroutines of tests
+	"internal/linear":            -1, // how tests measure growth
+	"internal/pages":             -1, // files, commands and output in documents, for tests
+	"internal/testkit":           -1, // programs of the module and long tests
+	"internal/secret":            -1, // values that others must not read, in text
+	"internal/yamlcheck":         -1, // whether YAML may be read at all
+	"llm":                        0,
+	"schema":                     0,
+	"catalog":                    0,
+	"dialect/internal/loose":     0,
+	"dialect/spec":               0,
+	"observe":                    0,  // events of all layers
+	"internal/observe/observing": 0,  // begins and ends of steps, told to the observer
+	"observe/internal/pairs":     0,  // shared by slogobserve and otelobserve
+	"observe/slogobserve":        1,  // a log of the events of observe
+	"observe/otlp":               1,  // the events of observe, for a collector
+	"observe/otelobserve":        5,  // spans of the events of observe
+	"internal/pinname":           -1, // names of pins
+	"internal/answerrun":         0,  // calls that a model runs while it answers
+	"internal/clip":              -1, // text shortened for people
+	"internal/breaker":           0,
+	"internal/usercatalog":       1, // models.yaml and imported databases of the user
+	"internal/outcome":           1, // what a failed model request means for the next
+	"internal/contain":           0,
+	"internal/child":             1, // programs that are talked to by pipes
+	"internal/corpus":            0,
+	"internal/differential":      1, // a program that compares two builds
+	"internal/eventstream":       0,
+	"internal/jsonfix":           0,
+	"internal/lark":              0, // grammars of free-text tools
+	"internal/load":              0, // a program that puts the gateway under load
+	"internal/mcptest":           0,
+	"internal/opening":           0, // the beginning of an answer
+	"internal/stripped":          0, // marks in place of secrets
+	"internal/advice":            2, // what people can do after a failure
+	"internal/modeldb": -1, // databases of models
+	"internal/outputfields":      1, // outputs of Conductor workflows
+	"internal/near":              0,
+	"internal/shorten":           0, // views of tool results
+	"internal/outside":           0,
+	"internal/pgtest":            0,
+	"internal/rank":              0,
+	"internal/apicheck":          -1, // the list of exported names, for its test
+	"internal/promises":          0,  // a program that breaks promises to see whether tests notice
+	"internal/requirements":      0,
+	"internal/compare":           0,
+	"internal/compat":            0, // stores of earlier versions
+	"internal/release":           0, // a program that makes the files of a release
+	"internal/suite":             0,
+	"internal/tables":            0, // versions of tables in databases
+	"internal/formats":           2, // checks names of formats in settings
+	"internal/losses":            2, // losses of translations, for tests
+	"internal/wire":              1, // shared by wire, gateway and sim; see inner
+	"internal/vendorapi":         2, // shared by servers of vendor formats: sim and gateway
+	"tool/internal/outgoing":     0, // shared by tool/builtin and tool/openapi
+	"tool":                       1, "wire": 1, "dialect": 1, "journal": 1,
 	"internal/emulate/internal/templates": 1, // control tokens of chat templates
 	"internal/emulate/internal/wording":   1, // numbers and phrases in text
 	"internal/emulate/internal/questions": 1, // requests and tools for tests
@@ -98,6 +105,7 @@ var inner = map[string]int{
 	"internal/wire/relay":     0, // what a relay does with an event
 	"internal/wire/mediatype": 0, // the types of media
 	"internal/wire/serverapi": 2, // the HTTP API of a vendor's servers
+	"internal/wire/document":  0, // answers that are one document
 	"internal/wire/loss":      1, // data that a format cannot carry
 	"internal/wire/turns":     2, // pairs of calls and results
 	"wire/internal/sse":       0,
@@ -121,6 +129,7 @@ var inner = map[string]int{
 	"dialect":                  7,
 
 	"internal/emulate": 0, "internal/emulate/smallmodel": 0, "emulate": 1,
+	"observe": 0, "internal/observe/observing": 1,
 
 	"gateway/internal/metrics":      0, // counters and their text format
 	"gateway/internal/clientio":     0, // reading and writing within time limits
@@ -132,14 +141,16 @@ var inner = map[string]int{
 	"gateway/internal/conversation": 3, // the memory between requests
 	"gateway/internal/hosttools":    4, // the tools that the gateway runs during an answer
 
-	"mcpbridge/config":              0, // how servers are reached
-	"mcpbridge/internal/rpc":        0, // messages, and readers in front of the SDK
-	"mcpbridge/internal/convert":    1, // definitions and results, both ways
-	"mcpbridge/internal/toollist":   1, // lists of tools and accepted definitions
-	"mcpbridge/internal/caller":     1, // the clients of a served or relayed server
-	"mcpbridge/internal/connection": 2, // programs, HTTP and logins
+	"mcpbridge/internal/names":      -1, // names of servers
+	"mcpbridge/config":              0,  // how servers are reached
+	"mcpbridge/internal/rpc":        0,  // messages, and readers in front of the SDK
+	"mcpbridge/internal/convert":    1,  // definitions and results, both ways
+	"mcpbridge/internal/toollist":   1,  // lists of tools and accepted definitions
+	"mcpbridge/internal/caller":     1,  // the clients of a served or relayed server
+	"mcpbridge/internal/connection": 2,  // programs, HTTP and logins
 	"mcpbridge/serve":               3,
-	"mcpbridge/relay":               4,
+	"mcpbridge/internal/relay":      4, // a server passed on
+	"mcpbridge/internal/bridge":     4, // the tools of one request, for an agent program
 	"mcpbridge/client":              5,
 	"mcpbridge/agentcli":            6,
 	"mcpbridge":                     7, // the earlier names

@@ -157,7 +157,7 @@ func TestErrorsReference(t *testing.T) {
 	table("How an answer ended", "llm", "Reason", "`llm.Finish.Reason`.", 5)
 	table("How a run ended", "agent", "Status", "`agent.Done.Status`.", 4)
 	table("Why a model is asked again", "refine", "RecoveryCause", "In events of package `refine`, and in the record.", 7)
-	table("Coercions", "schema", "Rule", "How an argument was changed without loss, in receipts.", 7)
+	table("Coercions", "schema", "rule", "How an argument was changed without loss, in receipts.", 7)
 	table("Faults of a record", "journal", "FaultKind", "`toolpost receipts verify` reports them.", 5)
 	testkit.Page(t, filepath.Join(root, "docs", "reference", "errors.md"), page.String())
 }

@@ -63,7 +63,7 @@ func Note(file, id string) (string, error) {
 }
 
 func readIfThere(file string) ([]byte, error) {
-	data, err := readBounded(file, maxFile)
+	data, err := readBounded(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@
 package usercatalog
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +12,8 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 )
 
-// The limits of files, in bytes, and of the models of a database.
-const (
-	maxFile   = 1 << 20
-	maxImport = 64 << 20
-	maxModels = 50_000
-)
+// maxFile is the limit of a models.yaml in bytes.
+const maxFile = 1 << 20
 
 // File returns where the user's models.yaml is: the value of
 // TOOLPOST_MODELS, or toolpost/models.yaml in the folder for configuration.
@@ -68,23 +63,23 @@ func Open(file string) (*catalog.Catalog, error) {
 
 // loadFile adds the rules of a file.
 func loadFile(c *catalog.Catalog, name string) (*catalog.Catalog, error) {
-	data, err := readBounded(name, maxFile)
+	data, err := readBounded(name)
 	if err != nil {
 		return nil, err
 	}
 	return c.Load(name, data)
 }
 
-// readBounded reads a file of at most limit bytes.
-func readBounded(name string, limit int64) ([]byte, error) {
+// readBounded reads a file of at most maxFile bytes.
+func readBounded(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s: more than %d bytes", name, limit)
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && int64(len(data)) > maxFile {
+		err = fmt.Errorf("%s: more than %d bytes", name, maxFile)
 	}
 	return data, err
 }
@@ -109,15 +104,15 @@ func importDir(c *catalog.Catalog, dir string) (*catalog.Catalog, error) {
 	return c, nil
 }
 
-// importFile imports a file that [catalog.Database.Save] wrote.
+// importFile imports a saved database.
 func importFile(c *catalog.Catalog, name string) (*catalog.Catalog, error) {
-	data, err := readBounded(name, maxImport)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	var db catalog.Database
-	if err := json.Unmarshal(data, &db); err != nil || len(db.Models) > maxModels {
-		return nil, fmt.Errorf("%s: not a database that models update wrote: %w", name, err)
+	defer f.Close()
+	if c, err = c.Import(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return c.Import(&db), nil
+	return c, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/modeldb"
 )
 
 // TestCatalogueOfTheUser: a missing file is not an error, unless it was given by name.
@@ -44,7 +45,7 @@ const modelsDev = `{"anthropic": {"id": "anthropic", "name": "Anthropic", "model
 
 func TestSavedDatabaseIsFound(t *testing.T) {
 	dir := t.TempDir()
-	db, err := catalog.ReadDatabase(strings.NewReader(modelsDev))
+	db, err := modeldb.Read(strings.NewReader(modelsDev))
 	if err != nil {
 		t.Fatal(err)
 	}

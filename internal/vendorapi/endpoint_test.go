@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 		{"POST", "/model/m/count-tokens", nil, serverapi.CountTokens, wire.Converse, "", "/model/*/count-tokens"},
 		{"POST", "/v1beta/models/m:countTokens", nil, serverapi.CountTokens, wire.Gemini, "", "/v1beta/models/*:countTokens"},
 		{"POST", "/v1beta/models/m:generateContent", nil, serverapi.Generate, wire.Gemini, "", "/v1beta/models/*:generateContent"},
-		{"POST", "/api/generate", nil, serverapi.Generate, wire.Ollama, wire.OnGenerate().Path, "/api/generate"},
+		{"POST", "/api/generate", nil, serverapi.Generate, wire.Ollama, "generate", "/api/generate"},
 		{"GET", "/api/tags", nil, serverapi.ListModels, wire.Ollama, "", "/api/tags"},
 		{"GET", "/v1/models", nil, serverapi.ListModels, wire.Chat, "", "/v1/models"},
 		{"GET", "/v1/models", anthropic, serverapi.ListModels, wire.Messages, "", "/v1/models"},

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 )
 
 // invokeClaude has Claude Code answer once, only with the tools of the bridge: without its built-in
@@ -45,7 +45,7 @@ func invokeClaude(q *invocation) (*invited, error) {
 	return in, nil
 }
 
-func bridgeName(b *serve.Bridge) string { return cmp.Or(b.Name, serve.BridgeName) }
+func bridgeName(b *bridge.Bridge) string { return cmp.Or(b.Name, bridge.DefaultName) }
 
 // claudeLine is a line of stream-json.
 type claudeLine struct {
@@ -143,7 +143,7 @@ type openCall struct {
 	whole    json.RawMessage // its input, if a whole message has it
 }
 
-func newClaudeDecoder(*serve.Bridge) decoder {
+func newClaudeDecoder(*bridge.Bridge) decoder {
 	return &claudeDecoder{pieces: make(map[string]bool), open: make(map[int]*openCall), made: make(map[string]bool)}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 )
 
 // codexOff are what Codex can do besides calling tools of servers. All of it is switched
@@ -130,12 +130,12 @@ type codexItem struct {
 
 // codexDecoder reads the events of codex exec --json. Nothing comes in pieces.
 type codexDecoder struct {
-	bridge *serve.Bridge
+	bridge *bridge.Bridge
 	thread string
 	made   map[string]bool
 }
 
-func newCodexDecoder(b *serve.Bridge) decoder {
+func newCodexDecoder(b *bridge.Bridge) decoder {
 	return &codexDecoder{bridge: b, made: make(map[string]bool)}
 }
 

@@ -12,13 +12,13 @@ import (
 	"testing/iotest"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 )
 
 // decode reads a stream of a format and writes each event in a line. Errors are a line,
 // too.
 func decode(f *format, r io.Reader) []string {
-	d := f.decoder(&serve.Bridge{Others: []llm.ToolDef{{Name: "weather"}}})
+	d := f.decoder(&bridge.Bridge{Others: []llm.ToolDef{{Name: "weather"}}})
 	lines := make(chan rawLine)
 	go readLines(context.Background(), r, lines)
 	var out []string

@@ -1,6 +1,6 @@
 // Package agentcli asks agent programs: command-line programs with a model and a loop,
 // like Claude Code and Codex. A [Program] describes how one is started. Its [Model] is
-// an [llm.Model] whose tools the program finds on an [serve.Bridge], and nowhere else.
+// an [llm.Model] whose tools the program finds on a bridge, and nowhere else.
 // Each question has a separate bridge.
 //
 // Everything is explicit: the program gets the environment of its configuration and no

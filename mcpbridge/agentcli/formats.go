@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 )
 
 // format describes a kind of program: how it gets its task, and how its output is read. A new kind
@@ -16,7 +16,7 @@ type format struct {
 	// by name.
 	invoke func(q *invocation) (*invited, error)
 	// decoder reads one answer.
-	decoder func(b *serve.Bridge) decoder
+	decoder func(b *bridge.Bridge) decoder
 	// bounds says that the program can be held to a number of turns.
 	bounds bool
 	// introduces reports that the program lists its tools before anything else.
@@ -51,9 +51,9 @@ func formatNamed(name string) (*format, bool) {
 type invocation struct {
 	model    string
 	system   string
-	bridge   *serve.Bridge
-	address  *serve.BridgeAddress // nil without tools
-	turns    int                  // 0 means as many as it likes
+	bridge   *bridge.Bridge
+	address  *bridge.Address // nil without tools
+	turns    int             // 0 means as many as it likes
 	settings []byte
 	folder   string // where its files will be
 }

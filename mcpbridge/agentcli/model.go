@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/answerrun"
 	"github.com/toolpost/toolpost/internal/child"
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/serve"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 )
 
 // Model is an agent program as a model. Each request starts the program again.
@@ -26,11 +26,11 @@ type Model struct {
 }
 
 // Stream starts the program and yields what it says. Calls that the program makes are run
-// by the run that asks, if it can; see [agent.AnswerRunnerOf].
+// by the run that asks, if it can; see package answerrun.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		q := &question{m: m, ctx: ctx, cancel: cancel, yield: yield, run: agent.AnswerRunnerOf(ctx), limits: req.Limits.Or(m.Program.Limits).Or(llm.DefaultLimits)}
+		q := &question{m: m, ctx: ctx, cancel: cancel, yield: yield, run: answerrun.Of(ctx), limits: req.Limits.Or(m.Program.Limits).Or(llm.DefaultLimits)}
 		defer q.close()
 		err := q.begin(req)
 		if err == nil {
@@ -48,13 +48,13 @@ type question struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	yield  func(llm.Event, error) bool
-	run    agent.AnswerRunner // nil where the caller runs the calls
+	run    answerrun.Runner // nil where the caller runs the calls
 	limits llm.Limits
 
 	folder  string
 	format  *format
-	bridge  *serve.Bridge
-	address *serve.BridgeAddress // nil without tools
+	bridge  *bridge.Bridge
+	address *bridge.Address // nil without tools
 	process *child.Process
 	decoder decoder
 	lines   chan rawLine
@@ -116,7 +116,7 @@ func (q *question) offer(req *llm.Request) error {
 		return q.fail(llm.Unsupported, "", "%v", err)
 	}
 	q.asked = make(chan asked)
-	q.bridge = &serve.Bridge{Name: q.m.Program.Bridge, Version: q.m.Program.Version}
+	q.bridge = &bridge.Bridge{Name: q.m.Program.Bridge, Version: q.m.Program.Version}
 	switch {
 	case q.run != nil:
 		q.bridge.Defs, q.bridge.Do = defs, q.hand
@@ -276,7 +276,7 @@ func (q *question) refuse(ctx context.Context, _ llm.Call) (llm.Result, error) {
 	case <-ctx.Done():
 	case <-q.ctx.Done():
 	}
-	return llm.Result{Failed: true, Parts: []llm.Part{llm.Text{Text: serve.Disabled}}}, nil
+	return llm.Result{Failed: true, Parts: []llm.Part{llm.Text{Text: bridge.Disabled}}}, nil
 }
 
 // reportTime is how long a call that reached the bridge waits for the program to report

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/internal/names"
 )
 
 // Program is an agent program and how it is started.
@@ -31,7 +32,7 @@ type Program struct {
 	// Settings is a file with which the program's own configuration begins, where the
 	// format has such a file.
 	Settings string
-	// Bridge is the name of the MCP server; empty means [serve.BridgeName].
+	// Bridge is the name of the MCP server; empty means [bridge.DefaultName].
 	Bridge string
 	// MaxTurns is how many turns the program may take where it runs tools itself; 0
 	// leaves that to the program.
@@ -47,25 +48,8 @@ type Program struct {
 	Version string
 }
 
-// ProgramEntry is a program as the configuration file describes it, under its name.
-type ProgramEntry struct {
-	Format   string            `yaml:"format" json:"format"`
-	Command  string            `yaml:"command" json:"command"`
-	Args     []string          `yaml:"args,omitempty" json:"args,omitempty"`
-	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	Cwd      string            `yaml:"cwd,omitempty" json:"cwd,omitempty"`
-	Settings string            `yaml:"settings,omitempty" json:"settings,omitempty"`
-	Bridge   string            `yaml:"bridge,omitempty" json:"bridge,omitempty"`
-	MaxTurns int               `yaml:"max_turns,omitempty" json:"max_turns,omitempty"`
-}
-
-// Program returns the program of that name. Variables of values are not replaced yet.
-func (e ProgramEntry) Program(name string) Program {
-	return Program{Name: name, Format: e.Format, Command: e.Command, Args: e.Args, Env: e.Env, Dir: e.Cwd, Settings: e.Settings, Bridge: e.Bridge, MaxTurns: e.MaxTurns}
-}
-
-// Formats are the names of the formats that programs write.
-func Formats() []string {
+// formatNames are the names of the formats that programs write.
+func formatNames() []string {
 	var names []string
 	for _, f := range formats {
 		names = append(names, f.name)
@@ -85,10 +69,10 @@ func (p Program) check() error {
 	f, ok := formatNamed(p.Format)
 	switch {
 	case !ok:
-		return fmt.Errorf("format is %q; there are %s", p.Format, strings.Join(Formats(), " and "))
+		return fmt.Errorf("format is %q; there are %s", p.Format, strings.Join(formatNames(), " and "))
 	case p.Command == "":
 		return errors.New("it needs a command")
-	case p.Bridge != "" && !config.ValidServerName(p.Bridge):
+	case p.Bridge != "" && !names.ValidServer(p.Bridge):
 		return fmt.Errorf("bridge is %q, which is not a name of a server", p.Bridge)
 	case p.MaxTurns < 0:
 		return errors.New("max_turns must not be negative")

@@ -20,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/mcpbridge/internal/connection"
+	"github.com/toolpost/toolpost/mcpbridge/internal/names"
 	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 	"github.com/toolpost/toolpost/mcpbridge/internal/toollist"
 )
@@ -323,7 +324,7 @@ func (c *callback) listen(ctx context.Context, address, state string) (*auth.Aut
 
 // Logout forgets the login for a server and reports whether there was one.
 func Logout(dir, name string) (bool, error) {
-	if !config.ValidServerName(name) {
+	if !names.ValidServer(name) {
 		return false, fmt.Errorf("mcp: %q is not a name for a server", name)
 	}
 	if err := forget(connection.ChallengeFile(dir, name)); err != nil {

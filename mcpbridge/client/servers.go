@@ -13,8 +13,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/mcpbridge/internal/connection"
+	"github.com/toolpost/toolpost/mcpbridge/internal/relay"
 	"github.com/toolpost/toolpost/mcpbridge/internal/toollist"
-	"github.com/toolpost/toolpost/mcpbridge/relay"
 	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )

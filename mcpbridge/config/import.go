@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/mcpbridge/internal/names"
 )
 
 // ImportedServer is a server out of another program's file.
@@ -238,7 +239,7 @@ func lineOf(err error) error {
 func importServer(in section, p pair) (ImportedServer, *LineError) {
 	s := ImportedServer{Name: p.key}
 	at := func(line int, err error) *LineError { return &LineError{line, fmt.Errorf("%s: %w", p.key, err)} }
-	if !ValidServerName(s.Name) {
+	if !names.ValidServer(s.Name) {
 		renamed := safeServerName(s.Name)
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is called %s here", s.Name, renamed))
 		s.Name = renamed
@@ -270,7 +271,7 @@ func safeServerName(name string) string {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
 	})
 	out := strings.Join(words, "_")
-	out = strings.Trim(out[:min(len(out), MaxServerName)], "_")
+	out = strings.Trim(out[:min(len(out), names.MaxServer)], "_")
 	if out == "" {
 		return "server"
 	}

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/toolpost/toolpost/internal/outbound"
-	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/mcpbridge/internal/names"
 )
 
 // ServerConfig is the address of an MCP server, and its trust. Command, Args,
@@ -87,16 +87,15 @@ const (
 
 // The values of ServerConfig.Protocol.
 const (
-	ProtocolAuto   = "auto"
-	ProtocolOlder  = "2025-11-25"
-	ProtocolNewest = "2026-07-28"
+	protocolAuto   = "auto"
+	protocolOlder  = "2025-11-25"
+	protocolNewest = "2026-07-28"
 )
 
 // The bounds of a ServerConfig that says nothing else.
 const (
 	defaultConnect = 30 * time.Second
 	defaultCall    = 60 * time.Second
-	MaxServerName  = 32
 )
 
 // ConnectTimeout is how long the server may take until it is ready.
@@ -107,7 +106,7 @@ func (s ServerConfig) CallTimeout() time.Duration { return cmp.Or(s.Call, defaul
 
 // Revision is the revision to ask a server for; "" leaves it to the server.
 func (s ServerConfig) Revision() string {
-	if s.Protocol == ProtocolAuto {
+	if s.Protocol == protocolAuto {
 		return ""
 	}
 	return s.Protocol
@@ -129,15 +128,10 @@ func (s ServerConfig) Kind() Transport {
 	return Stdio
 }
 
-// ValidServerName reports whether a server may be called name.
-func ValidServerName(name string) bool {
-	return tool.ValidName(name) && len(name) <= MaxServerName && !strings.Contains(name, "__")
-}
-
 // Check returns the problem of s. It does not look at variables.
 func (s ServerConfig) Check() error {
-	if !ValidServerName(s.Name) {
-		return fmt.Errorf("mcp: %q is not a name for a server: up to %d letters, digits, - and _, without __", s.Name, MaxServerName)
+	if !names.ValidServer(s.Name) {
+		return fmt.Errorf("mcp: %q is not a name for a server: up to %d letters, digits, - and _, without __", s.Name, names.MaxServer)
 	}
 	if err := s.check(); err != nil {
 		return fmt.Errorf("mcp: server %s: %w", s.Name, err)
@@ -149,8 +143,8 @@ func (s ServerConfig) check() error {
 	switch {
 	case s.Connect < 0 || s.Call < 0:
 		return errors.New("a timeout must not be negative")
-	case !slices.Contains([]string{"", ProtocolAuto, ProtocolOlder, ProtocolNewest}, s.Protocol):
-		return fmt.Errorf("protocol is %q; there are %s, %s and %s", s.Protocol, ProtocolAuto, ProtocolOlder, ProtocolNewest)
+	case !slices.Contains([]string{"", protocolAuto, protocolOlder, protocolNewest}, s.Protocol):
+		return fmt.Errorf("protocol is %q; there are %s, %s and %s", s.Protocol, protocolAuto, protocolOlder, protocolNewest)
 	case !slices.Contains([]Trust{"", TrustNone, TrustAnnotations}, s.Trust):
 		return fmt.Errorf("trust is %q; there are %s and %s", s.Trust, TrustNone, TrustAnnotations)
 	}

@@ -1,3 +1,3 @@
 // Package serve offers tools to MCP clients. [Service] runs every call of a client like a call of a model: validated,
-// authorised, bounded and recorded. [Bridge] serves the tools of one request to an agent program.
+// authorised, bounded and recorded.
 package serve

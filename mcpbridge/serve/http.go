@@ -105,7 +105,7 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: g.MaxBody})
 	return g.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= rpc.Newest {
-			s.requests.serve(single, w, withOrigin(r, g))
+			s.requests.Serve(single, w, withOrigin(r, g))
 			return
 		}
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && !s.seats.admit(s.server, g, caller.UserOf(r)) {
@@ -116,7 +116,7 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 		if r.Method == http.MethodDelete {
 			s.leaves(r.Header.Get("Mcp-Session-Id"), caller.UserOf(r))
 		}
-		s.requests.serve(sessions, s.seats.noticing(w, r), r)
+		s.requests.Serve(sessions, s.seats.noticing(w, r), r)
 		s.seats.left(r)
 	})), nil
 }

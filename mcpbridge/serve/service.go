@@ -85,7 +85,7 @@ type Service struct {
 	life     context.Context
 	end      context.CancelFunc
 	closing  sync.WaitGroup
-	requests httpRequests
+	requests rpc.HTTPRequests
 	seats    seats
 	records  records
 
@@ -228,7 +228,7 @@ func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.requests.end(s.server)
+	s.requests.End(s.server)
 	s.records.close()
 	s.closing.Wait()
 	return nil

@@ -19,6 +19,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/observe/internal/pairs"
@@ -58,14 +59,14 @@ func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
 	ctx = parent(ctx)
 	ctx, span := o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Timing().Began), trace.WithAttributes(first(s)...))
 	if at := span.SpanContext(); at.IsValid() {
-		ctx = observe.WithTrace(ctx, observe.Trace{ID: at.TraceID(), Span: at.SpanID(), Flags: byte(at.TraceFlags()), State: at.TraceState().String()})
+		ctx = observing.WithTrace(ctx, observing.Trace{ID: at.TraceID(), Span: at.SpanID(), Flags: byte(at.TraceFlags()), State: at.TraceState().String()})
 	}
 	return ctx
 }
 
 // parent makes the trace of a client's request the parent of the first span.
 func parent(ctx context.Context) context.Context {
-	t, ok := observe.TraceOf(ctx)
+	t, ok := observing.TraceOf(ctx)
 	if !ok || trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -167,7 +168,7 @@ type parentKey struct{}
 
 // Begin makes the step a part of the trace of ctx, or the first of a new one.
 func (e *Exporter) Begin(ctx context.Context, _ observe.Step) context.Context {
-	t, ok := observe.TraceOf(ctx)
+	t, ok := observing.TraceOf(ctx)
 	parent := ""
 	if ok {
 		parent = hex.EncodeToString(t.Span[:])
@@ -176,7 +177,7 @@ func (e *Exporter) Begin(ctx context.Context, _ observe.Step) context.Context {
 	}
 	t.Flags = e.options.Sampling.flags(t, ok)
 	_, _ = rand.Read(t.Span[:])
-	return context.WithValue(observe.WithTrace(ctx, t), parentKey{}, parent)
+	return context.WithValue(observing.WithTrace(ctx, t), parentKey{}, parent)
 }
 
 // End has the span sent, unless the client's trace is not recorded.
@@ -187,8 +188,8 @@ func (e *Exporter) End(ctx context.Context, s observe.Step) {
 	if e.options.Endpoint == "" {
 		return
 	}
-	t, ok := observe.TraceOf(ctx)
-	if !ok || t.Flags&observe.Sampled == 0 {
+	t, ok := observing.TraceOf(ctx)
+	if !ok || t.Flags&observing.Sampled == 0 {
 		return
 	}
 	parent, _ := ctx.Value(parentKey{}).(string)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 )
 
 // Sampling selects the traces that are recorded.
@@ -23,14 +23,14 @@ type Sampling struct {
 }
 
 // flags returns the flags of a trace, which is known if a client began it.
-func (s *Sampling) flags(t observe.Trace, known bool) byte {
+func (s *Sampling) flags(t observing.Trace, known bool) byte {
 	switch {
 	case known && (s == nil || !s.Alone):
 		return t.Flags
 	case s == nil, s.Share >= 1, float64(binary.BigEndian.Uint64(t.ID[8:])>>1) < s.Share*(1<<63):
-		return t.Flags | observe.Sampled
+		return t.Flags | observing.Sampled
 	}
-	return t.Flags &^ observe.Sampled
+	return t.Flags &^ observing.Sampled
 }
 
 // samplers are those of OpenTelemetry. A share below 0 is that of the argument.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/observe"
 )
 
@@ -38,13 +39,13 @@ func TestSamplers(t *testing.T) {
 		}
 		e := &Exporter{options: *o}
 		recorded := func(ctx context.Context) bool {
-			trace, _ := observe.TraceOf(e.Begin(ctx, nil))
-			return trace.Flags&observe.Sampled != 0
+			trace, _ := observing.TraceOf(e.Begin(ctx, nil))
+			return trace.Flags&observing.Sampled != 0
 		}
 		of := func(flags byte) context.Context {
-			return observe.WithTrace(t.Context(), observe.Trace{ID: [16]byte{1, 15: 1}, Span: [8]byte{1}, Flags: flags})
+			return observing.WithTrace(t.Context(), observing.Trace{ID: [16]byte{1, 15: 1}, Span: [8]byte{1}, Flags: flags})
 		}
-		if got := []bool{recorded(t.Context()), recorded(of(observe.Sampled)), recorded(of(0))}; fmt.Sprint(got) != fmt.Sprint([]bool{test.begun, test.yes, test.no}) {
+		if got := []bool{recorded(t.Context()), recorded(of(observing.Sampled)), recorded(of(0))}; fmt.Sprint(got) != fmt.Sprint([]bool{test.begun, test.yes, test.no}) {
 			t.Errorf("%s %s: %v", test.name, test.arg, got)
 		}
 	}

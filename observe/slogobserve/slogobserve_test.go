@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/observe/slogobserve"
@@ -34,23 +35,23 @@ func answers(evs []llm.Event, err error) llm.Model {
 func TestNew(t *testing.T) {
 	var out bytes.Buffer
 	ctx := observe.With(t.Context(), slogobserve.New(slog.New(slog.NewTextHandler(&out, nil))))
-	ctx, run := observe.BeginRun(ctx, observe.Run{ID: "r1", Model: "m"})
-	ctx, turn := observe.BeginTurn(ctx, observe.Turn{Run: "r1", N: 2})
+	ctx, run := observing.BeginRun(ctx, observe.Run{ID: "r1", Model: "m"})
+	ctx, turn := observing.BeginTurn(ctx, observe.Turn{Run: "r1", N: 2})
 	req := &llm.Request{Messages: []llm.Message{llm.User("my secret wish")}}
 	good := answers([]llm.Event{llm.TextDelta{Text: "granted"}, llm.Finish{Reason: llm.Stop, ID: "a1", Usage: llm.Usage{Input: 7, Output: 3}}}, nil)
-	if _, err := llm.Generate(ctx, observe.Model(good, "m"), req); err != nil {
+	if _, err := llm.Generate(ctx, observing.Model(good, "m"), req); err != nil {
 		t.Fatal(err)
 	}
 	bad := answers(nil, &llm.Error{Op: "x", Kind: llm.RateLimited, Err: errors.New("quoted wish")})
-	if _, err := llm.Generate(ctx, observe.Model(bad, "m"), req); err == nil {
+	if _, err := llm.Generate(ctx, observing.Model(bad, "m"), req); err == nil {
 		t.Fatal("no error")
 	}
-	c, call := observe.BeginTool(ctx, observe.ToolCall{ID: "c1", Tool: "dig", Args: []byte(`{"wish":1}`)})
+	c, call := observing.BeginTool(ctx, observe.ToolCall{ID: "c1", Tool: "dig", Args: []byte(`{"wish":1}`)})
 	call.Status, call.Receipt, call.Repairs, call.Attempts = "ok", "sha256:1", []llm.Repair{{Class: llm.Syntax}, {Class: llm.Syntax}}, 2
-	observe.End(c, call, nil)
-	observe.End(ctx, turn, nil)
+	observing.End(c, call, nil)
+	observing.End(ctx, turn, nil)
 	run.Status = "finished"
-	observe.End(ctx, run, nil)
+	observing.End(ctx, run, nil)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range [][]string{
 		{"level=INFO", `msg="model call"`, "run=r1", "turn=2", "answer=a1", "finish=stop", "input_tokens=7", "output_tokens=3", "took="},

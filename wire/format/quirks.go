@@ -44,7 +44,7 @@ type Quirks struct {
 	// the messages format in frames and whose errors are its own.
 	Framed bool
 	// ModelFields is the maker whose names the converse format uses for what it
-	// leaves to each model, like [names.AnthropicFields]. Empty means that the models
+	// leaves to each model: "anthropic", "amazon" or "openai". Empty means that the models
 	// take nothing beyond the format.
 	ModelFields string
 	// TypedMessages writes what the assistant said in the long form of the

@@ -57,7 +57,7 @@ type properties struct {
 	Unmarked  RowSet // that write calls without a marker
 	Fenced    RowSet // of fences in which there is only calls
 
-	Form          [spec.Forms]RowSet
+	Form          [spec.LineCall + 1]RowSet
 	Fences        map[string]RowSet // by the words of a fence
 	ByKey, ByArgs map[string]RowSet // by a key of JSON calls, and by that of the arguments
 }

@@ -25,9 +25,6 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
-// MinKey is the minimum length of the administrators' key in bytes.
-const MinKey = 24
-
 // maxBody limits the request body, in bytes.
 const maxBody = 64 << 10
 
@@ -61,22 +58,6 @@ type Approvals interface {
 type namedKey struct {
 	name string
 	hash [sha256.Size]byte
-}
-
-// NamedKey is a key and the name of the administrator who has it.
-type NamedKey struct{ Name, Key string }
-
-// NamedKeys reads the keys of administrators: one key, or several with names, like "ada:KEY,bob:KEY".
-func NamedKeys(text string) []NamedKey {
-	var list []NamedKey
-	for part := range strings.SplitSeq(text, ",") {
-		name, key, named := strings.Cut(strings.TrimSpace(part), ":")
-		if !named || name == "" || key == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._@-") != "" {
-			return []NamedKey{{"admin", text}}
-		}
-		list = append(list, NamedKey{name, key})
-	}
-	return list
 }
 
 // endpoint is a request that administrators make.
@@ -121,9 +102,9 @@ func queriesOf(pattern string) []string {
 
 // WithKey returns the handler for administrators with this key.
 func (a Handler) WithKey(key string) (http.Handler, error) {
-	for _, one := range NamedKeys(key) {
-		if len(one.Key) < MinKey {
-			return nil, fmt.Errorf("gateway: an administrators' key has less than %d bytes; use a longer one", MinKey)
+	for _, one := range access.NamedKeys(key) {
+		if len(one.Key) < access.MinAdminKey {
+			return nil, fmt.Errorf("gateway: an administrators' key has less than %d bytes; use a longer one", access.MinAdminKey)
 		}
 		a.admins = append(a.admins, namedKey{one.Name, sha256.Sum256([]byte(one.Key))})
 	}

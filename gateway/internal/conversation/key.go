@@ -12,9 +12,9 @@ import (
 	"unicode"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // AskedBefore returns the hash of the messages since the last message of the model. They are the question that the next
@@ -188,7 +188,7 @@ func keyForm(text []byte, form *js.Form) []byte {
 // CanonicalBetas returns the beta features in the headers of a request in a canonical form: sorted, unique, without
 // white space. The upstream gets the headers as the client wrote them.
 func CanonicalBetas(h http.Header) http.Header {
-	betas := provider.Betas(h)
+	betas := requestctx.Betas(h)
 	for header, values := range betas {
 		names := strings.Split(strings.Join(values, ","), ",")
 		for i := range names {

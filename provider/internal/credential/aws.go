@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
 	"github.com/toolpost/toolpost/internal/secret"
 )
 
@@ -28,30 +28,6 @@ func ParseAWSKey(key string) (AWSKey, bool) {
 	id, rest, ok := strings.Cut(key, ":")
 	secret, session, _ := strings.Cut(rest, ":")
 	return AWSKey{id, secret, session}, ok && id != "" && secret != ""
-}
-
-// leastPart is the length from which a part of a key counts as a secret. Amazon's
-// are three times as long. A shorter part is more likely a word after a colon.
-const leastPart = 12
-
-// Parts returns a key, and the parts of it that are secrets by themselves. Other
-// entries are empty.
-func Parts(key string) [3]string {
-	parts := [3]string{key}
-	pair, _ := ParseAWSKey(key)
-	for i, part := range [...]string{pair.secret, pair.session} {
-		if len(part) >= leastPart {
-			parts[i+1] = part
-		}
-	}
-	return parts
-}
-
-// Secrets returns the values that must not be shown of a key: the whole key and,
-// for an access key of Amazon, also the secret and the session token.
-func Secrets(key string) []string {
-	parts := Parts(key)
-	return slices.DeleteFunc(parts[:], func(s string) bool { return s == "" })
 }
 
 func (k AWSKey) text() string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/sse"
@@ -18,23 +19,6 @@ const (
 	MaxCalls = 1024
 	MaxArgs  = 64 << 20 // bytes of arguments of all calls
 )
-
-// MaxDocument bounds an answer that is one document, in bytes. Nothing of such
-// an answer is known before it is whole, and its reading cannot be interrupted,
-// so it may be less than a stream may be in all. An image has its place in it.
-const MaxDocument = 64 << 20
-
-var errLongDocument = fmt.Errorf("a document of more than %d bytes", MaxDocument)
-
-// ReadDocument reads an answer that is one document, up to [MaxDocument] bytes. A longer one is an error of kind
-// [llm.ByteLimit].
-func ReadDocument(src io.Reader) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(src, MaxDocument+1))
-	if err == nil && len(body) > MaxDocument {
-		return nil, &llm.Error{Op: "wire.ReadDocument", Kind: llm.ByteLimit, Err: errLongDocument}
-	}
-	return body, err
-}
 
 // SpanKind is the kind of the text that is being written.
 type SpanKind uint8
@@ -403,7 +387,7 @@ var ErrNoEnd = errors.New("the stream ended before the answer did")
 func (a *Answer) Events(src io.Reader, chunk func(data []byte) (more bool)) error {
 	looked := Peek(src)
 	if looked.First == '{' {
-		body, err := ReadDocument(looked)
+		body, err := document.Read(looked)
 		if err != nil {
 			return a.Ended(err)
 		}
@@ -500,7 +484,7 @@ func (a *Answer) Ended(err error) error {
 	switch {
 	case a.over():
 		return nil
-	case errors.Is(err, errLongDocument):
+	case errors.Is(err, document.ErrTooLong):
 		return err
 	case errors.Is(err, sse.ErrTooLong):
 		return a.Host.Fail("DecodeStream", llm.Malformed, err)

@@ -17,8 +17,6 @@ import (
 // surrogatesField is the extra field of a request that has such halves. Its value counts the U+FFFD in the request.
 const surrogatesField = loss.Restated + "halves"
 
-const surrogatesDetail = `half of a surrogate pair, like \ud83d alone, is not a character; it is replaced by U+FFFD`
-
 // countSurrogates notes that a request has halves of pairs.
 func (d *Decoder) countSurrogates(body []byte, req *llm.Request) {
 	if !d.Surrogates {
@@ -41,7 +39,7 @@ const replacement = "\ufffd"
 func (e *Encoder) LostSurrogates(req *llm.Request) {
 	for _, fields := range req.Extra {
 		if n, ok := js.Int(fields[surrogatesField]); ok && replacements(e.Buf) > int(n) {
-			e.Lost(llm.Degraded, "text", surrogatesDetail)
+			e.Lost(llm.Degraded, "text", loss.Surrogates)
 		}
 	}
 }
@@ -56,13 +54,6 @@ func (a *output) sawSurrogates(ev llm.Event) {
 // warnSurrogates warns of halves of pairs that were replaced in an answer.
 func (a *output) warnSurrogates() {
 	if a.replaced {
-		a.Warn(llm.Degraded, "text", surrogatesDetail)
+		a.Warn(llm.Degraded, "text", loss.Surrogates)
 	}
-}
-
-// SaysReplaced reports whether a warning is about U+FFFD in place of half a surrogate pair. A server that forwards the
-// original bytes has no such loss.
-func SaysReplaced(ev llm.Event) bool {
-	w, ok := ev.(llm.Warning)
-	return ok && w.Detail == surrogatesDetail
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
+	wiredocument "github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
@@ -102,7 +103,7 @@ var finish = map[llm.Reason]string{
 func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 	looked := codec.Peek(src)
 	if looked.First == '{' {
-		body, err := codec.ReadDocument(looked)
+		body, err := wiredocument.Read(looked)
 		if err != nil {
 			return a.Ended(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/internal/wire/names"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
@@ -103,7 +104,7 @@ func (Format) DecodeStream(a *codec.Answer, src io.Reader) error {
 		a.IsArray = true
 		return s.array(looked)
 	case '{':
-		body, err := codec.ReadDocument(looked)
+		body, err := document.Read(looked)
 		if err != nil {
 			return a.Ended(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
@@ -58,7 +59,7 @@ func (s *responsesStream) follow(ev *event, v []byte) {
 		t.open = &responsesItem{id: js.Text(js.Get(ev.item, "id")), kind: js.Text(js.Get(ev.item, "type")), raw: slices.Clone(ev.item)}
 	case typ == "response.output_item.done":
 		t.open = nil
-		if t.size += len(ev.item); t.size <= codec.MaxDocument {
+		if t.size += len(ev.item); t.size <= document.MaxBytes {
 			t.done = append(t.done, slices.Clone(ev.item))
 		}
 	case item == nil:

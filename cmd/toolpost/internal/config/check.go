@@ -14,7 +14,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
-	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
@@ -119,7 +118,7 @@ func showSetting(row settings.Setting, s *settings.Settings) string {
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 	case map[string]config.ServerEntry:
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
-	case map[string]agentcli.ProgramEntry:
+	case map[string]settings.ProgramEntry:
 		return strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 	case fmt.Stringer:
 		return p.String()

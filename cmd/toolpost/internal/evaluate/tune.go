@@ -128,7 +128,7 @@ func settingsOf(m catalog.Model, all bool) []eval.Setting {
 		names = append(names, m.Dialect)
 	}
 	if all {
-		for _, d := range dialect.All() {
+		for _, d := range dialect.Builtin().All() {
 			names = append(names, d.Name)
 		}
 	}

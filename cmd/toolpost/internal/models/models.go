@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/internal/modeldb"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/usercatalog"
 )
@@ -328,7 +329,7 @@ never over your models.yaml. Only this command uses the network, and only for a 
 				return err
 			}
 			defer source.Close()
-			db, err := catalog.ReadDatabase(source)
+			db, err := modeldb.Read(source)
 			if err != nil {
 				return fmt.Errorf("%s: %w", from, err)
 			}

@@ -45,7 +45,7 @@ func openSim(rest string) (llm.Model, error) {
 		}
 		return readScript(script), nil
 	}
-	if _, err := sim.ParseBehaviour(rest); err != nil {
+	if err := sim.CheckModel(rest); err != nil {
 		return nil, err
 	}
 	id := "http://127.0.0.1/v1#sim/" + rest

@@ -25,6 +25,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/task"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
+	"github.com/toolpost/toolpost/internal/outputfields"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -258,7 +259,7 @@ func workflowOutput(text, agent string) (string, error) {
 	var names []string
 	for _, a := range workflow.Agents {
 		if a.Name == agent {
-			s, err := schema.FromFields(a.Output)
+			s, err := outputfields.Schema(a.Output)
 			return string(s), err
 		}
 		names = append(names, a.Name)

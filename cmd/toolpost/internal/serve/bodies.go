@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -15,7 +15,7 @@ import (
 func gatewaySecrets(s *settings.Settings) *journal.Secrets {
 	out := s.Secrets()
 	if key := strings.TrimSpace(os.Getenv(AdminKeyEnv)); key != "" {
-		out.Values = append(out.Values, gateway.AdminKeys(key)...)
+		out.Values = append(out.Values, access.AdminKeys(key)...)
 	}
 	return out
 }

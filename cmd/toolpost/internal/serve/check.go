@@ -26,6 +26,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/observe/otlp"
@@ -127,8 +128,8 @@ func (x *examination) administrators() {
 		x.Wrong(at, "%s is reachable from other machines, and the key of administrators would be sent without encryption; use loopback (127.0.0.1:PORT), or put a proxy with TLS before it and list the host names in admin_hosts", c.AdminAddr)
 	case key == "":
 		x.AddError(&configcheck.Error{Path: at, Unset: true, Err: fmt.Errorf("it needs a key for administrators in %s", AdminKeyEnv)})
-	case slices.ContainsFunc(gateway.AdminKeys(key), func(k string) bool { return len(k) < gateway.MinAdminKey }):
-		x.Wrong(at, "the key in %s is too short; it needs at least %d bytes", AdminKeyEnv, gateway.MinAdminKey)
+	case slices.ContainsFunc(access.AdminKeys(key), func(k string) bool { return len(k) < access.MinAdminKey }):
+		x.Wrong(at, "the key in %s is too short; it needs at least %d bytes", AdminKeyEnv, access.MinAdminKey)
 	}
 	if x.keys == "" && x.keysErr == nil {
 		x.Wrong(at, "it manages keys, and the gateway has none: set keys")

@@ -35,7 +35,6 @@ import (
 	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
-	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool/builtin"
@@ -67,7 +66,7 @@ type ModelOptions struct {
 	Limits    LimitsConfig              `yaml:"limits" help:"where an answer is given up: bytes, text, thinking, events, time, idle" example:"{text: 1000000, idle: 5m}"`
 	Providers map[string]ProviderConfig `yaml:"providers" help:"your own servers, and further accounts, regions and endpoints of vendors"`
 	// AgentPrograms are the programs of the agent/NAME models.
-	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs" help:"agent programs that agent/NAME asks"`
+	AgentPrograms map[string]ProgramEntry `yaml:"agent_programs" help:"agent programs that agent/NAME asks"`
 
 	ProgramSecrets []string `yaml:"-"` // credentials of agent programs
 }
@@ -820,7 +819,7 @@ func (s *Settings) Secrets() *journal.Secrets {
 	}
 	var all []string
 	for _, name := range names {
-		all = append(all, secret.Values(provider.KeySecrets(strings.TrimSpace(os.Getenv(name))))...)
+		all = append(all, secret.Values(secret.OfKey(strings.TrimSpace(os.Getenv(name))))...)
 	}
 	out := new(journal.Secrets)
 	for _, value := range slices.Concat(all, s.ToolSecrets, s.ProgramSecrets) {

@@ -75,7 +75,7 @@ func (f simFlags) printList(cmd *cobra.Command) error {
 // serve listens until the command is interrupted.
 func (f simFlags) serve(cmd *cobra.Command) error {
 	server := &sim.Server{Unknown: f.alias}
-	if _, err := sim.ParseBehaviour(f.alias); f.alias != "" && err != nil {
+	if err := sim.CheckModel(f.alias); f.alias != "" && err != nil {
 		return cli.Usagef(cmd, "--unknown: %w", err)
 	}
 	if f.script != "" {

@@ -104,7 +104,7 @@ func explain(p dialect.Parser, c capture) (*explanation, error) {
 	for _, s := range spans {
 		e.Spans = append(e.Spans, spanJSON{s.Start, s.End, s.Kind.String(), s.Dialect, s.Rule, text[s.Start:s.End]})
 	}
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		if d.Name == a.Dialect || d.Name == p.Dialect {
 			continue
 		}
@@ -143,7 +143,7 @@ func traced(p dialect.Parser, c capture) (parseAnswer, []dialect.Span, error) {
 
 // listDialects prints the table of dialects.
 func listDialects(w io.Writer, asJSON bool) error {
-	all := dialect.All()
+	all := dialect.Builtin().All()
 	slices.SortFunc(all, func(a, b spec.Dialect) int { return cmp.Compare(a.Name, b.Name) })
 	if asJSON {
 		type row struct {

@@ -45,7 +45,7 @@ func TestExplainKinds(t *testing.T) {
 		}
 	}
 	dialects := make(map[string]bool)
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		dialects[d.Name] = d.Name != "labelled" && d.Name != "yaml_tagname"
 	}
 	for _, file := range files {

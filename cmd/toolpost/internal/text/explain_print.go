@@ -219,7 +219,7 @@ func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dial
 		calls = append(calls, llm.Call{Name: call.Name, Args: call.Arguments})
 	}
 	if len(calls) > 0 {
-		o.Written, _ = dialect.Render(name, calls...) // on failure Written stays empty
+		o.Written, _ = dialect.Builtin().Render(name, calls...) // on failure Written stays empty
 	}
 	if !o.Same {
 		o.closeness = float64(overlap(spans, theirs))

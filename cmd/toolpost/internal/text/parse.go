@@ -57,7 +57,7 @@ func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err
 // hint returns the dialect: the one given by name, else that of the template, else that of the model.
 func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 	if r.dialect != "" {
-		if _, ok := dialect.Lookup(r.dialect); !ok {
+		if _, ok := dialect.Builtin().Lookup(r.dialect); !ok {
 			return "", "", cli.Usagef(cmd, "--dialect: no dialect is called %q%s", r.dialect, cli.DidYouMean(r.dialect, DialectNames()))
 		}
 		return r.dialect, "named by --dialect", nil
@@ -67,7 +67,7 @@ func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		if name, why = dialect.FromTemplate(text); name != "" {
+		if name, why = dialect.Builtin().FromTemplate(text); name != "" {
 			return name, why, nil
 		}
 		return "", "the template shows no dialect we know", nil
@@ -86,7 +86,7 @@ func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 // DialectNames returns the names of the dialects.
 func DialectNames() []string {
 	var names []string
-	for _, d := range dialect.All() {
+	for _, d := range dialect.Builtin().All() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -95,7 +95,7 @@ func DialectNames() []string {
 // modelDialect returns the dialect that a model is known to write, and the reason. An unknown model gives no hint.
 func modelDialect(models *catalog.Catalog, id string) (name, why string) {
 	m := models.Lookup(id)
-	if _, ok := dialect.Lookup(m.Dialect); !ok || !m.Known() {
+	if _, ok := dialect.Builtin().Lookup(m.Dialect); !ok || !m.Known() {
 		return "", "nothing is known of how " + id + " writes calls"
 	}
 	for _, w := range m.Explain() {
@@ -238,7 +238,7 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 		}
 	}
 	if row.Dialect != "" {
-		if _, ok := dialect.Lookup(row.Dialect); ok {
+		if _, ok := dialect.Builtin().Lookup(row.Dialect); ok {
 			p.Dialect = row.Dialect
 		} else { // an unknown dialect does not fail the row
 			warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: "dialect", Detail: fmt.Sprintf("no dialect is called %q", row.Dialect)})
@@ -306,7 +306,7 @@ func resultOf(p llm.Provenance) string {
 // read parses an answer, in chunks of n bytes or in its original chunks. If the text closes thinking that it never
 // opened, it is read as beginning inside thinking.
 func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
-	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
+	p.ThinkingOpen = p.ThinkingOpen || dialect.Builtin().BeginsInThinking(c.text())
 	if p.Reason() == "" && c.reason != "" {
 		p.Finish = func() llm.Reason { return c.reason }
 	}

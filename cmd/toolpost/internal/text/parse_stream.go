@@ -28,7 +28,7 @@ const fedBytes = 64 << 10
 // stream parses a plain text and passes the results on. Calls that cannot be run are invalid.
 func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseAnswer, error) {
 	defer limitMemory(len(text))()
-	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
+	p.ThinkingOpen = p.ThinkingOpen || dialect.Builtin().BeginsInThinking(text)
 	answer := newParseAnswer(p)
 	a := &answer
 	var places []int

@@ -9,6 +9,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
+	"github.com/toolpost/toolpost/internal/advice"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -112,7 +113,7 @@ func Menu(p cli.Palette, c agent.Checkpoint, width int) string {
 // model.
 func fixOf(c agent.Checkpoint) string {
 	if c.Cause == agent.ModelFailed {
-		return tool.Advice(c.Error, tool.TheTerminal)
+		return advice.For(c.Error, advice.TheTerminal)
 	}
 	return c.Error.Fix
 }
@@ -265,7 +266,7 @@ func Advised(err error) error {
 	if kind := llm.KindOf(err); kind == llm.Unknown || kind == llm.Canceled || errors.As(err, &ended) {
 		return err
 	}
-	return fmt.Errorf("%w\n%s", err, tool.Advice(err, tool.TheTerminal))
+	return fmt.Errorf("%w\n%s", err, advice.For(err, advice.TheTerminal))
 }
 
 // Effect describes a change in a few words.

@@ -1,4 +1,4 @@
-package schema_test
+package outputfields_test
 
 import (
 	"os"
@@ -9,10 +9,11 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/toolpost/toolpost/internal/corpus"
+	"github.com/toolpost/toolpost/internal/outputfields"
 	"github.com/toolpost/toolpost/schema"
 )
 
-func TestFromFields(t *testing.T) {
+func TestSchema(t *testing.T) {
 	for _, c := range []struct{ fields, want string }{
 		{"answer: {type: string, description: The answer}",
 			`{"additionalProperties":false,"properties":{"answer":{"description":"The answer","type":"string"}},"required":["answer"],"type":"object"}`},
@@ -32,7 +33,7 @@ func TestFromFields(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(c.fields), &fields); err != nil {
 			t.Fatal(err)
 		}
-		got, err := schema.FromFields(fields)
+		got, err := outputfields.Schema(fields)
 		if err != nil {
 			got = []byte("!" + err.Error())
 		}
@@ -61,7 +62,7 @@ func TestOutputsOfWorkflows(t *testing.T) {
 		}
 		for _, fields := range outputs(workflow["agents"], workflow["for_each"], workflow["parallel"]) {
 			count++
-			s, err := schema.FromFields(fields)
+			s, err := outputfields.Schema(fields)
 			if err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 				continue

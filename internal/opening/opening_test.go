@@ -1,9 +1,10 @@
-package llm_test
+package opening_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/opening"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -11,22 +12,6 @@ import (
 type foreign struct{}
 
 func (foreign) EventType() string { return "foreign" }
-
-// TestWhatBeginsAnAnswer: only text, thinking, media and calls do.
-func TestWhatBeginsAnAnswer(t *testing.T) {
-	for _, ev := range []llm.Event{llm.TextDelta{Text: "a"}, llm.TextDelta{Part: &llm.Text{}}, llm.ThinkingDelta{Text: "a"}, llm.ThinkingDelta{Part: &llm.Thinking{Redacted: true}},
-		llm.Media{}, llm.CallStart{}, llm.CallDelta{}, llm.Call{}, llm.InvalidCall{}, llm.HostedCall{}, llm.HostedResult{}, llm.Alternative{Index: 1, Event: llm.TextDelta{Text: "a"}}} {
-		if !llm.Begins(ev) {
-			t.Errorf("%#v begins no answer", ev)
-		}
-	}
-	for _, ev := range []llm.Event{nil, llm.Start{}, llm.KeepAlive{}, llm.Warning{}, llm.TextRead{}, llm.PartEnd{}, llm.UnknownEvent{}, llm.TextDelta{}, llm.ThinkingDelta{},
-		llm.Alternative{Index: 1, Event: llm.Start{}}, llm.Retract{}, llm.Finish{}, foreign{}} {
-		if llm.Begins(ev) {
-			t.Errorf("%#v begins an answer", ev)
-		}
-	}
-}
 
 // TestOpeningHoldsTheBeginning: what belongs to an answer waits until it begins, and the
 // order stays.
@@ -43,7 +28,7 @@ func TestOpeningHoldsTheBeginning(t *testing.T) {
 		"retracted and again": {[]llm.Event{llm.Start{}, llm.TextDelta{Text: "a"}, llm.Retract{}, foreign{}, llm.Start{}, llm.TextDelta{Text: "a"}}, 0, "start text_delta retract foreign start text_delta"},
 		"retracted":           {[]llm.Event{llm.Start{}, llm.TextDelta{Text: "a"}, llm.Retract{}, llm.Start{}}, 1, "start text_delta retract"},
 	} {
-		var o llm.Opening
+		var o opening.Opening
 		var passed []string
 		for _, ev := range c.events {
 			for _, ev := range o.Next(ev) {

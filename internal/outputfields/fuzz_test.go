@@ -1,9 +1,10 @@
-package schema_test
+package outputfields_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/outputfields"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -22,7 +23,7 @@ func FuzzFromFields(f *testing.F) {
 		if json.Unmarshal([]byte(text), &fields) != nil {
 			return
 		}
-		s, err := schema.FromFields(fields)
+		s, err := outputfields.Schema(fields)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,5 @@
-package serve
+// Package bridge serves the tools of one request to an agent program.
+package bridge
 
 import (
 	"cmp"
@@ -16,15 +17,16 @@ import (
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/mcpbridge/internal/convert"
+	"github.com/toolpost/toolpost/mcpbridge/internal/names"
 	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 	"github.com/toolpost/toolpost/mcpbridge/internal/toollist"
+	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/tool"
 )
 
-// BridgeName is the default name of a bridge.
-const BridgeName = "toolpost"
+// DefaultName is the default name of a bridge.
+const DefaultName = "toolpost"
 
 // Disabled is the result of a call whose tool has no function. The caller of the model runs such a
 // call.
@@ -37,7 +39,7 @@ const noDescription = "No description"
 // tools of the question there, and nothing else. It lives in this process. Make one
 // for each question.
 type Bridge struct {
-	// Name is the name of the server; empty means [BridgeName]. It is part of the
+	// Name is the name of the server; empty means [DefaultName]. It is part of the
 	// names that the program gives the tools; see [Bridge.WireName].
 	Name string
 	// Version is that of the program, for the handshake.
@@ -54,8 +56,8 @@ type Bridge struct {
 
 // Server returns the MCP server of the bridge. No two tools may have one name.
 func (b *Bridge) Server() (*mcp.Server, error) {
-	if !config.ValidServerName(b.name()) {
-		return nil, fmt.Errorf("mcp: %q is not a name for a bridge: up to %d letters, digits, - and _, without __", b.Name, config.MaxServerName)
+	if !names.ValidServer(b.name()) {
+		return nil, fmt.Errorf("mcp: %q is not a name for a bridge: up to %d letters, digits, - and _, without __", b.Name, names.MaxServer)
 	}
 	do := b.Do
 	if do == nil && len(b.Defs) > 0 {
@@ -153,7 +155,7 @@ func sessionRun(s *invoke.Session) func(context.Context, llm.Call) (llm.Result, 
 	}
 }
 
-func (b *Bridge) name() string { return cmp.Or(b.Name, BridgeName) }
+func (b *Bridge) name() string { return cmp.Or(b.Name, DefaultName) }
 
 // prefix is the prefix of the tools' names in a program that lists the tools of all servers.
 func (b *Bridge) prefix() string { return "mcp" + toollist.Separator + b.name() + toollist.Separator }
@@ -200,14 +202,14 @@ func (b *Bridge) Original(name string) (original string, known bool) {
 	return bare, false
 }
 
-// BridgeAddress is where an agent program on this machine reaches a bridge.
-type BridgeAddress struct {
+// Address is where an agent program on this machine reaches a bridge.
+type Address struct {
 	// URL is an address of this machine. Key is the bearer key that every request needs; it is made for
 	// this bridge and expires with it.
 	URL, Key string
 
 	server   *mcp.Server
-	requests httpRequests
+	requests rpc.HTTPRequests
 	http     *http.Server
 	done     chan struct{}
 }
@@ -220,7 +222,7 @@ const (
 
 // Listen serves the bridge by streamable HTTP on a free port of this machine, until it is
 // closed.
-func (b *Bridge) Listen() (*BridgeAddress, error) {
+func (b *Bridge) Listen() (*Address, error) {
 	server, err := b.Server()
 	if err != nil {
 		return nil, err
@@ -229,16 +231,16 @@ func (b *Bridge) Listen() (*BridgeAddress, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &BridgeAddress{URL: "http://" + l.Addr().String() + "/mcp", Key: rand.Text(), server: server, done: make(chan struct{})}
+	a := &Address{URL: "http://" + l.Addr().String() + "/mcp", Key: rand.Text(), server: server, done: make(chan struct{})}
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := a.sessions(); n >= bridgeSessions && r.Header.Get("Mcp-Session-Id") == "" {
 			http.Error(w, "there are too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		a.requests.serve(handler, w, r)
+		a.requests.Serve(handler, w, r)
 	})
-	a.http = &http.Server{Handler: HTTPAccess{Keys: []string{a.Key}}.Guard(limited), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: bridgeHeaders}
+	a.http = &http.Server{Handler: serve.HTTPAccess{Keys: []string{a.Key}}.Guard(limited), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: bridgeHeaders}
 	go func() {
 		defer close(a.done)
 		_ = a.http.Serve(l) // it ends when it is closed
@@ -246,7 +248,7 @@ func (b *Bridge) Listen() (*BridgeAddress, error) {
 	return a, nil
 }
 
-func (a *BridgeAddress) sessions() int {
+func (a *Address) sessions() int {
 	n := 0
 	for range a.server.Sessions() {
 		n++
@@ -255,8 +257,8 @@ func (a *BridgeAddress) sessions() int {
 }
 
 // Close ends the bridge. Calls that are under way are cancelled.
-func (a *BridgeAddress) Close() {
+func (a *Address) Close() {
 	_ = a.http.Close()
 	<-a.done
-	a.requests.end(a.server)
+	a.requests.End(a.server)
 }

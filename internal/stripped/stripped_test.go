@@ -1,4 +1,4 @@
-package journal
+package stripped
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// markerByDecoder is Marker by the standard library's reading.
-func markerByDecoder(raw []byte) string {
+// markByDecoder is Mark by the standard library's reading.
+func markByDecoder(raw []byte) string {
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
 		token, err := d.Token()
 		if err != nil {
@@ -21,7 +21,7 @@ func markerByDecoder(raw []byte) string {
 	}
 }
 
-func TestMarker(t *testing.T) {
+func TestMark(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`:                                 "",
 		``:                                   "",
@@ -39,20 +39,20 @@ func TestMarker(t *testing.T) {
 		`"`:                                  "",
 		`"\`:                                 "",
 	} {
-		if got := Marker(json.RawMessage(raw)); got != want {
+		if got := Mark(json.RawMessage(raw)); got != want {
 			t.Errorf("%s holds %q, want %q", raw, got, want)
 		}
 	}
 }
 
-// FuzzMarker compares Marker with another reader of JSON.
-func FuzzMarker(f *testing.F) {
+// FuzzMark compares Mark with another reader of JSON.
+func FuzzMark(f *testing.F) {
 	for _, raw := range []string{`{"a":"\u005bstripped:password]"}`, `["\\","[stripped:a]"]`, `{"[stripped:x]":"\""}`, `["é\ud83d\ude00[stripped:a]"]`} {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got := Marker(raw)
-		if want := markerByDecoder(raw); json.Valid(raw) && got != want {
+		got := Mark(raw)
+		if want := markByDecoder(raw); json.Valid(raw) && got != want {
 			t.Errorf("%q holds %q, want %q", raw, got, want)
 		}
 	})

@@ -1,9 +1,10 @@
-package observe_test
+package observing_test
 
 import (
 	"context"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/observe"
 )
 
@@ -11,12 +12,12 @@ import (
 func TestFreeWhenUnset(t *testing.T) {
 	ctx := context.WithValue(t.Context(), struct{ any }{}, 1)
 	n := testing.AllocsPerRun(100, func() {
-		if observe.From(ctx) != nil || observe.CallOf(ctx) != nil {
+		if observe.From(ctx) != nil || observing.CallOf(ctx) != nil {
 			t.Fatal("there is an observer")
 		}
-		c, run := observe.BeginRun(ctx, observe.Run{ID: "r"})
-		c, turn := observe.BeginTurn(c, observe.Turn{N: 1})
-		c, call := observe.BeginTool(c, observe.ToolCall{ID: "1"})
+		c, run := observing.BeginRun(ctx, observe.Run{ID: "r"})
+		c, turn := observing.BeginTurn(c, observe.Turn{N: 1})
+		c, call := observing.BeginTool(c, observe.ToolCall{ID: "1"})
 		if c != ctx || run != nil || turn != nil || call != nil {
 			t.Fatal("something is observed")
 		}
@@ -32,10 +33,10 @@ func BenchmarkUnset(b *testing.B) {
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		c, _ := observe.BeginRun(ctx, observe.Run{ID: "r"})
-		c, _ = observe.BeginTurn(c, observe.Turn{N: 1})
-		c, _ = observe.BeginTool(c, observe.ToolCall{ID: "1"})
-		if observe.From(c) != nil || observe.CallOf(c) != nil {
+		c, _ := observing.BeginRun(ctx, observe.Run{ID: "r"})
+		c, _ = observing.BeginTurn(c, observe.Turn{N: 1})
+		c, _ = observing.BeginTool(c, observe.ToolCall{ID: "1"})
+		if observe.From(c) != nil || observing.CallOf(c) != nil {
 			b.Fatal("there is an observer")
 		}
 	}

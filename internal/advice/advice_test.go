@@ -1,4 +1,4 @@
-package tool_test
+package advice_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/advice"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -20,42 +21,36 @@ func TestEverybodyIsAdvised(t *testing.T) {
 		failures[string(code)] = tool.Errorf(code, "it broke")
 	}
 	for name, err := range failures {
-		for _, to := range []tool.Audience{tool.TheModel, tool.ThePerson, tool.TheTerminal} {
-			text := tool.Advice(err, to)
-			if name == "an unknown code" && to == tool.TheModel {
-				continue
-			}
+		for _, to := range []advice.Audience{advice.ThePerson, advice.TheTerminal} {
+			text := advice.For(err, to)
 			if !strings.HasSuffix(text, ".") {
 				t.Errorf("%s: audience %d is told %q", name, to, text)
 			}
-			if strings.Contains(text, "toolpost") && to != tool.TheTerminal {
+			if strings.Contains(text, "toolpost") && to != advice.TheTerminal {
 				t.Errorf("%s: audience %d is told about a command it may not have: %q", name, to, text)
 			}
 		}
 	}
-	if tool.Advice(nil, tool.ThePerson) != "" {
+	if advice.For(nil, advice.ThePerson) != "" {
 		t.Error("advice without a failure")
 	}
 }
 
 func TestAdvice(t *testing.T) {
 	auth := &llm.Error{Kind: llm.Auth, Err: errors.New("no key")}
-	own := tool.Errorf(tool.Network, "left alone")
-	own.Fix = "Do not call this tool for now."
 	for _, c := range []struct {
 		err  error
-		to   tool.Audience
+		to   advice.Audience
 		want string
 	}{
-		{own, tool.TheModel, "Do not call this tool for now."},
-		{auth, tool.ThePerson, "Check the key of the provider."},
-		{auth, tool.TheTerminal, "'toolpost doctor' shows which keys are set."},
-		{&tool.Error{Code: tool.Permission, Err: auth}, tool.TheTerminal, "'toolpost doctor' shows which keys are set."},
-		{tool.Errorf(tool.Permission, "no"), tool.TheTerminal, "Check the key with 'toolpost doctor', or choose another model."},
-		{&llm.Error{Kind: llm.Invalid}, tool.TheTerminal, "Change what the message names, or choose another model with -m."},
-		{&llm.Error{Kind: llm.TooLong}, tool.ThePerson, "Begin a new conversation, or take a model with a larger context."},
+		{auth, advice.ThePerson, "Check the key of the provider."},
+		{auth, advice.TheTerminal, "'toolpost doctor' shows which keys are set."},
+		{&tool.Error{Code: tool.Permission, Err: auth}, advice.TheTerminal, "'toolpost doctor' shows which keys are set."},
+		{tool.Errorf(tool.Permission, "no"), advice.TheTerminal, "Check the key with 'toolpost doctor', or choose another model."},
+		{&llm.Error{Kind: llm.Invalid}, advice.TheTerminal, "Change what the message names, or choose another model with -m."},
+		{&llm.Error{Kind: llm.TooLong}, advice.ThePerson, "Begin a new conversation, or take a model with a larger context."},
 	} {
-		if got := tool.Advice(c.err, c.to); got != c.want {
+		if got := advice.For(c.err, c.to); got != c.want {
 			t.Errorf("%v for %d: got %q", c.err, c.to, got)
 		}
 	}

@@ -1,22 +1,25 @@
-package schema
+// Package outputfields reads the outputs of Conductor workflows.
+package outputfields
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/toolpost/toolpost/schema"
 )
 
 // maxFieldDepth is how deep fields may be nested.
 const maxFieldDepth = 10
 
-// FromFields returns the schema of an object with these fields, as the outputs of
+// Schema returns the schema of an object with these fields, as the outputs of
 // Conductor workflows are described: by name, each with a type (string, number,
 // integer, boolean, array or object), a description, constraints, items and
 // properties, and nullable. All fields are required, except properties of objects
 // that say required: false. A word that is not known is an error that names its
 // field; a constraint that is misspelt would not hold.
-func FromFields(fields map[string]any) (Schema, error) {
+func Schema(fields map[string]any) (schema.Schema, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("schema: there are no fields")
 	}
@@ -28,7 +31,7 @@ func FromFields(fields map[string]any) (Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if _, err := Compile(out); err != nil { // a constraint with a value that it cannot have
+	if _, err := schema.Compile(out); err != nil { // a constraint with a value that it cannot have
 		return nil, err
 	}
 	return out, nil

@@ -1,4 +1,5 @@
-package journal
+// Package stripped finds the marks that replace secrets in a record.
+package stripped
 
 import (
 	"bytes"
@@ -11,11 +12,11 @@ import (
 
 var markerForm = regexp.MustCompile(`\[stripped:[A-Za-z0-9_.-]{1,64}\]`)
 
-// Marker returns the first mark in the strings of a JSON value, keys included, that
+// Mark returns the first mark in the strings of a JSON value, keys included, that
 // replaced a secret, like [stripped:password], or "". Arguments that contain one were
 // read from a record, or copied from a result that was shown without its secrets. They
 // are not the intended arguments and must not be run.
-func Marker(raw json.RawMessage) string {
+func Mark(raw json.RawMessage) string {
 	if !bytes.Contains(raw, []byte(secret.MarkPrefix[1:])) && !bytes.ContainsRune(raw, '\\') {
 		return ""
 	}

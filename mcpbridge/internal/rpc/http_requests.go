@@ -1,4 +1,4 @@
-package serve
+package rpc
 
 import (
 	"net/http"
@@ -6,20 +6,18 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 )
 
-// httpRequests counts the HTTP requests to a server of the SDK. A request that is running while the
+// HTTPRequests counts the HTTP requests to a server of the SDK. A request that is running while the
 // server is closed could start a session that is never closed.
-type httpRequests struct {
+type HTTPRequests struct {
 	mu    sync.Mutex
 	ended bool
 	under sync.WaitGroup
 }
 
-// serve has next answer a request, unless the server is closed.
-func (v *httpRequests) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+// Serve has next answer a request, unless the server is closed.
+func (v *HTTPRequests) Serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	ended := v.ended
 	if !ended {
@@ -34,9 +32,9 @@ func (v *httpRequests) serve(next http.Handler, w http.ResponseWriter, r *http.R
 	next.ServeHTTP(w, r)
 }
 
-// end refuses new requests and closes the sessions of the server: the existing ones,
+// End refuses new requests and closes the sessions of the server: the existing ones,
 // which ends the requests that listen to them, and the ones that a request started meanwhile.
-func (v *httpRequests) end(server *mcp.Server) {
+func (v *HTTPRequests) End(server *mcp.Server) {
 	v.mu.Lock()
 	v.ended = true
 	v.mu.Unlock()
@@ -48,7 +46,7 @@ func (v *httpRequests) end(server *mcp.Server) {
 	}()
 	select {
 	case <-over:
-	case <-time.After(rpc.Patience): // a client does not read its answer
+	case <-time.After(Patience): // a client does not read its answer
 	}
 	closeSessions(server)
 }

@@ -1,10 +1,10 @@
-package observe_test
+package observing_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/internal/observe/observing"
 )
 
 // TestParseTrace: what is no traceparent is no trace.
@@ -16,7 +16,7 @@ func TestParseTrace(t *testing.T) {
 		"00-" + id + "-" + strings.Repeat("0", 16) + "-01": false, "00-" + strings.ToUpper(id) + "-" + span + "-01": false, "00-" + id + "-" + span + "-1": false,
 		"00-" + id + "-xxxxxxxxxxxxxxxx-01": false, "00-" + id + span + "--01": false, strings.Repeat("0", 300): false,
 	} {
-		got, is := observe.ParseTrace(parent, "a=b\x00")
+		got, is := observing.ParseTrace(parent, "a=b\x00")
 		if is != ok || ok && strings.HasPrefix(parent, "00") && got.Parent() != parent || got.State != "" {
 			t.Errorf("%q: %v %+v", parent, is, got)
 		}

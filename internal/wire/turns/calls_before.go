@@ -1,27 +1,29 @@
-package llm
+package turns
 
 import (
+	"github.com/toolpost/toolpost/llm"
+
 	"strconv"
 	"strings"
 )
 
-// CallsBefore returns [CallIDs.After] for an answer to messages: the number of calls they hold, or the highest number
+// CallsBefore returns [llm.CallIDs.After] for an answer to messages: the number of calls they hold, or the highest number
 // in an id that CallIDs gave, if that is higher. Clients omit the beginning of long conversations, and the ids in the
 // rest do not change. It is not inlined: plans are made deep in the stack of a request, and a stack that grew once
 // stays that large until the answer ends.
 //
 //go:noinline
-func CallsBefore(messages []Message) int {
+func CallsBefore(messages []llm.Message) int {
 	calls, last := 0, 0
 	for _, msg := range messages {
 		for _, p := range msg.Parts {
 			switch p := p.(type) {
-			case Call:
+			case llm.Call:
 				if !p.Hosted {
 					calls++
 				}
 				last = max(last, numbered(p.ID))
-			case Result:
+			case llm.Result:
 				last = max(last, numbered(p.CallID))
 			}
 		}

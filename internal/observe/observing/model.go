@@ -1,4 +1,4 @@
-package observe
+package observing
 
 import (
 	"context"
@@ -7,26 +7,37 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 )
 
-// claim is held by the model of package provider that fills in a ModelCall.
-type claim struct{ taken atomic.Bool }
+// asked is a model call, and whether a model of package provider fills it in.
+type asked struct {
+	call  *observe.ModelCall
+	taken atomic.Bool
+}
 
 type callKey struct{}
 
 // CallOf returns the model call that ctx belongs to. A lower layer may add to it. It is nil outside of a
 // model call and without an observer. Only the goroutine that answers the call may use it.
-func CallOf(ctx context.Context) *ModelCall {
-	c, _ := ctx.Value(callKey{}).(*ModelCall)
-	return c
+func CallOf(ctx context.Context) *observe.ModelCall {
+	if a := askedOf(ctx); a != nil {
+		return a.call
+	}
+	return nil
 }
 
-// Model returns m with each call observed as a [ModelCall] of the model with that id. Models of package provider
+func askedOf(ctx context.Context) *asked {
+	a, _ := ctx.Value(callKey{}).(*asked)
+	return a
+}
+
+// Model returns m with each call observed as a [observe.ModelCall] of the model with that id. Models of package provider
 // observe themselves; inside of m they only add their details. A model that asks several others at the same time
 // is one ModelCall with nested ones.
 func Model(m llm.Model, id string) llm.Model {
 	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-		o := From(ctx)
+		o := observe.From(ctx)
 		if o == nil {
 			return m.Stream(ctx, req)
 		}
@@ -37,8 +48,8 @@ func Model(m llm.Model, id string) llm.Model {
 // Question answers req by stream, for a model that fills in its own ModelCall, which it gets from [CallOf]. That is
 // the ModelCall of ctx, or a nested one if ctx has none or another model already fills it in.
 func Question(ctx context.Context, id string, req *llm.Request, stream func(context.Context, *llm.Request) iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) {
-	if c := CallOf(ctx); c != nil && c.claim.taken.CompareAndSwap(false, true) {
-		defer c.claim.taken.Store(false)
+	if a := askedOf(ctx); a != nil && a.taken.CompareAndSwap(false, true) {
+		defer a.taken.Store(false)
 		for ev, err := range stream(ctx, req) {
 			if !yield(ev, err) {
 				return
@@ -46,17 +57,17 @@ func Question(ctx context.Context, id string, req *llm.Request, stream func(cont
 		}
 		return
 	}
-	watch(ctx, From(ctx), id, req, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-		CallOf(ctx).claim.taken.Store(true)
+	watch(ctx, observe.From(ctx), id, req, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		askedOf(ctx).taken.Store(true)
 		return stream(ctx, req)
 	}, yield)
 }
 
 // watch observes a model call.
-func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream func(context.Context, *llm.Request) iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) {
+func watch(ctx context.Context, o observe.Observer, id string, req *llm.Request, stream func(context.Context, *llm.Request) iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) {
 	p := placeOf(ctx)
-	c := &ModelCall{Run: p.run, Turn: p.turn, Model: id, Request: req}
-	ctx, _ = begin(context.WithValue(ctx, callKey{}, c), o, c)
+	c := &observe.ModelCall{Run: p.run, Turn: p.turn, Model: id, Request: req}
+	ctx, _ = begin(context.WithValue(ctx, callKey{}, &asked{call: c}), o, c)
 	var b llm.Builder
 	var failed error
 	over := false
@@ -76,7 +87,7 @@ func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream 
 			failed = err
 		} else {
 			b.Add(ev)
-			over = c.see(ev) || over
+			over = see(c, ev) || over
 		}
 		if !yield(ev, err) {
 			return
@@ -85,7 +96,7 @@ func watch(ctx context.Context, o Observer, id string, req *llm.Request, stream 
 }
 
 // see updates the call from an event. It reports whether the answer is complete.
-func (c *ModelCall) see(ev llm.Event) bool {
+func see(c *observe.ModelCall, ev llm.Event) bool {
 	if c.First == 0 && llm.Begins(ev) {
 		c.First = time.Since(c.Began)
 	}

@@ -1,8 +1,9 @@
-package llm_test
+package turns_test
 
 import (
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -33,7 +34,7 @@ func TestCallsBefore(t *testing.T) {
 		"more calls than ids": {[]llm.Message{call("call_1", "a", "b")}, "call_4"},
 		"the provider's own":  {[]llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Call{ID: "srv", Hosted: true}}}}, "call_1"},
 	} {
-		ids := llm.CallIDs{After: llm.CallsBefore(c.messages)}
+		ids := llm.CallIDs{After: turns.CallsBefore(c.messages)}
 		if got := ids.Take(""); got != c.next {
 			t.Errorf("%s: %s, want %s", name, got, c.next)
 		}
