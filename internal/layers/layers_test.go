@@ -51,11 +51,11 @@ var layer = map[string]int{
 	"internal/lark":              0, // grammars of free-text tools
 	"internal/load":              0, // a program that puts the gateway under load
 	"internal/mcptest":           0,
-	"internal/opening":           0, // the beginning of an answer
-	"internal/stripped":          0, // marks in place of secrets
-	"internal/advice":            2, // what people can do after a failure
-	"internal/modeldb": -1, // databases of models
-	"internal/outputfields":      1, // outputs of Conductor workflows
+	"internal/opening":           0,  // the beginning of an answer
+	"internal/stripped":          0,  // marks in place of secrets
+	"internal/advice":            2,  // what people can do after a failure
+	"internal/modeldb":           -1, // databases of models
+	"internal/outputfields":      1,  // outputs of Conductor workflows
 	"internal/near":              0,
 	"internal/shorten":           0, // views of tool results
 	"internal/outside":           0,
