@@ -59,7 +59,7 @@ func (c *Client) resolve(id string) (target, error) {
 	maker, ok := makers[parsed.Root()]
 	if !ok || slash && !slices.Contains([]string{maker, "meta-llama", "mistralai", "openai"}, strings.ToLower(name)) {
 		if slash && name == "sim" {
-			return target{}, fail(llm.NotFound, "package sim opens %q; Client.Schemes can name a function for it", id)
+			return target{}, fail(llm.NotFound, "%q opens in the command only; a program uses a model of package sim, like sim.Offline{}", id)
 		}
 		ask := ": put"
 		if like := c.nearVendor(name); slash && like != "" {
