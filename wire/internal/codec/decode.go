@@ -206,7 +206,10 @@ func (d *Decoder) Array(v []byte) bool { return d.Is(v, '[', "an array") }
 // Decoders of requests use only Members, Elements, Get and Text. These report a value of the wrong kind as an error
 // with its path. Answers are read leniently, because the client did not write them.
 
-// AskObject reports a value of a request that is not an object, and returns the iterator over it.
+// AskObject reports a value of a request that is not an object, and returns the iterator over it. It is not inlined, to
+// let its callers be inlined; see TestAllocations of package wire.
+//
+//go:noinline
 func (d *Decoder) AskObject(v []byte) *js.Ends {
 	if d.IsRequest {
 		d.Object(v)
@@ -215,6 +218,8 @@ func (d *Decoder) AskObject(v []byte) *js.Ends {
 }
 
 // askArray is [Decoder.AskObject] for an array.
+//
+//go:noinline
 func (d *Decoder) askArray(v []byte) *js.Ends {
 	if d.IsRequest {
 		d.Array(v)
