@@ -58,7 +58,7 @@ var (
 // tests a quarter of it.
 func TestRepeatedUnits(t *testing.T) {
 	units := repeatable()
-	texts := append(slices.Clone(units), "```tool_input:", "```tool_code1", "```jsonTOOL_PARAMETERS:", "FUNCTION_CALL:```json\n") // pairs that once took long
+	texts := append(slices.Clone(units), "```tool_input:", "```tool_code1", "```jsonTOOL_PARAMETERS:", "FUNCTION_CALL:```json\n", ".<TOOLCALL>") // pairs that once took long or panicked
 	r := rand.New(rand.NewPCG(uint64(*pairs), 14))
 	size := 8 << 10
 	if testkit.IsLong() {

@@ -49,7 +49,11 @@ func (m grammarReader) read(n int, id string, start int) bool {
 
 // body reads all text up to the end of the calls as one call of an offered tool, in whatever notation, as a guess.
 func (m grammarReader) body(start int) bool {
-	if m.Names.Any || m.AfterCall || !m.Names.Begins(string(m.Buf[m.Pos:m.Pos+m.Word(0, "")])) {
+	if m.Names.Any || m.AfterCall {
+		return false
+	}
+	word := m.Word(0, "") // it may wait for input and move the buffer
+	if !m.Names.Begins(string(m.Buf[m.Pos : m.Pos+word])) {
 		return false
 	}
 	n := m.closer(0)
