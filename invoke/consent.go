@@ -366,7 +366,7 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 // quote is what the tool said about it. It is output of the tool, not part of our text.
 func refusedPrompt(q Question, why, quote string) *ending {
 	end := refused(tool.Errorf(tool.Permission, "%s", why))
-	if q.Prompt > 99 && q.Repeats != "" {
+	if q.Prompt > 0 && q.Repeats != "" {
 		end = &ending{err: uncertain(), status: journal.Unknown}
 		end.err.Message = why + "; the tool had begun before it asked, and its outcome is unknown"
 	}
