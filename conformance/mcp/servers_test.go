@@ -135,6 +135,7 @@ var everything = []call{
 	{"get-tiny-image", `{}`, "<image image/png>"},
 	{"gzip-file-as-resource", `{"name":"x.gz","data":"data:text/plain;base64,aGVsbG8=","outputType":"resource"}`, "<document application/gzip>"},
 	{"trigger-long-running-operation", `{"duration":1,"steps":3}`, "completed"},
+	{"simulate-research-query", `{"topic":"tool calls"}`, "tool calls"}, // it runs as a task
 	{"toggle-simulated-logging", `{}`, "log"},
 	{"toggle-subscriber-updates", `{}`, "update"},
 	{"trigger-elicitation-request", `{}`, "declined"},
